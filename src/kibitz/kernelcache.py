@@ -1,0 +1,260 @@
+"""The disk cache of compiled kernels: what a cached kernel depends on, and how it heals.
+
+    source of the kernels -> **cache** -> machine code, ready in milliseconds
+
+One folder per kernel module and state of its sources. A file that fails its checksum is deleted
+and its kernel compiled again; processes that find the cache cold compile one after the other,
+so that the second finds the work of the first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+import pickle
+import platform
+import re
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba import types
+from numba.core import caching
+from numba.core.compiler_lock import global_compiler_lock
+
+from kibitz.files import cache_folder
+
+PACKAGE = Path(__file__).parent
+KEEP_SECONDS = 14 * 24 * 3600  # folders of other source states are dropped after this long unused
+
+# Called with the name of each kernel that has to be compiled because the cache lacks it.
+on_compile: list[Callable[[str], None]] = []
+
+_IMPORT = re.compile(
+    r"^\s*(?:from\s+(kibitz(?:\.\w+)*)\s+import\s+(\([^)]*\)|[^\n]*)|import\s+(kibitz(?:\.\w+)*))",
+    re.M,
+)
+
+
+@functools.cache
+def imported_files(file: Path) -> frozenset[Path]:
+    """Files of this package that `file` imports directly, from its text (nothing is executed)."""
+    found: set[Path] = set()
+    for module, names, plain in _IMPORT.findall(file.read_text(encoding="utf-8")):
+        candidates = [module or plain]
+        candidates += [f"{module}.{name}" for name in re.findall(r"\w+", names)]
+        found.update(path for path in map(_module_file, candidates) if path is not None)
+    return frozenset(found)
+
+
+def _module_file(module: str) -> Path | None:
+    parts = module.split(".")[1:]
+    file = PACKAGE.joinpath(*parts).with_suffix(".py") if parts else PACKAGE / "__init__.py"
+    return file if file.is_file() else None
+
+
+@functools.cache
+def source_stamp(file: Path) -> str:
+    """Hash of `file` and of every file of the package it reaches through imports."""
+    reached, waiting = {file}, [file]
+    while waiting:
+        new = imported_files(waiting.pop()) - reached
+        reached |= new
+        waiting.extend(new)
+    digest = hashlib.sha256()
+    for path in sorted(reached, key=str):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@functools.cache
+def toolchain() -> str:
+    """What else machine code depends on: versions and the processor's name."""
+    python = ".".join(map(str, sys.version_info[:2]))
+    return f"numba{numba.__version__}-py{python}-{platform.machine()}"
+
+
+def kernel_folder(file: Path, flags: str) -> Path:
+    """Where the compiled kernels of one module live, for one state of its sources."""
+    try:
+        name = ".".join(file.relative_to(PACKAGE).with_suffix("").parts)
+    except ValueError:  # a kernel outside the package: a test's or a user's own
+        name = f"user-{file.stem}-{hashlib.sha256(str(file).encode()).hexdigest()[:8]}"
+    stamp = hashlib.sha256(f"{source_stamp(file)}|{flags}".encode()).hexdigest()[:16]
+    return cache_folder() / "kernels" / toolchain() / f"{name}-{stamp}"
+
+
+class _Locator(caching._CacheLocator):
+    """Tells numba's cache where to put the kernels of one module."""
+
+    def __init__(self, folder: Path, function: Any) -> None:
+        self.folder, self._py_file, self._line = (
+            folder,
+            function.__code__.co_filename,
+            function.__code__.co_firstlineno,
+        )
+
+    def get_cache_path(self) -> str:
+        return str(self.folder)
+
+    def get_source_stamp(self) -> str:
+        return self.folder.name
+
+    def get_disambiguator(self) -> str:
+        return str(self._line)
+
+
+class _CheckedFile(caching.IndexDataCacheFile):
+    """Index and data files that end in a SHA-256 of what precedes; damaged ones are deleted."""
+
+    def _seal(self, path: str, data: bytes) -> None:
+        with self._open_for_write(path) as file:
+            file.write(data + hashlib.sha256(data).digest())
+
+    def _unseal(self, path: str) -> bytes | None:
+        try:
+            data = Path(path).read_bytes()
+        except FileNotFoundError:
+            return None
+        if hashlib.sha256(data[:-32]).digest() == data[-32:]:
+            return data[:-32]
+        Path(path).unlink(missing_ok=True)
+        return None
+
+    def _load_index(self) -> dict[Any, str]:
+        data = self._unseal(self._index_path)
+        return {} if data is None else pickle.loads(data)
+
+    def _save_index(self, overloads: dict[Any, str]) -> None:
+        self._seal(self._index_path, self._dump(overloads))
+
+    def _load_data(self, name: str) -> Any:
+        data = self._unseal(self._data_path(name))
+        return None if data is None else pickle.loads(data)
+
+    def _save_data(self, name: str, data: Any) -> None:
+        self._seal(self._data_path(name), self._dump(data))
+
+
+class _KernelCache(caching.FunctionCache):
+    """Numba's function cache with our folder, our checks and one compiling process at a time."""
+
+    def __init__(self, function: Any, folder: Path) -> None:
+        locator = _Locator(folder, function)
+        self._impl_class: Any = type(
+            "_Impl",
+            (caching.CompileResultCacheImpl,),
+            {"_locator_classes": [type("_Here", (), {"from_function": lambda *_: locator})]},
+        )
+        super().__init__(function)
+        self._cache_file = _CheckedFile(
+            cache_path=str(folder),
+            filename_base=self._impl.filename_base,
+            source_stamp=folder.name,
+        )
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        found = super().load_overload(signature, target_context)
+        if found is None and not compile_lock.held:
+            compile_lock.acquire(Path(self.cache_path).parent)
+            found = super().load_overload(signature, target_context)
+        if found is None:
+            for listener in on_compile:
+                listener(self._name)
+        return found
+
+
+class CompileLock:
+    """A lock between processes, taken at the first kernel that is missing in the cache.
+
+    `scope` wraps every compilation, nested ones included; leaving the outermost releases. Threads
+    of one process are already serialised by numba's own lock.
+    """
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._file: Any = None
+
+    @property
+    def held(self) -> bool:
+        """Whether this process is the one that compiles."""
+        return self._file is not None
+
+    def acquire(self, folder: Path) -> None:
+        """Wait until no other process compiles into `folder`."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self._file = (folder / "compiling.lock").open("a+b")
+        _lock_file(self._file)
+
+    @contextlib.contextmanager
+    def scope(self) -> Iterator[None]:
+        """Hold numba's lock, and release ours when the outermost compilation ends."""
+        with global_compiler_lock:
+            self._depth += 1
+            try:
+                yield
+            finally:
+                self._depth -= 1
+                if self._depth == 0 and self._file is not None:
+                    self._file.close()  # closing releases the lock
+                    self._file = None
+
+
+def _lock_file(file: Any) -> None:
+    if os.name == "nt":
+        import msvcrt
+
+        file.seek(0)
+        msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)  # type: ignore[attr-defined]
+    else:
+        import fcntl
+
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX)
+
+
+compile_lock = CompileLock()
+
+
+def attach(dispatcher: Any, function: Any, flags: str) -> None:
+    """Put our cache and the lock between processes into a numba dispatcher."""
+    folder = kernel_folder(Path(function.__code__.co_filename), flags)
+    dispatcher._cache = _KernelCache(function, folder)
+    compile_signature = dispatcher.compile
+
+    def compile_locked(signature: Any) -> Any:
+        with compile_lock.scope():
+            return compile_signature(signature)
+
+    find_template = dispatcher.get_call_template
+
+    def template_for_types(arguments: Any, keywords: Any) -> Any:
+        # Constants at a call would each compile a copy of the callee; LLVM inlines them anyway.
+        return find_template([_plain_type(kind) for kind in arguments], keywords)
+
+    dispatcher.compile = compile_locked
+    dispatcher.get_call_template = template_for_types
+
+
+def _plain_type(kind: Any) -> Any:
+    literal = isinstance(kind, types.IntegerLiteral | types.BooleanLiteral)
+    return types.unliteral(kind) if literal else kind
+
+
+def prune(now: float | None = None) -> list[Path]:
+    """Delete folders of other source states that nobody has used for two weeks."""
+    root = cache_folder() / "kernels"
+    limit = (time.time() if now is None else now) - KEEP_SECONDS
+    old = [
+        folder
+        for folder in (root.glob("*/*") if root.is_dir() else ())
+        if folder.is_dir() and max(f.stat().st_atime for f in (folder, *folder.iterdir())) < limit
+    ]
+    for folder in old:
+        shutil.rmtree(folder, ignore_errors=True)
+    return old

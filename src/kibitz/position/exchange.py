@@ -1,0 +1,128 @@
+"""Static exchange evaluation and threat maps: what is attacked, defended, and won by capturing.
+
+Used by the encodings with threats, by move ordering and by commentary.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kibitz.jit import kernel
+from kibitz.position.attacks import bishop_attacks, rook_attacks
+from kibitz.position.bits import (
+    bit,
+    king_spread,
+    knight_spread,
+    lowest,
+    pawn_attacks_up,
+    without_lowest,
+)
+from kibitz.position.moves import (
+    CASTLING,
+    EN_PASSANT,
+    PROMOTION,
+    attacked_by_them,
+    destination_of,
+    kind_of,
+    origin_of,
+)
+from kibitz.position.squares import EMPTY, KNIGHT, PAWN, QUEEN
+from kibitz.position.state import attackers, piece_on
+
+VALUES = np.array([100, 300, 300, 500, 900, 20_000], dtype=np.int64)  # PAWN ... KING
+MAX_CAPTURES = 32
+
+
+@kernel
+def attacked_by_us(position: np.record, occupied: np.uint64) -> np.uint64:
+    """Every square the side to move attacks, sliders stopped by `occupied`."""
+    own = position.own
+    reached = pawn_attacks_up(position.pawns & own)
+    reached |= knight_spread(position.knights & own) | king_spread(position.kings & own)
+    straight = (position.rooks | position.queens) & own
+    while straight:
+        reached |= rook_attacks(lowest(straight), occupied)
+        straight = without_lowest(straight)
+    diagonal = (position.bishops | position.queens) & own
+    while diagonal:
+        reached |= bishop_attacks(lowest(diagonal), occupied)
+        diagonal = without_lowest(diagonal)
+    return reached
+
+
+@kernel
+def threat_maps(position: np.record) -> tuple[np.uint64, np.uint64]:
+    """Squares attacked by the side to move and by the other side."""
+    occupied = position.own | position.their
+    return attacked_by_us(position, occupied), attacked_by_them(position, occupied)
+
+
+@kernel
+def _cheapest(position: np.record, candidates: np.uint64) -> tuple[int, np.uint64]:
+    """Type and square (as a board) of the least valuable piece among `candidates`."""
+    piece = PAWN
+    for board in (
+        position.pawns,
+        position.knights,
+        position.bishops,
+        position.rooks,
+        position.queens,
+        position.kings,
+    ):
+        if board & candidates:
+            return piece, bit(lowest(board & candidates))
+        piece += 1
+    return -1, EMPTY
+
+
+@kernel
+def _revealed(position: np.record, square: int, occupied: np.uint64) -> np.uint64:
+    """Sliders that reach `square` with only `occupied` in the way."""
+    straight = rook_attacks(square, occupied) & (position.rooks | position.queens)
+    diagonal = bishop_attacks(square, occupied) & (position.bishops | position.queens)
+    return (straight | diagonal) & occupied
+
+
+@kernel
+def exchange_value(position: np.record, move: int) -> int:
+    """Material the side to move wins, in centipawns, if both sides capture best on one square.
+
+    Pins are not considered; a king captures only what is no longer defended.
+    """
+    origin, square, kind = origin_of(move), destination_of(move), kind_of(move)
+    if kind == CASTLING:
+        return 0
+    gains = np.zeros(MAX_CAPTURES, dtype=np.int64)
+    occupied = (position.own | position.their) & ~bit(origin)
+    standing = piece_on(position, origin)
+    taken = piece_on(position, square)
+    if kind == EN_PASSANT:
+        taken = PAWN
+        occupied &= ~bit(square - 8)
+    if taken >= 0:
+        gains[0] = VALUES[taken]
+    if kind >= PROMOTION:
+        standing = kind - PROMOTION + KNIGHT
+        gains[0] += VALUES[standing] - VALUES[PAWN]
+    reaching = (attackers(position, square, occupied) & occupied) | _revealed(
+        position, square, occupied
+    )
+    depth, ours = 0, False
+    while depth < MAX_CAPTURES - 1:
+        side = position.own if ours else position.their
+        piece, capturer = _cheapest(position, reaching & side & occupied)
+        if piece < 0:
+            break
+        other = position.their if ours else position.own
+        if piece > QUEEN and reaching & other & occupied:
+            break  # the king may not capture a defended piece
+        depth += 1
+        gains[depth] = VALUES[standing] - gains[depth - 1]
+        standing = piece
+        occupied &= ~capturer
+        reaching = (reaching | _revealed(position, square, occupied)) & occupied
+        ours = not ours
+    while depth > 0:
+        gains[depth - 1] = -max(-gains[depth - 1], gains[depth])
+        depth -= 1
+    return gains[0]
