@@ -1,0 +1,33 @@
+"""Kibitz plays chess, teaches itself to play, and says in plain English what is happening.
+
+The names below are the public face of the package. They are loaded on first use, so that
+``import kibitz`` costs milliseconds and brings in neither NumPy nor a compiler.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kibitz.position.board import Board
+
+__version__ = "0.1.0"
+
+__all__ = ["Board", "__version__"]
+
+_HOMES = {"Board": "kibitz.position.board"}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from the room where it lives, once."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'kibitz' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names, loaded or not."""
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,84 @@
+"""The command line: what ``kibitz`` on a terminal means; the top floor, imported by nothing.
+
+Each command is one thin file here, with arguments, progress and printing, and nothing else. This
+module knows only their names, so that ``kibitz --help`` imports none of them.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated, NamedTuple
+
+from cyclopts import App, CycloptsError, Parameter
+
+import kibitz
+from kibitz.errors import KibitzError
+from kibitz.log import Level, set_level
+
+EXIT_REFUSED = 2
+EXIT_INTERRUPTED = 130
+EXIT_PIPE_CLOSED = 141
+
+
+class Command(NamedTuple):
+    """Where a command lives, as ``module:function`` or ``module:app``, and its line of help."""
+
+    home: str
+    help: str
+
+
+COMMANDS = {
+    "perft": Command("kibitz.commands.perft:perft", "Count the positions at a given depth."),
+    "bench": Command("kibitz.commands.bench:bench", "Measure the speed of this machine."),
+    "show": Command("kibitz.commands.show:show", "Draw a position and say what it is."),
+}
+
+app = App(
+    name="kibitz",
+    help="Plays chess, teaches itself to play, and says in plain English what is happening.",
+    version=kibitz.__version__,
+    result_action="return_value",
+    exit_on_error=False,
+    print_error=False,
+)
+
+for _name, _command in COMMANDS.items():
+    app.command(_command.home, name=_name, help=_command.help)
+
+
+@app.meta.default
+def launch(
+    *tokens: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
+    quiet: Annotated[bool, Parameter(negative="", help="Say nothing but results.")] = False,
+    verbose: Annotated[bool, Parameter(negative="", help="Say more than usual.")] = False,
+) -> object:
+    """Take what all commands have in common, then run the command."""
+    set_level(Level.QUIET if quiet else Level.VERBOSE if verbose else Level.NORMAL)
+    return app(tokens)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code; what the user can mend takes one line."""
+    try:
+        result = app.meta(sys.argv[1:] if arguments is None else list(arguments))
+    except CycloptsError as error:
+        return _refuse(str(error))
+    except KibitzError as error:
+        if os.environ.get("KIBITZ_DEBUG") == "1":
+            raise
+        return _refuse(str(error))
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The reader, `head` for one, has left: nothing more can be said, not even at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_PIPE_CLOSED
+    return result if isinstance(result, int) else 0
+
+
+def _refuse(reason: str) -> int:
+    line = " ".join(reason.split())
+    print(f"kibitz: error: {line}", file=sys.stderr)  # noqa: T201 - this is the command line
+    return EXIT_REFUSED

@@ -1,0 +1,100 @@
+"""Every error Kibitz raises on purpose; the ground floor, imported by all rooms.
+
+The tree::
+
+    KibitzError                       catch this to catch them all
+    ├── InputError (ValueError)       what was given is not what it should be
+    │   ├── PositionError             a FEN or EPD that describes no legal position
+    │   ├── MoveError                 a move that is not legal here
+    │   ├── NotationError             text that is not SAN, UCI or PGN
+    │   └── ConfigError               a setting that does not exist or has a wrong value
+    ├── FileError (OSError)           a file that cannot be found, read or written
+    │   └── DamagedFileError          a file whose content is not what was once written
+    └── MissingExtraError (ImportError)  an optional package that is not installed
+
+An error says what is wrong, shows the offending value and, where one is known, the way to mend it.
+Mistakes of our own are not in the tree: they are assertions, TypeErrors and the like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+LONGEST_VALUE = 100
+
+
+class KibitzError(Exception):
+    """Something the user can mend: what is wrong, the offending value, and the fix."""
+
+    def __init__(self, what: str, *, value: object = None, fix: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.value = value
+        self.fix = fix
+
+    def __str__(self) -> str:
+        shown = "" if self.value is None else f": {shorten(repr(self.value))}"
+        return f"{self.what}{shown}" + (f"; {self.fix}" if self.fix else "")
+
+
+class InputError(KibitzError, ValueError):
+    """What was given is not what it should be."""
+
+
+class PositionError(InputError):
+    """A FEN or EPD that describes no legal position."""
+
+
+class MoveError(InputError):
+    """A move that is not legal in its position."""
+
+
+class NotationError(InputError):
+    """Text that is not SAN, UCI or PGN."""
+
+
+class ConfigError(InputError):
+    """A setting that does not exist or has a wrong value."""
+
+
+class FileError(KibitzError, OSError):
+    """A file that cannot be found, read or written."""
+
+
+class DamagedFileError(FileError):
+    """A file whose content is not what was once written."""
+
+
+class MissingExtraError(KibitzError, ImportError):
+    """An optional package that is not installed."""
+
+
+def missing_extra(purpose: str, package: str, extra: str) -> MissingExtraError:
+    """Build the error for a purpose that needs ``package`` from one of Kibitz's extras."""
+    return MissingExtraError(f"{purpose} needs {package}", fix=f"pip install 'kibitz[{extra}]'")
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that ``name`` was probably meant to be, if any comes close."""
+    import difflib
+
+    by_folded = {candidate.casefold(): candidate for candidate in known}
+    close = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)
+    return by_folded[close[0]] if close else None
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return the fix for a wrong name: the nearest known one, else all of them."""
+    names = sorted(known)
+    close = nearest(name, names)
+    if close is not None:
+        return f"did you mean {close!r}?"
+    return f"known here: {', '.join(names)}" if names else "nothing is known here"
+
+
+def shorten(text: str, longest: int = LONGEST_VALUE) -> str:
+    """Cut the middle out of a text that would make an error message unreadable."""
+    if len(text) <= longest:
+        return text
+    half = (longest - 3) // 2
+    return f"{text[:half]}...{text[-half:]}"

@@ -1,0 +1,218 @@
+"""Reading and writing files so that nothing is ever half there; the ground under every file format.
+
+A location is a path or a URL. URLs go through fsspec (``s3://``, ``gs://``, ``memory://`` ...).
+Writes are atomic: readers see the old content or the new, never a mixture, whatever happens.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import re
+import secrets
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, BinaryIO, TypeAlias, cast
+
+from kibitz.errors import DamagedFileError, FileError, InputError, MissingExtraError, missing_extra
+
+Location: TypeAlias = str | os.PathLike[str]
+
+# At least two letters, so that the drive in C:\ is not taken for a scheme.
+_SCHEME = re.compile(r"^([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
+
+# A partial file nobody has written to for this long belongs to a process that died. Younger ones
+# may be another machine's work in progress on a shared folder, where process numbers mean nothing.
+ABANDONED_SECONDS = 3600.0
+
+SHORTEST_CHECKSUM = 12
+
+
+def local_path(location: Location) -> Path | None:
+    """Return the path of a location on this machine, or None when it lies behind a URL."""
+    text = os.fspath(location)
+    scheme = _SCHEME.match(text)
+    if scheme is None:
+        return Path(text)
+    if scheme[1].lower() == "file":
+        from urllib.parse import urlsplit
+        from urllib.request import url2pathname  # slow to import, rarely needed
+
+        return Path(url2pathname(urlsplit(text).path))
+    return None
+
+
+@contextmanager
+def open_read(location: Location) -> Iterator[BinaryIO]:
+    """Open a path or URL for reading bytes."""
+    with _named_failures(location, "cannot read"):
+        path = local_path(location)
+        url = os.fspath(location)
+        with path.open("rb") if path is not None else _filesystem(url).open(url) as file:
+            yield cast(BinaryIO, file)
+
+
+def read_bytes(location: Location) -> bytes:
+    """Return the whole content of a path or URL."""
+    with open_read(location) as file:
+        return file.read()
+
+
+def read_checked(location: Location, expected: str) -> bytes:
+    """Return the content if its SHA-256 starts with ``expected`` (12 to 64 hex digits)."""
+    if len(expected) < SHORTEST_CHECKSUM:
+        raise InputError("checksum too short to trust", value=expected, fix="give 12 digits")
+    content = read_bytes(location)
+    found = hashlib.sha256(content).hexdigest()
+    if not found.startswith(expected.lower()):
+        raise DamagedFileError(
+            f"checksum mismatch, expected {expected}, found {found[: len(expected)]}",
+            value=os.fspath(location),
+            fix="fetch or write the file again",
+        )
+    return content
+
+
+def sha256_of(location: Location) -> str:
+    """Return the SHA-256 of a file as 64 hex digits, without holding the file in memory."""
+    with open_read(location) as file:
+        if isinstance(file, io.BufferedReader):
+            return hashlib.file_digest(file, "sha256").hexdigest()
+        digest = hashlib.sha256()
+        while block := file.read(1 << 20):
+            digest.update(block)
+        return digest.hexdigest()
+
+
+def write_bytes(location: Location, content: bytes) -> None:
+    """Replace the content of a path or URL, atomically."""
+    with atomic_write(location) as file:
+        file.write(content)
+
+
+@contextmanager
+def atomic_write(location: Location) -> Iterator[IO[bytes]]:
+    """Open a location for writing; the content appears there only when the block ends well."""
+    with _named_failures(location, "cannot write"):
+        path = local_path(location)
+        with _upload(os.fspath(location)) if path is None else _replace(path) as file:
+            yield file
+
+
+@contextmanager
+def _replace(path: Path) -> Iterator[IO[bytes]]:
+    """Write a partial file beside ``path``, then move it over ``path``."""
+    target = path.resolve()  # a link stays a link; what it points at is replaced
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _remove_abandoned(target)
+    partial = target.with_name(f".{target.name}.{secrets.token_hex(6)}.partial")
+    try:
+        with partial.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(target)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+    _sync_folder(target.parent)
+
+
+@contextmanager
+def _upload(url: str) -> Iterator[IO[bytes]]:
+    """Collect the content locally and send it only when complete.
+
+    Closing an fsspec file after an exception would still publish what was written so far.
+    """
+    filesystem = _filesystem(url)
+    with tempfile.TemporaryFile() as local:
+        yield local
+        local.seek(0)
+        with filesystem.open(url, "wb") as remote:
+            shutil.copyfileobj(local, remote)
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove what earlier writers of ``target`` left behind when they were killed."""
+    pattern = re.compile(re.escape(f".{target.name}.") + r"[0-9a-f]{12}\.partial")
+    for entry in target.parent.iterdir():
+        if pattern.fullmatch(entry.name):
+            try:
+                if time.time() - entry.stat().st_mtime > ABANDONED_SECONDS:
+                    entry.unlink()
+            except FileNotFoundError:
+                continue  # its writer has just finished, or another process removed it
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename survive a power cut (Windows offers no such call and needs none)."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _named_failures(location: Location, action: str) -> Iterator[None]:
+    """Turn the operating system's refusals into errors that name the file."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, FileError) or not _concerns(error, location):
+            raise
+        name = os.fspath(location)
+        if isinstance(error, FileNotFoundError):
+            raise FileError("no such file", value=name, fix="check the path") from error
+        raise FileError(f"{action} ({error.strerror or error})", value=name) from error
+
+
+def _concerns(error: OSError, location: Location) -> bool:
+    """Tell a failure of this file from one of another file that the caller's block opened."""
+    if error.filename is None:  # a failed read or write, as opposed to a failed open
+        return True
+    failed, path = Path(os.fsdecode(error.filename)), local_path(location)
+    if path is None:
+        return False
+    ours = {path, path.resolve(), *path.resolve().parents}
+    return failed in ours or failed.suffix == ".partial"
+
+
+def _filesystem(url: str) -> Any:
+    """Return the fsspec file system that serves a URL."""
+    try:
+        import fsspec
+    except ImportError as error:
+        raise missing_extra(f"the URL {url}", "fsspec", "cloud") from error
+    try:
+        return fsspec.core.url_to_fs(url)[0]
+    except ImportError as error:  # fsspec is here but the package for this scheme is not
+        raise MissingExtraError(f"the URL {url} needs one more package", fix=str(error)) from error
+    except ValueError as error:
+        raise InputError("no file system serves this URL", value=url, fix=str(error)) from error
+
+
+def data_folder() -> Path:
+    """Return where downloaded networks and games live (``KIBITZ_DATA`` overrides)."""
+    return _folder("KIBITZ_DATA", "user_data_path")
+
+
+def cache_folder() -> Path:
+    """Return where things that can be made again live (``KIBITZ_CACHE`` overrides)."""
+    return _folder("KIBITZ_CACHE", "user_cache_path")
+
+
+def _folder(variable: str, lookup: str) -> Path:
+    chosen = os.environ.get(variable)
+    if chosen:
+        return Path(chosen).expanduser()
+    import platformdirs
+
+    return Path(getattr(platformdirs, lookup)("kibitz", appauthor=False))
