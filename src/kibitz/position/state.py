@@ -42,10 +42,14 @@ POSITION = np.dtype(
     align=True,
 )
 
+# Items of an array of this dtype have fields as attributes, which plain Python needs. (A recarray
+# has them too, but takes twice as long to index and to pass to a kernel.)
+RECORDS = np.dtype((np.record, POSITION))
+
 
 def new_positions(count: int) -> np.ndarray:
     """Zeroed positions, POSITION [count], usable alike by kernels and by plain Python."""
-    return np.zeros(count, dtype=POSITION).view(np.recarray)
+    return np.zeros(count, dtype=RECORDS)
 
 
 @kernel
