@@ -1,0 +1,264 @@
+"""What a network file says about itself; training -> **network file** -> evaluator.
+
+Needs neither torch nor onnx. Two kinds of file carry the same card:
+
+* safetensors: the header's `__metadata__` holds `card` (JSON) and `seal`, the SHA-256 of the whole
+  file with the seal's own 64 digits replaced by zeros. Any safetensors reader can open the file.
+* `.onnx`: the model, then two more `metadata_props` appended to it, `card` and, last, `seal`, the
+  SHA-256 of everything before the seal's own 74 bytes. A protobuf message may be continued by
+  appending, so ONNX readers accept the file and show both.
+
+A seal covers every byte. Besides, `card.sha256` identifies the weights alone (names, types, shapes,
+values), so that a network keeps its identity when its card is edited; it is what game records name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from kibitz.errors import DamagedFileError, InputError
+from kibitz.files import Location, read_bytes, write_bytes
+
+FORMAT_VERSION = 1
+
+PLANES = {"history109": 109, "colour21": 21, "colour22": 22, "oriented22": 22, "onehot15": 15}
+FEATURES = {"sparse768": 768, "threat3072": 3072}
+POLICY_SIZES = {"chesscoach": 4672, "dlchess": 4672, "batchfirst": 4672, "table1858": 1858}
+
+ValueKind = Literal["tanh", "wdl", "rank", "none"]
+Precision = Literal["float32", "int16", "int8"]
+Weights = dict[str, np.ndarray[Any, np.dtype[Any]]]
+
+_ZEROS = "0" * 64
+_SEAL_IN_HEADER = re.compile(rb'"seal":"([0-9a-f]{64})"')
+# Field 14 (metadata_props), 72 bytes long: key "seal", value of 64 bytes.
+_SEAL_TAG = b"\x72\x48\x0a\x04seal\x12\x40"
+_METADATA_FIELD = 14
+
+
+class Heads(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which outputs a network has; see `network.heads` for their shapes and units."""
+
+    value: ValueKind = "tanh"
+    policy: bool = True
+    mcts_value: bool = False
+    moves_left: bool = False
+    soft_policy: bool = False
+
+
+class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the weights come from: enough to train the network again."""
+
+    data: str = ""
+    commands: tuple[str, ...] = ()
+    steps: int = 0
+    positions: int = 0
+    date: str = ""  # ISO 8601
+
+
+class NetworkCard(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything a reader must know to use the weights beside it."""
+
+    name: str
+    family: str
+    size: str  # the size string; with encoding and heads it fixes the architecture
+    encoding: str
+    policy_order: str
+    heads: Heads
+    precision: Precision = "float32"
+    parameters: int = 0  # trainable ones, as counted before quantisation
+    licence: str = ""
+    provenance: Provenance = Provenance()
+    sha256: str = ""  # of the weights, 64 hex digits; filled in by `save`
+    format_version: int = FORMAT_VERSION
+
+
+def save(location: Location, weights: Mapping[str, Any], card: NetworkCard) -> NetworkCard:
+    """Write a sealed safetensors file atomically; returns the card with the weights' checksum."""
+    arrays = {name: np.ascontiguousarray(array) for name, array in weights.items()}
+    card = msgspec.structs.replace(card, sha256=weights_sha256(arrays))
+    text = msgspec.json.encode(card).decode()
+    content = safetensors.numpy.save(arrays, metadata={"card": text, "seal": _ZEROS})
+    seal = hashlib.sha256(content).hexdigest()
+    write_bytes(location, content.replace(_seal_text(_ZEROS), _seal_text(seal), 1))
+    return card
+
+
+def save_onnx(location: Location, model: bytes, card: NetworkCard) -> None:
+    """Write a serialised ONNX model with the card and a seal appended, atomically."""
+    content = model + _metadata_property(b"card", msgspec.json.encode(card))
+    seal = hashlib.sha256(content).hexdigest()
+    write_bytes(location, content + _SEAL_TAG + seal.encode())
+
+
+def read_card(location: Location) -> NetworkCard:
+    """Return the card of a network file of either kind after checking the whole file."""
+    return _open(location)[0]
+
+
+def load_weights(location: Location) -> Weights:
+    """Return the arrays of a safetensors network file after checking them against its card."""
+    return load(location)[1]
+
+
+def load(location: Location) -> tuple[NetworkCard, Weights]:
+    """Return card and weights of a safetensors network file, checked. The arrays are writable."""
+    card, content = _open(location)
+    if _is_onnx(location):
+        raise InputError(
+            "an ONNX file gives no weights", value=os.fspath(location), fix="use the .safetensors"
+        )
+    arrays = {name: array.copy() for name, array in safetensors.numpy.load(content).items()}
+    found = weights_sha256(arrays)
+    if found != card.sha256:
+        raise _damaged(
+            location, f"weights are not the card's: expected {card.sha256}, found {found}"
+        )
+    return card, arrays
+
+
+def weights_sha256(weights: Mapping[str, Any]) -> str:
+    """Return the SHA-256 over names, types, shapes and little-endian bytes, names in order."""
+    digest = hashlib.sha256()
+    for name in sorted(weights):
+        array = np.ascontiguousarray(weights[name])
+        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def _is_onnx(location: Location) -> bool:
+    return os.fspath(location).lower().endswith(".onnx")
+
+
+def _open(location: Location) -> tuple[NetworkCard, bytes]:
+    """Return the decoded card and the whole file, which its seal has vouched for."""
+    content = read_bytes(location)
+    text = _onnx_card(location, content) if _is_onnx(location) else _header_card(location, content)
+    return _decode(location, text), content
+
+
+def _decode(location: Location, text: bytes) -> NetworkCard:
+    try:
+        version = json.loads(text).get("format_version", 0)
+        if version > FORMAT_VERSION:
+            raise InputError(
+                f"network file format {version}, this Kibitz reads up to {FORMAT_VERSION}",
+                value=os.fspath(location),
+                fix="update Kibitz",
+            )
+        return msgspec.json.decode(text, type=NetworkCard)
+    except (msgspec.DecodeError, json.JSONDecodeError, AttributeError, TypeError) as error:
+        raise _damaged(location, f"the card cannot be read ({error})") from error
+
+
+def _header_card(location: Location, content: bytes) -> bytes:
+    """Return the card's JSON from a sealed safetensors file."""
+    header = _header(location, content)
+    sealed = _SEAL_IN_HEADER.search(header)
+    metadata = json.loads(header).get("__metadata__", {}) if sealed else {}
+    if sealed is None or "card" not in metadata:
+        raise _damaged(location, "expected a Kibitz network, found a file without card or seal")
+    start = 8 + sealed.start(1)
+    unsealed = content[:start] + _ZEROS.encode() + content[start + 64 :]
+    _check_seal(location, expected=sealed[1].decode(), sealed=unsealed)
+    return str(metadata["card"]).encode()
+
+
+def _header(location: Location, content: bytes) -> bytes:
+    """Return the JSON header, having checked that the file is as long as the header says."""
+    length = int.from_bytes(content[:8], "little")
+    if len(content) < 8 or content[8:9] != b"{":
+        raise _damaged(location, "expected a safetensors file, found something else")
+    header = content[8 : 8 + length]
+    try:
+        entries = {name: e for name, e in json.loads(header).items() if name != "__metadata__"}
+        data = max((entry["data_offsets"][1] for entry in entries.values()), default=0)
+        expected = 8 + length + int(data)
+    except (ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
+        raise _damaged(location, f"the header is cut or damaged ({error})") from error
+    if len(content) != expected:
+        raise _damaged(location, f"expected {expected} bytes, found {len(content)}")
+    return header
+
+
+def _onnx_card(location: Location, content: bytes) -> bytes:
+    """Return the card's JSON from a sealed ONNX file."""
+    body, seal = content[: -len(_SEAL_TAG) - 64], content[-len(_SEAL_TAG) - 64 :]
+    if not seal.startswith(_SEAL_TAG):
+        raise _damaged(
+            location, "expected a seal at the end, found none: no Kibitz network, or cut"
+        )
+    _check_seal(location, seal[len(_SEAL_TAG) :].decode("latin1"), sealed=body)
+    found = [value for key, value in _metadata_properties(body) if key == b"card"]
+    if not found:
+        raise _damaged(location, "expected a card in the ONNX metadata, found none")
+    return found[-1]
+
+
+def _check_seal(location: Location, expected: str, sealed: bytes) -> None:
+    found = hashlib.sha256(sealed).hexdigest()
+    if found != expected:
+        raise _damaged(location, f"expected checksum {expected[:16]}, found {found[:16]}")
+
+
+def _damaged(location: Location, reason: str) -> DamagedFileError:
+    return DamagedFileError(
+        f"damaged network file: {reason}", value=os.fspath(location), fix="fetch or write it again"
+    )
+
+
+def _seal_text(seal: str) -> bytes:
+    return f'"seal":"{seal}"'.encode()
+
+
+# --- the few parts of protobuf that metadata needs -----------------------------------------------
+
+
+def _varint(number: int) -> bytes:
+    low, rest = number & 0x7F, number >> 7
+    return bytes([low | 0x80]) + _varint(rest) if rest else bytes([low])
+
+
+def _metadata_property(key: bytes, value: bytes) -> bytes:
+    """Return a metadata_props entry: field 14 holding a message of key (1) and value (2)."""
+    entry = b"\x0a" + _varint(len(key)) + key + b"\x12" + _varint(len(value)) + value
+    return bytes([_METADATA_FIELD << 3 | 2]) + _varint(len(entry)) + entry
+
+
+def _read_varint(content: bytes, at: int) -> tuple[int, int]:
+    number = shift = 0
+    while True:
+        byte = content[at]
+        number |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            return number, at
+
+
+def _fields(content: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield the length-delimited fields of a message; ONNX has only these and varints on top."""
+    at = 0
+    while at < len(content):
+        tag, at = _read_varint(content, at)
+        size, at = _read_varint(content, at)
+        if tag & 7 == 2:
+            yield tag >> 3, content[at : at + size]
+            at += size
+
+
+def _metadata_properties(content: bytes) -> Iterator[tuple[bytes, bytes]]:
+    for number, entry in _fields(content):
+        if number == _METADATA_FIELD:
+            parts = dict(_fields(entry))
+            yield parts.get(1, b""), parts.get(2, b"")

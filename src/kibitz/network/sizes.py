@@ -1,0 +1,165 @@
+"""Size strings, one dial per family; text -> **size** -> card -> network. Needs no torch.
+
+tower-19x256      ChessCoach's tower, blocks x filters; tower-6x64-se adds squeeze-excitation
+plain-4x64        DLChess without shortcuts
+residual-4x64     DLChess with shortcuts; residual-4x64-input starts with a plain convolution
+se-5x64           the same with squeeze-excitation; also se-5x64-input
+dilated-eval      Batch-First's position score; dilated-eval-x2 has twice the filters
+dilated-move      Batch-First's move scores; dilated-move-x2
+sparse-512        the CPU network, width of the value layer; the policy layer is half as wide
+sparse-512x128    both widths; -threats: attacked and defended pieces are told apart;
+                  -both: the opponent's perspective too; -direct: no hidden tail layers
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from kibitz.errors import InputError, did_you_mean
+from kibitz.network.card import FEATURES, PLANES, POLICY_SIZES, Heads, NetworkCard
+
+
+class Family(NamedTuple):
+    """What a family's size strings may say, and what its networks are made for."""
+
+    dial: str  # pattern of what follows the family's name, with two groups
+    options: tuple[str, ...]
+    example: str
+    encoding: str
+    policy_order: str
+    heads: Heads
+
+
+class Size(NamedTuple):
+    """A parsed size string; what a family does not use is 0."""
+
+    family: str
+    blocks: int
+    width: int
+    policy_width: int
+    options: frozenset[str]
+
+
+_BLOCKS = r"(\d+)x(\d+)"
+_WIDTHS = r"(\d+)(?:x(\d+))?"
+_KINDS = r"(eval|move)(?:-x(\d+))?"
+_SPARSE = ("threats", "both", "direct")
+SMALLEST_SQUEEZED = 8
+
+FAMILIES = {
+    "tower": Family(
+        _BLOCKS, ("se",), "tower-8x128", "history109", "chesscoach", Heads(mcts_value=True)
+    ),
+    "plain": Family(_BLOCKS, (), "plain-4x64", "oriented22", "dlchess", Heads()),
+    "residual": Family(_BLOCKS, ("input",), "residual-4x64", "oriented22", "dlchess", Heads()),
+    "se": Family(_BLOCKS, ("input",), "se-4x64", "oriented22", "dlchess", Heads()),
+    "dilated": Family(_KINDS, (), "dilated-eval", "onehot15", "batchfirst", Heads("rank")),
+    "sparse": Family(_WIDTHS, _SPARSE, "sparse-512", "sparse768", "table1858", Heads("wdl")),
+}
+
+
+def parse(text: str) -> Size:
+    """Parse a size string.
+
+    >>> parse("tower-19x256")[:4]
+    ('tower', 19, 256, 0)
+    """
+    name, _, rest = text.partition("-")
+    family = FAMILIES.get(name)
+    if family is None:
+        raise InputError("unknown network family", value=text, fix=did_you_mean(name, FAMILIES))
+    words = re.fullmatch(rf"{family.dial}((?:-[a-z]+)*)", rest)
+    if words is None:
+        raise InputError(
+            "malformed network size", value=text, fix=f"write it like {family.example}"
+        )
+    *dial, tail = words.groups()
+    options = frozenset(tail.split("-")[1:])
+    for option in options - set(family.options):
+        fix = did_you_mean(option, family.options)
+        raise InputError(f"unknown option in {text}", value=option, fix=fix)
+    return _checked(text, _size(name, dial, options))
+
+
+def _size(name: str, dial: list[str | None], options: frozenset[str]) -> Size:
+    second = int(dial[1] or 0)
+    if name == "dilated":
+        return Size(name, 0, 1 if dial[1] is None else second, 0, options | {str(dial[0])})
+    first = int(dial[0] or 0)
+    if name == "sparse":
+        return Size(name, 0, first, first // 2 if dial[1] is None else second, options)
+    return Size(name, first, second, 0, options)
+
+
+def _checked(text: str, size: Size) -> Size:
+    blocks = size.blocks or size.family in ("sparse", "dilated")
+    policy = size.policy_width or size.family != "sparse"
+    if not (blocks and size.width and policy):
+        raise InputError("a network size of 0", value=text, fix="numbers start at 1")
+    # A gate of squeezed channels needs at least one of them.
+    if size.family == "tower" and "se" in size.options and size.width < SMALLEST_SQUEEZED:
+        fix = f"use {SMALLEST_SQUEEZED} filters or more"
+        raise InputError("too narrow for squeeze-excitation", value=text, fix=fix)
+    return size
+
+
+def default_encoding(size: Size) -> str:
+    """Return the encoding a size is made for."""
+    return "threat3072" if "threats" in size.options else FAMILIES[size.family].encoding
+
+
+def default_heads(size: Size) -> Heads:
+    """Return the heads a size has when nothing else is asked."""
+    if size.family == "dilated":
+        move = "move" in size.options
+        return Heads(value="none") if move else Heads(value="rank", policy=False)
+    return FAMILIES[size.family].heads
+
+
+def new_card(
+    size: str,
+    name: str = "",
+    encoding: str = "",
+    policy_order: str = "",
+    heads: Heads | None = None,
+) -> NetworkCard:
+    """Return the card of an untrained network; what is left out is the family's usual choice."""
+    parsed = parse(size)
+    card = NetworkCard(
+        name=name or size,
+        family=parsed.family,
+        size=size,
+        encoding=encoding or default_encoding(parsed),
+        policy_order=policy_order or FAMILIES[parsed.family].policy_order,
+        heads=heads or default_heads(parsed),
+    )
+    check_card(card)
+    return card
+
+
+def check_card(card: NetworkCard) -> None:
+    """Refuse a card whose parts do not fit together."""
+    size = parse(card.size)
+    sparse = size.family == "sparse"
+    if sparse and card.encoding != default_encoding(size):
+        raise _misfit(card, "encoding", card.encoding, [default_encoding(size)])
+    if not sparse and card.encoding not in PLANES:
+        raise _misfit(card, "encoding", card.encoding, PLANES)
+    orders = [order for order in POLICY_SIZES if (order == "table1858") == sparse]
+    if card.policy_order not in orders:
+        raise _misfit(card, "policy order", card.policy_order, orders)
+    if size.family in ("dilated", "sparse") and card.heads != default_heads(size):
+        raise _misfit(card, "heads", card.heads, [str(default_heads(size))])
+
+
+def _misfit(
+    card: NetworkCard, what: str, value: object, known: dict[str, int] | list[str]
+) -> InputError:
+    fix = f"choose from {', '.join(known)}"
+    return InputError(f"wrong {what} for a {card.size} network", value=value, fix=fix)
+
+
+def inputs_of(card: NetworkCard) -> int:
+    """Return the number of input planes or, for the sparse family, of features."""
+    return {**PLANES, **FEATURES}[card.encoding]

@@ -1,0 +1,108 @@
+"""The CPU network: sparse inputs, one wide layer each for value and policy; features -> **sparse**.
+
+One dial: the width of the value layer (the policy layer is half as wide unless said otherwise).
+The integer form of exactly this network is in `network.quantise`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from kibitz.network.heads import Outputs
+from kibitz.network.quantise import LIMIT
+from kibitz.network.sparse_functions import feature_sum, move_logits
+
+TAIL = (16, 32)
+WDL = 3
+# With about 25 active features the sums then spread over the sloping part of the activation.
+FEATURE_DEVIATION = 0.08
+FEATURE_BIAS = 0.25
+
+
+class SparseSizes(NamedTuple):
+    """Everything that shapes a sparse network."""
+
+    features: int
+    width: int
+    policy_width: int
+    moves: int = 1858
+    perspectives: int = 1
+    direct: bool = False
+
+
+def screlu(x: Tensor) -> Tensor:
+    """clip(x, 0, 1) squared, any shape."""
+    clipped = x.clamp(0, 1)
+    return clipped * clipped
+
+
+class FeatureLayer(nn.Module):
+    """The sum of one weight row per active feature: a linear layer on a vector of mostly zeros."""
+
+    def __init__(self, features: int, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(features, width).normal_(0, FEATURE_DEVIATION))
+        self.bias = nn.Parameter(torch.full((width,), FEATURE_BIAS))
+
+    def forward(self, indices: Tensor, offsets: Tensor) -> Tensor:
+        """Sum over indices (N,) int32 flat, offsets (B + 1,) int64 -> (B, width) float32."""
+        return feature_sum(indices, offsets, self.weight, self.bias)
+
+
+class SparseNetwork(nn.Module):
+    """Win, draw, loss logits and policy logits, for the legal moves only or for all."""
+
+    def __init__(self, sizes: SparseSizes) -> None:
+        super().__init__()
+        self.sizes = sizes
+        self.value_features = FeatureLayer(sizes.features, sizes.width)
+        self.policy_features = FeatureLayer(sizes.features, sizes.policy_width)
+        hidden = sizes.perspectives * sizes.width
+        self.tail1 = nn.Linear(hidden, WDL if sizes.direct else TAIL[0])
+        self.tail2 = None if sizes.direct else nn.Linear(*TAIL)
+        self.tail3 = None if sizes.direct else nn.Linear(TAIL[1], WDL)
+        deviation = sizes.policy_width**-0.5
+        self.move_weight = nn.Parameter(
+            torch.empty(sizes.moves, sizes.policy_width).normal_(0, deviation)
+        )
+        self.move_bias = nn.Parameter(torch.zeros(sizes.moves))
+
+    def forward(
+        self,
+        features: Tensor,
+        offsets: Tensor,
+        moves: Tensor | None = None,
+        move_offsets: Tensor | None = None,
+    ) -> Outputs:
+        """Evaluate B positions with N active features in all.
+
+        features (P, N) int32, flat feature indices from the side to move's view and, with two
+        perspectives, in row 1 from the opponent's; offsets (B + 1,) int64, common to both rows.
+        moves (M,) int32 flat policy indices and move_offsets (B + 1,) int64, or neither.
+        Returns value (B, 3) logits, policy (M,) logits, or (B, moves of the table) without moves.
+        """
+        value = self.value(features, offsets)
+        hidden = screlu(self.policy_features(features[0], offsets))
+        if moves is None or move_offsets is None:
+            policy = nn.functional.linear(hidden, self.move_weight, self.move_bias)
+        else:
+            policy = move_logits(hidden, self.move_weight, self.move_bias, moves, move_offsets)
+        return {"value": value, "policy": policy}
+
+    def value(self, features: Tensor, offsets: Tensor) -> Tensor:
+        """Return the win, draw, loss logits alone, (B, 3)."""
+        views = [self.value_features(view, offsets) for view in features[: self.sizes.perspectives]]
+        x: Tensor = self.tail1(screlu(torch.cat(views, dim=1)))
+        if self.tail2 is not None and self.tail3 is not None:
+            x = self.tail3(screlu(self.tail2(screlu(x))))
+        return x
+
+    @torch.no_grad()
+    def clip_weights(self) -> None:
+        """Keep the weights that int16 accumulators need bounded; call after each training step."""
+        for layer in (self.value_features, self.policy_features):
+            layer.weight.clamp_(-LIMIT, LIMIT)
+            layer.bias.clamp_(-LIMIT, LIMIT)
