@@ -80,7 +80,7 @@ def _parse(path: Location) -> Table:
         return tomllib.loads(read_bytes(path).decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8 text", fix="save the file as UTF-8") from error
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # TOMLDecodeError, or a number too long for Python
         raise ConfigError(f"{path}: not TOML", fix=str(error)) from error
 
 
@@ -189,7 +189,7 @@ def _parse_value(written: str, kind: Any) -> Any:
     """Read a value as TOML, except that texts need no quotes on a command line."""
     try:
         value = tomllib.loads(f"value = {written}")["value"]
-    except tomllib.TOMLDecodeError:
+    except ValueError:
         return written
     if get_origin(kind) is tuple or isinstance(value, str):
         return value

@@ -42,7 +42,9 @@ app = App(
     result_action="return_value",
     exit_on_error=False,
     print_error=False,
+    suppress_keyboard_interrupt=False,
 )
+app.meta.suppress_keyboard_interrupt = False  # not inherited, unlike the rest
 
 for _name, _command in COMMANDS.items():
     app.command(_command.home, name=_name, help=_command.help)

@@ -51,7 +51,9 @@ def columns(headings: Sequence[str], rows: Sequence[Sequence[Any]], title: str =
     table = Table(title=title or None, box=SIMPLE, show_header=bool(headings))
     width = max([len(headings), *map(len, rows)])
     for index in range(width):
-        numeric = all(isinstance(row[index], (int, float)) for row in rows if index < len(row))
+        numeric = all(
+            isinstance(plain(row[index]), (int, float)) for row in rows if index < len(row)
+        )
         heading = headings[index] if index < len(headings) else ""
         table.add_column(heading, justify="right" if numeric else "left")
     for row in rows:
@@ -61,6 +63,7 @@ def columns(headings: Sequence[str], rows: Sequence[Sequence[Any]], title: str =
 
 def spell(value: Any) -> str:
     """Write a value for people: 1,234,567 and 0.125."""
+    value = plain(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value)
     return f"{value:,}" if isinstance(value, int) else f"{value:,.3f}"

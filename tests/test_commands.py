@@ -1,0 +1,166 @@
+"""The command line as a shell sees it: output, exit codes, one line for every mistake."""
+
+import json
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import kibitz
+from kibitz import commands, log
+from kibitz.commands import COMMANDS, app, main
+from kibitz.commands.output import columns, emit
+from kibitz.errors import MoveError
+
+PROJECT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def failing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Register a command that fails as the test wants, for the time of the test."""
+
+    def fail(depth: int = 1) -> None:
+        if depth:
+            raise request.param
+
+    app.command(fail, name="fail")
+    monkeypatch.delenv("KIBITZ_DEBUG", raising=False)
+    yield "fail"
+    app._commands.pop("fail")
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"{kibitz.__version__}\n"
+
+
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    assert [name for name in COMMANDS if name not in shown] == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_exists_and_explains_itself(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([name, "--help"]) == 0
+    assert COMMANDS[name].help.split()[0] in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["perfd"], '"perfd"'),
+        (["perfd"], '"perft"'),
+        (["--jsno"], "--jsno"),
+        (["perft", "--dpeth", "3"], "--dpeth"),
+        (["perft", "--depth", "deep"], '"deep"'),
+    ],
+)
+def test_what_cannot_be_parsed_takes_one_line(
+    arguments: list[str], named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("kibitz: error: ")
+    assert captured.err.count("\n") == 1
+    assert named in captured.err
+
+
+@pytest.mark.parametrize(
+    "failing", [MoveError("no such\nmove", value="e2e5", fix="look")], indirect=True
+)
+def test_what_the_user_can_mend_takes_one_line(
+    failing: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main([failing]) == 2
+    assert capsys.readouterr().err == "kibitz: error: no such move: 'e2e5'; look\n"
+    monkeypatch.setenv("KIBITZ_DEBUG", "1")
+    with pytest.raises(MoveError):
+        main([failing])
+
+
+@pytest.mark.parametrize("failing", [ZeroDivisionError("ours")], indirect=True)
+def test_our_own_mistakes_are_not_dressed_up(failing: str) -> None:
+    assert main([failing, "--depth", "0"]) == 0
+    with pytest.raises(ZeroDivisionError):
+        main([failing])
+
+
+@pytest.mark.parametrize("failing", [KeyboardInterrupt()], indirect=True)
+def test_an_interrupt_has_the_exit_code_shells_know(failing: str) -> None:
+    assert main([failing]) == 130
+
+
+@pytest.mark.parametrize("failing", [MoveError("none")], indirect=True)
+@pytest.mark.parametrize(
+    ("flags", "level"),
+    [([], log.Level.NORMAL), (["--quiet"], log.Level.QUIET), (["--verbose"], log.Level.VERBOSE)],
+)
+def test_levels_go_before_or_after_the_command(
+    failing: str, flags: list[str], level: log.Level
+) -> None:
+    for arguments in ([*flags, failing], [failing, *flags]):
+        log.set_level(log.Level.NORMAL)
+        main(arguments)
+        assert log._level is level
+    log.set_level(log.Level.NORMAL)
+
+
+def test_a_reader_that_leaves_is_no_error() -> None:
+    script = (
+        "import sys; from kibitz.commands import app, main\n"
+        "from kibitz.commands.output import emit\n"
+        "@app.command\n"
+        "def flood():\n"
+        "    for _ in range(100000): emit({'nodes': 1}, as_json=True)\n"
+        "sys.exit(main(['flood']))\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(timeout=30) == commands.EXIT_PIPE_CLOSED
+
+
+RESULT = {"nodes": np.uint64(4865609), "seconds": 0.125, "fen": "[w] KQkq", "ok": True}
+
+
+def test_json_is_one_object_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    emit(RESULT, as_json=True)
+    captured = capsys.readouterr()
+    assert json.loads(captured.out) == {**RESULT, "nodes": 4865609}
+    assert captured.out.count("\n") == 1
+    assert captured.err == ""
+
+
+def test_people_get_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    emit({**RESULT, "line": "e4 " * 40}, as_json=False)
+    shown = capsys.readouterr().out
+    for text in ("4,865,609", "0.125", "[w] KQkq", "True", "e4 " * 39):
+        assert text in shown
+
+
+def test_a_table_of_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    rows: list[list[Any]] = [["start", 20], ["kiwipete", 48]]
+    emit({}, as_json=False, table=columns(["position", "nodes"], rows, title="Perft"))
+    shown = capsys.readouterr().out.split()
+    assert [word for word in shown if word.isalnum()] == [
+        "Perft", "position", "nodes", "start", "20", "kiwipete", "48",
+    ]  # fmt: skip
+
+
+def test_the_entry_point_is_where_the_package_says() -> None:
+    scripts = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["scripts"]
+    assert scripts == {"kibitz": f"{main.__module__}:{main.__name__}"}

@@ -1,0 +1,183 @@
+"""Files: broken in the middle of writing, damaged afterwards, missing, on disk and behind URLs."""
+
+import hashlib
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from kibitz import files
+from kibitz.errors import DamagedFileError, FileError, InputError, MissingExtraError
+
+
+def leftovers(folder: Path) -> list[str]:
+    return [entry.name for entry in folder.iterdir() if entry.name.endswith(".partial")]
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "net.bin"
+    files.write_bytes(path, b"knight")
+    assert files.read_bytes(path) == b"knight"
+    assert files.read_bytes(path.as_uri()) == b"knight"
+    assert leftovers(path.parent) == []
+
+
+def test_an_exception_leaves_the_old_content(tmp_path: Path) -> None:
+    path = tmp_path / "net.bin"
+    path.write_bytes(b"old")
+    with pytest.raises(ZeroDivisionError), files.atomic_write(path) as file:
+        file.write(b"half of the ne")
+        raise ZeroDivisionError
+    assert path.read_bytes() == b"old"
+    assert leftovers(tmp_path) == []
+
+
+def test_a_killed_writer_leaves_the_old_content(tmp_path: Path) -> None:
+    path = tmp_path / "net.bin"
+    path.write_bytes(b"old")
+    script = (
+        "import os, sys; from kibitz.files import atomic_write\n"
+        "with atomic_write(sys.argv[1]) as file:\n"
+        "    file.write(b'half of the ne'); file.flush(); os._exit(9)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script, str(path)], check=False)
+    assert ended.returncode == 9
+    assert path.read_bytes() == b"old"
+    assert len(leftovers(tmp_path)) == 1
+
+
+def test_leftovers_go_when_they_are_old_and_only_then(tmp_path: Path) -> None:
+    abandoned = tmp_path / ".net.bin.0123456789ab.partial"
+    working = tmp_path / ".net.bin.ba9876543210.partial"
+    other = tmp_path / ".other.bin.0123456789ab.partial"
+    for path in (abandoned, working, other):
+        path.write_bytes(b"half")
+    long_ago = time.time() - 2 * files.ABANDONED_SECONDS
+    os.utime(abandoned, (long_ago, long_ago))
+    os.utime(other, (long_ago, long_ago))
+    files.write_bytes(tmp_path / "net.bin", b"whole")
+    assert sorted(leftovers(tmp_path)) == sorted([working.name, other.name])
+
+
+def test_a_full_disk_is_named() -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("this system has no /dev/full")
+    with (
+        pytest.raises(FileError, match=r"cannot write \(No space left on device\): 'net.bin'"),
+        files._named_failures("net.bin", "cannot write"),
+        full.open("wb", buffering=0) as file,
+    ):
+        file.write(b"x")
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    target, link = tmp_path / "target.bin", tmp_path / "link.bin"
+    target.write_bytes(b"old")
+    link.symlink_to(target)
+    files.write_bytes(link, b"new")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"new"
+
+
+def test_written_files_have_ordinary_permissions(tmp_path: Path) -> None:
+    ordinary, atomic = tmp_path / "ordinary", tmp_path / "atomic"
+    ordinary.write_bytes(b"")
+    files.write_bytes(atomic, b"")
+    assert atomic.stat().st_mode == ordinary.stat().st_mode
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=r"no such file: '.*net.bin'; check the path"):
+        files.read_bytes(tmp_path / "net.bin")
+    with pytest.raises(FileError, match="no such file: 'memory://nothing'"):
+        files.read_bytes("memory://nothing")
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="cannot read"):
+        files.read_bytes(tmp_path)
+    with pytest.raises(FileError, match="cannot write"):
+        files.write_bytes(tmp_path, b"")
+    assert leftovers(tmp_path.parent) == []
+
+
+def test_trouble_with_another_file_is_not_blamed_on_this_one(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as caught, files.atomic_write(tmp_path / "net.bin"):
+        (tmp_path / "weights").read_bytes()
+    assert not isinstance(caught.value, FileError)
+
+
+def test_checksums(tmp_path: Path) -> None:
+    path = tmp_path / "net.bin"
+    path.write_bytes(b"bishop" * 1000)
+    right = hashlib.sha256(b"bishop" * 1000).hexdigest()
+    assert files.sha256_of(path) == right
+    assert files.read_checked(path, right) == path.read_bytes()
+    assert files.read_checked(path, right[:12].upper()) == path.read_bytes()
+
+
+@pytest.mark.parametrize("damage", ["flip", "cut", "grow"])
+def test_a_damaged_file_is_refused(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "net.bin"
+    content = b"bishop" * 1000
+    expected = hashlib.sha256(content).hexdigest()
+    damaged = {"flip": b"c" + content[1:], "cut": content[:-1], "grow": content + b"\0"}[damage]
+    path.write_bytes(damaged)
+    found = hashlib.sha256(damaged).hexdigest()
+    with pytest.raises(DamagedFileError) as caught:
+        files.read_checked(path, expected)
+    assert all(word in str(caught.value) for word in (path.name, expected, found))
+
+
+def test_a_checksum_of_nothing_is_no_checksum(tmp_path: Path) -> None:
+    (tmp_path / "net.bin").write_bytes(b"")
+    with pytest.raises(InputError, match="too short"):
+        files.read_checked(tmp_path / "net.bin", "")
+
+
+def test_urls(tmp_path: Path) -> None:
+    url = f"memory://{tmp_path.name}/net.bin"
+    files.write_bytes(url, b"rook")
+    assert files.read_bytes(url) == b"rook"
+    assert files.sha256_of(url) == hashlib.sha256(b"rook").hexdigest()
+
+
+def test_an_exception_publishes_nothing_behind_a_url(tmp_path: Path) -> None:
+    url = f"memory://{tmp_path.name}/net.bin"
+    with pytest.raises(ZeroDivisionError), files.atomic_write(url) as file:
+        file.write(b"half")
+        raise ZeroDivisionError
+    assert not fsspec.filesystem("memory").exists(url)
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'kibitz\[cloud\]'"):
+        files.read_bytes("s3://bucket/net.bin")
+
+
+def test_an_unknown_scheme_is_named() -> None:
+    with pytest.raises(InputError, match="chess://board"):
+        files.read_bytes("chess://board")
+
+
+@pytest.mark.parametrize("path", [r"C:\nets\a.bin", "C:/nets/a.bin", "nets/a.bin", "a:b"])
+def test_plain_paths(path: str) -> None:
+    assert files.local_path(path) == Path(path)
+
+
+def test_folders_follow_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KIBITZ_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("KIBITZ_CACHE", "~/cache")
+    assert files.data_folder() == tmp_path / "data"
+    assert files.cache_folder() == Path.home() / "cache"
+    monkeypatch.delenv("KIBITZ_DATA")
+    monkeypatch.delenv("KIBITZ_CACHE")
+    assert files.data_folder() != files.cache_folder()
+    assert "kibitz" in files.data_folder().parts
+    assert "kibitz" in files.cache_folder().parts
