@@ -122,6 +122,11 @@ def _view(position: np.record) -> int:
 # --- UCI ----------------------------------------------------------------------------------------
 
 
+def looks_like_uci(text: str) -> bool:
+    """Whether a text has the form of UCI; such a text means the same move in SAN."""
+    return _UCI.fullmatch(text) is not None
+
+
 def parse_uci(position: np.record, text: str) -> Move:
     """The legal move that UCI text means; castling as e1g1 or as e1h1 (king takes rook)."""
     found = _UCI.fullmatch(text)

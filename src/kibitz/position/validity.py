@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from kibitz.jit import kernel
-from kibitz.position.bits import bit, lowest, popcount
+from kibitz.position.bits import bit, lowest, popcount, signed
 from kibitz.position.keys import compute_key
 from kibitz.position.play import legal_en_passant
 from kibitz.position.squares import NO_SQUARE, RANK_1, RANK_8
@@ -76,7 +76,7 @@ def problem(position: np.record) -> int:
         or _wrong_castling(kings & their, rooks & their, rights & RANK_8)
     ):
         return WRONG_CASTLING
-    if _wrong_en_passant(position, np.int64(position.en_passant)):
+    if _wrong_en_passant(position, signed(position.en_passant)):
         return WRONG_EN_PASSANT
     return KING_CAPTURABLE if gives_away_king(position) else VALID
 
@@ -87,7 +87,7 @@ def complete(positions: np.ndarray, index: int) -> int:
     position = positions[index]
     wrong = problem(position)
     if wrong == VALID:
-        square = np.int64(position.en_passant)
+        square = signed(position.en_passant)
         if square != NO_SQUARE:
             position.en_passant = legal_en_passant(position, square)
         position.key = compute_key(position)

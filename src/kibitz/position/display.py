@@ -1,0 +1,83 @@
+"""How a position looks: plain letters, colours in a terminal, SVG in a notebook.
+
+position record -> **picture**
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kibitz.position.notation import NULL, Move
+from kibitz.position.squares import FLIP
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from kibitz.position.board import Board
+
+_SYMBOLS = dict(zip("pnbrqk", "♟♞♝♜♛♚", strict=True))
+_LIGHT, _DARK = "#b7c0d8", "#7f8fb0"
+_LIGHT_MOVED, _DARK_MOVED = "#d9d08a", "#b5a95b"
+_WHITE_PIECE, _BLACK_PIECE = "bold #ffffff", "bold #000000"
+
+
+def squares_of(position: np.record, board: int) -> list[int]:
+    """Squares of a bitboard in White's view, in order."""
+    flip = FLIP if position["side"] else 0
+    return sorted(square ^ flip for square in range(64) if board >> square & 1)
+
+
+def letters(position: np.record) -> list[str]:
+    """Letter of the piece on every square in White's view, upper case for White, else a dot."""
+    fields = position.item()
+    shown = ["."] * 64
+    white = fields[7] if position["side"] else fields[6]
+    for letter, board in zip("pnbrqk", fields, strict=False):
+        for square in squares_of(position, board & white):
+            shown[square] = letter.upper()
+        for square in squares_of(position, board & ~white):
+            shown[square] = letter
+    return shown
+
+
+def plain(position: np.record) -> str:
+    """The board as eight lines of letters with ranks and files at the edge."""
+    shown = letters(position)
+    lines = [f"{rank + 1} " + " ".join(shown[8 * rank : 8 * rank + 8]) for rank in range(7, -1, -1)]
+    return "\n".join([*lines, "  a b c d e f g h"])
+
+
+def coloured(position: np.record, last: Move | None = None) -> Text:
+    """The board for a terminal with colours, the squares of the last move marked."""
+    from rich.text import Text
+
+    shown = letters(position)
+    marked = set() if last is None or last == NULL else {last.origin, last.destination}
+    text = Text()
+    for rank in range(7, -1, -1):
+        text.append(f"{rank + 1} ", style="dim")
+        for square in range(8 * rank, 8 * rank + 8):
+            symbol = _SYMBOLS.get(shown[square].lower(), " ")
+            piece = _WHITE_PIECE if shown[square].isupper() else _BLACK_PIECE
+            text.append(f"{symbol} ", style=f"{piece} on {_shade(square, square in marked)}")
+        text.append("\n")
+    return text.append("  a b c d e f g h", style="dim")
+
+
+def _shade(square: int, marked: bool) -> str:
+    light = (square ^ square >> 3) & 1
+    if marked:
+        return _LIGHT_MOVED if light else _DARK_MOVED
+    return _LIGHT if light else _DARK
+
+
+def svg(board: Board, size: int = 360) -> str:
+    """The board as SVG in python-chess's drawing, with the last move and a check marked."""
+    import chess.svg
+
+    twin = board.to_chess()
+    king = twin.king(twin.turn) if board.is_check() else None
+    last = twin.move_stack[-1] if twin.move_stack else None
+    return str(chess.svg.board(twin, lastmove=last, check=king, size=size))
