@@ -1,0 +1,137 @@
+"""`kibitz perft`: count the leaves of the tree of legal moves, of one position or a whole suite.
+
+position room -> **command line**
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from kibitz.commands.output import JsonFlag, columns, emit
+from kibitz.errors import InputError, PositionError
+from kibitz.log import Level, Stop, graceful_stop, progress, say
+from kibitz.position import count
+from kibitz.position.count import Stopped
+from kibitz.position.fen import START, parse_fen
+from kibitz.position.suites import Entry, read_suite
+
+EXIT_MISMATCH = 1
+EXIT_STOPPED = 130
+DEFAULT_DEPTH, DEFAULT_SUITE_DEPTH = 5, 4
+WARM_UP_DEPTH = 4  # deep enough to load, or compile, everything that is timed afterwards
+
+
+def perft(
+    *,
+    fen: Annotated[str, Parameter(help="The position to start from.")] = START,
+    depth: Annotated[int | None, Parameter(help="Plies; by default 5, for suites 4.")] = None,
+    divide: Annotated[bool, Parameter(help="Show the count below each move.", negative="")] = False,
+    suite: Annotated[Path | None, Parameter(help="Check every count of a suite file.")] = None,
+    threads: Annotated[int, Parameter(help="Threads that share the work.")] = 1,
+    limit: Annotated[int | None, Parameter(help="Skip larger counts of a suite.")] = None,
+    chess960: Annotated[bool, Parameter(help="Write castling as e1h1.", negative="")] = False,
+    json: JsonFlag = False,
+) -> int:
+    """Count positions, or check the counts of a suite (exit code 1 if one is wrong)."""
+    if threads < 1:
+        raise InputError("--threads", value=threads, fix="give 1 or more")
+    if suite is not None:
+        chosen = DEFAULT_SUITE_DEPTH if depth is None else depth
+        return _suite(suite, chosen, threads, limit, json)
+    chosen = DEFAULT_DEPTH if depth is None else depth
+    return _single(fen, chosen, threads, divide, chess960, json)
+
+
+def _single(fen: str, depth: int, threads: int, divided: bool, chess960: bool, json: bool) -> int:
+    position = parse_fen(fen)
+    _warm_up(threads)
+    with graceful_stop() as stop, progress(f"perft {depth}", total=1) as bar:
+        started = time.perf_counter()
+        try:
+            counts = count.divide(
+                position, depth, threads=threads, stop=_asked(stop), advance=bar.advance
+            )
+        except Stopped:
+            return _stopped()
+        seconds = time.perf_counter() - started
+    moves = {move.uci(chess960 or None): leaves for move, leaves in sorted(counts.items())}
+    if divided and not json:
+        emit({}, as_json=False, table=columns(("move", "leaves"), list(moves.items())))
+    result: dict[str, Any] = {"fen": fen, "depth": depth, "threads": threads}
+    result |= _speed(sum(moves.values()), seconds)
+    if divided and json:
+        result["divide"] = moves
+    emit(result, as_json=json)
+    return 0
+
+
+def _suite(suite: Path, depth: int, threads: int, limit: int | None, json: bool) -> int:
+    entries = read_suite(suite)
+    _warm_up(threads)
+    failures: list[dict[str, Any]] = []
+    total = checked = 0
+    started = time.perf_counter()
+    with graceful_stop() as stop, progress(suite.name, total=len(entries)) as bar:
+        for entry in entries:
+            try:
+                found = _check(entry, depth, threads, limit, stop)
+            except Stopped:
+                return _stopped()
+            failures += [failure for failure in found if "error" in failure]
+            total += sum(one["nodes"] for one in found)
+            checked += len(found)
+            bar.advance()
+    result = {"suite": str(suite), "entries": len(entries), "counts": checked}
+    result |= _speed(total, time.perf_counter() - started)
+    if json:
+        emit({**result, "failures": failures}, as_json=True)
+    else:
+        emit({**result, "failures": len(failures)}, as_json=False)
+        for failure in failures:
+            say("{name}, line {line}, depth {depth}: {error}".format(**failure), Level.QUIET)
+    return EXIT_MISMATCH if failures else 0
+
+
+def _check(
+    entry: Entry, depth: int, threads: int, limit: int | None, stop: Stop
+) -> list[dict[str, Any]]:
+    """Count an entry at every depth it has; an `error` in the result tells what was wrong."""
+    about: dict[str, Any] = {"name": entry.name, "line": entry.line, "fen": entry.fen}
+    try:
+        position = parse_fen(entry.fen)
+    except PositionError as error:
+        return [{**about, "depth": 0, "nodes": 0, "error": str(error)}]
+    found = []
+    for plies, expected in entry.counts.items():
+        if plies > depth or (limit is not None and expected > limit):
+            continue
+        leaves = count.nodes(position, plies, threads=threads, stop=_asked(stop))
+        one = {**about, "depth": plies, "nodes": leaves}
+        if leaves != expected:
+            one |= {"expected": expected, "error": f"expected {expected}, found {leaves}"}
+        found.append(one)
+    if stop.requested:
+        raise Stopped
+    return found
+
+
+def _asked(stop: Stop) -> Any:
+    return lambda: stop.requested
+
+
+def _warm_up(threads: int) -> None:
+    """Load the kernels, or compile them on the very first run, before the clock starts."""
+    count.nodes(parse_fen(START), WARM_UP_DEPTH, threads=threads)
+
+
+def _speed(leaves: int, seconds: float) -> dict[str, Any]:
+    return {"nodes": leaves, "seconds": seconds, "nps": round(leaves / max(seconds, 1e-9))}
+
+
+def _stopped() -> int:
+    say("stopped before the count was complete", Level.QUIET)
+    return EXIT_STOPPED

@@ -1,0 +1,112 @@
+"""Perft of one position from Python: divided by root move, over threads, and able to stop.
+
+    perft kernel -> **divide** -> command line, suites, benchmarks
+
+Kernels release Python's lock, so plain threads share the work: one task per position two plies
+below the root, each with its own stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+
+import numpy as np
+
+from kibitz.errors import InputError
+from kibitz.position.notation import Move, absolute, legal_codes
+from kibitz.position.perft import MAX_DEPTH, new_stack, perft
+from kibitz.position.play import play
+from kibitz.position.state import new_positions
+
+POLL_SECONDS = 0.1
+SPLIT_DEPTH = 4  # shallower counts take less time than handing them out
+
+
+class Stopped(Exception):  # noqa: N818 - a wish of the user, not an error
+    """The count was asked to stop before it was complete."""
+
+
+def divide(
+    position: np.record,
+    depth: int,
+    *,
+    threads: int = 1,
+    stop: Callable[[], bool] = lambda: False,
+    advance: Callable[[float], None] = lambda _: None,
+) -> dict[Move, int]:
+    """Leaves below each legal move, `depth` plies below `position`.
+
+    `stop` is asked every tenth of a second and raises Stopped; `advance` hears how much of the
+    work (1.0 in all) is done.
+    """
+    if not 1 <= depth <= MAX_DEPTH:
+        raise InputError("depth", value=depth, fix=f"expected 1 to {MAX_DEPTH}")
+    children = _children(position)
+    counts = {move: 0 for move, _ in children}
+    if depth < SPLIT_DEPTH:
+        flag = np.zeros(1, dtype=np.uint8)
+        return {move: _leaves(child, depth - 1, flag) for move, child in children}
+    tasks = [(move, below) for move, child in children for _, below in _children(child)]
+    for move, leaves in _shared_out(tasks, depth - 2, threads, stop):
+        counts[move] += leaves
+        advance(1 / len(tasks))
+    return counts
+
+
+def nodes(
+    position: np.record,
+    depth: int,
+    *,
+    threads: int = 1,
+    stop: Callable[[], bool] = lambda: False,
+) -> int:
+    """All leaves `depth` plies below `position`; raises Stopped like `divide`."""
+    if depth < SPLIT_DEPTH:
+        return _leaves(position, depth, np.zeros(1, dtype=np.uint8))
+    return sum(divide(position, depth, threads=threads, stop=stop).values())
+
+
+def _children(position: np.record) -> list[tuple[Move, np.record]]:
+    """Every legal move with the position after it."""
+    codes = legal_codes(position)
+    after = new_positions(len(codes))
+    for code, child in zip(codes, after, strict=True):
+        play(position, child, code)
+    return [(absolute(position, code), child) for code, child in zip(codes, after, strict=True)]
+
+
+def _leaves(position: np.record, depth: int, flag: np.ndarray) -> int:
+    positions, moves = new_stack()
+    positions[0] = position
+    return int(perft(positions, moves, depth, flag))
+
+
+def _shared_out(
+    tasks: list[tuple[Move, np.record]], depth: int, threads: int, stop: Callable[[], bool]
+) -> Iterator[tuple[Move, int]]:
+    """Count every task on a pool of threads; yields results as they come."""
+    flag = np.zeros(1, dtype=np.uint8)
+    finished: SimpleQueue[Future[int]] = SimpleQueue()
+    with ThreadPoolExecutor(threads) as pool:
+        moves = {pool.submit(_leaves, below, depth, flag): move for move, below in tasks}
+        try:
+            for future in moves:
+                future.add_done_callback(finished.put)
+            for _ in tasks:
+                future = _next(finished, stop)
+                yield moves[future], future.result()
+        except BaseException:
+            flag[0] = 1
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _next(finished: SimpleQueue[Future[int]], stop: Callable[[], bool]) -> Future[int]:
+    """Wait for the next finished task, asking `stop` now and then."""
+    while not stop():
+        with suppress(Empty):
+            return finished.get(timeout=POLL_SECONDS)
+    raise Stopped
