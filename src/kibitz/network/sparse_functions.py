@@ -99,8 +99,8 @@ class _FeatureSum(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[None, None, Tensor, Tensor]:
         (gradient,) = gradients
         i, o, g = _numpy(*ctx.saved_tensors, gradient)
-        out = np.zeros((ctx.rows, g.shape[1]), np.float32)
-        _parallel(lambda first, last: kernels.scatter_rows(i, o, g, out, first, last), g.shape[1])
+        out, ones = np.zeros((ctx.rows, g.shape[1]), np.float32), np.ones(len(i), np.float32)
+        _parallel(lambda first, last: kernels.scatter(i, o, ones, g, out, first, last), g.shape[1])
         return None, None, torch.from_numpy(out), gradient.sum(0)
 
 
@@ -122,8 +122,7 @@ class _MoveLogits(torch.autograd.Function):
         pulled, scattered = np.zeros_like(h), np.zeros_like(w)
         _parallel(lambda first, last: kernels.pull_moves(g, w, m, o, pulled, first, last), len(h))
         _parallel(
-            lambda first, last: kernels.scatter_moves(g, h, m, o, scattered, first, last),
-            h.shape[1],
+            lambda first, last: kernels.scatter(m, o, g, h, scattered, first, last), h.shape[1]
         )
         bias = np.bincount(m, weights=g, minlength=len(w)).astype(np.float32)
         parts = [torch.from_numpy(array) for array in (pulled, scattered, bias)]
