@@ -1,0 +1,144 @@
+"""The face of the room: planes and policy indices by the names a network's card uses.
+
+leaves -> **planes, policy indices** -> network
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from kibitz.encoding.history import CLOCK_DIVISOR, history_words
+from kibitz.encoding.history import CLOCK_PLANE as HISTORY_CLOCK
+from kibitz.encoding.leaves import MOST_HISTORY, Leaves
+from kibitz.encoding.mirror import KING_VIEW, OWN_VIEW, ROTATED_VIEW, WHITE_VIEW
+from kibitz.encoding.policy import put_policy_indices
+from kibitz.encoding.policytable import BATCHFIRST, CHESSCOACH, DLCHESS, TABLE1858
+from kibitz.encoding.single import CLOCK_PLANE, colour_words, onehot_words
+from kibitz.encoding.words import NO_CLOCK, expand
+from kibitz.errors import InputError, did_you_mean
+
+
+class Layout(NamedTuple):
+    """What an encoding of planes is made of."""
+
+    planes: int
+    history: int  # columns of Leaves.positions it looks at
+    view: int  # of mirror.py: moves are spoken in it, too
+    clock: int  # the plane that is a number instead of bits, or NO_CLOCK
+    divisor: float  # of the clock
+    write: Callable[[Leaves, np.ndarray], None]  # fills words, uint64 [B, planes]
+
+
+LAYOUTS = {
+    "history109": Layout(
+        109,
+        MOST_HISTORY,
+        OWN_VIEW,
+        HISTORY_CLOCK,
+        CLOCK_DIVISOR,
+        lambda leaves, words: history_words(leaves, 1, words),
+    ),
+    "steady109": Layout(
+        109,
+        MOST_HISTORY,
+        OWN_VIEW,
+        HISTORY_CLOCK,
+        CLOCK_DIVISOR,
+        lambda leaves, words: history_words(leaves, 0, words),
+    ),
+    "colour21": Layout(
+        21,
+        1,
+        WHITE_VIEW,
+        CLOCK_PLANE,
+        1.0,
+        lambda leaves, words: colour_words(leaves, WHITE_VIEW, words),
+    ),
+    "colour22": Layout(
+        22,
+        1,
+        WHITE_VIEW,
+        CLOCK_PLANE,
+        1.0,
+        lambda leaves, words: colour_words(leaves, WHITE_VIEW, words),
+    ),
+    "oriented22": Layout(
+        22,
+        1,
+        ROTATED_VIEW,
+        CLOCK_PLANE,
+        100.0,
+        lambda leaves, words: colour_words(leaves, ROTATED_VIEW, words),
+    ),
+    "onehot15": Layout(15, 1, OWN_VIEW, NO_CLOCK, 1.0, onehot_words),
+}
+
+# Sparse features have no planes; their policy follows the king's mirror.
+VIEWS = {name: layout.view for name, layout in LAYOUTS.items()} | {
+    "sparse768": KING_VIEW,
+    "threat3072": KING_VIEW,
+}
+ORDERS = {
+    "chesscoach": CHESSCOACH,
+    "dlchess": DLCHESS,
+    "batchfirst": BATCHFIRST,
+    "table1858": TABLE1858,
+}
+
+
+def layout_of(name: str) -> Layout:
+    """Return the layout of that name; raises InputError for an unknown one."""
+    if name not in LAYOUTS:
+        raise InputError("unknown encoding", value=name, fix=did_you_mean(name, LAYOUTS))
+    return LAYOUTS[name]
+
+
+def encode_words(name: str, leaves: Leaves, words: np.ndarray) -> None:
+    """Fill words, uint64 [B, planes]: bit i of a word is square i of its plane, a1 first.
+
+    The word of the clock plane is the count itself, to be divided by the layout's divisor.
+    """
+    layout = layout_of(name)
+    _check(words, (len(leaves.known), layout.planes), np.dtype(np.uint64))
+    layout.write(leaves, words)
+
+
+def encode(name: str, leaves: Leaves, out: np.ndarray) -> None:
+    """Fill out, float32 [B, planes, 8, 8], rank 1 first and the a-file first in each rank."""
+    layout = layout_of(name)
+    batch = len(leaves.known)
+    _check(out, (batch, layout.planes, 8, 8), np.dtype(np.float32))
+    words = np.empty((batch, layout.planes), dtype=np.uint64)
+    layout.write(leaves, words)
+    expand(words, layout.clock, layout.divisor, out.reshape(batch, layout.planes, 64))
+
+
+def policy_codes(order: str, encoding: str) -> tuple[int, int]:
+    """Return the numbers of a policy order and of the view an encoding speaks in, for kernels."""
+    if order not in ORDERS:
+        raise InputError("unknown policy order", value=order, fix=did_you_mean(order, ORDERS))
+    if encoding not in VIEWS:
+        raise InputError("unknown encoding", value=encoding, fix=did_you_mean(encoding, VIEWS))
+    if order == "table1858" and VIEWS[encoding] == WHITE_VIEW:
+        raise InputError(
+            "table1858 knows no promotions down the board",
+            value=encoding,
+            fix="use an encoding seen from the side to move",
+        )
+    return ORDERS[order], VIEWS[encoding]
+
+
+def policy_indices(order: str, encoding: str, leaves: Leaves, out: np.ndarray) -> None:
+    """Fill out, int32 [M], with the policy index of every legal move, as flat as `leaves.moves`."""
+    code, view = policy_codes(order, encoding)
+    put_policy_indices(code, view, leaves, out)
+
+
+def _check(array: np.ndarray, shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> None:
+    """Kernels write where they are told: refuse what has not the shape they count on."""
+    if array.shape != shape or array.dtype != dtype or not array.flags.c_contiguous:
+        found = f"{array.dtype} {list(array.shape)}"
+        raise InputError("wrong array", value=found, fix=f"expected {dtype} {list(shape)}")
