@@ -56,22 +56,39 @@ def test_every_command_exists_and_explains_itself(
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (["perfd"], '"perfd"'),
-        (["perfd"], '"perft"'),
+        (["perfd"], "no such command: 'perfd'; did you mean 'perft'?"),
         (["--jsno"], "--jsno"),
         (["perft", "--dpeth", "3"], "--dpeth"),
         (["perft", "--depth", "deep"], '"deep"'),
     ],
 )
 def test_what_cannot_be_parsed_takes_one_line(
-    arguments: list[str], named: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str],
+    named: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.delenv("KIBITZ_DEBUG", raising=False)
     assert main(arguments) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.startswith("kibitz: error: ")
     assert captured.err.count("\n") == 1
     assert named in captured.err
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["perfd"], ["--jsno"]])
+def test_no_command_is_imported_before_one_is_called(arguments: list[str]) -> None:
+    script = (
+        "import sys; from kibitz.commands import COMMANDS, main\n"
+        "main(sys.argv[1:])\n"
+        "homes = {command.home.partition(':')[0] for command in COMMANDS.values()}\n"
+        "sys.exit(len(homes & set(sys.modules)))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments], check=False, capture_output=True
+    )
+    assert done.returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from typing import Annotated, NamedTuple
 from cyclopts import App, CycloptsError, Parameter
 
 import kibitz
-from kibitz.errors import KibitzError
+from kibitz.errors import InputError, KibitzError, did_you_mean
 from kibitz.log import Level, set_level
 
 EXIT_REFUSED = 2
@@ -58,6 +58,10 @@ def launch(
 ) -> object:
     """Take what all commands have in common, then run the command."""
     set_level(Level.QUIET if quiet else Level.VERBOSE if verbose else Level.NORMAL)
+    if tokens and tokens[0] not in app:
+        # Left to cyclopts, this would import every command to look for a similar one.
+        fix = did_you_mean(tokens[0], COMMANDS)
+        raise InputError("no such command", value=tokens[0], fix=fix)
     return app(tokens)
 
 
