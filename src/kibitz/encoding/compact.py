@@ -28,14 +28,15 @@ COMPACT = np.dtype(
         ("state", np.uint64),
     ]
 )
-CASTLING_CODE, THEIR_CODE = 6, 8
+RECORDS = np.dtype((np.record, COMPACT))  # its elements have attributes in plain Python, too
+THEIR_CODE = 8
 CODES_EACH = 16
 CODE_BITS = 0xF
 
 
 def new_compact(count: int) -> np.ndarray:
     """Zeroed compact positions, COMPACT [count]."""
-    return np.zeros(count, dtype=COMPACT).view(np.recarray)
+    return np.zeros(count, dtype=RECORDS)
 
 
 @kernel
@@ -106,7 +107,7 @@ def unpack_compact(source: np.record, position: np.record) -> int:
 def pack_compact_batch(positions: np.ndarray, repetitions: np.ndarray, out: np.ndarray) -> None:
     """POSITION [B] and uint8 [B] to COMPACT [B]."""
     for row in range(positions.shape[0]):
-        pack_compact(positions[row], np.int64(repetitions[row]), out[row])
+        pack_compact(positions[row], signed(repetitions[row]), out[row])
 
 
 @kernel

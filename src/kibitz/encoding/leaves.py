@@ -22,9 +22,7 @@ class Leaves(NamedTuple):
     Every record is in the view of its own side to move. Columns from `known` on are undefined.
     """
 
-    positions: (
-        np.ndarray
-    )  # POSITION [B, H], recarray: column 0 the leaf, k the position k plies ago
+    positions: np.ndarray  # POSITION [B, H]: column 0 the leaf, k the position k plies ago
     known: np.ndarray  # int64 [B]: how many columns hold positions, at least 1
     repetitions: np.ndarray  # uint8 [B, H]: how often each had occurred earlier in the game
     moves: np.ndarray  # uint16 [M]: legal moves of all leaves, in the view of the side to move
@@ -45,7 +43,7 @@ def new_leaves(batch: int, history: int = 1, moves: int | None = None) -> Leaves
 def leaves_of(games: Sequence[np.ndarray], history: int = MOST_HISTORY) -> Leaves:
     """Return a batch of the last position of each game.
 
-    A game is its positions in order, POSITION [n] recarray, oldest first; repetitions are counted
+    A game is its positions in order, POSITION [n], oldest first; repetitions are counted
     among those given. `moves` has exactly the length it needs.
     """
     leaves = new_leaves(len(games), history)

@@ -18,6 +18,7 @@ import numpy as np
 
 from kibitz.encoding.words import castling_rook, everywhere, put_pieces
 from kibitz.jit import kernel
+from kibitz.position.bits import signed
 from kibitz.position.keys import compute_key
 from kibitz.position.squares import EMPTY
 
@@ -43,7 +44,7 @@ def put_state(word: np.uint64, position: np.record) -> int:
     position.ply = (word >> PLY_BIT) & SIXTEEN_BITS
     position.en_passant = (word >> EN_PASSANT_BIT) & EIGHT_BITS
     position.side = (word >> SIDE_BIT) & EIGHT_BITS
-    return np.int64((word >> REPETITIONS_BIT) & EIGHT_BITS)
+    return signed((word >> REPETITIONS_BIT) & EIGHT_BITS)
 
 
 @kernel
@@ -83,7 +84,7 @@ def unpack(words: np.ndarray, position: np.record) -> int:
 def pack_batch(positions: np.ndarray, repetitions: np.ndarray, words: np.ndarray) -> None:
     """POSITION [B] and uint8 [B] to uint64 [B, 18]."""
     for row in range(positions.shape[0]):
-        pack(positions[row], np.int64(repetitions[row]), words[row])
+        pack(positions[row], signed(repetitions[row]), words[row])
 
 
 @kernel
