@@ -10,10 +10,14 @@ import chess
 import numpy as np
 import pytest
 
+from kibitz.jit import COMPILED
 from kibitz.position.fen import chess960_fen, parse_fen
 from kibitz.position.moves import MAX_MOVES, generate, kind_of
 from kibitz.position.play import play
 from kibitz.position.state import new_positions
+
+if not COMPILED:
+    np.seterr(over="ignore")  # plain Python warns where 64-bit arithmetic wraps on purpose
 
 PROMOTING = "1n2k1n1/P1P3P1/8/8/8/8/p1p3p1/1N2K1N1 w - - 3 40"
 BOTH_CASTLE = "r3k2r/pppq1ppp/2np1n2/2b1p3/2B1P3/2NP1N2/PPPQ1PPP/R3K2R w KQkq - 4 8"
