@@ -84,15 +84,16 @@ def _revealed(position: np.record, square: int, occupied: np.uint64) -> np.uint6
 
 
 @kernel
-def exchange_value(position: np.record, move: int) -> int:
+def exchange_value(position: np.record, move: int, gains: np.ndarray) -> int:
     """Material the side to move wins, in centipawns, if both sides capture best on one square.
 
-    Pins are not considered; a king captures only what is no longer defended.
+    Pins are not considered; a king captures only what is no longer defended. `gains` is scratch,
+    int64 [MAX_CAPTURES].
     """
     origin, square, kind = origin_of(move), destination_of(move), kind_of(move)
     if kind == CASTLING:
         return 0
-    gains = np.zeros(MAX_CAPTURES, dtype=np.int64)
+    gains[0] = 0
     occupied = (position.own | position.their) & ~bit(origin)
     standing = piece_on(position, origin)
     taken = piece_on(position, square)
