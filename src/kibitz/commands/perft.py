@@ -22,7 +22,7 @@ from kibitz.position.suites import Entry, read_suite
 EXIT_MISMATCH = 1
 EXIT_STOPPED = 130
 DEFAULT_DEPTH, DEFAULT_SUITE_DEPTH = 5, 4
-WARM_UP_DEPTH = 4  # deep enough to load, or compile, everything that is timed afterwards
+WARM_UP_DEPTH = 2  # deep enough to load, or compile, everything that is timed afterwards
 
 
 def perft(
@@ -48,7 +48,7 @@ def perft(
 
 def _single(fen: str, depth: int, threads: int, divided: bool, chess960: bool, json: bool) -> int:
     position = parse_fen(fen)
-    _warm_up(threads)
+    _warm_up()
     with graceful_stop() as stop, progress(f"perft {depth}", total=1) as bar:
         started = time.perf_counter()
         try:
@@ -71,7 +71,7 @@ def _single(fen: str, depth: int, threads: int, divided: bool, chess960: bool, j
 
 def _suite(suite: Path, depth: int, threads: int, limit: int | None, json: bool) -> int:
     entries = read_suite(suite)
-    _warm_up(threads)
+    _warm_up()
     failures: list[dict[str, Any]] = []
     total = checked = 0
     started = time.perf_counter()
@@ -123,9 +123,9 @@ def _asked(stop: Stop) -> Any:
     return lambda: stop.requested
 
 
-def _warm_up(threads: int) -> None:
+def _warm_up() -> None:
     """Load the kernels, or compile them on the very first run, before the clock starts."""
-    count.nodes(parse_fen(START), WARM_UP_DEPTH, threads=threads)
+    count.divide(parse_fen(START), WARM_UP_DEPTH)
 
 
 def _speed(leaves: int, seconds: float) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
     perft kernel -> **divide** -> command line, suites, benchmarks
 
-Kernels release Python's lock, so plain threads share the work: one task per position two plies
-below the root, each with its own stack.
+Kernels release Python's lock, so plain threads share the work: one task per position one or two
+plies below the root, each with its own stack.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from kibitz.position.play import play
 from kibitz.position.state import new_positions
 
 POLL_SECONDS = 0.1
-SPLIT_DEPTH = 4  # shallower counts take less time than handing them out
+SPLIT_DEPTH = 5  # shallower counts take less time than handing them out
+SPLIT_TWICE_DEPTH = 7  # from here on the second ply is handed out, too: better balanced
 
 
 class Stopped(Exception):  # noqa: N818 - a wish of the user, not an error
@@ -49,9 +50,12 @@ def divide(
     if depth < SPLIT_DEPTH:
         flag = np.zeros(1, dtype=np.uint8)
         return {move: _leaves(child, depth - 1, flag) for move, child in children}
-    tasks = [(move, below) for move, child in children for _, below in _children(child)]
-    for move, leaves in _shared_out(tasks, depth - 2, threads, stop):
-        counts[move] += leaves
+    tasks, rest = children, depth - 1
+    if depth >= SPLIT_TWICE_DEPTH:
+        tasks = [(move, below) for move, child in children for _, below in _children(child)]
+        rest = depth - 2
+    for move, count in _shared_out(tasks, rest, threads, stop):
+        counts[move] += count
         advance(1 / len(tasks))
     return counts
 
@@ -65,8 +69,13 @@ def nodes(
 ) -> int:
     """All leaves `depth` plies below `position`; raises Stopped like `divide`."""
     if depth < SPLIT_DEPTH:
-        return _leaves(position, depth, np.zeros(1, dtype=np.uint8))
+        return leaves(position, depth)
     return sum(divide(position, depth, threads=threads, stop=stop).values())
+
+
+def leaves(position: np.record, depth: int) -> int:
+    """All leaves on this thread in one call of the kernel: what benchmarks time."""
+    return _leaves(position, depth, np.zeros(1, dtype=np.uint8))
 
 
 def _children(position: np.record) -> list[tuple[Move, np.record]]:
