@@ -1,0 +1,224 @@
+"""PGN: games with tags, comments, marks and variations, read one by one and written.
+
+    PGN text <-> **Game** (python-chess's tree of moves) -> Board, commentary, game shards
+
+One broken game does not cost the others: it is named and skipped. The parser is python-chess's;
+around it stand what it leaves open: broken input, old encodings, tags that would break a line.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import IO, TextIO, cast
+
+import chess
+import chess.pgn
+
+from kibitz.errors import InputError, NotationError, shorten
+from kibitz.files import Location, atomic_write, open_read
+from kibitz.log import say
+from kibitz.position.board import Board
+from kibitz.position.notation import Move
+
+COLUMNS = 100  # of the movetext
+_NO_BREAKS = str.maketrans("\r\n", "  ")
+
+
+@dataclass(frozen=True)
+class BadGame:
+    """A game that was skipped: the file, its number there (from 1), its first line and why."""
+
+    source: str
+    number: int
+    line: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.source}: game {self.number} (line {self.line}) skipped: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Game:
+    """A game: `tree` holds the tags, moves, comments, marks (NAGs) and variations."""
+
+    number: int
+    tree: chess.pgn.Game
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """The tags in the order of the file."""
+        return dict(self.tree.headers)
+
+    @property
+    def result(self) -> str:
+        """1-0, 0-1, 1/2-1/2 or * as the tag has it."""
+        return self.tree.headers.get("Result", "*")
+
+    @property
+    def start(self) -> Board:
+        """The position the game starts from."""
+        return Board.from_chess(self.tree.board())
+
+    @property
+    def moves(self) -> tuple[Move, ...]:
+        """The moves of the main line."""
+        return self.board().moves
+
+    def board(self) -> Board:
+        """The main line, played."""
+        return Board.from_chess(self.tree.end().board())
+
+    def __str__(self) -> str:
+        return text_of(self.tree)
+
+
+def _say(bad: BadGame) -> None:
+    say(str(bad))
+
+
+def read_games(
+    source: Location | IO[str], on_bad: Callable[[BadGame], None] = _say
+) -> Iterator[Game]:
+    """The games of a file, a URL or an open text, as they are needed; `on_bad` hears of the rest.
+
+    Text is UTF-8, or Latin-1 in lines that are not.
+    """
+    if isinstance(source, io.TextIOBase):
+        yield from _games(_Lines(iter(source)), getattr(source, "name", "text"), on_bad)
+        return
+    assert not hasattr(source, "read")
+    with open_read(source) as file:
+        # Universal line ends; bytes that are not UTF-8 survive for `_mended`.
+        text = io.TextIOWrapper(file, encoding="utf-8", errors="surrogateescape", newline=None)
+        yield from _games(_Lines(map(_mended, text)), str(source), on_bad)
+
+
+def parse_game(text: str) -> Game:
+    """The only, or first, game of a text; raises NotationError."""
+    bad: list[BadGame] = []
+    game = next(read_games(io.StringIO(text), bad.append), None)
+    if game is None:
+        reason = bad[0].reason if bad else "no game in it"
+        raise NotationError(f"PGN: {reason}", value=text)
+    return game
+
+
+def _games(lines: _Lines, name: str, on_bad: Callable[[BadGame], None]) -> Iterator[Game]:
+    number = 0
+    while lines.skip_blank():
+        number += 1
+        line, tagged = lines.number, lines.at_tag()
+        try:
+            tree = chess.pgn.read_game(cast(TextIO, lines), Visitor=_Builder)
+            reason = "" if tree is None else _fault(tree, tagged)
+        except (ValueError, IndexError, AssertionError) as error:
+            # What python-chess lets through: unknown variants, variations before the first move.
+            tree, reason = None, f"{type(error).__name__}: {error}"
+            lines.skip_game()
+        if reason:
+            on_bad(BadGame(name, number, line, shorten(reason, 300)))
+        elif tree is not None:
+            yield Game(number, tree)
+
+
+def _fault(tree: chess.pgn.Game, tagged: bool) -> str:
+    """Why a parsed game cannot be used, or an empty text."""
+    if tree.errors:
+        return str(tree.errors[0])
+    board = tree.board()
+    if board.uci_variant != "chess":
+        return f"variant {tree.headers.get('Variant')!r} is not played here"
+    if not (tagged or tree.variations or tree.comment) and tree.headers["Result"] == "*":
+        return "neither tags nor moves"
+    passes = any(not node.move for node in tree.mainline())  # python-chess passes in check, too
+    try:
+        Board.from_chess(tree.end().board() if passes else board)
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+class _Builder(chess.pgn.GameBuilder[chess.pgn.Game]):
+    """Collects errors without logging them: the caller hears of them once."""
+
+    def __init__(self) -> None:
+        super().__init__(Game=chess.pgn.Game)
+
+    def handle_error(self, error: Exception) -> None:
+        self.game.errors.append(error)
+
+
+class _Lines:
+    """Lines of text as python-chess reads them, one line looked at in advance."""
+
+    def __init__(self, source: Iterator[str]) -> None:
+        self._source = source
+        self._next: str | None = None
+        self.number = 0  # of the line read last or looked at
+
+    def readline(self) -> str:
+        line = self._peek()
+        self._next = None
+        return line
+
+    def _peek(self) -> str:
+        if self._next is None:
+            self._next = next(self._source, "")
+            self.number += 1
+        return self._next
+
+    def at_tag(self) -> bool:
+        """Whether the next line is a tag."""
+        return self._peek().startswith("[")
+
+    def skip_blank(self) -> bool:
+        """Go to the next line with text on it; whether there is one."""
+        while self._peek() and not self._peek().strip("\ufeff \t\r\n"):
+            self._next = None
+        return bool(self._peek())
+
+    def skip_game(self) -> None:
+        """Go past the rest of a game that could not be read: to tags after an empty line."""
+        empty = False
+        while self._peek() and not (empty and self._peek().startswith("[")):
+            empty = not self._peek().strip()
+            self._next = None
+
+
+def _mended(line: str) -> str:
+    """A line as UTF-8 or, if it is not, as Latin-1."""
+    if line.isascii() or not any("\udc80" <= letter <= "\udcff" for letter in line):
+        return line
+    return line.encode("utf-8", "surrogateescape").decode("latin-1")
+
+
+# --- writing ------------------------------------------------------------------------------------
+
+
+def game_of(board: Board, tags: dict[str, str] | None = None) -> Game:
+    """The game played on a board, with its result if it has ended."""
+    tree = chess.pgn.Game.from_board(board.to_chess())
+    end = board.outcome()
+    tree.headers["Result"] = "*" if end is None else end.result
+    for name, value in (tags or {}).items():
+        tree.headers[name] = value
+    return Game(1, tree)
+
+
+def text_of(tree: chess.pgn.Game) -> str:
+    """The PGN of a game; line breaks in tags become spaces."""
+    for name, value in list(tree.headers.items()):
+        tree.headers[name] = value.translate(_NO_BREAKS)
+    return tree.accept(chess.pgn.StringExporter(columns=COLUMNS))
+
+
+def write_games(location: Location, games: Iterable[Game]) -> int:
+    """Write a file of games, atomically; returns how many."""
+    count = 0
+    with atomic_write(location) as file:
+        for game in games:
+            file.write(f"{game}\n\n".encode())
+            count += 1
+    return count
