@@ -1,0 +1,107 @@
+"""The contract of inline evaluators: two kernels per evaluator, chosen by its class.
+
+    search -> **value_of, logits_of** -> the kernels of one evaluator, compiled into the search
+
+To kernels an evaluator is a record made from a NamedTuple of numbers and addresses, and so is the
+scratch, the working memory of one thread. To add an evaluator, write the NamedTuple, its two
+kernels and one line in each table below; numba picks the kernels when the search is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import overload
+
+from kibitz.evaluator import simple
+from kibitz.records import as_record, class_name_of
+
+VALUES: dict[str, Callable[..., Any]] = {
+    "Uniform": simple.uniform_value,
+    "Material": simple.material_value,
+}
+LOGITS: dict[str, Callable[..., Any]] = {
+    "Uniform": simple.equal_logits,
+    "Material": simple.equal_logits,
+}
+
+
+class NoScratch(NamedTuple):
+    """The working memory of evaluators that need none."""
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """Working memory of one thread: the record for kernels, and the arrays it leads to."""
+
+    record: Any
+    arrays: tuple[np.ndarray, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True)
+class InlineEvaluator:
+    """An evaluator for kernels: its record, what keeps it alive, and how to make a scratch.
+
+    Kernels get `evaluator.record` and, one per thread, `evaluator.new_scratch().record`; both
+    objects must outlive the kernel's run.
+    """
+
+    name: str
+    record: Any
+    arrays: tuple[np.ndarray, ...] = field(default=(), repr=False)
+    new_scratch: Callable[[], Scratch] = field(
+        default=lambda: Scratch(as_record(NoScratch())), repr=False
+    )
+
+
+def inline_evaluator(numbers: simple.Uniform | simple.Material) -> InlineEvaluator:
+    """An evaluator that is nothing but numbers."""
+    return InlineEvaluator(type(numbers).__name__.lower(), as_record(numbers))
+
+
+def value_of(evaluator: Any, scratch: Any, position: np.record) -> tuple[float, float]:
+    """Value for the side to move in [-1, 1], and probability of a draw."""
+    value: tuple[float, float] = VALUES[class_name_of(evaluator)](evaluator, scratch, position)
+    return value
+
+
+def logits_of(
+    evaluator: Any,
+    scratch: Any,
+    position: np.record,
+    moves: np.ndarray,
+    count: int,
+    logits: np.ndarray,
+) -> None:
+    """Write a logit (unnormalised log-probability) per legal move; float32 [count].
+
+    moves are the legal ones of the position, uint16 [count or more].
+    """
+    LOGITS[class_name_of(evaluator)](evaluator, scratch, position, moves, count, logits)
+
+
+@overload(value_of)
+def _compiled_value(evaluator: Any, _scratch: Any, _position: Any) -> Any:
+    chosen = VALUES[class_name_of(evaluator)]
+
+    def call(evaluator: Any, _scratch: Any, _position: Any) -> Any:
+        return chosen(evaluator, _scratch, _position)
+
+    return call
+
+
+@overload(logits_of)
+def _compiled_logits(
+    evaluator: Any, _scratch: Any, _position: Any, _moves: Any, _count: Any, _logits: Any
+) -> Any:
+    chosen = LOGITS[class_name_of(evaluator)]
+
+    def call(
+        evaluator: Any, _scratch: Any, _position: Any, _moves: Any, _count: Any, _logits: Any
+    ) -> Any:
+        chosen(evaluator, _scratch, _position, _moves, _count, _logits)
+
+    return call
