@@ -1,0 +1,52 @@
+"""Random games, the same moves played by python-chess and by a Board."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+
+import chess
+import numpy as np
+import pytest
+
+from kibitz.jit import COMPILED
+from kibitz.position.board import Board
+
+if not COMPILED:
+    np.seterr(over="ignore")  # plain Python warns where 64-bit arithmetic wraps on purpose
+
+LONGEST_GAME = 250
+Pairs = Iterator[tuple[chess.Board, Board]]
+
+
+def _interesting(board: chess.Board, dice: random.Random) -> chess.Move:
+    """A random move; captures into the rarer kinds of moves are more likely than by chance."""
+    moves = list(board.legal_moves)
+    rare = [move for move in moves if move.promotion or board.is_castling(move)]
+    rare += [move for move in moves if board.is_en_passant(move)]
+    return dice.choice(rare if rare and dice.random() < 0.5 else moves)
+
+
+@pytest.fixture
+def random_games() -> Callable[[int, int], Pairs]:
+    """Call with a seed and a number of positions; every other game starts from Chess960."""
+
+    def play(seed: int, positions: int) -> Pairs:
+        dice = random.Random(seed)
+        game = 0
+        while positions > 0:
+            game += 1
+            reference = chess.Board()
+            if game % 2:
+                reference = chess.Board.from_chess960_pos(dice.randrange(960))
+            ours = Board(reference.fen(), chess960=reference.chess960)
+            while positions > 0 and reference.ply() < LONGEST_GAME:
+                yield reference, ours
+                positions -= 1
+                if not any(reference.legal_moves):
+                    break
+                move = _interesting(reference, dice)
+                ours.push(reference.uci(move))
+                reference.push(move)
+
+    return play
