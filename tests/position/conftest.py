@@ -6,17 +6,20 @@ import random
 from collections.abc import Callable, Iterator
 
 import chess
-import numpy as np
 import pytest
 
 from kibitz.jit import COMPILED
 from kibitz.position.board import Board
 
-if not COMPILED:
-    np.seterr(over="ignore")  # plain Python warns where 64-bit arithmetic wraps on purpose
-
 LONGEST_GAME = 250
 Pairs = Iterator[tuple[chess.Board, Board]]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Plain Python warns, on any thread, where 64-bit arithmetic wraps on purpose."""
+    if not COMPILED:
+        for item in items:
+            item.add_marker(pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning"))
 
 
 def _interesting(board: chess.Board, dice: random.Random) -> chess.Move:
