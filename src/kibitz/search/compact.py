@@ -1,0 +1,140 @@
+"""Making room: keep the part of the tree that matters, slid to the front, in three linear passes.
+
+Used when a move is played (its subtree becomes the tree) and when memory is full (subtrees of
+little-visited moves are given back; the moves keep their statistics). It needs no second copy:
+nodes and blocks of edges keep their order, and children always stand behind their parents.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kibitz.jit import kernel
+from kibitz.position.bits import signed
+from kibitz.search.tree import (
+    BUSY,
+    EXPANDED,
+    NONE,
+    PATH_DRAW,
+    edge_at,
+    link_at,
+    moved_at,
+    node_at,
+)
+
+DEAD, ALIVE = 0, 1
+
+
+@kernel
+def _mark(tree: np.record, root: int, min_visits: int) -> None:
+    """Mark the nodes to keep: reached from `root` by moves visited often enough.
+
+    Draws by repetition and the 50-move rule are dropped, as they depend on where the root is.
+    """
+    for node in range(tree.nodes_used):
+        moved_at(tree, node).place = DEAD
+    moved_at(tree, root).place = ALIVE
+    for node in range(root, tree.nodes_used):
+        record = node_at(tree, node)
+        if moved_at(tree, node).place == DEAD or record.state != EXPANDED:
+            continue
+        first = signed(record.first)
+        for edge in range(first, first + signed(record.count)):
+            child = signed(link_at(tree, edge).child)
+            if child == NONE:
+                continue
+            keep = signed(edge_at(tree, edge).visits) >= min_visits
+            if keep and node_at(tree, child).state != PATH_DRAW:
+                moved_at(tree, child).place = ALIVE
+            else:
+                link_at(tree, edge).child = NONE
+
+
+@kernel
+def _adopt_root(tree: np.record, root: int) -> None:
+    """Let edge 0 carry the statistics of the move into the new root."""
+    above = signed(node_at(tree, root).parent_edge)
+    here, old = edge_at(tree, 0), edge_at(tree, above)
+    here.mean = old.mean
+    here.visits = old.visits
+    here.pending = 0
+    link_at(tree, 0).proof = link_at(tree, above).proof
+    node_at(tree, root).parent_edge = 0
+
+
+@kernel
+def _copy_node(tree: np.record, source: int, target: int) -> None:
+    old, new = node_at(tree, source), node_at(tree, target)
+    new.first = old.first
+    new.parent_edge = old.parent_edge
+    new.weight = old.weight
+    new.draw = old.draw
+    new.square = old.square
+    new.raw = old.raw
+    new.fpu = old.fpu
+    new.gini = old.gini
+    new.count = old.count
+    new.opened = old.opened
+    new.state = old.state
+    new.freezing = old.freezing
+
+
+@kernel
+def _copy_edge(tree: np.record, source: int, target: int) -> None:
+    old, new = edge_at(tree, source), edge_at(tree, target)
+    new.mean = old.mean
+    new.visits = old.visits
+    new.pending = old.pending
+    new.prior = old.prior
+    old_link, new_link = link_at(tree, source), link_at(tree, target)
+    new_link.child = old_link.child
+    new_link.frozen = old_link.frozen
+    new_link.move = old_link.move
+    new_link.proof = old_link.proof
+
+
+@kernel
+def _slide_nodes(tree: np.record) -> None:
+    """Close the gaps between nodes; tell links and block headers the new places."""
+    free = 0
+    for node in range(tree.nodes_used):
+        record = node_at(tree, node)
+        alive = moved_at(tree, node).place == ALIVE
+        if record.first != NONE:
+            link_at(tree, signed(record.first) - 1).child = free if alive else BUSY
+        if alive:
+            link_at(tree, signed(record.parent_edge)).child = free
+            _copy_node(tree, node, free)
+            free += 1
+    tree.nodes_used = free
+
+
+@kernel
+def _slide_blocks(tree: np.record) -> None:
+    """Close the gaps between blocks of edges; tell nodes the new places."""
+    free, header = 1, 1
+    while header < tree.edges_used:
+        owner, count = signed(link_at(tree, header).child), signed(edge_at(tree, header).visits)
+        if owner != BUSY:
+            node_at(tree, owner).first = free + 1
+            for offset in range(count + 1):
+                _copy_edge(tree, header + offset, free + offset)
+                child = signed(link_at(tree, free + offset).child)
+                if offset > 0 and child != NONE:
+                    node_at(tree, child).parent_edge = free + offset
+            free += count + 1
+        header += count + 1
+    tree.edges_used = free
+
+
+@kernel
+def compact(tree: np.record, root: int, min_visits: int) -> None:
+    """Make `root` the root node and keep below it what has at least `min_visits` visits.
+
+    Nobody else may be in the tree, and no visit may be pending.
+    """
+    _mark(tree, root, min_visits)
+    _adopt_root(tree, root)
+    _slide_nodes(tree)
+    _slide_blocks(tree)
+    link_at(tree, 0).child = 0

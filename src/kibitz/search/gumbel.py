@@ -1,0 +1,117 @@
+"""Gumbel search, meant for very few playouts.
+
+At the root the best of m sampled moves is found by sequential halving; below it visits follow the
+proportions of the completed-Q policy.
+
+Formulas: Danihelka et al., "Policy improvement by planning with Gumbel" (2022), equations 8-14,
+with values scaled to [0, 1].
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from kibitz.jit import kernel
+from kibitz.position.bits import signed
+from kibitz.search.puct import BLOCKED
+from kibitz.search.tree import BUSY, edge_at, link_at, node_at, prior_of
+
+
+@kernel
+def mixed_value(tree: np.record, node: int) -> float:
+    """Value of a node from its own evaluation and its visited moves, weighted by prior."""
+    record = node_at(tree, node)
+    first = signed(record.first)
+    total, mass, weighted = 0, 0.0, 0.0
+    for edge in range(first, first + signed(record.count)):
+        visits = signed(edge_at(tree, edge).visits)
+        if visits > 0:
+            prior = prior_of(signed(edge_at(tree, edge).prior))
+            total += visits
+            mass += prior
+            weighted += prior * edge_at(tree, edge).mean
+    if total == 0:
+        return float(record.raw)
+    return (float(record.raw) + total * weighted / mass) / (1.0 + total)
+
+
+@kernel
+def completed_logits(rule: np.record, tree: np.record, node: int, logits: np.ndarray) -> None:
+    """Log prior plus sigma(completed Q) of every move; float64 [count]."""
+    record = node_at(tree, node)
+    first, count = signed(record.first), signed(record.count)
+    most = 0
+    for edge in range(first, first + count):
+        most = max(most, signed(edge_at(tree, edge).visits))
+    scale = (rule.visit_offset + most) * rule.value_scale
+    mixed = mixed_value(tree, node)
+    for index in range(count):
+        here = edge_at(tree, first + index)
+        value = here.mean if here.visits > 0 else mixed
+        logits[index] = math.log(prior_of(signed(here.prior))) + scale * 0.5 * (value + 1.0)
+
+
+@kernel
+def completed_policy(rule: np.record, tree: np.record, node: int, policy: np.ndarray) -> None:
+    """The improved policy, softmax of `completed_logits`: a training target; float64 [count]."""
+    completed_logits(rule, tree, node, policy)
+    count = signed(node_at(tree, node).count)
+    highest = -np.inf
+    for index in range(count):
+        highest = max(highest, policy[index])
+    total = 0.0
+    for index in range(count):
+        policy[index] = math.exp(policy[index] - highest)
+        total += policy[index]
+    for index in range(count):
+        policy[index] /= total
+
+
+@kernel
+def _select_root(rule: np.record, tree: np.record, walk: np.record, node: int) -> int:
+    """Among moves with the planned number of visits, the best by Gumbel + logit + sigma(Q)."""
+    record = node_at(tree, node)
+    first, count = signed(record.first), signed(record.count)
+    completed_logits(rule, tree, node, walk.scores)
+    total = 0
+    for edge in range(first, first + count):
+        total += signed(edge_at(tree, edge).visits) + signed(edge_at(tree, edge).pending)
+    planned = walk.plan[total]
+    best, best_score = BLOCKED, -np.inf
+    for index in range(count):
+        here = edge_at(tree, first + index)
+        if signed(here.visits) + signed(here.pending) != planned:
+            continue
+        if link_at(tree, first + index).child == BUSY:
+            continue
+        score = walk.scores[index] + walk.gumbel[index]
+        if score > best_score:
+            best, best_score = first + index, score
+    return best
+
+
+@kernel
+def select_gumbel(
+    rule: np.record, tree: np.record, walk: np.record, via: int, node: int, depth: int
+) -> tuple[int, int]:
+    """At the root by plan while it lasts, elsewhere the move furthest behind its share."""
+    record = node_at(tree, node)
+    first, count = signed(record.first), signed(record.count)
+    total = 0
+    for edge in range(first, first + count):
+        total += signed(edge_at(tree, edge).visits) + signed(edge_at(tree, edge).pending)
+    if depth == 0 and total < walk.plan_size:
+        chosen = _select_root(rule, tree, walk, node)
+        if chosen != BLOCKED:
+            return chosen, 1
+    completed_policy(rule, tree, node, walk.scores)
+    best, best_score = BLOCKED, -np.inf
+    for index in range(count):
+        here = edge_at(tree, first + index)
+        tries = signed(here.visits) + signed(here.pending)
+        score = walk.scores[index] - tries / (1.0 + total)
+        if score > best_score and link_at(tree, first + index).child != BUSY:
+            best, best_score = first + index, score
+    return best, 1

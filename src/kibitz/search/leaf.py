@@ -1,0 +1,78 @@
+"""Third verb's surroundings: what kind of leaf it is, and how its value is adjusted."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kibitz.jit import kernel
+from kibitz.position.bits import popcount, signed
+from kibitz.position.outcome import FIFTY_PLIES, insufficient_material, search_repetition
+from kibitz.position.state import checkers
+from kibitz.search.proof import DRAW, UNPROVED
+from kibitz.search.tree import LEAF, PATH_DRAW, TERMINAL, edge_at, link_at, node_at
+from kibitz.search.walk import position_at
+
+MATED = 1  # proof of the move that mates: won in one ply
+
+# ChessCoach's scale of non-pawn material, in which 15258 is the start position.
+KNIGHT_WEIGHT, BISHOP_WEIGHT, ROOK_WEIGHT, QUEEN_WEIGHT = 781, 825, 1276, 2538
+ENDGAME_MATERIAL, FULL_MATERIAL = 3_915, 15_258
+RULE50_DIVISOR = 151.0
+
+
+@kernel
+def classify(walk: np.record, depth: int, count: int) -> tuple[int, int]:
+    """(state, proof of the move into it) of a leaf with `count` legal moves.
+
+    Draws by the 50-move rule and by repetition depend on the path and are never proofs.
+    """
+    position = position_at(walk, depth)
+    if count == 0:
+        return TERMINAL, MATED if checkers(position) else DRAW
+    if insufficient_material(position):
+        return TERMINAL, DRAW
+    rule50 = signed(position.rule50)
+    if rule50 >= FIFTY_PLIES:
+        return PATH_DRAW, UNPROVED
+    earlier = walk.history + depth
+    if rule50 >= 4 and search_repetition(walk.keys, earlier, rule50, position.key, depth):
+        return PATH_DRAW, UNPROVED
+    return LEAF, UNPROVED
+
+
+@kernel
+def non_pawn_material(position: np.record) -> int:
+    """Both sides' pieces on ChessCoach's scale."""
+    total = KNIGHT_WEIGHT * popcount(position.knights) + BISHOP_WEIGHT * popcount(position.bishops)
+    return total + ROOK_WEIGHT * popcount(position.rooks) + QUEEN_WEIGHT * popcount(position.queens)
+
+
+@kernel
+def rule50_factor(material: int, rule50: int) -> float:
+    """By how much a value shrinks towards a draw as the 50-move rule comes nearer."""
+    clamped = min(max(material, ENDGAME_MATERIAL), FULL_MATERIAL)
+    share = (FULL_MATERIAL - clamped) / (FULL_MATERIAL - ENDGAME_MATERIAL)
+    return 1.0 - share * rule50 / RULE50_DIVISOR
+
+
+@kernel
+def adjusted(behaviour: np.record, position: np.record, value: float) -> float:
+    """The evaluator's value after the 50-move scaling, if it is on."""
+    if behaviour.rule50_scaling == 0.0:
+        return value
+    factor = rule50_factor(non_pawn_material(position), signed(position.rule50))
+    return value * (1.0 - behaviour.rule50_scaling * (1.0 - factor))
+
+
+@kernel
+def forgive_drawn_sibling(tree: np.record, walk: np.record, depth: int) -> None:
+    """A first sample that is a draw is not backed up; untried siblings are worth the root's value.
+
+    It keeps one early draw from hiding the other moves in positions where the untried ones would
+    start as losses.
+    """
+    parent_edge = walk.path[depth - 1]
+    root_value = edge_at(tree, 0).mean  # for the player who is not to move at the root
+    parent = signed(link_at(tree, parent_edge).child)
+    node_at(tree, parent).fpu = root_value if (depth - 1) % 2 == 1 else -root_value
+    walk.trust[depth] = 0

@@ -1,0 +1,229 @@
+"""One playout after another, everything compiled: select, expand, evaluate, back up.
+
+This is the loop for inline evaluators, for one thread or several on one tree. The batched loop in
+`gather.py` uses the same verbs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kibitz.evaluator.inline import logits_of, value_of
+from kibitz.jit import kernel
+from kibitz.position.bits import signed
+from kibitz.position.moves import generate
+from kibitz.position.play import play
+from kibitz.records import atomic_add, atomic_load, atomic_store, compare_and_swap
+from kibitz.search.backup import back_up, undo_pending
+from kibitz.search.expand import FULL, expand, new_node
+from kibitz.search.leaf import MATED, adjusted, classify, forgive_drawn_sibling
+from kibitz.search.proof import UNPROVED, climb, set_proof
+from kibitz.search.puct import BLOCKED
+from kibitz.search.select import select
+from kibitz.search.tree import BUSY, EXPANDED, EXPANDING, LEAF, NONE, edge_at, link_at, node_at
+from kibitz.search.walk import MAX_DEPTH, position_at
+
+# What a walk down the tree, or a whole playout, came to.
+DONE, COLLISION, NO_ROOM, NEW_LEAF = range(4)
+
+NOTE_EVERY = 32  # playouts between two looks at the share of the budget that is used
+
+
+@kernel
+def step(tree: np.record, walk: np.record, behaviour: np.record, depth: int, edge: int) -> None:
+    """Follow `edge` from ply `depth`: play its move and note it on the path."""
+    walk.keys[walk.history + depth] = position_at(walk, depth).key
+    play(position_at(walk, depth), position_at(walk, depth + 1), signed(link_at(tree, edge).move))
+    walk.path[depth + 1] = edge
+    if behaviour.shared:
+        atomic_add(edge_at(tree, edge), "pending", 1)
+
+
+@kernel
+def mark_opened(tree: np.record, node: int, edge: int) -> None:
+    """Note that one more move of a node has been chosen."""
+    place = edge - signed(node_at(tree, node).first)
+    if place >= signed(node_at(tree, node).opened):
+        node_at(tree, node).opened = place + 1
+
+
+@kernel
+def give_moves(
+    tree: np.record,
+    walk: np.record,
+    behaviour: np.record,
+    evaluator: np.record,
+    scratch: np.record,
+    depth: int,
+    node: int,
+) -> bool:
+    """Expand `node` with the `walk.moves` of its position; False if the tree is full."""
+    position = position_at(walk, depth)
+    count = generate(position, walk.moves)
+    logits_of(evaluator, scratch, position, walk.moves, count, walk.logits)
+    return expand(tree, walk, node, count, behaviour.policy_temperature)
+
+
+@kernel
+def open_node(
+    tree: np.record,
+    walk: np.record,
+    behaviour: np.record,
+    evaluator: np.record,
+    scratch: np.record,
+    depth: int,
+    node: int,
+) -> int:
+    """Expand a node on its second visit."""
+    if not compare_and_swap(node_at(tree, node), "state", LEAF, EXPANDING):
+        return COLLISION
+    if give_moves(tree, walk, behaviour, evaluator, scratch, depth, node):
+        return DONE
+    atomic_store(node_at(tree, node), "state", LEAF)
+    return NO_ROOM
+
+
+@kernel
+def descend(
+    rule: np.record,
+    tree: np.record,
+    walk: np.record,
+    behaviour: np.record,
+    evaluator: np.record,
+    scratch: np.record,
+) -> tuple[int, int]:
+    """Walk down until a move without a node (NEW_LEAF), or one that leads nowhere new (DONE)."""
+    depth, edge = 0, 0
+    if behaviour.shared:
+        atomic_add(edge_at(tree, 0), "pending", 1)
+    while depth < MAX_DEPTH:
+        node = signed(link_at(tree, edge).child)
+        state = signed(atomic_load(node_at(tree, node), "state"))
+        if state == LEAF:
+            opened = open_node(tree, walk, behaviour, evaluator, scratch, depth, node)
+            if opened != DONE:
+                return opened, depth
+        elif state == EXPANDING:
+            return COLLISION, depth
+        elif state != EXPANDED:
+            return DONE, depth
+        proved = depth > 0 and link_at(tree, edge).proof != UNPROVED
+        if proved and not behaviour.descend_proven:
+            return DONE, depth
+        chosen, trust = select(rule, tree, walk, edge, node, depth)
+        if chosen == BLOCKED:
+            return COLLISION, depth
+        mark_opened(tree, node, chosen)
+        step(tree, walk, behaviour, depth, chosen)
+        depth, edge = depth + 1, chosen
+        walk.trust[depth] = trust
+        child = signed(atomic_load(link_at(tree, edge), "child"))
+        if child == NONE:
+            return NEW_LEAF, depth
+        if child == BUSY:
+            return COLLISION, depth
+    return DONE, depth
+
+
+@kernel
+def visit_leaf(
+    tree: np.record,
+    walk: np.record,
+    behaviour: np.record,
+    evaluator: np.record,
+    scratch: np.record,
+    depth: int,
+) -> int:
+    """First visit of a move: evaluate the position it leads to, make its node, back up."""
+    edge = walk.path[depth]
+    if not compare_and_swap(link_at(tree, edge), "child", NONE, BUSY):
+        return COLLISION
+    node = new_node(tree, edge)
+    if node == FULL:
+        atomic_store(link_at(tree, edge), "child", NONE)
+        return NO_ROOM
+    edge_visits = signed(edge_at(tree, edge).visits)  # not 0 if its subtree was given back
+    node_at(tree, node).weight = edge_visits
+    position = position_at(walk, depth)
+    state, proof = classify(walk, depth, generate(position, walk.moves))
+    value, draw = (-1.0, 0.0) if proof == MATED else (0.0, 1.0)
+    if state == LEAF:
+        value, draw = value_of(evaluator, scratch, position)
+        value = adjusted(behaviour, position, value)
+        if behaviour.expand_at == 1:
+            give_moves(tree, walk, behaviour, evaluator, scratch, depth, node)
+            state = signed(node_at(tree, node).state)
+    node_at(tree, node).raw = value
+    node_at(tree, node).draw = draw
+    node_at(tree, node).square = value * value
+    node_at(tree, node).state = state
+    atomic_store(link_at(tree, edge), "child", node)
+    if behaviour.prove and proof != UNPROVED:
+        set_proof(tree, edge, proof, behaviour.clear_losses != 0)
+        climb(tree, edge, behaviour.clear_losses != 0)
+    if behaviour.draw_sibling and value == 0.0:
+        forgive_drawn_sibling(tree, walk, depth)
+    back_up(tree, walk, behaviour, depth, -value, draw)
+    return DONE
+
+
+@kernel
+def revisit(tree: np.record, walk: np.record, behaviour: np.record, depth: int) -> int:
+    """Back up once more what a finished move is worth: game over, proved, drawn by the path."""
+    node = signed(link_at(tree, walk.path[depth]).child)
+    value = float(node_at(tree, node).raw)
+    back_up(tree, walk, behaviour, depth, -value, 1.0 if value == 0.0 else 0.0)
+    return DONE
+
+
+@kernel
+def playout(
+    rule: np.record,
+    tree: np.record,
+    walk: np.record,
+    behaviour: np.record,
+    evaluator: np.record,
+    scratch: np.record,
+) -> int:
+    """One more visit of the root: DONE, or COLLISION or NO_ROOM and nothing has changed."""
+    outcome, depth = descend(rule, tree, walk, behaviour, evaluator, scratch)
+    if outcome == NEW_LEAF:
+        outcome = visit_leaf(tree, walk, behaviour, evaluator, scratch, depth)
+    elif outcome == DONE:
+        outcome = revisit(tree, walk, behaviour, depth)
+    if outcome == DONE:
+        walk.playouts += 1
+        walk.depth_sum += depth
+        walk.deepest = max(walk.deepest, depth)
+        return DONE
+    walk.collisions += 1
+    if behaviour.shared:
+        undo_pending(tree, walk, depth)
+    return outcome
+
+
+@kernel
+def playouts(
+    rule: np.record,
+    tree: np.record,
+    walk: np.record,
+    behaviour: np.record,
+    evaluator: np.record,
+    scratch: np.record,
+    control: np.record,
+) -> int:
+    """Play out until the tickets are used up, the tree is full, or someone says stop."""
+    while not atomic_load(control, "stop") and not atomic_load(control, "full"):
+        tickets = atomic_add(control, "tickets", -1)
+        if tickets <= 0:
+            atomic_add(control, "tickets", 1)
+            return DONE
+        if control.budget > 0 and tickets % NOTE_EVERY == 0:
+            walk.budget_used = 1.0 - tickets / control.budget
+            walk.root_visits = edge_at(tree, 0).visits
+        outcome = playout(rule, tree, walk, behaviour, evaluator, scratch)
+        if outcome != DONE:
+            atomic_add(control, "tickets", 1)
+        if outcome == NO_ROOM:
+            atomic_store(control, "full", 1)
+    return NO_ROOM if control.full else DONE

@@ -1,0 +1,105 @@
+"""What is proved about a move, and how proofs climb the tree.
+
+A proof is an int16 on an edge, for the player who moves: +n wins by force, mate at the latest n
+plies from the position before the move (odd), -n loses likewise (even); tablebase results win or
+lose without a distance; draws are exact.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kibitz.jit import kernel
+from kibitz.position.bits import signed
+from kibitz.search.tree import EXPANDED, HEADER_MOVE, edge_at, link_at, node_at
+
+UNPROVED = 0
+TABLEBASE = 10_000  # +-TABLEBASE: won or lost by tablebase, distance unknown
+DRAW = 20_000
+LOSS_PRIOR_DIVISOR = 1000
+
+
+@kernel
+def proved_value(proof: int) -> float:
+    """1, 0 or -1 for the player who moves."""
+    if proof == DRAW:
+        return 0.0
+    return 1.0 if proof > 0 else -1.0
+
+
+@kernel
+def rank_of(proof: int) -> int:
+    """Order of proofs, best first for the player who moves; UNPROVED is not among them."""
+    if proof == DRAW:
+        return 0
+    if proof > 0:
+        return 30_000 - proof  # sooner is better
+    return -30_000 - proof  # later is better
+
+
+@kernel
+def answer_to(proof: int) -> int:
+    """The proof of a move whose best reply has `proof`."""
+    if proof == DRAW:
+        return DRAW
+    if proof == TABLEBASE or proof == -TABLEBASE:
+        return -proof
+    return -(proof + 1) if proof > 0 else -proof + 1
+
+
+@kernel
+def proof_from_children(tree: np.record, node: int) -> int:
+    """What the replies prove about the move into `node`; UNPROVED if they prove nothing yet."""
+    record = node_at(tree, node)
+    if record.state != EXPANDED:
+        return UNPROVED
+    first, best, complete = signed(record.first), UNPROVED, True
+    for edge in range(first, first + signed(record.count)):
+        proof = signed(link_at(tree, edge).proof)
+        if proof == UNPROVED:
+            complete = False
+        elif best == UNPROVED or rank_of(proof) > rank_of(best):
+            best = proof
+    won = best != UNPROVED and best != DRAW and best > 0
+    if best != UNPROVED and (won or complete):
+        return answer_to(best)
+    return UNPROVED
+
+
+@kernel
+def set_proof(tree: np.record, edge: int, proof: int, clear_losses: bool) -> bool:
+    """Record a proof if it is new or shorter; returns whether it changed anything."""
+    before = signed(link_at(tree, edge).proof)
+    if before == proof:
+        return False
+    link_at(tree, edge).proof = proof
+    lost = proof < 0
+    if clear_losses and lost and before == UNPROVED:
+        edge_at(tree, edge).prior = edge_at(tree, edge).prior // LOSS_PRIOR_DIVISOR
+    return True
+
+
+@kernel
+def climb(tree: np.record, edge: int, clear_losses: bool) -> None:
+    """After `edge` got a proof, prove what follows from it, up to the root's own edge."""
+    while edge != 0:
+        parent = owner_of(tree, edge)
+        above = signed(node_at(tree, parent).parent_edge)
+        proof = proof_from_children(tree, parent)
+        if proof == UNPROVED or not set_proof(tree, above, proof, clear_losses):
+            return
+        edge = above
+
+
+@kernel
+def owner_of(tree: np.record, edge: int) -> int:
+    """The node an edge starts from, by walking back to its block's header."""
+    while not is_header(tree, edge):
+        edge -= 1
+    return signed(link_at(tree, edge).child)
+
+
+@kernel
+def is_header(tree: np.record, edge: int) -> bool:
+    """Whether a slot is the header of a block (its move is HEADER_MOVE)."""
+    return link_at(tree, edge).move == HEADER_MOVE

@@ -1,0 +1,160 @@
+"""PUCT: value plus an exploration bonus that follows the priors."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from kibitz.jit import kernel
+from kibitz.position.bits import signed
+from kibitz.search.proof import DRAW
+from kibitz.search.rules import (
+    FPU_ABSOLUTE,
+    FPU_LOSS,
+    FPU_WIN,
+)
+from kibitz.search.tree import BUSY, edge_at, link_at, node_at, prior_of
+
+BLOCKED = -1  # no move can be chosen: all are being expanded by other threads
+
+
+@kernel
+def exploration_weight(exploration: np.record, visits: float) -> float:
+    """c(N)."""
+    if exploration.factor == 0.0:
+        return float(exploration.init)
+    grown = (visits + exploration.base + exploration.offset) / exploration.base
+    return float(exploration.init + exploration.factor * math.log(grown))
+
+
+@kernel
+def tried_mass(tree: np.record, first: int, opened: int) -> float:
+    """Prior probability of the moves with finished visits."""
+    mass = 0.0
+    for edge in range(first, first + opened):
+        if edge_at(tree, edge).visits > 0:
+            mass += prior_of(signed(edge_at(tree, edge).prior))
+    return mass
+
+
+@kernel
+def first_play_value(
+    first_play: np.record, tree: np.record, via: int, node: int, first: int, opened: int
+) -> float:
+    """Value of a move not tried yet, for the player who would make it."""
+    override = float(node_at(tree, node).fpu)
+    if not math.isnan(override):
+        return override
+    if first_play.kind == FPU_LOSS:
+        return -1.0
+    if first_play.kind == FPU_WIN:
+        return 1.0
+    if first_play.kind == FPU_ABSOLUTE:
+        return first_play.value
+    own = -edge_at(tree, via).mean
+    if first_play.value == 0.0:
+        return own
+    return own - first_play.value * math.sqrt(tried_mass(tree, first, opened))
+
+
+@kernel
+def mate_bonus(proof: int) -> float:
+    """1 for a move that mates at once, 2^-n for a proved mate in n >= 2 moves, else 0."""
+    if proof <= 0 or proof == DRAW:
+        return 0.0
+    moves = (proof + 1) // 2
+    return 1.0 if moves == 1 else math.ldexp(1.0, -min(moves, 60))
+
+
+@kernel
+def _scale(rule: np.record, tree: np.record, node: int, visits: float) -> float:
+    """Optional factors of c(N): growth with visits, spread of values, spread of priors."""
+    scale = 1.0
+    record = node_at(tree, node)
+    if rule.log_visits > 0.0:
+        scale *= 1.0 + rule.log_visits * math.log(1.0 + visits / rule.log_base)
+    if rule.variance > 0.0 and record.weight > 1:
+        edge = signed(record.parent_edge)
+        mean = edge_at(tree, edge).mean
+        deviation = math.sqrt(max(0.0, float(record.square) - mean * mean))
+        scale *= 1.0 - rule.variance + rule.variance * min(2.0, deviation / 0.4)
+    if rule.gini > 0.0:
+        scale *= 1.0 - rule.gini * float(record.gini)
+    return scale
+
+
+@kernel
+def candidates(rule: np.record, visits: float, opened: int, count: int) -> int:
+    """How many moves are looked at: the opened ones and one more, fewer under widening."""
+    if rule.widening > 0.0:
+        count = min(count, max(1, int(rule.widening * math.sqrt(1.0 + visits))))
+    return min(opened + 1, count)
+
+
+@kernel
+def select_puct(
+    rule: np.record, tree: np.record, walk: np.record, via: int, node: int, depth: int
+) -> tuple[int, int]:
+    """The edge with the highest Q + U."""
+    record = node_at(tree, node)
+    first, count, opened = signed(record.first), signed(record.count), signed(record.opened)
+    parent = edge_at(tree, via)
+    visits = float(signed(parent.visits) + signed(parent.pending))
+    exploration = rule.root_exploration if depth == 0 else rule.exploration
+    first_play = rule.root_first_play if depth == 0 else rule.first_play
+    below = visits if rule.count_parent else max(visits - 1.0, 1.0)
+    weight = exploration_weight(exploration, visits) * math.sqrt(below)
+    if rule.log_visits + rule.variance + rule.gini > 0.0:
+        weight *= _scale(rule, tree, node, visits)
+    untried = first_play_value(first_play, tree, via, node, first, opened)
+
+    end = first + candidates(rule, visits, opened, count)
+    crowded = parent.pending > 1 or depth == 0 or rule.faster_mate > 0.0
+    if crowded:
+        return _best_of_crowd(rule, tree, first, end, weight, untried), 1
+    best, best_score = BLOCKED, -np.inf
+    if end > first + opened:  # not crowded: opened means visited
+        prior = prior_of(signed(edge_at(tree, first + opened).prior))
+        best, best_score = first + opened, untried + weight * prior
+        end -= 1
+    return _best_visited(tree, first, end, weight, best, best_score), 1
+
+
+@kernel
+def _best_visited(
+    tree: np.record, first: int, end: int, weight: float, best: int, best_score: float
+) -> int:
+    """The best of edges that have all been visited, or `best` if none beats or equals it."""
+    for edge in range(end - 1, first - 1, -1):  # backwards, so that of equals the first wins
+        here = edge_at(tree, edge)
+        score = here.mean + weight * prior_of(signed(here.prior)) / (1.0 + signed(here.visits))
+        better = score >= best_score
+        best = edge if better else best
+        best_score = score if better else best_score
+    return best
+
+
+@kernel
+def _best_of_crowd(
+    rule: np.record, tree: np.record, first: int, end: int, weight: float, untried: float
+) -> int:
+    """The best edge where visits are pending, untried moves stand anywhere, or mates count."""
+    best, best_score = BLOCKED, -np.inf
+    for edge in range(first, end):
+        here = edge_at(tree, edge)
+        done, pending = signed(here.visits), signed(here.pending)
+        value = here.mean if done > 0 else untried
+        if pending > 0:
+            if link_at(tree, edge).child == BUSY:
+                continue
+            if rule.virtual_loss > 0.0:
+                lost = rule.virtual_loss * pending
+                value = ((value + 1.0) * max(1, done)) / (max(1, done) + lost) - 1.0
+        score = value + weight * prior_of(signed(here.prior)) / (1.0 + done + pending)
+        if rule.faster_mate > 0.0:
+            bonus = mate_bonus(signed(link_at(tree, edge).proof))
+            score += rule.faster_mate * weight * bonus / (1.0 + done + pending)
+        if score > best_score:
+            best, best_score = edge, score
+    return best

@@ -1,0 +1,150 @@
+"""The root: its own evaluation, the moves it may choose from, noise and plans.
+
+Kernels first, then the Python that prepares a search: both run once per search, not per playout.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from kibitz.evaluator.inline import logits_of, value_of
+from kibitz.jit import kernel
+from kibitz.position.moves import generate
+from kibitz.search.expand import expand
+from kibitz.search.leaf import adjusted
+from kibitz.search.tree import EXPANDED, NONE, TreeMemory, edge_at, node_at
+from kibitz.search.walk import MAX_PLAN, position_at
+
+
+@kernel
+def evaluate_root(
+    tree: np.record,
+    walk: np.record,
+    behaviour: np.record,
+    evaluator: np.record,
+    scratch: np.record,
+) -> int:
+    """First visit of the root; its moves and logits are left in the walk, their number returned."""
+    position = position_at(walk, 0)
+    count = generate(position, walk.moves)
+    value, draw = value_of(evaluator, scratch, position)
+    logits_of(evaluator, scratch, position, walk.moves, count, walk.logits)
+    settle_root(tree, adjusted(behaviour, position, value), draw)
+    return count
+
+
+@kernel
+def settle_root(tree: np.record, value: float, draw: float) -> None:
+    """Record the root's own evaluation as its first visit."""
+    root, above = node_at(tree, 0), edge_at(tree, 0)
+    root.raw = value
+    root.draw = draw
+    root.square = value * value
+    if root.weight == 0:
+        root.weight = 1
+        above.mean = -value
+        above.visits = 1
+
+
+@kernel
+def expand_root(tree: np.record, walk: np.record, count: int, temperature: float) -> bool:
+    """Give the root the first `count` moves of the walk; False if the tree is full."""
+    return expand(tree, walk, 0, count, temperature)
+
+
+def keep_moves(walk: np.record, count: int, allowed: frozenset[int]) -> int:
+    """Drop the walk's moves that are not among `allowed` (16-bit codes); returns how many stay."""
+    kept = [index for index in range(count) if int(walk.moves[index]) in allowed]
+    walk.moves[: len(kept)] = walk.moves[kept]
+    walk.logits[: len(kept)] = walk.logits[kept]
+    return len(kept)
+
+
+def root_block(memory: TreeMemory) -> slice:
+    """Where the edges of the root are."""
+    root = memory.nodes[0]
+    if root["state"] != EXPANDED:
+        return slice(0, 0)
+    return slice(int(root["first"]), int(root["first"]) + int(root["count"]))
+
+
+def mix_noise(
+    memory: TreeMemory, epsilon: float, alpha: float, generator: np.random.Generator
+) -> None:
+    """Blend Dirichlet noise into the priors of the root's moves and sort them again.
+
+    Called at every search, also on a tree kept from the last move. A negative alpha is scaled by
+    the number of moves as KataGo does: alpha = -alpha * 361 / moves.
+    """
+    block = root_block(memory)
+    edges = memory.edges[block]
+    concentration = alpha if alpha > 0 else -alpha * 361 / max(1, len(edges))
+    noise = generator.standard_gamma(concentration, len(edges))
+    noise /= max(noise.sum(), np.finfo(float).tiny)
+    priors = (edges["prior"] + 1.0) / 65536.0
+    mixed = (1.0 - epsilon) * priors + epsilon * noise
+    edges["prior"] = np.floor(np.maximum(1 / 65536, mixed) * 65536 + 0.5 - 1)
+    reorder(memory, np.argsort(-edges["prior"].astype(np.int64), kind="stable"))
+
+
+def reorder(memory: TreeMemory, order: np.ndarray) -> None:
+    """Put the root's edges in a new order; from now on all of them count as opened.
+
+    Only unvisited moves in order of prior may stand behind `opened`, and visited ones need not
+    come first any more.
+    """
+    block = root_block(memory)
+    memory.edges[block] = memory.edges[block][order]
+    memory.links[block] = memory.links[block][order]
+    children = memory.links["child"][block]
+    visited = children != NONE
+    memory.nodes["parent_edge"][children[visited]] = np.arange(
+        block.start, block.stop, dtype=np.uint32
+    )[visited]
+    memory.nodes["opened"][0] = block.stop - block.start
+
+
+def halving_plan(considered: int, playouts: int) -> np.ndarray:
+    """Sequential halving: how many visits a root move must have to get the p-th playout; int32 [P].
+
+    All of the `considered` moves get the same number of visits, then the better half of them, and
+    so on; two moves share what is left.
+    """
+    if considered <= 1:
+        return np.arange(playouts, dtype=np.int32)
+    rounds = math.ceil(math.log2(considered))
+    plan: list[int] = []
+    visits = [0] * considered
+    survivors = considered
+    while len(plan) < playouts:
+        extra = max(1, playouts // (rounds * survivors))
+        for _ in range(extra):
+            plan.extend(visits[:survivors])
+            visits[:survivors] = [count + 1 for count in visits[:survivors]]
+        survivors = max(2, survivors // 2)
+    return np.array(plan[:playouts], dtype=np.int32)
+
+
+def plan_gumbel(
+    memory: TreeMemory,
+    walk: np.record,
+    considered: int,
+    playouts: int,
+    generator: np.random.Generator,
+) -> None:
+    """Draw the Gumbel noise of the root's moves and plan the playouts of a fresh root."""
+    block = root_block(memory)
+    count = block.stop - block.start
+    noise = generator.gumbel(size=count)
+    logits = np.log((memory.edges["prior"][block] + 1.0) / 65536.0)
+    order = np.argsort(-(noise + logits), kind="stable")
+    outside = order[considered:]
+    walk.gumbel[:count] = noise
+    # A move outside the sample never equals the best of it, whatever its value.
+    walk.gumbel[outside] = -1e9
+    plan = halving_plan(min(considered, count), min(playouts, MAX_PLAN))
+    walk.plan[: len(plan)] = plan
+    walk.plan_size = len(plan)
+    memory.nodes["opened"][0] = count

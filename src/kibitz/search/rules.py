@@ -1,0 +1,109 @@
+"""Selection rules as bundles of numbers, one NamedTuple class for each.
+
+    params -> **rules** -> select
+
+A rule's class picks its scoring kernel at compile time; its fields are plain numbers. Values and
+constants are for scores in [-1, 1] unless a field says otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+# How an unvisited move is valued.
+FPU_LOSS, FPU_WIN, FPU_ABSOLUTE, FPU_REDUCTION = range(4)
+
+
+class Exploration(NamedTuple):
+    """c(N) = init + factor * ln((N + base + offset) / base): the weight of priors at a node."""
+
+    init: float = 1.745
+    base: float = 38_739.0
+    factor: float = 3.894
+    offset: float = 0.0  # ChessCoach adds 1 inside the logarithm
+
+
+class FirstPlay(NamedTuple):
+    """Value of moves not tried yet."""
+
+    kind: int = FPU_REDUCTION
+    value: float = 0.33  # the absolute value, or the reduction per root of the tried prior mass
+
+
+class Puct(NamedTuple):
+    """Q + c(N) P sqrt(N) / (1 + n): AlphaZero's rule in lc0's form, with switches."""
+
+    exploration: Exploration = Exploration()
+    root_exploration: Exploration = Exploration()
+    first_play: FirstPlay = FirstPlay()
+    root_first_play: FirstPlay = FirstPlay()
+    virtual_loss: float = 0.0  # a pending visit counts as this much of a lost one
+    count_parent: int = 0  # 1: N under the root includes the node's own first visit
+    log_visits: float = 0.0  # further growth of c with ln(1 + N / log_base)
+    log_base: float = 4_727.0
+    variance: float = 0.0  # share of c scaled by the node's standard deviation of values
+    gini: float = 0.0  # share of c scaled by how spread out the priors are
+    widening: float = 0.0  # candidates = widening * (1 + N)^(1/2); 0: all moves
+    faster_mate: float = 0.0  # bonus 2^-n times this for a proved mate in n moves
+
+
+class Sble(NamedTuple):
+    """ChessCoach's SBLE-PUCT: a linear exploration term for the moves not yet eliminated.
+
+    Its constants are for scores in [0, 1]; the kernel converts.
+    """
+
+    exploration: Exploration = Exploration(2.35, 185_000.0, 1.0, 1.0)
+    linear_rate: float = 3_590.0
+    linear_delay: float = 1_050_000.0
+    elimination_exponent: float = 10.0
+    backup_threshold: float = 0.02  # a choice this far below the best is visited, not believed
+    virtual_loss: float = 0.1
+    faster_mate: float = 1.0
+
+
+class Gumbel(NamedTuple):
+    """Gumbel root search with sequential halving; inside, visits follow the completed-Q policy."""
+
+    value_scale: float = 0.1
+    visit_offset: float = 50.0
+    considered: int = 16  # root moves that enter sequential halving
+
+
+class Contempt(NamedTuple):
+    """Search-contempt: below a limit of visits the opponent searches, beyond it he repeats himself.
+
+    At the opponent's nodes the visits of the replies are frozen when they add up to `limit`; from
+    then on replies are sampled from the frozen distribution.
+    """
+
+    inner: Puct | Sble = Puct()
+    limit: int = 1_000_000_000
+    parity: int = 1  # plies from the root modulo 2 at which nodes freeze; 0 is negative contempt
+    temperature: float = 1.0  # of the frozen distribution
+    admit: int = 0  # 1: replies unvisited at freezing keep a weight of their prior
+    prefer_proven: int = 1  # 1: a reply proved to win is always chosen, one proved to lose never
+
+
+Rule: TypeAlias = Puct | Sble | Gumbel | Contempt
+
+
+class Behaviour(NamedTuple):
+    """What holds for every rule: expansion, backup and proofs."""
+
+    policy_temperature: float = 1.0
+    root_policy_temperature: float = 1.0
+    expand_at: int = 2  # visits after which a node gets its moves; 1 or 2
+    build: float = 1.0  # moving average: step 1 / clamp(build * weight, 1, cap)
+    cap: float = 1e18
+    prove: int = 1  # mates, stalemates and tablebase results climb the tree
+    descend_proven: int = 0  # 1: keep searching for shorter mates below proved moves
+    clear_losses: int = 0  # 1: a move proved lost gets a thousandth of its prior
+    draw_sibling: int = 0  # 1: a first, drawn sample makes its untried siblings worth the root
+    rule50_scaling: float = 0.0  # 1: ChessCoach's shrinking of values towards a draw
+    shared: int = 0  # 1: several threads, or unfinished batches, are in the tree
+
+
+def innermost(rule: Rule) -> Puct | Sble | Gumbel:
+    """The rule under a wrapper."""
+    return rule.inner if isinstance(rule, Contempt) else rule

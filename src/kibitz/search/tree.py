@@ -1,0 +1,172 @@
+"""The tree: three arrays with an exact byte cap, filled from the front, compacted in place.
+
+An *edge* is a move from a node; the edges of a node are one contiguous block, best prior first. A
+*node* exists for every edge that has been visited. What selection reads is 16 bytes an edge; the
+move, the link to the node and the proof are 12 bytes more; the rest lives in the node. Edge 0 leads
+to the root, node 0. The slot before each block is its header: its link leads to the owner,
+its visits are the size of the block.
+
+Values on an edge are for the player who makes the move, in [-1, 1].
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kibitz.errors import InputError
+from kibitz.jit import kernel
+from kibitz.records import address_of, one_record, record_at
+
+EDGE = np.dtype(
+    [
+        ("mean", np.float64),  # average value of the visits, for the player who moves
+        ("visits", np.uint32),  # finished visits
+        ("pending", np.uint16),  # visits on their way (other threads, unfinished batches)
+        ("prior", np.uint16),  # probability of the move: (prior + 1) / 65536
+    ],
+    align=True,
+)
+LINK = np.dtype(
+    [
+        ("child", np.uint32),  # node, NONE before the first visit, BUSY during it
+        ("frozen", np.uint32),  # visits when search-contempt froze the replies
+        ("move", np.uint16),
+        ("proof", np.int16),  # see proof.py; 0 if nothing is proved
+    ],
+    align=True,
+)
+NODE = np.dtype(
+    [
+        ("first", np.uint32),  # first edge of its block, NONE before expansion
+        ("parent_edge", np.uint32),
+        ("weight", np.uint32),  # samples in the mean; fewer than visits under selective backup
+        ("draw", np.float32),  # average probability of a draw
+        ("square", np.float32),  # average squared value
+        ("raw", np.float32),  # the evaluator's own value, for the side to move
+        ("fpu", np.float32),  # value of unvisited moves after a drawn sibling, else NaN
+        ("gini", np.float32),  # sum of squared priors: 1 for a single candidate
+        ("count", np.uint8),  # edges in the block
+        ("opened", np.uint8),  # edges [0, opened) have been chosen before; the rest never
+        ("state", np.uint8),
+        ("freezing", np.uint8),  # 0, 1 while one thread writes the frozen counts, 2 when frozen
+    ],
+    align=True,
+)
+TREE = np.dtype(
+    [
+        ("edges", np.uint64),  # address of EDGE [edges_size]
+        ("edges_size", np.int64),
+        ("links", np.uint64),  # address of LINK [links_size]
+        ("links_size", np.int64),
+        ("nodes", np.uint64),  # address of NODE [nodes_size]
+        ("nodes_size", np.int64),
+        ("moved", np.uint64),  # address of uint32 [nodes_size], working memory of compaction
+        ("moved_size", np.int64),
+        ("edges_used", np.int64),
+        ("nodes_used", np.int64),
+        ("faults", np.int64),  # accesses out of bounds, counted in debug builds
+    ],
+    align=True,
+)
+edge_at = record_at(EDGE, "edges")
+link_at = record_at(LINK, "links")
+node_at = record_at(NODE, "nodes")
+MOVED = np.dtype([("place", np.uint32)])
+moved_at = record_at(MOVED, "moved")
+
+NONE = 0  # edge 0 and node 0 belong to the root and are nobody's child
+BUSY = 0xFFFF_FFFF
+HEADER_MOVE = 0xFFFF  # no move: marks the slot before each block of edges
+
+LEAF, EXPANDING, EXPANDED, TERMINAL, PATH_DRAW = range(5)  # NODE.state
+
+EDGES_PER_NODE = 12  # how the byte cap is divided: edges are many, visited ones few
+BYTES_PER_NODE = NODE.itemsize + MOVED.itemsize + EDGES_PER_NODE * (EDGE.itemsize + LINK.itemsize)
+MIN_NODES = 256
+
+
+class TreeMemory:
+    """Owner of a tree's arrays; `record` is what kernels get."""
+
+    def __init__(self, megabytes: float) -> None:
+        nodes = int(megabytes * 2**20) // BYTES_PER_NODE
+        if nodes < MIN_NODES:
+            least = MIN_NODES * BYTES_PER_NODE / 2**20
+            raise InputError("tree memory", value=megabytes, fix=f"at least {least:.2f} MiB")
+        self.edges = np.zeros(nodes * EDGES_PER_NODE, dtype=EDGE)
+        self.links = np.zeros(nodes * EDGES_PER_NODE, dtype=LINK)
+        self.nodes = np.zeros(nodes, dtype=NODE)
+        self.moved = np.zeros(nodes, dtype=MOVED)
+        self.record: Any = one_record(TREE)
+        for name in ("edges", "links", "nodes", "moved"):
+            array = getattr(self, name)
+            self.record[name] = address_of(array)
+            self.record[f"{name}_size"] = len(array)
+        clear(self.record)
+
+    @property
+    def bytes(self) -> int:
+        """Memory reserved for the tree; never exceeded."""
+        arrays = (self.edges, self.links, self.nodes, self.moved)
+        return sum(array.nbytes for array in arrays)
+
+    @property
+    def permille(self) -> int:
+        """How full the tree is, for `hashfull`."""
+        edges = self.record.edges_used / len(self.edges)
+        return int(1000 * max(edges, self.record.nodes_used / len(self.nodes)))
+
+
+@kernel
+def clear(tree: np.record) -> None:
+    """Forget everything: takes no time, whatever the size."""
+    clear_edge(tree, 0, 0, 65535)
+    clear_node(tree, 0, 0)
+    tree.edges_used = 1
+    tree.nodes_used = 1
+
+
+@kernel
+def clear_edge(tree: np.record, edge: int, move: int, prior: int) -> None:
+    """Make an unvisited edge."""
+    here, link = edge_at(tree, edge), link_at(tree, edge)
+    here.mean = 0.0
+    here.visits = 0
+    here.pending = 0
+    here.prior = prior
+    link.child = NONE
+    link.frozen = 0
+    link.move = move
+    link.proof = 0
+
+
+@kernel
+def clear_node(tree: np.record, node: int, parent_edge: int) -> None:
+    """Make an unexpanded node."""
+    record = node_at(tree, node)
+    record.first = NONE
+    record.parent_edge = parent_edge
+    record.weight = 0
+    record.draw = 0.0
+    record.square = 0.0
+    record.raw = 0.0
+    record.fpu = np.nan
+    record.gini = 0.0
+    record.count = 0
+    record.opened = 0
+    record.state = LEAF
+    record.freezing = 0
+
+
+@kernel
+def prior_of(quantised: int) -> float:
+    """Probability of a 16-bit prior; never 0."""
+    return (quantised + 1.0) / 65536.0
+
+
+@kernel
+def quantise_prior(probability: float) -> int:
+    """16-bit prior of a probability."""
+    return int(max(1.0 / 65536.0, probability) * 65536.0 + 0.5 - 1.0)

@@ -1,0 +1,73 @@
+"""What one thread carries down the tree and back: positions, keys, path, scratch and dice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kibitz.jit import kernel
+from kibitz.position.moves import MAX_MOVES
+from kibitz.position.state import POSITION
+from kibitz.records import address_of, one_record, record_at
+
+MAX_DEPTH = 400  # plies below the root; deeper lines count as even
+MAX_HISTORY = 1024  # plies of the game whose keys repetitions are looked for in
+MAX_PLAN = 4096  # playouts that the Gumbel rule can plan ahead
+
+WALK = np.dtype(
+    [
+        ("positions", np.uint64),  # address of POSITION [positions_size]; 0 is the root
+        ("positions_size", np.int64),
+        ("history", np.int64),  # how many of `keys` are of the game before the root
+        ("deepest", np.int64),
+        ("depth_sum", np.int64),
+        ("playouts", np.int64),
+        ("collisions", np.int64),
+        ("plan_size", np.int64),
+        ("faults", np.int64),
+        ("dice", np.uint64),  # state of the random generator
+        ("budget_used", np.float64),  # share of the move's nodes or time, and
+        ("root_visits", np.float64),  # visits of the root when it was last looked at
+        ("keys", np.uint64, MAX_HISTORY + MAX_DEPTH + 2),  # game, then root, then path
+        ("path", np.int64, MAX_DEPTH + 2),  # edge into each ply; path[0] = 0
+        ("trust", np.uint8, MAX_DEPTH + 2),  # 1 if the choice of that edge may be believed
+        ("moves", np.uint16, MAX_MOVES),
+        ("logits", np.float32, MAX_MOVES),
+        ("scores", np.float64, MAX_MOVES),
+        ("sorting", np.uint32, MAX_MOVES),
+        ("order", np.uint32, MAX_MOVES),  # prior << 16 | move, best first
+        ("gumbel", np.float64, MAX_MOVES),  # noise of the root moves, for the Gumbel rule
+        ("plan", np.int32, MAX_PLAN),  # visits a root move must have to be chosen at playout p
+    ],
+    align=True,
+)
+position_at = record_at(POSITION, "positions")
+
+
+class WalkMemory:
+    """Owner of a walk's arrays; `record` is what kernels get."""
+
+    def __init__(self, seed: int) -> None:
+        self.positions = np.zeros(MAX_DEPTH + 2, dtype=POSITION)
+        self.record: Any = one_record(WALK)
+        self.record.positions = address_of(self.positions)
+        self.record.positions_size = len(self.positions)
+        self.record.dice = seed & 0xFFFF_FFFF_FFFF_FFFF
+        self.record.trust[:] = 1
+
+
+@kernel
+def random_word(walk: np.record) -> np.uint64:
+    """Next 64 random bits (SplitMix64)."""
+    walk.dice = np.uint64(walk.dice + np.uint64(0x9E37_79B9_7F4A_7C15))
+    word = walk.dice
+    word = np.uint64((word ^ (word >> np.uint64(30))) * np.uint64(0xBF58_476D_1CE4_E5B9))
+    word = np.uint64((word ^ (word >> np.uint64(27))) * np.uint64(0x94D0_49BB_1331_11EB))
+    return word ^ (word >> np.uint64(31))
+
+
+@kernel
+def random_unit(walk: np.record) -> float:
+    """Uniform in [0, 1)."""
+    return float(random_word(walk) >> np.uint64(11)) / 9007199254740992.0
