@@ -27,15 +27,15 @@ def _sample(
         weight = signed(atomic_add(node_at(tree, node), "weight", 1)) + 1
         divisor = step_size(behaviour, weight)
         while True:
-            before = edge_at(tree, edge).mean
+            before = edge_at(tree, edge).value
             after = before + (value - before) / divisor
-            if compare_and_swap(edge_at(tree, edge), "mean", before, after):
+            if compare_and_swap(edge_at(tree, edge), "value", before, after):
                 break
     else:
         weight = signed(record.weight) + 1
         record.weight = weight
         divisor = step_size(behaviour, weight)
-        edge_at(tree, edge).mean += (value - edge_at(tree, edge).mean) / divisor
+        edge_at(tree, edge).value += (value - edge_at(tree, edge).value) / divisor
     record.draw += (draw - record.draw) / divisor
     record.square += (value * value - record.square) / divisor
 

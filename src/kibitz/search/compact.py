@@ -55,7 +55,7 @@ def _adopt_root(tree: np.record, root: int) -> None:
     """Let edge 0 carry the statistics of the move into the new root."""
     above = signed(node_at(tree, root).parent_edge)
     here, old = edge_at(tree, 0), edge_at(tree, above)
-    here.mean = old.mean
+    here.value = old.value
     here.visits = old.visits
     here.pending = 0
     link_at(tree, 0).proof = link_at(tree, above).proof
@@ -82,7 +82,7 @@ def _copy_node(tree: np.record, source: int, target: int) -> None:
 @kernel
 def _copy_edge(tree: np.record, source: int, target: int) -> None:
     old, new = edge_at(tree, source), edge_at(tree, target)
-    new.mean = old.mean
+    new.value = old.value
     new.visits = old.visits
     new.pending = old.pending
     new.prior = old.prior

@@ -31,7 +31,7 @@ def mixed_value(tree: np.record, node: int) -> float:
             prior = prior_of(signed(edge_at(tree, edge).prior))
             total += visits
             mass += prior
-            weighted += prior * edge_at(tree, edge).mean
+            weighted += prior * edge_at(tree, edge).value
     if total == 0:
         return float(record.raw)
     return (float(record.raw) + total * weighted / mass) / (1.0 + total)
@@ -49,7 +49,7 @@ def completed_logits(rule: np.record, tree: np.record, node: int, logits: np.nda
     mixed = mixed_value(tree, node)
     for index in range(count):
         here = edge_at(tree, first + index)
-        value = here.mean if here.visits > 0 else mixed
+        value = here.value if here.visits > 0 else mixed
         logits[index] = math.log(prior_of(signed(here.prior))) + scale * 0.5 * (value + 1.0)
 
 

@@ -72,7 +72,7 @@ def forgive_drawn_sibling(tree: np.record, walk: np.record, depth: int) -> None:
     start as losses.
     """
     parent_edge = walk.path[depth - 1]
-    root_value = edge_at(tree, 0).mean  # for the player who is not to move at the root
+    root_value = edge_at(tree, 0).value  # for the player who is not to move at the root
     parent = signed(link_at(tree, parent_edge).child)
     node_at(tree, parent).fpu = root_value if (depth - 1) % 2 == 1 else -root_value
     walk.trust[depth] = 0

@@ -24,7 +24,7 @@ def exploration_weight(exploration: np.record, visits: float) -> float:
     """c(N)."""
     if exploration.factor == 0.0:
         return float(exploration.init)
-    grown = (visits + exploration.base + exploration.offset) / exploration.base
+    grown = (visits + exploration.base_visits + exploration.offset) / exploration.base_visits
     return float(exploration.init + exploration.factor * math.log(grown))
 
 
@@ -52,7 +52,7 @@ def first_play_value(
         return 1.0
     if first_play.kind == FPU_ABSOLUTE:
         return first_play.value
-    own = -edge_at(tree, via).mean
+    own = -edge_at(tree, via).value
     if first_play.value == 0.0:
         return own
     return own - first_play.value * math.sqrt(tried_mass(tree, first, opened))
@@ -76,7 +76,7 @@ def _scale(rule: np.record, tree: np.record, node: int, visits: float) -> float:
         scale *= 1.0 + rule.log_visits * math.log(1.0 + visits / rule.log_base)
     if rule.variance > 0.0 and record.weight > 1:
         edge = signed(record.parent_edge)
-        mean = edge_at(tree, edge).mean
+        mean = edge_at(tree, edge).value
         deviation = math.sqrt(max(0.0, float(record.square) - mean * mean))
         scale *= 1.0 - rule.variance + rule.variance * min(2.0, deviation / 0.4)
     if rule.gini > 0.0:
@@ -128,7 +128,7 @@ def _best_visited(
     """The best of edges that have all been visited, or `best` if none beats or equals it."""
     for edge in range(end - 1, first - 1, -1):  # backwards, so that of equals the first wins
         here = edge_at(tree, edge)
-        score = here.mean + weight * prior_of(signed(here.prior)) / (1.0 + signed(here.visits))
+        score = here.value + weight * prior_of(signed(here.prior)) / (1.0 + signed(here.visits))
         better = score >= best_score
         best = edge if better else best
         best_score = score if better else best_score
@@ -144,7 +144,7 @@ def _best_of_crowd(
     for edge in range(first, end):
         here = edge_at(tree, edge)
         done, pending = signed(here.visits), signed(here.pending)
-        value = here.mean if done > 0 else untried
+        value = here.value if done > 0 else untried
         if pending > 0:
             if link_at(tree, edge).child == BUSY:
                 continue

@@ -44,7 +44,7 @@ def settle_root(tree: np.record, value: float, draw: float) -> None:
     root.square = value * value
     if root.weight == 0:
         root.weight = 1
-        above.mean = -value
+        above.value = -value
         above.visits = 1
 
 

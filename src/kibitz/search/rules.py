@@ -15,10 +15,10 @@ FPU_LOSS, FPU_WIN, FPU_ABSOLUTE, FPU_REDUCTION = range(4)
 
 
 class Exploration(NamedTuple):
-    """c(N) = init + factor * ln((N + base + offset) / base): the weight of priors at a node."""
+    """Weight of the priors: c(N) = init + factor * ln((N + base_visits + offset) / base_visits)."""
 
     init: float = 1.745
-    base: float = 38_739.0
+    base_visits: float = 38_739.0
     factor: float = 3.894
     offset: float = 0.0  # ChessCoach adds 1 inside the logarithm
 

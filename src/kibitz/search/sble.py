@@ -34,7 +34,7 @@ def azero_score(
     """Q + E P + E m of one move, in [0, 1] and bonuses."""
     here, link = edge_at(tree, edge), link_at(tree, edge)
     done, pending = signed(here.visits), signed(here.pending)
-    value = 0.5 * (here.mean + 1.0) if done > 0 else untried
+    value = 0.5 * (here.value + 1.0) if done > 0 else untried
     proof = signed(link.proof)
     if pending > 0 and proof == UNPROVED:
         samples = 1.0

@@ -21,7 +21,7 @@ from kibitz.records import address_of, one_record, record_at
 
 EDGE = np.dtype(
     [
-        ("mean", np.float64),  # average value of the visits, for the player who moves
+        ("value", np.float64),  # average value of the visits, for the player who moves
         ("visits", np.uint32),  # finished visits
         ("pending", np.uint16),  # visits on their way (other threads, unfinished batches)
         ("prior", np.uint16),  # probability of the move: (prior + 1) / 65536
@@ -132,7 +132,7 @@ def clear(tree: np.record) -> None:
 def clear_edge(tree: np.record, edge: int, move: int, prior: int) -> None:
     """Make an unvisited edge."""
     here, link = edge_at(tree, edge), link_at(tree, edge)
-    here.mean = 0.0
+    here.value = 0.0
     here.visits = 0
     here.pending = 0
     here.prior = prior
