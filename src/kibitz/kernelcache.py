@@ -55,7 +55,9 @@ def imported_files(file: Path) -> frozenset[Path]:
 
 def _module_file(module: str) -> Path | None:
     parts = module.split(".")[1:]
-    file = PACKAGE.joinpath(*parts).with_suffix(".py") if parts else PACKAGE / "__init__.py"
+    if not parts:  # the package itself names every room, but nothing a kernel depends on
+        return None
+    file = PACKAGE.joinpath(*parts).with_suffix(".py")
     return file if file.is_file() else None
 
 
@@ -253,8 +255,14 @@ def prune(now: float | None = None) -> list[Path]:
     old = [
         folder
         for folder in (root.glob("*/*") if root.is_dir() else ())
-        if folder.is_dir() and max(f.stat().st_atime for f in (folder, *folder.iterdir())) < limit
+        if folder.is_dir() and _last_used(folder) < limit
     ]
     for folder in old:
         shutil.rmtree(folder, ignore_errors=True)
     return old
+
+
+def _last_used(folder: Path) -> float:
+    """When a file in it was last read or written; looking into a folder counts as reading it."""
+    times = [max(entry.stat().st_atime, entry.stat().st_mtime) for entry in folder.iterdir()]
+    return max(times, default=folder.stat().st_mtime)

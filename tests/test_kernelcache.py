@@ -1,0 +1,133 @@
+"""The cache of compiled kernels: stale after any edit, whole after any damage, shared by many."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from kibitz import kernelcache
+from kibitz.jit import COMPILED
+
+SOURCE = Path(kernelcache.__file__).parent
+COUNT = """
+from kibitz import kernelcache
+compiled = []
+kernelcache.on_compile.append(compiled.append)
+from kibitz.position.bits import bit, king_spread
+assert int(king_spread(bit(0))) == 0x302
+print(len(compiled))
+"""
+
+pytestmark = pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
+
+
+def compiled_by_a_process(cache: Path, source: Path = SOURCE) -> int:
+    """Use a few kernels in a fresh process; how many it had to compile."""
+    environment = {**os.environ, "KIBITZ_CACHE": str(cache), "PYTHONPATH": str(source.parent)}
+    done = subprocess.run(
+        [sys.executable, "-c", COUNT], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout)
+
+
+def cache_files(cache: Path) -> list[Path]:
+    return [path for path in cache.rglob("*") if path.suffix in (".nbi", ".nbc")]
+
+
+@pytest.fixture(scope="module")
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    cache = tmp_path_factory.mktemp("pristine")
+    assert compiled_by_a_process(cache) == 2
+    assert compiled_by_a_process(cache) == 0
+    assert len(cache_files(cache)) == 4  # an index and one compiled form of both
+    return cache
+
+
+@pytest.fixture
+def warm_cache(pristine: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(pristine, tmp_path / "cache"))
+
+
+@pytest.mark.parametrize(
+    ("damage", "suffixes"),
+    [
+        ("flipped", [".nbi"]),
+        ("flipped", [".nbc"]),
+        ("cut", [".nbi", ".nbc"]),
+        ("empty", [".nbc"]),
+        ("junk", [".nbi"]),
+    ],
+)
+def test_a_damaged_cache_heals(warm_cache: Path, damage: str, suffixes: list[str]) -> None:
+    for path in cache_files(warm_cache):
+        if path.suffix in suffixes:
+            content = bytearray(path.read_bytes())
+            content[len(content) // 2] ^= 0x10
+            forms = {
+                "flipped": bytes(content),
+                "cut": bytes(content[:-40]),
+                "empty": b"",
+                "junk": b"x" * 999,
+            }
+            path.write_bytes(forms[damage])
+    assert compiled_by_a_process(warm_cache) == 2
+    assert compiled_by_a_process(warm_cache) == 0
+
+
+def test_a_lost_file_is_made_again(warm_cache: Path) -> None:
+    next(path for path in cache_files(warm_cache) if path.suffix == ".nbc").unlink()
+    assert compiled_by_a_process(warm_cache) == 1
+
+
+def test_two_processes_on_a_cold_cache_share_the_work(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        compiled = list(pool.map(compiled_by_a_process, [tmp_path, tmp_path]))
+    assert sorted(compiled) == [0, 2]
+
+
+def test_only_an_edit_of_an_imported_module_compiles_again(tmp_path: Path) -> None:
+    package = tmp_path / "src" / "kibitz"
+    shutil.copytree(SOURCE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    cache = tmp_path / "cache"
+    assert compiled_by_a_process(cache, package) == 2
+    moves = package / "position" / "moves.py"  # imports bits.py, not the other way round
+    moves.write_text(moves.read_text(encoding="utf-8") + "\n# edited\n", encoding="utf-8")
+    assert compiled_by_a_process(cache, package) == 0
+    squares = package / "position" / "squares.py"  # bits.py imports its constants
+    text = squares.read_text(encoding="utf-8")
+    squares.write_text(text + "\n# edited\n", encoding="utf-8")
+    assert compiled_by_a_process(cache, package) == 2
+    squares.write_text(text, encoding="utf-8")
+    assert compiled_by_a_process(cache, package) == 0  # the old state is still there
+
+
+def test_imports_are_found_in_every_form(tmp_path: Path) -> None:
+    file = tmp_path / "user.py"
+    file.write_text(
+        "import os, kibitz.errors\n"
+        "from kibitz.position import bits\n"
+        "def late():\n    from kibitz.position.moves import (\n        play,\n    )\n"
+    )
+    names = {path.name for path in kernelcache.imported_files(file)}
+    assert {"bits.py", "moves.py"} <= names
+
+
+def test_unused_folders_are_dropped_after_two_weeks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KIBITZ_CACHE", str(tmp_path))
+    old, new = (tmp_path / "kernels" / "tools" / name for name in ("old", "new"))
+    for folder, age in ((old, 15), (new, 13)):
+        folder.mkdir(parents=True)
+        (folder / "kernel.nbi").write_bytes(b"")
+        for path in (folder / "kernel.nbi", folder):
+            os.utime(path, (1_000_000_000 - age * 86_400,) * 2)
+    assert kernelcache.prune(now=1_000_000_000) == [old]
+    assert (old.exists(), new.exists()) == (False, True)
