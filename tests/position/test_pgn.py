@@ -1,0 +1,195 @@
+"""PGN: everything a game may hold, read and written and read again; what is broken is named."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import chess.pgn
+import pytest
+
+from kibitz.errors import FileError, NotationError
+from kibitz.position.board import Board
+from kibitz.position.pgn import BadGame, Game, game_of, parse_game, read_games, text_of, write_games
+
+TORTURE = Path(__file__).parents[3] / "shared" / "data" / "torture"
+
+ANNOTATED = """[Event "A \\"quoted\\" match"]
+[Site "Zürich"]
+[Date "1953.08.29"]
+[Round "1"]
+[White "Najdorf, Miguel"]
+[Black "Bronstein"]
+[Result "1/2-1/2"]
+
+{ Before the game } 1. e4 $1 { [%eval 0.24,18] [%clk 0:03:00] King's pawn } 1... e5 $2 $146
+( 1... c5 { Sicilian } 2. Nf3 ( 2. Nc3 Nc6 ( 2... d6 3. f4 ) 3. g3 ) 2... d6 )
+2. Nf3 -- ( 2... Nc6 3. Bb5 a6 $6 ) 3. O-O-O?! { never }
+"""
+
+COMPLETE = """[Event "Casual"]
+[Result "1/2-1/2"]
+
+{ Before } 1. e4 $1 { [%eval 0.24,18] [%clk 0:03:00] King's
+pawn
+
+after an empty line } 1... e5 $2 $146 ( 1... c5 { Sicilian } 2. Nf3 ( 2. Nc3 Nc6 ( 2... d6 3. f4 )
+3. g3 ) 2... d6 ) 2. Nf3 -- ( 2... Nc6 3. Bb5 a6 $6 ) 3. Bc4 ; rest of the line is a comment
+-- 4. O-O! Nf6 1/2-1/2
+"""
+
+CHESS960 = """[Event "Freestyle"]
+[SetUp "1"]
+[FEN "rkrbbqnn/pppppppp/8/8/8/8/PPPPPPPP/RKRBBQNN w CAca - 0 1"]
+[Variant "Chess960"]
+[Result "*"]
+
+1. e4 e5 2. d3 d6 3. Be2 Be7 4. Bd2 Bd7 *
+"""
+
+
+def test_everything_in_one_game() -> None:
+    game = parse_game(COMPLETE)
+    assert game.result == "1/2-1/2"
+    assert [move.uci() for move in game.moves] == [
+        *("e2e4", "e7e5", "g1f3", "0000", "f1c4", "0000", "e1g1", "g8f6")
+    ]
+    first = game.tree.next()
+    assert first is not None
+    assert first.nags == {1}
+    assert "[%clk 0:03:00]" in first.comment
+    assert "after an empty line" in first.comment
+    assert game.tree.comment == "Before"
+    assert [child.san() for child in first.variations] == ["e5", "c5"]
+    assert first.variations[0].nags == {2, 146}
+    nested = first.variations[1].variations[1].variations[1]
+    assert (nested.san(), nested.variations[0].san()) == ("d6", "f4")
+    assert "rest of the line is a comment" in COMPLETE
+    assert game.board().turn == "white"
+
+
+@pytest.mark.parametrize("text", [COMPLETE, CHESS960])
+def test_written_and_read_again(text: str) -> None:
+    once = parse_game(text)
+    again = parse_game(str(once))
+    assert str(again) == str(once)
+    assert again.tags == once.tags
+    assert again.moves == once.moves
+    assert str(chess.pgn.read_game(io.StringIO(str(once)))) == str(
+        chess.pgn.read_game(io.StringIO(text))
+    )
+
+
+def test_chess960_games() -> None:
+    game = parse_game(CHESS960)
+    assert game.start.chess960
+    assert game.start.fen().split()[2] == "KQkq"
+    played = Board("rk3r2/pppppppp/8/8/8/8/PPPPPPPP/RK3R2 w FAfa - 0 1", chess960=True)
+    played.push("O-O")
+    played.push("O-O-O")
+    written = game_of(played, {"White": "A", "Black": "B"})
+    again = parse_game(str(written))
+    assert again.board() == played
+    assert again.moves == played.moves
+    assert again.tags["Variant"] == "Chess960"
+    assert again.tags["White"] == "A"
+
+
+def test_results_of_finished_games() -> None:
+    mated = game_of(Board(moves=["f3", "e5", "g4", "Qh4"]))
+    assert (mated.result, str(mated).split()[-1]) == ("0-1", "0-1")
+    assert game_of(Board()).result == "*"
+
+
+def test_bad_games_are_named_and_skipped(tmp_path: Path) -> None:
+    path = tmp_path / "games.pgn"
+    bad_fen = '[FEN "8/8/8/8/8/8/8/8 x - - 0 1"]\n[SetUp "1"]\n\n1. e4 *\n'
+    no_kings = '[FEN "8/8/8/8/8/8/8/8 w - - 0 1"]\n[SetUp "1"]\n\n*\n'
+    variant = '[Variant "Seirawan"]\n\n1. e4 *\n'
+    atomic = '[Variant "Atomic"]\n\n1. e4 *\n'
+    in_check = '[White "?"]\n\n1. e4 d5 2. Bb5+ -- *\n'
+    crash = '[White "?"]\n\n( 1. e4 ) 1. d4 ) ( ( e4 *\n'
+    parts = [COMPLETE, ANNOTATED, bad_fen, no_kings, variant, atomic, in_check, crash, "hello\n"]
+    path.write_text("\n".join([*parts, CHESS960]), encoding="utf-8")
+    bad: list[BadGame] = []
+    games = list(read_games(path, bad.append))
+    assert [game.number for game in games][:1] == [1]
+    assert games[-1].tags["Event"] == "Freestyle"
+    reasons = {one.number: one.reason for one in bad}
+    assert "illegal san: 'O-O-O'" in reasons[2]
+    assert "expected 'w' or 'b'" in reasons[3]
+    assert "exactly one king" in reasons[4]
+    assert "unsupported variant: Seirawan" in reasons[5]
+    assert "'Atomic' is not played here" in reasons[6]
+    assert "cannot pass in check" in reasons[7]
+    assert {one.source for one in bad} == {str(path)}
+    assert str(bad[0]).startswith(f"{path}: game 2 (line {COMPLETE.count(chr(10)) + 2}) skipped: ")
+
+
+def test_bad_games_are_said_by_default(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "games.pgn"
+    path.write_text("1. e5 *\n")
+    assert list(read_games(path)) == []
+    assert capsys.readouterr().out == ""
+
+
+def test_text_that_is_no_game() -> None:
+    for text in ("", "\n\n  \n", "hello world\n"):
+        with pytest.raises(NotationError, match="PGN: "):
+            parse_game(text)
+    with pytest.raises(FileError, match="no such file"):
+        next(read_games("/nonexistent/games.pgn"))
+
+
+@pytest.mark.parametrize("break_", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])
+def test_encodings_and_line_ends(tmp_path: Path, break_: str, encoding: str) -> None:
+    path = tmp_path / "games.pgn"
+    text = '[Site "Zürich"]\n[White "Müller"]\n\n1. e4 { schön } e5 *\n\n1. d4 *\n'
+    path.write_bytes(text.replace("\n", break_).encode(encoding))
+    games = list(read_games(path))
+    assert [len(game.moves) for game in games] == [2, 1]
+    assert (games[0].tags["Site"], games[0].tags["White"]) == ("Zürich", "Müller")
+    node = games[0].tree.next()
+    assert node is not None
+    assert node.comment == "schön"
+
+
+def test_files_are_written_whole(tmp_path: Path) -> None:
+    path = tmp_path / "out.pgn"
+    games = [parse_game(COMPLETE), parse_game(CHESS960), game_of(Board(moves=["e4", "c5"]))]
+    assert write_games(path, games) == 3
+    assert [str(game) for game in read_games(path)] == [str(game) for game in games]
+    with path.open(encoding="utf-8") as file:
+        for game in games:
+            assert str(chess.pgn.read_game(file)) == str(game.tree)
+
+
+def test_tags_cannot_break_out_of_their_line() -> None:
+    tree = chess.pgn.Game()
+    tree.headers["White"] = 'A\n[Result "1-0"]'
+    again = parse_game(text_of(tree))
+    assert again.result == "*"
+    assert again.tags["White"] == 'A [Result "1-0"]'
+
+
+def test_the_longest_variations_do_not_exhaust_the_stack() -> None:
+    deep = "1. e4 " + "( 1. d4 " * 300 + ") " * 300 + "e5 *"
+    assert len(parse_game(deep).moves) == 2
+    long = " ".join(["Nf3 Nf6 Ng1 Ng8"] * 2000)
+    assert len(parse_game(f"{long} *").moves) == 8000
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not TORTURE.is_dir(), reason="the collection of games is not beside the checkout"
+)
+@pytest.mark.parametrize("path", sorted(TORTURE.rglob("*.pgn")), ids=lambda path: path.name)
+def test_torture(path: Path) -> None:
+    bad: list[BadGame] = []
+    for game in read_games(path, bad.append):
+        assert isinstance(game, Game)
+        assert Board.from_chess(game.tree.end().board()).moves == game.moves
+        again = parse_game(str(game))
+        assert (str(again), again.tags) == (str(game), game.tags)
+    assert all(one.reason for one in bad)
