@@ -24,7 +24,7 @@ from kibitz.search.tree import BUSY, EXPANDED, EXPANDING, LEAF, NONE, edge_at, l
 from kibitz.search.walk import MAX_DEPTH, position_at
 
 # What a walk down the tree, or a whole playout, came to.
-DONE, COLLISION, NO_ROOM, NEW_LEAF = range(4)
+DONE, COLLISION, NO_ROOM, NEW_LEAF, UNOPENED = range(5)
 
 NOTE_EVERY = 32  # playouts between two looks at the share of the budget that is used
 
@@ -84,29 +84,20 @@ def open_node(
 
 
 @kernel
-def descend(
-    rule: np.record,
-    tree: np.record,
-    walk: np.record,
-    behaviour: np.record,
-    evaluator: np.record,
-    scratch: np.record,
+def follow(
+    rule: np.record, tree: np.record, walk: np.record, behaviour: np.record, depth: int
 ) -> tuple[int, int]:
-    """Walk down until a move without a node (NEW_LEAF), or one that leads nowhere new (DONE)."""
-    depth, edge = 0, 0
-    if behaviour.shared:
-        atomic_add(edge_at(tree, 0), "pending", 1)
+    """Walk down from ply `depth` of the path as far as there are moves: (what is there, depth).
+
+    NEW_LEAF: a move without a node. UNOPENED: a node without moves. DONE: a game that is over, a
+    proof, or too deep a line. COLLISION: somebody else is at work here.
+    """
+    edge = walk.path[depth]
     while depth < MAX_DEPTH:
         node = signed(link_at(tree, edge).child)
         state = signed(atomic_load(node_at(tree, node), "state"))
-        if state == LEAF:
-            opened = open_node(tree, walk, behaviour, evaluator, scratch, depth, node)
-            if opened != DONE:
-                return opened, depth
-        elif state == EXPANDING:
-            return COLLISION, depth
-        elif state != EXPANDED:
-            return DONE, depth
+        if state != EXPANDED:
+            return (UNOPENED if state == LEAF else COLLISION if state == EXPANDING else DONE), depth
         proved = depth > 0 and link_at(tree, edge).proof != UNPROVED
         if proved and not behaviour.descend_proven:
             return DONE, depth
@@ -123,6 +114,36 @@ def descend(
         if child == BUSY:
             return COLLISION, depth
     return DONE, depth
+
+
+@kernel
+def start_path(tree: np.record, walk: np.record, behaviour: np.record) -> None:
+    """Stand at the root."""
+    walk.path[0] = 0
+    if behaviour.shared:
+        atomic_add(edge_at(tree, 0), "pending", 1)
+
+
+@kernel
+def descend(
+    rule: np.record,
+    tree: np.record,
+    walk: np.record,
+    behaviour: np.record,
+    evaluator: np.record,
+    scratch: np.record,
+) -> tuple[int, int]:
+    """Walk down to a new leaf or an end, opening nodes on the way."""
+    start_path(tree, walk, behaviour)
+    depth = 0
+    while True:
+        outcome, depth = follow(rule, tree, walk, behaviour, depth)
+        if outcome != UNOPENED:
+            return outcome, depth
+        node = signed(link_at(tree, walk.path[depth]).child)
+        opened = open_node(tree, walk, behaviour, evaluator, scratch, depth, node)
+        if opened != DONE:
+            return opened, depth
 
 
 @kernel

@@ -12,6 +12,7 @@ from kibitz.position.state import POSITION
 from kibitz.records import address_of, one_record, record_at
 
 MAX_DEPTH = 400  # plies below the root; deeper lines count as even
+PAST = 160  # positions of the game before the root: all that repetitions can reach back to
 MAX_HISTORY = 1024  # plies of the game whose keys repetitions are looked for in
 MAX_PLAN = 4096  # playouts that the Gumbel rule can plan ahead
 
@@ -49,12 +50,22 @@ class WalkMemory:
     """Owner of a walk's arrays; `record` is what kernels get."""
 
     def __init__(self, seed: int) -> None:
-        self.positions = np.zeros(MAX_DEPTH + 2, dtype=POSITION)
+        self.line = np.zeros(PAST + MAX_DEPTH + 2, dtype=POSITION)
+        self.positions = self.line[PAST:]  # [0] is the root
+        self.past = 0  # positions before the root that are known
         self.record: Any = one_record(WALK)
         self.record.positions = address_of(self.positions)
         self.record.positions_size = len(self.positions)
         self.record.dice = seed & 0xFFFF_FFFF_FFFF_FFFF
         self.record.trust[:] = 1
+
+    def set_line(self, line: np.ndarray) -> None:
+        """Stand at the end of a line of positions; POSITION [plies + 1]."""
+        earlier = line["key"][:-1][-MAX_HISTORY:]
+        self.record.keys[: len(earlier)] = earlier
+        self.record.history = len(earlier)
+        self.past = min(PAST, len(line) - 1)
+        self.line[PAST - self.past : PAST + 1] = line[-self.past - 1 :]
 
 
 @kernel
