@@ -64,7 +64,6 @@ def test_everything_in_one_game() -> None:
     assert first.variations[0].nags == {2, 146}
     nested = first.variations[1].variations[1].variations[1]
     assert (nested.san(), nested.variations[0].san()) == ("d6", "f4")
-    assert "rest of the line is a comment" in COMPLETE
     assert game.board().turn == "white"
 
 

@@ -103,9 +103,10 @@ def _disagreements(best: dict[str, list[Timed]], plies: int) -> list[str]:
     fewer = {rival.name: rival.fewer_plies for rival in installed()}
     wrong = []
     for name, counts in best.items():
-        for (fen, depth), one in zip(CLASSIC, counts, strict=True):
-            ours = _count(fen, max(depth + plies - fewer.get(name, 0), 1))
-            if ours != one.leaves and name not in wrong:
+        for (fen, depth), one, ours in zip(CLASSIC, counts, best[OURSELVES], strict=True):
+            less = fewer.get(name, 0)
+            expected = _count(fen, max(depth + plies - less, 1)) if less else ours.leaves
+            if expected != one.leaves and name not in wrong:
                 wrong.append(name)
     return wrong
 

@@ -50,6 +50,7 @@ def _single(fen: str, depth: int, threads: int, divided: bool, chess960: bool, j
     position = parse_fen(fen)
     _warm_up()
     with graceful_stop() as stop, progress(f"perft {depth}", total=1) as bar:
+        say("counting", Level.VERBOSE)
         started = time.perf_counter()
         try:
             counts = count.divide(
