@@ -122,6 +122,18 @@ class Board:
         count = len(self._moves)
         return self._line["key"][max(0, count - self.rule50) : count].copy()
 
+    def positions(self) -> np.ndarray:
+        """All positions from the start to now, POSITION [plies + 1]; a view, copy it to keep it."""
+        return self._line[: len(self._moves) + 1]
+
+    def codes(self) -> list[int]:
+        """The moves played, each as its 16 bits in the view of the side that made it."""
+        line = self._line
+        return [
+            int(notation.relative(line[ply], move)) if move != NULL else NO_MOVE
+            for ply, move in enumerate(self._moves)
+        ]
+
     def fen(self, *, shredder: bool = False) -> str:
         """FEN; castling as KQkq where unambiguous (X-FEN), or always as files of rooks."""
         return fen_of(self.position, shredder)

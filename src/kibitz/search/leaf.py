@@ -7,10 +7,11 @@ import numpy as np
 from kibitz.jit import kernel
 from kibitz.position.bits import popcount, signed
 from kibitz.position.outcome import FIFTY_PLIES, insufficient_material, search_repetition
-from kibitz.position.state import checkers
+from kibitz.position.state import checkers, copy_position
+from kibitz.records import atomic_add
 from kibitz.search.proof import DRAW, UNPROVED
 from kibitz.search.tree import LEAF, PATH_DRAW, TERMINAL, edge_at, link_at, node_at
-from kibitz.search.walk import position_at
+from kibitz.search.walk import QUESTIONS, position_at, question_at
 
 MATED = 1  # proof of the move that mates: won in one ply
 
@@ -76,3 +77,16 @@ def forgive_drawn_sibling(tree: np.record, walk: np.record, depth: int) -> None:
     parent = signed(link_at(tree, parent_edge).child)
     node_at(tree, parent).fpu = root_value if (depth - 1) % 2 == 1 else -root_value
     walk.trust[depth] = 0
+
+
+@kernel
+def ask_tablebase(walk: np.record, position: np.record, edge: int) -> None:
+    """Put a position that tables may know into the queue, if there is room; Python answers."""
+    if popcount(position.own | position.their) > walk.table_pieces:
+        return
+    if position.castling or position.rule50 > 0 or walk.asked - walk.answered >= QUESTIONS:
+        return
+    place = walk.asked % QUESTIONS
+    copy_position(position, question_at(walk, place))
+    walk.asking[place] = edge
+    atomic_add(walk, "asked", 1)

@@ -16,7 +16,13 @@ from kibitz.position.play import play
 from kibitz.records import atomic_add, atomic_load, atomic_store, compare_and_swap
 from kibitz.search.backup import back_up, undo_pending
 from kibitz.search.expand import FULL, expand, new_node
-from kibitz.search.leaf import MATED, adjusted, classify, forgive_drawn_sibling
+from kibitz.search.leaf import (
+    MATED,
+    adjusted,
+    ask_tablebase,
+    classify,
+    forgive_drawn_sibling,
+)
 from kibitz.search.proof import UNPROVED, climb, set_proof
 from kibitz.search.puct import BLOCKED
 from kibitz.search.select import select
@@ -171,6 +177,8 @@ def visit_leaf(
     if state == LEAF:
         value, draw = value_of(evaluator, scratch, position)
         value = adjusted(behaviour, position, value)
+        if walk.table_pieces > 0:
+            ask_tablebase(walk, position, edge)
         if behaviour.expand_at == 1:
             give_moves(tree, walk, behaviour, evaluator, scratch, depth, node)
             state = signed(node_at(tree, node).state)

@@ -14,6 +14,7 @@ from kibitz.records import address_of, one_record, record_at
 MAX_DEPTH = 400  # plies below the root; deeper lines count as even
 PAST = 160  # positions of the game before the root: all that repetitions can reach back to
 MAX_HISTORY = 1024  # plies of the game whose keys repetitions are looked for in
+QUESTIONS = 64  # positions that may wait for a tablebase; more are not asked
 MAX_PLAN = 4096  # playouts that the Gumbel rule can plan ahead
 
 WALK = np.dtype(
@@ -26,6 +27,11 @@ WALK = np.dtype(
         ("playouts", np.int64),
         ("collisions", np.int64),
         ("plan_size", np.int64),
+        ("questions", np.uint64),  # address of POSITION [questions_size]: asked of tablebases
+        ("questions_size", np.int64),
+        ("table_pieces", np.int64),  # positions with so few pieces are asked; 0: none
+        ("asked", np.int64),  # questions put so far; entry asked % QUESTIONS is the next
+        ("answered", np.int64),
         ("faults", np.int64),
         ("dice", np.uint64),  # state of the random generator
         ("budget_used", np.float64),  # share of the move's nodes or time, and
@@ -33,6 +39,7 @@ WALK = np.dtype(
         ("keys", np.uint64, MAX_HISTORY + MAX_DEPTH + 2),  # game, then root, then path
         ("path", np.int64, MAX_DEPTH + 2),  # edge into each ply; path[0] = 0
         ("trust", np.uint8, MAX_DEPTH + 2),  # 1 if the choice of that edge may be believed
+        ("asking", np.int64, QUESTIONS),  # the edges that led to the positions in `questions`
         ("moves", np.uint16, MAX_MOVES),
         ("logits", np.float32, MAX_MOVES),
         ("scores", np.float64, MAX_MOVES),
@@ -44,6 +51,7 @@ WALK = np.dtype(
     align=True,
 )
 position_at = record_at(POSITION, "positions")
+question_at = record_at(POSITION, "questions")
 
 
 class WalkMemory:
@@ -56,6 +64,9 @@ class WalkMemory:
         self.record: Any = one_record(WALK)
         self.record.positions = address_of(self.positions)
         self.record.positions_size = len(self.positions)
+        self.questions = np.zeros(QUESTIONS, dtype=POSITION)
+        self.record.questions = address_of(self.questions)
+        self.record.questions_size = QUESTIONS
         self.record.dice = seed & 0xFFFF_FFFF_FFFF_FFFF
         self.record.trust[:] = 1
 

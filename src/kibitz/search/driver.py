@@ -1,0 +1,133 @@
+"""Running playouts on one tree with one thread or several, and making room when it is full.
+
+Searcher -> **Driver** -> playout kernel (no Python per node)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any
+
+import numpy as np
+
+from kibitz.evaluator.inline import InlineEvaluator
+from kibitz.records import as_record, one_record
+from kibitz.search.control import CONTROL
+from kibitz.search.playout import playouts
+from kibitz.search.room import make_room
+from kibitz.search.root import evaluate_root, expand_root, keep_moves
+from kibitz.search.rules import Behaviour, Rule
+from kibitz.search.tree import LEAF, TreeMemory
+from kibitz.search.walk import WalkMemory
+
+DIRECT_PLAYOUTS = 5_000  # searches up to this size run on the calling thread
+POLL_SECONDS = 0.005
+
+
+class Driver:
+    """Threads, their walks and scratches, around one tree and one inline evaluator."""
+
+    def __init__(
+        self,
+        memory: TreeMemory,
+        evaluator: InlineEvaluator,
+        rule: Rule,
+        behaviour: Behaviour,
+        threads: int = 1,
+        seed: int = 0,
+    ) -> None:
+        self.memory, self.evaluator = memory, evaluator
+        self.rule = as_record(rule)
+        self.behaviour = as_record(behaviour._replace(shared=int(threads > 1)))
+        self.walks = [WalkMemory(seed + 7919 * thread) for thread in range(threads)]
+        self._scratches = [evaluator.new_scratch() for _ in range(threads)]
+        self._pool: ThreadPoolExecutor | None = None
+        self.control = one_record(CONTROL)
+
+    def close(self) -> None:
+        """End the threads."""
+        self.control.stop = 1
+        if self._pool is not None:
+            self._pool.shutdown(wait=True)
+
+    def set_root(self, line: np.ndarray) -> None:
+        """Tell every walk the game so far; POSITION [plies + 1], the root last."""
+        for walk in self.walks:
+            walk.set_line(line)
+
+    def open_root(self, allowed: frozenset[int] | None, temperature: float) -> int:
+        """Evaluate and expand a fresh root; returns its number of moves."""
+        walk, scratch = self.walks[0].record, self._scratches[0].record
+        tree = self.memory.record
+        count = int(evaluate_root(tree, walk, self.behaviour, self.evaluator.record, scratch))
+        if allowed is not None:
+            count = keep_moves(walk, count, allowed)
+        if count and self.memory.nodes[0]["state"] == LEAF:
+            expand_root(tree, walk, count, temperature)
+        return count
+
+    def run(self, playouts_left: int, look: Callable[[], bool]) -> int:
+        """Play out until `playouts_left` are done or `look`, asked every 5 ms, says stop.
+
+        Returns how many playouts were done. `look` runs on the calling thread and may read the
+        tree meanwhile.
+        """
+        before = self.playouts
+        self.control.stop = 0
+        self.control.tickets = playouts_left
+        while True:
+            self.control.full = 0
+            self._run_once(look)
+            if not self.control.full or self.control.stop:
+                return self.playouts - before
+            make_room(self.memory)
+
+    @property
+    def playouts(self) -> int:
+        """Playouts finished since the walks were made."""
+        return sum(int(walk.record.playouts) for walk in self.walks)
+
+    def stop(self) -> None:
+        """Make the running playouts return; safe to call from any thread."""
+        self.control.stop = 1
+
+    def _run_once(self, look: Callable[[], bool]) -> None:
+        """One run of all threads, until tickets, room or patience are at an end."""
+        small = self.control.tickets <= DIRECT_PLAYOUTS
+        if len(self.walks) == 1 and small:
+            self._work(0)
+            look()
+            return
+        futures = [self._executor().submit(self._work, index) for index in range(len(self.walks))]
+        try:
+            while wait(futures, timeout=POLL_SECONDS).not_done:
+                if look():
+                    self.control.stop = 1
+        finally:
+            self.control.stop = int(self.control.stop or _unfinished(futures))
+            wait(futures)
+        for future in futures:
+            future.result()
+
+    def _executor(self) -> ThreadPoolExecutor:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(len(self.walks), "search")
+        return self._pool
+
+    def _work(self, index: int) -> int:
+        return int(
+            playouts(
+                self.rule,
+                self.memory.record,
+                self.walks[index].record,
+                self.behaviour,
+                self.evaluator.record,
+                self._scratches[index].record,
+                self.control,
+            )
+        )
+
+
+def _unfinished(futures: list[Future[Any]]) -> bool:
+    return any(not future.done() for future in futures)

@@ -1,0 +1,215 @@
+"""Collecting a batch of leaves for a batched evaluator, and settling it when the answers are in.
+
+    select -> **gather** -> Leaves -> evaluator -> **settle** -> expand, back up
+
+Between the two, every visit is pending along its path, so that the next batch is gathered around
+it. Games that are over, proofs and drawn paths never reach the evaluator: they are backed up at
+once. Several trees can fill one batch, row after row.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kibitz.encoding.leaves import Leaves, put_leaf
+from kibitz.jit import kernel
+from kibitz.position.bits import signed
+from kibitz.records import address_of, atomic_store, compare_and_swap, one_record, record_at
+from kibitz.search.backup import back_up, undo_pending
+from kibitz.search.expand import FULL, expand, new_node
+from kibitz.search.leaf import MATED, adjusted, ask_tablebase, classify
+from kibitz.search.playout import (
+    COLLISION,
+    DONE,
+    NEW_LEAF,
+    NO_ROOM,
+    follow,
+    revisit,
+    start_path,
+)
+from kibitz.search.proof import UNPROVED, climb, set_proof
+from kibitz.search.tree import BUSY, LEAF, NONE, edge_at, link_at, node_at
+from kibitz.search.walk import MAX_DEPTH, PAST, position_at
+
+STEP = np.dtype([("edge", np.int64), ("trust", np.int64)])
+ROW = np.dtype([("depth", np.int64)])
+BATCH = np.dtype(
+    [
+        ("steps", np.uint64),  # address of STEP [steps_size]: STRIDE for each row
+        ("steps_size", np.int64),
+        ("rows", np.uint64),  # address of ROW [rows_size]
+        ("rows_size", np.int64),
+        ("faults", np.int64),
+    ],
+    align=True,
+)
+STRIDE = MAX_DEPTH + 2
+step_at = record_at(STEP, "steps")
+row_at = record_at(ROW, "rows")
+
+
+class BatchMemory:
+    """Owner of the paths of one batch of leaves; `record` is what kernels get."""
+
+    def __init__(self, rows: int) -> None:
+        self.steps = np.zeros(rows * STRIDE, dtype=STEP)
+        self.rows = np.zeros(rows, dtype=ROW)
+        self.record: Any = one_record(BATCH)
+        for name in ("steps", "rows"):
+            array = getattr(self, name)
+            self.record[name] = address_of(array)
+            self.record[f"{name}_size"] = len(array)
+
+
+@kernel
+def _keep_path(batch: np.record, row: int, walk: np.record, depth: int) -> None:
+    row_at(batch, row).depth = depth
+    for ply in range(depth + 1):
+        step_at(batch, row * STRIDE + ply).edge = walk.path[ply]
+        step_at(batch, row * STRIDE + ply).trust = walk.trust[ply]
+
+
+@kernel
+def _restore_path(batch: np.record, row: int, walk: np.record) -> int:
+    depth = row_at(batch, row).depth
+    for ply in range(depth + 1):
+        walk.path[ply] = step_at(batch, row * STRIDE + ply).edge
+        walk.trust[ply] = step_at(batch, row * STRIDE + ply).trust
+    return signed(depth)
+
+
+@kernel
+def _finish(
+    tree: np.record, walk: np.record, behaviour: np.record, depth: int, state: int, proof: int
+) -> int:
+    """Back up a new leaf that needs no evaluator."""
+    edge = walk.path[depth]
+    node = new_node(tree, edge)
+    if node == FULL:
+        atomic_store(link_at(tree, edge), "child", NONE)
+        return NO_ROOM
+    value, draw = (-1.0, 0.0) if proof == MATED else (0.0, 1.0)
+    node_at(tree, node).weight = edge_at(tree, edge).visits
+    node_at(tree, node).raw = value
+    node_at(tree, node).state = state
+    atomic_store(link_at(tree, edge), "child", node)
+    if behaviour.prove and proof != UNPROVED:
+        set_proof(tree, edge, proof, behaviour.clear_losses != 0)
+        climb(tree, edge, behaviour.clear_losses != 0)
+    back_up(tree, walk, behaviour, depth, -value, draw)
+    return DONE
+
+
+@kernel
+def gather(
+    rule: np.record,
+    tree: np.record,
+    walk: np.record,
+    behaviour: np.record,
+    line: np.ndarray,
+    past: int,
+    batch: np.record,
+    leaves: Leaves,
+    row: int,
+    end: int,
+    playouts: int,
+) -> tuple[int, int, int]:
+    """Fill rows [row, end) with leaves: (next free row, playouts started, outcome).
+
+    At most `playouts` are started, those that end at once included. It stops early at a
+    COLLISION, when everything worth visiting is on its way already, and at NO_ROOM. `line` is
+    POSITION [PAST + MAX_DEPTH + 2] of the walk, `past` how many before the root are known.
+    """
+    started = 0
+    while row < end and started < playouts:
+        start_path(tree, walk, behaviour)
+        outcome, depth = follow(rule, tree, walk, behaviour, 0)
+        if outcome == NEW_LEAF:
+            outcome = _claim(tree, walk, behaviour, line, past, batch, leaves, row, depth)
+            row += outcome == NEW_LEAF
+        elif outcome == DONE:
+            revisit(tree, walk, behaviour, depth)
+        if outcome != NEW_LEAF and outcome != DONE:
+            undo_pending(tree, walk, depth)
+            walk.collisions += 1
+            return row, started, outcome
+        started += 1
+        walk.playouts += 1
+        walk.depth_sum += depth
+        walk.deepest = max(walk.deepest, depth)
+    return row, started, DONE
+
+
+@kernel
+def _claim(
+    tree: np.record,
+    walk: np.record,
+    behaviour: np.record,
+    line: np.ndarray,
+    past: int,
+    batch: np.record,
+    leaves: Leaves,
+    row: int,
+    depth: int,
+) -> int:
+    """Reserve a new leaf: NEW_LEAF if it waits in `row`, DONE if it is over and backed up."""
+    if not compare_and_swap(link_at(tree, walk.path[depth]), "child", NONE, BUSY):
+        return COLLISION
+    put_leaf(leaves, row, line[PAST - past :], past + depth)
+    count = leaves.offsets[row + 1] - leaves.offsets[row]
+    state, proof = classify(walk, depth, count)
+    if state != LEAF:
+        return _finish(tree, walk, behaviour, depth, state, proof)
+    if walk.table_pieces > 0:
+        ask_tablebase(walk, position_at(walk, depth), walk.path[depth])
+    _keep_path(batch, row, walk, depth)
+    return NEW_LEAF
+
+
+@kernel
+def settle(
+    tree: np.record,
+    walk: np.record,
+    behaviour: np.record,
+    batch: np.record,
+    leaves: Leaves,
+    wdl: np.ndarray,
+    logits: np.ndarray,
+    row: int,
+    end: int,
+) -> int:
+    """Expand and back up rows [row, end) with the evaluator's answers; the first row not done.
+
+    wdl is float32 [B, 3], logits float32 aligned with leaves.moves.
+    """
+    while row < end:
+        depth = _restore_path(batch, row, walk)
+        edge = walk.path[depth]
+        start, count = leaves.offsets[row], leaves.offsets[row + 1] - leaves.offsets[row]
+        node = new_node(tree, edge)
+        if node == FULL:
+            return row
+        node_at(tree, node).weight = edge_at(tree, edge).visits
+        for index in range(count):
+            walk.moves[index] = leaves.moves[start + index]
+            walk.logits[index] = logits[start + index]
+        if not expand(tree, walk, node, count, behaviour.policy_temperature):
+            return row  # the lone node goes with the next compaction
+        value = adjusted(behaviour, leaves.positions[row, 0], float(wdl[row, 0] - wdl[row, 2]))
+        node_at(tree, node).raw = value
+        atomic_store(link_at(tree, edge), "child", node)
+        back_up(tree, walk, behaviour, depth, -value, float(wdl[row, 1]))
+        row += 1
+    return row
+
+
+@kernel
+def release(tree: np.record, walk: np.record, batch: np.record, row: int, end: int) -> None:
+    """Take back rows [row, end) that will not be settled."""
+    while row < end:
+        depth = _restore_path(batch, row, walk)
+        atomic_store(link_at(tree, walk.path[depth]), "child", NONE)
+        undo_pending(tree, walk, depth)
+        row += 1

@@ -1,0 +1,59 @@
+"""Keeping the part of the tree that the game has reached, instead of starting afresh."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kibitz.position.board import Board
+from kibitz.search.compact import compact
+from kibitz.search.tree import EXPANDED, NONE, TreeMemory, clear
+
+
+class Line:
+    """The game a tree was grown for: where it began and what was played; empty at first."""
+
+    def __init__(self) -> None:
+        self.records = b""
+
+    def extension(self, board: Board) -> int | None:
+        """How many plies `board` goes on from the remembered line; None if it is another game."""
+        records = board.positions().tobytes()
+        if not self.records or not records.startswith(self.records):
+            return None
+        size = board.position.dtype.itemsize
+        return (len(records) - len(self.records)) // size
+
+    def remember(self, board: Board) -> None:
+        """From now on the tree belongs to this game."""
+        self.records = board.positions().tobytes()
+
+    def forget(self) -> None:
+        """The tree belongs to no game."""
+        self.records = b""
+
+
+def keep_subtree(memory: TreeMemory, board: Board, plies: int) -> bool:
+    """Re-root the tree at the end of the board's last `plies` moves; False: it was cleared."""
+    node = _reached(memory, board, plies)
+    if node is None:
+        clear(memory.record)
+        return False
+    if plies:
+        compact(memory.record, node, 0)
+    return True
+
+
+def _reached(memory: TreeMemory, board: Board, plies: int) -> int | None:
+    """The node the moves lead to, if the tree has it."""
+    node = 0
+    codes = board.codes()
+    for code in codes[len(codes) - plies :]:
+        record = memory.nodes[node]
+        if record["state"] != EXPANDED:
+            return None
+        first, end = int(record["first"]), int(record["first"]) + int(record["count"])
+        found = np.flatnonzero(memory.links["move"][first:end] == code)
+        if len(found) == 0 or memory.links["child"][first + found[0]] == NONE:
+            return None
+        node = int(memory.links["child"][first + found[0]])
+    return node if memory.nodes[node]["state"] == EXPANDED else None
