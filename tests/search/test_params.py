@@ -1,0 +1,203 @@
+"""The parameter table: ranges, text in and out, UCI options, rules and presets made of it."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kibitz.config import dump, load
+from kibitz.errors import ConfigError
+from kibitz.files import write_bytes
+from kibitz.search.parameter import Parameter, read, uci_option, written
+from kibitz.search.params import OFF, PARAMETERS, Settings, parameter_of, uci_options
+from kibitz.search.presets import PRESETS, noise_alpha, preset, to_behaviour, to_rule, with_rule
+from kibitz.search.rules import (
+    FPU_ABSOLUTE,
+    FPU_LOSS,
+    FPU_WIN,
+    Behaviour,
+    Contempt,
+    FirstPlay,
+    Gumbel,
+    Puct,
+    Sble,
+)
+
+
+def test_defaults_are_those_of_the_rules() -> None:
+    assert to_rule(Settings()) == Puct()
+    assert to_behaviour(Settings()) == Behaviour()
+    assert to_behaviour(Settings(), shared=True) == Behaviour(shared=1)
+
+
+def test_names_are_unique_and_rows_make_sense() -> None:
+    assert len({row.name for row in PARAMETERS}) == len(PARAMETERS)
+    assert len({row.uci.casefold() for row in PARAMETERS}) == len(PARAMETERS)
+    for row in PARAMETERS:
+        assert row.help
+        assert (row.low is None) == (row.kind in (bool, str))
+        if row.low is not None and row.high is not None:
+            assert row.low <= float(row.default) <= row.high
+            assert row.step < row.high - row.low
+
+
+@pytest.mark.parametrize("row", PARAMETERS, ids=lambda row: row.name)
+def test_values_survive_being_written(row: Parameter) -> None:
+    assert read(row, written(row.default)) == row.default
+    for bound in (row.low, row.high):
+        if bound is not None:
+            value = row.kind(bound)
+            settings = Settings().parse({row.uci: written(value)})
+            assert getattr(settings, row.name) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("row", PARAMETERS, ids=lambda row: row.name)
+def test_values_out_of_range_are_named(row: Parameter) -> None:
+    if row.low is None or row.high is None:
+        return
+    for value in (row.low - 1, row.high + row.kind(1) + row.high):
+        with pytest.raises(ConfigError, match="must be from") as caught:
+            Settings().parse({row.uci: written(row.kind(value))})
+        assert row.uci in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"CPuct": "nan"}, "CPuct: must be from 0 to 100, found: nan"),
+        ({"CPuct": "much"}, "CPuct: expected a number, found: 'much'"),
+        ({"Threads": "1.5"}, "Threads: expected a whole number, found: '1.5'"),
+        ({"MateProving": "yes"}, "MateProving: expected true or false, found: 'yes'"),
+        ({"FpuStrategy": "loose"}, "FpuStrategy: expected one of reduction, absolute, loss, win"),
+        ({"CPucct": "1"}, "did you mean 'CPuct'"),
+    ],
+)
+def test_wrong_texts_are_explained(options: dict[str, str], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Settings().parse(options)
+    assert message in str(caught.value)
+
+
+def test_settings_are_changed_by_copying() -> None:
+    settings = Settings()
+    changed = settings.with_(cpuct=3, prove=False)
+    assert (changed.cpuct, changed.prove) == (3.0, False)
+    assert isinstance(changed.cpuct, float)
+    assert (settings.cpuct, settings.prove) == (1.745, True)
+    with pytest.raises(AttributeError):
+        settings.cpuct = 1.0  # type: ignore[misc]
+    with pytest.raises(ConfigError, match="did you mean 'cpuct_base'"):
+        settings.with_(cpuct_bas=1)
+    with pytest.raises(ConfigError, match="expected a whole number"):
+        settings.with_(threads=True)
+
+
+def test_texts_as_guis_send_them() -> None:
+    options = {"sclimit": "1e9", "SYZYGYPATH": "<empty>", "searchrule": "SBLE", "MultiPV": " 3 "}
+    settings = Settings(syzygy_path="somewhere").parse(options)
+    assert settings.sc_limit == OFF
+    assert (settings.syzygy_path, settings.search_rule, settings.multipv) == ("", "sble", 3)
+    assert parameter_of("cpuct").uci == "CPuct"
+
+
+@given(st.integers(0, 2**63 - 1))
+def test_large_seeds_stay_exact(seed: int) -> None:
+    assert Settings().parse({"Seed": str(seed)}).seed == seed
+
+
+def test_uci_lines() -> None:
+    lines = [option.line for option in uci_options()]
+    assert len(lines) == len(PARAMETERS)
+    assert "option name ScLimit type spin default 1000000000 min 1 max 1000000000" in lines
+    assert "option name CPuct type string default 1.745" in lines
+    assert "option name MateProving type check default true" in lines
+    assert "option name SyzygyPath type string default <empty>" in lines
+    combo = "option name MoveChoice type combo default visits var visits var lcb"
+    assert uci_option(parameter_of("MoveChoice")).line == combo
+
+
+def test_settings_are_a_toml_table(tmp_path: object) -> None:
+    path = f"{tmp_path}/search.toml"
+    write_bytes(path, dump(preset("chesscoach")).encode())
+    assert load(Settings, path) == preset("chesscoach")
+    with pytest.raises(ConfigError, match="cpuct"):
+        load(Settings, overrides=["cpuct=-1"])
+
+
+# --- rules ----------------------------------------------------------------------------------------
+
+
+def test_each_rule_gets_its_numbers() -> None:
+    settings = Settings(cpuct=2.0, fpu="absolute", fpu_value=-0.5, root_fpu="win")
+    rule = to_rule(settings)
+    assert isinstance(rule, Puct)
+    assert rule.exploration.init == 2.0
+    assert rule.first_play == FirstPlay(FPU_ABSOLUTE, -0.5)
+    assert rule.root_first_play == FirstPlay(FPU_WIN, 1.0)
+    assert to_rule(settings.with_(search_rule="gumbel")) == Gumbel()
+
+
+def test_the_root_may_have_its_own_exploration() -> None:
+    settings = Settings(root_cpuct=3.0)
+    assert to_rule(settings) == Puct()
+    own = to_rule(settings.with_(root_cpuct_own=True))
+    assert isinstance(own, Puct)
+    assert (own.exploration.init, own.root_exploration.init) == (1.745, 3.0)
+
+
+def test_alphazeros_constants_are_converted_once() -> None:
+    rule = to_rule(with_rule(Settings(), "azero"))
+    assert isinstance(rule, Puct)
+    assert tuple(rule.exploration) == (2.5, 19_652.0, 2.0, 1.0)  # for scores in [-1, 1]
+    assert rule.count_parent == 1
+    assert rule.first_play.kind == FPU_LOSS
+
+
+def test_switches_of_sble() -> None:
+    assert to_rule(preset("chesscoach")) == Sble()
+    off = preset("chesscoach").with_(linear=False, elimination=False, selective_backup=False)
+    rule = to_rule(off)
+    assert isinstance(rule, Sble)
+    assert (rule.linear_delay, rule.elimination_exponent) == (math.inf, 0.0)
+    assert rule.backup_threshold == math.inf
+
+
+def test_contempt_is_worn_by_any_rule_but_gumbel() -> None:
+    contempt = to_rule(Settings(sc_limit=28, sc_negative=True, sc_admit=True))
+    assert contempt == Contempt(inner=Puct(), limit=28, parity=0, admit=1)
+    sble = to_rule(preset("chesscoach").with_(sc_limit=28))
+    assert sble == Contempt(inner=Sble(), limit=28)
+    with pytest.raises(ConfigError, match="ScLimit"):
+        to_rule(Settings(search_rule="gumbel", sc_limit=28))
+
+
+def test_behaviour_of_chesscoach() -> None:
+    behaviour = to_behaviour(preset("chesscoach"))
+    assert (behaviour.build, behaviour.cap) == (0.8, 25e6)
+    assert (behaviour.clear_losses, behaviour.draw_sibling) == (1, 1)
+    assert behaviour.rule50_scaling == 1.0
+
+
+def test_the_roots_policy_temperature_follows_unless_set() -> None:
+    assert to_behaviour(Settings(policy_temperature=1.359)).root_policy_temperature == 1.359
+    own = to_behaviour(Settings(policy_temperature=1.359, root_policy_temperature=1.1))
+    assert (own.policy_temperature, own.root_policy_temperature) == (1.359, 1.1)
+
+
+def test_scaled_noise_is_negative() -> None:
+    assert noise_alpha(Settings()) == 0.3
+    assert noise_alpha(preset("dlchess")) == -0.03
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_make_rules(name: str) -> None:
+    to_rule(preset(name))
+    to_behaviour(preset(name))
+
+
+def test_unknown_presets_are_refused() -> None:
+    with pytest.raises(ConfigError, match="did you mean 'chesscoach'"):
+        preset("chess-coach")
