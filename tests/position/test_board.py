@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import doctest
 import pickle
 
 import chess
@@ -15,6 +16,7 @@ from rich.console import Console
 
 import kibitz
 from kibitz.errors import MoveError, NotationError, PositionError
+from kibitz.position import board as board_module
 from kibitz.position.board import Board, Outcome, Termination
 from kibitz.position.keys import compute_key
 from kibitz.position.notation import NULL
@@ -297,3 +299,8 @@ def test_the_face_of_the_package() -> None:
     assert Board("4k3/8/8/8/8/8/8/4K3 b - - 5 9").ply == 17
     with pytest.raises(ValueError, match="side to move"):
         Board("8/8/8/8/8/8/8/8 x - - 0 1")
+
+
+def test_the_example_in_the_documentation() -> None:
+    tried = doctest.testmod(board_module)
+    assert (tried.failed, tried.attempted) == (0, 3)
