@@ -16,16 +16,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import overload
 
-from kibitz.evaluator import simple
+from kibitz.evaluator import simple, sparse
 from kibitz.records import as_record, class_name_of
 
 VALUES: dict[str, Callable[..., Any]] = {
     "Uniform": simple.uniform_value,
     "Material": simple.material_value,
+    "Sparse": sparse.sparse_value,
 }
 LOGITS: dict[str, Callable[..., Any]] = {
     "Uniform": simple.equal_logits,
     "Material": simple.equal_logits,
+    "Sparse": sparse.sparse_logits,
 }
 
 

@@ -1,0 +1,131 @@
+"""The contract of batched evaluators: leaves -> **evaluate** -> values and logits for the search.
+
+Search never sees planes or policy indices: what comes back is aligned with the leaves' own moves.
+Inline evaluators take part through `InlineBatch`, so that all evaluators can be compared.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from kibitz.encoding.leaves import Leaves
+from kibitz.evaluator.inline import InlineEvaluator, logits_of, value_of
+from kibitz.jit import kernel
+
+
+class Evaluations(NamedTuple):
+    """What is said of B leaves with M legal moves in all."""
+
+    wdl: np.ndarray  # float32 [B, 3]: probabilities of win, draw, loss for the side to move
+    logits: np.ndarray  # float32 [M]: as flat as leaves.moves, not normalised
+
+
+class BatchedEvaluator(Protocol):
+    """Judges a batch of any size; several threads may call it at the same time."""
+
+    @property
+    def name(self) -> str:
+        """What it is, for people."""
+
+    @property
+    def history(self) -> int:
+        """How many columns of `Leaves.positions` it looks at."""
+
+    def evaluate(self, leaves: Leaves, out: Evaluations) -> None:
+        """Fill `out` for all leaves."""
+
+
+def new_evaluations(leaves: Leaves) -> Evaluations:
+    """Room for what is said of these leaves."""
+    batch, moves = len(leaves.known), int(leaves.offsets[-1])
+    return Evaluations(np.zeros((batch, 3), np.float32), np.zeros(moves, np.float32))
+
+
+def evaluated(evaluator: BatchedEvaluator, leaves: Leaves) -> Evaluations:
+    """What an evaluator says of these leaves, in new arrays."""
+    out = new_evaluations(leaves)
+    evaluator.evaluate(leaves, out)
+    return out
+
+
+def values_of(wdl: np.ndarray) -> np.ndarray:
+    """Values in [-1, 1], float32 [B], from probabilities of win, draw and loss."""
+    values: np.ndarray = wdl[:, 0] - wdl[:, 2]
+    return values
+
+
+@kernel
+def evaluate_all(
+    evaluator: np.record,
+    scratch: np.record,
+    positions: np.ndarray,
+    moves: np.ndarray,
+    offsets: np.ndarray,
+    wdl: np.ndarray,
+    logits: np.ndarray,
+) -> None:
+    """Ask an inline evaluator about POSITION [B, H], column 0; the other arrays as in Leaves."""
+    for row in range(positions.shape[0]):
+        position = positions[row, 0]
+        value, draw = value_of(evaluator, scratch, position)
+        wdl[row, 0] = np.float32(0.5 * (1.0 - draw + value))
+        wdl[row, 1] = np.float32(draw)
+        wdl[row, 2] = np.float32(0.5 * (1.0 - draw - value))
+        start, end = offsets[row], offsets[row + 1]
+        logits_of(evaluator, scratch, position, moves[start:end], end - start, logits[start:end])
+
+
+class InlineBatch:
+    """An inline evaluator asked about whole batches."""
+
+    history = 1
+
+    def __init__(self, evaluator: InlineEvaluator) -> None:
+        self.evaluator = evaluator
+        self.name = evaluator.name
+        self._of_thread = threading.local()
+
+    def evaluate(self, leaves: Leaves, out: Evaluations) -> None:
+        """Fill `out` for all leaves, on this thread."""
+        scratch: Any = getattr(self._of_thread, "scratch", None)
+        if scratch is None:
+            scratch = self._of_thread.scratch = self.evaluator.new_scratch()
+        places = leaves.positions, leaves.moves, leaves.offsets
+        evaluate_all(self.evaluator.record, scratch.record, *places, out.wdl, out.logits)
+
+
+class Pair:
+    """The value of one evaluator with the logits of another, as Batch-First's networks need."""
+
+    def __init__(self, value: BatchedEvaluator, policy: BatchedEvaluator) -> None:
+        self.value, self.policy = value, policy
+        self.name = f"{value.name} with {policy.name}"
+        self.history = max(value.history, policy.history)
+
+    def evaluate(self, leaves: Leaves, out: Evaluations) -> None:
+        """Ask both."""
+        aside = new_evaluations(leaves)
+        self.value.evaluate(leaves, Evaluations(out.wdl, aside.logits))
+        self.policy.evaluate(leaves, Evaluations(aside.wdl, out.logits))
+
+
+def part_of(leaves: Leaves, first: int, last: int) -> Leaves:
+    """The leaves from `first` to before `last`, as views; only the offsets are new."""
+    start, end = leaves.offsets[first], leaves.offsets[last]
+    return Leaves(
+        leaves.positions[first:last],
+        leaves.known[first:last],
+        leaves.repetitions[first:last],
+        leaves.moves[start:end],
+        leaves.offsets[first : last + 1] - start,
+    )
+
+
+def part_of_evaluations(out: Evaluations, leaves: Leaves, first: int, last: int) -> Evaluations:
+    """The evaluations of those leaves, as views."""
+    return Evaluations(
+        out.wdl[first:last], out.logits[leaves.offsets[first] : leaves.offsets[last]]
+    )

@@ -1,0 +1,88 @@
+"""A network file or a name -> **the evaluator that serves it**.
+
+Sparse networks are inline evaluators, `.onnx` files go through ONNX Runtime, and a float file of
+any other family is served by the `.onnx` of the same name beside it. torch is imported only when
+asked for.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from kibitz.errors import InputError, missing_extra
+from kibitz.evaluator.batched import BatchedEvaluator, InlineBatch
+from kibitz.evaluator.inline import InlineEvaluator, inline_evaluator
+from kibitz.evaluator.load_sparse import sparse_evaluator
+from kibitz.evaluator.simple import Material, Uniform
+from kibitz.files import Location, local_path
+from kibitz.network.card import NetworkCard, load, read_card
+
+Backend: TypeAlias = Literal["auto", "inline", "onnx", "torch"]
+Evaluator: TypeAlias = InlineEvaluator | BatchedEvaluator
+SIMPLE: dict[str, Uniform | Material] = {"uniform": Uniform(), "material": Material()}
+
+
+def load_evaluator(
+    what: Location, backend: Backend = "auto", devices: Sequence[str] = ("cpu",)
+) -> Evaluator:
+    """The evaluator of a network file, or "uniform" or "material".
+
+    `devices` are for ONNX Runtime, which takes several, and for torch, which takes one.
+    """
+    if what in SIMPLE:
+        return inline_evaluator(SIMPLE[str(what)])
+    if backend == "torch":
+        return _with_torch(what, devices)
+    if backend == "onnx" or os.fspath(what).lower().endswith(".onnx"):
+        return _with_onnx(what, devices)
+    card = read_card(what)
+    if card.family == "sparse":
+        return sparse_evaluator(*load(what))
+    if backend == "inline":
+        raise InputError("only sparse networks run inline", value=card.name, fix="use onnx")
+    return _with_onnx(_export_of(what, card), devices)
+
+
+def load_batched(
+    what: Location, backend: Backend = "auto", devices: Sequence[str] = ("cpu",)
+) -> BatchedEvaluator:
+    """The same, for whole batches, whatever the kind."""
+    return as_batched(load_evaluator(what, backend, devices))
+
+
+def as_batched(evaluator: Evaluator) -> BatchedEvaluator:
+    """Any evaluator as one for batches."""
+    return InlineBatch(evaluator) if isinstance(evaluator, InlineEvaluator) else evaluator
+
+
+def _with_onnx(location: Location, devices: Sequence[str]) -> BatchedEvaluator:
+    from kibitz.evaluator.onnx import OnnxEvaluator
+
+    return OnnxEvaluator(location, devices)
+
+
+def _with_torch(location: Location, devices: Sequence[str]) -> BatchedEvaluator:
+    try:
+        from kibitz.evaluator.torch import TorchEvaluator
+    except ImportError as error:
+        if error.name != "torch":
+            raise
+        raise missing_extra("the torch evaluator", "torch", "train") from error
+    if len(devices) != 1:
+        raise InputError("torch evaluates on one device", value=list(devices), fix="name one")
+    return TorchEvaluator(location, devices[0])
+
+
+def _export_of(what: Location, card: NetworkCard) -> Path:
+    """The `.onnx` beside a network file, if it holds the same weights."""
+    path = local_path(what)
+    beside = None if path is None else path.with_suffix(".onnx")
+    fix = f"run: kibitz net export {os.fspath(what)}"
+    if beside is None or not beside.is_file():
+        raise InputError("no ONNX export beside this network", value=os.fspath(what), fix=fix)
+    if read_card(beside).sha256 != card.sha256:
+        raise InputError("the ONNX export is of other weights", value=os.fspath(beside), fix=fix)
+    return beside

@@ -1,0 +1,169 @@
+"""From the arrays of a network file to the sparse inline evaluator; file -> **record** -> kernels.
+
+All arrays lie in one piece of memory, large enough for the system to use its large pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from kibitz.errors import InputError
+from kibitz.evaluator import sparse
+from kibitz.evaluator.inline import InlineEvaluator, Scratch
+from kibitz.evaluator.sparse import SCRATCH, Sparse
+from kibitz.evaluator.vectors import ALIGNMENT, COLUMNS, aligned
+from kibitz.network.card import Heads, NetworkCard
+from kibitz.network.quantise import QuantisedSparse, from_arrays
+from kibitz.network.sizes import check_card, parse
+from kibitz.records import address_of, as_record
+
+Arrays = Mapping[str, np.ndarray]
+
+
+def sparse_evaluator(card: NetworkCard, arrays: Arrays) -> InlineEvaluator:
+    """The evaluator of a float or quantised network file's contents."""
+    check_card(card)
+    if card.family != "sparse" or card.heads != Heads("wdl"):
+        raise InputError("not a sparse network", value=card.name, fix="load it with onnx or torch")
+    if card.precision == "float32":
+        network = _real_network(arrays)
+    else:
+        network = from_arrays(arrays)
+    return evaluator_of(card.name, network, "threats" in parse(card.size).options)
+
+
+def _real_network(arrays: Arrays) -> QuantisedSparse:
+    """Float weights under the names of the integer network, with scales of one."""
+    try:
+        tail1, moves = arrays["tail1.weight"], arrays["move_weight"]
+        return QuantisedSparse(
+            value_features=arrays["value_features.weight"],
+            value_bias=arrays["value_features.bias"],
+            policy_features=arrays["policy_features.weight"],
+            policy_bias=arrays["policy_features.bias"],
+            tail1_weight=tail1,
+            tail1_scale=np.ones(len(tail1), np.float32),
+            tail1_bias=arrays["tail1.bias"],
+            tail2_weight=arrays.get("tail2.weight", np.zeros((0, 0), np.float32)),
+            tail2_bias=arrays.get("tail2.bias", np.zeros(0, np.float32)),
+            tail3_weight=arrays.get("tail3.weight", np.zeros((0, 0), np.float32)),
+            tail3_bias=arrays.get("tail3.bias", np.zeros(0, np.float32)),
+            move_weight=moves,
+            move_scale=np.ones(len(moves), np.float32),
+            move_bias=arrays["move_bias"],
+        )
+    except KeyError as missing:
+        raise InputError(
+            "not the weights of a sparse network, missing", value=missing.args[0]
+        ) from None
+
+
+def evaluator_of(name: str, network: QuantisedSparse, threats: bool) -> InlineEvaluator:
+    """The evaluator of a network's arrays, float32 ones or integers."""
+    width, policy_width = network.value_features.shape[1], network.policy_features.shape[1]
+    perspectives = network.tail1_weight.shape[1] // width
+    columns, policy_columns = _filled(width), _filled(policy_width)
+    numbers = _numbers(network)
+    parts = {
+        "value_features": _wide(network.value_features, columns),
+        "value_bias": _wide(network.value_bias[None], columns),
+        "policy_features": _wide(network.policy_features, policy_columns),
+        "policy_bias": _wide(network.policy_bias[None], policy_columns),
+        "tail1": _first_tail(network.tail1_weight, perspectives, columns),
+        "tail2": _at_least(network.tail2_weight.T, sparse.TAIL, sparse.SECOND_TAIL),
+        "tail3": _at_least(network.tail3_weight.T, sparse.SECOND_TAIL, sparse.TAIL),
+        "move_weight": _wide(network.move_weight, policy_columns),
+        "numbers": numbers,
+    }
+    memory = aligned((sum(_bytes(part) for part in parts.values()),), np.uint8)
+    sizes = {
+        "precision": _precision(network),
+        "threats": int(threats),
+        "perspectives": perspectives,
+        "direct": int(network.tail2_weight.size == 0),
+        "value_columns": columns,
+        "policy_columns": policy_columns,
+        "numbers_size": numbers.size,
+    }
+    places, views = _placed(memory, parts)
+    # The accessor of single numbers finds them by address when the compiler is off, too.
+    places["numbers"] = address_of(views["numbers"])
+    record = as_record(Sparse(**sizes, **places))
+    room = max(perspectives * columns, policy_columns)
+    return InlineEvaluator(name, record, (memory, views["numbers"]), lambda: sparse_scratch(room))
+
+
+def sparse_scratch(columns: int) -> Scratch:
+    """Working memory of one thread for layers of up to `columns` activations."""
+    memory = aligned((1,), SCRATCH)
+    hidden = aligned((columns,), np.float32)
+    base = memory.ctypes.data
+    memory["hidden"] = hidden.ctypes.data
+    memory["first_rows"] = np.arange(sparse.SECOND_TAIL)
+    for name in ("features", "rows", "sums", "products", "inputs", "first_rows"):
+        memory[f"{name}_at"] = base + SCRATCH.fields[name][1]  # type: ignore[index]
+    return Scratch(memory.view(np.recarray)[0], (memory, hidden))
+
+
+def _precision(network: QuantisedSparse) -> int:
+    if network.value_features.dtype == np.float32:
+        return sparse.REAL
+    return sparse.COARSE if network.move_weight.dtype == np.int8 else sparse.FINE
+
+
+def _filled(width: int) -> int:
+    return -(-width // COLUMNS) * COLUMNS
+
+
+def _wide(array: Any, columns: int) -> np.ndarray:
+    """Columns of zeros added to [rows, width]."""
+    return np.pad(array, ((0, 0), (0, columns - array.shape[1])))
+
+
+def _at_least(array: Any, rows: int, columns: int) -> np.ndarray:
+    """Rows and columns of zeros added; float32 [rows, columns]."""
+    grown = np.zeros((rows, columns), dtype=array.dtype)
+    grown[: array.shape[0], : array.shape[1]] = array
+    return grown
+
+
+def _first_tail(weights: Any, perspectives: int, columns: int) -> np.ndarray:
+    """[T, P * width] to [16, P * columns]."""
+    by_view = weights.reshape(len(weights), perspectives, -1)
+    wide = np.pad(by_view, ((0, 0), (0, 0), (0, columns - by_view.shape[2])))
+    return _at_least(wide.reshape(len(weights), -1), sparse.TAIL, perspectives * columns)
+
+
+def _numbers(network: QuantisedSparse) -> np.ndarray:
+    moves = len(network.move_bias)
+    numbers = np.zeros(sparse.MOVES_AT + 2 * moves, dtype=np.float32)
+    for start, values in (
+        (sparse.SCALE_AT, network.tail1_scale),
+        (sparse.BIAS_AT, network.tail1_bias),
+        (sparse.BIAS2_AT, network.tail2_bias),
+        (sparse.BIAS3_AT, network.tail3_bias),
+    ):
+        numbers[start : start + len(values)] = values
+    numbers[sparse.MOVES_AT :: 2] = network.move_scale
+    numbers[sparse.MOVES_AT + 1 :: 2] = network.move_bias
+    return numbers
+
+
+def _bytes(part: np.ndarray) -> int:
+    return -(-part.nbytes // ALIGNMENT) * ALIGNMENT
+
+
+def _placed(
+    memory: np.ndarray, parts: Mapping[str, np.ndarray]
+) -> tuple[dict[str, int], dict[str, np.ndarray]]:
+    """Copy the parts into the memory; returns their addresses and views."""
+    places, views, start = {}, {}, 0
+    for name, part in parts.items():
+        view = memory[start : start + part.nbytes].view(part.dtype)
+        view[:] = part.ravel()
+        places[name], views[name] = view.ctypes.data, view
+        start += _bytes(part)
+    return places, views

@@ -1,0 +1,96 @@
+"""Convolutional networks through ONNX Runtime: leaves -> planes -> **session** -> evaluations.
+
+One thread per session, because two sessions of one thread are twice as fast as one and a session
+of two threads is not. Sessions, on one device or several, take turns; any thread may call.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kibitz.encoding.layouts import encode, layout_of
+from kibitz.encoding.leaves import Leaves
+from kibitz.errors import InputError
+from kibitz.evaluator.batched import Evaluations, part_of, part_of_evaluations
+from kibitz.evaluator.decode import decode
+from kibitz.files import Location, read_bytes
+from kibitz.network.card import read_card
+
+LARGEST = 256
+
+
+class OnnxEvaluator:
+    """An `.onnx` network file, float or int8."""
+
+    def __init__(
+        self,
+        location: Location,
+        devices: Sequence[str] = ("cpu",),
+        largest: int = LARGEST,
+        padded: bool | None = None,
+    ) -> None:
+        """Open a session per device: "cpu", "cuda" or "cuda:1"; a name may occur more than once.
+
+        Batches beyond `largest` are split. Padded ones are always of that size, which spares a GPU
+        from choosing its algorithms anew for each size; by default only where a GPU is used.
+        """
+        if not devices or largest < 1:
+            raise InputError("at least one device, batches of at least 1", value=(devices, largest))
+        self.card = read_card(location)
+        self.name = f"{self.card.name} ({self.card.precision}, onnx)"
+        self.history = layout_of(self.card.encoding).history
+        self.largest = largest
+        self.padded = any(device != "cpu" for device in devices) if padded is None else padded
+        self._planes = layout_of(self.card.encoding).planes
+        model = read_bytes(location)
+        self._sessions = [_session(model, device, location) for device in devices]
+        self._turn = itertools.count()
+        self._outputs = [output.name for output in self._sessions[0].get_outputs()]
+
+    def evaluate(self, leaves: Leaves, out: Evaluations) -> None:
+        """Fill `out` for all leaves."""
+        session = self._sessions[next(self._turn) % len(self._sessions)]
+        batch = len(leaves.known)
+        for first in range(0, batch, self.largest):
+            last = min(first + self.largest, batch)
+            part = part_of(leaves, first, last)
+            outputs = session.run(self._outputs, {"planes": self._encoded(part)})
+            named = dict(zip(self._outputs, outputs, strict=True))
+            decode(self.card, named, part, part_of_evaluations(out, leaves, first, last))
+
+    def _encoded(self, leaves: Leaves) -> np.ndarray:
+        """Planes float32 [B or largest, planes, 8, 8]."""
+        batch = len(leaves.known)
+        rows = self.largest if self.padded else batch
+        planes = np.zeros((rows, self._planes, 8, 8), dtype=np.float32)
+        encode(self.card.encoding, leaves, planes[:batch])
+        return planes
+
+
+def _session(model: bytes, device: str, location: Location) -> Any:
+    import onnxruntime  # type: ignore[import-untyped]
+
+    kind, _, number = device.partition(":")
+    providers: dict[str, Any] = {
+        "cpu": "CPUExecutionProvider",
+        "cuda": ("CUDAExecutionProvider", {"device_id": number or "0"}),
+    }
+    available = onnxruntime.get_available_providers()
+    if kind not in providers or f"{kind.upper()}ExecutionProvider" not in available:
+        fix = "use cpu" if kind == "cuda" else "known here: cpu, cuda, cuda:1 ..."
+        raise InputError("ONNX Runtime has no such device here", value=device, fix=fix)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    try:
+        return onnxruntime.InferenceSession(model, options, providers=[providers[kind]])
+    except Exception as error:
+        raise InputError(
+            f"ONNX Runtime cannot load this network ({error})", value=os.fspath(location)
+        ) from error

@@ -1,0 +1,239 @@
+"""The sparse network as an inline evaluator: position -> **features, layers, tails** -> judgement.
+
+One set of kernels for the float network and for its integer form, whose arithmetic is defined step
+by step in `network.quantise`. Sums are built from scratch for every position: neighbours in a tree
+share so few features, counted with attackers and defenders, that adding and subtracting the
+differences would not be less work (docs/log.md has the figures).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from kibitz.encoding.features import MAX_ACTIVE, put_features
+from kibitz.encoding.mirror import KING_VIEW, view_mask
+from kibitz.encoding.policy import move_index
+from kibitz.encoding.policytable import TABLE1858
+from kibitz.evaluator.dots import (
+    MOVES_TOGETHER,
+    coarse_move_dots,
+    fine_move_dots,
+    fine_tail_dots,
+    real_move_dots,
+    real_tail_dots,
+)
+from kibitz.evaluator.hidden import coarse_layer, fine_layer, real_layer
+from kibitz.evaluator.tail import next_layer, scaled
+from kibitz.jit import kernel
+from kibitz.position.exchange import threat_maps
+from kibitz.position.moves import MAX_MOVES
+from kibitz.position.squares import EMPTY
+from kibitz.records import value_at
+
+REAL, FINE, COARSE = 0, 1, 2  # precision: float32, int16, int16 with an int8 policy
+TAIL, SECOND_TAIL, WDL = 16, 32, 3
+
+# Where `numbers` keeps what is applied one by one; moves follow in pairs of scale and bias.
+SCALE_AT, BIAS_AT = 0, TAIL
+BIAS2_AT = BIAS_AT + TAIL
+BIAS3_AT = BIAS2_AT + SECOND_TAIL
+MOVES_AT = BIAS3_AT + TAIL
+
+number_at = value_at(np.float32, "numbers")
+
+
+class Sparse(NamedTuple):
+    """A network: addresses of arrays that start on multiples of 64 bytes, and sizes.
+
+    F features, H value and D policy columns, each filled up to a multiple of 64, P perspectives, K
+    moves; the types are those of the precision.
+    """
+
+    precision: int
+    threats: int  # whether attacked and defended pieces are told apart
+    perspectives: int
+    direct: int  # whether the first tail layer gives win, draw and loss
+    value_columns: int
+    policy_columns: int
+    value_features: int  # int16 or float32 [F, H]
+    value_bias: int  # [H]
+    policy_features: int  # int16 or float32 [F, D]
+    policy_bias: int  # [D]
+    tail1: int  # int16 or float32 [16, P * H]
+    tail2: int  # float32 [16, 32], inputs first
+    tail3: int  # float32 [32, 16], inputs first, of which 3 columns are used
+    move_weight: int  # int8, int16 or float32 [K, D]
+    numbers: int  # float32, as above
+    numbers_size: int
+    faults: int = 0  # counted in debug builds
+
+
+ROOM = MAX_MOVES + 4 * MOVES_TOGETHER  # the last group of dot products may be incomplete
+
+# Everything a thread writes; arrays are in bytes multiples of 64.
+SCRATCH = np.dtype(
+    [
+        ("SparseScratch", np.int64, 8),
+        ("boards", np.uint64, 8),  # of the position whose features are here
+        ("features", np.int32, (2, MAX_ACTIVE)),
+        ("rows", np.int32, ROOM),
+        ("sums", np.int32, ROOM),
+        ("products", np.float32, ROOM),
+        ("inputs", np.float32, SECOND_TAIL),
+        ("first_rows", np.int32, SECOND_TAIL),  # 0, 1, 2, ...
+        ("count", np.int64),  # of features
+        ("hidden", np.int64),  # addresses: activations of a layer, and the fields above
+        ("features_at", np.int64),
+        ("rows_at", np.int64),
+        ("sums_at", np.int64),
+        ("products_at", np.int64),
+        ("inputs_at", np.int64),
+        ("first_rows_at", np.int64),
+    ]
+)
+
+
+@kernel
+def is_known(scratch: np.record, position: np.record) -> bool:
+    """Whether the features in the scratch are those of the position."""
+    boards = scratch.boards
+    return (
+        boards[0] == position.own
+        and boards[1] == position.their
+        and boards[2] == position.pawns
+        and boards[3] == position.knights
+        and boards[4] == position.bishops
+        and boards[5] == position.rooks
+        and boards[6] == position.queens
+        and boards[7] == position.kings
+    )
+
+
+@kernel
+def find_features(network: np.record, scratch: np.record, position: np.record) -> None:
+    """Write the active features to the scratch unless they are there."""
+    if is_known(scratch, position):
+        return
+    boards = scratch.boards
+    boards[0], boards[1] = position.own, position.their
+    boards[2], boards[3] = position.pawns, position.knights
+    boards[4], boards[5] = position.bishops, position.rooks
+    boards[6], boards[7] = position.queens, position.kings
+    by_own, by_their = threat_maps(position) if network.threats else (EMPTY, EMPTY)
+    for perspective in range(network.perspectives):
+        place = scratch.features[perspective]
+        scratch.count = put_features(position, by_own, by_their, perspective, place)
+
+
+@kernel
+def value_layer(network: np.record, scratch: np.record) -> None:
+    """Write the activations of the value layer, one perspective after the other."""
+    columns = network.value_columns
+    for perspective in range(network.perspectives):
+        rows = scratch.features_at + 4 * MAX_ACTIVE * perspective
+        table, bias, count = network.value_features, network.value_bias, scratch.count
+        if network.precision == REAL:
+            out = scratch.hidden + 4 * columns * perspective
+            real_layer(table, bias, rows, count, columns, out)
+        else:
+            out = scratch.hidden + 2 * columns * perspective
+            fine_layer(table, bias, rows, count, columns, out)
+
+
+@kernel
+def first_tail(network: np.record, scratch: np.record, outputs: int) -> None:
+    """Write x of the first tail layer to products[:outputs]."""
+    columns = network.perspectives * network.value_columns
+    rows, sums, products = scratch.first_rows_at, scratch.sums_at, scratch.products_at
+    if network.precision == REAL:
+        real_tail_dots(network.tail1, scratch.hidden, columns, rows, outputs, products)
+        for index in range(outputs):
+            scratch.products[index] += number_at(network, BIAS_AT + index)
+        return
+    fine_tail_dots(network.tail1, scratch.hidden, columns, rows, outputs, sums)
+    numbers = network.numbers
+    scaled(sums, numbers + 4 * SCALE_AT, numbers + 4 * BIAS_AT, products)
+
+
+@kernel
+def put_wdl_logits(network: np.record, scratch: np.record, position: np.record) -> None:
+    """Write the logits of win, draw and loss to products[:3]."""
+    find_features(network, scratch, position)
+    value_layer(network, scratch)
+    if network.direct:
+        first_tail(network, scratch, WDL)
+        return
+    first_tail(network, scratch, TAIL)
+    products, inputs, numbers = scratch.products_at, scratch.inputs_at, network.numbers
+    next_layer(network.tail2, numbers + 4 * BIAS2_AT, products, TAIL, SECOND_TAIL, inputs)
+    next_layer(network.tail3, numbers + 4 * BIAS3_AT, inputs, SECOND_TAIL, TAIL, products)
+
+
+@kernel
+def sparse_value(
+    network: np.record, scratch: np.record, position: np.record
+) -> tuple[float, float]:
+    """Value for the side to move and probability of a draw."""
+    put_wdl_logits(network, scratch, position)
+    win, draw = float(scratch.products[0]), float(scratch.products[1])
+    loss = float(scratch.products[2])
+    top = max(win, max(draw, loss))
+    win, draw, loss = math.exp(win - top), math.exp(draw - top), math.exp(loss - top)
+    total = win + draw + loss
+    return (win - loss) / total, draw / total
+
+
+@kernel
+def policy_layer(network: np.record, scratch: np.record) -> None:
+    """Write the activations of the policy layer, from the side to move's perspective."""
+    table, bias, columns = network.policy_features, network.policy_bias, network.policy_columns
+    rows, count, out = scratch.features_at, scratch.count, scratch.hidden
+    if network.precision == COARSE:
+        coarse_layer(table, bias, rows, count, columns, out)
+    elif network.precision == FINE:
+        fine_layer(table, bias, rows, count, columns, out)
+    else:
+        real_layer(table, bias, rows, count, columns, out)
+
+
+@kernel
+def move_products(network: np.record, scratch: np.record, count: int) -> None:
+    """Write the dot products of the moves in `rows` to products[:count]."""
+    weights, hidden, columns = network.move_weight, scratch.hidden, network.policy_columns
+    if network.precision == REAL:
+        real_move_dots(weights, hidden, columns, scratch.rows_at, count, scratch.products_at)
+        return
+    if network.precision == COARSE:
+        coarse_move_dots(weights, hidden, columns, scratch.rows_at, count, scratch.sums_at)
+    else:
+        fine_move_dots(weights, hidden, columns, scratch.rows_at, count, scratch.sums_at)
+    for index in range(count):
+        scratch.products[index] = np.float32(scratch.sums[index])
+
+
+@kernel
+def sparse_logits(
+    network: np.record,
+    scratch: np.record,
+    position: np.record,
+    moves: np.ndarray,
+    count: int,
+    logits: np.ndarray,
+) -> None:
+    """Write a logit per legal move, uint16 [count] to float32 [count]."""
+    find_features(network, scratch, position)
+    policy_layer(network, scratch)
+    mask = view_mask(position, KING_VIEW)
+    rows = scratch.rows
+    for index in range(count):
+        rows[index] = move_index(TABLE1858, mask, moves[index])
+    for index in range(count, count + MOVES_TOGETHER):
+        rows[index] = 0
+    move_products(network, scratch, count)
+    for index in range(count):
+        place = MOVES_AT + 2 * rows[index]
+        scaled = scratch.products[index] * number_at(network, place)
+        logits[index] = scaled + number_at(network, place + 1)

@@ -1,0 +1,14 @@
+"""What evaluator tests share: the ends of random games."""
+
+from __future__ import annotations
+
+import pytest
+
+from kibitz.encoding.leaves import Leaves
+from kibitz.encoding.speed import random_leaves
+
+
+@pytest.fixture(scope="session")
+def leaves() -> Leaves:
+    """300 leaves with their games."""
+    return random_leaves(300, seed=5)

@@ -1,0 +1,149 @@
+"""The sparse evaluator against NumPy, against torch, and with the compiler off."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from kibitz.encoding.features import batch_features
+from kibitz.encoding.layouts import policy_indices
+from kibitz.encoding.leaves import Leaves
+from kibitz.errors import InputError
+from kibitz.evaluator.batched import InlineBatch, evaluated, part_of, values_of
+from kibitz.evaluator.load_sparse import evaluator_of, sparse_evaluator
+from kibitz.evaluator.sparse import put_wdl_logits, sparse_logits
+from kibitz.network.build import build
+from kibitz.network.quantise import PolicyPrecision, exact_policy, exact_wdl, quantise
+from kibitz.network.sizes import new_card
+from kibitz.network.sparse_random import random_weights
+
+SIZES = [
+    "sparse-64",
+    "sparse-512x256-threats",
+    "sparse-48x80-threats-both",
+    "sparse-128-direct",
+    "sparse-96-both-direct",
+]
+
+
+def features_of(leaves: Leaves, threats: bool) -> tuple[np.ndarray, np.ndarray]:
+    positions = np.ascontiguousarray(leaves.positions[:, 0])
+    indices = np.zeros((2, 32 * len(positions)), dtype=np.int32)
+    offsets = np.zeros(len(positions) + 1, dtype=np.int64)
+    total = batch_features(positions, threats, indices, offsets)
+    return indices[:, :total], offsets
+
+
+@pytest.mark.parametrize("precision", ["int8", "int16"])
+@pytest.mark.parametrize("size", SIZES)
+def test_integers_equal_numpy_bit_by_bit(
+    size: str, precision: PolicyPrecision, leaves: Leaves
+) -> None:
+    weights = random_weights(new_card(size))
+    network, threats = quantise(weights, precision).network, "threats" in size
+    evaluator = evaluator_of("test", network, threats)
+    scratch, (features, starts) = evaluator.new_scratch(), features_of(leaves, threats)
+    indices = np.zeros(len(leaves.moves), dtype=np.int32)
+    policy_indices("table1858", "sparse768", leaves, indices)
+    views = 2 if "both" in size else 1
+    for row, position in enumerate(leaves.positions[:, 0]):
+        active = features[:views, starts[row] : starts[row + 1]]
+        put_wdl_logits(evaluator.record, scratch.record, position)
+        wdl = scratch.record.products[:3]
+        if "direct" in size:
+            assert np.array_equal(wdl, exact_wdl(network, active))
+        else:  # the last two layers are in float32, summed in an order of their own
+            assert np.allclose(wdl, exact_wdl(network, active), atol=1e-5)
+        own = slice(leaves.offsets[row], leaves.offsets[row + 1])
+        logits = np.zeros(256, dtype=np.float32)
+        count = own.stop - own.start
+        sparse_logits(evaluator.record, scratch.record, position, leaves.moves[own], count, logits)
+        assert np.array_equal(logits[:count], exact_policy(network, active[0], indices[own]))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_floats_equal_torch(size: str, leaves: Leaves) -> None:
+    card = new_card(size)
+    weights = random_weights(card)
+    network: Any = build(card)
+    network.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
+    features, starts = features_of(leaves, "threats" in size)
+    indices = np.zeros(len(leaves.moves), dtype=np.int32)
+    policy_indices("table1858", "sparse768", leaves, indices)
+    with torch.no_grad():
+        outputs = network(*map(torch.from_numpy, (features, starts, indices, leaves.offsets)))
+    wdl = outputs["value"].softmax(1).numpy()
+    judged = evaluated(InlineBatch(sparse_evaluator(card, weights)), leaves)
+    assert np.allclose(judged.wdl, wdl, atol=1e-5)
+    assert np.allclose(judged.logits, outputs["policy"].numpy(), atol=1e-5)
+    assert np.std(values_of(judged.wdl)) > 0.01
+
+
+def test_features_are_kept_for_one_position_only(leaves: Leaves) -> None:
+    card = new_card("sparse-64-threats")
+    evaluator = InlineBatch(sparse_evaluator(card, random_weights(card)))
+    together = evaluated(evaluator, leaves)
+    for row in (299, 7, 7, 8, 0):
+        alone = evaluated(evaluator, part_of(leaves, row, row + 1))
+        assert np.array_equal(alone.wdl[0], together.wdl[row])
+        start, end = leaves.offsets[row], leaves.offsets[row + 1]
+        assert np.array_equal(alone.logits, together.logits[start:end])
+
+
+def test_wrong_contents_are_refused() -> None:
+    card = new_card("sparse-64")
+    weights = random_weights(card)
+    del weights["tail2.bias"], weights["move_bias"]
+    with pytest.raises(InputError, match="move_bias"):
+        sparse_evaluator(card, weights)
+    with pytest.raises(InputError, match="not a sparse network"):
+        sparse_evaluator(new_card("plain-4x64"), weights)
+
+
+SCRIPT = """
+import numpy as np
+np.seterr(over="ignore")
+from kibitz.evaluator.inline import logits_of, value_of
+from kibitz.evaluator.load_sparse import evaluator_of, sparse_evaluator
+from kibitz.network.quantise import quantise
+from kibitz.network.sizes import new_card
+from kibitz.network.sparse_random import random_weights
+from kibitz.position.fen import parse_fen
+from kibitz.position.moves import generate
+card = new_card("sparse-64-threats-both")
+weights = random_weights(card)
+evaluators = [sparse_evaluator(card, weights)]
+evaluators += [evaluator_of("x", quantise(weights, p).network, True) for p in ("int8", "int16")]
+FENS = (
+    "r3k2r/pP3ppp/8/3pP3/8/8/PPP2PPP/R3K2R w KQkq d6 0 9",
+    "8/8/4k3/8/8/1p6/8/K7 b - - 0 1",
+)
+for fen in FENS:
+    position, moves, logits = parse_fen(fen), np.zeros(256, np.uint16), np.zeros(256, np.float32)
+    count = generate(position, moves)
+    for evaluator in evaluators:
+        scratch = evaluator.new_scratch()
+        print(*value_of(evaluator.record, scratch.record, position))
+        logits_of(evaluator.record, scratch.record, position, moves, count, logits)
+        print(*logits[:count])
+"""
+
+
+def numbers_of(**environment: str) -> list[list[float]]:
+    command = [sys.executable, "-c", SCRIPT]
+    run = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    return [[float(number) for number in line.split()] for line in run.stdout.splitlines()]
+
+
+def test_plain_python_agrees_with_the_compiled_kernels() -> None:
+    plain, compiled = numbers_of(NUMBA_DISABLE_JIT="1"), numbers_of(NUMBA_DISABLE_JIT="0")
+    assert len(plain) == 12
+    for first, second in zip(plain, compiled, strict=True):
+        assert first == pytest.approx(second, abs=1e-5)
