@@ -1,0 +1,192 @@
+"""Time: how many milliseconds a move may take, and when to stop before they are up.
+
+    Limits.clock -> **Budget** -> searcher, which asks `verdict` every few milliseconds
+
+Four ways to divide a clock: ChessCoach's, DLChess's two, and ours, which has a soft and a hard
+limit. Everything is a pure function of numbers, so that it can be tested without waiting.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from typing import NamedTuple
+
+from kibitz.search.limits import Clock, Limits
+from kibitz.search.params import Settings
+from kibitz.search.proof import DRAW, TABLEBASE
+
+# --- the managers of other systems: milliseconds for one move, without a look at our overhead ----
+
+CHESSCOACH_LEAST_MS = 150.0
+DLCHESS_RESERVE_MS = 250.0
+
+
+def chesscoach_time(
+    clock: Clock,
+    *,
+    share: int = 32,
+    reserve_ms: float = 1000.0,
+    per_move_ms: float = 100.0,
+) -> float:
+    """ChessCoach: an equal share of the clock and the increment, less two safety buffers."""
+    left = max(1.0, clock.left - reserve_ms)
+    moves = min(share, clock.moves_to_go or share)
+    wanted = max(0.0, left - clock.increment) // moves + clock.increment
+    return max(CHESSCOACH_LEAST_MS, min(wanted, left) - per_move_ms)
+
+
+def dlchess_simple_time(clock: Clock, ply: int) -> float:
+    """DLChess: 1.4 % of what is left, later in the game more, and half more than the increment."""
+    left = max(0.0, clock.left - DLCHESS_RESERVE_MS)
+    fraction = (1.4 + 0.049 * ply) / 100.0 + 1.5 * clock.increment / max(1.0, clock.left)
+    return min(left, fraction * left)
+
+
+def dlchess_percent_time(clock: Clock, share: float = 0.05) -> float:
+    """DLChess: a fixed share of what is left."""
+    return share * max(0.0, clock.left - DLCHESS_RESERVE_MS)
+
+
+# --- our own --------------------------------------------------------------------------------------
+
+MOVES_AT_START, MOVES_AT_LEAST, PLIES_A_MOVE = 45, 18, 6  # moves expected, fewer as plies pass
+HARD_FACTOR = 4.0  # a move in trouble may take this many times the soft limit,
+HARD_SHARE = 0.6  # but never more than this share of the clock
+LEAST_SHARE = 0.01  # of the clock is soft even when the overhead of the moves to come eats it all
+LAST_MOVE_SHARE = 0.85  # of the clock for the last move before it is filled up
+
+
+class Budget(NamedTuple):
+    """Milliseconds for a move: `soft` is what it should take, `hard` what it must not exceed."""
+
+    soft: float
+    hard: float
+    exact: bool = False  # asked for to the millisecond (movetime): no stopping early
+
+
+def budget_of_clock(clock: Clock, ply: int, overhead: float) -> Budget:
+    """Divide a clock; at most what is left after `overhead` ms, which every move still costs.
+
+    >>> budget_of_clock(Clock(60_000, 600), ply=0, overhead=50)
+    Budget(soft=1870.0, hard=7480.0, exact=False)
+    """
+    usable = max(0.0, clock.left - overhead)
+    moves = clock.moves_to_go or _moves_expected(ply)
+    if moves == 1:
+        return Budget(LAST_MOVE_SHARE * usable, usable)
+    pool = clock.left - overhead + (clock.increment - overhead) * (moves - 1)
+    hard_limit = HARD_SHARE * usable
+    soft = min(max(LEAST_SHARE * usable, pool / moves), hard_limit)
+    return Budget(round(soft, 1), round(min(HARD_FACTOR * soft, hard_limit), 1))
+
+
+def _moves_expected(ply: int) -> int:
+    """How many moves of ours the rest of the game may have."""
+    return max(MOVES_AT_LEAST, MOVES_AT_START - ply // PLIES_A_MOVE)
+
+
+def budget(limits: Limits, clock: Clock | None, ply: int, settings: Settings) -> Budget | None:
+    """The budget of a search; None if time does not limit it. Ponder time has no budget yet."""
+    if limits.infinite or limits.ponder:
+        return None
+    if limits.movetime is not None:
+        return Budget(float(limits.movetime), float(limits.movetime), exact=True)
+    if clock is None:
+        return None
+    overhead = float(settings.move_overhead)
+    if settings.time_manager == "budget":
+        return budget_of_clock(clock, ply, overhead)
+    wanted = OTHERS[settings.time_manager](clock, ply)
+    allowed = min(wanted, max(0.0, clock.left - overhead))  # none of them knows the overhead
+    return Budget(allowed, allowed)
+
+
+OTHERS: dict[str, Callable[[Clock, int], float]] = {
+    "chesscoach": lambda clock, _ply: chesscoach_time(clock),
+    "dlchess": dlchess_simple_time,
+    "dlchess-percent": lambda clock, _ply: dlchess_percent_time(clock),
+}
+
+
+# --- when to stop ---------------------------------------------------------------------------------
+
+CHANGE_WORTH, CHANGES_COUNTED = 0.5, 3.0  # each recent change of the best move: half as much again
+CHANGE_FADES = 0.7  # what a change is still worth after each new look
+DROP_WORTH, DROP_COUNTED = 4.0, 0.3  # a value 0.1 lower than before: 40 % more time
+CALM_SHARE = 0.7  # of the soft limit is enough while nothing happens
+MATE_SHARE = 0.1  # of the soft limit goes into looking for a shorter mate
+
+
+class Reason(enum.Enum):
+    """Why a search by the clock ends."""
+
+    ONE_MOVE = "only one legal move"
+    MATE = "a mate is proved"
+    DECIDED = "the best move cannot be overtaken"
+    SOFT = "the time for this move is used"
+    HARD = "no move may take longer"
+
+
+class Unrest(NamedTuple):
+    """How little the search agrees with itself; made by `looked` from one look to the next."""
+
+    move: int = 0  # the best move, 16-bit code
+    changes: float = 0.0  # recent changes of the best move, fading
+    settled: float = 0.0  # highest value of the best move so far, in [-1, 1]
+    value: float = 0.0  # its value now
+    looks: int = 0
+
+
+class Standing(NamedTuple):
+    """What the root looks like at one moment."""
+
+    moves: int  # legal moves, or searchmoves
+    best: int  # visits of the most visited move
+    second: int  # visits of the one behind it
+    proof: int = 0  # of the best move, see proof.py
+    visits_per_ms: float = 0.0
+
+
+def looked(unrest: Unrest, move: int, value: float) -> Unrest:
+    """What is known after another look at the root: its best move and that move's value."""
+    if unrest.looks == 0:
+        return Unrest(move, 0.0, value, value, 1)
+    changed = 1.0 if move != unrest.move else 0.0
+    changes = unrest.changes * CHANGE_FADES + changed
+    return Unrest(move, changes, max(unrest.settled, value), value, unrest.looks + 1)
+
+
+def soft_limit(plan: Budget, unrest: Unrest) -> float:
+    """The soft limit in ms, shorter in calm, extended by unrest, never beyond the hard one."""
+    if plan.soft == plan.hard:
+        return plan.hard
+    drop = min(DROP_COUNTED, max(0.0, unrest.settled - unrest.value))
+    changes = min(CHANGES_COUNTED, unrest.changes)
+    factor = CALM_SHARE + CHANGE_WORTH * changes + DROP_WORTH * drop
+    return min(plan.hard, plan.soft * factor)
+
+
+def verdict(plan: Budget, elapsed: float, standing: Standing, unrest: Unrest) -> Reason | None:
+    """Why to stop after `elapsed` ms, None to go on. The search needs one visit before it asks."""
+    if elapsed >= plan.hard:
+        return Reason.HARD
+    if plan.exact:
+        return None
+    if standing.moves == 1:
+        return Reason.ONE_MOVE
+    limit = soft_limit(plan, unrest)
+    if is_mate(standing.proof) and (standing.proof == 1 or elapsed >= MATE_SHARE * limit):
+        return Reason.MATE
+    if elapsed >= limit:
+        return Reason.SOFT
+    # Whatever changed the best move would extend the limit, but nothing can change it before.
+    reachable = standing.visits_per_ms * (limit - elapsed)
+    if standing.visits_per_ms > 0.0 and standing.best - standing.second > reachable:
+        return Reason.DECIDED
+    return None
+
+
+def is_mate(proof: int) -> bool:
+    """Whether a proof says that the player who moves mates by force."""
+    return 0 < proof < TABLEBASE and proof != DRAW

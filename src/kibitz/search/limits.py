@@ -1,0 +1,65 @@
+"""What `go` asks for: nodes, time, a clock, depth, a mate, or no end at all.
+
+    uci, web, self-play -> **Limits** -> clock.py and the searcher
+
+All times are whole milliseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kibitz.errors import InputError
+from kibitz.position.board import Side
+
+
+class Clock(NamedTuple):
+    """One player's clock; milliseconds, never negative."""
+
+    left: int
+    increment: int = 0
+    moves_to_go: int | None = None  # to the next time control, this move included; None: all
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When a search ends; every limit that is not None counts, whichever is reached first."""
+
+    nodes: int | None = None  # visits of the root, those of a tree that was kept included
+    movetime: int | None = None  # milliseconds for this move, exactly
+    wtime: int | None = None  # milliseconds on White's clock; GUIs send negative ones, too
+    btime: int | None = None
+    winc: int | None = None  # milliseconds gained with every move
+    binc: int | None = None
+    movestogo: int | None = None  # moves until the clock is filled up again
+    depth: int | None = None  # plies of the principal variation
+    mate: int | None = None  # stop at a proved mate in that many moves
+    infinite: bool = False  # until told to stop
+    ponder: bool = False  # the clock is the opponent's until `ponderhit`
+    searchmoves: tuple[str, ...] = ()  # UCI or SAN; empty: all moves
+
+    def __post_init__(self) -> None:
+        for name, least in _LEAST.items():
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise InputError(f"go {name}", value=value, fix=f"expected at least {least}")
+
+    def clock(self, side: Side) -> Clock | None:
+        """The clock of the side to move, None if it has none."""
+        left = self.wtime if side == "white" else self.btime
+        if left is None:
+            return None
+        increment = self.winc if side == "white" else self.binc
+        moves = self.movestogo if self.movestogo else None  # 0 is how some GUIs say none
+        return Clock(max(0, left), max(0, increment or 0), moves)
+
+    @property
+    def unlimited(self) -> bool:
+        """Whether only `stop` ends the search."""
+        counts = (self.nodes, self.movetime, self.depth, self.mate)
+        timed = self.wtime is not None or self.btime is not None
+        return self.infinite or not (timed or any(count is not None for count in counts))
+
+
+_LEAST = {"nodes": 1, "movetime": 0, "movestogo": 0, "depth": 1, "mate": 1}
