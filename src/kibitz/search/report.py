@@ -1,0 +1,154 @@
+"""What a search has found so far: scores, principal variations, counts.
+
+    tree arrays -> statistics -> **Report** -> uci, web, commentary, terminal
+
+All values are for the side to move at the root; moves are in White's view.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from kibitz.position.moves import FLIP_MOVE, count_legal
+from kibitz.position.notation import Move
+from kibitz.position.state import checkers
+from kibitz.search.proof import UNPROVED
+from kibitz.search.rules import Rule
+from kibitz.search.scores import Score, Wdl, score_of, wdl_of
+from kibitz.search.statistics import (
+    MoveStatistics,
+    Ranks,
+    RootStatistics,
+    best_edge,
+    in_order,
+    node_below,
+    root_moves,
+    root_statistics,
+    view_of,
+)
+from kibitz.search.tree import TreeMemory
+
+LONGEST_LINE = 100  # plies of a principal variation
+
+
+class Totals(NamedTuple):
+    """What the search has counted."""
+
+    nodes: int = 0  # playouts of this search
+    milliseconds: float = 0.0
+    depth: int = 0  # plies of an average playout
+    seldepth: int = 0  # plies of the longest
+    tbhits: int = 0
+
+
+class Line(NamedTuple):
+    """A move of the root and what the search expects after it."""
+
+    number: int  # 1 for the best
+    score: Score
+    wdl: Wdl
+    value: float
+    moves: tuple[Move, ...]  # empty if the game is over
+
+
+@dataclass(frozen=True)
+class Report:
+    """How a search stands."""
+
+    depth: int
+    seldepth: int
+    nodes: int
+    milliseconds: int
+    nps: int
+    hashfull: int  # per mille
+    tbhits: int
+    lines: tuple[Line, ...]  # best first, never empty
+    moves: tuple[MoveStatistics, ...]  # all moves of the root, best first
+    root: RootStatistics
+
+    @property
+    def best(self) -> Line:
+        """The first line."""
+        return self.lines[0]
+
+
+def make_report(
+    memory: TreeMemory,
+    position: np.record,
+    rule: Rule,
+    totals: Totals,
+    *,
+    multipv: int = 1,
+    score_type: str = "WDL_mu",
+    ranks: Ranks | None = None,
+) -> Report:
+    """Report on a search of `position`; `ranks` are those of tablebases at the root."""
+    rows = in_order(root_moves(memory, position, rule), ranks)
+    root = root_statistics(memory)
+    return Report(
+        depth=totals.depth,
+        seldepth=totals.seldepth,
+        nodes=totals.nodes,
+        milliseconds=round(totals.milliseconds),
+        nps=round(1000 * totals.nodes / max(1.0, totals.milliseconds)),
+        hashfull=memory.permille,
+        tbhits=totals.tbhits,
+        lines=_lines(memory, position, rows, root, multipv, score_type),
+        moves=tuple(rows),
+        root=root,
+    )
+
+
+def _lines(
+    memory: TreeMemory,
+    position: np.record,
+    rows: list[MoveStatistics],
+    root: RootStatistics,
+    multipv: int,
+    score_type: str,
+) -> tuple[Line, ...]:
+    visited = [row for row in rows if row.visits]
+    if not visited:
+        return (_line_without_visits(position, rows, root, score_type),)
+    view = view_of(position)
+    return tuple(
+        Line(
+            number,
+            score_of(score_type, row.value, row.draw, row.proof),
+            wdl_of(row.value, row.draw),
+            row.value,
+            principal_variation(memory, row.edge, view),
+        )
+        for number, row in enumerate(visited[: max(1, multipv)], start=1)
+    )
+
+
+def _line_without_visits(
+    position: np.record, rows: list[MoveStatistics], root: RootStatistics, score_type: str
+) -> Line:
+    """The end of the game, or the root's own evaluation and its likeliest move."""
+    if not count_legal(position):
+        if checkers(position):
+            return Line(1, Score("mate", 0), Wdl(0, 0, 1000), -1.0, ())
+        return Line(1, Score("cp", 0), Wdl(0, 1000, 0), 0.0, ())
+    score = score_of(score_type, root.value, root.draw, UNPROVED)
+    moves = tuple(row.move for row in rows[:1])
+    return Line(1, score, wdl_of(root.value, root.draw), root.value, moves)
+
+
+def principal_variation(memory: TreeMemory, edge: int, view: int) -> tuple[Move, ...]:
+    """The line from a move of the root on, always by the best visited move.
+
+    `view` is that of the side to move at the root, see `view_of`.
+    """
+    moves: list[Move] = []
+    following: int | None = edge
+    while following is not None and len(moves) < LONGEST_LINE:
+        moves.append(Move(int(memory.links["move"][following]) ^ view))
+        view ^= FLIP_MOVE
+        node = node_below(memory, following)
+        following = None if node is None else best_edge(memory, node)
+    return tuple(moves)

@@ -1,0 +1,195 @@
+"""What the tree knows about each move of a node, as rows in Python.
+
+    tree arrays -> **MoveStatistics** -> choose.py, report.py, verbose.py
+
+Reading is safe while the search runs: a row may then be a visit older than the next one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from kibitz.position.moves import FLIP_MOVE
+from kibitz.position.notation import Move
+from kibitz.records import as_record
+from kibitz.search.gumbel import mixed_value
+from kibitz.search.proof import DRAW, UNPROVED, proved_value, rank_of
+from kibitz.search.puct import exploration_weight, first_play_value
+from kibitz.search.root import root_block
+from kibitz.search.rules import Gumbel, Puct, Rule, Sble, innermost
+from kibitz.search.tree import BUSY, EXPANDED, NONE, TreeMemory
+
+Ranks = Mapping[int, int]  # move's 16-bit code to its tablebase rank, see tablebase.py
+
+
+class MoveStatistics(NamedTuple):
+    """One move of the root; values in [-1, 1] for the player who makes it."""
+
+    move: Move
+    code: int  # 16 bits, in the view of the side to move
+    edge: int
+    visits: int
+    pending: int
+    prior: float
+    value: float  # average of the visits, or what is proved; unvisited: the first-play value
+    draw: float  # average probability of a draw
+    deviation: float  # standard deviation of the values of the visits
+    bonus: float  # what the rule's exploration adds to the value; 0 for rules without one
+    raw: float | None  # the evaluator's own value; None if the move has no node
+    proof: int  # see proof.py
+
+    @property
+    def score(self) -> float:
+        """Value and exploration, by which the rule selects."""
+        return self.value + self.bonus
+
+
+class RootStatistics(NamedTuple):
+    """The root itself; values in [-1, 1] for the side to move."""
+
+    visits: int
+    pending: int
+    value: float
+    draw: float
+    raw: float
+    proof: int  # for the side to move, of its best move
+    tried_mass: float  # prior probability of the moves that have been visited
+
+
+def view_of(position: np.record) -> int:
+    """What turns a 16-bit code of the side to move into White's view, by exclusive or."""
+    return FLIP_MOVE if position["side"] else 0
+
+
+def node_below(memory: TreeMemory, edge: int) -> int | None:
+    """The node a move leads to, if the tree has it."""
+    child = int(memory.links["child"][edge])
+    return None if child in (NONE, BUSY) and edge != 0 else child
+
+
+def block_of(memory: TreeMemory, node: int) -> slice:
+    """Where the edges of a node are; empty before it is expanded."""
+    record = memory.nodes[node]
+    if record["state"] != EXPANDED:
+        return slice(0, 0)
+    return slice(int(record["first"]), int(record["first"]) + int(record["count"]))
+
+
+# --- the rows -------------------------------------------------------------------------------------
+
+
+def root_moves(memory: TreeMemory, position: np.record, rule: Rule) -> list[MoveStatistics]:
+    """A row for each move of the root, in the order of the tree."""
+    block = root_block(memory)
+    if block.start == block.stop:
+        return []
+    weight, untried = exploration_at_root(memory, rule), untried_value(memory, rule)
+    root_draw, view = float(memory.nodes[0]["draw"]), view_of(position)
+    return [
+        _row(memory, edge, view, weight, untried, root_draw)
+        for edge in range(block.start, block.stop)
+    ]
+
+
+def _row(
+    memory: TreeMemory, edge: int, view: int, weight: float, untried: float, root_draw: float
+) -> MoveStatistics:
+    numbers, link, node = memory.edges[edge], memory.links[edge], node_below(memory, edge)
+    visits, pending = int(numbers["visits"]), int(numbers["pending"])
+    prior, proof = (int(numbers["prior"]) + 1) / 65536, int(link["proof"])
+    value = float(numbers["value"]) if visits else untried
+    draw, deviation, raw = root_draw, 0.0, None
+    if node is not None:
+        below = memory.nodes[node]
+        draw, raw = float(below["draw"]), -float(below["raw"])
+        deviation = math.sqrt(max(0.0, float(below["square"]) - value * value))
+    if proof != UNPROVED:
+        value, draw, deviation = float(proved_value(proof)), float(proof == DRAW), 0.0
+    code, bonus = int(link["move"]), weight * prior / (1 + visits + pending)
+    move = Move(code ^ view)
+    return MoveStatistics(
+        move, code, edge, visits, pending, prior, value, draw, deviation, bonus, raw, proof
+    )
+
+
+def root_statistics(memory: TreeMemory) -> RootStatistics:
+    """What the tree knows about the root."""
+    above, root = memory.edges[0], memory.nodes[0]
+    block = root_block(memory)
+    tried = memory.edges["visits"][block] > 0
+    priors = (memory.edges["prior"][block].astype(float) + 1) / 65536
+    proofs = [int(proof) for proof in memory.links["proof"][block]]
+    decided = int(memory.links[0]["proof"]) != UNPROVED
+    return RootStatistics(
+        visits=int(above["visits"]),
+        pending=int(above["pending"]),
+        value=-float(above["value"]),
+        draw=float(root["draw"]),
+        raw=float(root["raw"]),
+        proof=max(filter(None, proofs), key=rank_of, default=UNPROVED) if decided else UNPROVED,
+        tried_mass=float(priors[tried].sum()),
+    )
+
+
+# --- what the rule thinks -------------------------------------------------------------------------
+
+
+def exploration_at_root(memory: TreeMemory, rule: Rule) -> float:
+    """By what the prior / (1 + visits) of a root move is multiplied, for values in [-1, 1]."""
+    inner, above = innermost(rule), memory.edges[0]
+    visits = float(above["visits"]) + float(above["pending"])
+    if isinstance(inner, Puct):
+        below = visits if inner.count_parent else max(visits - 1.0, 1.0)
+        exploration = as_record(inner.root_exploration)
+        return float(exploration_weight(exploration, visits)) * math.sqrt(below)
+    if isinstance(inner, Sble):  # scores in [0, 1]
+        exploration = as_record(inner.exploration)
+        return 2.0 * float(exploration_weight(exploration, visits)) * math.sqrt(visits)
+    return 0.0
+
+
+def untried_value(memory: TreeMemory, rule: Rule) -> float:
+    """What the rule takes an unvisited root move to be worth."""
+    inner, block = innermost(rule), root_block(memory)
+    if isinstance(inner, Gumbel):
+        return float(mixed_value(memory.record, 0))
+    if isinstance(inner, Sble):
+        return 1.0
+    first_play, opened = as_record(inner.root_first_play), int(memory.nodes[0]["opened"])
+    return float(first_play_value(first_play, memory.record, 0, 0, block.start, opened))
+
+
+# --- order ----------------------------------------------------------------------------------------
+
+
+def standing(proof: int) -> tuple[int, int]:
+    """How good a proof is: won, open or drawn, lost; then sooner wins and later losses first."""
+    if proof in (UNPROVED, DRAW):
+        return 0, 0
+    return (1 if proof > 0 else -1), int(rank_of(proof))
+
+
+def in_order(rows: list[MoveStatistics], ranks: Ranks | None = None) -> list[MoveStatistics]:
+    """Best first: by tablebase rank, proof, visits, value, prior."""
+
+    def quality(row: MoveStatistics) -> tuple[int, int, int, int, float, float]:
+        rank = ranks.get(row.code, 0) if ranks else 0
+        return (rank, *standing(row.proof), row.visits, row.value, row.prior)
+
+    return sorted(rows, key=quality, reverse=True)
+
+
+def best_edge(memory: TreeMemory, node: int) -> int | None:
+    """The best visited move of a node: by proof, visits, value; None if none was visited."""
+    block = block_of(memory, node)
+    visits = memory.edges["visits"][block]
+    if not visits.any():
+        return None
+    values, proofs = memory.edges["value"][block], memory.links["proof"][block]
+    tried = np.flatnonzero(visits)
+    best = max(tried, key=lambda i: (*standing(int(proofs[i])), int(visits[i]), float(values[i])))
+    return block.start + int(best)
