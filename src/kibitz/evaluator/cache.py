@@ -1,0 +1,214 @@
+"""The prediction cache: leaves -> **known ones answered, the others asked and remembered**.
+
+The table (cachetable.py) serves kernels as `cache.record`; `CachedEvaluator` puts it in front of a
+batched evaluator.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from kibitz.encoding.leaves import Leaves
+from kibitz.errors import InputError
+from kibitz.evaluator import cachetable
+from kibitz.evaluator.batched import BatchedEvaluator, Evaluations, evaluated
+from kibitz.evaluator.cachekeys import THRESHOLD, history_key, search_key
+from kibitz.evaluator.cachetable import Cache, probe, store
+from kibitz.evaluator.vectors import aligned
+from kibitz.jit import kernel
+from kibitz.position.bits import signed
+from kibitz.records import address_of, as_record
+
+HASHFULL_BUCKETS = 125  # a thousand entries are looked at
+
+
+class CacheUse(NamedTuple):
+    """What the cache has been good for since it was last cleared."""
+
+    hits: int
+    misses: int
+    evictions: int
+    hashfull: int  # entries in use, per mille
+
+
+class PredictionCache:
+    """A table of a fixed number of bytes, shared by threads."""
+
+    def __init__(
+        self,
+        size: int,
+        threshold: int = THRESHOLD,
+        throttle: float = 0.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Take at most `size` bytes.
+
+        Positions whose clocks differ have keys of their own from `threshold` plies on. A new
+        network clears the cache at most once in `throttle` seconds.
+        """
+        buckets = size // cachetable.BUCKET_BYTES
+        if not 1 <= buckets < 2**31:
+            raise InputError(
+                "cache size in bytes", value=size, fix=f"give {cachetable.BUCKET_BYTES} or more"
+            )
+        self._words = aligned((buckets, cachetable.BUCKET_WORDS), np.uint64)
+        self._notes = aligned((buckets, cachetable.BUCKET_NOTES), np.uint32)
+        words = self._words.reshape(-1).view(cachetable.WORD)
+        notes = self._notes.reshape(-1).view(cachetable.NOTE)
+        places = address_of(words), words.size, address_of(notes), notes.size
+        self.record = as_record(Cache(*places, buckets, salt=0, threshold=threshold))
+        self._throttle, self._clock = throttle, clock
+        self._cleared_at = -math.inf
+        self._network = ""
+
+    @property
+    def size(self) -> int:
+        """Bytes of the table."""
+        return self._words.nbytes + self._notes.nbytes
+
+    def clear(self) -> None:
+        """Forget everything; a thread that is storing at this moment stores in vain."""
+        self.record["salt"] += 1
+        self._words[:] = 0
+        self._notes[:] = 0
+        self._cleared_at = self._clock()
+
+    def use_network(self, identity: str) -> bool:
+        """Clear the cache if the network (its card's sha256) is new; returns whether it did.
+
+        Within the throttle's time of the last clearing the old network's predictions stay: in
+        self-play a network is replaced by one that thinks much alike.
+        """
+        if identity == self._network:
+            return False
+        first = not self._network
+        if not first and self._clock() - self._cleared_at < self._throttle:
+            return False
+        self._network = identity
+        self.clear()
+        return not first
+
+    def use(self) -> CacheUse:
+        """Count hits, misses and evictions, and sample how full the table is."""
+        totals = self._notes[:, : cachetable.USED_AT].sum(axis=0, dtype=np.int64)
+        probes, hits = totals[cachetable.PROBES], totals[cachetable.HITS]
+        keys = self._words[:HASHFULL_BUCKETS, : cachetable.SLOTS]
+        full = np.count_nonzero(keys) / keys.size
+        evictions = int(totals[cachetable.EVICTIONS])
+        return CacheUse(int(hits), int(probes - hits), evictions, round(1000 * full))
+
+
+class CachedEvaluator:
+    """A batched evaluator that is asked only about what the cache does not know."""
+
+    def __init__(self, evaluator: BatchedEvaluator, cache: PredictionCache) -> None:
+        self.evaluator, self.cache = evaluator, cache
+        self.name, self.history = evaluator.name, evaluator.history
+
+    def evaluate(self, leaves: Leaves, out: Evaluations) -> None:
+        """Fill `out` for all leaves."""
+        batch = len(leaves.known)
+        keys, missing = np.empty(batch, np.uint64), np.empty(batch, np.bool_)
+        put_keys(*leaves[:3], self.cache.record, self.history > 1, keys)
+        probe_all(self.cache.record, keys, leaves.offsets, out.wdl, out.logits, missing)
+        if not missing.any():
+            return
+        rows = np.flatnonzero(missing)
+        asked = chosen(leaves, rows)
+        answers = evaluated(self.evaluator, asked)
+        priors = np.empty_like(answers.logits)
+        put_priors(asked.offsets, answers.logits, priors)
+        store_all(self.cache.record, keys[rows], asked.offsets, answers.wdl, priors)
+        out.wdl[rows] = answers.wdl
+        out.logits[np.repeat(missing, np.diff(leaves.offsets))] = answers.logits
+
+
+def chosen(leaves: Leaves, rows: np.ndarray) -> Leaves:
+    """Some of the leaves, in order; rows int64 [n] ascending."""
+    counts = np.diff(leaves.offsets)
+    wanted = np.zeros(len(leaves.known), dtype=np.bool_)
+    wanted[rows] = True
+    return Leaves(
+        leaves.positions[rows],
+        leaves.known[rows],
+        leaves.repetitions[rows],
+        leaves.moves[: leaves.offsets[-1]][np.repeat(wanted, counts)],
+        np.concatenate(([0], np.cumsum(counts[rows]))),
+    )
+
+
+@kernel
+def put_keys(
+    positions: np.ndarray,
+    known: np.ndarray,
+    repetitions: np.ndarray,
+    cache: np.record,
+    with_history: bool,
+    keys: np.ndarray,
+) -> None:
+    """Write the keys of a batch, uint64 [B]; the first three arrays are those of Leaves."""
+    for row in range(keys.shape[0]):
+        if with_history:
+            columns = min(signed(known[row]), positions.shape[1])
+            keys[row] = history_key(positions[row], columns, repetitions[row], cache.threshold)
+        else:
+            before = signed(repetitions[row, 0])
+            keys[row] = search_key(positions[row, 0], before, cache.threshold)
+
+
+@kernel
+def probe_all(
+    cache: np.record,
+    keys: np.ndarray,
+    offsets: np.ndarray,
+    wdl: np.ndarray,
+    logits: np.ndarray,
+    missing: np.ndarray,
+) -> None:
+    """Answer what is known, wdl float32 [B, 3] and logits [M]; missing bool [B] tells the rest."""
+    for row in range(keys.shape[0]):
+        start, end = offsets[row], offsets[row + 1]
+        found, value, draw = probe(cache, keys[row], end - start, logits[start:end])
+        missing[row] = not found
+        if found:
+            wdl[row, 0] = np.float32(0.5 * (1.0 - draw + value))
+            wdl[row, 1] = np.float32(draw)
+            wdl[row, 2] = np.float32(0.5 * (1.0 - draw - value))
+            for at in range(start, end):
+                logits[at] = np.float32(math.log(logits[at]))
+
+
+@kernel
+def put_priors(offsets: np.ndarray, logits: np.ndarray, priors: np.ndarray) -> None:
+    """Turn the logits of each leaf into probabilities; both float32 [M]."""
+    for row in range(offsets.shape[0] - 1):
+        top = np.float32(-np.inf)
+        for at in range(offsets[row], offsets[row + 1]):
+            top = max(top, logits[at])
+        total = 0.0
+        for at in range(offsets[row], offsets[row + 1]):
+            power = math.exp(logits[at] - top)
+            priors[at] = np.float32(power)
+            total += power
+        for at in range(offsets[row], offsets[row + 1]):
+            priors[at] = np.float32(priors[at] / total)
+
+
+@kernel
+def store_all(
+    cache: np.record,
+    keys: np.ndarray,
+    offsets: np.ndarray,
+    wdl: np.ndarray,
+    priors: np.ndarray,
+) -> None:
+    """Remember answers: keys uint64 [B], wdl float32 [B, 3], priors float32 [M]."""
+    for row in range(keys.shape[0]):
+        start, end = offsets[row], offsets[row + 1]
+        value = float(wdl[row, 0]) - float(wdl[row, 2])
+        store(cache, keys[row], value, float(wdl[row, 1]), end - start, priors[start:end])
