@@ -22,6 +22,7 @@ from kibitz.evaluator.load_sparse import sparse_evaluator
 from kibitz.jit import kernel
 from kibitz.network.sizes import new_card
 from kibitz.network.sparse_random import random_weights
+from kibitz.position.bits import signed
 from kibitz.position.fen import START, parse_fen
 from kibitz.position.moves import MAX_MOVES
 from kibitz.position.notation import parse_uci, relative
@@ -29,7 +30,7 @@ from kibitz.position.play import play
 from kibitz.position.state import new_positions
 
 
-def random_priors(count: int, seed: int = 0) -> np.ndarray:
+def random_priors(count: int, seed: int = 0) -> Any:
     powers = np.exp(np.random.default_rng(seed).normal(0, 2, count))
     return (powers / powers.sum()).astype(np.float32)
 
