@@ -80,6 +80,8 @@ class BatchedDriver:
         self.walk = WalkMemory(seed)
         self.walks = [self.walk]
         self.control = one_record(CONTROL)
+        # Called before subtrees are given back: edges change their places.
+        self.on_room: Callable[[], None] = lambda: None
         self._free = [Batch(rows, evaluator.history) for _ in range(in_flight)]
         self._waiting: deque[Batch] = deque()
         self._pool = ThreadPoolExecutor(1, "evaluate") if in_flight > 1 else None
@@ -118,18 +120,22 @@ class BatchedDriver:
             expand_root(self.memory.record, walk, count, temperature)
         return count
 
-    def run(self, playouts_left: int, look: Callable[[], bool]) -> int:
+    def run(self, playouts_left: int, look: Callable[[], bool], by_playouts: bool = True) -> int:
         """Play out until `playouts_left` are done or `look` says stop; returns how many were."""
         before, self.control.stop = self.playouts, 0
+        walk = self.walk.record
         looked = time.monotonic()
         while not self.control.stop:
             left = playouts_left - (self.playouts - before)
+            if by_playouts:
+                walk.budget_used = 1.0 - left / playouts_left
+                walk.root_visits = self.memory.edges[0]["visits"]
             outcome = self._send(left) if left > 0 and self._free else 0
             if not self._waiting:
                 if left <= 0 or (outcome == 0 and not self._free):
                     break
                 if outcome == NO_ROOM:
-                    make_room(self.memory)
+                    self._make_room()
                 continue
             if left <= 0 or outcome != 0 or not self._free:
                 self._receive()
@@ -200,4 +206,8 @@ class BatchedDriver:
             release(tree, walk, other.paths.record, 0, other.filled)
             walk.playouts -= other.filled
             self._free.append(other)
+        self._make_room()
+
+    def _make_room(self) -> None:
+        self.on_room()
         make_room(self.memory)

@@ -21,7 +21,7 @@ from kibitz.search.rules import Behaviour, Rule
 from kibitz.search.tree import LEAF, TreeMemory
 from kibitz.search.walk import WalkMemory
 
-DIRECT_PLAYOUTS = 5_000  # searches up to this size run on the calling thread
+DIRECT_PLAYOUTS = 2_000  # searches up to this size run on the calling thread
 POLL_SECONDS = 0.005
 
 
@@ -44,6 +44,9 @@ class Driver:
         self._scratches = [evaluator.new_scratch() for _ in range(threads)]
         self._pool: ThreadPoolExecutor | None = None
         self.control = one_record(CONTROL)
+        self.slow_start_nodes = 0
+        # Called before subtrees are given back: edges change their places.
+        self.on_room: Callable[[], None] = lambda: None
 
     def close(self) -> None:
         """End the threads."""
@@ -67,20 +70,36 @@ class Driver:
             expand_root(tree, walk, count, temperature)
         return count
 
-    def run(self, playouts_left: int, look: Callable[[], bool]) -> int:
+    def run(self, playouts_left: int, look: Callable[[], bool], by_playouts: bool = True) -> int:
         """Play out until `playouts_left` are done or `look`, asked every 5 ms, says stop.
 
         Returns how many playouts were done. `look` runs on the calling thread and may read the
-        tree meanwhile.
+        tree meanwhile. `by_playouts` says that their number is the budget of the move.
         """
         before = self.playouts
         self.control.stop = 0
-        self.control.tickets = playouts_left
+        self.control.budget = playouts_left if by_playouts else 0
+        slow = min(playouts_left, self._slow_start()) if len(self.walks) > 1 else 0
+        self.control.tickets = slow
+        if slow > 0:
+            self._run_until(look, threads=1)
+        self.control.tickets = max(0, playouts_left - slow)
+        if not self.control.stop:
+            self._run_until(look, threads=len(self.walks))
+        return self.playouts - before
+
+    def _slow_start(self) -> int:
+        """Playouts that one thread does alone before the others may join."""
+        return max(0, self.slow_start_nodes - int(self.memory.edges[0]["visits"]))
+
+    def _run_until(self, look: Callable[[], bool], threads: int) -> None:
+        """Use up the tickets, making room as often as it takes."""
         while True:
             self.control.full = 0
-            self._run_once(look)
+            self._run_once(look, threads)
             if not self.control.full or self.control.stop:
-                return self.playouts - before
+                return
+            self.on_room()
             make_room(self.memory)
 
     @property
@@ -92,14 +111,14 @@ class Driver:
         """Make the running playouts return; safe to call from any thread."""
         self.control.stop = 1
 
-    def _run_once(self, look: Callable[[], bool]) -> None:
+    def _run_once(self, look: Callable[[], bool], threads: int) -> None:
         """One run of all threads, until tickets, room or patience are at an end."""
         small = self.control.tickets <= DIRECT_PLAYOUTS
-        if len(self.walks) == 1 and small:
+        if threads == 1 and small:
             self._work(0)
             look()
             return
-        futures = [self._executor().submit(self._work, index) for index in range(len(self.walks))]
+        futures = [self._executor().submit(self._work, index) for index in range(threads)]
         try:
             while wait(futures, timeout=POLL_SECONDS).not_done:
                 if look():

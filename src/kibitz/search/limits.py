@@ -7,7 +7,7 @@ All times are whole milliseconds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from kibitz.errors import InputError
@@ -53,6 +53,10 @@ class Limits:
         increment = self.winc if side == "white" else self.binc
         moves = self.movestogo if self.movestogo else None  # 0 is how some GUIs say none
         return Clock(max(0, left), max(0, increment or 0), moves)
+
+    def ours(self) -> Limits:
+        """The same limits once the opponent has made the move we pondered on."""
+        return replace(self, ponder=False)
 
     @property
     def unlimited(self) -> bool:

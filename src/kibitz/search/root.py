@@ -12,8 +12,11 @@ import numpy as np
 from kibitz.evaluator.inline import logits_of, value_of
 from kibitz.jit import kernel
 from kibitz.position.moves import generate
+from kibitz.records import as_record
 from kibitz.search.expand import expand
+from kibitz.search.gumbel import completed_logits
 from kibitz.search.leaf import adjusted
+from kibitz.search.rules import Gumbel
 from kibitz.search.tree import EXPANDED, NONE, TreeMemory, edge_at, node_at
 from kibitz.search.walk import MAX_PLAN, position_at
 
@@ -148,3 +151,12 @@ def plan_gumbel(
     walk.plan[: len(plan)] = plan
     walk.plan_size = len(plan)
     memory.nodes["opened"][0] = count
+
+
+def gumbel_choice(memory: TreeMemory, walk: np.record, rule: Gumbel) -> int:
+    """Of the most visited edges the best by Gumbel noise + logit + sigma(Q)."""
+    completed_logits(as_record(rule), memory.record, 0, walk.scores)
+    block = root_block(memory)
+    count, visits = block.stop - block.start, memory.edges["visits"][block]
+    scores = np.where(visits == visits.max(), walk.scores[:count] + walk.gumbel[:count], -np.inf)
+    return block.start + int(scores.argmax())

@@ -1,0 +1,79 @@
+"""Answering what a search asks of the tablebases, within a share of its time.
+
+leaf.ask_tablebase (a queue in each walk) -> **Prober** -> proofs that climb the tree
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kibitz.position.board import Board
+from kibitz.search.params import Settings
+from kibitz.search.proof import DRAW, TABLEBASE, UNPROVED, climb, set_proof
+from kibitz.search.tablebase import ProbeBudget, RootMove, Tablebases, best_ranked
+from kibitz.search.tree import TreeMemory
+from kibitz.search.walk import QUESTIONS, WalkMemory
+
+
+class Prober:
+    """The tablebases of one searcher."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.tables = Tablebases(
+            settings.syzygy_path, pieces=settings.syzygy_limit, rule50=settings.syzygy_rule50
+        )
+        self._settings = settings
+        self._budget = ProbeBudget(0.0)
+        self._hits_before = 0
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self.tables.close()
+
+    @property
+    def hits(self) -> int:
+        """Positions answered during this search."""
+        return self.tables.hits - self._hits_before
+
+    def start(self, board: Board, walks: Sequence[WalkMemory]) -> list[RootMove]:
+        """Begin a search: what the tables say of the root's moves, [] if they do not know.
+
+        When the root is known the moves are chosen by distance, and the tree need not be asked.
+        """
+        self._hits_before = self.tables.hits
+        self._budget = ProbeBudget(self._settings.syzygy_share)
+        ranked = self.tables.rank_root(board) if self.tables.pieces else []
+        for walk in walks:
+            walk.record.table_pieces = (
+                0 if ranked or not self._settings.prove else self.tables.pieces
+            )
+        return ranked
+
+    def best(self, ranked: list[RootMove]) -> frozenset[int]:
+        """Codes of the moves worth searching."""
+        rows = best_ranked(ranked, fastest=self._settings.syzygy_fastest)
+        return frozenset(row.code for row in rows)
+
+    def forget_questions(self, walks: Sequence[WalkMemory]) -> None:
+        """Drop what was asked: edges are about to change their places."""
+        for walk in walks:
+            walk.record.answered = walk.record.asked
+
+    def answer(self, memory: TreeMemory, walks: Sequence[WalkMemory]) -> None:
+        """Answer questions while the budget lasts; the search may go on meanwhile."""
+        for walk in walks:
+            record = walk.record
+            while record.asked > record.answered and self._budget.may_probe():
+                place = int(record.answered) % QUESTIONS
+                outcome = self._budget.probe(self.tables, walk.questions[place])
+                if outcome is not None:
+                    self._prove(memory, int(record.asking[place]), -outcome)
+                record.answered += 1
+
+    def _prove(self, memory: TreeMemory, edge: int, outcome: int) -> None:
+        """Record the outcome of a move for the player who makes it, and what follows from it."""
+        proof = TABLEBASE * outcome if outcome else DRAW
+        clear = self._settings.clear_losses
+        tree = memory.record
+        if int(memory.links["proof"][edge]) == UNPROVED and set_proof(tree, edge, proof, clear):
+            climb(tree, edge, clear)

@@ -1,0 +1,261 @@
+"""Searcher: one tree, one evaluator and their settings, asked about one position after another.
+
+    board, limits -> **Searcher** -> move, report
+
+It keeps the part of the tree that the game reaches, prepares the root, runs the driver within the
+limits, answers the tree's questions to the tablebases, and chooses the move.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from kibitz.evaluator.batched import BatchedEvaluator
+from kibitz.evaluator.inline import InlineEvaluator
+from kibitz.position.board import Board
+from kibitz.position.notation import Move, absolute, relative
+from kibitz.search import clock
+from kibitz.search.batched import BatchedDriver
+from kibitz.search.choose import choose_move
+from kibitz.search.driver import Driver
+from kibitz.search.limits import Limits
+from kibitz.search.params import OFF, Settings
+from kibitz.search.presets import noise_alpha, to_behaviour, to_rule
+from kibitz.search.probing import Prober
+from kibitz.search.proof import UNPROVED
+from kibitz.search.report import Report, Totals, make_report, principal_variation
+from kibitz.search.reuse import Line, keep_subtree
+from kibitz.search.root import gumbel_choice, mix_noise, plan_gumbel
+from kibitz.search.rules import Gumbel
+from kibitz.search.statistics import Ranks, view_of
+from kibitz.search.tree import EXPANDED, TreeMemory, clear
+from kibitz.search.watch import Watch
+
+FOREVER = 1 << 60  # playouts of a search that something else will stop
+FALLBACK_MS = 150  # of a search without any limit that is not infinite: ChessCoach's choice
+REPORT_MS = 500.0  # between two reports while the best line stays the same
+
+Listener = Callable[[Report], None]
+
+
+class Result(NamedTuple):
+    """What a search came to; `move` is None if there was no legal move."""
+
+    move: Move | None
+    ponder: Move | None  # the reply that is expected
+    report: Report
+
+
+class Searcher:
+    """Searches positions, one at a time; `stop` and `ponderhit` may come from other threads."""
+
+    def __init__(
+        self, evaluator: InlineEvaluator | BatchedEvaluator, settings: Settings | None = None
+    ) -> None:
+        self.settings = settings or Settings()
+        self.rule = to_rule(self.settings)
+        self.memory = TreeMemory(self.settings.hash)
+        self._driver = self._new_driver(evaluator)
+        self._prober = Prober(self.settings)
+        self._line, self._lock, self._kept = Line(), threading.Lock(), False
+        self._stop = threading.Event()
+        self._watch: Watch | None = None
+        self._generator = np.random.default_rng(self.settings.seed)
+        self._driver.on_room = lambda: self._prober.forget_questions(self._driver.walks)
+
+    def _new_driver(self, evaluator: InlineEvaluator | BatchedEvaluator) -> Driver | BatchedDriver:
+        settings = self.settings
+        behaviour = to_behaviour(settings)
+        if isinstance(evaluator, InlineEvaluator):
+            driver = Driver(
+                self.memory, evaluator, self.rule, behaviour, settings.threads, settings.seed
+            )
+            driver.slow_start_nodes = settings.slow_start_nodes
+            return driver
+        rows = settings.minibatch_size
+        return BatchedDriver(self.memory, evaluator, self.rule, behaviour, rows, seed=settings.seed)
+
+    def close(self) -> None:
+        """Stop, and end the threads."""
+        self.stop()
+        self._driver.close()
+        self._prober.close()
+
+    def __enter__(self) -> Searcher:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def new_game(self) -> None:
+        """Forget the tree; what comes next has nothing to do with what was."""
+        with self._lock:
+            self._forget()
+
+    def stop(self) -> None:
+        """End the running search within milliseconds; without one, nothing happens."""
+        self._stop.set()
+        self._driver.stop()
+
+    def ponderhit(self) -> None:
+        """The expected reply was played: from now on our own clock runs."""
+        if self._watch is not None:
+            self._watch.start_clock()
+
+    # --- one search -----------------------------------------------------------------------------
+
+    def search(
+        self, board: Board, limits: Limits | None = None, on_report: Listener | None = None
+    ) -> Result:
+        """Search the board's position; `on_report` hears of every new best line, on this thread."""
+        limits = limits or Limits(movetime=FALLBACK_MS)
+        with self._lock:
+            self._stop.clear()
+            return self._search(board, limits, on_report)
+
+    def _search(self, board: Board, limits: Limits, on_report: Listener | None) -> Result:
+        allowed, ranks = self._allowed(board, limits)
+        self._prepare(board, allowed, limits)
+        ply, own_clock = int(board.ply), limits.clock(board.turn)
+        plan = clock.budget(limits, own_clock, ply, self.settings)
+        watch = Watch(self.memory, limits, plan, self._stop)
+        watch.when_ours = lambda: clock.budget(limits.ours(), own_clock, ply, self.settings)
+        self._watch = watch
+        known = int(self.memory.edges[0]["visits"]) if self._kept else 0
+
+        def report() -> Report:
+            return make_report(
+                self.memory,
+                board.position,
+                self.rule,
+                self._totals(watch, int(self.memory.edges[0]["visits"]) - known),
+                multipv=self.settings.multipv,
+                score_type=self.settings.score_type,
+                ranks=ranks,
+            )
+
+        teller = _Teller(on_report, report)
+        watch.each_look = lambda: self._between(watch, teller)
+        if self.memory.nodes[0]["state"] == EXPANDED:
+            self._run(limits, watch)
+        self._prober.answer(self.memory, self._driver.walks)
+        self._watch = None
+        final = report()
+        if on_report is not None:
+            on_report(final)
+        return self._chosen(board, final, ranks)
+
+    def _run(self, limits: Limits, watch: Watch) -> None:
+        """Let the driver play out until a limit is reached, or until `stop` if there is none."""
+        left = FOREVER
+        if limits.nodes is not None:
+            left = max(0, limits.nodes - int(self.memory.edges[0]["visits"]))
+        self._driver.run(left, watch.look, by_playouts=limits.nodes is not None)
+
+    def _between(self, watch: Watch, teller: _Teller) -> None:
+        """What is done between two looks, while the playouts go on."""
+        self._prober.answer(self.memory, self._driver.walks)
+        teller.tell(watch.elapsed_ms)
+        if watch.plan is not None and watch.plan.hard > 0:
+            for walk in self._driver.walks:
+                walk.record.budget_used = min(1.0, watch.elapsed_ms / watch.plan.soft)
+                walk.record.root_visits = self.memory.edges[0]["visits"]
+
+    def _totals(self, watch: Watch, nodes: int) -> Totals:
+        walks = [walk.record for walk in self._driver.walks]
+        playouts = max(1, sum(int(walk.playouts) for walk in walks))
+        return Totals(
+            nodes=nodes,
+            milliseconds=watch.elapsed_ms,
+            depth=round(sum(int(walk.depth_sum) for walk in walks) / playouts),
+            seldepth=max(int(walk.deepest) for walk in walks),
+            tbhits=self._prober.hits,
+        )
+
+    def _chosen(self, board: Board, report: Report, ranks: Ranks | None) -> Result:
+        chosen = choose_move(
+            self.memory, board.position, self.rule, self.settings, self._generator, ranks
+        )
+        if chosen is None:
+            return Result(None, None, report)
+        move, edge = chosen.move, chosen.edge
+        if isinstance(self.rule, Gumbel) and chosen.proof == UNPROVED:
+            edge = gumbel_choice(self.memory, self._driver.walks[0].record, self.rule)
+            move = absolute(board.position, int(self.memory.links["move"][edge]))
+        line = principal_variation(self.memory, edge, view_of(board.position))
+        return Result(move, line[1] if len(line) > 1 else None, report)
+
+    # --- the root -------------------------------------------------------------------------------
+
+    def _allowed(self, board: Board, limits: Limits) -> tuple[frozenset[int] | None, Ranks | None]:
+        """Codes of the moves to search, None for all, and the tablebases' ranks if they know."""
+        ranked = self._prober.start(board, self._driver.walks)
+        ranks = {row.code: row.rank for row in ranked} or None
+        if limits.searchmoves:
+            moves = (board.parse(text) for text in limits.searchmoves)
+            return frozenset(int(relative(board.position, move)) for move in moves), ranks
+        return (self._prober.best(ranked) if ranked else None), ranks
+
+    def _prepare(self, board: Board, allowed: frozenset[int] | None, limits: Limits) -> None:
+        """Make the root ready: kept from the last search or fresh, with noise and plans."""
+        self._kept = self._keep(board) if allowed is None else self._forget()
+        self._driver.set_root(board.positions())
+        for walk in self._driver.walks:
+            record = walk.record
+            record.deepest = record.depth_sum = record.playouts = record.collisions = 0
+            record.plan_size = 0
+        if not self._kept and board.outcome() is None:
+            temperature = to_behaviour(self.settings).root_policy_temperature
+            self._driver.open_root(allowed, temperature)
+        if allowed is None:
+            self._line.remember(board)
+        if self.memory.nodes[0]["state"] == EXPANDED:
+            self._stir(limits)
+
+    def _stir(self, limits: Limits) -> None:
+        """Dirichlet noise, or the Gumbel rule's noise and plan."""
+        settings = self.settings
+        if settings.noise_epsilon > 0:
+            mix_noise(self.memory, settings.noise_epsilon, noise_alpha(settings), self._generator)
+        if isinstance(self.rule, Gumbel):
+            walk = self._driver.walks[0].record
+            budget = limits.nodes or FOREVER
+            plan_gumbel(self.memory, walk, self.rule.considered, budget, self._generator)
+
+    def _keep(self, board: Board) -> bool:
+        """Keep what the last search knows of this position; whether there was anything."""
+        plies = self._line.extension(board)
+        # Frozen replies belong to one side: search-contempt's tree serves only that side.
+        other_side = self.settings.sc_limit != OFF and plies is not None and plies % 2 == 1
+        if plies is None or other_side or isinstance(self.rule, Gumbel):
+            return self._forget()
+        self._prober.forget_questions(self._driver.walks)
+        return keep_subtree(self.memory, board, plies)
+
+    def _forget(self) -> bool:
+        clear(self.memory.record)
+        self._prober.forget_questions(self._driver.walks)
+        self._line.forget()
+        return False
+
+
+class _Teller:
+    """Reports when the best line has changed, and now and then."""
+
+    def __init__(self, listener: Listener | None, report: Callable[[], Report]) -> None:
+        self._listener, self._report = listener, report
+        self._told_at, self._told = 0.0, -1
+
+    def tell(self, elapsed: float) -> None:
+        """Report if there is something new."""
+        if self._listener is None or elapsed - self._told_at < REPORT_MS / 10:
+            return
+        report = self._report()
+        best = report.best.moves[0].code if report.best.moves else -1
+        if best != self._told or elapsed - self._told_at >= REPORT_MS:
+            self._told, self._told_at = best, elapsed
+            self._listener(report)

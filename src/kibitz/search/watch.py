@@ -1,0 +1,114 @@
+"""Watching a search while it runs: when to stop it, and when to say how it stands.
+
+driver (every 5 ms) -> **Watch** -> stop or go on; reports
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from kibitz.position.moves import NO_MOVE
+from kibitz.search import clock
+from kibitz.search.limits import Limits
+from kibitz.search.proof import TABLEBASE, UNPROVED, rank_of
+from kibitz.search.root import root_block
+from kibitz.search.tree import TreeMemory
+
+LOOKS_A_MOVE = 40  # how often the unrest of a timed search is taken
+LEAST_INTERVAL_MS = 20.0
+
+
+class Watch:
+    """One search's limits, clock and listener."""
+
+    def __init__(
+        self,
+        memory: TreeMemory,
+        limits: Limits,
+        plan: clock.Budget | None,
+        stop: threading.Event,
+    ) -> None:
+        self.memory, self.limits, self.plan, self.stop = memory, limits, plan, stop
+        self.each_look: Callable[[], None] = lambda: None
+        self.when_ours: Callable[[], clock.Budget | None] = lambda: None
+        self.reason: clock.Reason | None = None
+        self.unrest = clock.Unrest()
+        self._started = time.perf_counter()
+        self._first_visits = int(memory.edges[0]["visits"])
+        self._next_look = 0.0
+        self.pondering = limits.ponder
+
+    @property
+    def elapsed_ms(self) -> float:
+        """Milliseconds since the search began, or since `ponderhit`."""
+        return 1000.0 * (time.perf_counter() - self._started)
+
+    def start_clock(self) -> None:
+        """`ponderhit`: from now on the time is ours."""
+        self._started, self._next_look = time.perf_counter(), 0.0
+        self._first_visits = int(self.memory.edges[0]["visits"])
+        self.pondering, self.plan = False, self.when_ours()
+
+    def look(self) -> bool:
+        """Whether the search should stop; asked every few milliseconds while it runs."""
+        if self.stop.is_set():
+            return True
+        self.each_look()
+        return self._decided() or self._out_of_time()
+
+    def _decided(self) -> bool:
+        """A proved root, a mate as short as asked for, or the depth that was asked for."""
+        if self.limits.mate is not None:
+            proof = best_proof(self.memory)
+            if 0 < proof < TABLEBASE and (proof + 1) // 2 <= self.limits.mate:
+                return True
+        elif int(self.memory.links[0]["proof"]) != UNPROVED and not self.limits.infinite:
+            return self.limits.searchmoves == () and not self.pondering
+        return self.limits.depth is not None and self._depth() >= self.limits.depth
+
+    def _out_of_time(self) -> bool:
+        plan, elapsed = self.plan, self.elapsed_ms
+        if plan is None:
+            return False
+        standing = self._standing(elapsed)
+        if elapsed >= self._next_look:
+            self._next_look = elapsed + max(LEAST_INTERVAL_MS, plan.soft / LOOKS_A_MOVE)
+            self.unrest = clock.looked(self.unrest, *self._best())
+        self.reason = clock.verdict(plan, elapsed, standing, self.unrest)
+        return self.reason is not None
+
+    def _standing(self, elapsed: float) -> clock.Standing:
+        block = root_block(self.memory)
+        visits = [*sorted(self.memory.edges["visits"][block].tolist(), reverse=True), 0, 0]
+        done = int(self.memory.edges[0]["visits"]) - self._first_visits
+        moves, rate = block.stop - block.start, done / max(elapsed, 1.0)
+        return clock.Standing(moves, visits[0], visits[1], best_proof(self.memory), rate)
+
+    def _best(self) -> tuple[int, float]:
+        """Most visited move and its value."""
+        block = root_block(self.memory)
+        if block.start == block.stop:
+            return NO_MOVE, 0.0
+        best = block.start + int(self.memory.edges["visits"][block].argmax())
+        return int(self.memory.links[best]["move"]), float(self.memory.edges[best]["value"])
+
+    def _depth(self) -> int:
+        """Plies of the principal variation, by visits."""
+        depth, node = 0, 0
+        while True:
+            record = self.memory.nodes[node]
+            first, end = int(record["first"]), int(record["first"]) + int(record["count"])
+            if first == end or not self.memory.edges["visits"][first:end].any():
+                return depth
+            best = first + int(self.memory.edges["visits"][first:end].argmax())
+            depth, node = depth + 1, int(self.memory.links[best]["child"])
+            if not 0 < node < len(self.memory.nodes):
+                return depth
+
+
+def best_proof(memory: TreeMemory) -> int:
+    """The best of what is proved about the root's moves; UNPROVED if nothing is."""
+    proofs = [int(proof) for proof in memory.links["proof"][root_block(memory)] if proof]
+    return max(proofs, key=lambda proof: int(rank_of(proof)), default=UNPROVED)
