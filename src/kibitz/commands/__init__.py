@@ -32,6 +32,7 @@ class Command(NamedTuple):
 COMMANDS = {
     "perft": Command("kibitz.commands.perft:perft", "Count the positions at a given depth."),
     "bench": Command("kibitz.commands.bench:bench", "Measure the speed of this machine."),
+    "net": Command("kibitz.commands.net:net", "Make, show, export, quantise, compare networks."),
     "show": Command("kibitz.commands.show:show", "Draw a position and say what it is."),
 }
 

@@ -125,7 +125,9 @@ class CachedEvaluator:
         put_priors(asked.offsets, answers.logits, priors)
         store_all(self.cache.record, keys[rows], asked.offsets, answers.wdl, priors)
         out.wdl[rows] = answers.wdl
-        out.logits[np.repeat(missing, np.diff(leaves.offsets))] = answers.logits
+        out.logits[: leaves.offsets[-1]][np.repeat(missing, np.diff(leaves.offsets))] = (
+            answers.logits
+        )
 
 
 def chosen(leaves: Leaves, rows: np.ndarray) -> Leaves:
