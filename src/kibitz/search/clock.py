@@ -68,8 +68,8 @@ class Budget(NamedTuple):
 def budget_of_clock(clock: Clock, ply: int, overhead: float) -> Budget:
     """Divide a clock; at most what is left after `overhead` ms, which every move still costs.
 
-    >>> budget_of_clock(Clock(60_000, 600), ply=0, overhead=50)
-    Budget(soft=1870.0, hard=7480.0, exact=False)
+    >>> budget_of_clock(Clock(59_650, 600), ply=0, overhead=50)
+    Budget(soft=1862.2222222222222, hard=7448.888888888889, exact=False)
     """
     usable = max(0.0, clock.left - overhead)
     moves = clock.moves_to_go or _moves_expected(ply)
@@ -78,7 +78,7 @@ def budget_of_clock(clock: Clock, ply: int, overhead: float) -> Budget:
     pool = clock.left - overhead + (clock.increment - overhead) * (moves - 1)
     hard_limit = HARD_SHARE * usable
     soft = min(max(LEAST_SHARE * usable, pool / moves), hard_limit)
-    return Budget(round(soft, 1), round(min(HARD_FACTOR * soft, hard_limit), 1))
+    return Budget(soft, min(HARD_FACTOR * soft, hard_limit))
 
 
 def _moves_expected(ply: int) -> int:

@@ -19,7 +19,7 @@ PERMILLE = 1000
 # The logistic model is not asked about probabilities below this; the tangent takes over.
 RAREST = 0.0005
 # Its scale has an upper bound, or values without draws would make centipawns without bound.
-WIDEST_SCALE = 1.4
+WIDEST_SCALE = 5.0
 
 TANGENT_CENTIPAWNS, TANGENT_ANGLE = 45.0, 1.56728071628
 TANGENT_2019_CENTIPAWNS, TANGENT_2019_ANGLE = 111.714640912, 1.5620688421
