@@ -34,6 +34,12 @@ CLASSIC = (
 )
 
 bench = App(name="bench", help="Measure the speed of this machine.", result_action="return_value")
+for _name, _home, _help in (
+    ("encoding", "bench_encoding:encoding", "Encode positions in every layout, on one core."),
+    ("evaluate", "bench_evaluate:evaluate", "Judge positions with networks of every family."),
+    ("search", "bench_search:search", "Search with every evaluator and rule."),
+):
+    bench.command(f"kibitz.commands.{_home}", name=_name, help=_help)
 
 
 @bench.command

@@ -1,0 +1,99 @@
+"""How fast the search is, and a signature of what it does; for `kibitz bench search`.
+
+Searcher -> **playouts a second, visits** -> commands
+
+The signature changes if and only if a search of fixed positions with fixed nodes on one thread
+visits anything else: a change that is meant to leave the search as it is must keep it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from kibitz.evaluator.inline import InlineEvaluator, inline_evaluator
+from kibitz.evaluator.load_sparse import evaluator_of
+from kibitz.evaluator.simple import Material, Uniform
+from kibitz.network.quantise import quantise
+from kibitz.network.sizes import new_card, parse
+from kibitz.network.sparse_random import random_weights
+from kibitz.position.board import Board
+from kibitz.search.limits import Limits
+from kibitz.search.params import Settings
+from kibitz.search.searcher import Searcher
+
+# From the start, a sharp middlegame, a quiet one, an endgame, a won endgame.
+POSITIONS = (
+    "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
+    "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
+    "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10",
+    "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1",
+    "8/8/4k3/8/8/3K4/3Q4/8 w - - 0 1",
+)
+RULES: tuple[Literal["puct", "sble", "gumbel"], ...] = ("puct", "sble", "gumbel")
+SIGNATURE_NODES = 3_000
+SPARSE_SIZE = "sparse-512x256-threats"
+CONTEMPT_LIMIT = 28  # search-contempt's own setting for odds games
+
+
+class Speed(NamedTuple):
+    """One row of the bench."""
+
+    evaluator: str
+    rule: str
+    threads: int
+    playouts_per_second: float
+    average_depth: float
+
+
+def signature(nodes: int = SIGNATURE_NODES) -> str:
+    """Eight hexadecimal digits of every root visit of every rule in every position."""
+    digest = hashlib.sha256()
+    for settings in (*(Settings(search_rule=rule) for rule in RULES), contempt_settings()):
+        with Searcher(inline_evaluator(Material()), settings.with_(hash=16)) as searcher:
+            for fen in POSITIONS:
+                searcher.new_game()
+                report = searcher.search(Board(fen), Limits(nodes=nodes)).report
+                for row in sorted(report.moves, key=lambda row: row.code):
+                    digest.update(np.array([row.code, row.visits], np.uint32).tobytes())
+    return digest.hexdigest()[:8]
+
+
+def contempt_settings() -> Settings:
+    """PUCT wearing search-contempt."""
+    return Settings(sc_limit=CONTEMPT_LIMIT)
+
+
+def sparse_of_random_weights(size: str = SPARSE_SIZE) -> InlineEvaluator:
+    """A sparse network as fast as a trained one, and as wise as a random one."""
+    weights = random_weights(new_card(size))
+    threats = "threats" in parse(size).options
+    return evaluator_of(f"{size} (random)", quantise(weights).network, threats)
+
+
+def evaluators() -> list[InlineEvaluator]:
+    """What the bench searches with."""
+    return [inline_evaluator(Uniform()), inline_evaluator(Material()), sparse_of_random_weights()]
+
+
+def measure(evaluator: InlineEvaluator, settings: Settings, nodes: int, rounds: int) -> Speed:
+    """Search every position with `nodes`; the fastest of `rounds` counts for each."""
+    playouts, seconds, depths = 0, 0.0, []
+    with Searcher(evaluator, settings) as searcher:
+        searcher.search(Board(), Limits(nodes=nodes))  # loads kernels, touches the memory
+        for fen in POSITIONS[:4]:
+            best = float("inf")
+            for _ in range(rounds):
+                searcher.new_game()
+                started = time.perf_counter()
+                report = searcher.search(Board(fen), Limits(nodes=nodes)).report
+                best = min(best, time.perf_counter() - started)
+            playouts, seconds = playouts + report.nodes, seconds + best
+            depths.append(report.depth)
+    rule = settings.search_rule if settings.sc_limit > CONTEMPT_LIMIT else "puct+contempt"
+    return Speed(
+        evaluator.name, rule, settings.threads, playouts / seconds, sum(depths) / len(depths)
+    )
