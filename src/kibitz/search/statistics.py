@@ -105,7 +105,7 @@ def _row(
     draw, deviation, raw = root_draw, 0.0, None
     if node is not None:
         below = memory.nodes[node]
-        draw, raw = float(below["draw"]), -float(below["raw"])
+        draw, raw = float(below["draw"]), 0.0 - float(below["raw"])
         deviation = math.sqrt(max(0.0, float(below["square"]) - value * value))
     if proof != UNPROVED:
         value, draw, deviation = float(proved_value(proof)), float(proof == DRAW), 0.0
@@ -127,7 +127,7 @@ def root_statistics(memory: TreeMemory) -> RootStatistics:
     return RootStatistics(
         visits=int(above["visits"]),
         pending=int(above["pending"]),
-        value=-float(above["value"]),
+        value=0.0 - float(above["value"]),  # unlike a minus sign, never -0.0
         draw=float(root["draw"]),
         raw=float(root["raw"]),
         proof=max(filter(None, proofs), key=rank_of, default=UNPROVED) if decided else UNPROVED,
