@@ -8,10 +8,12 @@ All times are whole milliseconds.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kibitz.errors import InputError
-from kibitz.position.board import Side
+
+if TYPE_CHECKING:  # UCI reads limits before it loads the rules of chess
+    from kibitz.position.board import Side
 
 
 class Clock(NamedTuple):

@@ -10,14 +10,18 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from kibitz.errors import ConfigError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 Value: TypeAlias = bool | int | float | str
 Visibility: TypeAlias = Literal["always", "expert", "debug"]
 UciType: TypeAlias = Literal["check", "spin", "string", "combo"]
 Word = TypeVar("Word", bound=str)
+Table = TypeVar("Table", bound="DataclassInstance")
 
 UCI_TYPES: dict[type, UciType] = {bool: "check", int: "spin", float: "string", str: "string"}
 EMPTY_TEXT = "<empty>"  # how UCI writes a string without letters
@@ -200,6 +204,16 @@ def _numeral(kind: type, typed: str) -> Any:
         return value
     # 1e9 is how people write the largest ScLimit
     return int(value) if math.isfinite(value) and value == int(value) else typed
+
+
+def parsed(table: Table, name: str, typed: str) -> Table | None:
+    """A copy of a table with one value read from text; None if it has no option of that name."""
+    folded = name.strip().casefold()
+    for parameter in parameters_of(type(table)):
+        if folded in (parameter.uci.casefold(), parameter.name):
+            changes: dict[str, Any] = {parameter.name: read(parameter, typed)}
+            return dataclasses.replace(table, **changes)
+    return None
 
 
 def uci_option(parameter: Parameter) -> UciOption:

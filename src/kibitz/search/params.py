@@ -40,7 +40,7 @@ class Settings:
     # --- resources and limits
     threads: int = whole("Threads", 1, 1, 512, 0, "search threads", visibility="always")
     hash: int = whole(
-        "Hash", 256, 1, 1 << 20, 0, "memory of the search tree in MiB", visibility="always"
+        "Hash", 256, 1, 1 << 17, 0, "memory of the search tree in MiB", visibility="always"
     )
     multipv: int = whole("MultiPV", 1, 1, 500, 0, "lines to report", visibility="always")
     move_overhead: int = whole(

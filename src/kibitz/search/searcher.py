@@ -33,7 +33,7 @@ from kibitz.search.root import gumbel_choice, mix_noise, plan_gumbel
 from kibitz.search.rules import Gumbel
 from kibitz.search.statistics import Ranks, view_of
 from kibitz.search.tree import EXPANDED, TreeMemory, clear
-from kibitz.search.watch import Watch
+from kibitz.search.watch import Signals, Watch
 
 FOREVER = 1 << 60  # playouts of a search that something else will stop
 FALLBACK_MS = 150  # of a search without any limit that is not infinite: ChessCoach's choice
@@ -62,7 +62,7 @@ class Searcher:
         self._driver = self._new_driver(evaluator)
         self._prober = Prober(self.settings)
         self._line, self._lock, self._kept = Line(), threading.Lock(), False
-        self._stop = threading.Event()
+        self._signals = Signals()
         self._watch: Watch | None = None
         self._generator = np.random.default_rng(self.settings.seed)
         self._driver.on_room = lambda: self._prober.forget_questions(self._driver.walks)
@@ -98,23 +98,32 @@ class Searcher:
 
     def stop(self) -> None:
         """End the running search within milliseconds; without one, nothing happens."""
-        self._stop.set()
+        self._signals.stop.set()
         self._driver.stop()
 
     def ponderhit(self) -> None:
         """The expected reply was played: from now on our own clock runs."""
-        if self._watch is not None:
-            self._watch.start_clock()
+        self._signals.ponderhit.set()
+        watch = self._watch  # the search may end, and take it away, meanwhile
+        if watch is not None:
+            watch.start_clock()
 
     # --- one search -----------------------------------------------------------------------------
 
     def search(
-        self, board: Board, limits: Limits | None = None, on_report: Listener | None = None
+        self,
+        board: Board,
+        limits: Limits | None = None,
+        on_report: Listener | None = None,
+        signals: Signals | None = None,
     ) -> Result:
-        """Search the board's position; `on_report` hears of every new best line, on this thread."""
+        """Search the board's position; `on_report` hears of every new best line, on this thread.
+
+        Who may have to stop the search before it has begun brings `signals` and sets them.
+        """
         limits = limits or Limits(movetime=FALLBACK_MS)
         with self._lock:
-            self._stop.clear()
+            self._signals = signals or Signals()
             return self._search(board, limits, on_report)
 
     def _search(self, board: Board, limits: Limits, on_report: Listener | None) -> Result:
@@ -122,9 +131,11 @@ class Searcher:
         self._prepare(board, allowed, limits)
         ply, own_clock = int(board.ply), limits.clock(board.turn)
         plan = clock.budget(limits, own_clock, ply, self.settings)
-        watch = Watch(self.memory, limits, plan, self._stop)
+        watch = Watch(self.memory, limits, plan, self._signals.stop)
         watch.when_ours = lambda: clock.budget(limits.ours(), own_clock, ply, self.settings)
         self._watch = watch
+        if self._signals.ponderhit.is_set():
+            watch.start_clock()
         known = int(self.memory.edges[0]["visits"]) if self._kept else 0
 
         def report() -> Report:
