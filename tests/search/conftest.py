@@ -8,12 +8,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from kibitz.jit import COMPILED
 from kibitz.position.fen import parse_fen
 from kibitz.position.notation import parse_uci, relative
 from kibitz.position.play import play
 from kibitz.position.state import new_positions
 from kibitz.search.expand import new_node, reserve_edges
 from kibitz.search.tree import EXPANDED, LEAF, TreeMemory, clear_edge, quantise_prior
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Plain Python warns where 64-bit arithmetic wraps on purpose."""
+    if not COMPILED:
+        for item in items:
+            item.add_marker(pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning"))
 
 
 class Reply(NamedTuple):
