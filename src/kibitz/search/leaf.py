@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from kibitz.jit import kernel
@@ -70,13 +72,14 @@ def forgive_drawn_sibling(tree: np.record, walk: np.record, depth: int) -> None:
     """A first sample that is a draw is not backed up; untried siblings are worth the root's value.
 
     It keeps one early draw from hiding the other moves in positions where the untried ones would
-    start as losses.
+    start as losses. The first draw decides; the root's own moves never start as losses.
     """
-    parent_edge = walk.path[depth - 1]
-    root_value = edge_at(tree, 0).value  # for the player who is not to move at the root
-    parent = signed(link_at(tree, parent_edge).child)
-    node_at(tree, parent).fpu = root_value if (depth - 1) % 2 == 1 else -root_value
     walk.trust[depth] = 0
+    parent = signed(link_at(tree, walk.path[depth - 1]).child)
+    if depth == 1 or not math.isnan(node_at(tree, parent).fpu):
+        return
+    root_value = edge_at(tree, 0).value  # for the player who is not to move at the root
+    node_at(tree, parent).fpu = root_value if (depth - 1) % 2 == 1 else -root_value
 
 
 @kernel

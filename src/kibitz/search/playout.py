@@ -14,7 +14,7 @@ from kibitz.position.bits import signed
 from kibitz.position.moves import generate
 from kibitz.position.play import play
 from kibitz.records import atomic_add, atomic_load, atomic_store, compare_and_swap
-from kibitz.search.backup import back_up, undo_pending
+from kibitz.search.backup import back_up, close_untried, undo_pending
 from kibitz.search.expand import FULL, expand, new_node
 from kibitz.search.leaf import (
     MATED,
@@ -190,7 +190,7 @@ def visit_leaf(
     if behaviour.prove and proof != UNPROVED:
         set_proof(tree, edge, proof, behaviour.clear_losses != 0)
         climb(tree, edge, behaviour.clear_losses != 0)
-    if behaviour.draw_sibling and value == 0.0:
+    if behaviour.draw_sibling and value == 0.0 and edge_visits == 0:
         forgive_drawn_sibling(tree, walk, depth)
     back_up(tree, walk, behaviour, depth, -value, draw)
     return DONE
@@ -228,6 +228,8 @@ def playout(
     walk.collisions += 1
     if behaviour.shared:
         undo_pending(tree, walk, depth)
+    else:
+        close_untried(tree, walk, depth)
     return outcome
 
 

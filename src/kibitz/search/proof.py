@@ -68,11 +68,15 @@ def proof_from_children(tree: np.record, node: int) -> int:
 
 @kernel
 def set_proof(tree: np.record, edge: int, proof: int, clear_losses: bool) -> bool:
-    """Record a proof if it is new or shorter; returns whether it changed anything."""
+    """Record a proof if it is new or shorter; returns whether it changed anything.
+
+    From then on the edge is worth what is proved, whatever its visits averaged before.
+    """
     before = signed(link_at(tree, edge).proof)
     if before == proof:
         return False
     link_at(tree, edge).proof = proof
+    edge_at(tree, edge).value = proved_value(proof)
     lost = proof < 0
     if clear_losses and lost and before == UNPROVED:
         edge_at(tree, edge).prior = edge_at(tree, edge).prior // LOSS_PRIOR_DIVISOR

@@ -29,6 +29,12 @@ def exploration_weight(exploration: np.record, visits: float) -> float:
 
 
 @kernel
+def visits_of(parent: np.record) -> float:
+    """Visits of a node, those of others on their way included, the one that is choosing not."""
+    return float(signed(parent.visits) + max(signed(parent.pending) - 1, 0))
+
+
+@kernel
 def tried_mass(tree: np.record, first: int, opened: int) -> float:
     """Prior probability of the moves with finished visits."""
     mass = 0.0
@@ -100,7 +106,7 @@ def select_puct(
     record = node_at(tree, node)
     first, count, opened = signed(record.first), signed(record.count), signed(record.opened)
     parent = edge_at(tree, via)
-    visits = float(signed(parent.visits) + signed(parent.pending))
+    visits = visits_of(parent)
     exploration = rule.root_exploration if depth == 0 else rule.exploration
     first_play = rule.root_first_play if depth == 0 else rule.first_play
     below = visits if rule.count_parent else max(visits - 1.0, 1.0)

@@ -14,7 +14,7 @@ import numpy as np
 from kibitz.jit import kernel
 from kibitz.position.bits import signed
 from kibitz.search.proof import UNPROVED
-from kibitz.search.puct import BLOCKED, exploration_weight, mate_bonus
+from kibitz.search.puct import BLOCKED, exploration_weight, mate_bonus, visits_of
 from kibitz.search.tree import BUSY, edge_at, link_at, node_at, prior_of
 
 SURVIVORS_MAX = 1024
@@ -77,8 +77,7 @@ def select_sble(
     record = node_at(tree, node)
     first = signed(record.first)
     looked_at = min(signed(record.opened) + 1, signed(record.count))
-    parent = edge_at(tree, via)
-    visits = float(signed(parent.visits) + signed(parent.pending))
+    visits = visits_of(edge_at(tree, via))
     weight = exploration_weight(rule.exploration, visits) * math.sqrt(visits)
     untried = _untried_value(tree, node, depth)
     best_azero = -np.inf

@@ -1,0 +1,109 @@
+"""The compiled search by hand, without threads, limits and reports: a tree, a walk, playouts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import chess
+import numpy as np
+
+from kibitz.evaluator.inline import inline_evaluator
+from kibitz.position.board import Board
+from kibitz.position.moves import FLIP_MOVE
+from kibitz.position.notation import Move
+from kibitz.records import as_record, one_record
+from kibitz.search.control import CONTROL
+from kibitz.search.playout import playouts
+from kibitz.search.proof import DRAW
+from kibitz.search.root import evaluate_root, expand_root
+from kibitz.search.rules import Behaviour, Rule
+from kibitz.search.tree import EXPANDED, NONE, TreeMemory
+from kibitz.search.walk import WalkMemory
+
+
+class Compiled:
+    """One tree, one walk, and what the kernels need besides."""
+
+    def __init__(
+        self,
+        board: chess.Board,
+        rule: Rule,
+        behaviour: Behaviour,
+        evaluator: Any,
+        seed: int = 1,
+        megabytes: float = 2.0,
+    ) -> None:
+        self.memory, self.walk = TreeMemory(megabytes), WalkMemory(seed)
+        self.rule, self.behaviour = as_record(rule), as_record(behaviour)
+        self.evaluator = inline_evaluator(evaluator)
+        self.scratch = self.evaluator.new_scratch()
+        self.control = one_record(CONTROL)
+        self.stand_at(board)
+        self.open_root()
+
+    def stand_at(self, board: chess.Board) -> None:
+        """Let searches start from here."""
+        self.walk.set_line(Board.from_chess(board).positions())
+
+    def open_root(self) -> None:
+        """Evaluate the root and give it its moves."""
+        common = (self.behaviour, self.evaluator.record, self.scratch.record)
+        count = evaluate_root(self.memory.record, self.walk.record, *common)
+        temperature = float(self.behaviour.root_policy_temperature)
+        if self.memory.nodes[0]["state"] != EXPANDED:
+            assert expand_root(self.memory.record, self.walk.record, count, temperature)
+
+    def run(self, count: int, walk: WalkMemory | None = None) -> int:
+        """Play out `count` times, which are the budget of the move; the outcome."""
+        self.control.tickets = self.control.budget = count
+        self.control.full = 0
+        return self.work(walk or self.walk)
+
+    def work(self, walk: WalkMemory) -> int:
+        """Use up the tickets that are there."""
+        return int(
+            playouts(
+                self.rule,
+                self.memory.record,
+                walk.record,
+                self.behaviour,
+                self.evaluator.record,
+                self.scratch.record,
+                self.control,
+            )
+        )
+
+    # --- looking at the tree ------------------------------------------------------------------
+
+    def block(self, node: int) -> range:
+        """Places of the edges of a node."""
+        record = self.memory.nodes[node]
+        if record["state"] != EXPANDED:
+            return range(0)
+        return range(int(record["first"]), int(record["first"]) + int(record["count"]))
+
+    def edges(self, node: int = 0, path: str = "") -> Iterator[tuple[str, int]]:
+        """Every visited edge below a node, with the moves that lead to it."""
+        memory, black = self.memory, bool(self.walk.positions["side"][0])
+        flip = FLIP_MOVE if (len(path.split()) + black) % 2 else 0
+        for edge in self.block(node):
+            if memory.edges["visits"][edge] == 0:
+                continue
+            move = Move(int(memory.links["move"][edge]) ^ flip)
+            here = f"{path} {move}".strip()
+            yield here, edge
+            child = int(memory.links["child"][edge])
+            if child != NONE:
+                yield from self.edges(child, here)
+
+    def proof(self, edge: int) -> tuple[int, int] | None:
+        """Value and plies of what is proved about an edge."""
+        proof = int(self.memory.links["proof"][edge])
+        if proof == 0:
+            return None
+        return (0, 0) if proof == DRAW else (int(np.sign(proof)), abs(proof))
+
+    def root_visits(self) -> list[int]:
+        """Visits of the root's moves, in order of prior."""
+        return [int(self.memory.edges["visits"][edge]) for edge in self.block(0)]
