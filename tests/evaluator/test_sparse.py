@@ -13,9 +13,9 @@ import torch
 
 from kibitz.encoding.features import batch_features
 from kibitz.encoding.layouts import policy_indices
-from kibitz.encoding.leaves import Leaves
+from kibitz.encoding.leaves import Leaves, part_of
 from kibitz.errors import InputError
-from kibitz.evaluator.batched import InlineBatch, evaluated, part_of, values_of
+from kibitz.evaluator.batched import InlineBatch, evaluated, values_of
 from kibitz.evaluator.load_sparse import evaluator_of, sparse_evaluator
 from kibitz.evaluator.sparse import put_wdl_logits, sparse_logits
 from kibitz.network.build import build

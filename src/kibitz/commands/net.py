@@ -5,19 +5,19 @@ network and evaluator rooms -> **command line**
 
 from __future__ import annotations
 
-import logging
-import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from cyclopts import App, Parameter
 
 from kibitz.commands.output import JsonFlag, columns, emit
-from kibitz.errors import InputError, missing_extra
+from kibitz.errors import InputError
 from kibitz.log import say
 from kibitz.network import card as cards
+from kibitz.network import make
 from kibitz.network.card import NetworkCard
+from kibitz.network.quantise import PolicyPrecision
 
 if TYPE_CHECKING:
     from kibitz.encoding.leaves import Leaves
@@ -34,7 +34,6 @@ Source = Annotated[
     Path | None,
     Parameter(name="--from", help="Take them from a FEN or EPD file, not random games."),
 ]
-PolicyPrecision: TypeAlias = Literal["int8", "int16"]
 Output = Annotated[Path | None, Parameter(name=["--output", "-o"], help="File to write.")]
 
 
@@ -48,38 +47,8 @@ def new(
     json: JsonFlag = False,
 ) -> None:
     """Write a network with random weights."""
-    from kibitz.network.sizes import new_card
-
-    card, location = new_card(size, name), output or Path(f"{size}.safetensors")
-    if card.family == "sparse":
-        from kibitz.network.sparse_random import random_weights
-
-        weights = random_weights(card, seed)
-        parameters = sum(array.size for array in weights.values())
-        card = msgspec.structs.replace(card, parameters=parameters)
-        card = cards.save(location, weights, card)
-    else:
-        card = _new_with_torch(card, location, seed)
-    emit(_described(location, card), as_json=json)
-
-
-def _new_with_torch(card: NetworkCard, location: Path, seed: int) -> NetworkCard:
-    build = _torch_module("kibitz.network.build")
-    build.torch.manual_seed(seed)
-    saved: NetworkCard = build.save_network(location, build.build(card), card)
-    return saved
-
-
-def _torch_module(name: str) -> Any:
-    """Import a module that needs torch."""
-    import importlib
-
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        if error.name not in ("torch", "onnx", "onnxscript"):
-            raise
-        raise missing_extra("this network", error.name, "train") from error
+    location = output or Path(f"{size}.safetensors")
+    emit(_described(location, make.create(size, location, name, seed)), as_json=json)
 
 
 @net.command
@@ -111,18 +80,8 @@ def export(
 ) -> None:
     """Write the ONNX form of a convolutional network, beside its file unless said otherwise."""
     location = output or file.with_suffix(".onnx")
-    _export(file, location)
+    make.export(file, location)
     emit(_described(location, cards.read_card(location)), as_json=json)
-
-
-def _export(file: Path, location: Path) -> None:
-    build, onnx = (_torch_module(f"kibitz.network.{name}") for name in ("build", "export"))
-    network, card = build.load_network(file)
-    # torch warns of its own insides and of packages that are not needed.
-    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        onnx.export_onnx(network, card, location)
 
 
 @net.command
@@ -146,40 +105,15 @@ def quantise(
     leaves = leaves_from(source, _checked(positions))
     extra: dict[str, Any] = {}
     if card.family == "sparse":
-        extra = _quantise_sparse(file, location, policy)
+        done = make.quantise_sparse(file, location, policy)
+        extra = {"clipped_weights": done.clipped, "largest_clip": done.largest_clip}
     elif file.suffix == ".onnx":
-        _quantise_onnx(file, location, card, leaves)
+        make.quantise_onnx(file, location, leaves)
     else:
         raise InputError("quantise the ONNX form", value=str(file), fix="run kibitz net export")
     lost = difference(load_batched(file), load_batched(location), leaves)
     result = {"file": str(location), "bytes": location.stat().st_size, **extra, **lost._asdict()}
     emit(result, as_json=json)
-
-
-def _quantise_sparse(
-    file: Path, location: Path, policy: Literal["int8", "int16"]
-) -> dict[str, Any]:
-    from kibitz.network.quantise import quantise as quantise_weights
-
-    card, weights = cards.load(file)
-    done = quantise_weights(weights, policy)
-    card = msgspec.structs.replace(card, precision=policy)
-    cards.save(location, done.network._asdict(), card)
-    return {"clipped_weights": done.clipped, "largest_clip": done.largest_clip}
-
-
-def _quantise_onnx(file: Path, location: Path, card: NetworkCard, leaves: Leaves) -> None:
-    import numpy as np
-
-    from kibitz.encoding.layouts import encode, layout_of
-    from kibitz.evaluator.batched import part_of
-
-    onnx = _torch_module("kibitz.network.export")
-    calibration = part_of(leaves, 0, min(512, len(leaves.known)))
-    shape = (len(calibration.known), layout_of(card.encoding).planes, 8, 8)
-    planes = np.zeros(shape, dtype=np.float32)
-    encode(card.encoding, calibration, planes)
-    onnx.export_int8(file, location, planes)
 
 
 @net.command

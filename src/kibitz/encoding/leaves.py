@@ -52,6 +52,18 @@ def leaves_of(games: Sequence[np.ndarray], history: int = MOST_HISTORY) -> Leave
     return leaves._replace(moves=leaves.moves[: leaves.offsets[-1]].copy())
 
 
+def part_of(leaves: Leaves, first: int, last: int) -> Leaves:
+    """The leaves from `first` to before `last`, as views; only the offsets are new."""
+    start, end = leaves.offsets[first], leaves.offsets[last]
+    return Leaves(
+        leaves.positions[first:last],
+        leaves.known[first:last],
+        leaves.repetitions[first:last],
+        leaves.moves[start:end],
+        leaves.offsets[first : last + 1] - start,
+    )
+
+
 def swap_colours(leaves: Leaves) -> Leaves:
     """Return the batch as if White and Black had changed places, for networks of one colour only.
 

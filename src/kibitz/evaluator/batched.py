@@ -112,18 +112,6 @@ class Pair:
         self.policy.evaluate(leaves, Evaluations(aside.wdl, out.logits))
 
 
-def part_of(leaves: Leaves, first: int, last: int) -> Leaves:
-    """The leaves from `first` to before `last`, as views; only the offsets are new."""
-    start, end = leaves.offsets[first], leaves.offsets[last]
-    return Leaves(
-        leaves.positions[first:last],
-        leaves.known[first:last],
-        leaves.repetitions[first:last],
-        leaves.moves[start:end],
-        leaves.offsets[first : last + 1] - start,
-    )
-
-
 def part_of_evaluations(out: Evaluations, leaves: Leaves, first: int, last: int) -> Evaluations:
     """The evaluations of those leaves, as views."""
     return Evaluations(

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from kibitz.encoding.layouts import encode, layout_of
-from kibitz.encoding.leaves import Leaves
+from kibitz.encoding.leaves import Leaves, part_of
 from kibitz.errors import InputError
-from kibitz.evaluator.batched import Evaluations, part_of, part_of_evaluations
+from kibitz.evaluator.batched import Evaluations, part_of_evaluations
 from kibitz.evaluator.decode import decode
 from kibitz.files import Location, read_bytes
 from kibitz.network.card import read_card

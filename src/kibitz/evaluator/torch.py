@@ -15,8 +15,8 @@ from torch import Tensor
 
 from kibitz.encoding.features import MAX_ACTIVE, batch_features
 from kibitz.encoding.layouts import encode_words, layout_of, policy_indices
-from kibitz.encoding.leaves import Leaves
-from kibitz.evaluator.batched import Evaluations, part_of, part_of_evaluations
+from kibitz.encoding.leaves import Leaves, part_of
+from kibitz.evaluator.batched import Evaluations, part_of_evaluations
 from kibitz.evaluator.decode import put_wdl
 from kibitz.files import Location
 from kibitz.network.build import load_network
@@ -40,7 +40,11 @@ class TorchEvaluator:
         bfloat16: bool = False,
         graphs: bool = False,
         largest: int = LARGEST,
+        threads: int = 0,
     ) -> None:
+        """Load the network; `threads`, if given, are those of torch in this whole process."""
+        if threads:
+            torch.set_num_threads(threads)
         network, self.card = load_network(location)
         self.device = torch.device(device)
         self.largest = largest

@@ -1,0 +1,90 @@
+"""Network files from nothing and from one another: size -> **file -> export, integer form**.
+
+torch and onnx are imported only by what needs them: new convolutional networks and exports.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import warnings
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from kibitz.encoding.layouts import encode, layout_of
+from kibitz.encoding.leaves import Leaves, part_of
+from kibitz.errors import InputError, missing_extra
+from kibitz.network import card as cards
+from kibitz.network.card import NetworkCard
+from kibitz.network.quantise import PolicyPrecision, Quantisation, quantise
+from kibitz.network.sizes import new_card
+from kibitz.network.sparse_random import random_weights
+
+CALIBRATION = 512  # positions that fix the ranges of an int8 network
+
+
+def create(size: str, location: Path, name: str = "", seed: int = 0) -> NetworkCard:
+    """Write a network with random weights."""
+    card = new_card(size, name)
+    if card.family != "sparse":
+        return _create_with_torch(card, location, seed)
+    weights = random_weights(card, seed)
+    parameters = sum(array.size for array in weights.values())
+    return cards.save(location, weights, msgspec.structs.replace(card, parameters=parameters))
+
+
+def _create_with_torch(card: NetworkCard, location: Path, seed: int) -> NetworkCard:
+    build = _needing_torch("kibitz.network.build")
+    build.torch.manual_seed(seed)
+    saved: NetworkCard = build.save_network(location, build.build(card), card)
+    return saved
+
+
+def export(file: Path, location: Path) -> None:
+    """Write the ONNX form of a float network file."""
+    build, onnx = (_needing_torch(f"kibitz.network.{name}") for name in ("build", "export"))
+    network, card = build.load_network(file)
+    # torch warns of its own insides and of packages that are not needed.
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        onnx.export_onnx(network, card, location)
+
+
+def quantise_sparse(file: Path, location: Path, policy: PolicyPrecision) -> Quantisation:
+    """Write the integer form of a float sparse network file; returns what was clipped."""
+    card, weights = cards.load(file)
+    if card.family != "sparse" or card.precision != "float32":
+        found = f"{card.family}, {card.precision}"
+        raise InputError("only a float sparse network has this integer form", value=found)
+    done = quantise(weights, policy)
+    cards.save(location, done.network._asdict(), msgspec.structs.replace(card, precision=policy))
+    return done
+
+
+def quantise_onnx(file: Path, location: Path, leaves: Leaves) -> None:
+    """Write the int8 form of a float ONNX network, calibrated on some of these leaves."""
+    calibration = part_of(leaves, 0, min(CALIBRATION, len(leaves.known)))
+    card = cards.read_card(file)
+    shape = (len(calibration.known), layout_of(card.encoding).planes, 8, 8)
+    planes = np.zeros(shape, dtype=np.float32)
+    encode(card.encoding, calibration, planes)
+    quiet = logging.getLogger()
+    before = quiet.level
+    quiet.setLevel(logging.ERROR)  # it recommends what has been done already
+    try:
+        _needing_torch("kibitz.network.export").export_int8(file, location, planes)
+    finally:
+        quiet.setLevel(before)
+
+
+def _needing_torch(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        if error.name not in ("torch", "onnx", "onnxscript"):
+            raise
+        raise missing_extra("this", error.name, "train") from error

@@ -1,0 +1,123 @@
+"""`kibitz net` and `kibitz bench evaluate` as a user runs them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kibitz.commands import main
+from kibitz.network.card import read_card
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert main([*arguments, "--json"]) == 0
+    printed = capsys.readouterr().out
+    result: dict[str, Any] = json.loads(printed)
+    assert printed.count("\n") == 1
+    return result
+
+
+def test_new_and_show(capsys: pytest.CaptureFixture[str]) -> None:
+    made = said(capsys, "net", "new", "sparse-64-threats", "--name", "little", "--seed", "5")
+    assert made == said(capsys, "net", "show", "sparse-64-threats.safetensors")
+    assert made["name"] == "little"
+    assert made["encoding"] == "threat3072"
+    assert made["parameters"] > 200_000
+    again, other = (
+        said(capsys, "net", "new", "sparse-64-threats", "--seed", seed, "-o", f"{seed}.safetensors")
+        for seed in ("5", "6")
+    )
+    assert again["sha256"] == made["sha256"] != other["sha256"]
+    assert main(["net", "show", "sparse-64-threats.safetensors"]) == 0
+    assert "little" in capsys.readouterr().out
+
+
+def test_quantise_reports_what_is_lost(capsys: pytest.CaptureFixture[str]) -> None:
+    said(capsys, "net", "new", "sparse-64-threats")
+    file = "sparse-64-threats.safetensors"
+    lost = said(capsys, "net", "quantise", file, "--positions", "200")
+    assert lost["positions"] == 200
+    assert 0 < lost["mean_value"] < lost["largest_value"] < 0.1
+    assert lost["top_move"] > 0.9
+    assert lost["clipped_weights"] == 0
+    assert read_card(lost["file"]).precision == "int8"
+    compared = said(capsys, "net", "compare", file, lost["file"], "uniform", "--positions", "200")
+    first, second = compared["rows"]
+    assert {name: lost[name] for name in first if name != "evaluator"} == {
+        name: value for name, value in first.items() if name != "evaluator"
+    }
+    assert second["mean_value"] > first["mean_value"]
+    assert main(["net", "quantise", lost["file"]]) == 2
+    assert "float sparse network" in capsys.readouterr().err
+
+
+def test_export_and_its_integer_form(capsys: pytest.CaptureFixture[str]) -> None:
+    said(capsys, "net", "new", "plain-1x8")
+    assert main(["net", "quantise", "plain-1x8.safetensors"]) == 2
+    assert "kibitz net export" in capsys.readouterr().err
+    exported = said(capsys, "net", "export", "plain-1x8.safetensors")
+    assert exported["file"] == "plain-1x8.onnx"
+    lost = said(capsys, "net", "quantise", "plain-1x8.onnx", "--positions", "64")
+    assert lost["positions"] == 64
+    assert read_card(lost["file"]).precision == "int8"
+    pair = "plain-1x8.onnx", "torch:plain-1x8.safetensors"
+    apart = said(capsys, "net", "compare", *pair, "--positions", "64")
+    assert apart["rows"][0]["largest_value"] < 1e-5
+
+
+def test_positions_of_a_file_are_used(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("two.epd").write_text("4k3/8/8/8/8/8/P7/4K3 w - -;\n4k3/8/8/8/8/8/P7/4K3 b - -;\n")
+    compared = said(capsys, "net", "compare", "uniform", "material", "--from", "two.epd")
+    assert compared["rows"][0]["positions"] == 2
+    assert compared["rows"][0]["largest_value"] == pytest.approx(0.2449, abs=1e-4)
+
+
+def test_refusals(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said(capsys, "net", "new", "sparse-64")
+    file = folder / "sparse-64.safetensors"
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+    for arguments, named in (
+        (["net", "show", str(file)], "damaged network file"),
+        (["net", "show", "nothing.onnx"], "no such file"),
+        (["net", "new", "sprse-64"], "did you mean 'sparse'"),
+        (["net", "compare", "uniform"], "nothing to compare"),
+        (["net", "compare", "uniform", "material", "--positions", "0"], "--positions"),
+        (["bench", "evaluate", "--batches", "1,x"], "--batches"),
+        (["bench", "evaluate", "--threads", "0"], "--threads"),
+    ):
+        assert main(arguments) == 2
+        assert named in capsys.readouterr().err
+
+
+def test_bench_evaluate_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--rounds", "1", "--batches", "1,3", "--threads", "2"]
+    result = said(capsys, "bench", "evaluate", "sparse-64-threats", "plain-1x8", *arguments)
+    assert set(result["peak_giga_operations"]) == {"int8", "int16", "float32"}
+    kinds = [(row["network"], row["evaluator"], row["batch"]) for row in result["rows"]]
+    assert kinds == [
+        *[("sparse-64-threats", "inline int8", 1)] * 2,
+        *[("sparse-64-threats", "inline float32", 1)] * 2,
+        *[
+            ("plain-1x8", f"onnx {precision}", n)
+            for precision in ("float32", "int8")
+            for n in (1, 3)
+        ],
+        *[("plain-1x8", "torch float32", n) for n in (1, 3)],
+    ]
+    for row in result["rows"]:
+        assert row["evaluations_per_second"] > 0
+        assert row["threads"] == 2
+        assert row["width"] == (64 if row["network"] == "sparse-64-threats" else 8)
