@@ -100,7 +100,7 @@ def value_of(evaluator: Any, board: chess.Board, key: int) -> float:
         return evaluator.value
     if isinstance(evaluator, Material):
         return math.tanh(balance(board) / evaluator.scale)
-    value = balance(board) / 2048 + evaluator.noise * ((key >> 20 & 255) - 128) / 256
+    value: float = balance(board) / 2048 + evaluator.noise * ((key >> 20 & 255) - 128) / 256
     return max(-0.875, min(0.875, value))
 
 
@@ -305,7 +305,7 @@ class Oracle:
         """K falls from 1024 to 2 as the budget is used up."""
         exponent = max(1, 10 - math.floor(rule.elimination_exponent * self.used))
         root = max(visits, self.root_visits_seen)
-        return min(count, 2**10, math.floor(2**exponent * root / visits))
+        return min(count, 2**10, math.floor(2.0**exponent * root / visits))
 
     def contempt(self, rule: Contempt, node: Node, depth: int) -> Selected:
         """Equations 4 to 6 of the paper."""
