@@ -10,13 +10,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kibitz.engine import Engine
     from kibitz.position.board import Board
+    from kibitz.search.limits import Limits
 
 __version__ = "0.1.0"
 
-__all__ = ["Board", "__version__"]
+__all__ = ["Board", "Engine", "Limits", "__version__"]
 
-_HOMES = {"Board": "kibitz.position.board"}
+_HOMES = {
+    "Board": "kibitz.position.board",
+    "Engine": "kibitz.engine",
+    "Limits": "kibitz.search.limits",
+}
 
 
 def __getattr__(name: str) -> Any:

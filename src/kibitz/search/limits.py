@@ -7,7 +7,8 @@ All times are whole milliseconds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import threading
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from kibitz.errors import InputError
@@ -66,6 +67,14 @@ class Limits:
         counts = (self.nodes, self.movetime, self.depth, self.mate)
         timed = self.wtime is not None or self.btime is not None
         return self.infinite or not (timed or any(count is not None for count in counts))
+
+
+@dataclass(frozen=True)
+class Signals:
+    """What other threads have to say to one search; it counts even before the search begins."""
+
+    stop: threading.Event = field(default_factory=threading.Event)
+    ponderhit: threading.Event = field(default_factory=threading.Event)
 
 
 _LEAST = {"nodes": 1, "movetime": 0, "movestogo": 0, "depth": 1, "mate": 1}

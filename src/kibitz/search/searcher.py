@@ -22,7 +22,7 @@ from kibitz.search import clock
 from kibitz.search.batched import BatchedDriver
 from kibitz.search.choose import choose_move
 from kibitz.search.driver import Driver
-from kibitz.search.limits import Limits
+from kibitz.search.limits import Limits, Signals
 from kibitz.search.params import OFF, Settings
 from kibitz.search.presets import noise_alpha, to_behaviour, to_rule
 from kibitz.search.probing import Prober
@@ -33,7 +33,7 @@ from kibitz.search.root import gumbel_choice, mix_noise, plan_gumbel
 from kibitz.search.rules import Gumbel
 from kibitz.search.statistics import Ranks, view_of
 from kibitz.search.tree import EXPANDED, TreeMemory, clear
-from kibitz.search.watch import Signals, Watch
+from kibitz.search.watch import Watch
 
 FOREVER = 1 << 60  # playouts of a search that something else will stop
 FALLBACK_MS = 150  # of a search without any limit that is not infinite: ChessCoach's choice
@@ -90,6 +90,11 @@ class Searcher:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong with the tablebases that the settings name, one line each."""
+        return self._prober.tables.problems
 
     def new_game(self) -> None:
         """Forget the tree; what comes next has nothing to do with what was."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from kibitz.position.moves import NO_MOVE
 from kibitz.search import clock
@@ -19,14 +18,6 @@ from kibitz.search.tree import TreeMemory
 
 LOOKS_A_MOVE = 40  # how often the unrest of a timed search is taken
 LEAST_INTERVAL_MS = 20.0
-
-
-@dataclass(frozen=True)
-class Signals:
-    """What other threads have to say to one search; it counts even before the search begins."""
-
-    stop: threading.Event = field(default_factory=threading.Event)
-    ponderhit: threading.Event = field(default_factory=threading.Event)
 
 
 class Watch:

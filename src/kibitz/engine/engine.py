@@ -1,0 +1,295 @@
+"""Engine: a network, a searcher and options; what uci, web, match and programs of yours share.
+
+    network + options -> **Engine** -> moves, reports
+
+Importing this module is cheap, and so is making an engine: the network and the compiled kernels
+are loaded by `ready`, or by the first search.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from kibitz.engine.options import AUTODISCOVER, EngineOptions, option_names
+from kibitz.engine.running import Analysis, Search
+from kibitz.errors import InputError, KibitzError, did_you_mean
+from kibitz.search.limits import Limits
+from kibitz.search.parameter import Value, parameters_of, parsed
+from kibitz.search.params import Settings
+from kibitz.search.presets import to_behaviour, to_rule
+from kibitz.search.strength import strength_of
+
+if TYPE_CHECKING:
+    from kibitz.evaluator.load import Evaluator
+    from kibitz.position.board import Board
+    from kibitz.search.report import Report
+    from kibitz.search.searcher import Listener, Result, Searcher
+
+# What a searcher is built with; other settings it reads when it needs them.
+BUILT_WITH = ("threads", "hash", "minibatch_size", "seed", "slow_start_nodes")
+BUILT_WITH_TABLES = ("syzygy_path", "syzygy_limit", "syzygy_rule50", "syzygy_share")
+
+
+class Engine:
+    """Plays and analyses, one search at a time; every method may be called from any thread.
+
+    `network` is a network file, "material" or "uniform"; options go by their names in Python.
+
+    >>> with Engine("material", hash=16) as engine:
+    ...     engine.play(Board("6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1"), nodes=2000).move
+    <Move a1a8>
+    """
+
+    def __init__(self, network: str | os.PathLike[str] = AUTODISCOVER, **options: Value) -> None:
+        self._settings, self._options = Settings(), EngineOptions(weights=os.fspath(network))
+        self._state, self._loading = threading.Lock(), threading.Lock()
+        self.current: Search | None = None  # the one under way
+        self._searcher: Searcher | None = None
+        self._built = self._settings  # what the searcher was built with
+        self._evaluator: Evaluator | None = None
+        self._evaluator_of = ("", "")  # weights and backend it was loaded from
+        self._last: Report | None = None
+        self.configure(**options)
+
+    # --- options --------------------------------------------------------------------------------
+
+    @property
+    def settings(self) -> Settings:
+        """Settings of the search."""
+        return self._settings
+
+    @property
+    def options(self) -> EngineOptions:
+        """The engine's other options."""
+        return self._options
+
+    def configure(self, **options: Value) -> None:
+        """Change options by their names in Python; all of them or, if one is wrong, none."""
+        known = {parameter.name for parameter in parameters_of(EngineOptions)}
+        own: dict[str, Any] = {name: value for name, value in options.items() if name in known}
+        rest = {name: value for name, value in options.items() if name not in known}
+        self._change(self._settings.with_(**rest), replace(self._options, **own))
+
+    def set_option(self, name: str, value: str = "") -> None:
+        """Change an option by its UCI name, in any case; refused while searching."""
+        folded = " ".join(name.split()).casefold()
+        if folded == "clear hash":
+            return self.new_game()
+        folded = "weightsfile" if folded == "evalfile" else folded
+        options = parsed(self._options, folded, value)
+        settings = parsed(self._settings, folded, value)
+        if options is None and settings is None:
+            raise InputError("no such option", value=name, fix=did_you_mean(name, option_names()))
+        return self._change(settings or self._settings, options or self._options)
+
+    def _change(self, settings: Settings, options: EngineOptions) -> None:
+        to_rule(settings)  # refuses combinations that make no rule
+        with self._state:
+            self._refuse_while_searching("an option cannot change")
+            self._settings, self._options = settings, options
+
+    def _refuse_while_searching(self, what: str) -> None:
+        if self.current is not None and not self.current.signals.stop.is_set():
+            raise InputError(f"{what} while the engine is searching", fix="stop it first")
+
+    # --- loading --------------------------------------------------------------------------------
+
+    def ready(self) -> None:
+        """Load the network and the kernels, if that is still to do; not while searching."""
+        with self._state:
+            self._refuse_while_searching("nothing is loaded")
+        self._prepared(self._settings)
+
+    @property
+    def network(self) -> str:
+        """Name of what evaluates positions; empty before `ready`."""
+        return "" if self._evaluator is None else self._evaluator.name
+
+    @property
+    def problems(self) -> list[str]:
+        """What could not be used and is done without, one line each; known after `ready`."""
+        return [] if self._searcher is None else list(self._searcher.problems)
+
+    def _prepared(self, settings: Settings) -> Searcher:
+        """The searcher for these settings; it keeps its tree if it need not be built anew."""
+        from kibitz.search.searcher import Searcher
+
+        with self._loading:
+            loaded = self._load()
+            if self._searcher is not None and not loaded and _same_build(settings, self._built):
+                self._searcher.settings = settings
+                return self._searcher
+            assert self._evaluator is not None
+            if self._searcher is not None:
+                self._searcher.close()
+                self._searcher = None  # before the next one takes its memory
+            _warm(self._evaluator, settings)
+            self._searcher, self._built = Searcher(self._evaluator, settings), settings
+            return self._searcher
+
+    def _load(self) -> bool:
+        """Load the network if another one is wanted; returns whether that was so."""
+        from kibitz.evaluator.discover import FALLBACK, discover
+        from kibitz.evaluator.load import load_evaluator
+
+        options = self._options
+        wanted = (options.weights, options.backend)
+        if self._evaluator is not None and wanted == self._evaluator_of:
+            return False
+        weights = discover() if options.weights in (AUTODISCOVER, "") else options.weights
+        try:
+            self._evaluator = load_evaluator(weights, options.backend)
+        except KibitzError:
+            # Whoever must have a move gets one: from the last network, or without one.
+            before = self._evaluator_of if self._evaluator is not None else (FALLBACK, "auto")
+            kept: dict[str, Any] = dict(zip(("weights", "backend"), before, strict=True))
+            self._options = replace(options, **kept)
+            raise
+        self._evaluator_of = wanted
+        return True
+
+    # --- searching ------------------------------------------------------------------------------
+
+    def play(
+        self,
+        board: Board,
+        limits: Limits | None = None,
+        *,
+        nodes: int | None = None,
+        movetime: int | None = None,
+        depth: int | None = None,
+    ) -> Result:
+        """The move to play, what is expected after it, and a report; movetime in milliseconds."""
+        return self.begin(board, _merged(limits, nodes, movetime, depth)).run()
+
+    def analyse(
+        self,
+        board: Board,
+        limits: Limits | None = None,
+        *,
+        nodes: int | None = None,
+        movetime: int | None = None,
+        depth: int | None = None,
+    ) -> Analysis:
+        """Reports as the search goes on; without a limit until the iterator is dropped."""
+        chosen = _merged(limits, nodes, movetime, depth) or Limits(infinite=True)
+        return Analysis(self.begin(board, chosen))
+
+    def begin(self, board: Board, limits: Limits | None = None) -> Search:
+        """Start a search that `run` carries out; one that was stopped before is waited for."""
+        search = Search(self, board.copy(), limits)
+        while True:
+            with self._state:
+                self._refuse_while_searching("no second search")
+                running = self.current
+                if running is None:
+                    self.current = search
+                    return search
+            running.finished.wait()
+
+    @property
+    def searching(self) -> bool:
+        """Whether a search is under way."""
+        return self.current is not None
+
+    def stop(self) -> None:
+        """End the search within milliseconds; without one, nothing happens."""
+        search = self.current
+        if search is not None:
+            search.stop()
+
+    def ponderhit(self) -> None:
+        """The expected move was played: the engine's own clock runs from now on."""
+        search = self.current
+        if search is not None:
+            search.ponderhit()
+
+    def stats(self) -> Report | None:
+        """The report of the last search that ended; its `moves` hold every move's statistics."""
+        return self._last
+
+    @property
+    def searcher(self) -> Searcher | None:
+        """The searcher with its tree, for those who look into it; None before `ready`."""
+        return self._searcher
+
+    def new_game(self) -> None:
+        """Forget the tree: what comes next has nothing to do with what was."""
+        with self._state:
+            self._refuse_while_searching("no new game")
+        if self._searcher is not None:
+            self._searcher.new_game()
+
+    def close(self) -> None:
+        """Stop, and let go of threads and files; a later search loads them again."""
+        search = self.current
+        if search is not None:
+            search.stop()
+            search.finished.wait()
+        with self._loading:
+            if self._searcher is not None:
+                self._searcher.close()
+            self._searcher = None
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def carry_out(self, search: Search, on_report: Listener | None) -> Result:
+        """Carry out a search: what `Search.run` does."""
+        settings, limits = self._settings, search.limits
+        elo = self._options.limited_elo
+        if elo is not None:
+            strength, limits = strength_of(elo), limits or Limits()
+            nodes = min(limits.nodes or strength.nodes, strength.nodes)
+            settings = settings.with_(temperature=strength.temperature)
+            limits = replace(limits, nodes=nodes)
+        try:
+            searcher = self._prepared(settings)
+            result = searcher.search(search.board, limits, on_report, search.signals)
+            self._last = result.report
+            search.hold()
+            return result
+        finally:
+            with self._state:
+                self.current = None
+            search.finished.set()
+
+
+def _merged(
+    limits: Limits | None, nodes: int | None, movetime: int | None, depth: int | None
+) -> Limits | None:
+    """Limits with those that were given by name."""
+    given: dict[str, Any] = {"nodes": nodes, "movetime": movetime, "depth": depth}
+    named = {name: value for name, value in given.items() if value is not None}
+    return replace(limits or Limits(), **named) if named else limits
+
+
+def _same_build(settings: Settings, built: Settings) -> bool:
+    """Whether a searcher built with `built` serves other settings, too."""
+    fixed = BUILT_WITH + BUILT_WITH_TABLES
+    return (
+        all(getattr(settings, name) == getattr(built, name) for name in fixed)
+        and to_rule(settings) == to_rule(built)
+        and to_behaviour(settings) == to_behaviour(built)
+    )
+
+
+def _warm(evaluator: Evaluator, settings: Settings) -> None:
+    """Load, or compile, what a search needs, on a searcher whose dice nobody misses."""
+    from kibitz.position.board import Board
+    from kibitz.search.searcher import Searcher
+
+    small = settings.with_(hash=1, threads=1, syzygy_path="", minibatch_size=4)
+    board, limits = Board(), Limits(nodes=16)
+    with Searcher(evaluator, small) as searcher:
+        first = searcher.search(board, limits)
+        if first.move is not None and first.ponder is not None:
+            board.push(first.move)
+            board.push(first.ponder)
+            searcher.search(board, limits)  # on what is kept of the tree

@@ -1,0 +1,52 @@
+"""The options of an engine beside those of its search: network, backend, strength.
+
+**EngineOptions** + search/params.Settings -> Engine
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from kibitz.search.parameter import checked, choice, parameters_of, switch, text, whole
+from kibitz.search.params import Settings
+from kibitz.search.strength import FULL_SKILL, STRONGEST, WEAKEST, elo_of_skill
+
+AUTODISCOVER = "<autodiscover>"
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """What an engine is told beside the settings of its search."""
+
+    weights: str = text(
+        "WeightsFile",
+        AUTODISCOVER,
+        "network file, uniform or material; by default the newest network that is found",
+        visibility="always",
+    )
+    backend: Literal["auto", "inline", "onnx", "torch"] = choice(
+        "Backend", ("auto", "inline", "onnx", "torch"), "what computes the network"
+    )
+    limit_strength: bool = switch(
+        "UCI_LimitStrength", False, "play as UCI_Elo says", visibility="always"
+    )
+    elo: int = whole(
+        "UCI_Elo", 1500, WEAKEST, STRONGEST, 0, "strength, not calibrated", visibility="always"
+    )
+    skill: int = whole("Skill Level", FULL_SKILL, 0, FULL_SKILL, 0, "20 is full strength")
+
+    def __post_init__(self) -> None:
+        for parameter in parameters_of(type(self)):
+            checked(parameter, getattr(self, parameter.name))
+
+    @property
+    def limited_elo(self) -> int | None:
+        """The Elo figure to play at; None for full strength."""
+        return self.elo if self.limit_strength else elo_of_skill(self.skill)
+
+
+def option_names() -> list[str]:
+    """UCI names of all options of an engine."""
+    rows = parameters_of(EngineOptions) + parameters_of(Settings)
+    return [parameter.uci for parameter in rows]

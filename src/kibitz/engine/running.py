@@ -1,0 +1,107 @@
+"""A search under way: run here or on a thread of its own, stopped from anywhere.
+
+Engine.begin -> **Search** -> Result; Engine.analyse -> **Analysis** -> Reports
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from kibitz.search.limits import Limits, Signals
+
+if TYPE_CHECKING:
+    from kibitz.engine.engine import Engine
+    from kibitz.position.board import Board
+    from kibitz.search.report import Report
+    from kibitz.search.searcher import Listener, Result
+
+HOLD_SECONDS = 0.005  # between two looks at whether a search may answer
+
+
+class Search:
+    """A search that was asked for: run it once, stop it from anywhere, even before it runs."""
+
+    def __init__(self, engine: Engine, board: Board, limits: Limits | None) -> None:
+        self.board, self.limits = board, limits
+        self.signals, self.finished = Signals(), threading.Event()
+        self._engine = engine
+
+    def run(self, on_report: Listener | None = None) -> Result:
+        """Search on this thread; `on_report` hears how it goes."""
+        return self._engine.carry_out(self, on_report)
+
+    def stop(self) -> None:
+        """End it; the move found so far is the answer."""
+        self.signals.stop.set()
+        searcher = self._engine.searcher
+        if searcher is not None and self._engine.current is self:
+            searcher.stop()
+
+    def ponderhit(self) -> None:
+        """From now on the clock is ours."""
+        self.signals.ponderhit.set()
+        searcher = self._engine.searcher
+        if searcher is not None and self._engine.current is self:
+            searcher.ponderhit()
+
+    def hold(self) -> None:
+        """Keep the answer back while nobody has asked for it: infinite search, pondering."""
+        limits, signals = self.limits or Limits(), self.signals
+        while limits.infinite or (limits.ponder and not signals.ponderhit.is_set()):
+            if signals.stop.wait(HOLD_SECONDS):
+                return
+
+
+class Analysis(Iterator["Report"]):
+    """The reports of a search that runs on a thread of its own; leaving it ends the search."""
+
+    def __init__(self, search: Search) -> None:
+        self._search = search
+        self._reports: queue.SimpleQueue[Report | Result | BaseException] = queue.SimpleQueue()
+        self._result: Result | None = None
+        arguments = (search, self._reports.put)
+        threading.Thread(target=_run, args=arguments, name="analysis", daemon=True).start()
+
+    def __next__(self) -> Report:
+        from kibitz.search.report import Report
+
+        if self._result is None:
+            item = self._reports.get()
+            if isinstance(item, Report):
+                return item
+            if isinstance(item, BaseException):
+                raise item
+            self._result = item
+        raise StopIteration
+
+    def result(self) -> Result:
+        """Wait for the end; the result of the search."""
+        for _ in self:
+            pass
+        assert self._result is not None
+        return self._result
+
+    def stop(self) -> None:
+        """End the search; the last reports are still to be had."""
+        self._search.stop()
+
+    def __enter__(self) -> Analysis:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        self._search.finished.wait()
+
+    def __del__(self) -> None:
+        self._search.stop()
+
+
+def _run(search: Search, tell: Callable[[Any], None]) -> None:
+    """The thread of an analysis, which must not keep the Analysis itself alive."""
+    try:
+        tell(search.run(tell))
+    except BaseException as error:  # noqa: BLE001 - whoever reads the reports raises it
+        tell(error)

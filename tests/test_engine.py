@@ -1,0 +1,184 @@
+"""The engine as programs use it: options, streaming, stopping from other threads, errors."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from kibitz import Board, Engine, Limits
+from kibitz.engine.engine import _same_build
+from kibitz.errors import ConfigError, FileError, InputError
+from kibitz.evaluator.discover import discover
+from kibitz.search.params import Settings
+from kibitz.search.strength import STRONGEST, WEAKEST, strength_of
+
+MATE_IN_ONE = "6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1"
+SOON = 5.0  # seconds: for what takes milliseconds, on a machine that does something else, too
+
+
+@pytest.fixture(scope="module")
+def shared() -> Engine:
+    engine = Engine("material", hash=16)
+    engine.ready()
+    return engine
+
+
+@pytest.fixture
+def engine(shared: Engine) -> Engine:
+    shared.stop()
+    shared.configure(**{name: getattr(Settings(), name) for name in ("multipv", "threads")})
+    shared.new_game()
+    return shared
+
+
+def test_plays_a_mate_and_says_so(engine: Engine) -> None:
+    result = engine.play(Board(MATE_IN_ONE), nodes=5000)
+    assert str(result.move) == "a1a8"
+    assert str(result.report.best.score) == "mate 1"
+    assert engine.stats() == result.report
+
+
+def test_nodes_are_exact(engine: Engine) -> None:
+    assert engine.play(Board(), nodes=777).report.nodes == 777
+
+
+def test_a_board_pushed_meanwhile_is_another_position(engine: Engine) -> None:
+    board = Board()
+    reports = engine.analyse(board, Limits(nodes=3000))
+    board.push("e4")
+    move = reports.result().move
+    assert move in Board().legal_moves
+
+
+def test_analysis_streams_and_ends_when_it_is_left(engine: Engine) -> None:
+    with engine.analyse(Board()) as reports:
+        seen = [next(reports).nodes, next(reports).nodes]
+    assert seen == sorted(seen)
+    assert not engine.searching
+    for report in engine.analyse(Board()):
+        if report.nodes > 100:
+            break
+    assert engine.play(Board("8/8/8/8/8/4k3/4p3/4K3 w - - 0 1")).move is None  # waits its turn
+
+
+def test_one_search_at_a_time_and_no_change_meanwhile(engine: Engine) -> None:
+    with engine.analyse(Board()) as reports:
+        next(reports)
+        for refused in (
+            lambda: engine.play(Board(), nodes=1),
+            lambda: engine.set_option("Threads", "2"),
+            lambda: engine.configure(multipv=2),
+            engine.new_game,
+            engine.ready,
+        ):
+            with pytest.raises(InputError, match="while the engine is searching"):
+                refused()
+    assert engine.settings.threads == 1
+
+
+def test_a_stop_before_the_search_runs_counts(engine: Engine) -> None:
+    search = engine.begin(Board(), Limits(infinite=True))
+    search.stop()
+    assert search.run().move is not None
+
+
+def test_stop_and_ponderhit_come_from_other_threads(engine: Engine) -> None:
+    for limits, end in (
+        (Limits(infinite=True), engine.stop),
+        (Limits(infinite=True, nodes=10), engine.stop),  # done, but not to be answered yet
+        (Limits(ponder=True, movetime=20), engine.ponderhit),
+        (Limits(ponder=True, nodes=10), engine.ponderhit),
+    ):
+        search = engine.begin(Board(), limits)
+        with ThreadPoolExecutor() as pool:
+            result = pool.submit(search.run)
+            time.sleep(0.1)
+            assert not result.done()
+            end()
+            assert result.result(SOON).move is not None
+
+
+def test_a_ponderhit_before_the_search_runs_counts(engine: Engine) -> None:
+    search = engine.begin(Board(), Limits(ponder=True, movetime=10))
+    search.ponderhit()
+    assert search.run().move is not None
+
+
+def test_option_names_are_those_of_uci_in_any_case() -> None:
+    engine = Engine("material")
+    engine.set_option("move  OVERHEAD", "20")
+    engine.set_option("EvalFile", "uniform")
+    engine.set_option("UCI_ELO", "1000")
+    assert engine.settings.move_overhead == 20
+    assert engine.options.weights == "uniform"
+    assert engine.options.elo == 1000
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("Hash", "0"), ("Hash", "much"), ("Threads", "513"), ("UCI_Elo", "9"), ("SearchRule", "x")],
+)
+def test_values_out_of_range_change_nothing(name: str, value: str) -> None:
+    engine = Engine("material")
+    before = engine.settings, engine.options
+    with pytest.raises(ConfigError):
+        engine.set_option(name, value)
+    assert (engine.settings, engine.options) == before
+
+
+def test_an_unknown_option_names_the_nearest() -> None:
+    with pytest.raises(InputError, match="did you mean 'Threads'"):
+        Engine("material").set_option("Thread", "1")
+    with pytest.raises(ConfigError, match="multipv"):
+        Engine("material", multivp=2)
+
+
+def test_a_missing_network_is_named_once_and_then_done_without(tmp_path: Path) -> None:
+    with Engine(tmp_path / "gone.safetensors") as engine:
+        with pytest.raises(FileError, match="gone"):
+            engine.ready()
+        engine.ready()
+        assert engine.network == "material"
+
+
+def test_only_what_a_searcher_is_built_with_builds_it_anew(engine: Engine) -> None:
+    engine.play(Board(), nodes=200)
+    searcher = engine.searcher
+    engine.configure(multipv=3)
+    assert len(engine.play(Board(), nodes=400).report.lines) == 3
+    assert engine.searcher is searcher
+    assert not _same_build(Settings(cpuct=2.0), Settings())
+    assert not _same_build(Settings(hash=17), Settings())
+
+
+def test_an_elo_limits_nodes() -> None:
+    with Engine("material", hash=4, limit_strength=True, elo=900) as engine:
+        assert engine.play(Board(), nodes=5000).report.nodes == strength_of(900).nodes
+        engine.configure(limit_strength=False, skill=0)
+        engine.new_game()
+        assert engine.play(Board(), nodes=5000).report.nodes == strength_of(WEAKEST).nodes
+
+
+def test_more_elo_is_never_weaker() -> None:
+    steps = [strength_of(elo) for elo in range(WEAKEST, STRONGEST + 1)]
+    for weaker, stronger in pairwise(steps):
+        assert weaker.nodes <= stronger.nodes
+        assert weaker.temperature >= stronger.temperature
+    assert steps[0] < steps[-1]
+
+
+def test_discovery_takes_networks_only(tmp_path: Path) -> None:
+    assert discover([tmp_path, tmp_path / "none"]) == "material"
+    (tmp_path / "other.safetensors").write_bytes(b"something else")
+    assert discover([tmp_path]) == "material"
+
+
+def test_close_ends_a_search() -> None:
+    engine = Engine("uniform", hash=4)
+    reports = engine.analyse(Board())
+    next(reports)
+    engine.close()
+    assert not engine.searching
+    assert reports.result().move is not None
