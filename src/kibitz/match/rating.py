@@ -1,0 +1,109 @@
+"""Ratings of several players from all their games at once, with intervals.
+
+    results of every two players -> **Rating** -> crosstable, curves over training
+
+The model is Bradley and Terry's with draws as half a win: the expected score of a player is that
+of the Elo formula. The likeliest ratings are found by Newton's method, the intervals come from the
+curvature of the likelihood there (Fisher information). One draw spread over the games of every two
+players who met keeps ratings finite where somebody won everything.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from kibitz.match.elo import DEVIATIONS_95, Tally, expected_score
+
+PRIOR_GAMES = 1.0  # drawn games assumed between two players who met
+SCALE = math.log(10.0) / 400.0
+STEPS, SETTLED = 100, 1e-6
+LONGEST_STEP = 400.0  # Elo; further, Newton's parabola no longer resembles the likelihood
+
+
+class Rating(NamedTuple):
+    """A player's rating; the mean of all ratings, or the anchor's, is given. 95 % interval."""
+
+    name: str
+    elo: float
+    error: float
+    points: float
+    games: int
+
+
+def ratings(
+    names: Sequence[str],
+    results: Mapping[tuple[int, int], Tally],
+    *,
+    mean: float = 0.0,
+    anchor: int | None = None,
+) -> list[Rating]:
+    """Rate the players, best first; `results[a, b]` are those of player a against player b.
+
+    With an anchor, `mean` is that player's rating and errors are of the difference from it.
+    """
+    points, games = _matrices(len(names), results)
+    wanted, played = points.copy(), games.copy()
+    met = games > 0
+    wanted[met] += PRIOR_GAMES / 2
+    played[met] += PRIOR_GAMES
+    elo = _likeliest(wanted, played)
+    errors = DEVIATIONS_95 * np.sqrt(np.maximum(0.0, _variances(elo, played, anchor)))
+    elo += mean - (elo.mean() if anchor is None else elo[anchor])
+    rows = [
+        Rating(name, float(elo[i]), float(errors[i]), float(points[i].sum()), int(games[i].sum()))
+        for i, name in enumerate(names)
+    ]
+    return sorted(rows, key=lambda row: -row.elo)
+
+
+def _matrices(
+    count: int, results: Mapping[tuple[int, int], Tally]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Points of row against column and games between them; float64 [count, count] each."""
+    points, games = np.zeros((count, count)), np.zeros((count, count))
+    for (first, second), tally in results.items():
+        points[first, second] += tally.points
+        points[second, first] += tally.games - tally.points
+        games[first, second] += tally.games
+        games[second, first] += tally.games
+    return points, games
+
+
+def _expected(elo: np.ndarray) -> np.ndarray:
+    """Score that row is expected to make against column; float64 [count, count]."""
+    gaps: np.ndarray = elo[:, None] - elo[None, :]
+    expected: np.ndarray = np.vectorize(expected_score, otypes=[float])(gaps)
+    return expected
+
+
+def _likeliest(points: np.ndarray, games: np.ndarray) -> np.ndarray:
+    """Newton's method from equal ratings; the mean stays where it is."""
+    elo = np.zeros(len(points))
+    for _ in range(STEPS):
+        slope = SCALE * (points - games * _expected(elo)).sum(axis=1)
+        step = np.linalg.pinv(_information(elo, games)) @ slope
+        elo += np.clip(step, -LONGEST_STEP, LONGEST_STEP)
+        if np.abs(step).max() < SETTLED:
+            break
+    return elo
+
+
+def _information(elo: np.ndarray, games: np.ndarray) -> np.ndarray:
+    """Fisher information of the ratings; float64 [count, count], singular along equal shifts."""
+    expected = _expected(elo)
+    weight = SCALE**2 * games * expected * (1.0 - expected)
+    information: np.ndarray = np.diag(weight.sum(axis=1)) - weight
+    return information
+
+
+def _variances(elo: np.ndarray, games: np.ndarray, anchor: int | None) -> np.ndarray:
+    """Variance of every rating, relative to the mean of all or to the anchor; float64 [count]."""
+    covariance: np.ndarray = np.linalg.pinv(_information(elo, games))
+    own: np.ndarray = covariance.diagonal()
+    if anchor is not None:
+        own = own + own[anchor] - 2.0 * covariance[anchor]
+    return own
