@@ -26,6 +26,7 @@ FLOORS = [
     {"training", "tuning", "experiments", "puzzles"},
     {"uci", "web", "lichess", "cluster"},
     {"commands"},
+    {"__main__"},
 ]
 
 FLOOR = {room: height for height, rooms in enumerate(FLOORS) for room in rooms}

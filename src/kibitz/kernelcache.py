@@ -29,6 +29,7 @@ from numba.core import caching
 from numba.core.compiler_lock import global_compiler_lock
 
 from kibitz.files import cache_folder
+from kibitz.log import say
 
 PACKAGE = Path(__file__).parent
 KEEP_SECONDS = 14 * 24 * 3600  # folders of other source states are dropped after this long unused
@@ -167,9 +168,21 @@ class _KernelCache(caching.FunctionCache):
             compile_lock.acquire(Path(self.cache_path).parent)
             found = super().load_overload(signature, target_context)
         if found is None:
-            for listener in on_compile:
+            for listener in on_compile or [announce]:
                 listener(self._name)
         return found
+
+
+@functools.cache
+def announce_once() -> None:
+    """Say why nothing seems to happen, and drop what nobody has used for long."""
+    say("compiling kernels for this processor; once after an installation or a change (20-60 s)")
+    prune()
+
+
+def announce(_kernel: str) -> None:
+    """What is told of compilations if nobody else listens."""
+    announce_once()
 
 
 class CompileLock:

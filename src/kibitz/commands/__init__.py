@@ -33,6 +33,9 @@ COMMANDS = {
     "perft": Command("kibitz.commands.perft:perft", "Count the positions at a given depth."),
     "bench": Command("kibitz.commands.bench:bench", "Measure the speed of this machine."),
     "net": Command("kibitz.commands.net:net", "Make, show, export, quantise, compare networks."),
+    "experiment": Command(
+        "kibitz.commands.experiment:experiment", "Answer a question about search by experiment."
+    ),
     "show": Command("kibitz.commands.show:show", "Draw a position and say what it is."),
 }
 

@@ -92,4 +92,6 @@ def sample_frozen(rule: np.record, tree: np.record, walk: np.record, node: int) 
         left -= weight
         if left < 0.0:
             break
-    return BLOCKED if link_at(tree, chosen).child == BUSY else chosen
+    if chosen == BLOCKED or link_at(tree, chosen).child == BUSY:
+        return BLOCKED
+    return chosen

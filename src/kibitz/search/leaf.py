@@ -17,7 +17,7 @@ from kibitz.search.walk import QUESTIONS, position_at, question_at
 
 MATED = 1  # proof of the move that mates: won in one ply
 
-# ChessCoach's scale of non-pawn material, in which 15258 is the start position.
+# ChessCoach's scale of non-pawn material, clamped before it is used; the start position has 16604.
 KNIGHT_WEIGHT, BISHOP_WEIGHT, ROOK_WEIGHT, QUEEN_WEIGHT = 781, 825, 1276, 2538
 ENDGAME_MATERIAL, FULL_MATERIAL = 3_915, 15_258
 RULE50_DIVISOR = 151.0

@@ -22,7 +22,12 @@ SURVIVORS_MAX = 1024
 
 @kernel
 def survivors(exponent: float, used: float, root_visits: float, visits: float, count: int) -> int:
-    """K: how many moves of a node may still get the linear term; `used` is the budget's share."""
+    """K: how many moves of a node may still get the linear term; `used` is the budget's share.
+
+    An exponent of 0 switches elimination off.
+    """
+    if exponent == 0.0:
+        return count
     power = max(1.0, exponent - math.floor(exponent * used))
     return min(count, int(min(float(SURVIVORS_MAX), math.floor(2.0**power * root_visits / visits))))
 

@@ -1,0 +1,90 @@
+"""`kibitz experiment`: questions about search, each answered by a table with intervals.
+
+experiments room -> **table or JSON**
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from kibitz.commands.output import JsonFlag, columns, emit
+from kibitz.errors import InputError, did_you_mean
+from kibitz.evaluator.inline import InlineEvaluator
+from kibitz.evaluator.load import load_evaluator
+from kibitz.experiments.ablate import LADDER, Row, ablate, read_problems, variants
+from kibitz.log import graceful_stop, progress, say
+
+EXIT_STOPPED = 130
+
+experiment = App(
+    name="experiment", help="Answer a question by experiment.", result_action="return_value"
+)
+
+
+@experiment.command(name="ablate")
+def ablate_command(
+    suite: Annotated[Path, Parameter(help="EPD file of mates (bm #n or dm n).")],
+    *,
+    limit: Annotated[int, Parameter(help="So many positions, spread over the file.")] = 100,
+    nodes: Annotated[int, Parameter(help="The last rung of the ladder of nodes.")] = LADDER[-1],
+    network: Annotated[str, Parameter(help="Evaluator: a name or a network file.")] = "material",
+    variant: Annotated[tuple[str, ...], Parameter(help="Only these variants.")] = (),
+    json: JsonFlag = False,
+) -> int:
+    """Solve mates with switches of the search on and off: share solved, nodes to solve."""
+    known = variants()
+    for name in variant:
+        if name not in known:
+            raise InputError("no such variant", value=name, fix=did_you_mean(name, known))
+    ladder = tuple(rung for rung in LADDER if rung <= nodes)
+    if limit < 1 or not ladder:
+        raise InputError("--limit at least 1, --nodes at least 100", value=(limit, nodes))
+    evaluator = load_evaluator(network)
+    if not isinstance(evaluator, InlineEvaluator):
+        raise InputError("not an inline evaluator", value=network, fix="give a sparse network")
+    problems = read_problems(suite, limit)
+    rows: list[Row] = []
+    names = variant or tuple(known)
+    with progress("ablate", total=len(names)) as bar, graceful_stop() as stop:
+        for row in ablate(problems, evaluator, names, ladder):
+            rows.append(row)
+            bar.advance()
+            if stop.requested:
+                break
+    _print(rows, len(problems), ladder, json)
+    if len(rows) < len(names):
+        say("stopped before every variant had its turn")
+        return EXIT_STOPPED
+    return 0
+
+
+def _print(rows: list[Row], problems: int, ladder: tuple[int, ...], json: bool) -> None:
+    listed = [
+        {
+            "variant": row.variant,
+            "solved": row.solved,
+            "problems": row.problems,
+            "share": row.solved / row.problems,
+            "share_interval": list(row.share),
+            "nodes": None if math.isnan(row.nodes[0]) else row.nodes[0],
+            "nodes_interval": None if math.isnan(row.nodes[0]) else list(row.nodes[1:]),
+        }
+        for row in rows
+    ]
+    shown = [
+        (
+            row.variant,
+            f"{row.solved}/{row.problems}",
+            f"{100 * row.share[0]:.0f}-{100 * row.share[1]:.0f} %",
+            f"{row.nodes[0]:.0f}",
+            f"{row.nodes[1]:.0f}-{row.nodes[2]:.0f}",
+        )
+        for row in rows
+    ]
+    headings = ("variant", "solved", "95 %", "nodes to solve", "95 %")
+    table = columns(headings, shown, title=f"{problems} mates, up to {ladder[-1]} nodes")
+    emit({"ladder": list(ladder), "rows": listed}, as_json=json, table=table)

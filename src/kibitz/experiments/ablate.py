@@ -1,0 +1,164 @@
+"""Mates solved, and how many nodes it takes, with switches of the search on and off.
+
+    mate suites -> searches, one switch changed at a time -> **shares and nodes to solve**
+
+A position is solved at the first rung of a ladder of nodes from which on the move chosen mates in
+the number of moves the suite promises; that is verified by brute force, so other solutions count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from kibitz.errors import InputError
+from kibitz.evaluator.inline import InlineEvaluator
+from kibitz.experiments.intervals import geometric_mean, share_interval
+from kibitz.files import Location, read_bytes
+from kibitz.position.board import Board
+from kibitz.position.moves import MAX_MOVES, generate
+from kibitz.position.notation import Move, relative
+from kibitz.position.play import play
+from kibitz.position.state import checkers, new_positions
+from kibitz.search.limits import Limits
+from kibitz.search.params import Settings
+from kibitz.search.presets import preset
+from kibitz.search.searcher import Searcher
+
+_MATE = re.compile(r"(?:bm\s+#|dm\s+)(\d+)")
+LONGEST_MATE = 3  # longer ones take brute force too long to verify
+LADDER = tuple(100 * 2**rung for rung in range(9))  # 100 to 25 600 nodes
+
+
+class Problem(NamedTuple):
+    """A position and in how many moves the side to move mates."""
+
+    fen: str
+    moves: int
+
+
+@dataclass(frozen=True)
+class Row:
+    """One variant over all problems."""
+
+    variant: str
+    solved: int
+    problems: int
+    share: tuple[float, float]  # 95 % interval of the share solved at the last rung
+    nodes: tuple[float, float, float]  # geometric mean and interval, of the solved ones
+
+
+def variants() -> dict[str, Settings]:
+    """The searches compared: one switch differs from the line above or from SBLE."""
+    plain = Settings(prove=False)
+    sble = preset("chesscoach")
+    return {
+        "puct": plain,
+        "puct + proving": plain.with_(prove=True),
+        "puct + proving + faster mate": plain.with_(
+            prove=True, search_proven=True, faster_mate=1.0, clear_losses=True
+        ),
+        "azero + proving": sble.with_(search_rule="azero"),
+        "sble": sble,
+        "sble - proving": sble.with_(prove=False),
+        "sble - linear": sble.with_(linear=False),
+        "sble - elimination": sble.with_(elimination=False),
+        "sble - selective backup": sble.with_(selective_backup=False),
+        "sble - moving average": sble.with_(value_average="mean"),
+        "sble - faster mate": sble.with_(faster_mate=0.0),
+        "sble - loss clearing": sble.with_(clear_losses=False),
+        "sble - draw sibling": sble.with_(draw_sibling=False),
+    }
+
+
+def read_problems(location: Location, limit: int | None = None) -> list[Problem]:
+    """Mates of an EPD file (`bm #2` or `dm 2`) that can be verified; every n-th, up to `limit`."""
+    found = []
+    for line in read_bytes(location).decode("utf-8", "replace").splitlines():
+        mate = _MATE.search(line)
+        if mate and 1 < int(mate[1]) <= LONGEST_MATE:
+            fields = line.split()[:4]
+            found.append(Problem(" ".join([*fields, "0", "1"]), int(mate[1])))
+    if not found:
+        fix = f"expected lines with `bm #n` or `dm n`, n from 2 to {LONGEST_MATE}"
+        raise InputError("no mates in", value=str(location), fix=fix)
+    if limit is None or limit >= len(found):
+        return found
+    return found[:: len(found) // limit][:limit]
+
+
+def mates(position: np.record, moves: int) -> bool:
+    """Whether the side to move can force mate in `moves` moves, by trying everything."""
+    codes, after = np.zeros(MAX_MOVES, np.uint16), new_positions(1)[0]
+    for code in codes[: generate(position, codes)].tolist():
+        play(position, after, code)
+        if is_lost(after, moves - 1):
+            return True
+    return False
+
+
+def is_lost(position: np.record, moves: int) -> bool:
+    """Whether the side to move is mated now, or whatever it does within `moves` more moves."""
+    codes, after = np.zeros(MAX_MOVES, np.uint16), new_positions(1)[0]
+    count = generate(position, codes)
+    if count == 0:
+        return bool(checkers(position))
+    if moves == 0:
+        return False
+    for code in codes[:count].tolist():
+        play(position, after, code)
+        if not mates(after.copy(), moves):
+            return False
+    return True
+
+
+def is_solution(board: Board, move: Move, moves: int) -> bool:
+    """Whether a move keeps the mate in `moves` moves."""
+    after = new_positions(1)[0]
+    play(board.position, after, relative(board.position, move))
+    return is_lost(after, moves - 1)
+
+
+def nodes_to_solve(searcher: Searcher, problem: Problem, ladder: Iterable[int]) -> int | None:
+    """The first rung from which on the chosen move mates as promised; None if it never does."""
+    board, solved_at = Board(problem.fen), None
+    verified: dict[int, bool] = {}
+    searcher.new_game()
+    for nodes in ladder:
+        move = searcher.search(board, Limits(nodes=nodes)).move
+        if move is None:
+            return None
+        if move.code not in verified:
+            verified[move.code] = is_solution(board, move, problem.moves)
+        if not verified[move.code]:
+            solved_at = None
+        elif solved_at is None:
+            solved_at = nodes
+    return solved_at
+
+
+def ablate(
+    problems: list[Problem],
+    evaluator: InlineEvaluator,
+    names: Iterable[str] | None = None,
+    ladder: tuple[int, ...] = LADDER,
+    megabytes: int = 64,
+) -> Iterator[Row]:
+    """One row after another, each for all problems."""
+    table = variants()
+    for name in names or table:
+        settings = table[name].with_(hash=megabytes, temperature=0.0, diversity_temperature=0.0)
+        with Searcher(evaluator, settings) as searcher:
+            found = [nodes_to_solve(searcher, problem, ladder) for problem in problems]
+        solved = [float(nodes) for nodes in found if nodes is not None]
+        yield Row(
+            name,
+            len(solved),
+            len(problems),
+            share_interval(len(solved), len(problems)),
+            geometric_mean(solved),
+        )
