@@ -115,8 +115,6 @@ class Engine:
 
     def _prepared(self, settings: Settings) -> Searcher:
         """The searcher for these settings; it keeps its tree if it need not be built anew."""
-        from kibitz.search.searcher import Searcher
-
         with self._loading:
             loaded = self._load()
             if self._searcher is not None and not loaded and _same_build(settings, self._built):
@@ -127,8 +125,19 @@ class Engine:
                 self._searcher.close()
                 self._searcher = None  # before the next one takes its memory
             _warm(self._evaluator, settings)
-            self._searcher, self._built = Searcher(self._evaluator, settings), settings
+            self._searcher, self._built = self._new_searcher(settings), settings
             return self._searcher
+
+    def _new_searcher(self, settings: Settings) -> Searcher:
+        from kibitz.search.searcher import Searcher
+
+        assert self._evaluator is not None
+        try:
+            return Searcher(self._evaluator, settings)
+        except MemoryError as error:
+            self._settings = self._settings.with_(hash=Settings().hash)
+            fix = f"going on with {self._settings.hash}"
+            raise InputError("no memory for Hash", value=settings.hash, fix=fix) from error
 
     def _load(self) -> bool:
         """Load the network if another one is wanted; returns whether that was so."""

@@ -77,7 +77,12 @@ class Searcher:
             driver.slow_start_nodes = settings.slow_start_nodes
             return driver
         rows = settings.minibatch_size
-        return BatchedDriver(self.memory, evaluator, self.rule, behaviour, rows, seed=settings.seed)
+        batched = BatchedDriver(
+            self.memory, evaluator, self.rule, behaviour, rows, seed=settings.seed
+        )
+        batched.slow_start_nodes = settings.slow_start_nodes
+        batched.slow_start_rows = settings.slow_start_parallelism
+        return batched
 
     def close(self) -> None:
         """Stop, and end the threads."""
@@ -95,6 +100,10 @@ class Searcher:
     def problems(self) -> list[str]:
         """What is wrong with the tablebases that the settings name, one line each."""
         return self._prober.tables.problems
+
+    def knows(self, board: Board) -> bool:
+        """Whether the root of the tree is the board's position."""
+        return self._line.extension(board) == 0
 
     def new_game(self) -> None:
         """Forget the tree; what comes next has nothing to do with what was."""

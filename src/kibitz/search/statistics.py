@@ -84,25 +84,34 @@ def block_of(memory: TreeMemory, node: int) -> slice:
 
 def root_moves(memory: TreeMemory, position: np.record, rule: Rule) -> list[MoveStatistics]:
     """A row for each move of the root, in the order of the tree."""
-    block = root_block(memory)
-    if block.start == block.stop:
+    return moves_below(memory, position, rule, 0)
+
+
+def moves_below(
+    memory: TreeMemory, position: np.record, rule: Rule, above: int
+) -> list[MoveStatistics]:
+    """A row for each move of the node below an edge (0: the root), where `position` is."""
+    node = node_below(memory, above)
+    block = slice(0, 0) if node is None else block_of(memory, node)
+    if node is None or block.start == block.stop:
         return []
-    weight, untried = exploration_at_root(memory, rule), untried_value(memory, rule)
-    root_draw, view = float(memory.nodes[0]["draw"]), view_of(position)
+    weight = exploration_below(memory, rule, above)
+    untried = untried_value(memory, rule, above, node)
+    node_draw, view = float(memory.nodes[node]["draw"]), view_of(position)
     return [
-        _row(memory, edge, view, weight, untried, root_draw)
+        _row(memory, edge, view, weight, untried, node_draw)
         for edge in range(block.start, block.stop)
     ]
 
 
 def _row(
-    memory: TreeMemory, edge: int, view: int, weight: float, untried: float, root_draw: float
+    memory: TreeMemory, edge: int, view: int, weight: float, untried: float, node_draw: float
 ) -> MoveStatistics:
     numbers, link, node = memory.edges[edge], memory.links[edge], node_below(memory, edge)
     visits, pending = int(numbers["visits"]), int(numbers["pending"])
     prior, proof = (int(numbers["prior"]) + 1) / 65536, int(link["proof"])
     value = float(numbers["value"]) if visits else untried
-    draw, deviation, raw = root_draw, 0.0, None
+    draw, deviation, raw = node_draw, 0.0, None
     if node is not None:
         below = memory.nodes[node]
         draw, raw = float(below["draw"]), 0.0 - float(below["raw"])
@@ -138,13 +147,13 @@ def root_statistics(memory: TreeMemory) -> RootStatistics:
 # --- what the rule thinks -------------------------------------------------------------------------
 
 
-def exploration_at_root(memory: TreeMemory, rule: Rule) -> float:
-    """By what the prior / (1 + visits) of a root move is multiplied, for values in [-1, 1]."""
-    inner, above = innermost(rule), memory.edges[0]
+def exploration_below(memory: TreeMemory, rule: Rule, edge: int = 0) -> float:
+    """By what a move's prior / (1 + visits) is multiplied, for values in [-1, 1]; 0: the root."""
+    inner, above = innermost(rule), memory.edges[edge]
     visits = float(above["visits"]) + float(above["pending"])
     if isinstance(inner, Puct):
         below = visits if inner.count_parent else max(visits - 1.0, 1.0)
-        exploration = as_record(inner.root_exploration)
+        exploration = as_record(inner.exploration if edge else inner.root_exploration)
         return float(exploration_weight(exploration, visits)) * math.sqrt(below)
     if isinstance(inner, Sble):  # scores in [0, 1]
         exploration = as_record(inner.exploration)
@@ -152,15 +161,16 @@ def exploration_at_root(memory: TreeMemory, rule: Rule) -> float:
     return 0.0
 
 
-def untried_value(memory: TreeMemory, rule: Rule) -> float:
-    """What the rule takes an unvisited root move to be worth."""
-    inner, block = innermost(rule), root_block(memory)
+def untried_value(memory: TreeMemory, rule: Rule, edge: int = 0, node: int = 0) -> float:
+    """What the rule takes an unvisited move to be worth, at the node below an edge."""
+    inner, block = innermost(rule), block_of(memory, node)
     if isinstance(inner, Gumbel):
-        return float(mixed_value(memory.record, 0))
+        return float(mixed_value(memory.record, node))
     if isinstance(inner, Sble):
-        return 1.0
-    first_play, opened = as_record(inner.root_first_play), int(memory.nodes[0]["opened"])
-    return float(first_play_value(first_play, memory.record, 0, 0, block.start, opened))
+        return -1.0 if edge else 1.0
+    first_play = as_record(inner.first_play if edge else inner.root_first_play)
+    opened = int(memory.nodes[node]["opened"])
+    return float(first_play_value(first_play, memory.record, edge, node, block.start, opened))
 
 
 # --- order ----------------------------------------------------------------------------------------

@@ -1,0 +1,398 @@
+"""The UCI loop: a line from the GUI -> **Session** -> what the engine does and answers.
+
+Lines are read on one thread, searches run on another, so that `stop` is always heard. Nothing that
+takes time to import is imported before it is needed: the answer to `uci` comes at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+import kibitz
+from kibitz.engine import Engine
+from kibitz.engine.running import Search
+from kibitz.errors import InputError, KibitzError
+from kibitz.log import say
+from kibitz.search.limits import Limits, Signals
+from kibitz.search.parameter import parsed
+from kibitz.uci.options import UciOptions, option_lines
+from kibitz.uci.parse import Go, parse_go, parse_option, parse_position
+
+if TYPE_CHECKING:
+    from kibitz.position.board import Board
+    from kibitz.search.report import Report
+
+Write = Callable[[str], None]
+Command = Callable[["Session", str], None]
+
+
+class Job:
+    """Work on a thread of its own that `stop` ends: a search, a count, a bench."""
+
+    def __init__(self, work: Callable[[Job], None], signals: Signals, endless: bool) -> None:
+        self.signals, self.endless = signals, endless
+        self.answered = False  # what remains to be done is no search any more
+        self.thread = threading.Thread(target=work, args=(self,), name="uci job")
+        self.thread.start()
+
+    @property
+    def busy(self) -> bool:
+        """Whether it goes on, and nobody has told it to stop."""
+        return self.thread.is_alive() and not self.answered and not self.signals.stop.is_set()
+
+
+class Session:
+    """One GUI and one engine."""
+
+    def __init__(self, write: Write, engine: Engine | None = None, *, remote: bool = False) -> None:
+        self.engine = engine or Engine()
+        self.options = UciOptions()
+        self.remote = remote  # at the other end of a network: no files are written for it
+        self._board: Board | None = None  # None: the start of the game, before anything is loaded
+        self._job: Job | None = None
+        self._out, self._writing = write, threading.Lock()
+        self._log: IO[str] | None = None
+        self._gone = False  # whether the other side has closed its end
+        self._told = ""  # the evaluator that was announced
+
+    # --- reading and writing --------------------------------------------------------------------
+
+    def run(self, lines: Iterable[str]) -> None:
+        """Obey lines until `quit` or their end; a search under way is answered even then."""
+        try:
+            for line in lines:
+                with self._writing:
+                    self._note(">>", line.rstrip("\r\n"))
+                if not self.obey(line.replace("\0", "")) or self._gone:
+                    return
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Stop, answer, and let go of everything."""
+        self.stop()
+        if self._job is not None:
+            self._job.thread.join()
+        self.engine.close()
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+
+    def obey(self, line: str) -> bool:
+        """Do what a line says; False if it says to quit. Unknown words before a command go by."""
+        words = line.split()
+        for index, word in enumerate(words):
+            if word == "quit":
+                return False
+            if word in COMMANDS:
+                self._carry_out(COMMANDS[word], line.split(None, index + 1)[index + 1 :])
+                return True
+        if words:
+            self.info(f"unknown command: {line.strip()[:80]!r}")
+        return True
+
+    def _carry_out(self, command: Command, rest: list[str]) -> None:
+        try:
+            command(self, rest[0] if rest else "")
+        except (KibitzError, OSError) as error:  # OSError: a path no system takes, for one
+            self.info(str(error))
+
+    def write(self, line: str) -> None:
+        """Send a line; callable from any thread."""
+        with self._writing:
+            self._note("<<", line)
+            try:
+                self._out(line)
+            except OSError:  # nobody listens any more
+                self._gone = True
+        if self._gone:
+            self.stop()
+
+    def info(self, text: str) -> None:
+        """Send a message for people."""
+        self.write(f"info string {' '.join(text.split())}")
+
+    def _note(self, direction: str, line: str) -> None:
+        if self._log is None:
+            return
+        try:
+            self._log.write(f"{direction} {line}\n")
+        except OSError as error:
+            self._log = None
+            say(f"LogFile: {error}; nothing more is written to it")
+
+    # --- loading and jobs -----------------------------------------------------------------------
+
+    @property
+    def busy(self) -> bool:
+        """Whether something runs that `stop` would end."""
+        return self._job is not None and self._job.busy
+
+    def refuse_while_busy(self, what: str) -> None:
+        """Raise an InputError while something runs; else wait for its last words."""
+        if self.busy:
+            raise InputError(f"{what} is refused while searching", fix="send stop first")
+        if self._job is not None:
+            self._job.thread.join()
+
+    def load(self) -> None:
+        """Load rules, network and kernels, with a message if they must be compiled first."""
+        from kibitz import kernelcache
+
+        def tell(_: str) -> None:
+            kernelcache.on_compile.remove(tell)
+            self.info("compiling kernels, once")
+
+        kernelcache.on_compile.append(tell)
+        try:
+            self._load()
+        finally:
+            if tell in kernelcache.on_compile:
+                kernelcache.on_compile.remove(tell)
+
+    def _load(self) -> None:
+        try:
+            self.engine.ready()
+        except KibitzError as error:
+            self.info(str(error))
+            self.engine.ready()  # with what it falls back to
+        for problem in self.engine.problems:
+            self.info(problem)
+        if self.engine.network != self._told:
+            self._told = self.engine.network
+            self.info(f"evaluator {self._told}")
+
+    @property
+    def board(self) -> Board:
+        """The position; never changed, only replaced."""
+        if self._board is None:
+            self.load()
+            from kibitz.position.board import Board
+
+            self._board = Board(chess960=self.options.chess960)
+        return self._board
+
+    def start(
+        self, work: Callable[[Job], None], signals: Signals | None = None, *, endless: bool = False
+    ) -> None:
+        """Run work on a thread; it looks at its job's signals."""
+        self._job = Job(work, signals or Signals(), endless)
+
+    def stop(self, _: str = "") -> None:
+        """End what is running; it answers by itself."""
+        if self._job is not None:
+            self._job.signals.stop.set()
+        self.engine.stop()
+
+    # --- commands -------------------------------------------------------------------------------
+
+    def identify(self, _: str) -> None:
+        """`uci`: who we are and what can be set."""
+        self.write(f"id name Kibitz {kibitz.__version__}")
+        self.write("id author the Kibitz authors")
+        for line in option_lines():
+            self.write(line)
+        self.write("uciok")
+
+    def ready(self, _: str) -> None:
+        """`isready`: answered at once while searching, else when everything is loaded."""
+        try:
+            if not self.busy:
+                self.refuse_while_busy("isready")
+                self.load()
+        except KibitzError as error:
+            self.info(str(error))
+        self.write("readyok")
+
+    def set_option(self, rest: str) -> None:
+        """`setoption`: refused while searching."""
+        given = parse_option(rest)
+        if given is None:
+            raise InputError("setoption", value=rest.strip(), fix="expected name ... value ...")
+        self.refuse_while_busy("setoption")
+        options = parsed(self.options, *given)
+        if options is None:
+            self.engine.set_option(*given)
+            return
+        if options.log_file != self.options.log_file:
+            self._log_into(options.log_file)
+        self.options = options
+        if self._board is not None:
+            self._board = self._board.copy()
+            self._board.chess960 = options.chess960
+
+    def _log_into(self, name: str) -> None:
+        """Add all lines to a file from now on; to none if the name is empty."""
+        if self.remote:
+            raise InputError("LogFile is not for those who connect over TCP", value=name)
+        try:
+            log = _opened(name) if name else None
+        except (OSError, ValueError) as error:
+            raise InputError(f"LogFile: {error}", value=name) from error
+        if self._log is not None:
+            self._log.close()
+        self._log = log
+
+    def new_game(self, _: str) -> None:
+        """`ucinewgame`: nothing of the last game counts."""
+        self.refuse_while_busy("ucinewgame")
+        self.engine.new_game()
+
+    def position(self, rest: str) -> None:
+        """`position`: what to search next; a wrong one changes nothing."""
+        place = parse_position(rest.split())
+        if place is None:
+            raise InputError("position", value=rest.strip(), fix="expected startpos or fen FEN")
+        if self._board is None and not self.busy:
+            self.load()
+        from kibitz.position.board import Board
+        from kibitz.position.fen import START
+
+        self._board = Board(place.fen or START, place.moves, chess960=self.options.chess960)
+
+    def go(self, rest: str) -> None:
+        """`go`: search, or count positions."""
+        self.refuse_while_busy("go")
+        asked = parse_go(rest.split())
+        for note in asked.notes:
+            self.info(note)
+        self.load()
+        if asked.perft is not None:
+            from kibitz.uci.console import count
+
+            count(self, self.board, asked.perft)
+        else:
+            self._search(asked)
+
+    def _search(self, asked: Go) -> None:
+        board, limits = self.board, asked.limits
+        if limits is not None and limits.searchmoves:
+            limits = self._legal_only(board, limits)
+        search = self.engine.begin(board, limits)
+        endless = limits is not None and (limits.infinite or limits.ponder or limits.unlimited)
+        self.start(lambda job: self._think(job, search), search.signals, endless=endless)
+
+    def _legal_only(self, board: Board, limits: Limits) -> Limits:
+        from dataclasses import replace
+
+        legal = {str(move) for move in board.legal_moves} | {
+            board.uci(move) for move in board.legal_moves
+        }
+        wrong = [move for move in limits.searchmoves if move not in legal]
+        if wrong:
+            self.info(f"go searchmoves: not legal here: {' '.join(wrong)}")
+        rest = tuple(move for move in limits.searchmoves if move in legal)
+        return replace(limits, searchmoves=rest)
+
+    def _think(self, job: Job, search: Search) -> None:
+        """The search's thread: whatever happens, there is an answer."""
+        from kibitz.uci.format import best_line, over_line
+
+        board, options = search.board, self.options
+        over = over_line(board)
+        move = ponder = None
+        try:
+            result = search.run(lambda report: self._tell(report, over))
+            move, ponder = result.move, result.ponder
+            if options.verbose and not options.live and over is None:
+                self._tell(result.report, None, verbose=True)
+        except (KibitzError, OSError) as error:
+            self.info(str(error))
+            move = next(iter(board.legal_moves), None)
+            self.write(over or "info depth 1 score cp 0")
+        finally:
+            job.answered = True
+            self.write(best_line(move, ponder, options.chess960))
+
+    def _tell(self, report: Report, over: str | None, verbose: bool | None = None) -> None:
+        """Send a report; messages go first, as the last line before the answer has a score."""
+        from kibitz.search.verbose import verbose_lines
+        from kibitz.uci.format import info_lines
+
+        options = self.options
+        if over is not None:
+            self.write(over)
+            return
+        if options.live if verbose is None else verbose:
+            for line in verbose_lines(report, options.chess960 or None):
+                self.write(f"info string {line}")
+        for line in info_lines(report, chess960=options.chess960, wdl=options.show_wdl):
+            self.write(line)
+
+    def ponderhit(self, _: str) -> None:
+        """`ponderhit`: the move that was pondered on was played."""
+        self.engine.ponderhit()
+        if self._job is not None:
+            self._job.endless = False
+
+    def wait(self, _: str) -> None:
+        """`wait`: read no further line until the search has ended."""
+        if self._job is not None:
+            if self.busy and self._job.endless:
+                raise InputError("wait: the search has no end", fix="send stop")
+            self._job.thread.join()
+
+    def accept(self, _: str) -> None:
+        """A command that is known and changes nothing."""
+
+
+def _console(name: str) -> Command:
+    """A command for people, imported when it is used."""
+
+    def call(session: Session, rest: str) -> None:
+        from kibitz.uci import console
+
+        session.refuse_while_busy(name)
+        session.load()
+        getattr(console, name)(session, rest)
+
+    return call
+
+
+COMMANDS: dict[str, Command] = {
+    "uci": Session.identify,
+    "isready": Session.ready,
+    "setoption": Session.set_option,
+    "ucinewgame": Session.new_game,
+    "position": Session.position,
+    "go": Session.go,
+    "stop": Session.stop,
+    "ponderhit": Session.ponderhit,
+    "debug": Session.accept,
+    "register": Session.accept,
+    "wait": Session.wait,
+    "d": _console("draw"),
+    "eval": _console("evaluate"),
+    "bench": _console("bench"),
+    "~": _console("look"),
+}
+
+
+def _opened(name: str) -> IO[str]:
+    return Path(name).expanduser().open("a", encoding="utf-8", buffering=1)
+
+
+def main() -> int:
+    """Speak UCI on standard input and output until `quit` or the end of the input."""
+    from io import TextIOWrapper
+
+    if isinstance(sys.stdin, TextIOWrapper):
+        sys.stdin.reconfigure(encoding="utf-8", errors="replace")
+    session = Session(write_line)
+    try:
+        session.run(sys.stdin)
+    except BrokenPipeError:
+        # The GUI has gone: nothing more can be said, not even when Python flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def write_line(line: str) -> None:
+    """Write a line to standard output and flush it: GUIs wait for it."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,71 @@
+"""The options of the protocol itself, and the lines that announce all options.
+
+search/params, engine/options, **UciOptions** -> `option name ...`
+
+Nothing heavy is imported here: a program that only asks what there is gets its answer at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kibitz.engine.options import EngineOptions
+from kibitz.search.parameter import (
+    Parameter,
+    checked,
+    parameters_of,
+    switch,
+    text,
+    uci_option,
+)
+from kibitz.search.params import Settings
+
+
+@dataclass(frozen=True)
+class UciOptions:
+    """How the engine talks; what it plays is in EngineOptions and Settings."""
+
+    ponder: bool = switch("Ponder", False, "the GUI may let the engine ponder")
+    chess960: bool = switch("UCI_Chess960", False, "castling is written as king takes rook")
+    show_wdl: bool = switch("UCI_ShowWDL", False, "chances to win, draw, lose in info lines")
+    verbose: bool = switch("VerboseMoveStats", False, "lc0's line about each move, at the end")
+    live: bool = switch("LogLiveStats", False, "those lines with every info line, too")
+    analyse_mode: bool = switch("UCI_AnalyseMode", False, "accepted; the search is the same")
+    opponent: str = text("UCI_Opponent", "", "accepted; the search is the same")
+    log_file: str = text("LogFile", "", "file to which all lines are added, both directions")
+
+    def __post_init__(self) -> None:
+        for parameter in parameters_of(type(self)):
+            checked(parameter, getattr(self, parameter.name))
+
+
+def all_parameters() -> list[Parameter]:
+    """Every option there is, those that everybody knows first."""
+    rows = [
+        parameter
+        for table in (Settings, EngineOptions, UciOptions)
+        for parameter in parameters_of(table)
+    ]
+    known = {parameter.uci for parameter in parameters_of(UciOptions)}
+    return sorted(rows, key=lambda row: row.visibility != "always" and row.uci not in known)
+
+
+def option_lines() -> list[str]:
+    """The lines that answer `uci`."""
+    lines = [uci_option(parameter).line for parameter in all_parameters()]
+    return [*lines, "option name Clear Hash type button"]
+
+
+def option_table() -> str:
+    """All options as a table in Markdown."""
+    head = ["| option | type | default | range | what it does |", "|---|---|---|---|---|"]
+    return "\n".join(head + [_row(parameter) for parameter in all_parameters()]) + "\n"
+
+
+def _row(parameter: Parameter) -> str:
+    option = uci_option(parameter)
+    span = ", ".join(option.choices)
+    if parameter.low is not None and parameter.high is not None:
+        span = f"{parameter.low:.12g} to {parameter.high:.12g}"
+    default = option.default.replace("<", "&lt;")
+    return f"| `{option.name}` | {option.type} | {default} | {span} | {parameter.help} |"

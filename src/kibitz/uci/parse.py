@@ -1,0 +1,122 @@
+"""Lines from a GUI as data; whatever is wrong with them becomes a note, never an error.
+
+**text** -> Go, Place, name and value -> loop.py
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from kibitz.search.limits import Limits
+
+LARGEST = 1 << 60  # of any number; more is taken for this
+LONGEST_NUMBER = 18  # digits that are read at all
+
+# What `go` knows, with the least value; a smaller one is taken for the least.
+NUMBERS = {
+    "wtime": -LARGEST,
+    "btime": -LARGEST,
+    "winc": 0,
+    "binc": 0,
+    "movestogo": 0,
+    "depth": 1,
+    "nodes": 1,
+    "mate": 1,
+    "movetime": 0,
+    "perft": 1,
+}
+FLAGS = ("infinite", "ponder")
+GO_WORDS = frozenset({*NUMBERS, *FLAGS, "searchmoves"})
+
+_NUMBER = re.compile(r"[+-]?[0-9]+")
+_MOVE = re.compile(r"[a-h][1-8][a-h][1-8][nbrqNBRQ]?")
+_OPTION = re.compile(r"\s*name\s+(?P<name>.*?)(?:\s+value(?:\s+(?P<value>.*?))?)?\s*", re.DOTALL)
+
+
+class Go(NamedTuple):
+    """What `go` asks for."""
+
+    limits: Limits | None  # None: limits were given, but none that can be read
+    perft: int | None
+    notes: tuple[str, ...]
+
+
+class Place(NamedTuple):
+    """What `position` says."""
+
+    fen: str | None  # None: the start of the game
+    moves: tuple[str, ...]
+
+
+def parse_go(tokens: Sequence[str]) -> Go:
+    """Read the words after `go`; unknown ones are skipped.
+
+    >>> parse_go("nodes 800 searchmoves e2e4 d2d4 ponder".split()).limits.searchmoves
+    ('e2e4', 'd2d4')
+    """
+    found: dict[str, Any] = {}
+    notes: list[str] = []
+    index = 0
+    while index < len(tokens):
+        word, index = tokens[index], index + 1
+        if word in FLAGS:
+            found[word] = True
+        elif word == "searchmoves":
+            moves = _moves_from(tokens, index)
+            found[word], index = found.get(word, ()) + moves, index + len(moves)
+        elif word in NUMBERS:
+            typed = tokens[index] if index < len(tokens) else ""
+            value = _number(typed)
+            if value is None:
+                notes.append(f"go {word}: expected a whole number, found {typed[:40]!r}")
+            else:
+                found[word] = min(LARGEST, max(NUMBERS[word], value))
+                index += 1
+    perft = found.pop("perft", None)
+    limits = Limits(**found)
+    unreadable = bool(notes) and limits.unlimited and not (limits.infinite or limits.ponder)
+    return Go(None if unreadable else limits, perft, tuple(notes))
+
+
+def _number(typed: str) -> int | None:
+    if _NUMBER.fullmatch(typed) is None:
+        return None
+    return int(typed) if len(typed) <= LONGEST_NUMBER else LARGEST * (-1 if typed[0] == "-" else 1)
+
+
+def _moves_from(tokens: Sequence[str], index: int) -> tuple[str, ...]:
+    """The moves from an index on, up to the first word that is none."""
+    end = index
+    while end < len(tokens) and _MOVE.fullmatch(tokens[end]):
+        end += 1
+    return tuple(tokens[index:end])
+
+
+def parse_position(tokens: Sequence[str]) -> Place | None:
+    """Read the words after `position`; None if they name no position.
+
+    >>> parse_position("startpos moves e2e4".split())
+    Place(fen=None, moves=('e2e4',))
+    """
+    words = list(tokens)
+    cut = words.index("moves") if "moves" in words else len(words)
+    moves = tuple(words[cut + 1 :])
+    if words[:1] == ["startpos"]:
+        return Place(None, moves)
+    if words[:1] == ["fen"] and cut > 1:
+        return Place(" ".join(words[1:cut]), moves)
+    return None
+
+
+def parse_option(rest: str) -> tuple[str, str] | None:
+    """Name and value after `setoption`; both may hold spaces. None if there is no name.
+
+    >>> parse_option("name Move Overhead value 30")
+    ('Move Overhead', '30')
+    """
+    found = _OPTION.fullmatch(rest)
+    if found is None or not found["name"]:
+        return None
+    return found["name"], found["value"] or ""
