@@ -80,6 +80,7 @@ class BatchedDriver:
         self.walk = WalkMemory(seed)
         self.walks = [self.walk]
         self.control = one_record(CONTROL)
+        self.slow_start_nodes, self.slow_start_rows = 0, rows
         # Called before subtrees are given back: edges change their places.
         self.on_room: Callable[[], None] = lambda: None
         self._free = [Batch(rows, evaluator.history) for _ in range(in_flight)]
@@ -159,7 +160,7 @@ class BatchedDriver:
             batch.paths.record,
             batch.leaves,
             0,
-            len(batch.out.wdl),
+            self._rows(len(batch.out.wdl)),
             playouts,
         )
         if batch.filled == 0:
@@ -172,6 +173,12 @@ class BatchedDriver:
         else:
             batch.answer = self._pool.submit(self.evaluator.evaluate, *arguments)
         return int(outcome)
+
+    def _rows(self, most: int) -> int:
+        """How many leaves a batch may have: few while the tree is small and they would crowd."""
+        if int(self.memory.edges[0]["visits"]) < self.slow_start_nodes:
+            return min(most, self.slow_start_rows)
+        return most
 
     def _receive(self) -> None:
         """Settle the oldest batch; make room and take back what does not fit."""

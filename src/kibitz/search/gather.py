@@ -163,7 +163,7 @@ def _claim(
     if state != LEAF:
         return _finish(tree, walk, behaviour, depth, state, proof)
     if walk.table_pieces > 0:
-        ask_tablebase(walk, position_at(walk, depth), walk.path[depth])
+        ask_tablebase(walk, position_at(walk, depth), walk.path[depth], depth)
     _keep_path(batch, row, walk, depth)
     return NEW_LEAF
 

@@ -83,8 +83,10 @@ def forgive_drawn_sibling(tree: np.record, walk: np.record, depth: int) -> None:
 
 
 @kernel
-def ask_tablebase(walk: np.record, position: np.record, edge: int) -> None:
+def ask_tablebase(walk: np.record, position: np.record, edge: int, depth: int) -> None:
     """Put a position that tables may know into the queue, if there is room; Python answers."""
+    if depth < walk.table_depth:
+        return
     if popcount(position.own | position.their) > walk.table_pieces:
         return
     if position.castling or position.rule50 > 0 or walk.asked - walk.answered >= QUESTIONS:

@@ -178,7 +178,7 @@ def visit_leaf(
         value, draw = value_of(evaluator, scratch, position)
         value = adjusted(behaviour, position, value)
         if walk.table_pieces > 0:
-            ask_tablebase(walk, position, edge)
+            ask_tablebase(walk, position, edge, depth)
         if behaviour.expand_at == 1:
             give_moves(tree, walk, behaviour, evaluator, scratch, depth, node)
             state = signed(node_at(tree, node).state)

@@ -30,6 +30,7 @@ WALK = np.dtype(
         ("questions", np.uint64),  # address of POSITION [questions_size]: asked of tablebases
         ("questions_size", np.int64),
         ("table_pieces", np.int64),  # positions with so few pieces are asked; 0: none
+        ("table_depth", np.int64),  # plies from the root before tablebases are asked
         ("asked", np.int64),  # questions put so far; entry asked % QUESTIONS is the next
         ("answered", np.int64),
         ("faults", np.int64),
