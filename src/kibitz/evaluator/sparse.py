@@ -1,9 +1,9 @@
 """The sparse network as an inline evaluator: position -> **features, layers, tails** -> judgement.
 
 One set of kernels for the float network and for its integer form, whose arithmetic is defined step
-by step in `network.quantise`. Sums are built from scratch for every position: neighbours in a tree
-share so few features, counted with attackers and defenders, that adding and subtracting the
-differences would not be less work (docs/log.md has the figures).
+by step in `network.quantise`. Sums are built from scratch for every position:
+two leaves that a search visits one after the other differ in about as many features, attackers and
+defenders told apart, as either has (docs/log.md has the figures).
 """
 
 from __future__ import annotations
