@@ -1,0 +1,144 @@
+"""Openings: where games start, so that two players do not play the same game again and again.
+
+    PGN, EPD, lines of moves, dice -> **Opening** -> pairing.py
+
+A text file may hold FENs or EPDs, and lines of moves in SAN or UCI from the start position.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from kibitz.errors import InputError
+from kibitz.files import Location, read_bytes
+from kibitz.match.player import PIECE_VALUES
+from kibitz.position.board import Board
+from kibitz.position.epd import parse_epd
+from kibitz.position.fen import START
+from kibitz.position.pgn import read_games
+
+RANDOM_PLIES = 8
+_NUMBER = re.compile(r"^\d+\.+")
+_RESULTS = frozenset({"*", "1-0", "0-1", "1/2-1/2"})
+
+
+class Opening(NamedTuple):
+    """A position and moves from there."""
+
+    fen: str = START
+    moves: tuple[str, ...] = ()  # UCI
+    chess960: bool = False
+
+    def board(self) -> Board:
+        """The position where the players begin."""
+        return Board(self.fen, self.moves, chess960=self.chess960)
+
+
+def read_openings(location: Location, plies: int | None = None) -> list[Opening]:
+    """All openings of a file, at most `plies` moves each; games that have ended are left out."""
+    name = str(location)
+    found = _of_games(location) if name.lower().endswith(".pgn") else _of_lines(location)
+    openings = [opening for opening in found if _goes_on(opening)]
+    if plies is not None:
+        openings = [opening._replace(moves=opening.moves[:plies]) for opening in openings]
+    if not openings:
+        raise InputError("no opening in this file", value=name, fix="PGN, EPD or lines of moves")
+    return openings
+
+
+def _goes_on(opening: Opening) -> bool:
+    return opening.board().outcome(claim=True) is None
+
+
+def _of_games(location: Location) -> Iterator[Opening]:
+    for game in read_games(location):
+        yield _opening(game.board())
+
+
+def _opening(board: Board) -> Opening:
+    """The opening that was played on a board."""
+    start = Board.from_chess(board.to_chess().root())
+    chess960 = board.to_chess().chess960
+    return Opening(start.fen(), tuple(move.uci(chess960) for move in board.moves), chess960)
+
+
+def _of_lines(location: Location) -> Iterator[Opening]:
+    lines = read_bytes(location).decode("utf-8-sig", errors="replace").splitlines()
+    for number, line in enumerate(lines, start=1):
+        text = line.strip()
+        if text and not text.startswith("#"):
+            try:
+                yield _of_line(text)
+            except InputError as error:
+                error.what = f"{location}, line {number}: {error.what}"
+                raise
+
+
+def _of_line(text: str) -> Opening:
+    if "/" in text.split()[0]:
+        return _opening(parse_epd(text).board())
+    board = Board()
+    for word in text.split():
+        bare = _NUMBER.sub("", word)
+        if bare and bare not in _RESULTS:
+            board.push(bare)
+    return _opening(board)
+
+
+# --- made by dice ---------------------------------------------------------------------------------
+
+
+def random_openings(count: int, plies: int = RANDOM_PLIES, seed: int = 0) -> list[Opening]:
+    """Random moves after which the material is level and nobody is in check.
+
+    The first openings of a longer list are those of a shorter one.
+    """
+    openings: list[Opening] = []
+    seen: set[int] = set()
+    number = 0
+    while len(openings) < count:
+        board = _random_game(plies, random.Random(f"{seed} {number}"))
+        number += 1
+        # Few plies have few different positions: then they have to serve more than once.
+        new = board.key not in seen or number > 50 * count
+        if new and board.outcome() is None and not board.is_check() and _is_level(board):
+            seen.add(board.key)
+            openings.append(Opening(START, tuple(move.uci() for move in board.moves)))
+    return openings
+
+
+def _random_game(plies: int, dice: random.Random) -> Board:
+    board = Board()
+    for _ in range(plies):
+        moves = board.legal_moves
+        if not moves:
+            break
+        board.push(dice.choice(moves))
+    return board
+
+
+def _is_level(board: Board) -> bool:
+    placement = board.fen().split()[0]
+    sides = [filter(str.isupper, placement), filter(str.islower, placement)]
+    white, black = (sum(PIECE_VALUES.get(one.lower(), 0) for one in side) for side in sides)
+    return white == black
+
+
+# --- order ----------------------------------------------------------------------------------------
+
+
+def shuffled(openings: Sequence[Opening], seed: int) -> list[Opening]:
+    """The openings in an order that the seed decides."""
+    order = list(openings)
+    random.Random(seed).shuffle(order)
+    return order
+
+
+def digest(openings: Sequence[Opening]) -> str:
+    """Twelve hex digits that stand for a list of openings in its order."""
+    text = "\n".join(f"{one.fen} {' '.join(one.moves)}" for one in openings)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

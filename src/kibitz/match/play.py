@@ -1,0 +1,206 @@
+"""One game: moves in turn, clocks, faults, adjudication, and how it ended.
+
+    two players, an opening -> **play_game** -> GameRecord
+
+Draws by threefold repetition and by the 50-move rule are claimed as soon as they can be. Time is
+charged as the player measured it (see Answer). Whoever oversteps it, or does what no player may
+do, loses the game, unless the other side has no material to mate with at all: then it is drawn.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kibitz.match.control import Control, GameClock
+from kibitz.match.openings import Opening
+from kibitz.match.player import Answer, Player, PlayerError
+from kibitz.match.record import GameRecord, MoveRecord
+from kibitz.position.board import SIDES, Board, Side, Termination
+from kibitz.search.scores import Score
+
+WORDS = {termination: termination.name.lower().replace("_", " ") for termination in Termination}
+TIME_FORFEIT, CRASH = "time forfeit", "crash"
+FORFEITS = (TIME_FORFEIT, CRASH, "hang", "illegal move", "lie")
+MATE_CP = 30_000
+
+
+class Aborted(Exception):  # noqa: N818 - nobody's mistake
+    """The match was stopped in the middle of a game, which then does not count."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Adjudication; 0 switches a rule off. Scores are the players' own, centipawns."""
+
+    draw_moves: int = 0  # both sides within draw_cp for so many moves each,
+    draw_cp: int = 10
+    draw_from: int = 34  # but not before this move
+    resign_moves: int = 0  # the loser itself says -resign_cp or worse for so many moves
+    resign_cp: int = 600
+    max_moves: int = 0  # then the game is drawn
+
+
+@dataclass(frozen=True)
+class Seat:
+    """A player at the board."""
+
+    index: int
+    player: Player
+    control: Control
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What holds for all games of a match."""
+
+    rules: Rules = Rules()
+    margin: float = 20.0  # ms by which a clock may be overstepped
+    patience: float = 10_000.0  # ms after that until a player that is silent counts as hung
+
+
+def play_game(
+    number: int,
+    white: Seat,
+    black: Seat,
+    opening: Opening,
+    terms: Terms,
+    stop: Callable[[], bool] = lambda: False,
+) -> GameRecord:
+    """Play a game to its end; raises Aborted once `stop` says so."""
+    game = _Game(white, black, opening, terms)
+    while not game.over():
+        if stop():
+            raise Aborted
+        game.next_move()
+    return GameRecord(
+        number=number,
+        white=white.index,
+        black=black.index,
+        fen=opening.fen,
+        book=opening.moves,
+        chess960=opening.chess960,
+        moves=tuple(game.moves),
+        result=game.result,
+        termination=game.termination,
+        detail=game.detail,
+        loser=game.loser,
+        ended=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    )
+
+
+class _Game:
+    """A game in progress."""
+
+    def __init__(self, white: Seat, black: Seat, opening: Opening, terms: Terms) -> None:
+        self._seats: dict[Side, Seat] = {"white": white, "black": black}
+        self._board = opening.board()
+        self._clock = GameClock(white.control, black.control, terms.margin)
+        self._terms = terms
+        self.moves: list[MoveRecord] = []
+        self.result, self.termination, self.detail = "*", "", ""
+        self.loser: int | None = None
+        self._ready()
+
+    def _ready(self) -> None:
+        """Make both players ready; one that cannot be has lost."""
+        for side in SIDES:
+            try:
+                self._seats[side].player.new_game(self._seats[side].seed)
+            except PlayerError as error:
+                self._forfeit(side, error.kind, error.detail)
+                return
+
+    def over(self) -> bool:
+        """Whether the game has ended, by the rules, a fault or adjudication."""
+        if self.result == "*":
+            self._look_at_rules()
+        if self.result == "*":
+            self._adjudicate()
+        return self.result != "*"
+
+    def _look_at_rules(self) -> None:
+        end = self._board.outcome(claim=True)
+        if end is not None:
+            self.result, self.termination = end.result, WORDS[end.termination]
+
+    def next_move(self) -> None:
+        """Ask the side to move and play what it says."""
+        side = self._board.turn
+        seat, patience = self._seats[side], self._clock.allowed(side) + self._terms.patience
+        try:
+            answer = seat.player.think(self._board, self._clock.limits(side), patience)
+        except PlayerError as error:
+            self._forfeit(side, error.kind, error.detail)
+            return
+        if not self._clock.spend(side, answer.milliseconds):
+            self._forfeit(side, TIME_FORFEIT, f"took {answer.milliseconds:.0f} ms")
+            return
+        if answer.move not in self._board.legal_moves:
+            self._forfeit(side, "illegal move", answer.move.uci())
+            return
+        self.moves.append(_noted(self._board, answer))
+        self._board.push(answer.move)
+
+    def _forfeit(self, side: Side, termination: str, detail: str) -> None:
+        other: Side = "black" if side == "white" else "white"
+        self.loser, self.termination, self.detail = self._seats[side].index, termination, detail
+        if _can_mate(self._board, other):
+            self.result = "1-0" if other == "white" else "0-1"
+        else:
+            self.result = "1/2-1/2"
+
+    # --- adjudication ---------------------------------------------------------------------------
+
+    def _adjudicate(self) -> None:
+        rules = self._terms.rules
+        if rules.max_moves and len(self.moves) >= 2 * rules.max_moves:
+            self._end("1/2-1/2", f"adjudication: {rules.max_moves} moves")
+        elif rules.resign_moves and self._resigned(rules):
+            # The score is that of the last mover, who says that it has lost.
+            winner = self._board.turn
+            self._end("1-0" if winner == "white" else "0-1", "adjudication: resignation")
+        elif rules.draw_moves and self._drawn(rules):
+            self._end("1/2-1/2", "adjudication: draw rule")
+
+    def _end(self, result: str, termination: str) -> None:
+        self.result, self.termination = result, termination
+
+    def _resigned(self, rules: Rules) -> bool:
+        own = self.moves[-1::-2][: rules.resign_moves]
+        hopeless = [score is not None and score <= -rules.resign_cp for score in map(_cp, own)]
+        return len(own) == rules.resign_moves and all(hopeless)
+
+    def _drawn(self, rules: Rules) -> bool:
+        recent = self.moves[-2 * rules.draw_moves :]
+        level = [score is not None and abs(score) <= rules.draw_cp for score in map(_cp, recent)]
+        late = self._board.ply >= 2 * rules.draw_from
+        return late and len(recent) == 2 * rules.draw_moves and all(level)
+
+
+def _cp(move: MoveRecord) -> int | None:
+    if move.mate is not None:
+        return MATE_CP if move.mate > 0 else -MATE_CP
+    return move.cp
+
+
+def _noted(board: Board, answer: Answer) -> MoveRecord:
+    score = answer.score or Score("cp", 0)
+    told = answer.score is not None
+    return MoveRecord(
+        uci=board.uci(answer.move),
+        milliseconds=round(answer.milliseconds, 3),
+        cp=score.amount if told and score.kind == "cp" else None,
+        mate=score.amount if told and score.kind == "mate" else None,
+        depth=answer.depth,
+        nodes=answer.nodes,
+    )
+
+
+def _can_mate(board: Board, side: Side) -> bool:
+    """Whether a side has more than its king."""
+    placement = board.fen().split()[0]
+    pieces = [one for one in placement if one.isalpha() and one.isupper() == (side == "white")]
+    return len(pieces) > 1

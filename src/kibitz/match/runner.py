@@ -1,0 +1,196 @@
+"""A match: all games of a schedule, several at a time, until they are played or SPRT has decided.
+
+    Setup -> **run** -> journal of GameRecords -> results
+
+Every worker is a thread with players of its own. UCI programs work in their processes, and compiled
+searches release Python's lock, so games do run at the same time.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from kibitz.errors import InputError
+from kibitz.log import Stop
+from kibitz.match.control import Control
+from kibitz.match.openings import Opening, digest
+from kibitz.match.pairing import Pairing, schedule, seed_of
+from kibitz.match.play import Aborted, Seat, Terms, play_game
+from kibitz.match.player import Player, PlayerError
+from kibitz.match.record import GameRecord, Journal, MatchHeader
+from kibitz.match.results import Results
+from kibitz.match.spec import Spec
+from kibitz.match.sprt import Sprt
+
+LOOK_SECONDS = 0.2  # how soon a Ctrl-C is noticed while games go on
+MOST_WORKERS = 256
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A match as it was asked for."""
+
+    players: list[Spec]
+    control: Control
+    openings: list[Opening]
+    rounds: int  # pairs of games for every two players who meet
+    gauntlet: bool = False
+    seed: int = 0
+    terms: Terms = field(default_factory=Terms)
+    sprt: Sprt | None = None
+    concurrency: int = 1
+    source: str = ""  # where the openings come from, if their number grows with the match
+
+    def __post_init__(self) -> None:
+        if len(self.players) < 2:
+            raise InputError("players", value=len(self.players), fix="name at least two")
+        if self.sprt is not None and len(self.players) != 2:
+            raise InputError("SPRT is between two players", value=len(self.players))
+        if not 1 <= self.concurrency <= MOST_WORKERS:
+            fix = f"give 1 to {MOST_WORKERS}"
+            raise InputError("--concurrency", value=self.concurrency, fix=fix)
+        for spec in self.players:
+            if spec.kind in ("search", "uci") and not self.control_of(spec).limited:
+                fix = "give --tc, --movetime, --nodes or --depth"
+                raise InputError("a player without limits never moves", value=spec.name, fix=fix)
+
+    def control_of(self, spec: Spec) -> Control:
+        """The player's own time control, else the match's."""
+        return spec.control or self.control
+
+    def pairings(self) -> Iterator[Pairing]:
+        """All games, whether or not they have been played."""
+        return schedule(len(self.players), self.rounds, gauntlet=self.gauntlet)
+
+    @property
+    def games(self) -> int:
+        """How many there are."""
+        return sum(1 for _ in self.pairings())
+
+    def header(self) -> MatchHeader:
+        """What a journal keeps to know the match again; it may grow, so rounds are not in it."""
+        return MatchHeader(
+            players=tuple(spec.text for spec in self.players),
+            control=str(self.control),
+            gauntlet=self.gauntlet,
+            seed=self.seed,
+            rules=str(self.terms.rules),
+            openings=self.source or digest(self.openings),
+        )
+
+
+def run(
+    setup: Setup,
+    journal: Journal,
+    stop: Stop,
+    on_game: Callable[[GameRecord], None] = lambda _: None,
+) -> Results:
+    """Play what the journal lacks; `on_game` hears of every finished game, one at a time.
+
+    Once `stop` is requested, games in progress are left after the current move, not recorded, and
+    played from their beginning when the match is continued.
+    """
+    match = _Match(setup, journal, stop, on_game)
+    match.play()
+    return Results(journal.games)
+
+
+class _Match:
+    """The games still to be played, handed out to workers."""
+
+    def __init__(
+        self, setup: Setup, journal: Journal, stop: Stop, on_game: Callable[[GameRecord], None]
+    ) -> None:
+        self._setup, self._journal, self._stop, self._on_game = setup, journal, stop, on_game
+        self._to_play = (one for one in setup.pairings() if one.number not in journal.games)
+        self._lock = threading.Lock()
+        self._error: BaseException | None = None
+
+    def play(self) -> None:
+        """Play with all workers; what went wrong in one of them ends the match and is raised."""
+        workers = [
+            threading.Thread(target=self._work, name=f"game-{number}", daemon=True)
+            for number in range(self._setup.concurrency)
+        ]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            while worker.is_alive():
+                worker.join(LOOK_SECONDS)
+        if self._error is not None:
+            raise self._error
+
+    def _over(self) -> bool:
+        return self._stop.requested or self._error is not None
+
+    def _work(self) -> None:
+        players: dict[int, Player] = {}
+        try:
+            while (pairing := self._next()) is not None:
+                self._finish(self._play(pairing, players))
+        except Aborted:
+            return
+        except BaseException as error:  # noqa: BLE001 - raised again by the main thread
+            self._error = self._error or error
+        finally:
+            for player in players.values():
+                player.close()
+
+    def _next(self) -> Pairing | None:
+        with self._lock:
+            if self._over() or self._decided():
+                return None
+            return next(self._to_play, None)
+
+    def _decided(self) -> bool:
+        sprt = self._setup.sprt
+        return (
+            sprt is not None and sprt.verdict(Results(self._journal.games).pairs(0, 1)) is not None
+        )
+
+    def _finish(self, record: GameRecord) -> None:
+        with self._lock:
+            self._journal.add(record)
+            self._on_game(record)
+
+    def _play(self, pairing: Pairing, players: dict[int, Player]) -> GameRecord:
+        setup = self._setup
+        white, black = (
+            self._seat(pairing, index, players) for index in (pairing.white, pairing.black)
+        )
+        opening = setup.openings[pairing.opening % len(setup.openings)]
+        return play_game(pairing.number, white, black, opening, setup.terms, self._over)
+
+    def _seat(self, pairing: Pairing, index: int, players: dict[int, Player]) -> Seat:
+        spec = self._setup.players[index]
+        if index not in players:
+            players[index] = spec.open()
+        seed = seed_of(self._setup.seed, pairing, index)
+        return Seat(index, players[index], self._setup.control_of(spec), seed)
+
+
+def try_out(specs: list[Spec]) -> list[tuple[str, str]]:
+    """Start every player once, so that a wrong path or option costs no game.
+
+    Returns threads and hash of each as fastchess shows them.
+    """
+    found = []
+    for spec in specs:
+        player = spec.open()
+        try:
+            player.new_game(0)
+            found.append(getattr(player, "resources", _resources(spec)))
+        except PlayerError as error:
+            raise InputError(f"{spec.name} does not start ({error.detail})") from error
+        finally:
+            player.close()
+    return found
+
+
+def _resources(spec: Spec) -> tuple[str, str]:
+    if spec.kind != "search":
+        return "NULL", "NULL"
+    settings = spec.settings()
+    return f"{settings.threads}t", f"{settings.hash}MB"

@@ -1,0 +1,143 @@
+"""Players by name: `NAME[,option=value...]` -> **Spec** -> a player, as many as games run at once.
+
+`random`, `greedy`, `uniform`, `material` and network files play in this process, `uci:COMMAND` is a
+program. Options that are not the match's own go to the search, by UCI name or name in Python, or
+to the program.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal, TypeAlias, get_args
+
+from kibitz.errors import InputError, did_you_mean
+from kibitz.evaluator.load import SIMPLE, Backend, load_evaluator
+from kibitz.files import local_path
+from kibitz.match.control import Control, parse_times
+from kibitz.match.external import UciPlayer
+from kibitz.match.player import GreedyPlayer, Player, RandomPlayer, SearchPlayer
+from kibitz.search.params import Settings, parameter_of
+from kibitz.search.presets import RuleName, preset, with_rule
+
+Kind: TypeAlias = Literal["random", "greedy", "search", "uci"]
+OWN_OPTIONS = ("name", "tc", "movetime", "nodes", "depth", "preset", "rule", "backend")
+HASH = "64"  # MiB for a search that is not told otherwise: several play at the same time
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A player as the user wrote it."""
+
+    text: str  # as written
+    kind: Kind
+    what: str  # evaluator, network file or command
+    name: str
+    control: Control | None = None  # its own, instead of the match's
+    options: dict[str, str] = field(default_factory=dict)
+    preset: str = "default"
+    rule: str = ""
+    backend: Backend = "auto"
+
+    def settings(self) -> Settings:
+        """What the search is told."""
+        settings = preset(self.preset)
+        if self.rule:
+            rules = get_args(RuleName)
+            if self.rule not in rules:
+                fix = did_you_mean(self.rule, rules)
+                raise InputError("no such rule", value=self.rule, fix=fix)
+            settings = with_rule(settings, self.rule)  # type: ignore[arg-type]
+        return settings.parse({"Hash": HASH, **self.options})
+
+    def open(self) -> Player:
+        """A player of this kind, with its own process or its own tree."""
+        if self.kind == "random":
+            return RandomPlayer()
+        if self.kind == "greedy":
+            return GreedyPlayer()
+        if self.kind == "search":
+            return SearchPlayer(load_evaluator(self.what, self.backend), self.settings())
+        return UciPlayer(shlex.split(self.what), self.options)
+
+
+def parse_player(text: str) -> Spec:
+    """Read `NAME[,option=value...]`; the error names the part at fault."""
+    head, *parts = text.split(",")
+    options = dict(_option(text, part) for part in parts)
+    kind, what = _kind(head.strip())
+    own = {name: options.pop(name) for name in OWN_OPTIONS if name in options}
+    if own.get("backend", "auto") not in get_args(Backend):
+        fix = did_you_mean(own["backend"], get_args(Backend))
+        raise InputError("no such backend", value=own["backend"], fix=fix)
+    name = own.get("name") or (Path(shlex.split(what)[0]).stem if kind == "uci" else head.strip())
+    spec = Spec(
+        text=text,
+        kind=kind,
+        what=what,
+        name=Path(name).name if kind == "search" else name,
+        control=_control(own),
+        options=options,
+        preset=own.get("preset", "default"),
+        rule=own.get("rule", ""),
+        backend=own.get("backend", "auto"),  # type: ignore[arg-type]
+    )
+    _check(spec)
+    return spec
+
+
+def _option(text: str, part: str) -> tuple[str, str]:
+    name, equals, value = part.partition("=")
+    if not equals or not name.strip():
+        raise InputError(f"player {text}", value=part, fix="options are written name=value")
+    return name.strip(), value.strip()
+
+
+def _kind(head: str) -> tuple[Kind, str]:
+    if head in ("random", "greedy"):
+        return head, head  # type: ignore[return-value]
+    if head.startswith("uci:"):
+        command = head.removeprefix("uci:").strip()
+        if not command or shutil.which(shlex.split(command)[0]) is None:
+            raise InputError("no such program", value=command, fix="give its path after uci:")
+        return "uci", command
+    path = local_path(head)
+    if head not in SIMPLE and path is not None and not path.is_file():
+        fix = did_you_mean(head, ["random", "greedy", "uci:COMMAND", *SIMPLE])
+        raise InputError("neither a player nor a network file", value=head, fix=fix)
+    return "search", head
+
+
+def _control(own: dict[str, str]) -> Control | None:
+    """The player's own time control, None if it has none."""
+    control = parse_times(own["tc"]) if "tc" in own else Control()
+    for name in ("movetime", "nodes", "depth"):
+        if name in own:
+            if not own[name].isdecimal() or not int(own[name]):
+                raise InputError(name, value=own[name], fix="give a whole number from 1")
+            control = replace(control, **{name: int(own[name])})
+    return control if control.limited else None
+
+
+def _check(spec: Spec) -> None:
+    """Refuse at once what cannot be played, before any game has begun."""
+    if spec.kind == "search":
+        for name in spec.options:
+            parameter_of(name)
+        spec.settings()
+    elif spec.kind != "uci" and spec.options:
+        raise InputError(f"{spec.kind} has no options", value=", ".join(spec.options))
+
+
+def parse_players(texts: list[str]) -> list[Spec]:
+    """Read several; players with the same name get numbers."""
+    specs: list[Spec] = []
+    for spec in map(parse_player, texts):
+        taken = {other.name for other in specs}
+        number, name = 2, spec.name
+        while name in taken:
+            name, number = f"{spec.name}-{number}", number + 1
+        specs.append(replace(spec, name=name))
+    return specs

@@ -1,0 +1,190 @@
+"""Test suites in EPD: does a player find the moves, how many nodes does it need, what is it worth.
+
+    EPD lines, player -> **Outcome** of every position -> points, rating
+
+Points: what c8 gives for the move's place in c7 (STS), or c0 as `f5=10, Be5+=2`; without either 1
+for a `bm` that is played or an `am` that is not. Nodes required: how many were searched when the
+final move last became the best, counted where it has full points; all other nodes are failure
+nodes. The rating is Ferdinand Mosca's line through engines of known strength, for 1500 positions
+of 10 points.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from kibitz.errors import InputError
+from kibitz.log import Stop
+from kibitz.match.control import Control, GameClock
+from kibitz.match.player import Answer, Player, PlayerError
+from kibitz.match.spec import Spec
+from kibitz.position.board import Board
+from kibitz.position.epd import Epd
+from kibitz.position.notation import Move
+
+SLOPE, INTERCEPT, STS_POSITIONS, STS_POINTS = 445.23, -242.85, 1500, 10
+PATIENCE_MS = 10_000.0
+_POINTS = re.compile(r"\s*([^=\s]+)=(\d+)\s*")
+
+
+class Outcome(NamedTuple):
+    """What a player made of a position."""
+
+    name: str
+    move: str  # SAN, empty after a fault
+    points: int
+    best: int  # most that there was
+    nodes: int  # searched in all
+    required: int | None  # nodes required, None where it failed
+    milliseconds: float
+    fault: str = ""
+
+    @property
+    def solved(self) -> bool:
+        """Whether the move has full points."""
+        return bool(self.best) and self.points == self.best
+
+
+class Summary(NamedTuple):
+    """A whole suite."""
+
+    positions: int
+    solved: int
+    points: int
+    most: int
+    required: int  # nodes, where solved
+    failed: int  # nodes, where not
+    faults: int
+    milliseconds: float
+
+    @property
+    def rating(self) -> float | None:
+        """Elo by the STS line; None for suites without graded moves."""
+        if self.most <= self.positions:
+            return None
+        return sts_rating(self.points * STS_POSITIONS * STS_POINTS / self.most)
+
+
+def sts_rating(score: float) -> float:
+    """Elo for a score out of 15 000.
+
+    >>> round(sts_rating(11_994))
+    3317
+    """
+    return SLOPE * score / STS_POSITIONS + INTERCEPT
+
+
+def graded(epd: Epd) -> dict[Move, int]:
+    """Points by move; empty if the line says nothing but `am`."""
+    board = epd.board()
+    moves, points = epd.comments.get("c7", "").split(), epd.comments.get("c8", "").split()
+    if moves and points:
+        if len(moves) != len(points) or not all(text.isdecimal() for text in points):
+            raise InputError(f"{epd.name or epd.fen}: c7 and c8 do not go together", value=points)
+        return _keyed(board, zip(moves, map(int, points), strict=True))
+    listed = [_POINTS.fullmatch(part) for part in epd.comments.get("c0", "").split(",")]
+    if all(listed):
+        return _keyed(board, ((one[1], int(one[2])) for one in listed if one))
+    return dict.fromkeys(epd.best, 1)
+
+
+def _keyed(board: Board, pairs: object) -> dict[Move, int]:
+    return {board.parse(text): points for text, points in pairs}  # type: ignore[attr-defined]
+
+
+def points_for(epd: Epd, move: Move) -> tuple[int, int]:
+    """Points of a move and the most that can be made."""
+    table = graded(epd)
+    if table:
+        return table.get(move, 0), max(table.values())
+    return int(bool(epd.avoid) and move not in epd.avoid), 1 if epd.avoid else 0
+
+
+def solve(epd: Epd, player: Player, control: Control, seed: int = 0) -> Outcome:
+    """Let a player look at one position, with nothing remembered from the last one."""
+    board, clock = epd.board(), GameClock(control, control)
+    name, most = epd.name or epd.fen, max([*graded(epd).values(), 1])
+    try:
+        player.new_game(seed)
+        patience = clock.allowed(board.turn) + PATIENCE_MS
+        answer = player.think(board, clock.limits(board.turn), patience)
+    except PlayerError as error:
+        return Outcome(name, "", 0, most, 0, None, 0.0, str(error))
+    points, most = points_for(epd, answer.move)
+    nodes = answer.nodes or 0
+    required = _required(board, answer, epd) if most and points == most else None
+    return Outcome(name, board.san(answer.move), points, most, nodes, required, answer.milliseconds)
+
+
+def _required(board: Board, answer: Answer, epd: Epd) -> int:
+    """Nodes when the move last became the best one; 1 for what only had to be avoided."""
+    if not graded(epd):
+        return 1
+    last = answer.heads[-1] if answer.heads else None
+    if last is not None and board.parse(last.move) == answer.move:
+        return last.nodes
+    return answer.nodes or 0
+
+
+def run_suite(
+    epds: Sequence[Epd],
+    spec: Spec,
+    control: Control,
+    *,
+    concurrency: int = 1,
+    stop: Stop | None = None,
+    advance: Callable[[Outcome], None] = lambda _: None,
+) -> list[Outcome]:
+    """Solve all positions, several at a time; in their order, fewer if stopped."""
+    found: dict[int, Outcome] = {}
+    numbers, lock = iter(range(len(epds))), threading.Lock()
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        player = spec.open()
+        try:
+            while (number := following()) is not None:
+                outcome = solve(epds[number], player, control)
+                with lock:
+                    found[number] = outcome
+                    advance(outcome)
+        except BaseException as error:  # noqa: BLE001 - raised again below
+            errors.append(error)
+        finally:
+            player.close()
+
+    def following() -> int | None:
+        with lock:
+            over = errors or (stop is not None and stop.requested)
+            return None if over else next(numbers, None)
+
+    _in_threads(work, min(concurrency, len(epds)))
+    if errors:
+        raise errors[0]
+    return [found[number] for number in sorted(found)]
+
+
+def _in_threads(work: Callable[[], None], count: int) -> None:
+    workers = [threading.Thread(target=work, daemon=True) for _ in range(count)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        while worker.is_alive():
+            worker.join(0.2)  # so that Ctrl-C is noticed
+
+
+def summary(outcomes: Sequence[Outcome]) -> Summary:
+    """Add up."""
+    return Summary(
+        positions=len(outcomes),
+        solved=sum(one.solved for one in outcomes),
+        points=sum(one.points for one in outcomes),
+        most=sum(one.best for one in outcomes),
+        required=sum(one.required or 0 for one in outcomes if one.solved),
+        failed=sum(one.nodes for one in outcomes if not one.solved),
+        faults=sum(bool(one.fault) for one in outcomes),
+        milliseconds=sum(one.milliseconds for one in outcomes),
+    )

@@ -1,0 +1,128 @@
+"""Technique: can a player win endings that are won, within the 50-move rule.
+
+    dice -> positions of KQK, KRK, KBNK -> games against a defender -> **wins of tries**
+
+The side with the pieces is White and moves first. The defender is a player like any other; it
+needs no tablebase to run away from the edge for long.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+from typing import NamedTuple
+
+from kibitz.errors import InputError, PositionError, did_you_mean
+from kibitz.match.control import Control
+from kibitz.match.elo import DEVIATIONS_95
+from kibitz.match.openings import Opening
+from kibitz.match.play import Seat, Terms, play_game
+from kibitz.match.record import GameRecord
+from kibitz.match.spec import Spec
+from kibitz.position.board import Board
+
+ENDINGS = {"KQK": "Q", "KRK": "R", "KBNK": "BN"}
+
+
+class Technique(NamedTuple):
+    """How an ending went."""
+
+    ending: str
+    tries: int
+    wins: int
+    plies: float  # to mate on average; nan without a win
+    longest: int
+    forfeits: int
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % interval of the share of wins (Wilson)."""
+        return wilson(self.wins, self.tries)
+
+
+def wilson(wins: int, tries: int) -> tuple[float, float]:
+    """95 % interval of a share.
+
+    >>> [round(end, 3) for end in wilson(8, 10)]
+    [0.49, 0.943]
+    """
+    if not tries:
+        return 0.0, 1.0
+    share, squared = wins / tries, DEVIATIONS_95**2
+    middle = (share + squared / (2 * tries)) / (1 + squared / tries)
+    spread = share * (1 - share) / tries + squared / (4 * tries**2)
+    reach = DEVIATIONS_95 * math.sqrt(spread) / (1 + squared / tries)
+    return max(0.0, middle - reach), min(1.0, middle + reach)
+
+
+def random_position(ending: str, dice: random.Random) -> Board:
+    """A position that White wins: nothing of White's stands beside the black king."""
+    if ending not in ENDINGS:
+        raise InputError("no such ending", value=ending, fix=did_you_mean(ending, ENDINGS))
+    while True:
+        pieces = ["k", "K", *ENDINGS[ending]]
+        squares = dict(zip(dice.sample(range(64), len(pieces)), pieces, strict=True))
+        king = next(square for square, piece in squares.items() if piece == "k")
+        if any(_near(king, square) for square in squares if square != king):
+            continue
+        try:
+            board = Board(f"{_placement(squares)} w - - 0 1")
+        except PositionError:  # Black is in check though White is to move
+            continue
+        if board.outcome() is None:
+            return board
+
+
+def _near(one: int, other: int) -> bool:
+    return max(abs(one % 8 - other % 8), abs(one // 8 - other // 8)) <= 1
+
+
+def _placement(squares: dict[int, str]) -> str:
+    rows = []
+    for rank in reversed(range(8)):
+        row = "".join(squares.get(8 * rank + file, "1") for file in range(8))
+        for empty in range(8, 1, -1):
+            row = row.replace("1" * empty, str(empty))
+        rows.append(row)
+    return "/".join(rows)
+
+
+def run_technique(
+    ending: str,
+    attacker: Spec,
+    defender: Spec,
+    control: Control,
+    *,
+    tries: int,
+    seed: int = 0,
+    stop: Callable[[], bool] = lambda: False,
+    on_game: Callable[[GameRecord], None] = lambda _: None,
+) -> Technique:
+    """Play the ending from so many positions; the same seed gives the same positions."""
+    dice = random.Random(f"{ending} {seed}")
+    players = attacker.open(), defender.open()
+    games: list[GameRecord] = []
+    try:
+        for number in range(tries):
+            start = Opening(random_position(ending, dice).fen())
+            white = Seat(0, players[0], attacker.control or control, seed + number)
+            black = Seat(1, players[1], defender.control or control, seed + number)
+            games.append(play_game(number, white, black, start, Terms(), stop))
+            on_game(games[-1])
+    finally:
+        for player in players:
+            player.close()
+    return _counted(ending, games)
+
+
+def _counted(ending: str, games: list[GameRecord]) -> Technique:
+    mates = [len(game.moves) for game in games if game.termination == "checkmate"]
+    return Technique(
+        ending=ending,
+        tries=len(games),
+        wins=len(mates),
+        plies=sum(mates) / len(mates) if mates else math.nan,
+        longest=max(mates, default=0),
+        forfeits=sum(game.loser is not None for game in games),
+    )
