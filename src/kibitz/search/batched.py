@@ -20,7 +20,7 @@ from kibitz.evaluator.batched import BatchedEvaluator, Evaluations, evaluated
 from kibitz.position.moves import MAX_MOVES
 from kibitz.records import as_record, one_record
 from kibitz.search.control import CONTROL
-from kibitz.search.gather import BatchMemory, gather, release, settle
+from kibitz.search.gather import BatchMemory, forget_collisions, gather, release, settle
 from kibitz.search.leaf import adjusted
 from kibitz.search.playout import NO_ROOM
 from kibitz.search.room import make_room
@@ -164,6 +164,7 @@ class BatchedDriver:
             playouts,
         )
         if batch.filled == 0:
+            forget_collisions(self.memory.record, self.walk.record, batch.paths.record)
             self._free.append(batch)
             return int(outcome)
         self._waiting.append(batch)
@@ -186,6 +187,7 @@ class BatchedDriver:
         if batch.answer is not None:
             batch.answer.result()
         tree, walk = self.memory.record, self.walk.record
+        forget_collisions(tree, walk, batch.paths.record)
         done = settle(
             tree,
             walk,
@@ -210,6 +212,7 @@ class BatchedDriver:
             other = self._waiting.popleft()
             if other.answer is not None:
                 other.answer.result()
+            forget_collisions(tree, walk, other.paths.record)
             release(tree, walk, other.paths.record, 0, other.filled)
             walk.playouts -= other.filled
             self._free.append(other)

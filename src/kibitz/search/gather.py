@@ -30,7 +30,7 @@ from kibitz.search.playout import (
     start_path,
 )
 from kibitz.search.proof import UNPROVED, climb, set_proof
-from kibitz.search.tree import BUSY, LEAF, NONE, edge_at, link_at, node_at
+from kibitz.search.tree import BUSY, LEAF, NONE, WAITING, edge_at, link_at, node_at
 from kibitz.search.walk import MAX_DEPTH, PAST, position_at
 
 STEP = np.dtype([("edge", np.int64), ("trust", np.int64)])
@@ -41,6 +41,8 @@ BATCH = np.dtype(
         ("steps_size", np.int64),
         ("rows", np.uint64),  # address of ROW [rows_size]
         ("rows_size", np.int64),
+        ("capacity", np.int64),  # leaves; as many walks again may end at leaves that wait already
+        ("collided", np.int64),  # of those, how many have; they stay pending until the batch is in
         ("faults", np.int64),
     ],
     align=True,
@@ -54,9 +56,10 @@ class BatchMemory:
     """Owner of the paths of one batch of leaves; `record` is what kernels get."""
 
     def __init__(self, rows: int) -> None:
-        self.steps = np.zeros(rows * STRIDE, dtype=STEP)
-        self.rows = np.zeros(rows, dtype=ROW)
+        self.steps = np.zeros(2 * rows * STRIDE, dtype=STEP)
+        self.rows = np.zeros(2 * rows, dtype=ROW)
         self.record: Any = one_record(BATCH)
+        self.record.capacity = rows
         for name in ("steps", "rows"):
             array = getattr(self, name)
             self.record[name] = address_of(array)
@@ -118,9 +121,9 @@ def gather(
 ) -> tuple[int, int, int]:
     """Fill rows [row, end) with leaves: (next free row, playouts started, outcome).
 
-    At most `playouts` are started, those that end at once included. It stops early at a
-    COLLISION, when everything worth visiting is on its way already, and at NO_ROOM. `line` is
-    POSITION [PAST + MAX_DEPTH + 2] of the walk, `past` how many before the root are known.
+    At most `playouts` are started, those that end at once included. It stops early at NO_ROOM and
+    at a COLLISION, when as many walks as the batch has rows have ended at leaves that wait already.
+    `line` is POSITION [PAST + MAX_DEPTH + 2] of the walk, `past` how many before the root are known.
     """
     started = 0
     while row < end and started < playouts:
@@ -131,9 +134,13 @@ def gather(
             row += outcome == NEW_LEAF
         elif outcome == DONE:
             revisit(tree, walk, behaviour, depth)
+        if outcome == COLLISION and batch.collided < batch.capacity:
+            _keep_path(batch, batch.capacity + batch.collided, walk, depth)
+            batch.collided += 1
+            walk.collisions += 1
+            continue  # what is pending along this path makes the next walk go elsewhere
         if outcome != NEW_LEAF and outcome != DONE:
             undo_pending(tree, walk, depth)
-            walk.collisions += 1
             return row, started, outcome
         started += 1
         walk.playouts += 1
@@ -164,6 +171,7 @@ def _claim(
         return _finish(tree, walk, behaviour, depth, state, proof)
     if walk.table_pieces > 0:
         ask_tablebase(walk, position_at(walk, depth), walk.path[depth], depth)
+    atomic_store(link_at(tree, walk.path[depth]), "child", WAITING)
     _keep_path(batch, row, walk, depth)
     return NEW_LEAF
 
@@ -203,6 +211,14 @@ def settle(
         back_up(tree, walk, behaviour, depth, -value, float(wdl[row, 1]))
         row += 1
     return row
+
+
+@kernel
+def forget_collisions(tree: np.record, walk: np.record, batch: np.record) -> None:
+    """Take back the visits that ended at leaves of a batch, now that it is in."""
+    for number in range(batch.collided):
+        undo_pending(tree, walk, _restore_path(batch, batch.capacity + number, walk))
+    batch.collided = 0
 
 
 @kernel

@@ -26,7 +26,17 @@ from kibitz.search.leaf import (
 from kibitz.search.proof import UNPROVED, climb, set_proof
 from kibitz.search.puct import BLOCKED
 from kibitz.search.select import select
-from kibitz.search.tree import BUSY, EXPANDED, EXPANDING, LEAF, NONE, edge_at, link_at, node_at
+from kibitz.search.tree import (
+    BUSY,
+    EXPANDED,
+    EXPANDING,
+    LEAF,
+    NONE,
+    WAITING,
+    edge_at,
+    link_at,
+    node_at,
+)
 from kibitz.search.walk import MAX_DEPTH, position_at
 
 # What a walk down the tree, or a whole playout, came to.
@@ -117,7 +127,7 @@ def follow(
         child = signed(atomic_load(link_at(tree, edge), "child"))
         if child == NONE:
             return NEW_LEAF, depth
-        if child == BUSY:
+        if child >= WAITING:
             return COLLISION, depth
     return DONE, depth
 

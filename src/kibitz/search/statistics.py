@@ -21,7 +21,7 @@ from kibitz.search.proof import DRAW, UNPROVED, proved_value, rank_of
 from kibitz.search.puct import exploration_weight, first_play_value
 from kibitz.search.root import root_block
 from kibitz.search.rules import Gumbel, Puct, Rule, Sble, innermost
-from kibitz.search.tree import BUSY, EXPANDED, NONE, TreeMemory
+from kibitz.search.tree import BUSY, EXPANDED, NONE, WAITING, TreeMemory
 
 Ranks = Mapping[int, int]  # move's 16-bit code to its tablebase rank, see tablebase.py
 
@@ -68,7 +68,7 @@ def view_of(position: np.record) -> int:
 def node_below(memory: TreeMemory, edge: int) -> int | None:
     """The node a move leads to, if the tree has it."""
     child = int(memory.links["child"][edge])
-    return None if child in (NONE, BUSY) and edge != 0 else child
+    return None if child in (NONE, BUSY, WAITING) and edge != 0 else child
 
 
 def block_of(memory: TreeMemory, node: int) -> slice:

@@ -30,7 +30,7 @@ EDGE = np.dtype(
 )
 LINK = np.dtype(
     [
-        ("child", np.uint32),  # node, NONE before the first visit, BUSY during it
+        ("child", np.uint32),  # node, NONE before the first visit, BUSY or WAITING during it
         ("frozen", np.uint32),  # visits when search-contempt froze the replies
         ("move", np.uint16),
         ("proof", np.int16),  # see proof.py; 0 if nothing is proved
@@ -77,7 +77,8 @@ MOVED = np.dtype([("place", np.uint32)])
 moved_at = record_at(MOVED, "moved")
 
 NONE = 0  # edge 0 and node 0 belong to the root and are nobody's child
-BUSY = 0xFFFF_FFFF
+BUSY = 0xFFFF_FFFF  # selection goes elsewhere: another thread will be done in a moment
+WAITING = 0xFFFF_FFFE  # a leaf in a batch: selection may want it, and then has to wait
 HEADER_MOVE = 0xFFFF  # no move: marks the slot before each block of edges
 
 LEAF, EXPANDING, EXPANDED, TERMINAL, PATH_DRAW = range(5)  # NODE.state

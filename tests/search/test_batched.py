@@ -1,0 +1,72 @@
+"""The batched driver: the same search as the inline one, and no visit lost on the way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kibitz.evaluator.batched import InlineBatch
+from kibitz.evaluator.inline import inline_evaluator
+from kibitz.evaluator.simple import Material, Uniform
+from kibitz.position.board import Board
+from kibitz.search.limits import Limits
+from kibitz.search.params import Settings
+from kibitz.search.searcher import Searcher
+
+MIDDLEGAME = "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10"
+QUEEN_ENDGAME = "7k/8/8/8/8/8/5KQ1/8 w - - 0 1"  # one of the moves is stalemate
+SMOTHERED = "r1bqkb1r/pppp1ppp/2n2n2/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4"
+
+
+def visits(searcher: Searcher, fen: str, nodes: int) -> dict[str, int]:
+    report = searcher.search(Board(fen), Limits(nodes=nodes)).report
+    assert report.nodes == nodes
+    return {str(row.move): row.visits for row in report.moves}
+
+
+@pytest.mark.parametrize("fen", [MIDDLEGAME, QUEEN_ENDGAME])
+def test_batches_of_one_search_as_the_inline_driver_does(fen: str) -> None:
+    settings = Settings(hash=8, minibatch_size=1, expand_at=1)
+    with Searcher(inline_evaluator(Material()), settings) as inline:
+        expected = visits(inline, fen, 600)
+    with Searcher(InlineBatch(inline_evaluator(Material())), settings) as batched:
+        batched._driver._free = batched._driver._free[:1]  # type: ignore[union-attr]
+        assert visits(batched, fen, 600) == expected
+
+
+@pytest.mark.parametrize("rows", [1, 7, 32, 256])
+def test_every_visit_is_settled(rows: int) -> None:
+    with Searcher(
+        InlineBatch(inline_evaluator(Uniform())), Settings(minibatch_size=rows)
+    ) as search:
+        counted = visits(search, QUEEN_ENDGAME, 2_000)
+        used = int(search.memory.record.edges_used)
+        assert not search.memory.edges["pending"][:used].any()
+    assert sum(counted.values()) == 1_999  # and one for the root itself
+    assert max(counted.values()) < 200  # a game that is over does not soak up the visits
+
+
+def test_a_full_tree_gives_back_and_goes_on() -> None:
+    settings = Settings(hash=1, minibatch_size=64)
+    with Searcher(InlineBatch(inline_evaluator(Material())), settings) as searcher:
+        visits(searcher, MIDDLEGAME, 30_000)
+        used = int(searcher.memory.record.edges_used)
+        assert not searcher.memory.edges["pending"][:used].any()
+        assert searcher.memory.bytes <= 2**20
+
+
+def test_the_same_batch_size_repeats_itself() -> None:
+    trees = []
+    for _ in range(2):
+        with Searcher(InlineBatch(inline_evaluator(Material())), Settings(hash=8)) as searcher:
+            visits(searcher, MIDDLEGAME, 3_000)
+            used = int(searcher.memory.record.edges_used)
+            trees.append(searcher.memory.edges[:used].copy())
+    assert np.array_equal(trees[0], trees[1])
+
+
+def test_a_mate_is_proved_through_batches() -> None:
+    with Searcher(InlineBatch(inline_evaluator(Uniform())), Settings(hash=8)) as searcher:
+        result = searcher.search(Board(SMOTHERED), Limits(nodes=5_000))
+    assert str(result.report.best.score) == "mate 1"
+    assert str(result.move) == "h5f7"
