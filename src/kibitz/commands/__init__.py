@@ -32,11 +32,14 @@ class Command(NamedTuple):
 COMMANDS = {
     "perft": Command("kibitz.commands.perft:perft", "Count the positions at a given depth."),
     "bench": Command("kibitz.commands.bench:bench", "Measure the speed of this machine."),
+    "match": Command("kibitz.commands.match:match", "Play matches: Elo, SPRT, tables, PGN."),
     "net": Command("kibitz.commands.net:net", "Make, show, export, quantise, compare networks."),
     "experiment": Command(
         "kibitz.commands.experiment:experiment", "Answer a question about search by experiment."
     ),
     "show": Command("kibitz.commands.show:show", "Draw a position and say what it is."),
+    "suite": Command("kibitz.commands.suite:suite", "Solve test suites in EPD."),
+    "technique": Command("kibitz.commands.technique:technique", "Play endings that are won."),
 }
 
 app = App(

@@ -1,0 +1,158 @@
+"""`kibitz match`: games between players, with Elo, SPRT, tables, PGN, and a journal to resume from.
+
+match room -> **command line**
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from kibitz.commands.output import JsonFlag, columns, emit
+from kibitz.errors import InputError
+from kibitz.log import Level, graceful_stop, progress, say
+from kibitz.match.control import Control, parse_times
+from kibitz.match.export import write_pgn
+from kibitz.match.openings import RANDOM_PLIES, Opening, random_openings, read_openings, shuffled
+from kibitz.match.play import Rules, Terms
+from kibitz.match.record import GameRecord, Journal
+from kibitz.match.report import (
+    PAIR_HEADINGS,
+    as_json,
+    crosstable,
+    forfeit_lines,
+    match_lines,
+    pair_rows,
+    title,
+)
+from kibitz.match.results import Results
+from kibitz.match.runner import Setup, run, try_out
+from kibitz.match.spec import parse_players
+from kibitz.match.sprt import Model, Sprt
+
+EXIT_STOPPED = 130
+
+
+def match(
+    *players: Annotated[str, Parameter(help="NAME[,option=value...]; see docs/matches.md.")],
+    games: Annotated[int, Parameter(help="Games between every two who meet.")] = 100,
+    tc: Annotated[str | None, Parameter(help="Clock in seconds: 10+0.1, 40/60+0.6.")] = None,
+    movetime: Annotated[int | None, Parameter(help="Milliseconds for each move.")] = None,
+    nodes: Annotated[int | None, Parameter(help="Nodes for each move.")] = None,
+    depth: Annotated[int | None, Parameter(help="Depth for each move.")] = None,
+    openings: Annotated[Path | None, Parameter(help="PGN, EPD or lines of moves.")] = None,
+    plies: Annotated[int | None, Parameter(help="Longest opening; of random ones 8.")] = None,
+    sprt: Annotated[tuple[float, float] | None, Parameter(help="Stop between elo0, elo1.")] = None,
+    alpha: Annotated[float, Parameter(help="SPRT: error of accepting elo1.")] = 0.05,
+    beta: Annotated[float, Parameter(help="SPRT: error of accepting elo0.")] = 0.05,
+    model: Annotated[Model, Parameter(help="SPRT: what elo0 and elo1 are.")] = "normalised",
+    gauntlet: Annotated[bool, Parameter(help="The first against all others.", negative="")] = False,
+    concurrency: Annotated[int, Parameter(help="Games at the same time.")] = 1,
+    seed: Annotated[int, Parameter(help="Of the openings' order and the players' dice.")] = 0,
+    margin: Annotated[int, Parameter(help="Milliseconds a clock may be overstepped.")] = 20,
+    patience: Annotated[float, Parameter(help="Seconds after that until a player hangs.")] = 10.0,
+    max_moves: Annotated[int, Parameter(help="Then the game is drawn; 0: never.")] = 0,
+    draw: Annotated[
+        tuple[int, int, int] | None, Parameter(help="From move, for moves, within centipawns.")
+    ] = None,
+    resign: Annotated[tuple[int, int] | None, Parameter(help="For moves, centipawns lost.")] = None,
+    resume: Annotated[Path | None, Parameter(help="Keep games here, and go on from it.")] = None,
+    pgn: Annotated[Path | None, Parameter(help="Write the games.")] = None,
+    json: JsonFlag = False,
+) -> int:
+    """Play a match: two players, or all against all; exit code 130 if it was stopped."""
+    if games < 2 or games % 2:
+        raise InputError("--games", value=games, fix="give an even number; openings come in pairs")
+    rounds = games // 2
+    listed = _openings(openings, plies, rounds, seed)
+    times = parse_times(tc) if tc else Control()
+    setup = Setup(
+        players=parse_players(list(players)),
+        control=Control(times.base, times.increment, times.moves, movetime, nodes, depth),
+        openings=listed,
+        rounds=rounds,
+        gauntlet=gauntlet,
+        seed=seed,
+        terms=Terms(_rules(max_moves, draw, resign), float(margin), 1000 * patience),
+        sprt=Sprt(*sprt, alpha=alpha, beta=beta, model=model) if sprt else None,
+        concurrency=concurrency,
+        source="" if openings else f"random {plies or RANDOM_PLIES}",
+    )
+    book = openings.name if openings else f"random {plies or RANDOM_PLIES} plies"
+    return _play(setup, book, resume, pgn, json)
+
+
+def _openings(path: Path | None, plies: int | None, rounds: int, seed: int) -> list[Opening]:
+    if path is not None:
+        return shuffled(read_openings(path, plies), seed)
+    return random_openings(rounds, plies or RANDOM_PLIES, seed)
+
+
+def _rules(
+    max_moves: int, draw: tuple[int, int, int] | None, resign: tuple[int, int] | None
+) -> Rules:
+    given = {"max_moves": max_moves}
+    if draw is not None:
+        given |= {"draw_from": draw[0], "draw_moves": draw[1], "draw_cp": draw[2]}
+    if resign is not None:
+        given |= {"resign_moves": resign[0], "resign_cp": resign[1]}
+    for name, value in given.items():
+        if value < 0:
+            raise InputError(f"--{name.partition('_')[0]}", value=value, fix="give 0 or more")
+    return Rules(**given)
+
+
+def _play(setup: Setup, book: str, resume: Path | None, pgn: Path | None, json: bool) -> int:
+    resources = try_out(setup.players)
+    heading = title(setup, resources, 0, 1, book)
+    with (
+        Journal(setup.header(), resume) as journal,
+        graceful_stop() as stop,
+        progress("games", total=setup.games) as bar,
+    ):
+        bar.advance(len(journal.games))
+        told = _Teller(setup, heading, journal)
+
+        def on_game(record: GameRecord) -> None:
+            bar.advance()
+            told.tell(record)
+
+        results = run(setup, journal, stop, on_game)
+    if pgn is not None:
+        names = [spec.name for spec in setup.players]
+        write_pgn(pgn, results.games, names, [setup.control_of(spec) for spec in setup.players])
+    _show(setup, results, heading, json)
+    return EXIT_STOPPED if stop.requested else 0
+
+
+class _Teller:
+    """Says how games ended, forfeits to everybody, the rest to whoever wants to know."""
+
+    def __init__(self, setup: Setup, heading: str, journal: Journal) -> None:
+        self._setup, self._heading, self._journal = setup, heading, journal
+
+    def tell(self, record: GameRecord) -> None:
+        white, black = (self._setup.players[i].name for i in (record.white, record.black))
+        level = Level.VERBOSE if record.loser is None else Level.NORMAL
+        why = f"{record.termination} {record.detail}".strip()
+        say(f"Game {record.number + 1} ({white} vs {black}): {record.result} {{{why}}}", level)
+        if len(self._setup.players) == 2 and len(self._journal.games) % 20 == 0:
+            results = Results(self._journal.games)
+            say("\n".join(match_lines(self._setup, results, self._heading)), Level.VERBOSE)
+
+
+def _show(setup: Setup, results: Results, heading: str, json: bool) -> None:
+    if json:
+        emit(as_json(setup, results), as_json=True)
+        return
+    if len(setup.players) == 2:
+        lines = match_lines(setup, results, heading)
+    else:
+        headings, rows = crosstable(setup, results)
+        emit({}, as_json=False, table=columns(headings, rows))
+        emit({}, as_json=False, table=columns(PAIR_HEADINGS, pair_rows(setup, results)))
+        lines = []
+    sys.stdout.write("\n".join([*lines, *forfeit_lines(setup, results)]) + "\n")

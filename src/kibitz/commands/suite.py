@@ -1,0 +1,110 @@
+"""`kibitz suite`: test suites in EPD, solved in parallel, with points, nodes required and rating.
+
+match room -> **command line**
+"""
+
+from __future__ import annotations
+
+import json as jsonlib
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from kibitz.commands.output import JsonFlag, columns, emit
+from kibitz.errors import InputError
+from kibitz.files import write_bytes
+from kibitz.log import Level, Stop, graceful_stop, progress, say
+from kibitz.match.control import Control
+from kibitz.match.runner import try_out
+from kibitz.match.spec import Spec, parse_player
+from kibitz.match.suites import Outcome, run_suite, summary
+from kibitz.position.epd import Epd, read_epd
+
+EXIT_STOPPED = 130
+DEFAULT_NODES = 10_000
+
+
+def suite(
+    *files: Annotated[Path, Parameter(help="EPD files.")],
+    player: Annotated[str, Parameter(help="As in kibitz match.")] = "material",
+    nodes: Annotated[int | None, Parameter(help="For each position; by default 10000.")] = None,
+    time: Annotated[int | None, Parameter(help="Milliseconds for each position.")] = None,
+    limit: Annotated[int | None, Parameter(help="Only the first positions of a file.")] = None,
+    concurrency: Annotated[int, Parameter(help="Positions at the same time.")] = 1,
+    out: Annotated[Path | None, Parameter(help="Write every position's result as JSON.")] = None,
+    json: JsonFlag = False,
+) -> int:
+    """Solve suites of positions: points, solved, nodes required, and a rating for STS."""
+    if not files:
+        raise InputError("no suite", fix="name EPD files")
+    for name, value in (("--concurrency", concurrency), ("--limit", limit)):
+        if value is not None and value < 1:
+            raise InputError(name, value=value, fix="give 1 or more")
+    spec = parse_player(player)
+    control = spec.control or Control(movetime=time, nodes=nodes)
+    if not control.limited:
+        control = Control(nodes=DEFAULT_NODES)
+    suites = {path: list(read_epd(path))[:limit] for path in files}
+    try_out([spec])
+    with graceful_stop() as stop:
+        found = {
+            path: _solve(path, epds, spec, control, concurrency, stop)
+            for path, epds in suites.items()
+        }
+    result = {
+        "player": player,
+        "control": str(control),
+        "suites": [_summed(path, outcomes) for path, outcomes in found.items()],
+    }
+    if out is not None:
+        details = {str(path): [one._asdict() for one in rows] for path, rows in found.items()}
+        write_bytes(out, jsonlib.dumps({**result, "positions": details}, indent=1).encode())
+    _show(result, json)
+    return EXIT_STOPPED if stop.requested else 0
+
+
+def _solve(
+    path: Path, epds: list[Epd], spec: Spec, control: Control, concurrency: int, stop: Stop
+) -> list[Outcome]:
+    with progress(path.name, total=len(epds)) as bar:
+
+        def advance(outcome: Outcome) -> None:
+            bar.advance()
+            what = outcome.fault or f"{outcome.move} {outcome.points}/{outcome.best}"
+            say(f"{outcome.name}: {what}", Level.NORMAL if outcome.fault else Level.VERBOSE)
+
+        return run_suite(epds, spec, control, concurrency=concurrency, stop=stop, advance=advance)
+
+
+def _summed(path: Path, outcomes: list[Outcome]) -> dict[str, Any]:
+    found = summary(outcomes)
+    rating = found.rating
+    return {
+        "suite": path.name,
+        **found._asdict(),
+        "rating": None if rating is None else round(rating, 1),
+    }
+
+
+def _show(result: dict[str, Any], json: bool) -> None:
+    if json:
+        emit(result, as_json=True)
+        return
+    rows = [
+        [
+            one["suite"],
+            f"{one['solved']}/{one['positions']}",
+            f"{one['points']}/{one['most']}",
+            one["required"],
+            one["failed"],
+            one["faults"],
+            round(one["milliseconds"] / 1000, 1),
+            "" if one["rating"] is None else f"{one['rating']:.0f}",
+        ]
+        for one in result["suites"]
+    ]
+    headings = (
+        "suite", "solved", "points", "nodes required", "failure nodes", "faults", "s", "STS rating"
+    )  # fmt: skip
+    emit({}, as_json=False, table=columns(headings, rows))
