@@ -123,7 +123,7 @@ def gather(
 
     At most `playouts` are started, those that end at once included. It stops early at NO_ROOM and
     at a COLLISION, when as many walks as the batch has rows have ended at leaves that wait already.
-    `line` is POSITION [PAST + MAX_DEPTH + 2] of the walk, `past` how many before the root are known.
+    `line` is the walk's, POSITION [PAST + MAX_DEPTH + 2]; `past` of it are known before the root.
     """
     started = 0
     while row < end and started < playouts:
