@@ -1,0 +1,75 @@
+"""What holds in every tree between playouts, whatever was done to it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kibitz.search.tree import EXPANDED, HEADER_MOVE, LEAF, NONE, PATH_DRAW, TERMINAL, TreeMemory
+
+
+def check_tree(memory: TreeMemory) -> None:
+    """Every link leads somewhere and back, and nothing is lost or on its way."""
+    tree = memory.record
+    assert tree.faults == 0
+    assert 1 <= tree.nodes_used <= len(memory.nodes)
+    assert 1 <= tree.edges_used <= len(memory.edges)
+    owners = check_blocks(memory)
+    assert memory.edges["pending"][: tree.edges_used].max() == 0
+    assert sum(check_node(memory, node, owners) for node in range(tree.nodes_used)) == len(owners)
+
+
+def check_blocks(memory: TreeMemory) -> dict[int, int]:
+    """The blocks of edges follow one another without gaps; the first edge of each, by owner."""
+    owners: dict[int, int] = {}
+    header, used = 1, int(memory.record.edges_used)
+    while header < used:
+        assert memory.links["move"][header] == HEADER_MOVE
+        owner, count = int(memory.links["child"][header]), int(memory.edges["visits"][header])
+        assert owner < memory.record.nodes_used
+        assert owner not in owners
+        owners[owner] = header + 1
+        assert not np.any(memory.links["move"][header + 1 : header + 1 + count] == HEADER_MOVE)
+        children = memory.links["child"][header + 1 : header + 1 + count]
+        assert np.all(children < memory.record.nodes_used)
+        header += count + 1
+    assert header == used
+    return owners
+
+
+def check_node(memory: TreeMemory, node: int, owners: dict[int, int]) -> bool:
+    """A node, the edge into it and its block know each other; whether it has a block."""
+    record = memory.nodes[node]
+    above = int(record["parent_edge"])
+    assert int(memory.links["child"][above]) == node
+    assert (above == 0) == (node == 0)
+    assert record["state"] in (LEAF, EXPANDED, TERMINAL, PATH_DRAW)
+    if record["state"] != EXPANDED:
+        assert (record["first"], record["count"]) == (NONE, 0)
+        return False
+    first, count = int(record["first"]), int(record["count"])
+    assert owners[node] == first
+    assert count == memory.edges["visits"][first - 1]
+    visits = memory.edges["visits"][first : first + count]
+    links = memory.links["child"][first : first + count]
+    assert np.all(links[visits == 0] == NONE)
+    if node:
+        opened = int(record["opened"])
+        assert np.all(visits[opened:] == 0)
+        assert np.all(
+            np.diff(memory.edges["prior"][first + opened : first + count].astype(int)) <= 0
+        )
+    return True
+
+
+def check_sums(memory: TreeMemory) -> None:
+    """Every visit of a node but its first went on to one of its moves.
+
+    True where nothing is proved and no subtree was given back.
+    """
+    for node in range(memory.record.nodes_used):
+        record = memory.nodes[node]
+        if record["state"] == EXPANDED:
+            first, count = int(record["first"]), int(record["count"])
+            below = int(memory.edges["visits"][first : first + count].sum())
+            assert memory.edges["visits"][record["parent_edge"]] == 1 + below
+            assert memory.nodes["weight"][node] <= 1 + below

@@ -1,0 +1,152 @@
+"""Several threads in one tree: nothing is counted twice, lost, or left on its way."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import chess
+import numpy as np
+import pytest
+
+from kibitz.jit import COMPILED
+from kibitz.search.rules import Behaviour, Contempt, Gumbel, Puct, Rule, Sble
+from kibitz.search.tree import clear
+from kibitz.search.walk import WalkMemory
+from tests.search.compiled import Compiled
+from tests.search.consistency import check_sums, check_tree
+from tests.search.hashed import HASHED
+
+THREADS = 4
+MIDDLEGAME = "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10"
+MATES = "6k1/5ppp/8/8/8/8/5PPP/1R4K1 b - - 0 1"
+RULES: dict[str, Rule] = {
+    "puct": Puct(),
+    "sble": Sble(),
+    "gumbel": Gumbel(),
+    "contempt": Contempt(limit=40),
+}
+
+
+def search_together(compiled: Compiled, playouts: int, threads: int = THREADS) -> list[WalkMemory]:
+    """Let threads share the playouts; their walks."""
+    walks = [WalkMemory(seed) for seed in range(threads)]
+    board = compiled.walk.positions[:1]
+    for walk in walks:
+        walk.set_line(board)
+    compiled.control.tickets = compiled.control.budget = playouts
+    compiled.control.full = 0
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(compiled.work, walks))
+    return walks
+
+
+@pytest.mark.skipif(not COMPILED, reason="in plain Python the operations are not atomic")
+@pytest.mark.parametrize("expand_at", [1, 2])
+@pytest.mark.parametrize("rule", RULES)
+def test_threads_share_a_tree(rule: str, expand_at: int) -> None:
+    behaviour = Behaviour(shared=1, prove=0, expand_at=expand_at)
+    compiled = Compiled(chess.Board(MIDDLEGAME), RULES[rule], behaviour, HASHED, megabytes=40)
+    walks = search_together(compiled, 20_000)
+    assert compiled.control.tickets == 0
+    assert sum(int(walk.record.playouts) for walk in walks) == 20_000
+    assert min(int(walk.record.playouts) for walk in walks) > 0
+    assert compiled.memory.edges["visits"][0] == 20_001
+    check_tree(compiled.memory)
+    check_sums(compiled.memory)
+
+
+@pytest.mark.skipif(not COMPILED, reason="in plain Python the operations are not atomic")
+@pytest.mark.parametrize("rule", RULES)
+def test_threads_prove_mates(rule: str) -> None:
+    behaviour = Behaviour(shared=1, clear_losses=1, draw_sibling=1)
+    compiled = Compiled(chess.Board(MATES), RULES[rule], behaviour, HASHED, megabytes=40)
+    search_together(compiled, 20_000)
+    assert compiled.memory.edges["visits"][0] == 20_001
+    check_tree(compiled.memory)
+
+
+@pytest.mark.parametrize("fen", [MIDDLEGAME, MATES])
+@pytest.mark.parametrize("rule", RULES)
+def test_one_thread_in_a_shared_tree_does_what_it_would_do_alone(rule: str, fen: str) -> None:
+    def grown(shared: int) -> Compiled:
+        behaviour = Behaviour(shared=shared, draw_sibling=1)
+        compiled = Compiled(chess.Board(fen), RULES[rule], behaviour, HASHED)
+        compiled.run(3_000 if COMPILED else 40)
+        return compiled
+
+    alone, sharing = grown(0), grown(1)
+    assert alone.memory.record.edges_used == sharing.memory.record.edges_used
+    assert np.array_equal(alone.memory.edges, sharing.memory.edges)
+    assert np.array_equal(alone.memory.links, sharing.memory.links)
+
+
+@pytest.mark.skipif(not COMPILED, reason="in plain Python the operations are not atomic")
+def test_replies_frozen_by_threads_are_those_tried_so_far() -> None:
+    limit = 50
+    rule, behaviour = Contempt(limit=limit), Behaviour(shared=1, prove=0)
+    compiled = Compiled(chess.Board(MIDDLEGAME), rule, behaviour, HASHED, megabytes=40)
+    search_together(compiled, 20_000)
+    memory, totals = compiled.memory, []
+    for node in np.flatnonzero(memory.nodes["freezing"]):
+        block = compiled.block(int(node))
+        totals.append(int(memory.links["frozen"][block.start : block.stop].sum()))
+    assert len(totals) > 20
+    # While one thread writes the counts down, visits of other threads may come and go: one each,
+    # more only where the writer loses its processor in between.
+    totals.sort()
+    assert totals[len(totals) // 2] - limit in range(THREADS)
+    near = [total for total in totals if abs(total - limit) < THREADS]
+    assert len(near) > 0.9 * len(totals)
+
+
+DEBUG = """
+from tests.search.test_threads import RULES, bounds_checked_searches
+print(sum(bounds_checked_searches(RULES[name], {searches}, {playouts}) for name in {rules}))
+"""
+
+
+def bounds_checked_searches(rule: Rule, searches: int, playouts: int) -> int:
+    """Short searches by two threads in one tree; how often an index was out of bounds."""
+    behaviour = Behaviour(shared=1, clear_losses=1, draw_sibling=1, rule50_scaling=1.0)
+    boards = [chess.Board(MIDDLEGAME), chess.Board(MATES)]
+    compiled, faults = Compiled(boards[0], rule, behaviour, HASHED), 0
+    for search in range(searches):
+        clear(compiled.memory.record)
+        compiled.stand_at(boards[search % 2])
+        compiled.open_root()
+        walks = search_together(compiled, playouts, threads=2)
+        faults += sum(int(walk.record.faults) for walk in walks)
+        assert compiled.memory.edges["visits"][0] == playouts + 1
+        assert compiled.memory.edges["pending"].max() == 0
+    return faults + int(compiled.memory.record.faults)
+
+
+def in_debug_build(rules: list[str], searches: int, playouts: int) -> str:
+    """What `bounds_checked_searches` finds in a process of its own."""
+    root = str(Path(__file__).parents[2])
+    paths = os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])
+    script = DEBUG.format(rules=rules, searches=searches, playouts=playouts)
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env=os.environ | {"KIBITZ_BOUNDSCHECK": "1", "PYTHONPATH": paths},
+        cwd=root,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.skipif(not COMPILED, reason="checks of bounds are compiled in")
+def test_a_debug_build_finds_no_access_out_of_bounds() -> None:
+    assert in_debug_build(["contempt"], searches=40, playouts=400) == "0"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not COMPILED, reason="checks of bounds are compiled in")
+def test_ten_thousand_searches_in_a_debug_build() -> None:
+    assert in_debug_build(list(RULES), searches=2_500, playouts=300) == "0"
