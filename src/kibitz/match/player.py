@@ -2,8 +2,8 @@
 
     board, limits -> **Player** -> Answer, or a PlayerError that costs the game
 
-Four kinds: a random mover, a greedy one that looks one ply ahead at the material, our own search
-with any evaluator, and UCI programs (external.py).
+Four kinds: a random mover, a greedy one that looks one ply ahead at the material, our own engine
+with any network, and UCI programs (external.py).
 """
 
 from __future__ import annotations
@@ -13,15 +13,13 @@ import threading
 import time
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
+from kibitz.engine import Engine
 from kibitz.errors import KibitzError
-from kibitz.evaluator.load import Evaluator
 from kibitz.position.board import Board
 from kibitz.position.notation import Move
 from kibitz.search.limits import Limits
-from kibitz.search.params import Settings
 from kibitz.search.report import Report
 from kibitz.search.scores import Score
-from kibitz.search.searcher import Searcher
 
 FaultKind: TypeAlias = Literal["crash", "hang", "illegal move", "lie"]
 
@@ -132,37 +130,28 @@ def _worth(board: Board, move: Move) -> int:
     return balance if board.turn == "white" else -balance
 
 
-WARM_UP_NODES = 64
+class EnginePlayer:
+    """Our own engine; every game has its seed and an empty tree, so that it can be repeated."""
 
-
-class SearchPlayer:
-    """Our own search; a new tree for every game, so that a game can be repeated by its seed."""
-
-    def __init__(self, evaluator: Evaluator, settings: Settings) -> None:
-        self._evaluator, self._settings = evaluator, settings
-        self._searcher: Searcher | None = None
-        self._warm = False
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
 
     def new_game(self, seed: int) -> None:
-        """Start with an empty tree and its own dice."""
-        if not self._warm:
-            # Loading the kernels, or compiling them the very first time, is not thinking time.
-            with Searcher(self._evaluator, self._settings) as searcher:
-                searcher.search(Board(), Limits(nodes=WARM_UP_NODES))
-            self._warm = True
-        self.close()
-        self._searcher = Searcher(self._evaluator, self._settings.with_(seed=seed))
+        """Forget the last game; loading, and compiling the first time, is not thinking time."""
+        self._engine.configure(seed=seed)
+        self._engine.ready()
+        self._engine.new_game()
 
     def think(self, board: Board, limits: Limits, patience: float) -> Answer:
         """Search; whoever forgets the clock is stopped when patience ends."""
-        assert self._searcher is not None, "new_game comes first"
         heads: list[Head] = []
-        alarm = threading.Timer(patience / 1000, self._searcher.stop)
+        search = self._engine.begin(board, limits)
+        alarm = threading.Timer(patience / 1000, search.stop)
         alarm.daemon = True
         alarm.start()
         started = time.perf_counter()
         try:
-            found = self._searcher.search(board, limits, lambda report: _note(heads, report))
+            found = search.run(lambda report: _note(heads, report))
             spent = _since(started)
         finally:
             alarm.cancel()
@@ -174,10 +163,8 @@ class SearchPlayer:
         )
 
     def close(self) -> None:
-        """End the search's threads."""
-        if self._searcher is not None:
-            self._searcher.close()
-            self._searcher = None
+        """End the engine's threads."""
+        self._engine.close()
 
 
 def _note(heads: list[Head], report: Report) -> None:

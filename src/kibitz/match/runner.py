@@ -52,7 +52,7 @@ class Setup:
             fix = f"give 1 to {MOST_WORKERS}"
             raise InputError("--concurrency", value=self.concurrency, fix=fix)
         for spec in self.players:
-            if spec.kind in ("search", "uci") and not self.control_of(spec).limited:
+            if spec.kind in ("engine", "uci") and not self.control_of(spec).limited:
                 fix = "give --tc, --movetime, --nodes or --depth"
                 raise InputError("a player without limits never moves", value=spec.name, fix=fix)
 
@@ -72,7 +72,7 @@ class Setup:
     def header(self) -> MatchHeader:
         """What a journal keeps to know the match again; it may grow, so rounds are not in it."""
         return MatchHeader(
-            players=tuple(spec.text for spec in self.players),
+            players=tuple(spec.identity for spec in self.players),
             control=str(self.control),
             gauntlet=self.gauntlet,
             seed=self.seed,
@@ -190,7 +190,7 @@ def try_out(specs: list[Spec]) -> list[tuple[str, str]]:
 
 
 def _resources(spec: Spec) -> tuple[str, str]:
-    if spec.kind != "search":
+    if spec.kind != "engine":
         return "NULL", "NULL"
-    settings = spec.settings()
+    settings = spec.engine().settings
     return f"{settings.threads}t", f"{settings.hash}MB"

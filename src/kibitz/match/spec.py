@@ -1,30 +1,32 @@
 """Players by name: `NAME[,option=value...]` -> **Spec** -> a player, as many as games run at once.
 
-`random`, `greedy`, `uniform`, `material` and network files play in this process, `uci:COMMAND` is a
-program. Options that are not the match's own go to the search, by UCI name or name in Python, or
-to the program.
+`kibitz` is our engine with the network it finds, `uniform`, `material` and network files are the
+same engine with that evaluator; `random` and `greedy` need none. All of them play in this process.
+`uci:COMMAND` is a program. Options that are not the match's own are UCI options of the engine or
+of the program.
 """
 
 from __future__ import annotations
 
 import shlex
 import shutil
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
+from kibitz.engine import Engine
 from kibitz.errors import InputError, did_you_mean
-from kibitz.evaluator.load import SIMPLE, Backend, load_evaluator
-from kibitz.files import local_path
+from kibitz.evaluator.discover import discover
+from kibitz.evaluator.load import SIMPLE, Backend
+from kibitz.files import local_path, sha256_of
 from kibitz.match.control import Control, parse_times
 from kibitz.match.external import UciPlayer
-from kibitz.match.player import GreedyPlayer, Player, RandomPlayer, SearchPlayer
-from kibitz.search.params import Settings, parameter_of
+from kibitz.match.player import EnginePlayer, GreedyPlayer, Player, RandomPlayer
 from kibitz.search.presets import RuleName, preset, with_rule
 
-Kind: TypeAlias = Literal["random", "greedy", "search", "uci"]
+Kind: TypeAlias = Literal["random", "greedy", "engine", "uci"]
 OWN_OPTIONS = ("name", "tc", "movetime", "nodes", "depth", "preset", "rule", "backend")
-HASH = "64"  # MiB for a search that is not told otherwise: several play at the same time
+HASH = 64  # MiB for an engine that is not told otherwise: several play at the same time
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,8 @@ class Spec:
     rule: str = ""
     backend: Backend = "auto"
 
-    def settings(self) -> Settings:
-        """What the search is told."""
+    def engine(self) -> Engine:
+        """Our own engine as this player wants it; nothing is loaded yet."""
         settings = preset(self.preset)
         if self.rule:
             rules = get_args(RuleName)
@@ -50,7 +52,17 @@ class Spec:
                 fix = did_you_mean(self.rule, rules)
                 raise InputError("no such rule", value=self.rule, fix=fix)
             settings = with_rule(settings, self.rule)  # type: ignore[arg-type]
-        return settings.parse({"Hash": HASH, **self.options})
+        engine = Engine(self.what, backend=self.backend, **asdict(settings.with_(hash=HASH)))
+        for name, value in self.options.items():
+            engine.set_option(name, value)
+        return engine
+
+    @property
+    def identity(self) -> str:
+        """The player as written and, for a network file, what is in it."""
+        if self.kind == "engine" and self.what not in SIMPLE:
+            return f"{self.text} #{sha256_of(self.what)[:12]}"
+        return self.text
 
     def open(self) -> Player:
         """A player of this kind, with its own process or its own tree."""
@@ -58,8 +70,8 @@ class Spec:
             return RandomPlayer()
         if self.kind == "greedy":
             return GreedyPlayer()
-        if self.kind == "search":
-            return SearchPlayer(load_evaluator(self.what, self.backend), self.settings())
+        if self.kind == "engine":
+            return EnginePlayer(self.engine())
         return UciPlayer(shlex.split(self.what), self.options)
 
 
@@ -77,7 +89,7 @@ def parse_player(text: str) -> Spec:
         text=text,
         kind=kind,
         what=what,
-        name=Path(name).name if kind == "search" else name,
+        name=Path(name).name if kind == "engine" else name,
         control=_control(own),
         options=options,
         preset=own.get("preset", "default"),
@@ -103,11 +115,13 @@ def _kind(head: str) -> tuple[Kind, str]:
         if not command or shutil.which(shlex.split(command)[0]) is None:
             raise InputError("no such program", value=command, fix="give its path after uci:")
         return "uci", command
+    if head == "kibitz":
+        return "engine", discover()
     path = local_path(head)
     if head not in SIMPLE and path is not None and not path.is_file():
-        fix = did_you_mean(head, ["random", "greedy", "uci:COMMAND", *SIMPLE])
+        fix = did_you_mean(head, ["kibitz", "random", "greedy", "uci:COMMAND", *SIMPLE])
         raise InputError("neither a player nor a network file", value=head, fix=fix)
-    return "search", head
+    return "engine", head
 
 
 def _control(own: dict[str, str]) -> Control | None:
@@ -123,10 +137,8 @@ def _control(own: dict[str, str]) -> Control | None:
 
 def _check(spec: Spec) -> None:
     """Refuse at once what cannot be played, before any game has begun."""
-    if spec.kind == "search":
-        for name in spec.options:
-            parameter_of(name)
-        spec.settings()
+    if spec.kind == "engine":
+        spec.engine()
     elif spec.kind != "uci" and spec.options:
         raise InputError(f"{spec.kind} has no options", value=", ".join(spec.options))
 
