@@ -1,0 +1,139 @@
+"""`kibitz search`: search one position and watch how the tree makes up its mind.
+
+Searcher -> **live table, or JSON**
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from kibitz.commands.output import JsonFlag, columns, emit
+from kibitz.errors import InputError
+from kibitz.evaluator.load import load_evaluator
+from kibitz.log import console, graceful_stop, say
+from kibitz.position.board import Board
+from kibitz.position.fen import START
+from kibitz.search.limits import Limits
+from kibitz.search.params import Settings
+from kibitz.search.presets import preset, with_rule
+from kibitz.search.report import Report
+from kibitz.search.searcher import Result, Searcher
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+DEFAULT_SECONDS = 5.0
+ROWS_SHOWN = 12
+LINE_SHOWN = 8  # plies of the principal variation
+
+
+def search(
+    fen: Annotated[str, Parameter(help="The position.")] = START,
+    *,
+    nodes: Annotated[int | None, Parameter(help="Stop after so many nodes.")] = None,
+    time: Annotated[float | None, Parameter(help="Stop after so many seconds.")] = None,
+    rule: Annotated[
+        Literal["puct", "azero", "sble", "gumbel"] | None,
+        Parameter(help="Selection rule, with its authors' constants."),
+    ] = None,
+    preset_name: Annotated[
+        str, Parameter(name="--preset", help="Start from a preset.")
+    ] = "default",
+    option: Annotated[tuple[str, ...], Parameter(help="Name=value, as in UCI; repeatable.")] = (),
+    network: Annotated[str, Parameter(help="Evaluator: a name or a network file.")] = "material",
+    moves: Annotated[tuple[str, ...], Parameter(help="Search only these moves.")] = (),
+    json: JsonFlag = False,
+) -> int:
+    """Search a position; Ctrl-C ends it and prints what was found."""
+    settings = _settings(preset_name, rule, option)
+    board = Board(fen)
+    if time is not None and time <= 0:
+        raise InputError("--time", value=time, fix="expected seconds above 0")
+    seconds = DEFAULT_SECONDS if nodes is None and time is None else time
+    milliseconds = None if seconds is None else round(1000 * seconds)
+    limits = Limits(nodes=nodes, movetime=milliseconds, searchmoves=moves)
+    result = _searched(board, limits, settings, network, live=not json)
+    emit(_plain(result), as_json=json, table=_table(result.report, board))
+    if not json:
+        say(f"best move {board.san(result.move)}" if result.move else "no legal move")
+    return 0
+
+
+def _settings(
+    name: str, rule: Literal["puct", "azero", "sble", "gumbel"] | None, options: tuple[str, ...]
+) -> Settings:
+    settings = preset(name)
+    if rule is not None:
+        settings = with_rule(settings, rule)
+    pairs = [option.partition("=") for option in options]
+    for text, (_, sign, _) in zip(options, pairs, strict=True):
+        if not sign:
+            raise InputError("--option", value=text, fix="expected Name=value, as CPuct=2.5")
+    return settings.parse({name: value for name, _, value in pairs})
+
+
+def _searched(board: Board, limits: Limits, settings: Settings, network: str, live: bool) -> Result:
+    """Search with a table that follows, where somebody watches."""
+    with Searcher(load_evaluator(network), settings) as searcher, graceful_stop() as stop:
+        watched = _screen() if live and console().is_terminal else None
+
+        def follow(report: Report) -> None:
+            if watched is not None:
+                watched.update(_table(report, board))
+            if stop.requested:
+                searcher.stop()
+
+        with watched or nullcontext():
+            return searcher.search(board, limits, follow)
+
+
+def _screen() -> Any:
+    from rich.live import Live
+
+    return Live(console=console(), refresh_per_second=8, transient=True)
+
+
+def _table(report: Report, board: Board) -> Table:
+    rows = [
+        (
+            board.san(row.move),
+            row.visits,
+            f"{100 * row.prior:.1f} %",
+            f"{row.value:+.3f}",
+            f"{100 * row.draw:.0f} %",
+            row.proof or "",
+        )
+        for row in report.moves[:ROWS_SHOWN]
+    ]
+    best = " ".join(move.uci() for move in report.best.moves[:LINE_SHOWN])
+    title = (
+        f"{report.nodes:,} nodes, {report.nps:,}/s, depth {report.depth}/{report.seldepth}, "
+        f"tree {report.hashfull / 10:.1f} % full: {report.best.score} {best}"
+    )
+    return columns(("move", "visits", "prior", "value", "draw", "proof"), rows, title=title)
+
+
+def _plain(result: Result) -> dict[str, Any]:
+    report = result.report
+    return {
+        "best_move": result.move.uci() if result.move else None,
+        "ponder": result.ponder.uci() if result.ponder else None,
+        "score": str(report.best.score),
+        "value": report.best.value,
+        "wdl": list(report.best.wdl),
+        "nodes": report.nodes,
+        "seconds": report.milliseconds / 1000,
+        "nps": report.nps,
+        "depth": report.depth,
+        "seldepth": report.seldepth,
+        "hashfull": report.hashfull,
+        "tbhits": report.tbhits,
+        "pv": [move.uci() for move in report.best.moves],
+        "moves": [
+            {"move": row.move.uci(), "visits": row.visits, "prior": row.prior, "value": row.value}
+            for row in report.moves
+        ],
+    }

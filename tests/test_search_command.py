@@ -1,0 +1,65 @@
+"""`kibitz search` and `kibitz bench search` as a user types them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kibitz.commands import main
+from kibitz.position.board import Board
+
+SCHOLAR = "r1bqkb1r/pppp1ppp/2n2n2/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4"
+
+
+def test_one_object_with_legal_moves(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["search", SCHOLAR, "--nodes", "2000", "--option", "Hash=8", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["best_move"], found["score"], found["nodes"]) == ("h5f7", "mate 1", 2000)
+    legal = {move.uci() for move in Board(SCHOLAR).legal_moves}
+    assert {row["move"] for row in found["moves"]} == legal
+    assert sum(row["visits"] for row in found["moves"]) == 1999
+
+
+def test_only_the_moves_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["search", SCHOLAR, "--nodes", "500", "--moves", "a2a3", "--moves", "Nh3", "--json"]
+    assert main(arguments) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {row["move"] for row in found["moves"]} == {"a2a3", "g1h3"}
+
+
+def test_a_table_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["search", SCHOLAR, "--nodes", "1500"]) == 0
+    shown = capsys.readouterr()
+    assert "Qxf7#" in shown.out
+    assert "best move Qxf7#" in shown.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--option", "CPuctt=3"], "did you mean 'CPuct'"),
+        (["--option", "CPuct"], "Name=value"),
+        (["--option", "CPuct=many"], "CPuct"),
+        (["--preset", "lc1"], "lc0"),
+        (["--nodes", "0"], "nodes"),
+        (["--time", "-1"], "--time"),
+        (["8/8/8/8/8/8/8/8 w - - 0 1"], "king"),
+        (["--network", "nowhere.safetensors"], "nowhere.safetensors"),
+    ],
+)
+def test_mistakes_take_one_line(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["search", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_the_signature_of_the_search(capsys: pytest.CaptureFixture[str]) -> None:
+    from kibitz.search.speed import signature
+
+    assert signature(200) == signature(200)
+    assert len(signature(200)) == 8
+    capsys.readouterr()
