@@ -217,9 +217,23 @@ def wrong_answers(test: Sprt, truth: float, wrong: str, runs: int, every: int) -
 
 
 def test_sprt_is_rarely_wrong() -> None:
-    test = Sprt(0.0, 80.0)
-    assert wrong_answers(test, 0.0, "H1", runs=60, every=2)[0] <= 9
-    assert wrong_answers(test, 80.0, "H0", runs=60, every=2)[0] <= 9
+    test = Sprt(0.0, 100.0)
+    assert wrong_answers(test, 0.0, "H1", runs=40, every=2)[0] <= 7
+    assert wrong_answers(test, 100.0, "H0", runs=40, every=2)[0] <= 7
+
+
+@pytest.mark.parametrize("model", ["normalised", "logistic"])
+def test_any_counts_and_hypotheses_have_a_finite_ratio(model: Model) -> None:
+    dice = np.random.default_rng(3)
+    for _ in range(300):
+        counts = dice.integers(0, 2, 5) * dice.integers(1, 2000, 5)
+        zero, half, one, more, two = (int(count) for count in counts)
+        low = float(dice.uniform(-400, 400))
+        test = Sprt(low, low + float(dice.uniform(0.1, 400)), model=model)
+        llr = test.llr(Pairs(zero, half, one, 0, more, two))
+        assert math.isfinite(llr)
+    assert Sprt(0, 10, model=model).llr(Pairs(win_win=500)) > 2.94
+    assert Sprt(0, 10, model=model).llr(Pairs(loss_loss=500)) < -2.94
 
 
 @pytest.mark.slow

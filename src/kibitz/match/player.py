@@ -105,7 +105,8 @@ class GreedyPlayer:
     def think(self, board: Board, limits: Limits, patience: float) -> Answer:  # noqa: ARG002
         """Play every move and count what is left."""
         started = time.perf_counter()
-        worth = {move: _worth(board, move) for move in board.legal_moves}
+        scratch = board.copy(history=False)
+        worth = {move: _worth(scratch, move) for move in board.legal_moves}
         best = max(worth.values())
         move = self._dice.choice([move for move, value in worth.items() if value == best])
         score = Score("mate", 1) if best == MATE_VALUE else Score("cp", 100 * best)
@@ -117,17 +118,18 @@ class GreedyPlayer:
 
 def _worth(board: Board, move: Move) -> int:
     """Material balance after a move, for the side that makes it; a stalemate is level."""
-    after = board.copy(history=False)
-    after.push(move)
-    end = after.outcome()
+    sign = 1 if board.turn == "white" else -1
+    board.push(move)
+    end, placement = board.outcome(), board.fen().split()[0]
+    board.pop()
     if end is not None:
         return MATE_VALUE if end.winner else 0
     balance = sum(
         PIECE_VALUES[letter.lower()] * (1 if letter.isupper() else -1)
-        for letter in after.fen().split()[0]
+        for letter in placement
         if letter.lower() in PIECE_VALUES
     )
-    return balance if board.turn == "white" else -balance
+    return sign * balance
 
 
 class EnginePlayer:

@@ -27,6 +27,7 @@ RARE = 1e-3  # stands for a result that has not been seen, as in fastchess
 STEPS = 200  # most iterations of a search for a root
 SETTLED = 1e-9  # change of a probability below which the fit is done
 FITS = 100
+TINY = 1e-15
 
 
 @dataclass(frozen=True)
@@ -124,12 +125,18 @@ def _tilted(seen: Sequence[float], slopes: Sequence[float]) -> list[float]:
     """Shares `seen / (1 + t slopes)` with the t that makes the slopes average to zero."""
 
     def average(tilt: float) -> float:
-        return sum(
-            share * slope / (1.0 + tilt * slope) for share, slope in zip(seen, slopes, strict=True)
-        )
+        total = 0.0
+        for share, slope in zip(seen, slopes, strict=True):
+            below = 1.0 + tilt * slope
+            if below <= 0.0:  # rounded onto the pole
+                return math.copysign(math.inf, slope)
+            total += share * slope / below
+        return total
 
     tilt = _falling_root(average, -1.0 / max(slopes), -1.0 / min(slopes))
-    return [share / (1.0 + tilt * slope) for share, slope in zip(seen, slopes, strict=True)]
+    return [
+        share / max(TINY, 1.0 + tilt * slope) for share, slope in zip(seen, slopes, strict=True)
+    ]
 
 
 def _falling_root(function: Callable[[float], float], low: float, high: float) -> float:

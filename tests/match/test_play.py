@@ -1,0 +1,286 @@
+"""One game and its parts: openings, pairing, clocks, adjudication, records, PGN."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+import chess.pgn
+import pytest
+
+from kibitz.errors import InputError
+from kibitz.match.control import Control, GameClock, parse_times
+from kibitz.match.export import to_game, write_pgn
+from kibitz.match.openings import Opening, random_openings, read_openings, shuffled
+from kibitz.match.pairing import schedule
+from kibitz.match.play import Rules, Seat, Terms, play_game
+from kibitz.match.player import Answer, GreedyPlayer, RandomPlayer
+from kibitz.match.record import GameRecord
+from kibitz.match.spec import parse_player, parse_players
+from kibitz.position.board import Board
+from kibitz.search.limits import Limits
+from kibitz.search.scores import Score
+
+NO_RULES, UNTIMED = Rules(), Control()
+ROOK_ENDING = "7k/8/8/8/8/8/R7/K7 w - - 0 1"
+
+
+class Scripted:
+    """Shuffles its pieces and says what it is told to say."""
+
+    def __init__(self, scores: Sequence[int | None], milliseconds: float = 1.0) -> None:
+        self._scores, self._milliseconds, self._told = scores, milliseconds, 0
+        self.limits: list[Limits] = []
+
+    def new_game(self, seed: int) -> None:
+        self._told = seed
+
+    def think(self, board: Board, limits: Limits, patience: float) -> Answer:
+        assert patience > 0
+        self.limits.append(limits)
+        said = self._scores[min(self._told, len(self._scores) - 1)]
+        self._told += 1
+        moves = sorted(board.legal_moves, key=lambda move: move.uci())
+        move = moves[self._told % len(moves)]
+        score = None if said is None else Score("cp", said)
+        return Answer(move, self._milliseconds, score, 1, 1)
+
+    def close(self) -> None:
+        return
+
+
+def game(
+    white: Scripted, black: Scripted, rules: Rules = NO_RULES, control: Control = UNTIMED
+) -> GameRecord:
+    seats = Seat(0, white, control), Seat(1, black, control)
+    return play_game(0, *seats, Opening(ROOK_ENDING), Terms(rules, margin=0.0))
+
+
+# --- openings and pairing -------------------------------------------------------------------------
+
+
+def test_openings_are_read_from_all_formats(tmp_path: Path) -> None:
+    lines = tmp_path / "lines.txt"
+    lines.write_text("# two openings\n1. e4 e5 2. Nf3\n\nd2d4 g8f6\n")
+    assert [one.moves for one in read_openings(lines)] == [
+        ("e2e4", "e7e5", "g1f3"),
+        ("d2d4", "g8f6"),
+    ]
+    assert [one.moves for one in read_openings(lines, plies=1)] == [("e2e4",), ("d2d4",)]
+    epd = tmp_path / "book.epd"
+    epd.write_text(f'{ROOK_ENDING}\n{chess.STARTING_BOARD_FEN} w KQkq - id "start";\n')
+    assert [one.fen for one in read_openings(epd)] == [ROOK_ENDING, chess.STARTING_FEN]
+    pgn = tmp_path / "book.pgn"
+    pgn.write_text("1. c4 e5 2. Nc3 *\n\n1. f3 e5 2. g4 Qh4# 0-1\n")
+    assert [one.moves for one in read_openings(pgn)] == [("c2c4", "e7e5", "b1c3")]
+    lines.write_text("e4 e5\ne4 Ke3\n")
+    with pytest.raises(InputError, match="line 2"):
+        read_openings(lines)
+    lines.write_text("\n")
+    with pytest.raises(InputError, match="no opening"):
+        read_openings(lines)
+
+
+def test_chess960_openings_are_played_as_such(tmp_path: Path) -> None:
+    epd = tmp_path / "960.epd"
+    epd.write_text("bqnb1rkr/pp3ppp/3ppn2/2p5/5P2/P2P4/NPP1P1PP/BQ1BNRKR w HFhf - 2 9\n")
+    opening = read_openings(epd)[0]
+    assert opening.chess960
+    record = play_game(
+        0, Seat(0, GreedyPlayer(), Control()), Seat(1, RandomPlayer(), Control()), opening, Terms()
+    )
+    told = chess.pgn.read_game(io.StringIO(str(to_game(record, ["a", "b"], [Control()] * 2))))
+    assert told is not None
+    assert not told.errors
+    assert told.board().chess960
+
+
+def test_random_openings_are_many_level_and_repeatable() -> None:
+    openings = random_openings(30, seed=3)
+    assert openings[:10] == random_openings(10, seed=3)
+    assert openings != random_openings(30, seed=4)
+    assert len(set(openings)) == 30
+    for opening in openings:
+        board = opening.board()
+        assert len(opening.moves) == 8
+        assert not board.is_check()
+    assert len(random_openings(100, plies=1)) == 100, "20 first moves serve again and again"
+    assert sorted(shuffled(openings, 5)) == sorted(openings)
+    assert shuffled(openings, 5) == shuffled(openings, 5) != openings
+
+
+def test_every_opening_is_played_with_both_colours() -> None:
+    games = list(schedule(3, 2))
+    assert [one.number for one in games] == list(range(12))
+    for first, second in zip(games[::2], games[1::2], strict=True):
+        assert (first.white, first.black) == (second.black, second.white)
+        assert first.opening == second.opening
+    assert {one.opening for one in games[:6]} == {0}
+    assert list(schedule(3, 5))[:12] == games, "a longer match begins in the same way"
+    assert {0 in (one.white, one.black) for one in schedule(4, 1, gauntlet=True)} == {True}
+    assert len(list(schedule(4, 1, gauntlet=True))) == 6
+
+
+# --- clocks ---------------------------------------------------------------------------------------
+
+
+def test_time_controls_are_read_and_written() -> None:
+    for text in ("60", "10+0.1", "40/60+0.6", "40/900"):
+        assert str(parse_times(text)) == text
+    assert str(Control(movetime=100)) == "0.1/move"
+    assert str(Control(nodes=800)) == "800 nodes"
+    for wrong in ("", "fast", "0+1", "-5", "0/60", "10+"):
+        with pytest.raises(InputError, match="time control"):
+            parse_times(wrong)
+
+
+def test_clocks_run_down_and_are_filled_up() -> None:
+    clock = GameClock(parse_times("2/10+0.5"), parse_times("60"))
+    limits = clock.limits("white")
+    assert (limits.wtime, limits.btime, limits.winc, limits.movestogo) == (10_000, 60_000, 500, 2)
+    assert clock.spend("white", 4000.0)
+    assert clock.left("white") == 6500.0
+    assert clock.limits("white").movestogo == 1
+    assert clock.spend("white", 6500.0)
+    assert clock.left("white") == 10_500.0
+    assert clock.limits("white").movestogo == 2
+    assert not clock.spend("black", 60_001.0)
+    assert clock.limits("black").movestogo is None
+
+
+def test_the_margin_forgives_once_but_gives_no_time() -> None:
+    clock = GameClock(parse_times("1"), parse_times("1"), margin=20.0)
+    assert clock.spend("white", 1015.0)
+    assert clock.left("white") == 0.0
+    assert not clock.spend("white", 21.0)
+
+
+def test_players_may_have_different_limits() -> None:
+    clock = GameClock(parse_times("10"), Control(nodes=50))
+    assert clock.limits("black") == Limits(nodes=50)
+    assert clock.limits("white") == Limits(wtime=10_000, winc=0)
+    assert clock.spend("black", 1e6)
+
+
+def test_a_game_is_lost_on_time_unless_the_other_side_cannot_mate() -> None:
+    slow, quick = Scripted([0], milliseconds=600.0), Scripted([0])
+    lost = game(quick, slow, control=parse_times("1"))
+    assert (lost.result, lost.termination, lost.loser) == ("1-0", "time forfeit", 1)
+    bare = game(slow, quick, control=parse_times("1"))
+    assert (bare.result, bare.loser) == ("1/2-1/2", 0), "Black has nothing but a king"
+    assert slow.limits[0].btime == 1000
+
+
+# --- adjudication ---------------------------------------------------------------------------------
+
+
+def test_whoever_gives_up_for_long_enough_has_lost() -> None:
+    record = game(Scripted([100]), Scripted([0, -700, -700, -700]), Rules(resign_moves=3))
+    assert (record.result, record.termination) == ("1-0", "adjudication: resignation")
+    assert len(record.moves) == 8
+    assert record.loser is None, "a resignation is no forfeit"
+
+
+def test_level_games_are_drawn_when_both_say_so() -> None:
+    rules = Rules(draw_moves=2, draw_from=3, draw_cp=10)
+    record = game(Scripted([5]), Scripted([-3]), rules)
+    assert (record.result, record.termination) == ("1/2-1/2", "adjudication: draw rule")
+    assert len(record.moves) == 6
+    disputed = game(Scripted([500]), Scripted([-3]), rules)
+    assert disputed.termination != "adjudication: draw rule"
+    silent = game(Scripted([None]), Scripted([None]), rules)
+    assert silent.termination != "adjudication: draw rule"
+
+
+def test_long_games_are_drawn() -> None:
+    record = game(Scripted([0]), Scripted([0]), Rules(max_moves=5))
+    assert (record.result, record.termination) == ("1/2-1/2", "adjudication: 5 moves")
+    assert len(record.moves) == 10
+
+
+# --- players --------------------------------------------------------------------------------------
+
+
+def test_the_greedy_player_takes_and_mates() -> None:
+    greedy = GreedyPlayer()
+    greedy.new_game(1)
+    hanging = Board("4k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1")
+    assert greedy.think(hanging, Limits(), 1e3).move.uci() == "e4d5"
+    mate = Board("6k1/5ppp/8/3n4/2P5/8/8/R5K1 w - - 0 1")
+    found = greedy.think(mate, Limits(), 1e3)
+    assert (found.move.uci(), found.score) == ("a1a8", Score("mate", 1))
+
+
+def test_dice_repeat_by_seed() -> None:
+    one, other = RandomPlayer(), RandomPlayer()
+    for player in (one, other):
+        player.new_game(5)
+    board = Board()
+    for _ in range(20):
+        move = one.think(board, Limits(), 1e3).move
+        assert other.think(board, Limits(), 1e3).move == move
+        board.push(move)
+
+
+def test_players_by_name() -> None:
+    spec = parse_player("material,nodes=800,tc=10+0.1,name=mine,CPuct=2")
+    assert spec.control == Control(base=10_000, increment=100, nodes=800)
+    assert (spec.name, spec.kind, spec.engine().settings.cpuct) == ("mine", "engine", 2.0)
+    assert parse_player("uniform,preset=chesscoach").engine().settings.search_rule == "sble"
+    names = [one.name for one in parse_players(["random", "random", "random"])]
+    assert names == ["random", "random-2", "random-3"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("materiel", "did you mean 'material'"),
+        ("material,CPuckt=2", "CPuct"),
+        ("material,CPuct", "name=value"),
+        ("material,nodes=many", "whole number"),
+        ("material,rule=pukt", "puct"),
+        ("material,backend=gpu", "no such backend"),
+        ("random,Hash=4", "no options"),
+        ("uci:", "no such program"),
+    ],
+)
+def test_mistakes_in_players_are_named(text: str, told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        parse_player(text)
+
+
+# --- PGN ------------------------------------------------------------------------------------------
+
+
+def test_games_open_in_python_chess(tmp_path: Path) -> None:
+    controls = [parse_times("10+0.1"), Control(nodes=5)]
+    records = []
+    for number, opening in enumerate(random_openings(4, seed=1)):
+        seats = Seat(0, GreedyPlayer(), controls[0], 1), Seat(1, RandomPlayer(), controls[1], 2)
+        records.append(play_game(number, *seats, opening, Terms()))
+    path = tmp_path / "games.pgn"
+    assert write_pgn(path, records, ["greedy", "random"], controls) == 4
+    with path.open() as file:
+        for record in records:
+            told = chess.pgn.read_game(file)
+            assert told is not None
+            assert not told.errors
+            assert told.headers["Result"] == record.result
+            assert told.headers["Round"] == f"{record.number // 2 + 1}.{record.number % 2 + 1}"
+            assert told.headers["WhiteTimeControl"] == "10+0.1"
+            assert told.headers["Termination"] == "normal"
+            moves = list(told.mainline())
+            assert len(moves) == 8 + len(record.moves) == int(told.headers["PlyCount"])
+            assert [node.comment for node in moves[:8]] == ["book"] * 8
+            assert moves[8].comment.startswith(("+", "-"))
+            assert "n=" in moves[8].comment
+            if told.end().board().is_checkmate():
+                assert "+M1/1 " in told.end().comment
+
+
+def test_a_record_survives_json() -> None:
+    import msgspec
+
+    record = game(Scripted([5]), Scripted([-3]), Rules(max_moves=3))
+    assert msgspec.json.decode(msgspec.json.encode(record), type=GameRecord) == record

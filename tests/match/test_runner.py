@@ -1,0 +1,225 @@
+"""A whole match: concurrency, journals that survive being killed, SPRT, tables, real programs."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import chess.pgn
+import pytest
+
+from kibitz.commands import main
+from kibitz.errors import DamagedFileError, InputError
+from kibitz.log import Stop
+from kibitz.match.control import Control, parse_times
+from kibitz.match.openings import random_openings
+from kibitz.match.record import GameRecord, Journal
+from kibitz.match.results import Results
+from kibitz.match.runner import Setup, run
+from kibitz.match.spec import parse_players
+from kibitz.match.sprt import Sprt
+
+STOCKFISH = shutil.which("stockfish") or shutil.which("/usr/games/stockfish")
+
+
+def setup_of(*players: str, rounds: int = 3, **more: Any) -> Setup:
+    openings = random_openings(rounds)
+    return Setup(parse_players(list(players)), Control(), openings, rounds, source="dice", **more)
+
+
+def moves_of(games: dict[int, GameRecord]) -> dict[int, tuple[str, ...]]:
+    return {number: tuple(move.uci for move in game.moves) for number, game in games.items()}
+
+
+def played(setup: Setup, journal: Journal) -> Results:
+    return run(setup, journal, Stop())
+
+
+def test_a_stopped_match_goes_on_to_the_same_end(tmp_path: Path) -> None:
+    setup = setup_of("greedy", "random", rounds=4, concurrency=2)
+    whole = Journal(setup.header())
+    played(setup, whole)
+    path, stop = tmp_path / "match.jsonl", Stop()
+
+    def after_three(record: GameRecord) -> None:
+        assert record.number < 8
+        if len(journal.games) == 3:
+            stop.request()
+
+    with Journal(setup.header(), path) as journal:
+        run(setup, journal, stop, after_three)
+    assert 3 <= len(journal.games) < 8
+    with path.open("ab") as file:
+        file.write(b'{"number":7,"white":0,"bl')  # what a crash in the middle of a write leaves
+    with Journal(setup.header(), path) as journal:
+        assert 3 <= len(journal.games) < 8
+        results = played(setup, journal)
+    assert moves_of(journal.games) == moves_of(whole.games)
+    assert results.tally(0, 1) == Results(whole.games).tally(0, 1)
+    with Journal(setup.header(), path) as journal:
+        assert moves_of(journal.games) == moves_of(whole.games)
+
+
+def test_a_match_can_be_made_longer(tmp_path: Path) -> None:
+    path = tmp_path / "match.jsonl"
+    for rounds in (1, 2):
+        setup = setup_of("greedy", "random", rounds=rounds)
+        with Journal(setup.header(), path) as journal:
+            assert len(journal.games) == 2 * (rounds - 1)
+            played(setup, journal)
+            assert len(journal.games) == 2 * rounds
+
+
+def test_journals_are_not_mixed_up(tmp_path: Path) -> None:
+    path = tmp_path / "match.jsonl"
+    setup = setup_of("greedy", "random")
+    with Journal(setup.header(), path) as journal:
+        played(setup, journal)
+        with pytest.raises(InputError, match="another process"):
+            Journal(setup.header(), path)
+    with pytest.raises(InputError, match="another match: players"):
+        Journal(setup_of("random", "greedy").header(), path)
+    with pytest.raises(InputError, match="another match: seed"):
+        Journal(setup_of("greedy", "random", seed=1).header(), path)
+    path.write_text("not a match\n")
+    with pytest.raises(DamagedFileError, match="line 1"):
+        Journal(setup.header(), path)
+
+
+def test_a_bug_in_this_process_is_raised_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kibitz.match.player._worth", lambda *_: 1 / 0)
+    setup = setup_of("greedy", "random", concurrency=2)
+    with pytest.raises(ZeroDivisionError):
+        played(setup, Journal(setup.header()))
+
+
+def test_sprt_ends_a_match() -> None:
+    setup = setup_of("greedy", "random", rounds=200, sprt=Sprt(0, 300), concurrency=2)
+    results = played(setup, Journal(setup.header()))
+    assert setup.sprt is not None
+    assert setup.sprt.verdict(results.pairs(0, 1)) == "H1"
+    assert len(results.games) < 50
+
+
+def test_impossible_matches_are_refused() -> None:
+    with pytest.raises(InputError, match="at least two"):
+        setup_of("random")
+    with pytest.raises(InputError, match="never moves"):
+        setup_of("material", "random")
+    with pytest.raises(InputError, match="two players"):
+        setup_of("random", "random", "greedy", sprt=Sprt(0, 5))
+    with pytest.raises(InputError, match="--concurrency"):
+        setup_of("random", "random", concurrency=0)
+
+
+def test_a_seeded_search_repeats_its_games() -> None:
+    def games() -> dict[int, tuple[str, ...]]:
+        setup = setup_of("material,nodes=40", "random", rounds=1)
+        journal = Journal(setup.header())
+        played(setup, journal)
+        return moves_of(journal.games)
+
+    assert games() == games()
+
+
+@pytest.mark.skipif(STOCKFISH is None, reason="Stockfish is not installed")
+def test_stockfish_plays_by_the_clock() -> None:
+    weak = f"uci:{STOCKFISH},UCI_LimitStrength=true,UCI_Elo=1400,Hash=16,name=weak"
+    strong = f"uci:{STOCKFISH},Hash=16,name=strong,nodes=20000"
+    setup = Setup(
+        parse_players([strong, weak]), parse_times("1+0.02"), random_openings(1), 1, concurrency=2
+    )
+    results = played(setup, Journal(setup.header()))
+    assert not results.forfeits(0) + results.forfeits(1)
+    assert results.tally(0, 1).points >= 1.5
+    for game in results.games:
+        assert all(move.nodes is not None and move.depth is not None for move in game.moves)
+        own = [move for i, move in enumerate(game.moves) if (i % 2 == 1) == (game.white == 0)]
+        assert 0 < sum(move.milliseconds for move in own) < 1100 + 20 * len(own)
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+def start(*arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "kibitz", "match", "greedy", "random", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ,
+    )
+
+
+def lines_in(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130)])
+def test_a_killed_match_is_continued(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    path, pgn = tmp_path / "match.jsonl", tmp_path / "match.pgn"
+    process = start("--games", "2000", "--resume", str(path), "--pgn", str(pgn))
+    deadline = time.monotonic() + 60
+    while lines_in(path) < 4 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(number)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == code
+    done = lines_in(path) - 1
+    assert done >= 3
+    if number == signal.SIGINT:
+        assert f"Games: {done}, " in output
+        assert pgn.read_text().count("[Result ") == done
+    games = str(done + 2 + done % 2)
+    process = start("--games", games, "--resume", str(path), "--pgn", str(pgn), "--json")
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert json.loads(output)["games"] == int(games)
+    numbers = [json.loads(line)["number"] for line in path.read_text().splitlines()[1:]]
+    assert sorted(numbers) == list(range(int(games))), "nothing lost, nothing played twice"
+    text = io.StringIO(pgn.read_text())
+    for _ in numbers:
+        told = chess.pgn.read_game(text)
+        assert told is not None
+        assert not told.errors
+
+
+def test_the_block_of_a_match(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["match", "greedy", "random", "--games", "4", "--sprt", "0", "50"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1] == "Results of greedy vs random (no limit, NULL, NULL, random 8 plies):"
+    assert re.fullmatch(r"Games: 4, Wins: \d, Losses: \d, Draws: \d, Points: .+", lines[4])
+    assert re.fullmatch(r"LLR: .+ \(-2.94, 2.94\) \[0.00, 50.00\]", lines[6])
+    assert lines[-1] == "Forfeits: none"
+
+
+def test_a_crosstable(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["match", "random", "greedy", "random,name=other", "--games", "2"]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"1\s+greedy", shown)
+    assert "random vs other" in shown
+    assert (
+        main(["match", "random", "greedy", "random", "--games", "2", "--gauntlet", "--json"]) == 0
+    )
+    assert json.loads(capsys.readouterr().out)["games"] == 4
+
+
+def test_mistakes_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, told in (
+        (["greedy", "random", "--games", "3"], "even number"),
+        (["greedy"], "at least two"),
+        (["greedy", "random", "--sprt", "5", "0"], "elo0"),
+        (["greedy", "random", "--tc", "soon"], "time control"),
+        (["greedy", "random", "--openings", "/no/such.pgn"], "no such file"),
+    ):
+        assert main(["match", *arguments]) == 2
+        assert told in capsys.readouterr().err

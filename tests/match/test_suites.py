@@ -1,0 +1,157 @@
+"""Suites and endings: points, nodes required, ratings, and what the commands print."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kibitz.commands import main
+from kibitz.errors import InputError
+from kibitz.match.control import Control
+from kibitz.match.player import Answer, Head
+from kibitz.match.spec import parse_player
+from kibitz.match.suites import graded, points_for, run_suite, solve, sts_rating, summary
+from kibitz.match.technique import ENDINGS, random_position, run_technique, wilson
+from kibitz.position.board import Board
+from kibitz.position.epd import parse_epd
+from kibitz.search.limits import Limits
+
+STS = (
+    "1kr5/3n4/q3p2p/p2n2p1/PppB1P2/5BP1/1P2Q2P/3R2K1 w - - bm f5; "
+    'id "STS(v1.0) Undermine.001"; c0 "f5=10, Be5+=2, Bf2=3, Bg4=2"; '
+)
+LISTS = 'c7 "f5 Be5+ Bf2 Bg4"; c8 "10 2 3 2";'
+MATE = '6k1/5ppp/8/8/8/8/8/R5K1 w - - bm Ra8#; id "mate";'
+AVOID = '7k/5KQ1/8/8/8/8/8/8 w - - am Kf8; id "none";'
+
+
+def test_the_rating_of_sts() -> None:
+    assert round(sts_rating(11_994), 2) == 3317.21
+
+
+@pytest.mark.parametrize("line", [STS + LISTS, STS, STS.replace("c0", "c1") + LISTS])
+def test_points_of_sts(line: str) -> None:
+    epd = parse_epd(line)
+    board = epd.board()
+    for text, points in (("f5", 10), ("Be5", 2), ("Bf2", 3), ("Kh1", 0)):
+        assert points_for(epd, board.parse(text)) == (points, 10)
+
+
+def test_points_of_other_suites() -> None:
+    best = parse_epd(MATE)
+    assert points_for(best, best.board().parse("Ra8")) == (1, 1)
+    assert points_for(best, best.board().parse("Ra7")) == (0, 1)
+    avoid = parse_epd("7k/8/8/8/8/8/R7/K7 w - - am Ra8+;")
+    assert points_for(avoid, avoid.board().parse("Ra8")) == (0, 1)
+    assert points_for(avoid, avoid.board().parse("Rb2")) == (1, 1)
+    assert points_for(parse_epd("7k/8/8/8/8/8/R7/K7 w - -"), avoid.board().parse("Rb2")) == (0, 0)
+    with pytest.raises(InputError, match="do not go together"):
+        graded(parse_epd(STS + 'c7 "f5 Bf2"; c8 "10";'))
+
+
+class Told:
+    """Changes its mind as the script says."""
+
+    def __init__(self, *heads: tuple[int, str], nodes: int) -> None:
+        self._heads, self._nodes = heads, nodes
+
+    def new_game(self, seed: int) -> None:
+        assert seed == 0
+
+    def think(self, board: Board, limits: Limits, patience: float) -> Answer:
+        assert limits.nodes
+        assert patience > 0
+        move = board.parse(self._heads[-1][1])
+        heads = tuple(Head(nodes, text) for nodes, text in self._heads)
+        return Answer(move, 1.0, nodes=self._nodes, heads=heads)
+
+    def close(self) -> None:
+        return
+
+
+def test_nodes_required_count_from_the_last_change_of_mind() -> None:
+    epd, control = parse_epd(STS + LISTS), Control(nodes=900)
+    wavering = Told((1, "f4f5"), (50, "d4f2"), (300, "f4f5"), nodes=900)
+    found = solve(epd, wavering, control)
+    assert (found.points, found.nodes, found.required, found.solved) == (10, 900, 300, True)
+    wrong = solve(epd, Told((1, "f4f5"), (50, "d4f2"), nodes=900), control)
+    assert (wrong.points, wrong.required, wrong.solved) == (3, None, False)
+    total = summary([found, wrong])
+    assert (total.points, total.most, total.required, total.failed) == (13, 20, 300, 900)
+    assert total.rating == pytest.approx(sts_rating(13 / 20 * 15_000))
+
+
+def test_a_search_solves_mates_in_parallel() -> None:
+    epds = [parse_epd(MATE)] * 6
+    spec = parse_player("material")
+    seen: list[str] = []
+    found = run_suite(
+        epds, spec, Control(nodes=500), concurrency=2, advance=lambda one: seen.append(one.move)
+    )
+    assert seen == [one.move for one in found] == ["Ra8#"] * 6
+    assert all(one.solved and one.required and one.required <= one.nodes <= 501 for one in found)
+    assert summary(found).rating is None, "no graded moves, no rating"
+
+
+def test_the_suite_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, out = tmp_path / "few.epd", tmp_path / "out.json"
+    path.write_text(f"{MATE}\n{STS}{LISTS}\n")
+    assert main(["suite", str(path), "--nodes", "200", "--out", str(out), "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["suites"][0]["positions"] == 2
+    written = json.loads(out.read_text())
+    assert [one["name"] for one in written["positions"][str(path)]] == [
+        "mate",
+        "STS(v1.0) Undermine.001",
+    ]
+    assert main(["suite", str(path), "--nodes", "200", "--limit", "1"]) == 0
+    assert "1/1" in capsys.readouterr().out
+    assert main(["suite"]) == 2
+
+
+# --- endings --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_positions_are_of_the_ending_and_repeat_by_seed(ending: str) -> None:
+    import random
+
+    boards = [random_position(ending, random.Random(number)) for number in range(30)]
+    for number, board in enumerate(boards):
+        letters = sorted(one for one in board.fen().split()[0] if one.isalpha())
+        assert letters == sorted(["K", "k", *ENDINGS[ending]])
+        assert board.turn == "white"
+        assert random_position(ending, random.Random(number)) == board
+    assert len({board.key for board in boards}) > 25
+
+
+def test_a_queen_mates_a_lonely_king() -> None:
+    spec = parse_player("material")
+    found = run_technique("KQK", spec, parse_player("random"), Control(nodes=1500), tries=2)
+    assert (found.tries, found.forfeits) == (2, 0)
+    assert found.wins >= 1
+    assert 0 < found.plies <= found.longest < 150
+
+
+def test_a_random_mover_has_no_technique() -> None:
+    random = parse_player("random")
+    found = run_technique("KRK", random, random, Control(), tries=5)
+    assert found.tries == 5
+    assert found.wins <= 1
+
+
+def test_the_interval_of_a_share() -> None:
+    low, high = wilson(20, 20)
+    assert high == 1.0
+    assert 0.8 < low < 0.87
+    assert wilson(0, 0) == (0.0, 1.0)
+
+
+def test_the_technique_command(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["krk", "--games", "2", "--player", "greedy", "--defender", "random"]
+    assert main(["technique", *arguments, "--json"]) == 0
+    [row] = json.loads(capsys.readouterr().out)["endings"]
+    assert (row["ending"], row["tries"]) == ("KRK", 2)
+    assert main(["technique", "KPK"]) == 2
