@@ -180,4 +180,7 @@ def test_a_table_of_rows(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_entry_point_is_where_the_package_says() -> None:
     scripts = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["scripts"]
-    assert scripts == {"kibitz": f"{main.__module__}:{main.__name__}"}
+    assert scripts == {
+        "kibitz": f"{main.__module__}:{main.__name__}",
+        "kibitz-uci": "kibitz.uci.loop:main",
+    }

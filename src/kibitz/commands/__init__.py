@@ -37,6 +37,8 @@ COMMANDS = {
     "experiment": Command(
         "kibitz.commands.experiment:experiment", "Answer a question about search by experiment."
     ),
+    "uci": Command("kibitz.commands.uci:uci", "Speak UCI with a GUI, here or over TCP."),
+    "search": Command("kibitz.commands.search:search", "Search a position, with a live table."),
     "show": Command("kibitz.commands.show:show", "Draw a position and say what it is."),
     "suite": Command("kibitz.commands.suite:suite", "Solve test suites in EPD."),
     "technique": Command("kibitz.commands.technique:technique", "Play endings that are won."),
@@ -74,8 +76,11 @@ def launch(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; what the user can mend takes one line."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    if not words and sys.stdin is not None and not sys.stdin.isatty():
+        words = ["uci"]  # a GUI has started us
     try:
-        result = app.meta(sys.argv[1:] if arguments is None else list(arguments))
+        result = app.meta(words)
     except CycloptsError as error:
         return _refuse(str(error))
     except KibitzError as error:

@@ -61,6 +61,11 @@ class Limits:
         """The same limits once the opponent has made the move we pondered on."""
         return replace(self, ponder=False)
 
+    def ends_for(self, side: Side) -> bool:
+        """Whether the search of that side surely ends; a depth or a mate may not be reached."""
+        timed = self.movetime is not None or self.clock(side) is not None
+        return (timed or self.nodes is not None) and not (self.infinite or self.ponder)
+
     @property
     def unlimited(self) -> bool:
         """Whether only `stop` ends the search."""

@@ -20,6 +20,7 @@ import chess
 import chess.syzygy
 import numpy as np
 
+from kibitz.errors import shorten
 from kibitz.position.board import Board
 from kibitz.position.notation import Move, relative
 from kibitz.position.squares import FLIP, NO_SQUARE
@@ -74,12 +75,17 @@ class Tablebases:
 
     def _add_folder(self, folder: Path) -> int:
         """Add a folder's tables; returns the most pieces of one."""
-        if not folder.is_dir():
-            self.problems.append(f"SyzygyPath: no folder {str(folder)!r}")
+        shown = shorten(repr(str(folder)))
+        try:
+            if not folder.is_dir():
+                self.problems.append(f"SyzygyPath: no folder {shown}")
+                return 0
+            files = sorted(file for file in folder.iterdir() if file.suffix in MAGIC)
+        except OSError as error:  # not ours to read, or a name that no system takes
+            self.problems.append(f"SyzygyPath: {error.strerror}: {shown}")
             return 0
-        files = sorted(file for file in folder.iterdir() if file.suffix in MAGIC)
         if not files:
-            self.problems.append(f"SyzygyPath: no tables (*.rtbw, *.rtbz) in {str(folder)!r}")
+            self.problems.append(f"SyzygyPath: no tables (*.rtbw, *.rtbz) in {shown}")
         return max((self._add_file(file) for file in files), default=0)
 
     def _add_file(self, file: Path) -> int:

@@ -25,6 +25,7 @@ from kibitz.uci.format import move_text
 if TYPE_CHECKING:
     from kibitz.uci.loop import Job, Session
 
+LONGEST_WAIT = 6  # plies of perft that `wait` waits for
 BENCH_NODES = 2_000
 BENCH_POSITIONS = (
     "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
@@ -82,7 +83,7 @@ def count(session: Session, board: Board, depth: int) -> None:
         finally:
             job.answered = True
 
-    session.start(work)
+    session.start(work, endless=lambda: depth > LONGEST_WAIT)
 
 
 def bench(session: Session, rest: str) -> None:

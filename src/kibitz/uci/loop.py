@@ -15,13 +15,14 @@ from typing import IO, TYPE_CHECKING
 
 import kibitz
 from kibitz.engine import Engine
+from kibitz.engine.options import AUTODISCOVER
 from kibitz.engine.running import Search
 from kibitz.errors import InputError, KibitzError
 from kibitz.log import say
-from kibitz.search.limits import Limits, Signals
+from kibitz.search.limits import Signals
 from kibitz.search.parameter import parsed
 from kibitz.uci.options import UciOptions, option_lines
-from kibitz.uci.parse import Go, parse_go, parse_option, parse_position
+from kibitz.uci.parse import Go, legal_only, parse_go, parse_option, parse_position
 
 if TYPE_CHECKING:
     from kibitz.position.board import Board
@@ -34,7 +35,9 @@ Command = Callable[["Session", str], None]
 class Job:
     """Work on a thread of its own that `stop` ends: a search, a count, a bench."""
 
-    def __init__(self, work: Callable[[Job], None], signals: Signals, endless: bool) -> None:
+    def __init__(
+        self, work: Callable[[Job], None], signals: Signals, endless: Callable[[], bool]
+    ) -> None:
         self.signals, self.endless = signals, endless
         self.answered = False  # what remains to be done is no search any more
         self.thread = threading.Thread(target=work, args=(self,), name="uci job")
@@ -178,7 +181,11 @@ class Session:
         return self._board
 
     def start(
-        self, work: Callable[[Job], None], signals: Signals | None = None, *, endless: bool = False
+        self,
+        work: Callable[[Job], None],
+        signals: Signals | None = None,
+        *,
+        endless: Callable[[], bool] = lambda: False,
     ) -> None:
         """Run work on a thread; it looks at its job's signals."""
         self._job = Job(work, signals or Signals(), endless)
@@ -205,7 +212,7 @@ class Session:
             if not self.busy:
                 self.refuse_while_busy("isready")
                 self.load()
-        except KibitzError as error:
+        except (KibitzError, OSError) as error:
             self.info(str(error))
         self.write("readyok")
 
@@ -272,22 +279,18 @@ class Session:
     def _search(self, asked: Go) -> None:
         board, limits = self.board, asked.limits
         if limits is not None and limits.searchmoves:
-            limits = self._legal_only(board, limits)
+            limits, wrong = legal_only(board, limits)
+            if wrong:
+                self.info(f"go searchmoves: not legal here: {' '.join(wrong)}")
         search = self.engine.begin(board, limits)
-        endless = limits is not None and (limits.infinite or limits.ponder or limits.unlimited)
+
+        def endless() -> bool:
+            if limits is None:
+                return False
+            hit = search.signals.ponderhit.is_set()
+            return not (limits.ours() if hit else limits).ends_for(board.turn)
+
         self.start(lambda job: self._think(job, search), search.signals, endless=endless)
-
-    def _legal_only(self, board: Board, limits: Limits) -> Limits:
-        from dataclasses import replace
-
-        legal = {str(move) for move in board.legal_moves} | {
-            board.uci(move) for move in board.legal_moves
-        }
-        wrong = [move for move in limits.searchmoves if move not in legal]
-        if wrong:
-            self.info(f"go searchmoves: not legal here: {' '.join(wrong)}")
-        rest = tuple(move for move in limits.searchmoves if move in legal)
-        return replace(limits, searchmoves=rest)
 
     def _think(self, job: Job, search: Search) -> None:
         """The search's thread: whatever happens, there is an answer."""
@@ -327,13 +330,11 @@ class Session:
     def ponderhit(self, _: str) -> None:
         """`ponderhit`: the move that was pondered on was played."""
         self.engine.ponderhit()
-        if self._job is not None:
-            self._job.endless = False
 
     def wait(self, _: str) -> None:
         """`wait`: read no further line until the search has ended."""
         if self._job is not None:
-            if self.busy and self._job.endless:
+            if self.busy and self._job.endless():
                 raise InputError("wait: the search has no end", fix="send stop")
             self._job.thread.join()
 
@@ -377,13 +378,13 @@ def _opened(name: str) -> IO[str]:
     return Path(name).expanduser().open("a", encoding="utf-8", buffering=1)
 
 
-def main() -> int:
+def main(network: str = "") -> int:
     """Speak UCI on standard input and output until `quit` or the end of the input."""
     from io import TextIOWrapper
 
     if isinstance(sys.stdin, TextIOWrapper):
         sys.stdin.reconfigure(encoding="utf-8", errors="replace")
-    session = Session(write_line)
+    session = Session(write_line, Engine(network or AUTODISCOVER))
     try:
         session.run(sys.stdin)
     except BrokenPipeError:

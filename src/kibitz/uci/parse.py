@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kibitz.search.limits import Limits
+
+if TYPE_CHECKING:
+    from kibitz.position.board import Board
 
 LARGEST = 1 << 60  # of any number; more is taken for this
 LONGEST_NUMBER = 18  # digits that are read at all
@@ -92,6 +96,14 @@ def _moves_from(tokens: Sequence[str], index: int) -> tuple[str, ...]:
     while end < len(tokens) and _MOVE.fullmatch(tokens[end]):
         end += 1
     return tuple(tokens[index:end])
+
+
+def legal_only(board: Board, limits: Limits) -> tuple[Limits, list[str]]:
+    """The limits with those of their `searchmoves` that are legal, and the others."""
+    legal = {text for move in board.legal_moves for text in (str(move), board.uci(move))}
+    wrong = [move for move in limits.searchmoves if move not in legal]
+    rest = tuple(move for move in limits.searchmoves if move in legal)
+    return replace(limits, searchmoves=rest), wrong
 
 
 def parse_position(tokens: Sequence[str]) -> Place | None:

@@ -1,0 +1,247 @@
+"""Scripted sessions: what a GUI says and must hear, without a process in between."""
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from kibitz.position.board import Board
+from kibitz.uci.options import all_parameters
+from tests.uci.scripted import Gui
+
+INFO = re.compile(
+    r"info depth (\d+) seldepth \d+ time \d+ nodes (\d+) score (?:cp -?\d+|mate -?\d+)"
+    r"(?: wdl (\d+) (\d+) (\d+))? hashfull \d+ nps \d+ tbhits \d+ multipv (\d+) pv (.+)"
+)
+SOON = 0.05  # seconds for the answer to `stop`
+
+
+def infos(lines: list[str]) -> list[re.Match[str]]:
+    """The info lines that report a search; each must have the order and form GUIs know."""
+    shown = [
+        line for line in lines if line.startswith("info ") and not line.startswith("info string")
+    ]
+    found = [INFO.fullmatch(line) for line in shown]
+    assert None not in found, shown
+    return [match for match in found if match]
+
+
+def test_the_handshake_lists_every_option_with_its_range(gui: Gui) -> None:
+    lines = gui.ask("uci", "uciok")
+    assert lines[0].startswith("id name Kibitz ")
+    assert lines[1].startswith("id author ")
+    names = {line.split(" type ")[0].removeprefix("option name ") for line in lines[2:-1]}
+    assert names == {row.uci for row in all_parameters()} | {"Clear Hash"}
+    assert "option name MultiPV type spin default 1 min 1 max 500" in lines
+    assert "option name UCI_ShowWDL type check default false" in lines
+    # What lichess-bot and cutechess set without asking.
+    assert names >= {"Threads", "Hash", "SyzygyPath", "Move Overhead", "UCI_Chess960", "Ponder"}
+
+
+def test_lines_have_the_known_order_and_legal_moves(gui: Gui) -> None:
+    moves = "e2e4 e7e5 g1f3 b8c6"
+    gui.say("setoption name UCI_ShowWDL value true", "setoption name MultiPV value 3")
+    gui.say(f"position startpos moves {moves}")
+    lines = gui.ask("go nodes 3000", "bestmove")
+    reports = infos(lines)
+    assert [int(match[6]) for match in reports[-3:]] == [1, 2, 3]
+    for match in reports:
+        board = Board(moves=moves.split())
+        for move in match[7].split():
+            board.push(move)
+        assert sum(int(match[number]) for number in (3, 4, 5)) == 1000
+    assert lines[-1].split()[1] == reports[-3][7].split()[0]
+    assert " score " in lines[-2]
+
+
+def test_nodes_are_exact(gui: Gui) -> None:
+    for nodes in (1, 2, 100, 2500):
+        gui.say("ucinewgame", "position startpos")
+        reports = infos(gui.ask(f"go nodes {nodes}", "bestmove"))
+        assert int(reports[-1][2]) == nodes
+
+
+def test_searchmoves_confine_the_choice(gui: Gui) -> None:
+    gui.say("position startpos")
+    assert "bestmove a2a3" in gui.ask("go nodes 500 searchmoves a2a3", "bestmove")[-1]
+    lines = gui.ask("go nodes 500 searchmoves a2a3 a2a5 h2h3", "bestmove")
+    assert any("not legal here: a2a5" in line for line in lines)
+    assert lines[-1].split()[1] in ("a2a3", "h2h3")
+
+
+def test_depth_mate_movetime_and_clock_end_by_themselves(gui: Gui) -> None:
+    gui.say("position fen 6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1")
+    for limit in ("depth 3", "mate 1", "movetime 50", "wtime 1000 btime 1000 winc 0 binc 0"):
+        gui.say("ucinewgame")
+        assert gui.ask(f"go {limit}", "bestmove")[-1].startswith("bestmove a1a8")
+    assert any("score mate 1" in line for line in gui.all)
+
+
+def test_stop_answers_at_once(gui: Gui) -> None:
+    gui.say("position startpos")
+    gui.ask("isready", "readyok")
+    for threads in (1, 2):
+        gui.say(f"setoption name Threads value {threads}", "go infinite")
+        gui.expect("info depth")
+        times = []
+        for _ in range(3):  # the best of three: the machine has other things to do
+            time.sleep(0.2)
+            started = time.perf_counter()
+            gui.ask("stop", "bestmove [a-h]")
+            times.append(time.perf_counter() - started)
+            gui.say("go infinite")
+        assert min(times) < SOON
+        gui.ask("stop", "bestmove")
+
+
+def test_a_stop_right_after_go_is_heard(gui: Gui) -> None:
+    gui.ask("isready", "readyok")
+    for _ in range(20):
+        gui.say("position startpos", "go infinite", "stop")
+        gui.expect("bestmove [a-h]")
+    for _ in range(5):
+        gui.say("go ponder wtime 60 btime 60", "ponderhit")
+        gui.expect("bestmove [a-h]")
+    assert gui.silent()
+
+
+def test_an_infinite_search_that_is_done_waits_for_stop(gui: Gui) -> None:
+    gui.say("position fen 7k/5Q2/6K1/8/8/8/8/8 w - - 0 1")
+    gui.say("go infinite nodes 50")
+    gui.expect("info depth")
+    time.sleep(0.2)
+    assert not any(line.startswith("bestmove") for line in gui.ask("isready", "readyok"))
+    gui.ask("stop", "bestmove")
+
+
+def test_pondering_ends_with_ponderhit_or_stop(gui: Gui) -> None:
+    gui.say("position startpos moves e2e4 e7e5")
+    for end in ("ponderhit", "stop"):
+        gui.say("go ponder wtime 300 btime 300")
+        time.sleep(0.4)  # longer than the clock: pondering has none
+        assert not any(line.startswith("bestmove") for line in gui.ask("isready", "readyok"))
+        gui.ask(end, "bestmove [a-h]")
+
+
+@pytest.mark.parametrize(
+    ("fen", "said"),
+    [
+        ("7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", "info depth 0 score cp 0"),
+        ("R5k1/5ppp/8/8/8/8/8/6K1 b - - 0 1", "info depth 0 score mate 0"),
+        ("8/8/8/4k3/8/4K3/8/8 w - - 0 1", "info depth 0 score cp 0"),
+    ],
+)
+def test_a_finished_game_has_no_move(gui: Gui, fen: str, said: str) -> None:
+    gui.say(f"position fen {fen}")
+    assert gui.ask("go nodes 10", "bestmove")[-2:] == [said, "bestmove (none)"]
+
+
+def test_options_are_refused_while_searching(gui: Gui) -> None:
+    gui.say("position startpos", "go infinite")
+    for line in ("setoption name Threads value 2", "ucinewgame", "go nodes 5", "eval", "bench"):
+        gui.ask(line, "info string .*refused while searching")
+    gui.ask("isready", "readyok")
+    gui.ask("stop", "bestmove")
+    assert gui.session.engine.settings.threads == 1
+    gui.say("setoption name Threads value 2")
+    gui.ask("isready", "readyok")
+    assert gui.session.engine.settings.threads == 2
+
+
+def test_values_out_of_range_are_named_and_change_nothing(gui: Gui) -> None:
+    gui.ask("isready", "readyok")
+    before = gui.session.engine.settings
+    for line, reason in (
+        ("setoption name Hash value 0", "Hash: must be from 1 to"),
+        ("setoption name Threads value many", "Threads: expected a whole number"),
+        ("setoption name UCI_ShowWDL value maybe", "UCI_ShowWDL: expected true or false"),
+        ("setoption name Treads value 1", "did you mean 'Threads'"),
+        ("setoption value 1", "setoption"),
+        ("setoption name WeightsFile value /no/such.onnx", "no such file"),
+    ):
+        gui.say(line)
+        assert reason in " ".join(gui.ask("isready", "readyok")[:-1])
+    assert gui.session.engine.settings == before
+    gui.say("position startpos")
+    gui.ask("go nodes 10", "bestmove [a-h]")
+
+
+def test_chess960_castles_as_king_takes_rook(gui: Gui) -> None:
+    fen = "4k3/8/8/8/8/8/8/4K2R w K - 0 1"
+    for value, castles in (("false", "e1g1"), ("true", "e1h1")):
+        gui.say(f"setoption name UCI_Chess960 value {value}", f"position fen {fen}")
+        assert gui.ask(f"go nodes 20 searchmoves {castles}", "bestmove")[-1].split()[1] == castles
+        gui.say(f"position fen {fen} moves {castles}")
+        assert "Fen: 4k3/8/8/8/8/8/8/5RK1 b - - 1 1" in gui.ask("d", "Checkers")
+
+
+def test_verbose_statistics_come_before_the_last_score(gui: Gui) -> None:
+    gui.say("setoption name VerboseMoveStats value true", "position startpos")
+    lines = gui.ask("go nodes 200", "bestmove")
+    rows = [line for line in lines if re.match(r"info string [a-h][1-8]\S+ +\(\d+ *\) N:", line)]
+    assert len(rows) == 20
+    assert any(line.startswith("info string node") for line in lines)
+    assert " score " in lines[-2]
+
+
+def test_weaker_by_elo_looks_at_fewer_nodes(gui: Gui) -> None:
+    gui.say("setoption name UCI_LimitStrength value true", "setoption name UCI_Elo value 600")
+    gui.say("position startpos")
+    assert int(infos(gui.ask("go nodes 9000", "bestmove"))[-1][2]) == 4
+
+
+def test_perft_counts_and_can_be_stopped(gui: Gui) -> None:
+    gui.say("position startpos")
+    lines = gui.ask("go perft 3", "Nodes searched")
+    assert lines[-1] == "Nodes searched: 8902"
+    assert "e2e4: 600" in lines
+    gui.say("go perft 9")
+    gui.ask("stop", "info string perft stopped")
+
+
+def test_what_people_type(gui: Gui) -> None:
+    gui.say("position startpos moves e2e4")
+    fen = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1"
+    assert gui.ask("~ fen", "rnbq")[-1] == fen
+    assert "not searched" in gui.ask("~ puct", "info string.*searched")[-1]
+    gui.say("go nodes 2000", "wait")
+    gui.expect("bestmove")
+    gui.ask("~ puct csv", "move,visits,pending,prior,value,draw,bonus,score,raw")
+    rows = gui.ask("isready", "readyok")[:-1]
+    assert {row.split(",")[0] for row in rows} == {str(move) for move in Board(fen).legal_moves}
+    assert sum(int(row.split(",")[1]) for row in rows) == 1999  # and one of the root itself
+    gui.ask("~ puct e7e5", " +move +visits")
+    gui.ask("eval", "value [+-]0")
+    gui.ask("bench 50", "Signature")
+    gui.ask("d", "Fen: " + re.escape(fen))
+
+
+def test_bench_has_one_signature(gui: Gui) -> None:
+    first = gui.ask("bench 200", "Signature")[-1]
+    assert gui.ask("bench 200", "Signature")[-1] == first
+
+
+def test_the_log_holds_both_directions(gui: Gui, tmp_path: Path) -> None:
+    log = tmp_path / "uci.log"
+    gui.say(f"setoption name LogFile value {log}")
+    gui.ask("isready", "readyok")
+    gui.say("setoption name LogFile value <empty>")
+    gui.ask("isready", "readyok")
+    lines = log.read_text().splitlines()
+    assert ">> isready" in lines
+    assert "<< readyok" in lines
+    assert lines[-1].startswith(">> setoption")
+
+
+def test_the_end_of_the_input_is_answered() -> None:
+    for last in ("quit", ""):
+        with Gui() as gui:
+            gui.say("position startpos", "go infinite", last)
+            gui.leave()
+            gui.expect("bestmove [a-h]")
+
+
+def test_words_before_a_command_go_by(gui: Gui) -> None:
+    gui.ask("joho isready", "readyok")
+    gui.ask("go joho nodes 30 debug", "bestmove")

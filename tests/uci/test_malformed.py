@@ -1,0 +1,223 @@
+"""Whatever a GUI or a cat on the keyboard sends, the engine answers what comes after."""
+
+import random
+
+import pytest
+
+from tests.uci.scripted import Gui
+
+MALFORMED = [
+    "",
+    "   \t ",
+    "\0\0\0",
+    "go",
+    "go depth",
+    "go depth x",
+    "go nodes -5",
+    "go nodes 99999999999999999999999999 movetime 1",
+    "go wtime -100 btime -100",
+    "go movestogo 0 wtime 10 btime 10",
+    "go mate 0 nodes 3",
+    "go searchmoves",
+    "go searchmoves e7e5 nodes 3",
+    "go perft",
+    "go perft 0",
+    "go perft 9999",
+    "go \u0663 nodes \u0663",
+    "position",
+    "position startpos moves e2e5",
+    "position startpos moves x",
+    "position startpos e2e4",
+    "position fen",
+    "position fen moves e2e4",
+    "position fen 8/8/8/8/8/8/8/8 w - - 0 1",
+    "position fen rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBN w KQkq - 0 1",
+    "position fen kkkkkkkk/8/8/8/8/8/8/KKKKKKKK w - - 0 1",
+    "position fen " + "9" * 500,
+    "setoption",
+    "setoption name",
+    "setoption name value",
+    "setoption name Hash",
+    "setoption name Hash value",
+    "setoption name Hash value 1e99",
+    "setoption name Hash value -1",
+    "setoption name Hash value nan",
+    "setoption name CPuct value nan",
+    "setoption name CPuct value inf",
+    "setoption name SyzygyPath value " + "x" * 5000,
+    "setoption name SyzygyPath value /dev/null",
+    "setoption name WeightsFile value /",
+    "setoption name WeightsFile value a\0b",
+    "setoption name LogFile value /no/such/folder/file",
+    "setoption name LogFile value " + "x" * 5000,
+    "setoption name Clear Hash",
+    "setoption name SearchRule value gumbel",
+    "setoption name SearchRule value puct",
+    "ponderhit",
+    "stop",
+    "ucinewgame",
+    "debug on",
+    "register later",
+    "wait",
+    "bench x",
+    "bench 0",
+    "~",
+    "~ puct",
+    "~ puct e2e4 e2e4",
+    "~ nothing",
+    "\ud83d\ude00 \u2654 isreadyy",
+    "x" * 100_000,
+]
+
+
+def survives(gui: Gui) -> None:
+    """The engine still plays chess."""
+    gui.say("stop")
+    gui.ask("isready", "readyok")
+    gui.say("setoption name SearchRule value puct", "setoption name Hash value 4")
+    gui.say("position startpos")
+    gui.ask("isready", "readyok")
+    gui.say("go nodes 50 searchmoves e2e4")
+    gui.expect("bestmove e2e4")
+
+
+@pytest.mark.parametrize("line", MALFORMED, ids=range(len(MALFORMED)))
+def test_each_malformed_line_is_survived(gui: Gui, line: str) -> None:
+    gui.say(line)
+    survives(gui)
+
+
+WORDS = [
+    "uci",
+    "isready",
+    "setoption",
+    "ucinewgame",
+    "position",
+    "go",
+    "stop",
+    "ponderhit",
+    "debug",
+    "register",
+    "wait",
+    "d",
+    "eval",
+    "~",
+    "name",
+    "value",
+    "startpos",
+    "fen",
+    "moves",
+    "e2e4",
+    "e7e5",
+    "g1f3",
+    "e1g1",
+    "a7a8q",
+    "0000",
+    "infinite",
+    "ponder",
+    "nodes",
+    "depth",
+    "movetime",
+    "wtime",
+    "btime",
+    "winc",
+    "binc",
+    "movestogo",
+    "mate",
+    "searchmoves",
+    "perft",
+    "puct",
+    "csv",
+    "Hash",
+    "Threads",
+    "MultiPV",
+    "Ponder",
+    "UCI_ShowWDL",
+    "UCI_Chess960",
+    "VerboseMoveStats",
+    "true",
+    "false",
+    "1",
+    "2",
+    "3",
+    "0",
+    "-1",
+    "7",
+    "100",
+    "<empty>",
+    "joho",
+]
+SENTENCES = [
+    "isready",
+    "position startpos moves e2e4 e7e5 g1f3",
+    "position fen r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1 moves e1g1",
+    "position fen 8/8/8/8/8/4k3/4p3/4K3 w - - 0 1",
+    "go nodes 20",
+    "go infinite",
+    "go movetime 2",
+    "go wtime 20 btime 20 winc 1 binc 1",
+    "go ponder nodes 10",
+    "go perft 2",
+    "stop",
+    "ponderhit",
+    "ucinewgame",
+    "d",
+    "~ puct csv e2e4",
+    "setoption name MultiPV value 3",
+    "setoption name UCI_Chess960 value true",
+    "setoption name Hash value 3",
+    "setoption name Clear Hash",
+]
+MUTATIONS = 4
+
+
+def mutated(dice: random.Random) -> str:
+    """A sentence with words and letters changed, or words in any order."""
+    if dice.random() < 0.2:
+        return " ".join(dice.choices(WORDS, k=dice.randrange(1, 9)))
+    words = dice.choice(SENTENCES).split()
+    for _ in range(dice.randrange(MUTATIONS)):
+        place = dice.randrange(len(words))
+        match dice.randrange(5):
+            case 0:
+                words[place] = dice.choice(WORDS)
+            case 1:
+                words.insert(place, dice.choice(WORDS))
+            case 2:
+                words[place] = words[place][::-1]
+            case 3:
+                words[place] += chr(dice.randrange(1, 0x500))
+            case _:
+                words.append(words[place])
+    return " ".join(words)
+
+
+def allowed(line: str) -> bool:
+    """Whether a line may be sent: not one that ends the session or counts for hours."""
+    words = line.split()
+    return "quit" not in words and "eval" not in words and "100" not in words
+
+
+def fuzz(gui: Gui, lines: int, seed: int) -> None:
+    dice = random.Random(seed)
+    sent = 0
+    while sent < lines:
+        line = mutated(dice)
+        if not allowed(line):
+            continue
+        gui.say(line)
+        sent += 1
+        if sent % 50 == 0:
+            gui.say("stop")
+            gui.ask("isready", "readyok")
+    survives(gui)
+
+
+def test_two_thousand_mutated_lines(gui: Gui) -> None:
+    fuzz(gui, 2_000, seed=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2, 12))
+def test_a_hundred_thousand_mutated_lines(gui: Gui, seed: int) -> None:
+    fuzz(gui, 10_000, seed)
