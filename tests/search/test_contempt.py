@@ -76,11 +76,11 @@ def test_only_one_side_freezes_and_at_the_exact_count(parity: int) -> None:
     memory, at = compiled.memory, depths(compiled)
     frozen = np.flatnonzero(memory.nodes["freezing"])
     assert len(frozen) > 3 or not COMPILED
-    for node in frozen:
+    for node in frozen.tolist():
         assert memory.nodes["freezing"][node] == FROZEN
-        assert at[int(node)] % 2 == parity
-        assert at[int(node)] > 0
-        assert shares(compiled, int(node))[0].sum() == LIMIT
+        assert at[node] % 2 == parity
+        assert at[node] > 0
+        assert shares(compiled, node)[0].sum() == LIMIT
     for node, depth in at.items():
         below = int(memory.edges["visits"][memory.nodes["parent_edge"][node]]) - 1
         if depth % 2 == parity and depth and below > LIMIT:

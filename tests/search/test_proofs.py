@@ -209,7 +209,7 @@ def test_selective_backup_weighs_less_than_visits(fen: str) -> None:
         return int((visits - weights).sum())
 
     assert doubted(2.0) == 0
-    assert doubted(0.02) > 0
+    assert doubted(0.02) > 0 or not COMPILED
 
 
 def test_an_edge_is_compact() -> None:
