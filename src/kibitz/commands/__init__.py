@@ -37,6 +37,8 @@ COMMANDS = {
     "experiment": Command(
         "kibitz.commands.experiment:experiment", "Answer a question about search by experiment."
     ),
+    "play": Command("kibitz.commands.play:play", "Play against the engine in the terminal."),
+    "analyse": Command("kibitz.commands.analyse:analyse", "Analyse a position or a game."),
     "uci": Command("kibitz.commands.uci:uci", "Speak UCI with a GUI, here or over TCP."),
     "search": Command("kibitz.commands.search:search", "Search a position, with a live table."),
     "show": Command("kibitz.commands.show:show", "Draw a position and say what it is."),

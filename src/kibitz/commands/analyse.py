@@ -1,0 +1,142 @@
+"""`kibitz analyse`: the best lines of a position, or of every position of a game, as they grow.
+
+engine -> **live table, or JSON**
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from kibitz.commands.output import JsonFlag, columns, emit
+from kibitz.engine import Engine
+from kibitz.engine.options import AUTODISCOVER
+from kibitz.errors import InputError
+from kibitz.log import Stop, console, graceful_stop
+from kibitz.position.board import Board
+from kibitz.position.fen import START
+from kibitz.search.limits import Limits
+from kibitz.search.report import Line, Report
+from kibitz.search.scores import Score
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+DEFAULT_SECONDS = 2.0  # for each position
+LINE_SHOWN = 12  # plies
+EXIT_STOPPED = 130
+POSITIONS_AT_MOST = 2_000  # of one file
+
+
+def analyse(
+    what: Annotated[str, Parameter(help="FEN, or a PGN file.")] = START,
+    *,
+    network: Annotated[str, Parameter(help="Network file, material or uniform.")] = AUTODISCOVER,
+    lines: Annotated[int, Parameter(help="How many of the best moves to show.")] = 3,
+    nodes: Annotated[int | None, Parameter(help="Nodes for each position.")] = None,
+    time: Annotated[float | None, Parameter(help="Seconds for each position.")] = None,
+    threads: Annotated[int, Parameter(help="Search threads.")] = 1,
+    json: JsonFlag = False,
+) -> int:
+    """Analyse a position, or a game move by move; Ctrl-C ends it and prints what was found."""
+    seconds = DEFAULT_SECONDS if nodes is None and time is None else time
+    if seconds is not None and seconds <= 0:
+        raise InputError("--time", value=seconds, fix="expected seconds above 0")
+    milliseconds = None if seconds is None else round(1000 * seconds)
+    limits = Limits(nodes=nodes, movetime=milliseconds)
+    found: list[dict[str, Any]] = []
+    with Engine(network, multipv=lines, threads=threads) as engine, graceful_stop() as stop:
+        for board, played in _positions(what):
+            if stop.requested:
+                break
+            report = _watched(engine, board, limits, stop, live=not json)
+            found.append(_plain(board, played, report))
+            if not json:
+                emit({}, as_json=False, table=_table(board, played, report))
+    if json:
+        emit({"network": engine.network, "positions": found}, as_json=True)
+    return EXIT_STOPPED if stop.requested else 0
+
+
+def _positions(what: str) -> Iterator[tuple[Board, str]]:
+    """The positions to look at, each with the move that led to it in SAN."""
+    if not Path(what).is_file():
+        yield Board(what), ""
+        return
+    from kibitz.position.pgn import read_games
+
+    count = 0
+    for game in read_games(what):
+        board = game.start
+        yield board, ""
+        for move in game.moves:
+            count += 1
+            if count > POSITIONS_AT_MOST:
+                fix = "give a file with fewer games"
+                raise InputError("more positions than one analysis takes", value=what, fix=fix)
+            played = _numbered(board, board.san(move))
+            board.push(move)
+            yield board, played
+
+
+def _numbered(board: Board, san: str) -> str:
+    return f"{board.ply // 2 + 1}{'.' if board.turn == 'white' else '...'} {san}"
+
+
+def _watched(engine: Engine, board: Board, limits: Limits, stop: Stop, live: bool) -> Report:
+    """Search, showing how it goes where somebody watches."""
+    from rich.live import Live
+
+    watched = live and console().is_terminal
+    shown = Live(console=console(), transient=True) if watched else None
+    reports = engine.analyse(board, limits)
+    with reports, shown or nullcontext():
+        for report in reports:
+            if shown is not None:
+                shown.update(_table(board, "", report))
+            if stop.requested:
+                reports.stop()
+    return reports.result().report
+
+
+def _table(board: Board, played: str, report: Report) -> Table:
+    counts = f"depth {report.depth}/{report.seldepth}, {report.nodes:,} nodes, {report.nps:,} nps"
+    if not report.best.moves:
+        return columns(("", ""), [("game over", str(report.best.score))], played)
+    rows = [
+        (line.number, spelled(line.score), " ".join(map(str, line.wdl)), _san_line(board, line))
+        for line in report.lines
+    ]
+    title = f"{played}: {counts}" if played else counts
+    return columns(("", "score", "win draw loss", "line"), rows, title)
+
+
+def spelled(score: Score) -> str:
+    """A score for people, for the side to move: +0.25 or #3."""
+    return f"#{score.amount}" if score.kind == "mate" else f"{score.amount / 100:+.2f}"
+
+
+def _san_line(board: Board, line: Line) -> str:
+    after, words = board.copy(), []
+    for move in line.moves[:LINE_SHOWN]:
+        words.append(after.san(move))
+        after.push(move)
+    return " ".join(words)
+
+
+def _plain(board: Board, played: str, report: Report) -> dict[str, Any]:
+    lines = [
+        {
+            "score": line.score.amount,
+            "kind": line.score.kind,
+            "wdl": list(line.wdl),
+            "moves": [board.uci(move) for move in line.moves],
+        }
+        for line in report.lines
+    ]
+    counts = {"depth": report.depth, "nodes": report.nodes, "milliseconds": report.milliseconds}
+    return {"fen": board.fen(), "played": played, **counts, "lines": lines}

@@ -1,0 +1,232 @@
+"""`kibitz play`: a game against the engine in the terminal, or by a script on standard input.
+
+Board, engine -> **command line**
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from kibitz.engine import Engine
+from kibitz.engine.options import AUTODISCOVER
+from kibitz.errors import InputError, KibitzError
+from kibitz.position.board import SIDES, Board, Outcome, Side
+from kibitz.position.fen import START
+from kibitz.position.notation import Move
+from kibitz.search.limits import Limits
+
+HELP = "a move (e4, Nf3, e2e4), or: takeback, hint, moves, fen, clock, resign, quit, help"
+DEFAULT_MILLISECONDS = 1000
+HINT_NODES = 2_000
+
+
+def play(
+    *,
+    side: Annotated[
+        Literal["white", "black"], Parameter(name=["--side", "-s"], help="Which side is yours.")
+    ] = "white",
+    network: Annotated[str, Parameter(help="Network file, material or uniform.")] = AUTODISCOVER,
+    fen: Annotated[str, Parameter(help="The position to start from.")] = START,
+    nodes: Annotated[int | None, Parameter(help="The engine's nodes for each move.")] = None,
+    movetime: Annotated[int | None, Parameter(help="Its milliseconds for each move.")] = None,
+    clock: Annotated[str, Parameter(help="Minutes+seconds for both, such as 5+3.")] = "",
+    elo: Annotated[int | None, Parameter(help="Its strength, 500 to 3000, uncalibrated.")] = None,
+) -> int:
+    """Play against the engine; lines on standard input are moves and commands."""
+    with Engine(network) as engine:
+        if elo is not None:
+            engine.configure(limit_strength=True, elo=elo)
+        clocks = Clocks.parsed(clock) if clock else None
+        own = None if nodes is None and movetime is None else Limits(nodes=nodes, movetime=movetime)
+        Game(engine, Board(fen), side, own, clocks).play(_lines())
+    return 0
+
+
+def _lines() -> Iterator[str]:
+    """What the player types, with a prompt where somebody sees it."""
+    while True:
+        if sys.stdin.isatty():
+            sys.stdout.write("> ")
+            sys.stdout.flush()
+        line = sys.stdin.readline()
+        if not line:
+            return
+        yield line.strip()
+
+
+class Clocks:
+    """Milliseconds left for both sides; a side's time runs from `start` to `stop`."""
+
+    def __init__(self, left: int, increment: int) -> None:
+        self.left: dict[Side, int] = dict.fromkeys(SIDES, left)
+        self.increment = increment
+        self._started = time.monotonic()
+
+    @classmethod
+    def parsed(cls, text: str) -> Clocks:
+        """Clocks from `minutes+seconds`."""
+        minutes, _, seconds = text.partition("+")
+        try:
+            left, increment = float(minutes), float(seconds or 0)
+        except ValueError:
+            left = increment = -1.0
+        if not (0 < left <= 600 and 0 <= increment <= 600):
+            raise InputError("--clock", value=text, fix="expected minutes+seconds, such as 5+3")
+        return cls(round(60_000 * left), round(1000 * increment))
+
+    def start(self) -> None:
+        """A side begins to think."""
+        self._started = time.monotonic()
+
+    def stop(self, side: Side) -> bool:
+        """It has moved; whether it was in time."""
+        self.left[side] -= round(1000 * (time.monotonic() - self._started))
+        in_time = self.left[side] > 0
+        self.left[side] += self.increment if in_time else 0
+        return in_time
+
+    def limits(self) -> Limits:
+        """What the engine is told."""
+        white, black = self.left["white"], self.left["black"]
+        return Limits(wtime=white, btime=black, winc=self.increment, binc=self.increment)
+
+    def __str__(self) -> str:
+        return ", ".join(f"{side} {_minutes(left)}" for side, left in self.left.items())
+
+
+def _minutes(milliseconds: int) -> str:
+    seconds = max(0, milliseconds) // 1000
+    return f"{seconds // 60}:{seconds % 60:02}"
+
+
+class Game:
+    """One game of a person, or a script, against the engine."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        board: Board,
+        side: Side,
+        limits: Limits | None = None,
+        clocks: Clocks | None = None,
+    ) -> None:
+        self.engine, self.board, self.side = engine, board, side
+        self.limits, self.clocks = limits, clocks
+        self.over = ""  # the result, once there is one
+
+    def play(self, lines: Iterable[str]) -> None:
+        """Play until the game, or the input, ends."""
+        self.engine.ready()  # before the clocks run
+        typed = iter(lines)
+        self._show()
+        while not self.over:
+            if self.clocks is not None:
+                self.clocks.start()
+            if self.board.turn != self.side:
+                self._engine_moves()
+            elif not self._person_moves(typed):
+                return
+
+    def _person_moves(self, typed: Iterator[str]) -> bool:
+        """Obey lines until one is a move or ends the game; False if there are no more."""
+        for line in typed:
+            word = line.casefold()
+            if word in ("quit", "exit"):
+                return False
+            if not line:
+                continue
+            try:
+                done = self._command(word) if word in COMMANDS else self._move(line)
+            except KibitzError as error:
+                _print(f"{error}")
+                continue
+            if done:
+                return True
+        return False
+
+    def _move(self, text: str) -> bool:
+        self._played(self.board.parse(text))
+        return True
+
+    def _engine_moves(self) -> None:
+        default = Limits(movetime=DEFAULT_MILLISECONDS)
+        limits = self.limits or (default if self.clocks is None else self.clocks.limits())
+        move = self.engine.play(self.board, limits).move
+        assert move is not None  # the game is not over
+        _print(f"kibitz plays {self.board.san(move)}")
+        self._played(move)
+
+    def _played(self, move: Move) -> None:
+        side = self.board.turn
+        self.board.push(move)
+        if self.clocks is not None and not self.clocks.stop(side):
+            self._end("0-1" if side == "white" else "1-0", f"{side} has lost on time")
+            return
+        self._show()
+
+    def _show(self) -> None:
+        """Draw the board, and say if the game is over."""
+        from rich.console import Console
+
+        if sys.stdout.isatty():
+            Console(file=sys.stdout).print(self.board)
+        else:
+            _print(str(self.board))
+        if self.clocks is not None:
+            _print(str(self.clocks))
+        outcome = self.board.outcome(claim=True)
+        if outcome is not None:
+            self._end(outcome.result, _reason(outcome))
+
+    def _end(self, result: str, reason: str) -> None:
+        self.over = result
+        _print(f"{result} ({reason})")
+
+    # --- commands -------------------------------------------------------------------------------
+
+    def _command(self, word: str) -> bool:
+        """Do what a word says; whether the player's turn is over."""
+        if word == "resign":
+            self._end("0-1" if self.side == "white" else "1-0", f"{self.side} resigns")
+        elif word == "takeback":
+            self._take_back()
+        elif word == "hint":
+            move = self.engine.play(self.board, nodes=HINT_NODES).move
+            _print("no move" if move is None else f"perhaps {self.board.san(move)}")
+        else:
+            _print(self._answer(word))
+        return bool(self.over)
+
+    def _take_back(self) -> None:
+        """Undo the player's last move and the answer to it."""
+        if len(self.board.moves) < 2:
+            raise InputError("nothing to take back", fix="play a move first")
+        self.board.pop()
+        self.board.pop()
+        self._show()
+
+    def _answer(self, word: str) -> str:
+        if word == "moves":
+            return " ".join(self.board.san(move) for move in self.board.legal_moves)
+        if word == "fen":
+            return self.board.fen()
+        if word == "clock":
+            return "no clock" if self.clocks is None else str(self.clocks)
+        return HELP
+
+
+COMMANDS = ("takeback", "hint", "moves", "fen", "clock", "resign", "help")
+
+
+def _reason(outcome: Outcome) -> str:
+    return outcome.termination.name.lower().replace("_", " ")
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()

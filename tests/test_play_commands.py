@@ -1,0 +1,90 @@
+"""`kibitz play` and `kibitz analyse` as a user runs them, with a script for the keyboard."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from kibitz.commands import main
+from kibitz.commands.play import Clocks
+from kibitz.errors import InputError
+
+
+def play(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], script: str, *words: str
+) -> str:
+    """What `kibitz play` prints for a script."""
+    monkeypatch.setattr("sys.stdin", io.StringIO(script))
+    nodes = [] if "--nodes" in words else ["--nodes", "60"]
+    assert main(["play", "--network", "material", *nodes, *words]) == 0
+    return capsys.readouterr().out
+
+
+def test_a_game_by_script(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = "e4\n\nhint\nmoves\nfen\ntakeback\nfen\nhelp\nd2d4\nclock\nresign\n"
+    shown = play(monkeypatch, capsys, script, "--clock", "5+3").splitlines()
+    assert shown[-1] == "0-1 (white resigns)"
+    assert sum(line.startswith("kibitz plays ") for line in shown) == 2
+    assert any(line.startswith("perhaps ") for line in shown)
+    assert "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1" in shown
+    assert any(line.startswith("white 5:0") for line in shown)
+
+
+def test_mate_ends_the_game(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fen = "6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1"
+    assert play(monkeypatch, capsys, "Ra8\n", "--fen", fen).endswith("1-0 (checkmate)\n")
+    shown = play(monkeypatch, capsys, "", "--fen", fen, "--side", "black", "--nodes", "2000")
+    assert "kibitz plays Ra8#" in shown
+
+
+def test_mistakes_are_named_and_the_game_goes_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = play(monkeypatch, capsys, "Ke2\nxyz\ntakeback\nquit\n")
+    assert "illegal move" in shown
+    assert "not a move in algebraic notation: 'xyz'" in shown
+    assert "nothing to take back" in shown
+
+
+def test_a_flag_falls() -> None:
+    clocks = Clocks.parsed("0.5+1")
+    clocks.left["white"] = 0
+    clocks.start()
+    assert not clocks.stop("white")
+    assert clocks.stop("black")
+    for wrong in ("", "x", "0+1", "5+-1", "nan"):
+        with pytest.raises(InputError, match="minutes"):
+            Clocks.parsed(wrong)
+
+
+def test_analysis_of_a_position(capsys: pytest.CaptureFixture[str]) -> None:
+    fen = "6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1"
+    words = ["analyse", fen, "--network", "material", "--nodes", "2000"]
+    assert main(words) == 0
+    assert "Ra8#" in capsys.readouterr().out
+    assert main([*words, "--json", "--lines", "2"]) == 0
+    [position] = json.loads(capsys.readouterr().out)["positions"]
+    assert position["lines"][0] == {
+        "score": 1,
+        "kind": "mate",
+        "wdl": [1000, 0, 0],
+        "moves": ["a1a8"],
+    }
+    assert len(position["lines"]) == 2
+
+
+def test_analysis_of_a_game(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pgn = tmp_path / "game.pgn"
+    pgn.write_text('[Result "0-1"]\n\n1. f3 e5 2. g4 Qh4# 0-1\n')
+    assert main(["analyse", str(pgn), "--network", "material", "--nodes", "200", "--json"]) == 0
+    positions = json.loads(capsys.readouterr().out)["positions"]
+    assert [position["played"] for position in positions] == [
+        "", "1. f3", "1... e5", "2. g4", "2... Qh4#",
+    ]  # fmt: skip
+    assert positions[3]["lines"][0]["moves"] == ["d8h4"]
+    assert positions[4]["lines"][0]["moves"] == []

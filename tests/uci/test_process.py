@@ -1,0 +1,108 @@
+"""A real process at the other end of a pipe, and python-chess's engine client at ours."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import chess
+import chess.engine
+import pytest
+
+from tests.test_house import loaded_by
+
+COMMAND = [sys.executable, "-m", "kibitz.uci"]
+PATIENCE = 60.0
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[chess.engine.SimpleEngine]:
+    environment = {**os.environ, "KIBITZ_DATA": os.devnull}
+    with chess.engine.SimpleEngine.popen_uci(COMMAND, timeout=PATIENCE, env=environment) as engine:
+        engine.configure({"WeightsFile": "material", "Hash": 16})
+        engine.ping()
+        yield engine
+
+
+def test_python_chess_plays_a_game_with_it(client: chess.engine.SimpleEngine) -> None:
+    board = chess.Board()
+    while not board.is_game_over() and board.ply() < 40:
+        result = client.play(board, chess.engine.Limit(nodes=100), ponder=board.ply() % 3 == 0)
+        assert result.move is not None
+        assert board.is_legal(result.move)
+        board.push(result.move)
+
+
+def test_python_chess_reads_its_analysis(client: chess.engine.SimpleEngine) -> None:
+    client.configure({"UCI_ShowWDL": True})
+    board = chess.Board("6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1")
+    lines = client.analyse(board, chess.engine.Limit(nodes=2000), multipv=3)
+    assert [line["multipv"] for line in lines] == [1, 2, 3]
+    assert lines[0]["score"].relative == chess.engine.Mate(1)
+    assert lines[0]["pv"][0] == chess.Move.from_uci("a1a8")
+    assert "wdl" in lines[0]
+    with client.analysis(chess.Board()) as analysis:
+        for info in analysis:
+            if info.get("nodes", 0) > 1000:
+                break
+    best = analysis.wait().move
+    assert best is not None
+    assert chess.Board().is_legal(best)
+
+
+def test_python_chess_plays_chess960_with_it(client: chess.engine.SimpleEngine) -> None:
+    board = chess.Board("4k3/8/8/8/8/8/8/1K1R4 w D - 0 1", chess960=True)
+    limit = chess.engine.Limit(nodes=50)
+    castles = chess.Move.from_uci("b1d1")
+    assert client.play(board, limit, root_moves=[castles]).move == castles
+
+
+def test_lichess_bots_options_exist(client: chess.engine.SimpleEngine) -> None:
+    client.configure({"Move Overhead": 100, "Threads": 1, "Hash": 16, "SyzygyPath": "<empty>"})
+
+
+def test_the_answer_to_uci_needs_nothing_heavy() -> None:
+    heavy = {"numpy", "numba", "torch", "chess", "onnxruntime", "rich", "cyclopts"}
+    assert loaded_by("kibitz.uci.loop") & heavy == set()
+
+
+@pytest.mark.parametrize("module", ["kibitz.uci", "kibitz"])
+def test_a_gui_may_start_the_program_without_arguments(module: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", module],
+        input="uci\nquit\n",
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-1] == "uciok"
+    assert done.stderr == ""
+
+
+def test_only_the_protocol_is_on_standard_output(tmp_path: Path) -> None:
+    lines = "uci\nsetoption name WeightsFile value material\nisready\ngo nodes 10\nwait\nquit\n"
+    done = subprocess.run(
+        COMMAND, input=lines, capture_output=True, text=True, timeout=PATIENCE, cwd=tmp_path
+    )
+    known = ("id ", "option ", "uciok", "info ", "readyok", "bestmove ")
+    assert all(line.startswith(known) for line in done.stdout.splitlines())
+    assert done.stdout.splitlines()[-1].startswith("bestmove ")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_a_gui_that_dies_takes_the_engine_along() -> None:
+    with subprocess.Popen(
+        COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("setoption name WeightsFile value material\ngo infinite\n")
+        process.stdin.flush()
+        while not process.stdout.readline().startswith("info depth"):
+            pass
+        process.stdout.close()
+        process.stdin.close()
+        assert process.wait(PATIENCE) in (0, -signal.SIGPIPE)
