@@ -7,7 +7,9 @@ Nothing heavy is imported here: a program that only asks what there is gets its 
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 from kibitz.engine.options import EngineOptions
 from kibitz.search.parameter import (
@@ -19,6 +21,8 @@ from kibitz.search.parameter import (
     uci_option,
 )
 from kibitz.search.params import Settings
+
+TABLE_MARK = "<!-- options -->\n"  # in docs/uci.md; `python -m kibitz.uci.options docs/uci.md`
 
 
 @dataclass(frozen=True)
@@ -69,3 +73,15 @@ def _row(parameter: Parameter) -> str:
         span = f"{parameter.low:.12g} to {parameter.high:.12g}"
     default = option.default.replace("<", "&lt;")
     return f"| `{option.name}` | {option.type} | {default} | {span} | {parameter.help} |"
+
+
+def write_table(page: Path) -> None:
+    """Put the table into a page of the documentation, after its mark."""
+    from kibitz.files import write_bytes
+
+    head, mark, _ = page.read_text(encoding="utf-8").partition(TABLE_MARK)
+    write_bytes(page, f"{head}{mark}{option_table()}".encode())
+
+
+if __name__ == "__main__":
+    write_table(Path(sys.argv[1]))

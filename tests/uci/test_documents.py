@@ -1,0 +1,33 @@
+"""What the documents promise about the engine is so: the README's lines, the table of options."""
+
+import doctest
+from pathlib import Path
+
+import kibitz.engine.engine
+import kibitz.search.strength
+import kibitz.uci.parse
+import kibitz.uci.proxy
+from kibitz import Board
+from kibitz.uci.options import TABLE_MARK, option_table
+
+PROJECT = Path(__file__).parents[2]
+
+
+def test_the_table_of_options_is_the_engines() -> None:
+    # After a change: python -m kibitz.uci.options docs/uci.md
+    written = (PROJECT / "docs" / "uci.md").read_text(encoding="utf-8")
+    assert written.split(TABLE_MARK)[1].strip() == option_table().strip()
+
+
+def test_the_readme_runs() -> None:
+    result = doctest.testfile(str(PROJECT / "README.md"), module_relative=False)
+    assert result.attempted >= 4
+    assert result.failed == 0
+
+
+def test_examples_in_docstrings_run() -> None:
+    modules = [kibitz.engine.engine, kibitz.search.strength, kibitz.uci.parse, kibitz.uci.proxy]
+    for module in modules:
+        result = doctest.testmod(module, extraglobs={"Board": Board})
+        assert result.attempted > 0
+        assert result.failed == 0
