@@ -165,4 +165,4 @@ def test_equal_priors(rule: Rule, evaluator: Any, board: str) -> None:
 @pytest.mark.parametrize("behaviour", BEHAVIOURS)
 @pytest.mark.parametrize("rule", RULES)
 def test_every_rule_with_every_behaviour(rule: str, behaviour: str, board: str) -> None:
-    compare(*grown(BOARDS[board], RULES[rule], BEHAVIOURS[behaviour], HASHED, 1500))
+    compare(*grown(BOARDS[board], RULES[rule], BEHAVIOURS[behaviour], HASHED, 800))
