@@ -73,22 +73,3 @@ def undo_pending(tree: np.record, walk: np.record, depth: int) -> None:
     """Take back the visits that were on their way along the path."""
     for ply in range(depth + 1):
         atomic_add(edge_at(tree, walk.path[ply]), "pending", -1)
-    close_untried(tree, walk, depth)
-
-
-@kernel
-def close_untried(tree: np.record, walk: np.record, depth: int) -> None:
-    """Let moves that were chosen but not visited in the end count as untried again.
-
-    Not under the root, whose moves may all count as opened (see root.reorder).
-    """
-    if depth < 2:
-        return
-    parent = node_at(tree, signed(link_at(tree, walk.path[depth - 1]).child))
-    first, opened = signed(parent.first), signed(parent.opened)
-    while opened > 0:
-        last = edge_at(tree, first + opened - 1)
-        if last.visits > 0 or last.pending > 0:
-            break
-        opened -= 1
-    parent.opened = opened

@@ -1,4 +1,4 @@
-"""Making room: keep the part of the tree that matters, slid to the front, in three linear passes.
+"""Making room: keep the part of the tree that matters, slid to the front, in a few linear passes.
 
 Used when a move is played (its subtree becomes the tree) and when memory is full (subtrees of
 little-visited moves are given back; the moves keep their statistics). It needs no second copy:
@@ -48,6 +48,22 @@ def _mark(tree: np.record, root: int, min_visits: int) -> None:
                 moved_at(tree, child).place = ALIVE
             else:
                 link_at(tree, edge).child = NONE
+
+
+@kernel
+def _close_untried(tree: np.record, root: int) -> None:
+    """Let moves that were chosen but not visited in the end, for want of room, count as untried.
+
+    Selection takes opened moves for visited ones. All moves of the root may count as opened (see
+    root.reorder); there, every move is looked at for its visits.
+    """
+    for node in range(root + 1, tree.nodes_used):
+        record = node_at(tree, node)
+        if moved_at(tree, node).place == ALIVE and record.state == EXPANDED:
+            first, opened = signed(record.first), signed(record.opened)
+            while opened > 0 and edge_at(tree, first + opened - 1).visits == 0:
+                opened -= 1
+            record.opened = opened
 
 
 @kernel
@@ -134,6 +150,7 @@ def compact(tree: np.record, root: int, min_visits: int) -> None:
     Nobody else may be in the tree, and no visit may be pending.
     """
     _mark(tree, root, min_visits)
+    _close_untried(tree, root)
     _adopt_root(tree, root)
     _slide_nodes(tree)
     _slide_blocks(tree)

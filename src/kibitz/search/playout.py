@@ -14,7 +14,7 @@ from kibitz.position.bits import signed
 from kibitz.position.moves import generate
 from kibitz.position.play import play
 from kibitz.records import atomic_add, atomic_load, atomic_store, compare_and_swap
-from kibitz.search.backup import back_up, close_untried, undo_pending
+from kibitz.search.backup import back_up, undo_pending
 from kibitz.search.expand import FULL, expand, new_node
 from kibitz.search.leaf import (
     MATED,
@@ -57,10 +57,14 @@ def step(tree: np.record, walk: np.record, behaviour: np.record, depth: int, edg
 
 @kernel
 def mark_opened(tree: np.record, node: int, edge: int) -> None:
-    """Note that one more move of a node has been chosen."""
-    place = edge - signed(node_at(tree, node).first)
-    if place >= signed(node_at(tree, node).opened):
-        node_at(tree, node).opened = place + 1
+    """Note that one more move of a node has been chosen; a slower thread never takes it back."""
+    wanted = edge - signed(node_at(tree, node).first) + 1
+    while True:
+        opened = signed(atomic_load(node_at(tree, node), "opened"))
+        if opened >= wanted:
+            return
+        if compare_and_swap(node_at(tree, node), "opened", opened, wanted):
+            return
 
 
 @kernel
@@ -238,8 +242,6 @@ def playout(
     walk.collisions += 1
     if behaviour.shared:
         undo_pending(tree, walk, depth)
-    else:
-        close_untried(tree, walk, depth)
     return outcome
 
 
