@@ -7,6 +7,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import chess
 import numpy as np
@@ -39,8 +40,14 @@ def search_together(compiled: Compiled, playouts: int, threads: int = THREADS) -
         walk.set_line(board)
     compiled.control.tickets = compiled.control.budget = playouts
     compiled.control.full = 0
+    together = Barrier(threads)  # or the first is done before the last has begun
+
+    def work(walk: WalkMemory) -> int:
+        together.wait()
+        return compiled.work(walk)
+
     with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(compiled.work, walks))
+        list(pool.map(work, walks))
     return walks
 
 
