@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from kibitz.encoding.compact import (
+from kibitz.encoding.layouts import encode_words
+from kibitz.encoding.leaves import leaves_of
+from kibitz.encoding.packing import WORDS, pack_batch, unpack_batch
+from kibitz.position.compact import (
     COMPACT,
     new_compact,
     pack_compact_batch,
     unpack_compact_batch,
 )
-from kibitz.encoding.layouts import encode_words
-from kibitz.encoding.leaves import leaves_of
-from kibitz.encoding.packing import WORDS, pack_batch, unpack_batch
 from kibitz.position.fen import START, parse_fen
 from kibitz.position.state import new_positions
 

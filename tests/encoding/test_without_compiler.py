@@ -9,7 +9,7 @@ import sys
 SCRIPT = """
 import hashlib
 import numpy as np
-from kibitz.encoding.compact import new_compact, pack_compact_batch, unpack_compact_batch
+from kibitz.position.compact import new_compact, pack_compact_batch, unpack_compact_batch
 from kibitz.encoding.features import batch_features
 from kibitz.encoding.layouts import LAYOUTS, ORDERS, encode, policy_indices
 from kibitz.encoding.leaves import leaves_of, swap_colours

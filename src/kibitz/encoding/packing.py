@@ -19,32 +19,12 @@ import numpy as np
 from kibitz.encoding.words import castling_rook, everywhere, put_pieces
 from kibitz.jit import kernel
 from kibitz.position.bits import signed
+from kibitz.position.compact import put_state, state_word
 from kibitz.position.keys import compute_key
 from kibitz.position.squares import EMPTY
 
 WORDS = 18
 REPETITION_WORD, CASTLING_WORD, STATE_WORD = 12, 13, 17
-PLY_BIT, EN_PASSANT_BIT, SIDE_BIT, REPETITIONS_BIT = (np.uint64(n) for n in (16, 32, 40, 48))
-SIXTEEN_BITS, EIGHT_BITS = np.uint64(0xFFFF), np.uint64(0xFF)
-
-
-@kernel
-def state_word(position: np.record, repetitions: int) -> np.uint64:
-    """Clock, ply, en passant square, side and earlier occurrences in one word."""
-    word = np.uint64(position.rule50) | np.uint64(position.ply) << PLY_BIT
-    word |= np.uint64(position.en_passant) << EN_PASSANT_BIT
-    word |= np.uint64(position.side) << SIDE_BIT
-    return word | np.uint64(repetitions) << REPETITIONS_BIT
-
-
-@kernel
-def put_state(word: np.uint64, position: np.record) -> int:
-    """Write clock, ply, en passant square and side back; returns the earlier occurrences."""
-    position.rule50 = word & SIXTEEN_BITS
-    position.ply = (word >> PLY_BIT) & SIXTEEN_BITS
-    position.en_passant = (word >> EN_PASSANT_BIT) & EIGHT_BITS
-    position.side = (word >> SIDE_BIT) & EIGHT_BITS
-    return signed((word >> REPETITIONS_BIT) & EIGHT_BITS)
 
 
 @kernel

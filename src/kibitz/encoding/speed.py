@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kibitz.encoding.compact import new_compact, pack_compact_batch, unpack_compact_batch
 from kibitz.encoding.features import MAX_ACTIVE, batch_features
 from kibitz.encoding.layouts import LAYOUTS, ORDERS, encode, encode_words, policy_indices
 from kibitz.encoding.leaves import Leaves, leaves_of
 from kibitz.encoding.packing import WORDS, pack_batch, unpack_batch
+from kibitz.position.compact import new_compact, pack_compact_batch, unpack_compact_batch
 from kibitz.position.fen import START, parse_fen
 from kibitz.position.moves import MAX_MOVES, generate
 from kibitz.position.play import play

@@ -2,8 +2,8 @@
 
     bytes 0-7    occupied squares, little-endian, bit i for square i in the view of the side to move
     bytes 8-23   codes of the pieces in the order of their squares, two a byte, low half first
-    bytes 24-31  the state word of packing.py: clock (2 bytes), ply (2), en passant square (1), side
-                 to move (1), earlier occurrences (1), zero (1)
+    bytes 24-31  the state word: clock (2 bytes), ply (2), en passant square (1), side to move (1),
+                 earlier occurrences (1), zero (1)
 
 A code is 0-5 for pawn ... king, 6 for a rook that may still castle, plus 8 if it is theirs. The
 unused half bytes are zero.
@@ -13,12 +13,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from kibitz.encoding.features import bit_at
-from kibitz.encoding.packing import put_state, state_word
 from kibitz.jit import kernel
 from kibitz.position.bits import bit, lowest, signed, without_lowest
 from kibitz.position.keys import compute_key
-from kibitz.position.squares import EMPTY
+from kibitz.position.squares import EMPTY, ONE
 
 COMPACT = np.dtype(
     [
@@ -29,14 +27,35 @@ COMPACT = np.dtype(
     ]
 )
 RECORDS = np.dtype((np.record, COMPACT))  # its elements have attributes in plain Python, too
-THEIR_CODE = 8
+TWOS_BIT, FOURS_BIT, THEIR_BIT = np.uint64(1), np.uint64(2), np.uint64(3)  # of a code
 CODES_EACH = 16
 CODE_BITS = 0xF
+PLY_BIT, EN_PASSANT_BIT, SIDE_BIT, REPETITIONS_BIT = (np.uint64(n) for n in (16, 32, 40, 48))
+SIXTEEN_BITS, EIGHT_BITS = np.uint64(0xFFFF), np.uint64(0xFF)
 
 
 def new_compact(count: int) -> np.ndarray:
     """Zeroed compact positions, COMPACT [count]."""
     return np.zeros(count, dtype=RECORDS)
+
+
+@kernel
+def state_word(position: np.record, repetitions: int) -> np.uint64:
+    """Clock, ply, en passant square, side and earlier occurrences in one word."""
+    word = np.uint64(position.rule50) | np.uint64(position.ply) << PLY_BIT
+    word |= np.uint64(position.en_passant) << EN_PASSANT_BIT
+    word |= np.uint64(position.side) << SIDE_BIT
+    return word | np.uint64(repetitions) << REPETITIONS_BIT
+
+
+@kernel
+def put_state(word: np.uint64, position: np.record) -> int:
+    """Write clock, ply, en passant square and side back; returns the earlier occurrences."""
+    position.rule50 = word & SIXTEEN_BITS
+    position.ply = (word >> PLY_BIT) & SIXTEEN_BITS
+    position.en_passant = (word >> EN_PASSANT_BIT) & EIGHT_BITS
+    position.side = (word >> SIDE_BIT) & EIGHT_BITS
+    return signed((word >> REPETITIONS_BIT) & EIGHT_BITS)
 
 
 @kernel
@@ -50,10 +69,11 @@ def pack_compact(position: np.record, repetitions: int, target: np.record) -> No
     pieces = position.own | position.their
     count = 0
     while pieces:
-        square = lowest(pieces)
-        code = bit_at(ones, square) + 2 * bit_at(twos, square) + 4 * bit_at(fours, square)
-        code += THEIR_CODE * bit_at(position.their, square)
-        placed = np.uint64(code) << np.uint64(4 * (count & 15))
+        square = np.uint64(lowest(pieces))
+        code = (ones >> square & ONE) | (twos >> square & ONE) << TWOS_BIT
+        code |= (fours >> square & ONE) << FOURS_BIT
+        code |= (position.their >> square & ONE) << THEIR_BIT
+        placed = code << np.uint64(4 * (count & 15))
         if count < CODES_EACH:
             low |= placed
         else:
