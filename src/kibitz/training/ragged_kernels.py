@@ -1,0 +1,55 @@
+"""Compiled loops over the legal moves of many positions; batch -> **row by row** -> `ragged`.
+
+B positions with M legal moves in all; position b owns entries offsets[b] to offsets[b + 1] of the
+flat arrays, offsets (B + 1,) int64.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kibitz.jit import kernel
+
+Array = NDArray[Any]
+
+
+@kernel
+def cross_entropies(
+    logits: Array, targets: Array, offsets: Array, losses: Array, gradient: Array
+) -> None:
+    """losses[b] = -sum of target * log softmax(logits) over row b, and its gradient.
+
+    logits, targets, gradient (M,) float32, losses (B,) float32. A row without moves costs nothing.
+    """
+    for b in range(offsets.shape[0] - 1):
+        first, last = offsets[b], offsets[b + 1]
+        losses[b] = 0.0
+        if first == last:
+            continue
+        peak = np.float32(-np.inf)
+        for i in range(first, last):
+            peak = max(peak, logits[i])
+        total = mass = dot = 0.0
+        for i in range(first, last):
+            shifted = logits[i] - peak
+            gradient[i] = math.exp(shifted)
+            total += gradient[i]
+            mass += targets[i]
+            dot += targets[i] * shifted
+        losses[b] = mass * math.log(total) - dot
+        scale = np.float32(mass / total)
+        for i in range(first, last):
+            gradient[i] = gradient[i] * scale - targets[i]
+
+
+@kernel
+def scale_rows(values: Array, offsets: Array, factors: Array, out: Array) -> None:
+    """out[i] = values[i] * factors[b] for every entry i of row b; factors (B,) float32."""
+    for b in range(offsets.shape[0] - 1):
+        factor = factors[b]
+        for i in range(offsets[b], offsets[b + 1]):
+            out[i] = values[i] * factor
