@@ -32,6 +32,9 @@ ABANDONED_SECONDS = 3600.0
 
 SHORTEST_CHECKSUM = 12
 
+_BLOCK = 1 << 16
+_ZSTD = (".zst", ".zstd")
+
 
 def local_path(location: Location) -> Path | None:
     """Return the path of a location on this machine, or None when it lies behind a URL."""
@@ -55,6 +58,94 @@ def open_read(location: Location) -> Iterator[BinaryIO]:
         url = os.fspath(location)
         with path.open("rb") if path is not None else _filesystem(url).open(url) as file:
             yield cast(BinaryIO, file)
+
+
+@contextmanager
+def open_unpacked(location: Location) -> Iterator[BinaryIO]:
+    """Open a path or URL for reading; .gz, .bz2, .xz and .zst are decompressed on the way."""
+    suffix = os.path.splitext(os.fspath(location))[1].lower()  # noqa: PTH122 - it may be a URL
+    with open_read(location) as packed:
+        try:
+            yield _unpacked(packed, suffix)
+        except _unpacking_errors(suffix) as error:
+            reason = str(error) or "it ends too early"
+            raise DamagedFileError(
+                f"cannot decompress ({reason})", value=os.fspath(location), fix="fetch it again"
+            ) from error
+
+
+def _unpacked(packed: BinaryIO, suffix: str) -> BinaryIO:
+    unpacked: Any = packed
+    if suffix == ".gz":
+        import gzip
+
+        unpacked = gzip.GzipFile(fileobj=packed)
+    elif suffix == ".bz2":
+        import bz2
+
+        unpacked = bz2.BZ2File(packed)
+    elif suffix == ".xz":
+        import lzma
+
+        unpacked = lzma.LZMAFile(packed)  # noqa: SIM115 - closed with what it reads from
+    elif suffix in _ZSTD:
+        unpacked = io.BufferedReader(_ZstdFile(packed))
+    return cast(BinaryIO, unpacked)
+
+
+def _unpacking_errors(suffix: str) -> tuple[type[Exception], ...]:
+    """What damaged content of a kind of file raises; the modules are loaded by then."""
+    if suffix == ".gz":
+        import gzip
+        import zlib
+
+        return EOFError, zlib.error, gzip.BadGzipFile
+    if suffix == ".bz2":
+        return EOFError, OSError
+    if suffix == ".xz":
+        import lzma
+
+        return EOFError, lzma.LZMAError
+    if suffix in _ZSTD:
+        import zstandard
+
+        return EOFError, zstandard.ZstdError
+    return ()
+
+
+class _ZstdFile(io.RawIOBase):
+    """Reads frames of zstd to the end; zstandard's own reader takes a cut file for a whole one."""
+
+    def __init__(self, packed: BinaryIO) -> None:
+        self._blocks = _zstd_blocks(packed)
+        self._ready = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready:
+            block = next(self._blocks, None)
+            if block is None:
+                return 0
+            self._ready = block
+        count = min(len(buffer), len(self._ready))
+        buffer[:count], self._ready = self._ready[:count], self._ready[count:]
+        return count
+
+
+def _zstd_blocks(packed: BinaryIO) -> Iterator[bytes]:
+    import zstandard
+
+    decoder, between = zstandard.ZstdDecompressor().decompressobj(), True
+    while rest := packed.read(_BLOCK):
+        while rest:
+            yield decoder.decompress(rest)
+            between, rest = decoder.eof, decoder.unused_data
+            if between:
+                decoder = zstandard.ZstdDecompressor().decompressobj()
+    if not between:
+        raise EOFError
 
 
 def read_bytes(location: Location) -> bytes:

@@ -34,6 +34,7 @@ COMMANDS = {
     "bench": Command("kibitz.commands.bench:bench", "Measure the speed of this machine."),
     "match": Command("kibitz.commands.match:match", "Play matches: Elo, SPRT, tables, PGN."),
     "net": Command("kibitz.commands.net:net", "Make, show, export, quantise, compare networks."),
+    "data": Command("kibitz.commands.data:data", "Import, label, inspect and export games."),
     "experiment": Command(
         "kibitz.commands.experiment:experiment", "Answer a question about search by experiment."
     ),

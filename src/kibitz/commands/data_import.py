@@ -1,0 +1,75 @@
+"""`kibitz data import` and `fit-labels`: games room -> **command line**."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from cyclopts import Parameter
+
+from kibitz.commands.output import JsonFlag, emit
+from kibitz.errors import InputError
+from kibitz.games.importing import PLIES, Imported, import_labelled, scores_and_results
+from kibitz.games.labels import LabelModel, fit
+from kibitz.log import graceful_stop, progress
+
+EXIT_STOPPED = 130
+DEFAULT = LabelModel()
+
+Output = Annotated[Path, Parameter(name=["--output", "-o"], help="Folder for the shards.")]
+Workers = Annotated[int, Parameter(help="Processes at the same time.")]
+
+
+def import_games(
+    *files: Annotated[Path, Parameter(help="CSV files of labelled positions, packed or not.")],
+    output: Output,
+    workers: Workers = 1,
+    plies: Annotated[int, Parameter(help="Positions in a shard, about.")] = PLIES,
+    a: Annotated[float, Parameter(help="Centipawns where a win is as likely as not.")] = DEFAULT.a,
+    b: Annotated[float, Parameter(help="Centipawns of the label model's slope.")] = DEFAULT.b,
+    json: JsonFlag = False,
+) -> int:
+    """Bring games or labelled positions into a store."""
+    if not files:
+        raise InputError("nothing to import", fix="name files")
+    for name, value in (("--workers", workers), ("--plies", plies), ("-b", b)):
+        if value < 1:
+            raise InputError(name, value=value, fix="give 1 or more")
+    games = positions = shards = skipped = 0
+    with graceful_stop() as stop, progress("positions", total=None) as bar:
+        for piece in _pieces(files, output, workers, plies, LabelModel(a, b)):
+            games, positions = games + piece.games, positions + piece.plies
+            shards, skipped = shards + piece.shards, skipped + piece.skipped
+            bar.advance(piece.plies)
+            if stop.requested:
+                break
+    result = {"games": games, "positions": positions, "shards": shards, "skipped": skipped}
+    emit(result | {"output": str(output)}, as_json=json)
+    return EXIT_STOPPED if stop.requested else 0
+
+
+def _pieces(
+    files: tuple[Path, ...], output: Path, workers: int, plies: int, model: LabelModel
+) -> Iterator[Imported]:
+    for path in files:
+        yield from import_labelled(path, output, model, plies=plies, workers=workers)
+
+
+def fit_labels(
+    *files: Annotated[Path, Parameter(help="CSV files of labelled positions, packed or not.")],
+    json: JsonFlag = False,
+) -> None:
+    """Find the label model under which the games' results are most likely."""
+    if not files:
+        raise InputError("nothing to fit to", fix="name files")
+    with progress("positions", total=None) as bar:
+        pairs = []
+        for pair in scores_and_results(files):
+            pairs.append(pair)
+            bar.advance(len(pair[0]))
+    scores, results = (np.concatenate(column) for column in zip(*pairs, strict=True))
+    found = fit(scores, results)
+    facts = {"log_likelihood": found.log_likelihood, "positions": found.positions}
+    emit(found.model._asdict() | facts, as_json=json)

@@ -1,0 +1,130 @@
+"""Shards as arrays: put together, picked from, cut into pieces; shards -> **combine** -> shards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from kibitz.errors import InputError
+from kibitz.games.shard import DTYPES, Header, Shard, counted, empty
+
+PER_GAME = ("starts", "results", "ends", "sources", "seeds")
+PER_PLY = ("moves", "values", "draws", "root_values", "flags")
+PER_VISIT = ("visit_moves", "visit_counts")
+MOST_ENDS = 1 << 8
+MOST_SOURCES = 1 << 16
+
+
+def concatenate(shards: Sequence[Shard]) -> Shard:
+    """All games of several shards, in order, with the sources and ends of all."""
+    if not shards:
+        return empty()
+    sources, source_maps = _merged([shard.header.sources for shard in shards], MOST_SOURCES)
+    ends, end_maps = _merged([shard.header.ends for shard in shards], MOST_ENDS)
+    arrays = {
+        name: np.concatenate([getattr(shard, name) for shard in shards])
+        for name in (*PER_GAME, *PER_PLY, *PER_VISIT)
+    }
+    arrays["sources"] = _renumbered([shard.sources for shard in shards], source_maps, np.uint16)
+    arrays["ends"] = _renumbered([shard.ends for shard in shards], end_maps, np.uint8)
+    arrays["offsets"] = _joined([shard.offsets for shard in shards])
+    arrays["visit_offsets"] = _joined([shard.visit_offsets for shard in shards])
+    header = Header(
+        sources=tuple(sources), ends=tuple(ends), provenance=shards[0].header.provenance
+    )
+    return counted(Shard(header, **{name: arrays[name] for name in DTYPES}))
+
+
+def _merged(lists: Sequence[Sequence[Any]], most: int) -> tuple[list[Any], list[list[int]]]:
+    """One list without repetitions, and for every list where its entries are in it."""
+    places: dict[bytes, int] = {}
+    merged: list[Any] = []
+    maps = []
+    for entries in lists:
+        places_here = []
+        for entry in entries:
+            name = msgspec.json.encode(entry, order="deterministic")
+            if name not in places:
+                places[name] = len(merged)
+                merged.append(entry)
+            places_here.append(places[name])
+        maps.append(places_here)
+    if len(merged) > most:
+        raise InputError(
+            "too many different sources or ends for one shard",
+            value=len(merged),
+            fix=f"most {most}",
+        )
+    return merged, maps
+
+
+def _renumbered(columns: Sequence[np.ndarray], maps: list[list[int]], dtype: Any) -> np.ndarray:
+    return np.concatenate(
+        [
+            np.array(places or [0], dtype=dtype)[column]
+            for column, places in zip(columns, maps, strict=True)
+        ]
+    )
+
+
+def _joined(offsets: Sequence[np.ndarray]) -> np.ndarray:
+    lengths = np.concatenate([np.diff(one) for one in offsets])
+    return offsets_of(lengths)
+
+
+def offsets_of(lengths: np.ndarray) -> np.ndarray:
+    """Where each of so many pieces of these lengths starts, and where the last ends; int64."""
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
+def select(shard: Shard, games: np.ndarray) -> Shard:
+    """The games with these numbers (int [n], in any order) as a shard of its own."""
+    plies = _ranges(shard.offsets, games)
+    visits = _ranges(shard.visit_offsets, plies)
+    arrays = {name: getattr(shard, name)[games] for name in PER_GAME}
+    arrays |= {name: getattr(shard, name)[plies] for name in PER_PLY}
+    arrays |= {name: getattr(shard, name)[visits] for name in PER_VISIT}
+    arrays["offsets"] = offsets_of(np.diff(shard.offsets)[games])
+    arrays["visit_offsets"] = offsets_of(np.diff(shard.visit_offsets)[plies])
+    return counted(_without_idle_sources(Shard(shard.header, **arrays)))
+
+
+def _ranges(offsets: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Indices of everything that belongs to the rows, one row after the other; int64."""
+    lengths = offsets[1:][rows] - offsets[:-1][rows]
+    within = np.arange(lengths.sum()) - np.repeat(offsets_of(lengths)[:-1], lengths)
+    result: np.ndarray = np.repeat(offsets[:-1][rows], lengths) + within
+    return result
+
+
+def _without_idle_sources(shard: Shard) -> Shard:
+    """Drop sources that no game refers to any more."""
+    used, numbers = np.unique(shard.sources, return_inverse=True)
+    sources = tuple(shard.header.sources[place] for place in used.tolist())
+    header = msgspec.structs.replace(shard.header, sources=sources)
+    return shard._replace(header=header, sources=numbers.astype(np.uint16))
+
+
+def cut(shards: Iterable[Shard], plies: int) -> Iterator[Shard]:
+    """The same games in shards of about so many plies, cut between games."""
+    waiting: list[Shard] = []
+    held = 0
+    for shard in shards:
+        start = 0
+        while start < shard.games:
+            room = plies - held
+            beyond = np.searchsorted(shard.offsets, shard.offsets[start] + room)
+            end = max(start + 1, min(int(beyond), shard.games))
+            waiting.append(select(shard, np.arange(start, end)))
+            held += waiting[-1].plies
+            start = end
+            if held >= plies:
+                yield concatenate(waiting)
+                waiting, held = [], 0
+    if waiting:
+        yield concatenate(waiting)

@@ -1,0 +1,127 @@
+"""Files of games and positions into a store, by several processes; files -> **import** -> store.
+
+A file is cut into pieces of whole games; each piece becomes one shard. The pieces, and so the
+shards, are the same however many processes work on them.
+"""
+
+from __future__ import annotations
+
+import io
+import multiprocessing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import kibitz
+from kibitz.errors import InputError
+from kibitz.files import open_unpacked
+from kibitz.games.labelled import chunks, parse, shard_of_lines
+from kibitz.games.labels import LabelModel
+from kibitz.games.store import add
+
+PLIES = 100_000  # of a shard
+PACKED = (".gz", ".bz2", ".xz", ".zst", ".zstd")
+
+Task = TypeVar("Task")
+Done = TypeVar("Done")
+
+
+class Imported(NamedTuple):
+    """What became of a piece."""
+
+    games: int
+    plies: int
+    shards: int
+    skipped: int = 0
+
+
+def stem_of(path: Path) -> str:
+    """The name of a file without its kind and packing."""
+    bare = path.with_suffix("") if path.suffix.lower() in PACKED else path
+    return bare.stem
+
+
+def kind_of(path: Path) -> str:
+    """`csv` or `pgn`, by the name of the file."""
+    bare = path.with_suffix("") if path.suffix.lower() in PACKED else path
+    kind = bare.suffix.lower().removeprefix(".")
+    if kind not in ("csv", "pgn"):
+        raise InputError(
+            "neither PGN nor CSV", value=str(path), fix="name it .pgn or .csv, packed or not"
+        )
+    return kind
+
+
+def provenance(command: str) -> dict[str, Any]:
+    """What the header of a new shard says about who wrote it."""
+    return {"program": "kibitz", "version": kibitz.__version__, "command": command}
+
+
+def import_labelled(
+    path: Path,
+    output: Path,
+    model: LabelModel,
+    *,
+    plies: int = PLIES,
+    workers: int = 1,
+    source: dict[str, Any] | None = None,
+) -> Iterator[Imported]:
+    """Import a CSV of labelled positions; yields as pieces are done."""
+    about = {"kind": "labels", "file": path.name} | (source or {})
+    work = partial(_labelled_piece, name=str(path), output=output, model=model, source=about)
+    with open_unpacked(path) as file:
+        lines = io.TextIOWrapper(file, encoding="utf-8", newline=None)
+        pieces = ((number, *piece) for number, piece in enumerate(chunks(lines, plies), start=1))
+        yield from in_processes(work, pieces, workers)
+
+
+def _labelled_piece(
+    piece: tuple[int, int, list[str]],
+    *,
+    name: str,
+    output: Path,
+    model: LabelModel,
+    source: dict[str, Any],
+) -> Imported:
+    number, first, lines = piece
+    parsed = parse(lines, name, first)
+    shard = shard_of_lines(parsed, model, source, provenance("data import"))
+    add(output, shard, f"{stem_of(Path(name))}-{number:05d}")
+    return Imported(shard.games, shard.plies, 1)
+
+
+def in_processes(
+    work: Callable[[Task], Done], tasks: Iterable[Task], workers: int
+) -> Iterator[Done]:
+    """Results as they are ready; never more tasks in memory than keep the workers busy."""
+    if workers <= 1:
+        yield from map(work, tasks)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        running: set[Future[Done]] = set()
+        try:
+            for task in tasks:
+                running.add(pool.submit(work, task))
+                if len(running) > workers:
+                    ready, running = wait(running, return_when=FIRST_COMPLETED)
+                    yield from (future.result() for future in ready)
+            while running:
+                ready, running = wait(running, return_when=FIRST_COMPLETED)
+                yield from (future.result() for future in ready)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def scores_and_results(paths: Sequence[Path], plies: int = PLIES) -> Iterator[Any]:
+    """Scores and results of labelled files, both of the side to move: pairs of arrays [n]."""
+    for path in paths:
+        with open_unpacked(path) as file:
+            lines = io.TextIOWrapper(file, encoding="utf-8", newline=None)
+            for first, piece in chunks(lines, plies):
+                parsed = parse(piece, str(path), first)
+                views = 1 - 2 * parsed.positions["side"].astype("int8")
+                known = parsed.results != 2
+                yield parsed.scores[known], (parsed.results * views)[known]

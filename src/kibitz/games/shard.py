@@ -1,0 +1,252 @@
+"""The shard: many games in flat arrays in one sealed file; producers -> **shard** -> dataset.
+
+A `.shard` file is one zstd frame, which holds a safetensors file, followed by a skippable frame
+with the SHA-256 of all bytes before it. So `zstd -d` unpacks it, any safetensors reader reads the
+arrays, and no byte can change unnoticed. docs/data.md describes it byte by byte.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import safetensors
+import safetensors.numpy
+import zstandard
+
+from kibitz.errors import DamagedFileError, InputError
+from kibitz.files import Location, read_bytes, write_bytes
+from kibitz.position.compact import COMPACT, new_compact
+
+FORMAT_VERSION = 1
+SUFFIX = ".shard"
+LEVEL = 9  # of zstd: half the size of level 3 in moves and offsets costs little time here
+
+UNKNOWN_RESULT = 2
+RANDOM_MOVE, NOT_A_POLICY = 1, 2  # flags of a ply
+UNKNOWN_END = "unknown"
+
+# A skippable frame of zstd: magic number, length of what follows, then what follows.
+_TAG = b"kibitz shard"
+_SEAL_HEAD = b"\x50\x2a\x4d\x18" + (len(_TAG) + 32).to_bytes(4, "little") + _TAG
+_SEAL_LENGTH = len(_SEAL_HEAD) + 32
+
+DTYPES: dict[str, Any] = {
+    "starts": np.uint64,
+    "offsets": np.int64,
+    "results": np.int8,
+    "ends": np.uint8,
+    "sources": np.uint16,
+    "seeds": np.uint64,
+    "moves": np.uint16,
+    "values": np.float32,
+    "draws": np.float32,
+    "root_values": np.float32,
+    "flags": np.uint8,
+    "visit_offsets": np.int64,
+    "visit_moves": np.uint16,
+    "visit_counts": np.uint32,
+}
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
+    """What the arrays refer to by number, and where the games come from."""
+
+    sources: tuple[dict[str, Any], ...] = ()  # {"kind": "selfplay" | "pgn" | "labels" ..., ...}
+    ends: tuple[str, ...] = (UNKNOWN_END,)  # how games ended
+    provenance: dict[str, Any] = {}  # of the file: program, version, command
+    games: int = 0
+    plies: int = 0
+    visits: int = 0
+    format_version: int = FORMAT_VERSION
+
+
+class Shard(NamedTuple):
+    """G games of N plies in all with V visited moves; moves are in the view of who makes them."""
+
+    header: Header
+    starts: np.ndarray  # uint64 [G, 4]: COMPACT positions
+    offsets: np.ndarray  # int64 [G + 1]: first ply of each game
+    results: np.ndarray  # int8 [G]: White's view, 1, 0, -1; 2 unknown
+    ends: np.ndarray  # uint8 [G]: index into header.ends
+    sources: np.ndarray  # uint16 [G]: index into header.sources
+    seeds: np.ndarray  # uint64 [G]
+    moves: np.ndarray  # uint16 [N]: the move played, 0 if none was (last ply of a game only)
+    values: np.ndarray  # float32 [N]: searched, side to move's view, in [-1, 1]; NaN unknown
+    draws: np.ndarray  # float32 [N]: probability of a draw by the search; NaN unknown
+    root_values: np.ndarray  # float32 [N]: the network's value before the search; NaN unknown
+    flags: np.ndarray  # uint8 [N]: RANDOM_MOVE + NOT_A_POLICY
+    visit_offsets: np.ndarray  # int64 [N + 1]: first visited move of each ply
+    visit_moves: np.ndarray  # uint16 [V]
+    visit_counts: np.ndarray  # uint32 [V]
+
+    @property
+    def games(self) -> int:
+        """Number of games."""
+        return len(self.results)
+
+    @property
+    def plies(self) -> int:
+        """Number of plies of all games."""
+        return len(self.moves)
+
+
+def empty() -> Shard:
+    """A shard without games."""
+    arrays = {name: np.zeros(0, dtype=dtype) for name, dtype in DTYPES.items()}
+    arrays["starts"] = arrays["starts"].reshape(0, 4)
+    for name in ("offsets", "visit_offsets"):
+        arrays[name] = np.zeros(1, dtype=np.int64)
+    return Shard(Header(), **arrays)
+
+
+def compact_starts(shard: Shard) -> np.ndarray:
+    """The start positions, COMPACT [G], usable by kernels."""
+    starts = new_compact(shard.games)
+    starts[:] = np.ascontiguousarray(shard.starts).view(COMPACT).reshape(-1)
+    return starts
+
+
+def counted(shard: Shard) -> Shard:
+    """The shard with the counts in its header brought up to date."""
+    header = msgspec.structs.replace(
+        shard.header, games=shard.games, plies=shard.plies, visits=len(shard.visit_moves)
+    )
+    return shard._replace(header=header)
+
+
+# --- writing ------------------------------------------------------------------------------------
+
+
+def write(location: Location, shard: Shard) -> None:
+    """Write a shard, atomically."""
+    shard = counted(shard)
+    fault = find_fault(shard)
+    assert not fault, fault
+    write_bytes(location, encode(shard))
+
+
+def encode(shard: Shard) -> bytes:
+    """The bytes of a shard file; the same games give the same bytes."""
+    arrays = {name: np.ascontiguousarray(getattr(shard, name)) for name in DTYPES}
+    metadata = {"header": msgspec.json.encode(shard.header, order="deterministic").decode()}
+    body = zstandard.compress(safetensors.numpy.save(arrays, metadata), LEVEL)
+    return body + _SEAL_HEAD + hashlib.sha256(body).digest()
+
+
+# --- reading ------------------------------------------------------------------------------------
+
+
+def read(location: Location) -> Shard:
+    """Read a shard and check all of it, or raise DamagedFileError; the arrays are writable."""
+    return decode(read_bytes(location), location)
+
+
+def verify(location: Location) -> Header:
+    """Check every byte and every reference of a shard; returns its header."""
+    return read(location).header
+
+
+def read_header(location: Location) -> Header:
+    """The header of a shard whose bytes are all as they were written; the arrays stay packed."""
+    body = _unsealed(read_bytes(location), location)
+    with zstandard.ZstdDecompressor().stream_reader(body) as stream:
+        length = stream.read(8)
+        return _header(length + stream.read(int.from_bytes(length, "little")), location)
+
+
+def decode(content: bytes, location: Location = "shard") -> Shard:
+    """The shard in the bytes of a file; `location` is named where they are damaged."""
+    tensors = zstandard.decompress(_unsealed(content, location))
+    header = _header(tensors, location)
+    arrays = {name: array.copy() for name, array in safetensors.numpy.load(tensors).items()}
+    missing = DTYPES.keys() - arrays.keys()
+    if missing:
+        raise _damaged(location, f"arrays are missing: {', '.join(sorted(missing))}")
+    shard = Shard(header, **{name: arrays[name] for name in DTYPES})
+    fault = find_fault(shard)
+    if fault:
+        raise _damaged(location, fault)
+    return shard
+
+
+def _unsealed(content: bytes, location: Location) -> bytes:
+    """The zstd frame, for which the seal behind it vouches."""
+    body, seal = content[:-_SEAL_LENGTH], content[-_SEAL_LENGTH:]
+    if not seal.startswith(_SEAL_HEAD):
+        raise _damaged(location, "no seal at the end: the file is cut, or no shard")
+    if hashlib.sha256(body).digest() != seal[len(_SEAL_HEAD) :]:
+        raise _damaged(location, "the content is not what the seal was made for")
+    return body
+
+
+def _header(tensors: bytes, location: Location) -> Header:
+    length = int.from_bytes(tensors[:8], "little")
+    try:
+        text = msgspec.json.decode(tensors[8 : 8 + length])["__metadata__"]["header"]
+        version = msgspec.json.decode(text).get("format_version", 0)
+        if version > FORMAT_VERSION:
+            raise InputError(
+                f"shard format {version}, this Kibitz reads up to {FORMAT_VERSION}",
+                value=os.fspath(location),
+                fix="update Kibitz",
+            )
+        return msgspec.json.decode(text, type=Header)
+    except (msgspec.DecodeError, KeyError, AttributeError, TypeError) as error:
+        raise _damaged(location, f"the header cannot be read ({error})") from error
+
+
+def _damaged(location: Location, why: str) -> DamagedFileError:
+    return DamagedFileError(
+        f"shard refused, {why}", value=os.fspath(location), fix="make or fetch the file again"
+    )
+
+
+# --- what must hold -----------------------------------------------------------------------------
+
+
+def find_fault(shard: Shard) -> str:
+    """Say what in the arrays contradicts the rest, or nothing."""
+    for name, dtype in DTYPES.items():
+        found = getattr(shard, name)
+        if found.dtype != dtype:
+            return f"{name}: expected {np.dtype(dtype)}, found {found.dtype}"
+    header, games, plies, visits = shard.header, shard.games, shard.plies, len(shard.visit_moves)
+    if (header.games, header.plies, header.visits) != (games, plies, visits):
+        return "the arrays are not as long as the header says"
+    per_game = ("ends", "sources", "seeds")
+    per_ply = ("values", "draws", "root_values", "flags")
+    lengths: dict[str, tuple[int, ...]] = dict.fromkeys(per_game, (games,))
+    lengths |= dict.fromkeys(per_ply, (plies,))
+    lengths |= {"starts": (games, 4), "offsets": (games + 1,), "visit_offsets": (plies + 1,)}
+    lengths |= {"results": (games,), "moves": (plies,), "visit_moves": (visits,)}
+    lengths["visit_counts"] = (visits,)
+    for name, shape in lengths.items():
+        if getattr(shard, name).shape != shape:
+            return f"{name}: expected shape {shape}, found {getattr(shard, name).shape}"
+    for name, total in (("offsets", plies), ("visit_offsets", visits)):
+        offsets = getattr(shard, name)
+        if offsets[0] != 0 or offsets[-1] != total or (np.diff(offsets) < 0).any():
+            return f"{name}: do not run from 0 to {total}"
+    return _fault_of_values(shard)
+
+
+def _fault_of_values(shard: Shard) -> str:
+    if shard.games and shard.sources.max() >= len(shard.header.sources):
+        return "a game's source is not in the header"
+    if shard.games and shard.ends.max() >= len(shard.header.ends):
+        return "a game's end is not in the header"
+    if not np.isin(shard.results, (-1, 0, 1, UNKNOWN_RESULT)).all():
+        return "results: expected -1, 0, 1 or 2"
+    for name, low in (("values", -1.0), ("draws", 0.0), ("root_values", -1.0)):
+        numbers = getattr(shard, name)
+        if not (np.isnan(numbers) | (numbers >= low) & (numbers <= 1.0)).all():
+            return f"{name}: expected {low:g} to 1, or NaN"
+    last = np.zeros(shard.plies, dtype=bool)
+    last[(shard.offsets[1:] - 1)[np.diff(shard.offsets) > 0]] = True
+    if not ((shard.moves != 0) | last).all():
+        return "moves: none inside a game"
+    return ""

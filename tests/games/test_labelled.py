@@ -1,0 +1,217 @@
+"""Labelled positions become games again, against python-chess; the label model against scipy."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+import math
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import chess
+import numpy as np
+import pytest
+import scipy.optimize  # type: ignore[import-untyped]
+import zstandard
+
+from kibitz.commands import main
+from kibitz.errors import DamagedFileError, InputError
+from kibitz.games.importing import import_labelled
+from kibitz.games.labelled import parse, shard_of_lines
+from kibitz.games.labels import LabelModel, fit, score_of, wdl
+from kibitz.games.record import games_of
+from kibitz.games.shard import Shard, read
+from kibitz.games.store import shards_in
+
+MODEL = LabelModel(150.0, 120.0)
+
+
+class Played(NamedTuple):
+    """A game of python-chess and its lines."""
+
+    moves: list[chess.Move]
+    lines: list[str]
+
+
+def play(seed: int, plies: int, game: int) -> Played:
+    dice = random.Random(seed)
+    board = chess.Board.from_chess960_pos(dice.randrange(960))
+    moves: list[chess.Move] = []
+    lines: list[str] = []
+    result = dice.choice((1, 0, -1))
+    for _ in range(plies):
+        legal = list(board.legal_moves)
+        if not legal:
+            break
+        score = dice.choice((f"{dice.randint(-900, 900)},", f",{dice.choice((-7, 3))}"))
+        fen, best = board.fen(), dice.choice(legal)
+        lines.append(f"77,{game},{fen},{score},{best.uci()},{result}\n")
+        castling = [move for move in legal if board.is_castling(move)]
+        moves.append(castling[0] if castling else dice.choice(legal))
+        board.push(moves[-1])
+    return Played(moves, lines)
+
+
+def uci(code: int, black: bool) -> str:
+    """A kernel's move in UCI, by hand."""
+    view = 56 if black else 0
+    squares = chess.square_name((code & 63) ^ view) + chess.square_name((code >> 6 & 63) ^ view)
+    return squares + ("" if code >> 12 < 4 else "nbrq"[(code >> 12) - 4])
+
+
+def shard_from(lines: list[str]) -> Shard:
+    return shard_of_lines(parse(lines), MODEL, {"kind": "labels"}, {})
+
+
+def test_moves_are_found_again() -> None:
+    games = [play(seed, 120, seed) for seed in range(12)]
+    lines = [line for game in games for line in game.lines]
+    shard = shard_from(lines)
+    assert shard.games == len(games)
+    assert shard.seeds.tolist() == [(77 << 24) + number for number in range(12)]
+    castled = 0
+    for played, game in zip(games, games_of(shard), strict=True):
+        assert len(game.plies) == len(played.lines)
+        assert game.plies[-1].move == 0
+        board = chess.Board(game.start, chess960=True)
+        for ply, move, line in zip(game.plies, played.moves, played.lines, strict=True):
+            fen, cp, mate, best, result = line.strip().split(",")[2:]
+            assert board.fen() == chess.Board(fen, chess960=True).fen()
+            assert game.result == int(result)
+            assert [uci(code, not board.turn) for code, _ in ply.visits] == [best]
+            assert ply.value == (math.copysign(1, int(mate)) if mate else value_by_hand(int(cp)))
+            if ply.move:
+                assert uci(ply.move, not board.turn) == move.uci()
+                castled += board.is_castling(move)
+                board.push(move)
+    assert castled > 3
+
+
+def value_by_hand(cp: int) -> float:
+    win = 1 / (1 + math.exp((MODEL.a - cp) / MODEL.b))
+    loss = 1 / (1 + math.exp((MODEL.a + cp) / MODEL.b))
+    return pytest.approx(win - loss, abs=1e-6)  # type: ignore[return-value]
+
+
+def test_a_gap_begins_a_new_record() -> None:
+    game = play(3, 30, 1)
+    shard = shard_from(game.lines[:10] + game.lines[12:])
+    assert np.diff(shard.offsets).tolist() == [10, 18]
+    assert (shard.seeds == shard.seeds[0]).all()  # still one game to whoever splits
+    assert shard.moves[[9, 27]].tolist() == [0, 0]
+
+
+def test_games_with_the_same_positions_stay_apart() -> None:
+    lines = play(4, 10, 1).lines
+    moved = [line.replace("77,1,", "77,2,", 1) for line in lines]
+    assert shard_from(lines[:5] + moved[5:]).games == 2
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "1,1,rnbqkbnr/8/8/8/8/8/8/RNBQKBNR w - - 0 1,12,,a1a2",  # a column is missing
+        "1,1,8/8/8/8/8/8/8/8 w - - 0 1,12,,a1a2,0",
+        "1,1,k7/8/8/8/8/8/8/K6R w - - 0 1,x,,a1a2,0",
+        "1,1,k7/8/8/8/8/8/8/K6R w - - 0 1,1,,a1z2,0",
+        "1,1,k7/8/8/8/8/8/8/K6R w - - 0 1,1,,a1a2,2",
+    ],
+)
+def test_a_bad_line_is_named(line: str) -> None:
+    good = "1,1,k7/8/8/8/8/8/8/K6R w - - 0 1,1,,a1a2,0\n"
+    with pytest.raises(InputError, match=r"some\.csv, line 8"):
+        parse([good, line + "\n"], "some.csv", 7)
+
+
+def test_an_illegal_best_move_is_refused() -> None:
+    with pytest.raises(InputError, match="illegal"):
+        shard_from(["1,1,k7/8/8/8/8/8/8/K6R w - - 0 1,1,,a1a3,0\n"])
+
+
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    ".csv": bytes,
+    ".csv.gz": gzip.compress,
+    ".csv.bz2": bz2.compress,
+    ".csv.xz": lzma.compress,
+    ".csv.zst": lambda text: zstandard.compress(text[:999]) + zstandard.compress(text[999:]),
+}
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_packed_files(suffix: str, tmp_path: Path) -> None:
+    lines = [line for seed in range(6) for line in play(seed, 40, seed).lines]
+    packed = PACKERS[suffix]("".join(lines).encode())
+    path = tmp_path / f"some{suffix}"
+    path.write_bytes(packed)
+    done = list(import_labelled(path, tmp_path / "out", MODEL, plies=60))
+    assert sum(piece.plies for piece in done) == len(lines)
+    found = [read(place) for place in shards_in(tmp_path / "out")]
+    assert len(found) == len(done) > 1
+    assert all(shard.plies >= 60 for shard in found[:-1])
+    together = [game.seed for shard in found for game in games_of(shard)]
+    assert together == [(77 << 24) + number for number in range(6)]
+    if suffix != ".csv":
+        path.write_bytes(packed[: len(packed) - 20])
+        with pytest.raises(DamagedFileError, match="some"):
+            list(import_labelled(path, tmp_path / "out2", MODEL))
+
+
+def test_the_command_is_repeatable_with_any_number_of_processes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [line for seed in range(6) for line in play(seed, 40, seed).lines]
+    (tmp_path / "some.csv").write_text("".join(lines))
+    names = []
+    for folder, workers in (("one", 1), ("two", 2), ("two", 1)):
+        words = ["data", "import", str(tmp_path / "some.csv"), "--plies", "60", "--json"]
+        assert main([*words, "-o", str(tmp_path / folder), "--workers", str(workers)]) == 0
+        result = json.loads(capsys.readouterr().out)
+        assert (result["games"], result["positions"]) == (6, len(lines))
+        names.append([path.name for path in shards_in(tmp_path / folder)])
+    assert names[0] == names[1] == names[2]
+
+
+# --- the label model --------------------------------------------------------------------------
+
+
+def test_scores() -> None:
+    values, draws = wdl(np.array([0, 150, -150, score_of(None, 3), score_of(None, -1)]), MODEL)
+    assert values[0] == 0
+    assert values[1] == -values[2]
+    assert (values[1] + 1 - draws[1]) / 2 == pytest.approx(0.5)  # `a` wins half the games
+    assert values[3:].tolist() == [1, -1]
+    assert draws[3:].tolist() == [0, 0]
+    assert math.isnan(score_of(None, None))
+    assert score_of(None, 0) < score_of(None, -1) < score_of(-30_000, None) < score_of(30_000, None)
+    assert score_of(30_000, None) < score_of(None, 9) < score_of(None, 1)
+    unknown, _ = wdl(np.array([math.nan]), MODEL)
+    assert math.isnan(unknown[0])
+
+
+def test_fit_finds_what_scipy_finds() -> None:
+    dice = np.random.default_rng(4)
+    cp = dice.integers(-800, 800, 5000)
+    values, draws = wdl(cp, MODEL)
+    chance = dice.random(5000)
+    losses = (1 - draws - values) / 2
+    results = np.where(chance < losses, -1, np.where(chance < losses + draws, 0, 1))
+
+    def cost(at: np.ndarray) -> float:
+        win, loss = (1 / (1 + np.exp((at[0] - side * cp) / at[1])) for side in (1, -1))
+        seen = np.where(results == 1, win, np.where(results == -1, loss, 1 - win - loss))
+        return -float(np.log(seen).mean())
+
+    best = scipy.optimize.minimize(cost, [100, 100], method="Nelder-Mead")
+    found = fit(np.append(cp, score_of(None, 5)), np.append(results, -1))
+    assert found.model == pytest.approx(best.x, rel=1e-3)
+    assert found.log_likelihood == pytest.approx(-best.fun, abs=1e-6)
+    assert found.positions == 5000
+
+
+def test_fit_needs_all_results() -> None:
+    with pytest.raises(InputError, match="never occurs"):
+        fit(np.array([1, 2, 3]), np.array([1, 1, 0]))
