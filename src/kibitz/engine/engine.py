@@ -141,16 +141,15 @@ class Engine:
 
     def _load(self) -> bool:
         """Load the network if another one is wanted; returns whether that was so."""
-        from kibitz.evaluator.discover import FALLBACK, discover
+        from kibitz.evaluator.discover import FALLBACK, resolve
         from kibitz.evaluator.load import load_evaluator
 
         options = self._options
         wanted = (options.weights, options.backend)
         if self._evaluator is not None and wanted == self._evaluator_of:
             return False
-        weights = discover() if options.weights in (AUTODISCOVER, "") else options.weights
         try:
-            self._evaluator = load_evaluator(weights, options.backend)
+            self._evaluator = load_evaluator(resolve(options.weights), options.backend)
         except KibitzError:
             # Whoever must have a move gets one: from the last network, or without one.
             before = self._evaluator_of if self._evaluator is not None else (FALLBACK, "auto")

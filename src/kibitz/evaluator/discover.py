@@ -1,40 +1,126 @@
-"""Finding a network without being told: folders -> **newest network file** -> load.py."""
+"""Finding a network: a name, or none at all -> **network file** -> load.py.
+
+Whoever names no network gets the newest of his own, else the one that is shipped with the package,
+else the evaluator that counts material. Shipped networks also go by their short names, which are
+their files' names without the suffix.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
-from kibitz.errors import KibitzError
-from kibitz.files import data_folder
+import kibitz
+from kibitz.errors import DamagedFileError, KibitzError
+from kibitz.files import Location, data_folder, local_path
 from kibitz.log import Level, say
-from kibitz.network.card import read_card
+from kibitz.network.card import NetworkCard, read_card
 
 AUTODISCOVER = "<autodiscover>"
 FALLBACK = "material"  # the built-in evaluator that is better than none
 SUFFIXES = (".safetensors", ".onnx")
+SHIPPED_FOLDER = Path(kibitz.__file__).parent / "networks"
+DEFAULT_FILE = "default.txt"  # in that folder: the short name of the default, on one line
+
+
+class Found(NamedTuple):
+    """A network file that can be used."""
+
+    file: Path
+    card: NetworkCard
+    shipped: bool
+
+
+def resolve(what: Location) -> str:
+    """The file or built-in evaluator that a name means; a file goes before a shipped network."""
+    name = os.fspath(what)
+    if name in ("", AUTODISCOVER):
+        return discover()
+    path = local_path(name)
+    if path is None or path.is_file():
+        return name
+    shipped = shipped_file(name)
+    return name if shipped is None else str(shipped)
+
+
+def discover(folders: Iterable[Path] | None = None) -> str:
+    """Path of the newest network in the folders, else of the shipped one, else a built-in name."""
+    for found in _networks_in(usual_folders() if folders is None else folders):
+        return str(found.file)
+    shipped = shipped_default()
+    return FALLBACK if shipped is None else str(shipped)
 
 
 def usual_folders() -> list[Path]:
-    """Where networks lie: here, in ./networks, in the data folder and in its folder networks."""
+    """Where a user's networks lie: here, in ./networks, in the data folder and its networks."""
     data = data_folder()
     return [Path(), Path("networks"), data, data / "networks"]
 
 
-def discover(folders: Iterable[Path] | None = None) -> str:
-    """Path of the newest network in the folders, or the name of the built-in evaluator."""
-    usual = usual_folders() if folders is None else folders
+def discovered() -> list[Found]:
+    """The user's own networks, newest first."""
+    return list(_networks_in(usual_folders()))
+
+
+# --- shipped with the package ---------------------------------------------------------------------
+
+
+def shipped() -> list[Found]:
+    """The networks of the package, by their short names."""
+    files = sorted(_files_in([SHIPPED_FOLDER]), key=lambda file: file.name)
+    return [Found(file, card, True) for file in files if (card := _card_of(file)) is not None]
+
+
+def shipped_names() -> list[str]:
+    """The short names of the networks of the package."""
+    return sorted({file.stem for file in _files_in([SHIPPED_FOLDER])})
+
+
+def shipped_file(name: str) -> Path | None:
+    """The shipped network of that short name."""
+    for suffix in SUFFIXES:
+        file = SHIPPED_FOLDER / f"{name}{suffix}"
+        if name in shipped_names() and file.is_file():
+            return file
+    return None
+
+
+def shipped_default() -> Path | None:
+    """The network that a user without one of his own gets; None if none is shipped."""
+    note = SHIPPED_FOLDER / DEFAULT_FILE
+    if not note.is_file():
+        return None
+    name = note.read_text(encoding="utf-8").strip()
+    file = shipped_file(name)
+    if file is None:
+        fix = "install Kibitz again"
+        raise DamagedFileError(f"no network {name!r} beside this file", value=str(note), fix=fix)
+    return file
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def _networks_in(folders: Iterable[Path]) -> Iterable[Found]:
+    """The networks of some folders, newest first; each is read only when it is asked for."""
+    for file in sorted(_files_in(folders), key=_age):
+        card = _card_of(file)
+        if card is not None:
+            yield Found(file, card, False)
+
+
+def _files_in(folders: Iterable[Path]) -> Iterable[Path]:
+    """Files that may be networks, each once, whatever its folder is called."""
     files = {
         file.resolve(): file
-        for folder in usual
+        for folder in folders
         if folder.is_dir()
         for file in sorted(folder.iterdir())
         if file.suffix in SUFFIXES and file.is_file()
     }
-    for file in sorted(files.values(), key=_age):
-        if _is_network(file):
-            return str(file)
-    return FALLBACK
+    return files.values()
 
 
 def _age(file: Path) -> tuple[float, bool]:
@@ -42,13 +128,12 @@ def _age(file: Path) -> tuple[float, bool]:
     return -file.stat().st_mtime, file.suffix != SUFFIXES[0]
 
 
-def _is_network(file: Path) -> bool:
-    """Whether a file is one of ours; other programs use the same suffixes."""
+def _card_of(file: Path) -> NetworkCard | None:
+    """The card of a file that can be used; other programs use the same suffixes."""
     try:
         card = read_card(file)
-        if file.suffix == SUFFIXES[0] and card.family != "sparse":
-            return file.with_suffix(".onnx").is_file()  # what serves it
     except KibitzError as error:
         say(f"not taken for a network: {error}", Level.VERBOSE)
-        return False
-    return True
+        return None
+    served = file.suffix != SUFFIXES[0] or card.family == "sparse"
+    return card if served or file.with_suffix(".onnx").is_file() else None

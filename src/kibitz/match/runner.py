@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from kibitz.engine.undisturbed import undisturbed
 from kibitz.errors import InputError
 from kibitz.log import Stop
 from kibitz.match.control import Control
@@ -93,7 +94,8 @@ def run(
     played from their beginning when the match is continued.
     """
     match = _Match(setup, journal, stop, on_game)
-    match.play()
+    with undisturbed():
+        match.play()
     return Results(journal.games)
 
 

@@ -30,6 +30,7 @@ from kibitz.search.tree import LEAF, TreeMemory
 from kibitz.search.walk import PAST, WalkMemory
 
 LOOK_SECONDS = 0.005
+HURRIED_ROWS = 8  # of a batch, if milliseconds count
 
 
 class Batch:
@@ -85,6 +86,7 @@ class BatchedDriver:
         self.on_room: Callable[[], None] = lambda: None
         self._free = [Batch(rows, evaluator.history) for _ in range(in_flight)]
         self._waiting: deque[Batch] = deque()
+        self._most_rows = rows
         self._pool = ThreadPoolExecutor(1, "evaluate") if in_flight > 1 else None
 
     @property
@@ -121,9 +123,20 @@ class BatchedDriver:
             expand_root(self.memory.record, walk, count, temperature)
         return count
 
-    def run(self, playouts_left: int, look: Callable[[], bool], by_playouts: bool = True) -> int:
-        """Play out until `playouts_left` are done or `look` says stop; returns how many were."""
+    def run(
+        self,
+        playouts_left: int,
+        look: Callable[[], bool],
+        by_playouts: bool = True,
+        hurried: bool = False,
+    ) -> int:
+        """Play out until `playouts_left` are done or `look` says stop; returns how many were.
+
+        `look` is asked every 5 ms or, if the search is `hurried`, after every small batch.
+        """
         before, self.control.stop = self.playouts, 0
+        self._most_rows = HURRIED_ROWS if hurried else len(self._free[0].out.wdl)
+        patience = 0.0 if hurried else LOOK_SECONDS
         walk = self.walk.record
         looked = time.monotonic()
         while not self.control.stop:
@@ -138,9 +151,9 @@ class BatchedDriver:
                 if outcome == NO_ROOM:
                     self._make_room()
                 continue
-            if left <= 0 or outcome != 0 or not self._free:
+            if left <= 0 or outcome != 0 or hurried or not self._free:
                 self._receive()
-            if time.monotonic() - looked >= LOOK_SECONDS:
+            if time.monotonic() - looked >= patience:
                 looked = time.monotonic()
                 self.control.stop = int(self.control.stop or look())
         while self._waiting:
@@ -178,8 +191,8 @@ class BatchedDriver:
     def _rows(self, most: int) -> int:
         """How many leaves a batch may have: few while the tree is small and they would crowd."""
         if int(self.memory.edges[0]["visits"]) < self.slow_start_nodes:
-            return min(most, self.slow_start_rows)
-        return most
+            most = min(most, self.slow_start_rows)
+        return min(most, self._most_rows)
 
     def _receive(self) -> None:
         """Settle the oldest batch; make room and take back what does not fit."""

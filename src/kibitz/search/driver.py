@@ -5,6 +5,7 @@ Searcher -> **Driver** -> playout kernel (no Python per node)
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
@@ -23,6 +24,7 @@ from kibitz.search.walk import WalkMemory
 
 DIRECT_PLAYOUTS = 2_000  # searches up to this size run on the calling thread
 POLL_SECONDS = 0.005
+FIRST_PIECE, PIECE_SECONDS = 64, 0.001  # of a search in a hurry: playouts, and how long it is
 
 
 class Driver:
@@ -70,15 +72,25 @@ class Driver:
             expand_root(tree, walk, count, temperature)
         return count
 
-    def run(self, playouts_left: int, look: Callable[[], bool], by_playouts: bool = True) -> int:
+    def run(
+        self,
+        playouts_left: int,
+        look: Callable[[], bool],
+        by_playouts: bool = True,
+        hurried: bool = False,
+    ) -> int:
         """Play out until `playouts_left` are done or `look`, asked every 5 ms, says stop.
 
         Returns how many playouts were done. `look` runs on the calling thread and may read the
-        tree meanwhile. `by_playouts` says that their number is the budget of the move.
+        tree meanwhile. `by_playouts` says that their number is the budget of the move, `hurried`
+        that 5 ms are long: then it is asked every millisecond or so.
         """
         before = self.playouts
         self.control.stop = 0
         self.control.budget = playouts_left if by_playouts else 0
+        if hurried:
+            self._run_hurried(playouts_left, look)
+            return self.playouts - before
         slow = min(playouts_left, self._slow_start()) if len(self.walks) > 1 else 0
         self.control.tickets = slow
         if slow > 0:
@@ -87,6 +99,16 @@ class Driver:
         if not self.control.stop:
             self._run_until(look, threads=len(self.walks))
         return self.playouts - before
+
+    def _run_hurried(self, playouts_left: int, look: Callable[[], bool]) -> None:
+        """Play out in short pieces on this thread: waking another one up takes too long."""
+        piece, end = FIRST_PIECE, self.playouts + playouts_left
+        while self.playouts < end and not self.control.stop:
+            started = time.perf_counter()
+            self.control.tickets = min(piece, end - self.playouts)
+            self._run_until(look, threads=1)
+            fast = time.perf_counter() - started < PIECE_SECONDS
+            piece = min(DIRECT_PLAYOUTS, 2 * piece) if fast else max(1, piece // 2)
 
     def _slow_start(self) -> int:
         """Playouts that one thread does alone before the others may join."""
@@ -116,7 +138,7 @@ class Driver:
         small = self.control.tickets <= DIRECT_PLAYOUTS
         if threads == 1 and small:
             self._work(0)
-            look()
+            self.control.stop = int(self.control.stop or look())
             return
         futures = [self._executor().submit(self._work, index) for index in range(threads)]
         try:

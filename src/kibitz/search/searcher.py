@@ -37,6 +37,7 @@ from kibitz.search.watch import Watch
 
 FOREVER = 1 << 60  # playouts of a search that something else will stop
 FALLBACK_MS = 150  # of a search without any limit that is not infinite: ChessCoach's choice
+HURRY_MS = 20.0  # a move with less time than this must not lose milliseconds anywhere
 REPORT_MS = 500.0  # between two reports while the best line stays the same
 
 Listener = Callable[[Report], None]
@@ -179,7 +180,8 @@ class Searcher:
         left = FOREVER
         if limits.nodes is not None:
             left = max(0, limits.nodes - int(self.memory.edges[0]["visits"]))
-        self._driver.run(left, watch.look, by_playouts=limits.nodes is not None)
+        hurried = watch.plan is not None and watch.plan.soft < HURRY_MS
+        self._driver.run(left, watch.look, limits.nodes is not None, hurried)
 
     def _between(self, watch: Watch, teller: _Teller) -> None:
         """What is done between two looks, while the playouts go on."""

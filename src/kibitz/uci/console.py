@@ -23,7 +23,8 @@ from kibitz.search.statistics import MoveStatistics, in_order, moves_below, node
 from kibitz.uci.format import move_text
 
 if TYPE_CHECKING:
-    from kibitz.uci.loop import Job, Session
+    from kibitz.uci.job import Job
+    from kibitz.uci.loop import Session
 
 LONGEST_WAIT = 6  # plies of perft that `wait` waits for
 BENCH_NODES = 2_000

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from collections.abc import Callable, Iterable
-from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import kibitz
 from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER
 from kibitz.engine.running import Search
+from kibitz.engine.undisturbed import settle
 from kibitz.errors import InputError, KibitzError
-from kibitz.log import say
 from kibitz.search.limits import Signals
 from kibitz.search.parameter import parsed
+from kibitz.uci.channel import Channel, Write
+from kibitz.uci.job import Job
 from kibitz.uci.options import UciOptions, option_lines
 from kibitz.uci.parse import Go, legal_only, parse_go, parse_option, parse_position
 
@@ -28,25 +28,7 @@ if TYPE_CHECKING:
     from kibitz.position.board import Board
     from kibitz.search.report import Report
 
-Write = Callable[[str], None]
 Command = Callable[["Session", str], None]
-
-
-class Job:
-    """Work on a thread of its own that `stop` ends: a search, a count, a bench."""
-
-    def __init__(
-        self, work: Callable[[Job], None], signals: Signals, endless: Callable[[], bool]
-    ) -> None:
-        self.signals, self.endless = signals, endless
-        self.answered = False  # what remains to be done is no search any more
-        self.thread = threading.Thread(target=work, args=(self,), name="uci job")
-        self.thread.start()
-
-    @property
-    def busy(self) -> bool:
-        """Whether it goes on, and nobody has told it to stop."""
-        return self.thread.is_alive() and not self.answered and not self.signals.stop.is_set()
 
 
 class Session:
@@ -55,12 +37,9 @@ class Session:
     def __init__(self, write: Write, engine: Engine | None = None, *, remote: bool = False) -> None:
         self.engine = engine or Engine()
         self.options = UciOptions()
-        self.remote = remote  # at the other end of a network: no files are written for it
+        self.channel = Channel(write, remote=remote)
         self._board: Board | None = None  # None: the start of the game, before anything is loaded
         self._job: Job | None = None
-        self._out, self._writing = write, threading.Lock()
-        self._log: IO[str] | None = None
-        self._gone = False  # whether the other side has closed its end
         self._told = ""  # the evaluator that was announced
 
     # --- reading and writing --------------------------------------------------------------------
@@ -69,9 +48,8 @@ class Session:
         """Obey lines until `quit` or their end; a search under way is answered even then."""
         try:
             for line in lines:
-                with self._writing:
-                    self._note(">>", line.rstrip("\r\n"))
-                if not self.obey(line.replace("\0", "")) or self._gone:
+                self.channel.heard(line)
+                if not self.obey(line.replace("\0", "")) or self.channel.gone:
                     return
         finally:
             self.close()
@@ -82,9 +60,7 @@ class Session:
         if self._job is not None:
             self._job.thread.join()
         self.engine.close()
-        if self._log is not None:
-            self._log.close()
-            self._log = None
+        self.channel.close()
 
     def obey(self, line: str) -> bool:
         """Do what a line says; False if it says to quit. Unknown words before a command go by."""
@@ -107,27 +83,13 @@ class Session:
 
     def write(self, line: str) -> None:
         """Send a line; callable from any thread."""
-        with self._writing:
-            self._note("<<", line)
-            try:
-                self._out(line)
-            except OSError:  # nobody listens any more
-                self._gone = True
-        if self._gone:
+        self.channel.write(line)
+        if self.channel.gone:
             self.stop()
 
     def info(self, text: str) -> None:
         """Send a message for people."""
         self.write(f"info string {' '.join(text.split())}")
-
-    def _note(self, direction: str, line: str) -> None:
-        if self._log is None:
-            return
-        try:
-            self._log.write(f"{direction} {line}\n")
-        except OSError as error:
-            self._log = None
-            say(f"LogFile: {error}; nothing more is written to it")
 
     # --- loading and jobs -----------------------------------------------------------------------
 
@@ -168,6 +130,7 @@ class Session:
             self.info(problem)
         if self.engine.network != self._told:
             self._told = self.engine.network
+            settle()
             self.info(f"evaluator {self._told}")
 
     @property
@@ -227,23 +190,11 @@ class Session:
             self.engine.set_option(*given)
             return
         if options.log_file != self.options.log_file:
-            self._log_into(options.log_file)
+            self.channel.log_into(options.log_file)
         self.options = options
         if self._board is not None:
             self._board = self._board.copy()
             self._board.chess960 = options.chess960
-
-    def _log_into(self, name: str) -> None:
-        """Add all lines to a file from now on; to none if the name is empty."""
-        if self.remote:
-            raise InputError("LogFile is not for those who connect over TCP", value=name)
-        try:
-            log = _opened(name) if name else None
-        except (OSError, ValueError) as error:
-            raise InputError(f"LogFile: {error}", value=name) from error
-        if self._log is not None:
-            self._log.close()
-        self._log = log
 
     def new_game(self, _: str) -> None:
         """`ucinewgame`: nothing of the last game counts."""
@@ -372,10 +323,6 @@ COMMANDS: dict[str, Command] = {
     "bench": _console("bench"),
     "~": _console("look"),
 }
-
-
-def _opened(name: str) -> IO[str]:
-    return Path(name).expanduser().open("a", encoding="utf-8", buffering=1)
 
 
 def main(network: str = "") -> int:

@@ -1,0 +1,70 @@
+"""Lines to a GUI, and a file that notes the lines of both directions.
+
+Session -> **Channel** -> standard output, a connection; LogFile
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+
+from kibitz.errors import InputError
+from kibitz.log import say
+
+Write = Callable[[str], None]
+
+
+class Channel:
+    """Where lines go; they may come from any thread."""
+
+    def __init__(self, write: Write, *, remote: bool = False) -> None:
+        self.gone = False  # whether the other side has closed its end
+        self._remote = remote  # at the other end of a network: no files are written for it
+        self._out, self._writing = write, threading.Lock()
+        self._log: IO[str] | None = None
+
+    def write(self, line: str) -> None:
+        """Send a line."""
+        with self._writing:
+            self._note("<<", line)
+            try:
+                self._out(line)
+            except OSError:  # nobody listens any more
+                self.gone = True
+
+    def heard(self, line: str) -> None:
+        """Note a line of the other side."""
+        with self._writing:
+            self._note(">>", line.rstrip("\r\n"))
+
+    def _note(self, direction: str, line: str) -> None:
+        if self._log is None:
+            return
+        try:
+            self._log.write(f"{direction} {line}\n")
+        except OSError as error:
+            self._log = None
+            say(f"LogFile: {error}; nothing more is written to it")
+
+    def log_into(self, name: str) -> None:
+        """Add all lines to a file from now on; to none if the name is empty."""
+        if self._remote:
+            raise InputError("LogFile is not for those who connect over TCP", value=name)
+        try:
+            log = _opened(name) if name else None
+        except (OSError, ValueError) as error:
+            raise InputError(f"LogFile: {error}", value=name) from error
+        self.close()
+        self._log = log
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+
+
+def _opened(name: str) -> IO[str]:
+    return Path(name).expanduser().open("a", encoding="utf-8", buffering=1)
