@@ -44,6 +44,7 @@ COMMANDS = {
     "search": Command("kibitz.commands.search:search", "Search a position, with a live table."),
     "show": Command("kibitz.commands.show:show", "Draw a position and say what it is."),
     "suite": Command("kibitz.commands.suite:suite", "Solve test suites in EPD."),
+    "train": Command("kibitz.commands.train:train", "Train a network on games."),
     "technique": Command("kibitz.commands.technique:technique", "Play endings that are won."),
 }
 

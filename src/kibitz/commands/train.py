@@ -1,0 +1,110 @@
+"""`kibitz train`: train a network of any family on shards of games.
+
+dataset and training rooms -> **command line**
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from kibitz.commands.output import JsonFlag, emit
+from kibitz.config import load
+from kibitz.errors import missing_extra
+from kibitz.log import graceful_stop
+
+EXIT_STOPPED = 130
+
+Keys = Annotated[list[str] | None, Parameter(name="--set", help="Any setting, table.key=value.")]
+
+
+def train(
+    *,
+    network: Annotated[
+        str | None, Parameter(help="Size like sparse-512x256-threats, or a file to go on from.")
+    ] = None,
+    data: Annotated[
+        list[str] | None, Parameter(help="Folder of shards; DIR=2 is shown twice an epoch.")
+    ] = None,
+    output: Annotated[
+        Path | None, Parameter(name=["--output", "-o"], help="Folder for all that is written.")
+    ] = None,
+    config: Annotated[Path | None, Parameter(help="TOML file of settings.")] = None,
+    steps: Annotated[int | None, Parameter(help="Batches to train on.")] = None,
+    epochs: Annotated[float | None, Parameter(help="Instead: times to go over the data.")] = None,
+    batch: Annotated[int | None, Parameter(help="Positions in a batch of one process.")] = None,
+    rate: Annotated[float | None, Parameter(help="Highest learning rate.")] = None,
+    schedule: Annotated[str | None, Parameter(help="constant, cosine, steps ...")] = None,
+    warmup: Annotated[int | None, Parameter(help="Steps of growing rate at the start.")] = None,
+    optimiser: Annotated[str | None, Parameter(help="adamw, adam or sgd.")] = None,
+    result_share: Annotated[
+        float | None, Parameter(help="Share of the game's result in the value target.")
+    ] = None,
+    average: Annotated[str | None, Parameter(help="Average of weights: ema, swa, none.")] = None,
+    precision: Annotated[str | None, Parameter(help="float32 or bfloat16.")] = None,
+    device: Annotated[str | None, Parameter(help="cpu, cuda or auto.")] = None,
+    threads: Annotated[int | None, Parameter(help="Threads of torch.")] = None,
+    seed: Annotated[int | None, Parameter(help="Of weights and order.")] = None,
+    more: Keys = None,
+    resume: Annotated[bool, Parameter(negative="", help="Go on in the output folder.")] = False,
+    allow_damaged: Annotated[
+        bool, Parameter(negative="", help="If the last checkpoint is damaged, use one before.")
+    ] = False,
+    json: JsonFlag = False,
+) -> int:
+    """Train a network; Ctrl-C saves a checkpoint and ends with exit code 130."""
+    try:
+        from kibitz.training.config import TrainingSettings
+        from kibitz.training.loop import train as run
+        from kibitz.training.memory import keep_memory
+    except ImportError as error:
+        if error.name != "torch":
+            raise
+        raise missing_extra("training", "torch", "train") from error
+    keep_memory()
+    given = {
+        "run.network": network,
+        "data.folders": _list(data),
+        "run.output": output,
+        "run.steps": steps,
+        "run.epochs": epochs,
+        "run.batch": batch,
+        "schedule.rate": rate,
+        "schedule.shape": schedule,
+        "schedule.warmup": warmup,
+        "optimiser.kind": optimiser,
+        "data.result_share": result_share,
+        "average.kind": average,
+        "run.precision": precision,
+        "run.device": device,
+        "run.threads": threads,
+        "run.seed": seed,
+    }
+    overrides = [f"{key}={value}" for key, value in given.items() if value is not None]
+    settings = load(TrainingSettings, config, overrides=[*overrides, *(more or [])])
+    command = shlex.join(["kibitz", *sys.argv[1:]])
+    with graceful_stop() as stop:
+        outcome = run(settings, command, stop, resume, allow_damaged)
+    result = {
+        "steps": outcome.step,
+        "positions": outcome.positions,
+        "seconds": round(outcome.seconds, 1),
+        "positions_per_second": round(outcome.speed),
+        **{f"training_{name}": value for name, value in outcome.losses.items()},
+        **{f"validation_{name}": value for name, value in outcome.validation.items()},
+        "files": ", ".join(str(path) for path in outcome.files),
+    }
+    emit(result, as_json=json)
+    return EXIT_STOPPED if outcome.stopped else 0
+
+
+def _list(texts: list[str] | None) -> str | None:
+    """Write texts as a TOML list."""
+    if texts is None:
+        return None
+    quoted = ", ".join('"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' for text in texts)
+    return f"[{quoted}]"

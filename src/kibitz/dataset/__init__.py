@@ -1,0 +1,4 @@
+"""From games to batches: shards -> **window -> samples -> batch -> loader** -> training.
+
+Only `loader` needs torch.
+"""

@@ -1,0 +1,165 @@
+"""A training stopped and gone on with as if nothing had been; loop -> **checkpoint** -> loop.
+
+A checkpoint is a safetensors file: tensors under the names `network.*`, `optimiser.N.*`,
+`average.*`, `random.*`, and in the header's metadata `state`, one JSON object with everything that
+is no tensor, and `sha256` over both. docs/training.md describes it byte by byte.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import safetensors
+import safetensors.numpy
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+
+from kibitz.errors import DamagedFileError, InputError
+from kibitz.files import read_bytes, write_bytes
+from kibitz.log import say
+from kibitz.network.card import weights_sha256
+
+FORMAT_VERSION = 1
+_NAME = re.compile(r"step-(\d{9})\.safetensors")
+
+
+class Checkpoint(NamedTuple):
+    """Everything a training needs to go on."""
+
+    tensors: dict[str, Tensor]
+    state: dict[str, Any]
+
+    def part(self, prefix: str) -> dict[str, Tensor]:
+        """Return the tensors whose names begin with `prefix` and a dot, without both."""
+        head = f"{prefix}."
+        return {n[len(head) :]: t for n, t in self.tensors.items() if n.startswith(head)}
+
+
+def path_of(folder: Path, step: int) -> Path:
+    """Return where the checkpoint of a step lies."""
+    return folder / f"step-{step:09}.safetensors"
+
+
+def save(path: Path, checkpoint: Checkpoint) -> None:
+    """Write a checkpoint, atomically."""
+    arrays = {
+        name: tensor.detach().cpu().contiguous().numpy()
+        for name, tensor in checkpoint.tensors.items()
+    }
+    state = json.dumps({"format_version": FORMAT_VERSION, **checkpoint.state})
+    metadata = {"state": state, "sha256": _digest(state, arrays)}
+    write_bytes(path, safetensors.numpy.save(arrays, metadata))
+
+
+def load(path: Path) -> Checkpoint:
+    """Read a checkpoint and check all of it; raises DamagedFileError naming the file."""
+    content = read_bytes(path)
+    try:
+        metadata = _metadata(content)
+        arrays = safetensors.numpy.load(content)
+        state = json.loads(metadata["state"])
+    except (safetensors.SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise _damaged(path, f"cannot be read ({error})") from error
+    if _digest(metadata["state"], arrays) != metadata.get("sha256"):
+        raise _damaged(path, "checksum mismatch")
+    version = state.get("format_version", 0)
+    if version > FORMAT_VERSION:
+        what = f"checkpoint format {version}, this Kibitz reads up to {FORMAT_VERSION}"
+        raise InputError(what, value=os.fspath(path), fix="update Kibitz")
+    return Checkpoint({name: torch.from_numpy(a.copy()) for name, a in arrays.items()}, state)
+
+
+def newest(folder: Path, damaged_allowed: bool) -> tuple[Path, Checkpoint] | None:
+    """Return the last checkpoint of a folder, or None if there is none.
+
+    A damaged one is an error, unless it may be passed over for the one before.
+    """
+    for path in reversed(checkpoints_in(folder)):
+        try:
+            return path, load(path)
+        except DamagedFileError as error:
+            if not damaged_allowed:
+                raise
+            say(f"passed over: {error}")
+    return None
+
+
+def checkpoints_in(folder: Path) -> list[Path]:
+    """Return the checkpoints of a folder, oldest first."""
+    if not folder.is_dir():
+        return []
+    return sorted(path for path in folder.iterdir() if _NAME.fullmatch(path.name))
+
+
+def prune(folder: Path, keep: int, dry_run: bool = False) -> list[Path]:
+    """Delete all checkpoints but the newest; returns them (with `dry_run` they stay)."""
+    gone = checkpoints_in(folder)[:-keep]
+    if not dry_run:
+        for path in gone:
+            path.unlink()
+    return gone
+
+
+def optimiser_parts(optimiser: Optimizer) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Return an optimiser's tensors, `optimiser.N.name`, and the rest of its state."""
+    found = optimiser.state_dict()
+    tensors: dict[str, Tensor] = {}
+    numbers: dict[str, dict[str, Any]] = {}
+    for index, entries in found["state"].items():
+        for name, value in entries.items():
+            if isinstance(value, Tensor):
+                tensors[f"optimiser.{index}.{name}"] = value
+            else:
+                numbers.setdefault(str(index), {})[name] = value
+    return tensors, {"groups": found["param_groups"], "numbers": numbers}
+
+
+def restore_optimiser(optimiser: Optimizer, checkpoint: Checkpoint) -> None:
+    """Give an optimiser the state that `optimiser_parts` took from one of the same network."""
+    state: dict[int, dict[str, Any]] = {}
+    for name, tensor in checkpoint.part("optimiser").items():
+        index, _, entry = name.partition(".")
+        state.setdefault(int(index), {})[entry] = tensor
+    rest = checkpoint.state["optimiser"]
+    for number, entries in rest["numbers"].items():
+        state.setdefault(int(number), {}).update(entries)
+    optimiser.load_state_dict({"state": state, "param_groups": rest["groups"]})
+
+
+def random_parts() -> dict[str, Tensor]:
+    """Return the state of torch's random numbers, on the GPUs as well."""
+    found = {"random.cpu": torch.get_rng_state()}
+    if torch.cuda.is_available():
+        states = torch.cuda.get_rng_state_all()
+        found |= {f"random.cuda{index}": state for index, state in enumerate(states)}
+    return found
+
+
+def restore_random(checkpoint: Checkpoint) -> None:
+    """Give torch's random numbers the state that `random_parts` took."""
+    for name, state in checkpoint.part("random").items():
+        if name == "cpu":
+            torch.set_rng_state(state)
+        elif int(name.removeprefix("cuda")) < torch.cuda.device_count():
+            torch.cuda.set_rng_state(state, int(name.removeprefix("cuda")))
+
+
+def _digest(state: str, arrays: dict[str, Any]) -> str:
+    return hashlib.sha256(f"{state}\n{weights_sha256(arrays)}".encode()).hexdigest()
+
+
+def _metadata(content: bytes) -> dict[str, str]:
+    length = int.from_bytes(content[:8], "little")
+    found: dict[str, str] = json.loads(content[8 : 8 + length])["__metadata__"]
+    return found
+
+
+def _damaged(path: Path, why: str) -> DamagedFileError:
+    fix = "delete it, or allow the one before with --allow-damaged"
+    return DamagedFileError(f"damaged checkpoint, {why}", value=os.fspath(path), fix=fix)

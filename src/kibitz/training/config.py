@@ -1,0 +1,93 @@
+"""Everything that can be said about a training; command line, TOML -> **config** -> loop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from kibitz.config import setting
+from kibitz.training.loss import LossWeights
+from kibitz.training.optimiser import OptimiserSettings
+from kibitz.training.schedule import Schedule
+
+
+@dataclass(frozen=True)
+class DataSettings:
+    """Where positions come from and how they become targets."""
+
+    folders: tuple[str, ...] = setting((), about="folders of shards; DIR=2 is shown twice an epoch")
+    newest: int = setting(0, low=0, about="positions from the end of each folder; 0 all")
+    generations: int = setting(0, low=0, about="sub-folders from the end of each folder; 0 all")
+    memory: int = setting(0, low=0, about="positions in memory at a time; 0 all of them")
+    reuse: float = setting(0.0, low=0, about="most times a position may be shown; 0 any number")
+    validation: float = setting(0.01, low=0, high=0.9, about="share of games held out")
+    validation_positions: int = setting(65_536, low=1, about="most positions validated on")
+    result_share: float = setting(0.0, low=0, high=1, about="of the game's result in the value")
+
+
+@dataclass(frozen=True)
+class AverageSettings:
+    """An average of the weights along the way, saved beside the network."""
+
+    kind: Literal["none", "swa", "ema"] = setting("none", about="none, swa or ema")
+    decay: float = setting(0.999, low=0, high=1, about="what each update leaves of the average")
+    interval: int = setting(1, low=1, about="steps between updates")
+    norm_batches: int = setting(100, low=0, about="batches that re-estimate batch norms at the end")
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """How long, how fast and on what."""
+
+    network: str = setting("", about="a size like sparse-512x256-threats, or a file to go on from")
+    name: str = setting("", about="of the network; that of the output folder by default")
+    output: Path = field(
+        default=Path("training"),
+        metadata={"about": "folder for checkpoints, metrics, networks"},
+    )
+    batch: int = setting(4096, low=1, about="positions in a batch of one process")
+    steps: int = setting(0, low=0, about="batches to train on; 0: by epochs")
+    epochs: float = setting(1.0, low=0, about="times to go over the data, where steps is 0")
+    seed: int = setting(0, low=0, about="of weights and order")
+    device: str = setting("auto", about="cpu, cuda, or auto: cuda where there is one")
+    threads: int = setting(0, low=0, about="of torch; 0: as many as there are cores")
+    precision: Literal["float32", "bfloat16"] = setting(
+        "float32", about="float32, or bfloat16 by autocast"
+    )
+    clip: float = setting(0.0, low=0, about="longest gradient; 0 any length")
+    log: int = setting(50, low=1, about="steps between lines of metrics")
+    validate: int = setting(500, low=0, about="steps between validations; 0 at the end only")
+    checkpoint: int = setting(1000, low=0, about="steps between checkpoints; 0 at the end only")
+    keep: int = setting(3, low=1, about="checkpoints kept, the newest")
+    tensorboard: bool = setting(True, about="write TensorBoard's files, too, if it is installed")
+
+
+@dataclass(frozen=True)
+class RunOptimiser(OptimiserSettings):
+    """The optimiser's table, with AdamW for the usual one."""
+
+    kind: Literal["sgd", "adam", "adamw"] = setting("adamw", about="sgd, adam or adamw")
+
+
+@dataclass(frozen=True)
+class RunSchedule(Schedule):
+    """The schedule's table, in which a cosine ends with the training unless said otherwise."""
+
+    length: int = setting(0, low=0, about="cosine: the step of the lowest rate; 0 the last one")
+
+    def __post_init__(self) -> None:
+        if self.length or self.shape != "cosine":
+            super().__post_init__()
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """All of it: the tables of a TOML file."""
+
+    run: RunSettings = field(default_factory=RunSettings)
+    data: DataSettings = field(default_factory=DataSettings)
+    optimiser: RunOptimiser = field(default_factory=RunOptimiser)
+    schedule: RunSchedule = field(default_factory=RunSchedule)
+    loss: LossWeights = field(default_factory=LossWeights)
+    average: AverageSettings = field(default_factory=AverageSettings)

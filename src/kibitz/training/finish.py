@@ -1,0 +1,53 @@
+"""What is left of a training: weights -> **network files** -> evaluator, match, package."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+from torch import Tensor
+
+from kibitz.network import card as cards
+from kibitz.network import make
+from kibitz.network.card import NetworkCard, Provenance
+
+
+class Training(NamedTuple):
+    """What a card says about how its network was trained."""
+
+    data: str
+    command: str
+    steps: int
+    positions: int
+
+
+def trained(card: NetworkCard, name: str, training: Training) -> NetworkCard:
+    """Return the card with this training added to what was before."""
+    before = card.provenance
+    provenance = Provenance(
+        data="; ".join(dict.fromkeys(part for part in (before.data, training.data) if part)),
+        commands=(*before.commands, training.command),
+        steps=before.steps + training.steps,
+        positions=before.positions + training.positions,
+        date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    )
+    return msgspec.structs.replace(card, name=name, provenance=provenance)
+
+
+def write_networks(
+    folder: Path, weights: Mapping[str, Tensor], card: NetworkCard, parameters: int
+) -> list[Path]:
+    """Write the float network and the form that plays: int8 if it is sparse, else ONNX."""
+    path = folder / f"{card.name}.safetensors"
+    arrays = {name: tensor.detach().cpu().numpy() for name, tensor in weights.items()}
+    cards.save(path, arrays, msgspec.structs.replace(card, parameters=parameters))
+    if card.family == "sparse":
+        playing = path.with_name(f"{card.name}-int8.safetensors")
+        make.quantise_sparse(path, playing, "int8")
+    else:
+        playing = path.with_suffix(".onnx")
+        make.export(path, playing)
+    return [path, playing]

@@ -1,0 +1,227 @@
+"""The loop around the step: data, settings -> **steps, checks, checkpoints** -> networks."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import torch
+from torch import Tensor
+
+from kibitz.dataset.batch import Recipe, recipe
+from kibitz.dataset.loader import Loader, Share, rows_in_batches
+from kibitz.dataset.sample import Samples
+from kibitz.dataset.window import Window
+from kibitz.log import Bar, Stop, progress, say
+from kibitz.network.build import count_parameters
+from kibitz.training import checkpoint as checkpoints
+from kibitz.training.checkpoint import Checkpoint
+from kibitz.training.config import TrainingSettings
+from kibitz.training.finish import Training, trained, write_networks
+from kibitz.training.parallel import agreed, local_device, processes
+from kibitz.training.record import recording
+from kibitz.training.schedule import rate_at
+from kibitz.training.setup import (
+    described,
+    fingerprint,
+    found_checkpoint,
+    learner_of,
+    place_of,
+    schedule_of,
+    total_steps,
+    window_of,
+)
+from kibitz.training.step import Learner
+from kibitz.training.validate import validate
+
+
+class Outcome(NamedTuple):
+    """How a training ended."""
+
+    stopped: bool  # before its time
+    step: int
+    positions: int
+    seconds: float  # of this run
+    speed: float  # positions a second, without validations and checkpoints
+    losses: dict[str, float]  # of the last steps
+    validation: dict[str, float]  # the last one
+    files: list[Path]
+
+
+def train(
+    settings: TrainingSettings,
+    command: str,
+    stop: Stop,
+    resume: bool = False,
+    damaged_allowed: bool = False,
+) -> Outcome:
+    """Train until the last step or until asked to stop."""
+    run = settings.run
+    device = local_device(run.device)
+    if run.threads:
+        torch.set_num_threads(run.threads)
+    with processes(str(device)) as share, ExitStack() as stack:
+        found = found_checkpoint(settings, resume, damaged_allowed)
+        torch.manual_seed(run.seed)
+        learner = learner_of(settings, found, share, device)
+        window = window_of(settings)
+        how = recipe(learner.card, settings.data.result_share)
+        loader = stack.enter_context(
+            Loader(window, how, run.batch, run.seed, place_of(found, window), share, str(device))
+        )
+        if found is not None:
+            checkpoints.restore_random(found)
+        work = _Work(settings, command, share, learner, window, how, loader, stop)
+        work.step = int(found.state["step"]) if found is not None else 0
+        return work.run()
+
+
+class _Work:
+    """One training while it runs."""
+
+    def __init__(
+        self,
+        settings: TrainingSettings,
+        command: str,
+        share: Share,
+        learner: Learner,
+        window: Window,
+        how: Recipe,
+        loader: Loader,
+        stop: Stop,
+    ) -> None:
+        self.settings, self.command, self.share, self.learner = settings, command, share, learner
+        self.window, self.how, self.loader, self.stop = window, how, loader, stop
+        self.step = 0
+        self.total = total_steps(settings, window, loader)
+        self.schedule = schedule_of(settings, self.total)
+        self.folder = settings.run.output
+        self.held_out: tuple[Samples, np.ndarray] | None = None
+        self.recent: list[dict[str, Tensor]] = []
+        self.losses: dict[str, float] = {}
+        self.validation: dict[str, float] = {}
+        self.busy, self.shown = 0.0, 0  # seconds in steps and positions, of this run
+        self.since = (0.0, 0)
+
+    def run(self) -> Outcome:
+        began, first = time.perf_counter(), self.step
+        main = self.share.rank == 0
+        with recording(self.folder, self.step, main, self.settings.run.tensorboard) as self.write:
+            with progress("training", total=self.total) as bar:
+                bar.advance(self.step)
+                stopped = self._steps(bar)
+            if self.step > first or not checkpoints.checkpoints_in(self._checkpoints()):
+                self._save_checkpoint()
+            files = [] if stopped else self._finish()
+        seconds = time.perf_counter() - began
+        speed = self.shown / self.busy if self.busy else 0.0
+        shown = self.step * self.settings.run.batch * self.share.processes
+        return Outcome(
+            stopped, self.step, shown, seconds, speed, self.losses, self.validation, files
+        )
+
+    def _steps(self, bar: Bar) -> bool:
+        """Train up to the last step; returns whether it was stopped before."""
+        run = self.settings.run
+        batches = iter(self.loader) if self.step < self.total else iter(())
+        while self.step < self.total:
+            before = time.perf_counter()
+            rate = rate_at(self.schedule, self.step)
+            self.recent.append(self.learner.step(next(batches), rate, self.step))
+            self.step += 1
+            self.busy += time.perf_counter() - before
+            self.shown += run.batch * self.share.processes
+            bar.advance()
+            if self.step % run.log == 0 or self.step == self.total:
+                self._report(rate, bar)
+            if run.validate and self.step % run.validate == 0:
+                self._validate()
+            if agreed(self.stop.requested, self.share):
+                return self.step < self.total
+            if run.checkpoint and self.step % run.checkpoint == 0 and self.step < self.total:
+                self._save_checkpoint()
+        return False
+
+    def _report(self, rate: float, bar: Bar) -> None:
+        """Say and write the means of the losses since the last time."""
+        names = self.recent[0].keys()
+        self.losses = {
+            name: float(torch.stack([losses[name].float() for losses in self.recent]).mean())
+            for name in names
+        }
+        self.recent = []
+        busy, shown = self.busy - self.since[0], self.shown - self.since[1]
+        self.since = self.busy, self.shown
+        speed = shown / busy
+        self.write(self.step, **self.losses, rate=rate, positions_per_second=round(speed))
+        told = ", ".join(f"{name} {loss:.4f}" for name, loss in self.losses.items())
+        left = (self.total - self.step) * busy / shown * self.settings.run.batch
+        left *= self.share.processes
+        bar.describe(f"{told}, {speed:,.0f} positions/s")
+        if self.share.rank == 0:
+            line = f"step {self.step}/{self.total}: {told}; {speed:,.0f} positions/s"
+            say(f"{line}, {_duration(left)} left")
+
+    def _validate(self) -> None:
+        if self.share.rank or not self.settings.data.validation:
+            return
+        if self.held_out is None:
+            self.held_out = self.window.validation_rows(self.settings.data.validation_positions)
+        samples, rows = self.held_out
+        size, device = self.settings.run.batch, str(self.learner.device)
+        self.validation = validate(
+            self.learner, rows_in_batches(samples, rows, self.how, size, device)
+        )
+        found = {f"validation_{name}": value for name, value in self.validation.items()}
+        self.write(self.step, **found, validation_positions=len(rows))
+        told = ", ".join(f"{name} {value:.4f}" for name, value in self.validation.items())
+        say(f"step {self.step}, {len(rows)} positions of held-out games: {told}")
+
+    def _checkpoints(self) -> Path:
+        return self.folder / "checkpoints"
+
+    def _save_checkpoint(self) -> None:
+        if self.share.rank:
+            return
+        tensors, optimiser = checkpoints.optimiser_parts(self.learner.optimiser)
+        network = self.learner.network.state_dict()
+        tensors |= {f"network.{name}": tensor for name, tensor in network.items()}
+        tensors |= checkpoints.random_parts()
+        state = {
+            "step": self.step,
+            "place": list(self.loader.place),
+            "window": fingerprint(self.window),
+            "settings": dataclasses.asdict(self.settings),
+            "card": msgspec.to_builtins(self.learner.card),
+            "command": self.command,
+            "optimiser": optimiser,
+        }
+        state = msgspec.to_builtins(state, enc_hook=os.fspath)
+        path = checkpoints.path_of(self._checkpoints(), self.step)
+        checkpoints.save(path, Checkpoint(tensors, state))
+        checkpoints.prune(self._checkpoints(), self.settings.run.keep)
+
+    def _finish(self) -> list[Path]:
+        """Validate once more and write the networks."""
+        if self.share.rank:
+            return []
+        self._validate()
+        run = self.settings.run
+        positions = self.step * run.batch * self.share.processes
+        training = Training(described(self.window), self.command, self.step, positions)
+        name = run.name or run.output.resolve().name
+        card = trained(self.learner.card, name, training)
+        network = self.learner.network
+        return write_networks(self.folder, network.state_dict(), card, count_parameters(network))
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}"

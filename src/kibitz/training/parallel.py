@@ -1,0 +1,58 @@
+"""Training on several processes at once, by torch's DDP; torchrun -> **processes** -> loop.
+
+Started by `torchrun --nproc-per-node N -m kibitz train ...`. Every process works on its share of
+each batch; gradients are averaged, so all weights stay the same everywhere.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import distributed, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from kibitz.dataset.loader import Share
+from kibitz.network.heads import Outputs
+
+
+@contextmanager
+def processes(device: str) -> Iterator[Share]:
+    """Join the other processes, if torchrun has started several."""
+    count = int(os.environ.get("WORLD_SIZE", "1"))
+    if count == 1:
+        yield Share()
+        return
+    distributed.init_process_group("nccl" if device.startswith("cuda") else "gloo")
+    try:
+        yield Share(distributed.get_rank(), count)
+    finally:
+        distributed.destroy_process_group()
+
+
+def local_device(name: str) -> torch.device:
+    """Return the device of this process: `auto` is a GPU where there is one."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name == "cuda":
+        return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+    return torch.device(name)
+
+
+def shared(network: nn.Module, share: Share, device: torch.device) -> Callable[..., Outputs] | None:
+    """Return the network with gradients averaged over all processes; None for a single one."""
+    if share.processes == 1:
+        return None
+    ids = [device] if device.type == "cuda" else None
+    return DistributedDataParallel(network, device_ids=ids)
+
+
+def agreed(flag: bool, share: Share) -> bool:
+    """Return whether any process says so."""
+    if share.processes == 1:
+        return flag
+    votes = torch.tensor(int(flag))
+    distributed.all_reduce(votes)
+    return bool(votes)

@@ -1,0 +1,168 @@
+"""What a training starts with: settings, checkpoint -> **network, window, place** -> loop."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+
+import msgspec
+import torch
+
+from kibitz.dataset.loader import Loader, Place, Share
+from kibitz.dataset.window import Window, parse_source
+from kibitz.errors import InputError
+from kibitz.log import progress, say
+from kibitz.network.build import build, load_network
+from kibitz.network.card import NetworkCard
+from kibitz.network.sizes import new_card
+from kibitz.training import checkpoint as checkpoints
+from kibitz.training.checkpoint import Checkpoint
+from kibitz.training.config import TrainingSettings
+from kibitz.training.optimiser import make_optimiser
+from kibitz.training.parallel import shared
+from kibitz.training.schedule import Schedule
+from kibitz.training.step import Learner
+
+# Settings that may change when a training goes on.
+MAY_CHANGE = {
+    "run": {
+        *("steps", "epochs", "device", "threads", "log", "validate", "checkpoint", "keep"),
+        *("tensorboard", "output", "name"),
+    },
+    "data": {"validation_positions", "memory", "reuse"},
+}
+
+
+def found_checkpoint(
+    settings: TrainingSettings, resume: bool, damaged_allowed: bool
+) -> Checkpoint | None:
+    """Return where an earlier training in the output folder was left, if it is to go on."""
+    folder = settings.run.output / "checkpoints"
+    if not resume:
+        if checkpoints.checkpoints_in(folder):
+            fix = "go on with --resume, or choose another --output"
+            raise InputError("a training is here already", value=str(folder), fix=fix)
+        return None
+    found = checkpoints.newest(folder, damaged_allowed)
+    if found is None:
+        return None
+    path, checkpoint = found
+    _check_same(settings, checkpoint)
+    say(f"going on from {path}")
+    return checkpoint
+
+
+def _check_same(settings: TrainingSettings, checkpoint: Checkpoint) -> None:
+    """Refuse to go on with settings under which the result would be neither one nor the other."""
+    now = msgspec.to_builtins(dataclasses.asdict(settings), enc_hook=os.fspath)
+    for table, before in checkpoint.state["settings"].items():
+        for key, value in before.items():
+            if key not in MAY_CHANGE.get(table, ()) and now[table].get(key) != value:
+                what = f"{table}.{key} was {value!r} when this training began, now it is"
+                fix = "keep it, or choose another --output"
+                raise InputError(what, value=now[table].get(key), fix=fix)
+
+
+def learner_of(
+    settings: TrainingSettings, found: Checkpoint | None, share: Share, device: torch.device
+) -> Learner:
+    """Return the network with its optimiser, new or as the checkpoint left them."""
+    run = settings.run
+    if not run.network:
+        raise InputError("no network to train", fix="give --network, like sparse-512x256-threats")
+    if run.network.endswith(".safetensors"):
+        network, card = load_network(run.network)
+    else:
+        card = new_card(run.network)
+        network = build(card)
+    if found is not None:
+        card = msgspec.convert(found.state["card"], NetworkCard)
+        network.load_state_dict(found.part("network"))
+    network.to(device)
+    optimiser = make_optimiser(network, settings.optimiser, settings.schedule.rate)
+    if found is not None:
+        checkpoints.restore_optimiser(optimiser, found)
+    return Learner(
+        network=network,
+        card=card,
+        optimiser=optimiser,
+        weights=settings.loss,
+        device=device,
+        bfloat16=run.precision == "bfloat16",
+        clip=run.clip,
+        bad_batches=run.output,
+        module=shared(network, share, device),
+    )
+
+
+def window_of(settings: TrainingSettings) -> Window:
+    """Return the data to train on, read and checked."""
+    data = settings.data
+    if not data.folders:
+        raise InputError("no data to train on", fix="give --data FOLDER")
+    with progress("reading shards") as bar:
+        window = Window(
+            tuple(parse_source(text) for text in data.folders),
+            data.validation,
+            data.newest,
+            data.generations,
+            data.memory,
+            settings.run.seed,
+            bar,
+        )
+    window.bar = None
+    return window
+
+
+def place_of(found: Checkpoint | None, window: Window) -> Place:
+    """Return where to go on: where it stopped, or at a new epoch if the data has changed since."""
+    if found is None:
+        return Place()
+    place = Place(*found.state["place"])
+    if found.state["window"] == fingerprint(window):
+        return place
+    say("the data has changed since the checkpoint: a new epoch begins")
+    return Place(place.epoch + 1)
+
+
+def fingerprint(window: Window) -> str:
+    """Return what changes when shards come, go or change in length."""
+    digest = hashlib.sha256()
+    for path in window.files:
+        digest.update(f"{path.name} {path.stat().st_size}\n".encode())
+    return digest.hexdigest()
+
+
+def described(window: Window) -> str:
+    """Return what a card says about the data."""
+    parts = [f"{source.folder}={source.weight:g}" for source in window.sources]
+    return f"{', '.join(parts)} ({len(window.files)} shards)"
+
+
+def total_steps(settings: TrainingSettings, window: Window, loader: Loader) -> int:
+    """Return the step to end at: asked for, or by epochs, or as far as positions may be shown."""
+    run, reuse = settings.run, settings.data.reuse
+    steps = run.steps
+    if window.chunks > 1:
+        if not steps:
+            fix = "give --steps, or let all positions into memory"
+            raise InputError("epochs of data that is larger than memory", value=run.epochs, fix=fix)
+        return steps
+    steps = steps or round(run.epochs * loader.batches())
+    if reuse:
+        shown = reuse * loader.batches() / max(source.weight for source in window.sources)
+        if steps > int(shown):
+            say(f"stopping at step {int(shown)}: a position may be shown {reuse:g} times")
+            steps = int(shown)
+    if not steps:
+        raise InputError("no steps to make", value=run.epochs, fix="give --steps or more --epochs")
+    return steps
+
+
+def schedule_of(settings: TrainingSettings, total: int) -> Schedule:
+    """Return the learning rates of a training that ends at `total`."""
+    schedule = settings.schedule
+    if schedule.shape == "cosine" and not schedule.length:
+        return dataclasses.replace(schedule, length=max(total, schedule.warmup + 1))
+    return schedule
