@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -11,9 +12,20 @@ from cyclopts import Parameter
 
 from kibitz.commands.output import JsonFlag, emit
 from kibitz.errors import InputError
-from kibitz.games.importing import PLIES, Imported, import_labelled, scores_and_results
+from kibitz.games.importing import (
+    NOTHING,
+    PLIES,
+    Imported,
+    files_in,
+    import_labelled,
+    import_pgn,
+    import_pgn_whole,
+    in_processes,
+    kind_of,
+    scores_and_results,
+)
 from kibitz.games.labels import LabelModel, fit
-from kibitz.log import graceful_stop, progress
+from kibitz.log import graceful_stop, progress, say
 
 EXIT_STOPPED = 130
 DEFAULT = LabelModel()
@@ -23,7 +35,7 @@ Workers = Annotated[int, Parameter(help="Processes at the same time.")]
 
 
 def import_games(
-    *files: Annotated[Path, Parameter(help="CSV files of labelled positions, packed or not.")],
+    *files: Annotated[Path, Parameter(help="PGN or CSV files, packed or not, folders, or -.")],
     output: Output,
     workers: Workers = 1,
     plies: Annotated[int, Parameter(help="Positions in a shard, about.")] = PLIES,
@@ -37,24 +49,35 @@ def import_games(
     for name, value in (("--workers", workers), ("--plies", plies), ("-b", b)):
         if value < 1:
             raise InputError(name, value=value, fix="give 1 or more")
-    games = positions = shards = skipped = 0
+    done = NOTHING
     with graceful_stop() as stop, progress("positions", total=None) as bar:
-        for piece in _pieces(files, output, workers, plies, LabelModel(a, b)):
-            games, positions = games + piece.games, positions + piece.plies
-            shards, skipped = shards + piece.shards, skipped + piece.skipped
+        for piece in _pieces(files_in(files), output, workers, plies, LabelModel(a, b)):
+            done = done.plus(piece)
             bar.advance(piece.plies)
+            for bad in piece.bad:
+                say(bad)
             if stop.requested:
                 break
-    result = {"games": games, "positions": positions, "shards": shards, "skipped": skipped}
+    skipped = {"skipped": len(done.bad), "empty": done.empty}
+    result = {"games": done.games, "positions": done.plies, "shards": done.shards, **skipped}
     emit(result | {"output": str(output)}, as_json=json)
     return EXIT_STOPPED if stop.requested else 0
 
 
 def _pieces(
-    files: tuple[Path, ...], output: Path, workers: int, plies: int, model: LabelModel
+    files: list[Path], output: Path, workers: int, plies: int, model: LabelModel
 ) -> Iterator[Imported]:
-    for path in files:
+    """A labelled file is cut up for the processes; PGN files are dealt out whole."""
+    labelled = [path for path in files if kind_of(path) == "csv"]
+    games = [path for path in files if path not in labelled]
+    for path in labelled:
         yield from import_labelled(path, output, model, plies=plies, workers=workers)
+    if workers == 1 or len(games) == 1:
+        for path in games:
+            yield from import_pgn(path, output, model, plies=plies)
+    else:
+        work = partial(import_pgn_whole, output=output, model=model, plies=plies)
+        yield from in_processes(work, games, workers)
 
 
 def fit_labels(

@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import io
 import multiprocessing
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import kibitz
 from kibitz.errors import InputError
 from kibitz.files import open_unpacked
+from kibitz.games.from_pgn import read_pgn
 from kibitz.games.labelled import chunks, parse, shard_of_lines
 from kibitz.games.labels import LabelModel
+from kibitz.games.record import Game, shard_of
 from kibitz.games.store import add
 
 PLIES = 100_000  # of a shard
+STANDARD_INPUT = Path("-")
 PACKED = (".gz", ".bz2", ".xz", ".zst", ".zstd")
 
 Task = TypeVar("Task")
@@ -34,17 +38,35 @@ class Imported(NamedTuple):
     games: int
     plies: int
     shards: int
-    skipped: int = 0
+    empty: int = 0  # games without a move, which are left out
+    bad: tuple[str, ...] = ()  # games that were skipped, and why
+
+    def plus(self, other: Imported) -> Imported:
+        """Both together."""
+        return Imported(
+            self.games + other.games,
+            self.plies + other.plies,
+            self.shards + other.shards,
+            self.empty + other.empty,
+            self.bad + other.bad,
+        )
+
+
+NOTHING = Imported(0, 0, 0)
 
 
 def stem_of(path: Path) -> str:
     """The name of a file without its kind and packing."""
+    if path == STANDARD_INPUT:
+        return "stdin"
     bare = path.with_suffix("") if path.suffix.lower() in PACKED else path
     return bare.stem
 
 
 def kind_of(path: Path) -> str:
     """`csv` or `pgn`, by the name of the file."""
+    if path == STANDARD_INPUT:
+        return "pgn"
     bare = path.with_suffix("") if path.suffix.lower() in PACKED else path
     kind = bare.suffix.lower().removeprefix(".")
     if kind not in ("csv", "pgn"):
@@ -52,6 +74,22 @@ def kind_of(path: Path) -> str:
             "neither PGN nor CSV", value=str(path), fix="name it .pgn or .csv, packed or not"
         )
     return kind
+
+
+def files_in(places: Sequence[Path]) -> list[Path]:
+    """The files that files and folders stand for; in folders, what is named as PGN or CSV."""
+    found: list[Path] = []
+    for place in places:
+        inside = sorted(place.rglob("*")) if place.is_dir() else [place]
+        found += [path for path in inside if path == place or _is_known(path)]
+    if not found:
+        raise InputError("no PGN or CSV file here", value=", ".join(map(str, places)))
+    return found
+
+
+def _is_known(path: Path) -> bool:
+    bare = path.with_suffix("") if path.suffix.lower() in PACKED else path
+    return path.is_file() and bare.suffix.lower() in (".pgn", ".csv")
 
 
 def provenance(command: str) -> dict[str, Any]:
@@ -90,6 +128,45 @@ def _labelled_piece(
     shard = shard_of_lines(parsed, model, source, provenance("data import"))
     add(output, shard, f"{stem_of(Path(name))}-{number:05d}")
     return Imported(shard.games, shard.plies, 1)
+
+
+def import_pgn(
+    path: Path, output: Path, model: LabelModel, *, plies: int = PLIES
+) -> Iterator[Imported]:
+    """Import a PGN file (`-` is standard input); yields a shard at a time."""
+    bad: list[str] = []
+    games: list[Game] = []
+    held = number = empty = 0
+    name = "standard input" if path == STANDARD_INPUT else path.name
+    source = sys.stdin if path == STANDARD_INPUT else path
+    for game in read_pgn(source, model, name, lambda one: bad.append(str(one))):
+        if not game.plies:
+            empty += 1
+            continue
+        games.append(game)
+        held += len(game.plies)
+        if held >= plies:
+            number += 1
+            yield _written(games, output, f"{stem_of(path)}-{number:05d}")._replace(
+                empty=empty, bad=tuple(bad)
+            )
+            games, held, empty = [], 0, 0
+            bad.clear()
+    done = _written(games, output, f"{stem_of(path)}-{number + 1:05d}")
+    yield done._replace(empty=empty, bad=tuple(bad))
+
+
+def _written(games: list[Game], output: Path, stem: str) -> Imported:
+    if not games:
+        return NOTHING
+    shard = shard_of(games, provenance("data import"))
+    add(output, shard, stem)
+    return Imported(shard.games, shard.plies, 1)
+
+
+def import_pgn_whole(path: Path, output: Path, model: LabelModel, plies: int) -> Imported:
+    """Import a PGN file at once, as one of several processes does."""
+    return reduce(Imported.plus, import_pgn(path, output, model, plies=plies), NOTHING)
 
 
 def in_processes(

@@ -93,3 +93,18 @@ def _legal(position: np.record, written: int, moves: np.ndarray) -> int:
         ):
             castling = move
     return castling
+
+
+@kernel
+def follow(positions: np.ndarray, written: np.ndarray, moves: np.ndarray, found: np.ndarray) -> int:
+    """Play written moves (see `recognise`; uint16 [N]) from positions[0] on; POSITION [N + 1].
+
+    Writes the moves as kernels see them to found (uint16 [N]) and the positions; returns how many
+    moves could be played before one that is not legal.
+    """
+    for row in range(written.shape[0]):
+        found[row] = _legal(positions[row], written[row], moves)
+        if found[row] == NO_MOVE:
+            return row
+        play(positions[row], positions[row + 1], found[row])
+    return len(written)

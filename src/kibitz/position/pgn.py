@@ -17,7 +17,7 @@ import chess
 import chess.pgn
 
 from kibitz.errors import InputError, NotationError, shorten
-from kibitz.files import Location, atomic_write, open_read
+from kibitz.files import Location, atomic_write, open_unpacked
 from kibitz.log import say
 from kibitz.position.board import Board
 from kibitz.position.notation import Move
@@ -83,13 +83,13 @@ def read_games(
 ) -> Iterator[Game]:
     """The games of a file, a URL or an open text, as they are needed; `on_bad` hears of the rest.
 
-    Text is UTF-8, or Latin-1 in lines that are not.
+    Text is UTF-8, or Latin-1 in lines that are not; files may be packed (.gz, .bz2, .xz, .zst).
     """
     if isinstance(source, io.TextIOBase):
         yield from _games(_Lines(iter(source)), getattr(source, "name", "text"), on_bad)
         return
     assert not hasattr(source, "read")
-    with open_read(source) as file:
+    with open_unpacked(source) as file:
         # Universal line ends; bytes that are not UTF-8 survive for `_mended`.
         text = io.TextIOWrapper(file, encoding="utf-8", errors="surrogateescape", newline=None)
         yield from _games(_Lines(map(_mended, text)), str(source), on_bad)

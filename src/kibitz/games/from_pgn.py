@@ -1,0 +1,145 @@
+"""Games of a PGN file with the evaluations in their comments; PGN -> **from_pgn** -> shards.
+
+Three kinds of evaluations are read, all in pawns: `[%eval 0.24]` and `[%eval #-3]` (White's view,
+of the position after the move), `{0.24}` or `wv=0.24` (White's view, of the position where the
+engine chose the move), and `{+0.24/18 1.2s}` (the same, in the view of the engine).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Callable, Iterator
+from typing import IO, Any
+
+import chess.pgn
+import numpy as np
+
+from kibitz.files import Location
+from kibitz.games.labels import LabelModel, score_of, wdl
+from kibitz.games.link import follow
+from kibitz.games.record import RESULTS, Game, Ply
+from kibitz.games.shard import UNKNOWN_END, UNKNOWN_RESULT
+from kibitz.position import outcome
+from kibitz.position.board import Termination
+from kibitz.position.fen import read_fen
+from kibitz.position.moves import MAX_MOVES, PROMOTION, count_legal
+from kibitz.position.pgn import BadGame, read_games
+from kibitz.position.state import new_positions
+
+# What the standard knows as values of the tag Termination.
+TERMINATIONS = {
+    *("abandoned", "adjudication", "death", "emergency", "normal", "rules infraction"),
+    *("time forfeit", "unterminated"),
+}
+_NUMBER = r"([+-]?\d+(?:\.\d+)?)"
+_BY_WHITE = re.compile(rf"{_NUMBER}|(?:.*[\s,])?wv={_NUMBER}(?:[\s,].*)?", re.DOTALL)
+_BY_MOVER = re.compile(rf"(?:{_NUMBER}|([+-])M(\d+))/\d+(?:\s.*)?", re.DOTALL)
+
+
+def read_pgn(
+    source: Location | IO[str], model: LabelModel, name: str, on_bad: Callable[[BadGame], None]
+) -> Iterator[Game]:
+    """The games of a file, those without a move too; `on_bad` hears of games that are skipped."""
+    for number, tree in ((game.number, game.tree) for game in read_games(source, on_bad)):
+        game = _converted(tree, model, name)
+        if isinstance(game, str):
+            on_bad(BadGame(name, number, 0, game))
+        else:
+            yield game
+
+
+def _converted(tree: chess.pgn.Game, model: LabelModel, name: str) -> Game | str:
+    """The main line as a record, or what is wrong with it."""
+    nodes = list(tree.mainline())
+    positions = new_positions(len(nodes) + 1)
+    read_fen(tree.board().shredder_fen(en_passant="fen"), positions, 0)
+    written = np.array([_squares(node.move) for node in nodes], dtype=np.uint16)
+    moves = np.zeros(len(nodes), dtype=np.uint16)
+    played = follow(positions, written, np.zeros(MAX_MOVES, dtype=np.uint16), moves)
+    if played < len(nodes):
+        what = "passes" if not nodes[played].move else "an illegal move"
+        return f"{what} after {played} plies"
+    scores = _scores(tree, nodes, positions["side"])
+    values, draws = wdl(scores, model)
+    codes = moves.tolist()
+    if codes and not math.isnan(scores[-1]) and count_legal(positions[-1]):
+        codes.append(0)  # judged, but nothing was played there any more
+    result = RESULTS.get(tree.headers.get("Result", "*"), UNKNOWN_RESULT)
+    start = tree.board().shredder_fen(en_passant="fen")
+    return Game(
+        plies=tuple(map(Ply, codes, values.tolist(), draws.tolist())),  # no value of a last end
+        start=start,
+        result=result,
+        end=_end(tree, positions, result),
+        source=_source(tree, name),
+        seed=_seed(start, moves),
+    )
+
+
+def _squares(move: chess.Move) -> int:
+    promotion = 0 if move.promotion is None else PROMOTION + move.promotion - chess.KNIGHT
+    return move.from_square | move.to_square << 6 | promotion << 12
+
+
+def _seed(start: str, moves: np.ndarray) -> int:
+    """A number that two copies of a game share, so that no split separates them."""
+    digest = hashlib.blake2b(start.encode() + moves.tobytes(), digest_size=8)
+    return int.from_bytes(digest.digest(), "little")
+
+
+def _source(tree: chess.pgn.Game, name: str) -> dict[str, Any]:
+    tags = {tag.lower(): tree.headers.get(tag, "?") for tag in ("White", "Black", "Event", "Date")}
+    known = {tag: text for tag, text in tags.items() if text.strip("?. ")}
+    return {"kind": "pgn", "file": name} | known
+
+
+def _end(tree: chess.pgn.Game, positions: np.ndarray, result: int) -> str:
+    """How the game ended: by the rules, or as its tag says in one of the standard's words."""
+    count = len(positions) - 1
+    keys = np.ascontiguousarray(positions["key"][:count])
+    code = int(outcome.outcome(positions[count], keys, count, True))
+    if code == outcome.CHECKMATE or (code != outcome.ONGOING and result == 0):
+        return Termination(code).name.lower().replace("_", " ")
+    said = tree.headers.get("Termination", "").strip().lower()
+    return said if said in TERMINATIONS else UNKNOWN_END
+
+
+# --- evaluations ----------------------------------------------------------------------------------
+
+
+def _scores(
+    tree: chess.pgn.Game, nodes: list[chess.pgn.ChildNode], sides: np.ndarray
+) -> np.ndarray:
+    """Scores of all positions for the side to move, float64 [plies + 1]; NaN where unknown."""
+    scores = np.full(len(nodes) + 1, math.nan)
+    before: list[chess.pgn.GameNode] = [tree, *nodes]
+    for index, node in enumerate(before):
+        if not node.comment:
+            continue
+        after = node.eval()
+        if after is not None:
+            own = after.pov(sides[index] == 0)
+            scores[index] = score_of(own.score(), own.mate())
+        elif index and math.isnan(scores[index - 1]):
+            scores[index - 1] = _engine_score(node.comment, int(sides[index - 1]))
+    return scores
+
+
+def _engine_score(comment: str, side: int) -> float:
+    """The score an engine gave with its move, for itself."""
+    text = comment.strip()
+    found = _BY_WHITE.fullmatch(text)
+    if found:
+        return (1 - 2 * side) * score_of(_centipawns(found[1] or found[2]), None)
+    found = _BY_MOVER.match(text)
+    if not found:
+        return math.nan
+    if found[3]:
+        return score_of(None, int(found[2] + found[3]))
+    return score_of(_centipawns(found[1]), None)
+
+
+def _centipawns(pawns: str) -> int:
+    return round(100 * float(pawns))
