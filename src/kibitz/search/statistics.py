@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -98,28 +98,51 @@ def moves_below(
     weight = exploration_below(memory, rule, above)
     untried = untried_value(memory, rule, above, node)
     node_draw, view = float(memory.nodes[node]["draw"]), view_of(position)
-    return [
-        _row(memory, edge, view, weight, untried, node_draw)
-        for edge in range(block.start, block.stop)
-    ]
+    rows: Any = zip(*_columns(memory, block), strict=True)
+    return [_row(*row, view, weight, untried, node_draw) for row in rows]
+
+
+def _columns(memory: TreeMemory, block: slice) -> tuple[list[Any], ...]:
+    """What the tree holds about a block of edges, each a list: reading records is slow in Python.
+
+    Edges, visits, pending, priors, values, codes, proofs; whether there is a node below, and its
+    draw, value and square.
+    """
+    edges, links = memory.edges[block], memory.links[block]
+    children = links["child"]
+    there = (children != NONE) & (children != BUSY) & (children != WAITING)
+    below = memory.nodes[np.where(there, children, 0)]
+    columns = [edges[name] for name in ("visits", "pending", "prior", "value")]
+    columns += [links["move"], links["proof"], there]
+    columns += [below[name] for name in ("draw", "raw", "square")]
+    return list(range(block.start, block.stop)), *(column.tolist() for column in columns)
 
 
 def _row(
-    memory: TreeMemory, edge: int, view: int, weight: float, untried: float, node_draw: float
+    edge: int,
+    visits: int,
+    pending: int,
+    prior16: int,
+    mean: float,
+    code: int,
+    proof: int,
+    there: bool,
+    draw_below: float,
+    raw_below: float,
+    square: float,
+    view: int,
+    weight: float,
+    untried: float,
+    node_draw: float,
 ) -> MoveStatistics:
-    numbers, link, node = memory.edges[edge], memory.links[edge], node_below(memory, edge)
-    visits, pending = int(numbers["visits"]), int(numbers["pending"])
-    prior, proof = (int(numbers["prior"]) + 1) / 65536, int(link["proof"])
-    value = float(numbers["value"]) if visits else untried
+    prior, value = (prior16 + 1) / 65536, mean if visits else untried
     draw, deviation, raw = node_draw, 0.0, None
-    if node is not None:
-        below = memory.nodes[node]
-        draw, raw = float(below["draw"]), 0.0 - float(below["raw"])
-        deviation = math.sqrt(max(0.0, float(below["square"]) - value * value))
+    if there:
+        draw, raw = draw_below, 0.0 - raw_below
+        deviation = math.sqrt(max(0.0, square - value * value))
     if proof != UNPROVED:
         value, draw, deviation = float(proved_value(proof)), float(proof == DRAW), 0.0
-    code, bonus = int(link["move"]), weight * prior / (1 + visits + pending)
-    move = Move(code ^ view)
+    bonus, move = weight * prior / (1 + visits + pending), Move(code ^ view)
     return MoveStatistics(
         move, code, edge, visits, pending, prior, value, draw, deviation, bonus, raw, proof
     )
