@@ -126,12 +126,12 @@ class Board:
         """All positions from the start to now, POSITION [plies + 1]; a view, copy it to keep it."""
         return self._line[: len(self._moves) + 1]
 
-    def codes(self) -> list[int]:
-        """The moves played, each as its 16 bits in the view of the side that made it."""
+    def codes(self, since: int = 0) -> list[int]:
+        """The moves played from a ply on, 16 bits each, in the view of the side that made it."""
         line = self._line
         return [
             int(notation.relative(line[ply], move)) if move != NULL else NO_MOVE
-            for ply, move in enumerate(self._moves)
+            for ply, move in enumerate(self._moves[since:], start=since)
         ]
 
     def fen(self, *, shredder: bool = False) -> str:

@@ -32,12 +32,14 @@ def choose_move(
     settings: Settings,
     generator: np.random.Generator,
     ranks: Ranks | None = None,
+    rows: Rows | None = None,
 ) -> MoveStatistics | None:
     """The move to play in the root's `position`; None if there is none.
 
-    `ranks` are those of tablebases; moves below the best rank are never played.
+    `ranks` are those of tablebases; moves below the best rank are never played. Who has the rows of
+    all moves already, in order, gives them, too.
     """
-    rows = in_order(root_moves(memory, position, rule), ranks)
+    rows = in_order(root_moves(memory, position, rule), ranks) if rows is None else rows
     if not rows:
         return None
     candidates = peers(rows, ranks)

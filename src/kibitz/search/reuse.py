@@ -46,8 +46,7 @@ def keep_subtree(memory: TreeMemory, board: Board, plies: int) -> bool:
 def _reached(memory: TreeMemory, board: Board, plies: int) -> int | None:
     """The node the moves lead to, if the tree has it."""
     node = 0
-    codes = board.codes()
-    for code in codes[len(codes) - plies :]:
+    for code in board.codes(since=len(board.moves) - plies):
         record = memory.nodes[node]
         if record["state"] != EXPANDED:
             return None

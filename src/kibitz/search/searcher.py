@@ -205,7 +205,13 @@ class Searcher:
 
     def _chosen(self, board: Board, report: Report, ranks: Ranks | None) -> Result:
         chosen = choose_move(
-            self.memory, board.position, self.rule, self.settings, self._generator, ranks
+            self.memory,
+            board.position,
+            self.rule,
+            self.settings,
+            self._generator,
+            ranks,
+            list(report.moves),
         )
         if chosen is None:
             return Result(None, None, report)

@@ -99,7 +99,7 @@ def moves_below(
     untried = untried_value(memory, rule, above, node)
     node_draw, view = float(memory.nodes[node]["draw"]), view_of(position)
     rows: Any = zip(*_columns(memory, block), strict=True)
-    return [_row(*row, view, weight, untried, node_draw) for row in rows]
+    return [_row(view, weight, untried, node_draw, *row) for row in rows]
 
 
 def _columns(memory: TreeMemory, block: slice) -> tuple[list[Any], ...]:
@@ -119,6 +119,10 @@ def _columns(memory: TreeMemory, block: slice) -> tuple[list[Any], ...]:
 
 
 def _row(
+    view: int,
+    weight: float,
+    untried: float,
+    node_draw: float,
     edge: int,
     visits: int,
     pending: int,
@@ -130,10 +134,6 @@ def _row(
     draw_below: float,
     raw_below: float,
     square: float,
-    view: int,
-    weight: float,
-    untried: float,
-    node_draw: float,
 ) -> MoveStatistics:
     prior, value = (prior16 + 1) / 65536, mean if visits else untried
     draw, deviation, raw = node_draw, 0.0, None
