@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from kibitz.network.heads import Outputs
 from kibitz.network.quantise import LIMIT
-from kibitz.network.sparse_functions import feature_sum, move_logits
+from kibitz.network.sparse_functions import feature_sum, move_logits, screlu
 
 TAIL = (16, 32)
 WDL = 3
@@ -31,12 +31,6 @@ class SparseSizes(NamedTuple):
     moves: int = 1858
     perspectives: int = 1
     direct: bool = False
-
-
-def screlu(x: Tensor) -> Tensor:
-    """clip(x, 0, 1) squared, any shape."""
-    clipped = x.clamp(0, 1)
-    return clipped * clipped
 
 
 class FeatureLayer(nn.Module):
@@ -95,7 +89,8 @@ class SparseNetwork(nn.Module):
     def value(self, features: Tensor, offsets: Tensor) -> Tensor:
         """Return the win, draw, loss logits alone, (B, 3)."""
         views = [self.value_features(view, offsets) for view in features[: self.sizes.perspectives]]
-        x: Tensor = self.tail1(screlu(torch.cat(views, dim=1)))
+        both = torch.cat(views, dim=1) if len(views) > 1 else views[0]
+        x: Tensor = self.tail1(screlu(both))
         if self.tail2 is not None and self.tail3 is not None:
             x = self.tail3(screlu(self.tail2(screlu(x))))
         return x

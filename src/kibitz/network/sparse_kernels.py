@@ -41,6 +41,27 @@ def sum_rows(
             at += 1
 
 
+@kernel
+def square_clipped(x: Array, out: Array, first: int, last: int) -> None:
+    """Square what is clipped to 0..1: out = clip(x, 0, 1) ** 2, (B, H) float32; NaN stays NaN."""
+    zero, one = np.float32(0), np.float32(1)
+    for b in range(first, last):
+        for h in range(x.shape[1]):
+            clipped = zero if x[b, h] < zero else x[b, h]
+            clipped = one if clipped > one else clipped
+            out[b, h] = clipped * clipped
+
+
+@kernel
+def pull_clipped(x: Array, gradient: Array, out: Array, first: int, last: int) -> None:
+    """Its gradient: out = gradient * 2 * x between 0 and 1, else 0; (B, H) float32 all three."""
+    zero, one = np.float32(0), np.float32(1)
+    for b in range(first, last):
+        for h in range(x.shape[1]):
+            slope = zero if (x[b, h] < zero) | (x[b, h] > one) else x[b, h] + x[b, h]
+            out[b, h] = gradient[b, h] * slope
+
+
 @sum_kernel
 def dot_moves(
     hidden: Array,
