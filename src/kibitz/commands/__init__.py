@@ -45,6 +45,7 @@ COMMANDS = {
     "show": Command("kibitz.commands.show:show", "Draw a position and say what it is."),
     "suite": Command("kibitz.commands.suite:suite", "Solve test suites in EPD."),
     "train": Command("kibitz.commands.train:train", "Train a network on games."),
+    "curve": Command("kibitz.commands.curve:curve", "Show how trainings went: tables, figure."),
     "technique": Command("kibitz.commands.technique:technique", "Play endings that are won."),
 }
 

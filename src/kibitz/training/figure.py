@@ -1,0 +1,166 @@
+"""Line figures as SVG, written by hand: panels of lines -> **figure** -> a browser shows it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from xml.sax.saxutils import escape
+
+# Okabe and Ito's colours: told apart by everybody, also in grey.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#7f7f7f")
+
+WIDTH, HEIGHT = 420, 260  # of a panel, pixels
+LEFT, RIGHT, TOP, BOTTOM = 62, 14, 34, 40
+LEGEND_LINE = 18
+TICKS = 5
+MOST_POINTS = 400
+
+
+@dataclass(frozen=True)
+class Line:
+    """Points in the order of x; `errors`, if any, are half the heights of their bars."""
+
+    points: list[tuple[float, float]]
+    colour: str
+    faint: bool = False
+    errors: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Lines with a common pair of axes."""
+
+    title: str
+    lines: list[Line]
+    below: str = "step"
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A range of numbers laid on a range of pixels."""
+
+    low: float
+    high: float
+    first: float
+    last: float
+
+    def place(self, number: float) -> float:
+        """Return the pixel of a number."""
+        part = (number - self.low) / (self.high - self.low)
+        return self.first + part * (self.last - self.first)
+
+
+def draw(panels: list[Panel], legend: list[tuple[str, str]], columns: int = 2) -> str:
+    """Return the figure as SVG text; the legend has names and colours."""
+    columns = max(1, min(columns, len(panels)))
+    rows = math.ceil(len(panels) / columns)
+    top = LEGEND_LINE * len(legend) + 12
+    width, height = columns * WIDTH, top + rows * HEIGHT
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="11" fill="#333">',
+        f'<rect width="{width}" height="{height}" fill="#fff"/>',
+    ]
+    for number, (name, colour) in enumerate(legend):
+        y = 16 + LEGEND_LINE * number
+        parts.append(f'<path d="M{LEFT} {y - 4}h24" stroke="{colour}" stroke-width="2"/>')
+        parts.append(_text(LEFT + 32, y, name))
+    for number, panel in enumerate(panels):
+        across, down = (number % columns) * WIDTH, top + (number // columns) * HEIGHT
+        parts += [f'<g transform="translate({across} {down})">', *_panel(panel), "</g>"]
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def ticks(low: float, high: float, count: int = TICKS) -> list[float]:
+    """Return about `count` round numbers from low to high.
+
+    >>> ticks(0, 1)
+    [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    """
+    rough = (high - low) / count
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = power * next(one for one in (1, 2, 2.5, 5, 10) if one * power >= rough * 0.999)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [round(number * step, 12) for number in range(first, last + 1)]
+
+
+def thinned(
+    points: list[tuple[float, float]], most: int = MOST_POINTS
+) -> list[tuple[float, float]]:
+    """Return at most so many points, each the mean of its neighbours."""
+    if len(points) <= most:
+        return points
+    bounds = [len(points) * part // most for part in range(most + 1)]
+    groups = [points[first:last] for first, last in pairwise(bounds)]
+    return [
+        (sum(x for x, _ in group) / len(group), sum(y for _, y in group) / len(group))
+        for group in groups
+    ]
+
+
+def _panel(panel: Panel) -> list[str]:
+    xs = [x for line in panel.lines for x, _ in line.points]
+    x = _axis(min([0.0, *xs]), max(xs), LEFT, WIDTH - RIGHT)
+    low, high = _heights(panel.lines)
+    y = _axis(low, high, HEIGHT - BOTTOM, TOP)
+    parts = [_text(LEFT, TOP - 12, panel.title, weight="bold")]
+    parts += [_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, panel.below, anchor="middle")]
+    for tick in ticks(y.low, y.high):
+        at = y.place(tick)
+        parts.append(f'<path d="M{LEFT} {at:.1f}H{WIDTH - RIGHT}" stroke="#ddd"/>')
+        parts.append(_text(LEFT - 6, at + 4, _number(tick), anchor="end"))
+    for tick in ticks(x.low, x.high):
+        at = x.place(tick)
+        parts.append(_text(at, HEIGHT - BOTTOM + 15, _number(tick), anchor="middle"))
+    for line in sorted(panel.lines, key=lambda one: not one.faint):
+        parts += _line(line, x, y)
+    return parts
+
+
+def _heights(lines: list[Line]) -> tuple[float, float]:
+    """Return the range of y; the first tenth of a faint line may leave the panel at the top."""
+    kept = [line.points[len(line.points) // 10 :] if line.faint else line.points for line in lines]
+    numbers = [y for points in kept for _, y in points]
+    for line in lines:
+        for (_, at), error in zip(line.points, line.errors, strict=False):
+            numbers += [at - error, at + error]
+    return min(numbers), max(numbers)
+
+
+def _axis(low: float, high: float, first: float, last: float) -> Axis:
+    room = 0.04 * (high - low) or 0.5 * abs(high) or 1.0
+    return Axis(low - (room if low else 0), high + room, first, last)
+
+
+def _line(line: Line, x: Axis, y: Axis) -> list[str]:
+    kept = thinned(line.points) if not line.errors else line.points
+    # What lies beyond the panel is drawn on its edge.
+    places = [(x.place(a), max(TOP, min(HEIGHT - BOTTOM, y.place(b)))) for a, b in kept]
+    opacity = ' opacity="0.35"' if line.faint else ""
+    path = "L".join(f"{across:.1f} {down:.1f}" for across, down in places)
+    parts = [
+        f'<path d="M{path}" fill="none" stroke="{line.colour}" stroke-width="1.6"{opacity}/>',
+    ]
+    for (_, at), (across, _), error in zip(line.points, places, line.errors, strict=False):
+        low, high = y.place(at - error), y.place(at + error)
+        parts.append(f'<path d="M{across:.1f} {low:.1f}V{high:.1f}" stroke="{line.colour}"/>')
+    if len(places) <= 12 and not line.faint:
+        parts += [
+            f'<circle cx="{across:.1f}" cy="{down:.1f}" r="2.5" fill="{line.colour}"/>'
+            for across, down in places
+        ]
+    return parts
+
+
+def _text(x: float, y: float, text: str, anchor: str = "start", weight: str = "normal") -> str:
+    attributes = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-weight="{weight}"'
+    return f"<text {attributes}>{escape(text)}</text>"
+
+
+def _number(number: float) -> str:
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if abs(number) >= size:
+            divisor = 1e3 if letter == "k" else size
+            return f"{number / divisor:g}{letter}"
+    return f"{number:g}"

@@ -1,0 +1,199 @@
+"""Curves from files written by hand: what is read, what is said, and what an SVG reader sees."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kibitz.commands import main
+from kibitz.errors import DamagedFileError, InputError
+from kibitz.log import Metrics
+from kibitz.training.curve import figure, names_of, read_metrics, read_run, table
+from kibitz.training.figure import Line, Panel, draw, thinned, ticks
+
+SPACE = "{http://www.w3.org/2000/svg}"
+
+
+def write_training(folder: Path, first: float, steps: int = 10) -> Path:
+    """A value loss that falls by 0.1 a step, a validation every fifth step."""
+    with Metrics(folder / "metrics.jsonl") as metrics:
+        for step in range(1, steps + 1):
+            metrics.write(step, value=first - 0.1 * step, rate=0.5)
+            if step % 5 == 0:
+                found = {
+                    "validation_value": first - 0.1 * step + 0.05,
+                    "validation_top1": step / 50,
+                }
+                metrics.write(step, **found, validation_positions=99)
+    return folder
+
+
+def write_strength(folder: Path, elo: float, opponent: str = "material") -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    report = {"opponent": opponent, "elo": elo, "error": 20.0}
+    (folder / "strength.json").write_text(json.dumps(report), encoding="utf-8")
+
+
+def test_a_training_is_read_as_it_was_written(tmp_path: Path) -> None:
+    run = read_run(write_training(tmp_path / "small", 2.0))
+    assert (run.name, run.steps) == ("small", 10)
+    assert [step for step, _ in run.figures["value"]] == list(range(1, 11))
+    assert [value for _, value in run.figures["value"]] == pytest.approx(
+        [2 - k / 10 for k in range(1, 11)]
+    )
+    assert run.figures["validation_top1"] == [(5, 0.1), (10, 0.2)]
+    assert run.figures.keys() == {"value", "rate", "validation_value", "validation_top1"}
+    assert read_run(tmp_path / "small" / "metrics.jsonl") == run
+    assert names_of([run]) == ["value", "top1", "rate"]
+
+
+def test_steps_go_on_from_one_iteration_to_the_next(tmp_path: Path) -> None:
+    for iteration in (1, 2, 3):
+        folder = tmp_path / f"{iteration:04}"
+        write_training(folder / "train", 3.0 - iteration)
+        write_strength(folder / "strength", 100.0 * iteration)
+    run = read_run(tmp_path)
+    assert run.steps == 30
+    assert [step for step, _ in run.figures["value"]] == list(range(1, 31))
+    assert [(one.step, one.elo) for one in run.strength] == [(10, 100), (20, 200), (30, 300)]
+
+
+def test_the_first_iteration_of_a_cycle_has_its_strength_too(tmp_path: Path) -> None:
+    write_training(tmp_path / "0001" / "train", 2.0)
+    write_strength(tmp_path / "0001" / "strength", 50.0)
+    assert [one.elo for one in read_run(tmp_path).strength] == [50]
+
+
+def test_rows_are_spread_and_training_figures_are_means(tmp_path: Path) -> None:
+    run = read_run(write_training(tmp_path, 2.0))
+    headings, rows = table(run, 2)
+    assert headings == ["step", "value", "rate", "validation value", "validation top1"]
+    assert rows[0] == [5, pytest.approx(1.7), 0.5, pytest.approx(1.55), 0.1]
+    assert rows[1] == [10, pytest.approx(1.2), 0.5, pytest.approx(1.05), 0.2]
+    assert [row[0] for row in table(run, 100)[1]] == list(range(1, 11))
+    assert table(run, 100)[1][0][3] == ""  # nothing was validated by then
+
+
+def test_a_line_being_written_is_left_out_and_nan_too(tmp_path: Path) -> None:
+    path = write_training(tmp_path, 2.0) / "metrics.jsonl"
+    with path.open("a", encoding="utf-8") as file:
+        file.write('{"step": 11, "value": "nan"}\n{"step": 12, "val')
+    assert len(read_metrics(path)) == 13
+    run = read_run(path)
+    assert run.steps == 11
+    assert run.figures["value"][-1][0] == 10
+
+
+@pytest.mark.parametrize("line", ["{broken", '{"value": 3}', "[1, 2]", '{"step": "one"}'])
+def test_a_damaged_line_is_named(tmp_path: Path, line: str) -> None:
+    path = write_training(tmp_path, 2.0) / "metrics.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    path.write_text("\n".join([lines[0], line, *lines[1:]]) + "\n", encoding="utf-8")
+    with pytest.raises(DamagedFileError, match="line 2"):
+        read_run(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{}", '{"opponent": "x", "elo": "high", "error": 1}', "[]"]
+)
+def test_a_damaged_strength_report_is_named(tmp_path: Path, content: str) -> None:
+    write_training(tmp_path, 2.0)
+    (tmp_path / "strength.json").write_text(content, encoding="utf-8")
+    with pytest.raises(DamagedFileError, match=r"strength\.json"):
+        read_run(tmp_path)
+
+
+def test_a_folder_without_training_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no training here"):
+        read_run(tmp_path)
+
+
+def panels_of(text: str) -> dict[str, ElementTree.Element]:
+    """The groups of an SVG by their titles; parsing it is the check that it is one."""
+    found = {}
+    for group in ElementTree.fromstring(text).iter(f"{SPACE}g"):
+        title = group.find(f"{SPACE}text")
+        assert title is not None
+        found[title.text or ""] = group
+    return found
+
+
+def curves(group: ElementTree.Element) -> list[ElementTree.Element]:
+    return [path for path in group.iter(f"{SPACE}path") if path.get("fill") == "none"]
+
+
+def points(path: ElementTree.Element) -> list[tuple[float, float]]:
+    pairs = (path.get("d") or "")[1:].split("L")
+    return [(float(pair.split()[0]), float(pair.split()[1])) for pair in pairs]
+
+
+def test_the_figure_has_a_panel_for_each_figure_and_a_line_for_each_run(tmp_path: Path) -> None:
+    runs = [read_run(write_training(tmp_path / name, 2.0 + k)) for k, name in enumerate("ab")]
+    write_strength(tmp_path / "b" / "late", 70.0, 'uci:x <fast> & "quoted"')
+    runs[1] = read_run(tmp_path / "b")
+    panels = panels_of(figure(runs))
+    assert list(panels) == ["value", "top1", "rate", 'Elo against uci:x <fast> & "quoted"']
+    assert len(curves(panels["value"])) == 4  # training and validation of two runs
+    assert len(curves(panels["top1"])) == 2
+    lower, upper = points(curves(panels["top1"])[0])
+    assert lower[0] < upper[0]
+    assert lower[1] > upper[1]  # pixels count downwards
+    assert len(list(panels['Elo against uci:x <fast> & "quoted"'].iter(f"{SPACE}circle"))) == 1
+
+
+def test_pixels_are_in_proportion() -> None:
+    line = Line([(0, 10.0), (25, 30.0), (100, 20.0)], "#000")
+    (path,) = curves(panels_of(draw([Panel("one", [line])], []))["one"])
+    (x0, y0), (x1, y1), (x2, y2) = points(path)
+    assert (x1 - x0) / (x2 - x0) == pytest.approx(0.25, abs=0.01)
+    assert (y0 - y2) / (y0 - y1) == pytest.approx(0.5, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (0, 1, [0, 0.2, 0.4, 0.6, 0.8, 1]),
+        (0.9, 3.1, [1, 1.5, 2, 2.5, 3]),
+        (-120, 60, [-100, -50, 0, 50]),
+        (0, 5e6, [0, 1e6, 2e6, 3e6, 4e6, 5e6]),
+    ],
+)
+def test_ticks_are_round_numbers(low: float, high: float, expected: list[float]) -> None:
+    assert ticks(low, high) == pytest.approx(expected)
+
+
+def test_thinning_keeps_the_mean() -> None:
+    many = [(float(x), float(x % 7)) for x in range(7000)]
+    few = thinned(many, 100)
+    assert len(few) == 100
+    assert sum(y for _, y in few) / 100 == pytest.approx(3, abs=0.01)
+    assert thinned(many[:50], 100) == many[:50]
+
+
+def test_one_point_and_equal_points_can_be_drawn(tmp_path: Path) -> None:
+    for points_ in ([(0.0, 0.0)], [(3.0, 5.0)], [(1.0, 2.0), (2.0, 2.0)]):
+        assert panels_of(draw([Panel("flat", [Line(points_, "#000")])], [("a", "#000")]))
+    write_training(tmp_path, 1.0, steps=1)
+    assert "nan" not in figure([read_run(tmp_path)])
+
+
+def test_the_command_prints_and_draws(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KIBITZ_DEBUG", raising=False)
+    run, picture = write_training(tmp_path / "small", 2.0), tmp_path / "out" / "curve.svg"
+    write_strength(run, 42.0)
+    assert main(["curve", str(run), "-o", str(picture), "--rows", "3"]) == 0
+    shown = capsys.readouterr().out
+    assert "validation top1" in shown
+    assert "+42 +/- 20" in shown
+    assert "value" in panels_of(picture.read_text(encoding="utf-8"))
+    assert main(["curve", str(run), "-o", str(picture), "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert found["runs"][0]["figures"]["validation_top1"] == [[5, 0.1], [10, 0.2]]
+    for wrong in (["curve"], ["curve", str(run), "--rows", "0"], ["curve", str(tmp_path / "x")]):
+        assert main(wrong) == 2
