@@ -23,6 +23,7 @@ from kibitz.position.compact import unpack_compact
 from kibitz.position.moves import generate
 
 OWN_ROW_ONLY, BOTH_ROWS = 1, 2
+ALL_MOVES = 1 << 16  # numbers a move can be
 
 
 class Recipe(NamedTuple):
@@ -72,7 +73,8 @@ def make(samples: Samples, rows: np.ndarray, how: Recipe) -> Batch:
         (5, size), dtype=np.float32
     )
     wdl = np.empty((size, 3), dtype=np.float32)
-    _put_policy(samples, rows, leaves.moves, leaves.offsets, policy, policy_weight)
+    places = np.empty(ALL_MOVES, dtype=np.int32)
+    _put_policy(samples, rows, leaves.moves, leaves.offsets, places, policy, policy_weight)
     _put_values(samples, rows, how.result_share, wdl, value, value_weight)
     _put_search(samples, rows, search_value, search_weight)
     return Batch(
@@ -128,28 +130,20 @@ def _put_policy(
     rows: np.ndarray,
     moves: np.ndarray,
     offsets: np.ndarray,
+    places: np.ndarray,
     policy: np.ndarray,
     weight: np.ndarray,
 ) -> None:
-    """Put each target beside its legal move.
-
-    Both lists are mostly in the same order, so the search for the next one starts where the last
-    one was found.
-    """
+    """Put each target beside its legal move; places int32 [65 536] is room to look moves up in."""
     for at in range(rows.shape[0]):
         first, last = samples.target_offsets[rows[at]], samples.target_offsets[rows[at] + 1]
         weight[at] = np.float32(1 if last > first else 0)
-        place = offsets[at]
+        if last == first:
+            continue
+        for place in range(offsets[at], offsets[at + 1]):
+            places[moves[place]] = place
         for entry in range(first, last):
-            for _ in range(offsets[at], offsets[at + 1]):
-                found = moves[place] == samples.target_moves[entry]
-                if found:
-                    policy[place] = samples.target_weights[entry]
-                place += 1
-                if place == offsets[at + 1]:
-                    place = offsets[at]
-                if found:
-                    break
+            policy[places[samples.target_moves[entry]]] = samples.target_weights[entry]
 
 
 @kernel

@@ -6,7 +6,6 @@ in each epoch; positions are shuffled within a chunk.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +17,8 @@ from kibitz.dataset.order import key_of, order
 from kibitz.dataset.sample import Samples, games_in, joined, replay, teaching
 from kibitz.dataset.split import held_out
 from kibitz.errors import InputError
-from kibitz.games.shard import SUFFIX, read
+from kibitz.games import store
+from kibitz.games.shard import read, read_header
 from kibitz.log import Bar
 
 
@@ -83,12 +83,8 @@ def shards_in(folder: Path, generations: int = 0) -> list[Path]:
 
     With `generations`, only those of so many folders (or, lying side by side, shards) at the end.
     """
-    if folder.is_file():
-        return [folder]
-    found = sorted(folder.rglob(f"*{SUFFIX}")) if folder.is_dir() else []
-    if not found:
-        raise InputError("no shards here", value=os.fspath(folder), fix="make some, see docs/data")
-    if not generations:
+    found = store.shards_in(folder)
+    if not generations or folder.is_file():
         return found
     groups = sorted({_generation(path, folder) for path in found})[-generations:]
     return [path for path in found if _generation(path, folder) in groups]
@@ -230,7 +226,7 @@ class Window:
 
     def _size(self, path: Path) -> int:
         if path not in self._sizes:
-            self._sizes[path] = read(path).plies
+            self._sizes[path] = read_header(path).plies
         return self._sizes[path]
 
     def _check(self, chunk: Chunk) -> None:

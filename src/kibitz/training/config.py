@@ -31,9 +31,11 @@ class AverageSettings:
     """An average of the weights along the way, saved beside the network."""
 
     kind: Literal["none", "swa", "ema"] = setting("none", about="none, swa or ema")
-    decay: float = setting(0.999, low=0, high=1, about="what each update leaves of the average")
+    decay: float = setting(
+        0.999, low=0, high=0.999999, about="what each update leaves of the average"
+    )
     interval: int = setting(1, low=1, about="steps between updates")
-    norm_batches: int = setting(100, low=0, about="batches that re-estimate batch norms at the end")
+    norm_batches: int = setting(100, low=0, about="batches that estimate batch norms anew")
 
 
 @dataclass(frozen=True)

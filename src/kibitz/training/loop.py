@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-import os
+import itertools
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -21,6 +20,7 @@ from kibitz.dataset.window import Window
 from kibitz.log import Bar, Stop, progress, say
 from kibitz.network.build import count_parameters
 from kibitz.training import checkpoint as checkpoints
+from kibitz.training.average import estimate_norms, has_norms
 from kibitz.training.checkpoint import Checkpoint
 from kibitz.training.config import TrainingSettings
 from kibitz.training.finish import Training, trained, write_networks
@@ -28,6 +28,8 @@ from kibitz.training.parallel import agreed, local_device, processes
 from kibitz.training.record import recording
 from kibitz.training.schedule import rate_at
 from kibitz.training.setup import (
+    as_json,
+    average_of_run,
     described,
     fingerprint,
     found_checkpoint,
@@ -77,8 +79,7 @@ def train(
         )
         if found is not None:
             checkpoints.restore_random(found)
-        work = _Work(settings, command, share, learner, window, how, loader, stop)
-        work.step = int(found.state["step"]) if found is not None else 0
+        work = _Work(settings, command, share, learner, window, how, loader, stop, found)
         return work.run()
 
 
@@ -95,14 +96,17 @@ class _Work:
         how: Recipe,
         loader: Loader,
         stop: Stop,
+        found: Checkpoint | None,
     ) -> None:
         self.settings, self.command, self.share, self.learner = settings, command, share, learner
         self.window, self.how, self.loader, self.stop = window, how, loader, stop
-        self.step = 0
+        self.step = 0 if found is None else int(found.state["step"])
         self.total = total_steps(settings, window, loader)
         self.schedule = schedule_of(settings, self.total)
         self.folder = settings.run.output
+        self.validated = -1  # the step of that
         self.held_out: tuple[Samples, np.ndarray] | None = None
+        self.average = average_of_run(settings, found)
         self.recent: list[dict[str, Tensor]] = []
         self.losses: dict[str, float] = {}
         self.validation: dict[str, float] = {}
@@ -135,6 +139,8 @@ class _Work:
             rate = rate_at(self.schedule, self.step)
             self.recent.append(self.learner.step(next(batches), rate, self.step))
             self.step += 1
+            if self.average and self.step % self.settings.average.interval == 0:
+                self.average.update(self.learner.network.state_dict())
             self.busy += time.perf_counter() - before
             self.shown += run.batch * self.share.processes
             bar.advance()
@@ -168,20 +174,21 @@ class _Work:
             line = f"step {self.step}/{self.total}: {told}; {speed:,.0f} positions/s"
             say(f"{line}, {_duration(left)} left")
 
-    def _validate(self) -> None:
+    def _validate(self, whose: str = "") -> None:
         if self.share.rank or not self.settings.data.validation:
             return
         if self.held_out is None:
             self.held_out = self.window.validation_rows(self.settings.data.validation_positions)
         samples, rows = self.held_out
         size, device = self.settings.run.batch, str(self.learner.device)
-        self.validation = validate(
-            self.learner, rows_in_batches(samples, rows, self.how, size, device)
-        )
-        found = {f"validation_{name}": value for name, value in self.validation.items()}
+        figures = validate(self.learner, rows_in_batches(samples, rows, self.how, size, device))
+        if not whose:
+            self.validation, self.validated = figures, self.step
+        found = {f"{whose}validation_{name}": value for name, value in figures.items()}
         self.write(self.step, **found, validation_positions=len(rows))
-        told = ", ".join(f"{name} {value:.4f}" for name, value in self.validation.items())
-        say(f"step {self.step}, {len(rows)} positions of held-out games: {told}")
+        told = ", ".join(f"{name} {value:.4f}" for name, value in figures.items())
+        who = f"step {self.step}" + (", average of weights" if whose else "")
+        say(f"{who}, {len(rows)} positions of held-out games: {told}")
 
     def _checkpoints(self) -> Path:
         return self.folder / "checkpoints"
@@ -192,17 +199,19 @@ class _Work:
         tensors, optimiser = checkpoints.optimiser_parts(self.learner.optimiser)
         network = self.learner.network.state_dict()
         tensors |= {f"network.{name}": tensor for name, tensor in network.items()}
+        if self.average is not None:
+            average = self.average.state()
+            tensors |= {f"average.{name}": tensor for name, tensor in average.items()}
         tensors |= checkpoints.random_parts()
         state = {
             "step": self.step,
             "place": list(self.loader.place),
             "window": fingerprint(self.window),
-            "settings": dataclasses.asdict(self.settings),
+            "settings": as_json(self.settings),
             "card": msgspec.to_builtins(self.learner.card),
             "command": self.command,
             "optimiser": optimiser,
         }
-        state = msgspec.to_builtins(state, enc_hook=os.fspath)
         path = checkpoints.path_of(self._checkpoints(), self.step)
         checkpoints.save(path, Checkpoint(tensors, state))
         checkpoints.prune(self._checkpoints(), self.settings.run.keep)
@@ -211,14 +220,30 @@ class _Work:
         """Validate once more and write the networks."""
         if self.share.rank:
             return []
-        self._validate()
-        run = self.settings.run
+        if self.validated != self.step:
+            self._validate()
+        run, network = self.settings.run, self.learner.network
         positions = self.step * run.batch * self.share.processes
         training = Training(described(self.window), self.command, self.step, positions)
         name = run.name or run.output.resolve().name
-        card = trained(self.learner.card, name, training)
-        network = self.learner.network
-        return write_networks(self.folder, network.state_dict(), card, count_parameters(network))
+        card, count = self.learner.card, count_parameters(network)
+        files = write_networks(
+            self.folder, network.state_dict(), trained(card, name, training), count
+        )
+        if self.average is None or not self.average.updates:
+            return files
+        network.load_state_dict(self.average.weights())
+        self._estimate_norms()
+        self._validate("average_")
+        card = trained(card, f"{name}-average", training)
+        return files + write_networks(self.folder, network.state_dict(), card, count)
+
+    def _estimate_norms(self) -> None:
+        """Give the averaged weights batch norms of their own."""
+        network, batches = self.learner.network, self.settings.average.norm_batches
+        if has_norms(network) and batches:
+            ahead = itertools.islice(self.loader, batches)
+            estimate_norms(network, ahead, self.learner.forward)
 
 
 def _duration(seconds: float) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import json
 import os
+from typing import Any
 
 import msgspec
 import torch
@@ -17,6 +19,7 @@ from kibitz.network.build import build, load_network
 from kibitz.network.card import NetworkCard
 from kibitz.network.sizes import new_card
 from kibitz.training import checkpoint as checkpoints
+from kibitz.training.average import Average
 from kibitz.training.checkpoint import Checkpoint
 from kibitz.training.config import TrainingSettings
 from kibitz.training.optimiser import make_optimiser
@@ -32,6 +35,13 @@ MAY_CHANGE = {
     },
     "data": {"validation_positions", "memory", "reuse"},
 }
+
+
+def as_json(settings: TrainingSettings) -> dict[str, Any]:
+    """Return settings as JSON gives them back."""
+    text = msgspec.json.encode(dataclasses.asdict(settings), enc_hook=os.fspath)
+    found: dict[str, Any] = json.loads(text)
+    return found
 
 
 def found_checkpoint(
@@ -55,7 +65,7 @@ def found_checkpoint(
 
 def _check_same(settings: TrainingSettings, checkpoint: Checkpoint) -> None:
     """Refuse to go on with settings under which the result would be neither one nor the other."""
-    now = msgspec.to_builtins(dataclasses.asdict(settings), enc_hook=os.fspath)
+    now = as_json(settings)
     for table, before in checkpoint.state["settings"].items():
         for key, value in before.items():
             if key not in MAY_CHANGE.get(table, ()) and now[table].get(key) != value:
@@ -94,6 +104,16 @@ def learner_of(
         bad_batches=run.output,
         module=shared(network, share, device),
     )
+
+
+def average_of_run(settings: TrainingSettings, found: Checkpoint | None) -> Average | None:
+    """Return the average of weights, new or as the checkpoint left it, or None."""
+    if settings.average.kind == "none":
+        return None
+    average = Average(settings.average.kind, settings.average.decay)
+    if found is not None:
+        average.restore(found.part("average"))
+    return average
 
 
 def window_of(settings: TrainingSettings) -> Window:

@@ -10,20 +10,20 @@ from torch import Tensor
 from kibitz.dataset.loader import TensorBatch
 from kibitz.network.heads import Outputs
 from kibitz.training.loss import legal
-from kibitz.training.ragged import row_maxima, rows_of
+from kibitz.training.metrics import DECIDED, policy_accuracy, sign_accuracy, value_error
 from kibitz.training.step import Learner
 
 # What each loss is a mean over.
 COUNTED = {"value": "value_weight", "mcts_value": "search_weight"}
-DECIDED = 0.1  # a value beyond this has a sign worth guessing
+ACCURACIES = {"top1": 1, "top3": 3}
 
 
 def validate(learner: Learner, batches: Iterable[TensorBatch]) -> dict[str, float]:
     """Return means over all positions that have a target.
 
     Besides the losses: `value_error`, the mean distance from the target; `sign`, how often the
-    better side is told right where the target is beyond 0.1; `top1`, how often the first move of
-    the policy is the target's.
+    better side is told right where the target is beyond 0.1; `top1` and `top3`, how often the
+    target's best move is among the first of the policy.
     """
     sums: dict[str, float] = {}
     counts: dict[str, float] = {}
@@ -36,11 +36,15 @@ def validate(learner: Learner, batches: Iterable[TensorBatch]) -> dict[str, floa
         }
         found |= _value_figures(outputs, batch, learner.card.heads.value)
         if "policy" in outputs:
-            found["top1"] = _top1(outputs["policy"], batch)
+            logits, known = legal(outputs["policy"], batch), batch.policy_weight
+            for name, first in ACCURACIES.items():
+                share = policy_accuracy(logits, batch.policy, batch.move_offsets, known, first)
+                found[name] = share, float(known.sum())
         for name, (mean, count) in found.items():
-            sums[name] = sums.get(name, 0.0) + mean * count
-            counts[name] = counts.get(name, 0.0) + count
-    return {name: sums[name] / counts[name] for name in sums if counts[name]}
+            if count:
+                sums[name] = sums.get(name, 0.0) + mean * count
+                counts[name] = counts.get(name, 0.0) + count
+    return {name: sums[name] / counts[name] for name in sums}
 
 
 def expected(output: Tensor, kind: str) -> Tensor:
@@ -56,26 +60,10 @@ def _value_figures(
 ) -> dict[str, tuple[float, float]]:
     if "value" not in outputs:
         return {}
-    known = batch.value_weight > 0
-    guess, target = expected(outputs["value"], kind)[known], batch.value[known]
-    decided = target.abs() > DECIDED
-    right = (guess.sign() == target.sign())[decided]
+    guess = expected(outputs["value"], kind)
+    known = batch.value_weight
+    decided = (known > 0) & (batch.value.abs() > DECIDED)
     return {
-        "value_error": (_mean((guess - target).abs()), len(target)),
-        "sign": (_mean(right.float()), len(right)),
+        "value_error": (value_error(guess, batch.value, known), float(known.sum())),
+        "sign": (sign_accuracy(guess, batch.value, known), float(decided.sum())),
     }
-
-
-def _top1(logits: Tensor, batch: TensorBatch) -> tuple[float, float]:
-    rows, count = rows_of(batch.move_offsets, len(batch.moves)), len(batch.value)
-    best = legal(logits, batch)
-    best = best == row_maxima(best, rows, count)[rows]
-    wanted = batch.policy == row_maxima(batch.policy, rows, count)[rows]
-    right = torch.zeros(count, dtype=torch.bool, device=best.device)
-    right[rows[best & wanted]] = True
-    known = batch.policy_weight > 0
-    return _mean(right[known].float()), float(known.sum())
-
-
-def _mean(values: Tensor) -> float:
-    return float(values.mean()) if len(values) else 0.0
