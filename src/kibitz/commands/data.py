@@ -15,6 +15,7 @@ data = App(
 
 _COMMANDS = {
     "import": ("data_import:import_games", "Bring games (PGN) or labelled positions (CSV) in."),
+    "label": ("data_label:label_games", "Make games in which an engine judges every position."),
     "fit-labels": ("data_import:fit_labels", "Fit what centipawns are worth to games' results."),
 }
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import io
 import multiprocessing
+import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from functools import partial, reduce
@@ -177,7 +180,7 @@ def in_processes(
         yield from map(work, tasks)
         return
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_settle) as pool:
         running: set[Future[Done]] = set()
         try:
             for task in tasks:
@@ -190,6 +193,19 @@ def in_processes(
                 yield from (future.result() for future in ready)
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def _settle() -> None:
+    """Leave Ctrl-C to the parent, and end when it has ended, however that came."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def follow() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
 
 
 def scores_and_results(paths: Sequence[Path], plies: int = PLIES) -> Iterator[Any]:
