@@ -10,7 +10,6 @@ import pytest
 from kibitz import Board, Engine, Limits
 from kibitz.engine.engine import _same_build
 from kibitz.errors import ConfigError, FileError, InputError
-from kibitz.evaluator.discover import discover
 from kibitz.search.params import Settings
 from kibitz.search.strength import STRONGEST, WEAKEST, strength_of
 
@@ -167,12 +166,6 @@ def test_more_elo_is_never_weaker() -> None:
         assert weaker.nodes <= stronger.nodes
         assert weaker.temperature >= stronger.temperature
     assert steps[0] < steps[-1]
-
-
-def test_discovery_takes_networks_only(tmp_path: Path) -> None:
-    assert discover([tmp_path, tmp_path / "none"]) == "material"
-    (tmp_path / "other.safetensors").write_bytes(b"something else")
-    assert discover([tmp_path]) == "material"
 
 
 def test_close_ends_a_search() -> None:

@@ -1,4 +1,4 @@
-"""`kibitz net`: make, show, export, quantise and compare networks.
+"""`kibitz net`: list, make, show, export, quantise and compare networks.
 
 network and evaluator rooms -> **command line**
 """
@@ -13,6 +13,7 @@ from cyclopts import App, Parameter
 
 from kibitz.commands.output import JsonFlag, columns, emit
 from kibitz.errors import InputError
+from kibitz.evaluator.discover import Found, discover, discovered, shipped
 from kibitz.log import say
 from kibitz.network import card as cards
 from kibitz.network import make
@@ -25,9 +26,11 @@ if TYPE_CHECKING:
 
 net = App(
     name="net",
-    help="Make, show, export, quantise and compare networks.",
+    help="List, make, show, export, quantise and compare networks.",
     result_action="return_value",
 )
+
+LISTED = ("name", "size", "encoding", "precision", "parameters", "positions", "file")
 
 Positions = Annotated[int, Parameter(help="Compare on so many positions.")]
 Source = Annotated[
@@ -35,6 +38,35 @@ Source = Annotated[
     Parameter(name="--from", help="Take them from a FEN or EPD file, not random games."),
 ]
 Output = Annotated[Path | None, Parameter(name=["--output", "-o"], help="File to write.")]
+
+
+@net.command(name="list")
+def list_(*, json: JsonFlag = False) -> None:
+    """List shipped networks, then those found where Kibitz looks; * is what it takes by itself."""
+    taken = discover()
+    rows = [_listed(found, taken) for found in (*shipped(), *discovered())]
+    headings = ("", "name", "size", "encoding", "precision", "parameters", "trained on", "file")
+    table = [["*" if row["taken"] else "", *(row[name] for name in LISTED)] for row in rows]
+    emit({"taken": taken, "networks": rows}, as_json=json, table=columns(headings, table))
+    if not rows:
+        say(f"no network here: {taken} is played with; see kibitz net new, kibitz train")
+
+
+def _listed(found: Found, taken: str) -> dict[str, Any]:
+    card = found.card
+    facts = {name: getattr(card, name) for name in ("family", "size", "encoding", "precision")}
+    return {
+        "name": found.file.stem if found.shipped else card.name,
+        "shipped": found.shipped,
+        "taken": str(found.file) == taken,
+        **facts,
+        "parameters": card.parameters,
+        "positions": card.provenance.positions,
+        "date": card.provenance.date,
+        "licence": card.licence,
+        "sha256": card.sha256,
+        "file": str(found.file),
+    }
 
 
 @net.command

@@ -12,6 +12,7 @@ from cyclopts import Parameter
 
 from kibitz.commands.output import JsonFlag, columns, emit
 from kibitz.errors import InputError
+from kibitz.evaluator.discover import AUTODISCOVER, resolve
 from kibitz.evaluator.load import load_evaluator
 from kibitz.log import console, graceful_stop, say
 from kibitz.position.board import Board
@@ -43,7 +44,7 @@ def search(
         str, Parameter(name="--preset", help="Start from a preset.")
     ] = "default",
     option: Annotated[tuple[str, ...], Parameter(help="Name=value, as in UCI; repeatable.")] = (),
-    network: Annotated[str, Parameter(help="Evaluator: a name or a network file.")] = "material",
+    network: Annotated[str, Parameter(help="Evaluator: a name or a network file.")] = AUTODISCOVER,
     moves: Annotated[tuple[str, ...], Parameter(help="Search only these moves.")] = (),
     json: JsonFlag = False,
 ) -> int:
@@ -77,7 +78,7 @@ def _settings(
 
 def _searched(board: Board, limits: Limits, settings: Settings, network: str, live: bool) -> Result:
     """Search with a table that follows, where somebody watches."""
-    with Searcher(load_evaluator(network), settings) as searcher, graceful_stop() as stop:
+    with Searcher(load_evaluator(resolve(network)), settings) as searcher, graceful_stop() as stop:
         watched = _screen() if live and console().is_terminal else None
 
         def follow(report: Report) -> None:

@@ -27,7 +27,7 @@ DEFAULT_NODES = 10_000
 
 def suite(
     *files: Annotated[Path, Parameter(help="EPD files.")],
-    player: Annotated[str, Parameter(help="As in kibitz match.")] = "material",
+    player: Annotated[str, Parameter(help="As in kibitz match.")] = "kibitz",
     nodes: Annotated[int | None, Parameter(help="For each position; by default 10000.")] = None,
     time: Annotated[int | None, Parameter(help="Milliseconds for each position.")] = None,
     limit: Annotated[int | None, Parameter(help="Only the first positions of a file.")] = None,

@@ -13,6 +13,7 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from kibitz.engine.backend import open_evaluator
 from kibitz.engine.options import AUTODISCOVER, EngineOptions, option_names
 from kibitz.engine.running import Analysis, Search
 from kibitz.errors import InputError, KibitzError, did_you_mean
@@ -23,6 +24,7 @@ from kibitz.search.presets import to_behaviour, to_rule
 from kibitz.search.strength import strength_of
 
 if TYPE_CHECKING:
+    from kibitz.evaluator.cache import PredictionCache
     from kibitz.evaluator.load import Evaluator
     from kibitz.position.board import Board
     from kibitz.search.report import Report
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 # What a searcher is built with; other settings it reads when it needs them.
 BUILT_WITH = ("threads", "hash", "minibatch_size", "seed", "slow_start_nodes")
+LOADED_WITH = ("weights", "backend", "backend_options", "cache_size")  # what a network is
 BUILT_WITH_TABLES = ("syzygy_path", "syzygy_limit", "syzygy_rule50", "syzygy_share")
 
 
@@ -50,7 +53,9 @@ class Engine:
         self._searcher: Searcher | None = None
         self._built = self._settings  # what the searcher was built with
         self._evaluator: Evaluator | None = None
-        self._evaluator_of = ("", "")  # weights and backend it was loaded from
+        self._evaluator_of: EngineOptions | None = None  # options it was loaded with
+        self._cache: PredictionCache | None = None
+        self._unused: list[str] = []  # options the network has no use for
         self._last: Report | None = None
         self.configure(**options)
 
@@ -111,7 +116,7 @@ class Engine:
     @property
     def problems(self) -> list[str]:
         """What could not be used and is done without, one line each; known after `ready`."""
-        return [] if self._searcher is None else list(self._searcher.problems)
+        return [] if self._searcher is None else [*self._unused, *self._searcher.problems]
 
     def _prepared(self, settings: Settings) -> Searcher:
         """The searcher for these settings; it keeps its tree if it need not be built anew."""
@@ -141,21 +146,20 @@ class Engine:
 
     def _load(self) -> bool:
         """Load the network if another one is wanted; returns whether that was so."""
-        from kibitz.evaluator.discover import FALLBACK, resolve
-        from kibitz.evaluator.load import load_evaluator
+        from kibitz.evaluator.discover import FALLBACK
 
-        options = self._options
-        wanted = (options.weights, options.backend)
-        if self._evaluator is not None and wanted == self._evaluator_of:
+        wanted, before = self._options, self._evaluator_of
+        if before is not None and _loads_alike(wanted, before):
             return False
         try:
-            self._evaluator = load_evaluator(resolve(options.weights), options.backend)
+            opened = open_evaluator(*(getattr(wanted, name) for name in LOADED_WITH))
         except KibitzError:
             # Whoever must have a move gets one: from the last network, or without one.
-            before = self._evaluator_of if self._evaluator is not None else (FALLBACK, "auto")
-            kept: dict[str, Any] = dict(zip(("weights", "backend"), before, strict=True))
-            self._options = replace(options, **kept)
+            kept = before or EngineOptions(weights=FALLBACK)
+            last: dict[str, Any] = {name: getattr(kept, name) for name in LOADED_WITH}
+            self._options = replace(wanted, **last)
             raise
+        self._evaluator, self._cache, self._unused = opened
         self._evaluator_of = wanted
         return True
 
@@ -228,6 +232,8 @@ class Engine:
         """Forget the tree: what comes next has nothing to do with what was."""
         with self._state:
             self._refuse_while_searching("no new game")
+        if self._cache is not None:
+            self._cache.clear()
         if self._searcher is not None:
             self._searcher.new_game()
 
@@ -276,6 +282,11 @@ def _merged(
     given: dict[str, Any] = {"nodes": nodes, "movetime": movetime, "depth": depth}
     named = {name: value for name, value in given.items() if value is not None}
     return replace(limits or Limits(), **named) if named else limits
+
+
+def _loads_alike(wanted: EngineOptions, before: EngineOptions) -> bool:
+    """Whether what was loaded before serves other options, too."""
+    return all(getattr(wanted, name) == getattr(before, name) for name in LOADED_WITH)
 
 
 def _same_build(settings: Settings, built: Settings) -> bool:

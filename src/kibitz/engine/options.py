@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from kibitz.engine.backend import MOST_CACHED, parse_backend_options
 from kibitz.search.parameter import checked, choice, parameters_of, switch, text, whole
 from kibitz.search.params import Settings
 from kibitz.search.strength import FULL_SKILL, STRONGEST, WEAKEST, elo_of_skill
@@ -22,11 +23,22 @@ class EngineOptions:
     weights: str = text(
         "WeightsFile",
         AUTODISCOVER,
-        "network file, uniform or material; by default the newest network that is found",
+        "network file or name, uniform or material; by default the newest that is found",
         visibility="always",
     )
     backend: Literal["auto", "inline", "onnx", "torch"] = choice(
         "Backend", ("auto", "inline", "onnx", "torch"), "what computes the network"
+    )
+    backend_options: str = text(
+        "BackendOptions", "", "for onnx and torch: threads=2,device=cuda:0; see below"
+    )
+    cache_size: int = whole(
+        "NNCacheSize",
+        200_000,
+        0,
+        MOST_CACHED,
+        0,
+        "positions remembered for onnx and torch; 0: none",
     )
     limit_strength: bool = switch(
         "UCI_LimitStrength", False, "play as UCI_Elo says", visibility="always"
@@ -39,6 +51,7 @@ class EngineOptions:
     def __post_init__(self) -> None:
         for parameter in parameters_of(type(self)):
             checked(parameter, getattr(self, parameter.name))
+        parse_backend_options(self.backend_options)
 
     @property
     def limited_elo(self) -> int | None:

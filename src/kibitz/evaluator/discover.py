@@ -69,7 +69,7 @@ def discovered() -> list[Found]:
 
 def shipped() -> list[Found]:
     """The networks of the package, by their short names."""
-    files = sorted(_files_in([SHIPPED_FOLDER]), key=lambda file: file.name)
+    files = sorted(_files_in([SHIPPED_FOLDER]), key=lambda file: file.stem)
     return [Found(file, card, True) for file in files if (card := _card_of(file)) is not None]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from kibitz.errors import InputError, missing_extra
 from kibitz.evaluator.batched import BatchedEvaluator, InlineBatch
@@ -26,24 +26,44 @@ SIMPLE: dict[str, Uniform | Material] = {"uniform": Uniform(), "material": Mater
 
 
 def load_evaluator(
-    what: Location, backend: Backend = "auto", devices: Sequence[str] = ("cpu",)
+    what: Location,
+    backend: Backend = "auto",
+    devices: Sequence[str] = ("cpu",),
+    **arguments: Any,
 ) -> Evaluator:
     """The evaluator of a network file, or "uniform" or "material".
 
-    `devices` are for ONNX Runtime, which takes several, and for torch, which takes one.
+    `devices` are for ONNX Runtime, which takes several, and for torch, which takes one; so are
+    further arguments of OnnxEvaluator or TorchEvaluator, whichever `backend_of` says it will be.
     """
     if what in SIMPLE:
         return inline_evaluator(SIMPLE[str(what)])
-    if backend == "torch":
-        return _with_torch(what, devices)
-    if backend == "onnx" or os.fspath(what).lower().endswith(".onnx"):
-        return _with_onnx(what, devices)
+    used = backend_of(what, backend)
+    if used == "torch":
+        return _with_torch(what, devices, arguments)
+    if _is_onnx(what):
+        return _with_onnx(what, devices, arguments)
     card = read_card(what)
-    if card.family == "sparse":
+    if used == "inline" and card.family == "sparse":
         return sparse_evaluator(*load(what))
-    if backend == "inline":
+    if used == "inline":
         raise InputError("only sparse networks run inline", value=card.name, fix="use onnx")
-    return _with_onnx(_export_of(what, card), devices)
+    return _with_onnx(_export_of(what, card), devices, arguments)
+
+
+def backend_of(what: Location, backend: Backend = "auto") -> Literal["inline", "onnx", "torch"]:
+    """What computes a network file, or a built-in evaluator, if `backend` is wanted."""
+    if what in SIMPLE:
+        return "inline"
+    if backend in ("torch", "onnx"):
+        return backend
+    if _is_onnx(what):
+        return "onnx"
+    return "inline" if backend == "inline" or read_card(what).family == "sparse" else "onnx"
+
+
+def _is_onnx(what: Location) -> bool:
+    return os.fspath(what).lower().endswith(".onnx")
 
 
 def load_batched(
@@ -58,13 +78,17 @@ def as_batched(evaluator: Evaluator) -> BatchedEvaluator:
     return InlineBatch(evaluator) if isinstance(evaluator, InlineEvaluator) else evaluator
 
 
-def _with_onnx(location: Location, devices: Sequence[str]) -> BatchedEvaluator:
+def _with_onnx(
+    location: Location, devices: Sequence[str], arguments: dict[str, Any]
+) -> BatchedEvaluator:
     from kibitz.evaluator.onnx import OnnxEvaluator
 
-    return OnnxEvaluator(location, devices)
+    return OnnxEvaluator(location, devices, **arguments)
 
 
-def _with_torch(location: Location, devices: Sequence[str]) -> BatchedEvaluator:
+def _with_torch(
+    location: Location, devices: Sequence[str], arguments: dict[str, Any]
+) -> BatchedEvaluator:
     try:
         from kibitz.evaluator.torch import TorchEvaluator
     except ImportError as error:
@@ -73,7 +97,7 @@ def _with_torch(location: Location, devices: Sequence[str]) -> BatchedEvaluator:
         raise missing_extra("the torch evaluator", "torch", "train") from error
     if len(devices) != 1:
         raise InputError("torch evaluates on one device", value=list(devices), fix="name one")
-    return TorchEvaluator(location, devices[0])
+    return TorchEvaluator(location, devices[0], **arguments)
 
 
 def _export_of(what: Location, card: NetworkCard) -> Path:

@@ -33,11 +33,13 @@ class OnnxEvaluator:
         devices: Sequence[str] = ("cpu",),
         largest: int = LARGEST,
         padded: bool | None = None,
+        threads: int = 1,
     ) -> None:
         """Open a session per device: "cpu", "cuda" or "cuda:1"; a name may occur more than once.
 
         Batches beyond `largest` are split. Padded ones are always of that size, which spares a GPU
         from choosing its algorithms anew for each size; by default only where a GPU is used.
+        `threads` of the processor work on one batch.
         """
         if not devices or largest < 1:
             raise InputError("at least one device, batches of at least 1", value=(devices, largest))
@@ -48,7 +50,7 @@ class OnnxEvaluator:
         self.padded = any(device != "cpu" for device in devices) if padded is None else padded
         self._planes = layout_of(self.card.encoding).planes
         model = read_bytes(location)
-        self._sessions = [_session(model, device, location) for device in devices]
+        self._sessions = [_session(model, device, location, threads) for device in devices]
         self._turn = itertools.count()
         self._outputs = [output.name for output in self._sessions[0].get_outputs()]
 
@@ -72,7 +74,7 @@ class OnnxEvaluator:
         return planes
 
 
-def _session(model: bytes, device: str, location: Location) -> Any:
+def _session(model: bytes, device: str, location: Location, threads: int) -> Any:
     import onnxruntime  # type: ignore[import-untyped]
 
     kind, _, number = device.partition(":")
@@ -85,7 +87,7 @@ def _session(model: bytes, device: str, location: Location) -> Any:
         fix = "use cpu" if kind == "cuda" else "known here: cpu, cuda, cuda:1 ..."
         raise InputError("ONNX Runtime has no such device here", value=device, fix=fix)
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
+    options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
     try:

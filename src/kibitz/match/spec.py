@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias, get_args
 
 from kibitz.engine import Engine
 from kibitz.errors import InputError, did_you_mean
-from kibitz.evaluator.discover import discover
+from kibitz.evaluator.discover import discover, resolve, shipped_names
 from kibitz.evaluator.load import SIMPLE, Backend
 from kibitz.files import local_path, sha256_of
 from kibitz.match.control import Control, parse_times
@@ -117,11 +117,14 @@ def _kind(head: str) -> tuple[Kind, str]:
         return "uci", command
     if head == "kibitz":
         return "engine", discover()
-    path = local_path(head)
-    if head not in SIMPLE and path is not None and not path.is_file():
-        fix = did_you_mean(head, ["kibitz", "random", "greedy", "uci:COMMAND", *SIMPLE])
-        raise InputError("neither a player nor a network file", value=head, fix=fix)
-    return "engine", head
+    what = head if head in SIMPLE else resolve(head)
+    path = local_path(what)
+    if what not in SIMPLE and path is not None and not path.is_file():
+        known = ["kibitz", "random", "greedy", "uci:COMMAND", *SIMPLE, *shipped_names()]
+        raise InputError(
+            "neither a player nor a network", value=head, fix=did_you_mean(head, known)
+        )
+    return "engine", what
 
 
 def _control(own: dict[str, str]) -> Control | None:

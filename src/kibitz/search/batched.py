@@ -141,7 +141,7 @@ class BatchedDriver:
         looked = time.monotonic()
         while not self.control.stop:
             left = playouts_left - (self.playouts - before)
-            if by_playouts:
+            if by_playouts and playouts_left > 0:
                 walk.budget_used = 1.0 - left / playouts_left
                 walk.root_visits = self.memory.edges[0]["visits"]
             outcome = self._send(left) if left > 0 and self._free else 0

@@ -62,7 +62,9 @@ def evaluate(session: Session, _: str) -> None:
 def _at_a_glance(session: Session) -> Report:
     """A report after one visit, from an engine of its own, so that the tree stays."""
     ours = session.engine
-    with Engine(ours.options.weights, backend=ours.options.backend, hash=1) as engine:
+    options = ours.options
+    computed = {"backend": options.backend, "backend_options": options.backend_options}
+    with Engine(options.weights, hash=1, cache_size=0, **computed) as engine:
         return engine.play(session.board, nodes=1).report
 
 

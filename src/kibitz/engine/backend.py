@@ -1,0 +1,153 @@
+"""What computes a network, told in one line as lc0 does: `threads=2,device=cuda:0`.
+
+BackendOptions, NNCacheSize -> **open_evaluator** -> evaluator, what of it had no use
+
+Keys are separated by commas or blanks. Nothing heavy is imported before a network is opened.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
+
+from kibitz.errors import InputError, did_you_mean
+
+if TYPE_CHECKING:
+    from kibitz.evaluator.cache import PredictionCache
+    from kibitz.evaluator.load import Evaluator
+
+Backend: TypeAlias = Literal["auto", "inline", "onnx", "torch"]
+MOST_CACHED = 100_000_000  # positions
+
+_DEVICE = re.compile(r"cpu|cuda(:\d{1,3})?")
+_SWITCH = {"true": True, "false": False}
+
+
+class Key(NamedTuple):
+    """A key of BackendOptions."""
+
+    read: Callable[[str], Any]  # the value, None if the text is none
+    expected: str
+    backends: tuple[str, ...]  # those that take it
+    argument: str  # of the evaluator
+    help: str
+
+
+class Opened(NamedTuple):
+    """A network that can be asked."""
+
+    evaluator: Evaluator
+    cache: PredictionCache | None
+    unused: list[str]  # a line for each option that this network's backend has no use for
+
+
+def _whole(low: int, high: int) -> Callable[[str], int | None]:
+    def read(text: str) -> int | None:
+        plain = text.isascii() and text.isdecimal() and len(text) <= 9
+        return int(text) if plain and low <= int(text) <= high else None
+
+    return read
+
+
+def _word(**meanings: Any) -> Callable[[str], Any]:
+    return lambda text: meanings.get(text.lower())
+
+
+def _devices(text: str) -> tuple[str, ...] | None:
+    names = tuple(text.lower().split("+"))
+    return names if all(_DEVICE.fullmatch(name) for name in names) else None
+
+
+BOTH = ("onnx", "torch")
+KEYS = {
+    "backend": Key(
+        _word(inline="inline", onnx="onnx", torch="torch"),
+        "inline, onnx or torch",
+        ("inline", *BOTH),
+        "",
+        "goes before the option Backend",
+    ),
+    "device": Key(
+        _devices,
+        "cpu, cuda, cuda:1",
+        BOTH,
+        "",
+        "where to compute; onnx takes several: cuda:0+cuda:1",
+    ),
+    "threads": Key(_whole(1, 256), "1 to 256", BOTH, "threads", "processor threads of one batch"),
+    "batch": Key(_whole(1, 65536), "1 to 65536", BOTH, "largest", "larger batches are split"),
+    "padded": Key(
+        _SWITCH.get, "true or false", ("onnx",), "padded", "all batches have the largest size"
+    ),
+    "precision": Key(
+        _word(float32=False, bfloat16=True),
+        "float32 or bfloat16",
+        ("torch",),
+        "bfloat16",
+        "of the numbers",
+    ),
+    "graphs": Key(
+        _SWITCH.get, "true or false", ("torch",), "graphs", "record the work of a batch once (CUDA)"
+    ),
+}
+
+
+def parse_backend_options(text: str) -> dict[str, Any]:
+    """Read the line; the error names the key at fault.
+
+    >>> parse_backend_options("threads=2, device=cuda:0+cuda:1")
+    {'threads': 2, 'device': ('cuda:0', 'cuda:1')}
+    """
+    found: dict[str, Any] = {}
+    for part in re.split(r"[,\s]+", text.strip()):
+        name, equals, value = part.partition("=")
+        if not part:
+            continue
+        if name not in KEYS:
+            raise InputError(
+                "BackendOptions: no such key", value=name, fix=did_you_mean(name, KEYS)
+            )
+        read = KEYS[name].read(value) if equals else None
+        if read is None:
+            fix = f"expected {KEYS[name].expected}"
+            raise InputError(f"BackendOptions: {name}", value=value, fix=fix)
+        found[name] = read
+    return found
+
+
+def open_evaluator(weights: str, backend: Backend, options: str, cached: int) -> Opened:
+    """Load a network; `cached` positions are remembered if its evaluator takes batches."""
+    from kibitz.evaluator.discover import resolve
+    from kibitz.evaluator.inline import InlineEvaluator
+    from kibitz.evaluator.load import backend_of, load_evaluator
+
+    given = parse_backend_options(options)
+    chosen = given.get("backend", backend)
+    assert chosen in get_args(Backend)
+    what = resolve(weights)
+    used = backend_of(what, chosen)
+    fitting = {name: value for name, value in given.items() if used in KEYS[name].backends}
+    unused = [
+        f"BackendOptions: {name} is of no use to {used}" for name in given if name not in fitting
+    ]
+    arguments = {KEYS[name].argument: value for name, value in fitting.items()}
+    arguments.pop("", None)
+    evaluator = load_evaluator(what, used, fitting.get("device", ("cpu",)), **arguments)
+    if isinstance(evaluator, InlineEvaluator) or not cached:
+        return Opened(evaluator, None, unused)
+    from kibitz.evaluator.cache import CachedEvaluator
+
+    cache = _cache_of(cached)
+    return Opened(CachedEvaluator(evaluator, cache), cache, unused)
+
+
+def _cache_of(positions: int) -> PredictionCache:
+    from kibitz.evaluator.cache import PredictionCache
+    from kibitz.evaluator.cachetable import BUCKET_BYTES, SLOTS
+
+    buckets = max(1, -(-positions // SLOTS))
+    try:
+        return PredictionCache(buckets * BUCKET_BYTES)
+    except MemoryError as error:
+        raise InputError("no memory for NNCacheSize", value=positions, fix="lower it") from error

@@ -1,0 +1,138 @@
+"""Networks that are found without being named, or by the name of one that is shipped."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from kibitz import Board, Engine
+from kibitz.commands import main
+from kibitz.errors import DamagedFileError, InputError
+from kibitz.evaluator import discover as rooms
+from kibitz.evaluator.discover import discover, resolve, shipped_default
+from kibitz.match.spec import parse_player
+from kibitz.network.make import create
+from tests.uci.scripted import Gui
+
+PROJECT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with nothing in it, where the user is."""
+    folder = tmp_path / "user"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("KIBITZ_DATA", str(tmp_path / "data"))
+    monkeypatch.setattr(rooms, "SHIPPED_FOLDER", tmp_path / "none")
+    return folder
+
+
+@pytest.fixture
+def package(user: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The package's folder with two networks, one of them the default."""
+    assert user.is_dir()
+    folder = tmp_path / "networks"
+    for name in ("sparse-64", "sparse-64-threats"):
+        create(name, folder / f"{name}.safetensors", name=f"trained {name}")
+    (folder / "default.txt").write_text("sparse-64\n")
+    monkeypatch.setattr(rooms, "SHIPPED_FOLDER", folder)
+    return folder
+
+
+def test_without_any_network_material_is_counted(user: Path) -> None:
+    assert discover() == resolve("") == resolve("<autodiscover>") == "material"
+    (user / "other.safetensors").write_bytes(b"something else")
+    assert discover() == "material"
+
+
+def test_the_users_newest_goes_before_the_shipped_default(user: Path, package: Path) -> None:
+    assert discover() == str(package / "sparse-64.safetensors")
+    for age, place in (
+        (20, user / "networks" / "older.safetensors"),
+        (10, user / "new.safetensors"),
+    ):
+        create("sparse-64", place)
+        changed = place.stat().st_mtime - age
+        os.utime(place, (changed, changed))
+    assert Path(discover()).name == "new.safetensors"
+    (user / "new.safetensors").write_bytes(b"damaged")
+    assert Path(discover()).name == "older.safetensors"
+
+
+def test_short_names_are_those_of_shipped_networks_only(user: Path, package: Path) -> None:
+    assert resolve("sparse-64-threats") == str(package / "sparse-64-threats.safetensors")
+    for name in ("sparse-65", "../networks/sparse-64", "default", "material"):
+        assert resolve(name) == name
+    (user / "sparse-64").write_bytes(b"a file of the user's own")
+    assert resolve("sparse-64") == "sparse-64"
+
+
+def test_a_default_that_is_not_there_is_named(package: Path) -> None:
+    (package / "default.txt").write_text("sparse-4096\n")
+    with pytest.raises(DamagedFileError, match="sparse-4096"):
+        shipped_default()
+
+
+@pytest.mark.usefixtures("package")
+def test_all_doors_take_the_shipped_network(capsys: pytest.CaptureFixture[str]) -> None:
+    with Engine(hash=4) as engine:
+        assert engine.play(Board(), nodes=20).move in Board().legal_moves
+        assert engine.network == "trained sparse-64"
+        engine.set_option("WeightsFile", "sparse-64-threats")
+        engine.ready()
+        assert "threats" in engine.network
+    with Gui(Engine()) as gui:
+        assert any("trained sparse-64" in line for line in gui.ask("isready", "readyok"))
+    assert parse_player("kibitz").what == parse_player("sparse-64").what
+    with pytest.raises(InputError, match="did you mean 'sparse-64'"):
+        parse_player("sparse-6")
+    for command in (
+        ["search", "--nodes", "50", "--json"],
+        ["search", "--nodes", "50", "--network", "sparse-64-threats", "--json"],
+        ["analyse", "--nodes", "50", "--json"],
+        ["match", "sparse-64", "kibitz", "--games", "2", "--nodes", "2", "--max-moves", "3"],
+    ):
+        assert main(command) == 0
+    shown = capsys.readouterr().out
+    assert '"network": "trained sparse-64"' in shown
+    assert "sparse-64 vs kibitz" in shown
+
+
+def test_the_list_of_networks(
+    user: Path, package: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    create("sparse-64", user / "mine.safetensors", name="mine")
+    assert main(["net", "list", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    rows = {row["name"]: row for row in shown["networks"]}
+    assert list(rows) == ["sparse-64", "sparse-64-threats", "mine"]
+    assert [row["taken"] for row in rows.values()] == [False, False, True]
+    assert rows["sparse-64"]["file"] == str(package / "sparse-64.safetensors")
+    assert rows["mine"]["parameters"] > 100_000
+    assert main(["net", "list"]) == 0
+    assert "mine.safetensors" in capsys.readouterr().out
+
+
+def test_wheels_carry_the_networks(tmp_path: Path) -> None:
+    pytest.importorskip("hatchling")
+    project = tmp_path / "project"
+    for name in ("pyproject.toml", "README.md", "LICENSE", "src/kibitz/__init__.py"):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(PROJECT / name, project / name)
+    shutil.copy(PROJECT / ".gitignore", project / ".gitignore")
+    create("sparse-64", project / "src/kibitz/networks/sparse-64.safetensors")
+    (project / "src/kibitz/networks/default.txt").write_text("sparse-64\n")
+    builder = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(builder, cwd=project, check=True, capture_output=True)
+    [wheel] = tmp_path.glob("*.whl")
+    packed = set(zipfile.ZipFile(wheel).namelist())
+    wanted = {"kibitz/networks/sparse-64.safetensors", "kibitz/networks/default.txt"}
+    assert wanted <= packed
