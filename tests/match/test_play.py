@@ -11,7 +11,7 @@ import pytest
 
 from kibitz.errors import InputError
 from kibitz.match.control import Control, GameClock, parse_times
-from kibitz.match.export import to_game, write_pgn
+from kibitz.match.export import PgnFile, to_game
 from kibitz.match.openings import Opening, random_openings, read_openings, shuffled
 from kibitz.match.pairing import schedule
 from kibitz.match.play import Rules, Seat, Terms, play_game
@@ -260,7 +260,9 @@ def test_games_open_in_python_chess(tmp_path: Path) -> None:
         seats = Seat(0, GreedyPlayer(), controls[0], 1), Seat(1, RandomPlayer(), controls[1], 2)
         records.append(play_game(number, *seats, opening, Terms()))
     path = tmp_path / "games.pgn"
-    assert write_pgn(path, records, ["greedy", "random"], controls) == 4
+    with PgnFile(path, ["greedy", "random"], controls) as pgn:
+        for record in records:
+            pgn.add(record)
     with path.open() as file:
         for record in records:
             told = chess.pgn.read_game(file)
@@ -277,6 +279,34 @@ def test_games_open_in_python_chess(tmp_path: Path) -> None:
             assert "n=" in moves[8].comment
             if told.end().board().is_checkmate():
                 assert "+M1/1 " in told.end().comment
+
+
+def test_a_file_of_games_grows_and_is_mended(tmp_path: Path) -> None:
+    path, names = tmp_path / "games.pgn", ["greedy", "random"]
+    controls = [UNTIMED, UNTIMED]
+    dice = Seat(0, GreedyPlayer(), UNTIMED, 1), Seat(1, RandomPlayer(), UNTIMED, 2)
+    openings = random_openings(3, seed=1)
+    records = [play_game(number, *dice, one, Terms()) for number, one in enumerate(openings)]
+    foreign = '[Event "Of somebody else"]\n[Result "*"]\n\n1. e4 *'
+    path.write_text(foreign)
+
+    def added(*numbers: int) -> str:
+        with PgnFile(path, names, controls) as pgn:
+            for number in numbers:
+                pgn.add(records[number])
+        return path.read_text()
+
+    first = added(0)
+    assert first.startswith(foreign)
+    assert added(0, 0) == first, "a game that is there is not added again"
+    whole = added(1)
+    for cut in range(len(first), len(whole) - 2, 97):  # what a crash may leave of the last game
+        path.write_text(whole[:cut])
+        assert added(0, 1) == whole
+    added(2)
+    with path.open() as file:
+        events = [game.headers["Event"] for game in iter(lambda: chess.pgn.read_game(file), None)]
+    assert events == ["Of somebody else", *["Kibitz match"] * 3]
 
 
 def test_a_record_survives_json() -> None:

@@ -95,6 +95,26 @@ def test_a_search_solves_mates_in_parallel() -> None:
     assert summary(found).rating is None, "no graded moves, no rating"
 
 
+def test_a_search_that_may_end_early_finds_the_same_and_stops() -> None:
+    epds = [parse_epd(MATE), parse_epd(STS + LISTS)]
+    spec, control = parse_player("material"), Control(nodes=20_000)
+    whole = run_suite(epds, spec, control)
+    early = run_suite(epds, spec, control, early=True)
+    for one, other in zip(early, whole, strict=True):
+        assert one.nodes <= 20_000
+        if one.solved:
+            assert one.required is not None
+            assert one.required <= one.nodes <= max(2 * 1.25 * one.required + 2, 80)
+            assert one.nodes < 20_000
+        else:
+            assert (one.move, one.nodes) == (other.move, other.nodes)
+    assert early[0].solved
+    timed = run_suite(epds[1:], spec, Control(movetime=60), early=True)
+    assert timed[0].milliseconds < 2_000
+    with pytest.raises(InputError, match="--early"):
+        run_suite(epds, parse_player("greedy"), control, early=True)
+
+
 def test_the_suite_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, out = tmp_path / "few.epd", tmp_path / "out.json"
     path.write_text(f"{MATE}\n{STS}{LISTS}\n")

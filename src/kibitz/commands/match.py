@@ -6,6 +6,7 @@ match room -> **command line**
 from __future__ import annotations
 
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +16,7 @@ from kibitz.commands.output import JsonFlag, columns, emit
 from kibitz.errors import InputError
 from kibitz.log import Level, graceful_stop, progress, say
 from kibitz.match.control import Control, parse_times
-from kibitz.match.export import write_pgn
+from kibitz.match.export import PgnFile
 from kibitz.match.openings import RANDOM_PLIES, Opening, random_openings, read_openings, shuffled
 from kibitz.match.play import Rules, Terms
 from kibitz.match.record import GameRecord, Journal
@@ -60,7 +61,7 @@ def match(
     ] = None,
     resign: Annotated[tuple[int, int] | None, Parameter(help="For moves, centipawns lost.")] = None,
     resume: Annotated[Path | None, Parameter(help="Keep games here, and go on from it.")] = None,
-    pgn: Annotated[Path | None, Parameter(help="Write the games.")] = None,
+    pgn: Annotated[Path | None, Parameter(help="Add every game here as it ends.")] = None,
     json: JsonFlag = False,
 ) -> int:
     """Play a match: two players, or all against all; exit code 130 if it was stopped."""
@@ -110,22 +111,32 @@ def _play(setup: Setup, book: str, resume: Path | None, pgn: Path | None, json: 
     heading = title(setup, resources, 0, 1, book)
     with (
         Journal(setup.header(), resume) as journal,
+        _pgn_file(pgn, setup) as games,
         graceful_stop() as stop,
         progress("games", total=setup.games) as bar,
     ):
         bar.advance(len(journal.games))
+        if games is not None:
+            for earlier in Results(journal.games).games:
+                games.add(earlier)
         told = _Teller(setup, heading, journal)
 
         def on_game(record: GameRecord) -> None:
             bar.advance()
+            if games is not None:
+                games.add(record)
             told.tell(record)
 
         results = run(setup, journal, stop, on_game)
-    if pgn is not None:
-        names = [spec.name for spec in setup.players]
-        write_pgn(pgn, results.games, names, [setup.control_of(spec) for spec in setup.players])
     _show(setup, results, heading, json)
     return EXIT_STOPPED if stop.requested else 0
+
+
+def _pgn_file(path: Path | None, setup: Setup) -> AbstractContextManager[PgnFile | None]:
+    if path is None:
+        return nullcontext()
+    names = [spec.name for spec in setup.players]
+    return PgnFile(path, names, [setup.control_of(spec) for spec in setup.players])
 
 
 class _Teller:

@@ -31,6 +31,9 @@ def suite(
     nodes: Annotated[int | None, Parameter(help="For each position; by default 10000.")] = None,
     time: Annotated[int | None, Parameter(help="Milliseconds for each position.")] = None,
     limit: Annotated[int | None, Parameter(help="Only the first positions of a file.")] = None,
+    early: Annotated[
+        bool, Parameter(help="End a search once the solution stands.", negative="")
+    ] = False,
     concurrency: Annotated[int, Parameter(help="Positions at the same time.")] = 1,
     out: Annotated[Path | None, Parameter(help="Write every position's result as JSON.")] = None,
     json: JsonFlag = False,
@@ -49,12 +52,13 @@ def suite(
     try_out([spec])
     with graceful_stop() as stop:
         found = {
-            path: _solve(path, epds, spec, control, concurrency, stop)
+            path: _solve(path, epds, spec, control, concurrency, early, stop)
             for path, epds in suites.items()
         }
     result = {
         "player": player,
         "control": str(control),
+        "early": early,
         "suites": [_summed(path, outcomes) for path, outcomes in found.items()],
     }
     if out is not None:
@@ -65,7 +69,13 @@ def suite(
 
 
 def _solve(
-    path: Path, epds: list[Epd], spec: Spec, control: Control, concurrency: int, stop: Stop
+    path: Path,
+    epds: list[Epd],
+    spec: Spec,
+    control: Control,
+    concurrency: int,
+    early: bool,
+    stop: Stop,
 ) -> list[Outcome]:
     with progress(path.name, total=len(epds)) as bar:
 
@@ -74,7 +84,9 @@ def _solve(
             what = outcome.fault or f"{outcome.move} {outcome.points}/{outcome.best}"
             say(f"{outcome.name}: {what}", Level.NORMAL if outcome.fault else Level.VERBOSE)
 
-        return run_suite(epds, spec, control, concurrency=concurrency, stop=stop, advance=advance)
+        return run_suite(
+            epds, spec, control, concurrency=concurrency, early=early, stop=stop, advance=advance
+        )
 
 
 def _summed(path: Path, outcomes: list[Outcome]) -> dict[str, Any]:

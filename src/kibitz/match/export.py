@@ -8,16 +8,23 @@ mover in pawns (`+M5` for a mate in five), the depth, the time and the nodes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
 
-from kibitz.files import Location
+from kibitz.errors import FileError
+from kibitz.log import say
 from kibitz.match.control import Control
 from kibitz.match.play import FORFEITS, TIME_FORFEIT
 from kibitz.match.record import GameRecord, MoveRecord
 from kibitz.position.board import Board
-from kibitz.position.pgn import Game, game_of, write_games
+from kibitz.position.pgn import Game, game_of
 
 EVENT = "Kibitz match"
+_EVENT_TAG = f'[Event "{EVENT}"]'.encode()
+_WHOLE = re.compile(rb"(1-0|0-1|1/2-1/2|\*)\s*\Z")  # a game ends with its result
+_TAGS = re.compile(rb'\[(?:Round|White|Black|GameEndTime) "[^"]*"\]')
 
 
 def to_game(record: GameRecord, names: Sequence[str], controls: Sequence[Control]) -> Game:
@@ -85,11 +92,54 @@ def _comment(move: MoveRecord) -> str:
     return f"{score}{depth} {seconds}{nodes}".strip()
 
 
-def write_pgn(
-    location: Location,
-    records: Iterable[GameRecord],
-    names: Sequence[str],
-    controls: Sequence[Control],
-) -> int:
-    """Write all games, replacing the file at once; returns how many."""
-    return write_games(location, (to_game(record, names, controls) for record in records))
+class PgnFile:
+    """A file of games that grows by a game at a time, and never loses one that is in it."""
+
+    def __init__(self, path: Path, names: Sequence[str], controls: Sequence[Control]) -> None:
+        self._names, self._controls = names, controls
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._file = path.open("a+b")
+        except OSError as error:
+            raise FileError(f"cannot write ({error.strerror})", value=str(path)) from error
+        self._there = self._read(path)
+
+    def _read(self, path: Path) -> set[tuple[bytes, ...]]:
+        """The games of the file, known by their tags; one that a crash cut off is taken out."""
+        self._file.seek(0)
+        content = self._file.read()
+        last = max(0, content.rfind(b"[Event "))
+        if content[last:].startswith(_EVENT_TAG) and not _WHOLE.search(content, last):
+            self._file.truncate(last)
+            say(f"{path}: cut off a game that was not written to its end")
+            content = content[:last]
+        if content and not content.endswith(b"\n\n"):
+            self._write(b"\n\n")
+        return {_known_by(game) for game in content.split(b"[Event ")[1:]}
+
+    def add(self, record: GameRecord) -> None:
+        """Add a game unless it is there; it is with the operating system when this returns."""
+        text = str(to_game(record, self._names, self._controls)).encode()
+        if _known_by(text) not in self._there:
+            self._there.add(_known_by(text))
+            self._write(text + b"\n\n")
+
+    def _write(self, content: bytes) -> None:
+        self._file.write(content)
+        self._file.flush()
+
+    def close(self) -> None:
+        """Close the file; what was added is on its way to the disk."""
+        os.fsync(self._file.fileno())
+        self._file.close()
+
+    def __enter__(self) -> PgnFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _known_by(game: bytes) -> tuple[bytes, ...]:
+    """The tags by which a game is known again: round, players, and when it ended."""
+    return tuple(sorted(_TAGS.findall(game)))

@@ -11,6 +11,7 @@ of 10 points.
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 from collections.abc import Callable, Sequence
@@ -18,15 +19,17 @@ from typing import NamedTuple
 
 from kibitz.errors import InputError
 from kibitz.log import Stop
-from kibitz.match.control import Control, GameClock
+from kibitz.match.control import UNTIMED_MS, Control, GameClock
 from kibitz.match.player import Answer, Player, PlayerError
 from kibitz.match.spec import Spec
 from kibitz.position.board import Board
 from kibitz.position.epd import Epd
 from kibitz.position.notation import Move
+from kibitz.search.limits import Limits
 
 SLOPE, INTERCEPT, STS_POSITIONS, STS_POINTS = 445.23, -242.85, 1500, 10
 PATIENCE_MS = 10_000.0
+FIRST_NODES, GROWTH, STANDS, LARGEST = 32, 1.25, 2.0, 1 << 40  # of a search that may end early
 _POINTS = re.compile(r"\s*([^=\s]+)=(\d+)\s*")
 
 
@@ -103,13 +106,20 @@ def points_for(epd: Epd, move: Move) -> tuple[int, int]:
     return int(bool(epd.avoid) and move not in epd.avoid), 1 if epd.avoid else 0
 
 
-def solve(epd: Epd, player: Player, control: Control, seed: int = 0) -> Outcome:
-    """Let a player look at one position, with nothing remembered from the last one."""
+def solve(
+    epd: Epd, player: Player, control: Control, seed: int = 0, *, early: bool = False
+) -> Outcome:
+    """Let a player look at one position, with nothing remembered from the last one.
+
+    `early`, which only our own engine can, ends the search once the solution stands.
+    """
     board, clock = epd.board(), GameClock(control, control)
     name, most = epd.name or epd.fen, max([*graded(epd).values(), 1])
     try:
         player.new_game(seed)
         patience = clock.allowed(board.turn) + PATIENCE_MS
+        if early:
+            return _solve_early(epd, board, player, control, name)
         answer = player.think(board, clock.limits(board.turn), patience)
     except PlayerError as error:
         return Outcome(name, "", 0, most, 0, None, 0.0, str(error))
@@ -117,6 +127,29 @@ def solve(epd: Epd, player: Player, control: Control, seed: int = 0) -> Outcome:
     nodes = answer.nodes or 0
     required = _required(board, answer, epd) if most and points == most else None
     return Outcome(name, board.san(answer.move), points, most, nodes, required, answer.milliseconds)
+
+
+def _solve_early(epd: Epd, board: Board, player: Player, control: Control, name: str) -> Outcome:
+    """Search on and on from the same tree, by a quarter more each time, until it is clear.
+
+    The solution stands when it was the move from some number of nodes on up to twice as many.
+    """
+    wanted, nodes, spent, since = FIRST_NODES, 0, 0.0, 0
+    while True:
+        left = None if control.movetime is None else max(1, round(control.movetime - spent))
+        limits = Limits(nodes=min(wanted, control.nodes or wanted), movetime=left)
+        answer = player.think(board, limits, PATIENCE_MS + (left or UNTIMED_MS))
+        nodes, spent = nodes + (answer.nodes or 0), spent + answer.milliseconds
+        points, most = points_for(epd, answer.move)
+        solved = bool(most) and points == most
+        since = (since or wanted) if solved else 0
+        proved = answer.score is not None and answer.score.kind == "mate"
+        over = proved or nodes < (limits.nodes or 0) - 1  # by itself, or by the time
+        if over or (control.nodes or LARGEST) <= wanted or (since and wanted >= STANDS * since):
+            required = min(since, nodes) if solved else None
+            move = board.san(answer.move)
+            return Outcome(name, move, points, most, nodes, required, spent)
+        wanted = math.ceil(GROWTH * wanted)
 
 
 def _required(board: Board, answer: Answer, epd: Epd) -> int:
@@ -135,10 +168,14 @@ def run_suite(
     control: Control,
     *,
     concurrency: int = 1,
+    early: bool = False,
     stop: Stop | None = None,
     advance: Callable[[Outcome], None] = lambda _: None,
 ) -> list[Outcome]:
     """Solve all positions, several at a time; in their order, fewer if stopped."""
+    if early and spec.kind != "engine":
+        fix = "leave out --early"
+        raise InputError("only our own engine ends a search early", value=spec.name, fix=fix)
     found: dict[int, Outcome] = {}
     numbers, lock = iter(range(len(epds))), threading.Lock()
     errors: list[BaseException] = []
@@ -147,7 +184,7 @@ def run_suite(
         player = spec.open()
         try:
             while (number := following()) is not None:
-                outcome = solve(epds[number], player, control)
+                outcome = solve(epds[number], player, control, early=early)
                 with lock:
                     found[number] = outcome
                     advance(outcome)
