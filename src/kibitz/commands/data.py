@@ -16,6 +16,12 @@ data = App(
 _COMMANDS = {
     "import": ("data_import:import_games", "Bring games (PGN) or labelled positions (CSV) in."),
     "label": ("data_label:label_games", "Make games in which an engine judges every position."),
+    "inspect": ("data_inspect:inspect", "Say what is in shards."),
+    "split": ("data_split:split", "Part games into training and validation."),
+    "combine": ("data_split:combine", "Put shards together or cut them up."),
+    "verify": ("data_inspect:check", "Check shards; exit code 1 if one is damaged."),
+    "export": ("data_export:export", "Write PGN, Parquet, or DLChess's experience."),
+    "prune": ("data_inspect:prune", "Delete shards of old generations."),
     "fit-labels": ("data_import:fit_labels", "Fit what centipawns are worth to games' results."),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -128,3 +129,29 @@ def cut(shards: Iterable[Shard], plies: int) -> Iterator[Shard]:
                 waiting, held = [], 0
     if waiting:
         yield concatenate(waiting)
+
+
+def chosen(shard: Shard, share: float) -> np.ndarray:
+    """Which games belong to a share of all, bool [G]; by their seeds, so always the same ones.
+
+    Records of one game, and copies of one imported game, have the same seed and stay together.
+    Games without a seed go by their start and first moves.
+    """
+    seeds = shard.seeds.copy()
+    for game in np.flatnonzero(seeds == 0).tolist():
+        moves = shard.moves[shard.offsets[game] : shard.offsets[game + 1]]
+        content = shard.starts[game].tobytes() + moves.tobytes()
+        seeds[game] = int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")
+    mixed = _mixed(seeds).astype(np.float64) / 2.0**64
+    result: np.ndarray = mixed < share
+    return result
+
+
+def _mixed(numbers: np.ndarray) -> np.ndarray:
+    """Splitmix64's finaliser: numbers that follow each other end up far apart; uint64 [n]."""
+    with np.errstate(over="ignore"):
+        mixed = numbers + np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        result: np.ndarray = mixed ^ (mixed >> np.uint64(31))
+    return result

@@ -43,6 +43,20 @@ def wdl(cp: np.ndarray, model: LabelModel) -> tuple[np.ndarray, np.ndarray]:
     return values.astype(np.float32), draws.astype(np.float32)
 
 
+def score_of_value(value: float, model: LabelModel) -> float:
+    """Centipawns that are worth a value in [-1, 1]; infinite for +-1.
+
+    With x = exp(cp / b) and k = exp(a / b) the value is x / (x + k) - 1 / (1 + k x), which is a
+    quadratic equation in x; it is solved for the positive side, where nothing cancels.
+    """
+    if abs(value) >= 1:
+        return math.copysign(math.inf, value)
+    k, size = math.exp(model.a / model.b), abs(value)
+    half = size * (1 + k * k)
+    x = (half + math.sqrt(half * half + 4 * k * k * (1 - size * size))) / (2 * k * (1 - size))
+    return math.copysign(model.b * math.log(x), value)
+
+
 def score_of(cp: int | None, mate: int | None) -> float:
     """One number for a score of a UCI engine, for the side to move; NaN if there is none.
 

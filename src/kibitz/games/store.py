@@ -13,10 +13,12 @@ from typing import NamedTuple
 
 from kibitz.errors import DamagedFileError, FileError, InputError
 from kibitz.files import write_bytes
+from kibitz.games.combine import cut
 from kibitz.games.shard import SUFFIX, Header, Shard, counted, encode, find_fault, read, read_header
 from kibitz.log import say
 
 DIGITS = 8
+GENERATION = "generation"  # in the provenance of shards made by generations of networks
 
 
 class Totals(NamedTuple):
@@ -98,3 +100,26 @@ def totals(paths: Iterable[Path]) -> Totals:
         visits=sum(header.visits for header in found),
         damaged=len(damaged),
     )
+
+
+def rewrite(shards: Iterable[Shard], folder: Path, stem: str, plies: int) -> Totals:
+    """Write the games into a folder as shards of about so many plies; returns what came of it."""
+    done = Totals(0, 0, 0, 0, 0)
+    for number, shard in enumerate(cut(shards, plies), start=1):
+        add(folder, shard, f"{stem}-{number:05d}")
+        done = Totals(
+            done.shards + 1,
+            done.games + shard.games,
+            done.plies + shard.plies,
+            done.visits + len(shard.visit_moves),
+            damaged=0,
+        )
+    return done
+
+
+def outdated(paths: Iterable[Path], keep: int) -> list[tuple[int, Path]]:
+    """Shards older than the last `keep` generations, with theirs; others are nobody's to prune."""
+    found = [(header.provenance.get(GENERATION), path) for path, header in headers(paths)]
+    dated = [(one, path) for one, path in found if isinstance(one, int)]
+    kept = set(sorted({one for one, _ in dated})[-keep:])
+    return sorted((one, path) for one, path in dated if one not in kept)

@@ -1,0 +1,94 @@
+"""Shards in DLChess's layout of experience, for its own trainer; shards -> **experience** -> files.
+
+Three raw files of little-endian float32 and a JSON beside each with its data file, dtype, shape and
+strides (counted in numbers): `states` [N, 22, 8, 8] (encoding version 2, our oriented22),
+`visit_counts` [N, 73, 8, 8] and `rewards` [N], the game's result for the side to move.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from kibitz.dataset.sample import Samples, replay
+from kibitz.encoding.layouts import encode, layout_of, policy_indices
+from kibitz.encoding.leaves import Leaves
+from kibitz.errors import InputError
+from kibitz.files import atomic_write, write_bytes
+from kibitz.games.shard import UNKNOWN_RESULT, Shard
+from kibitz.position.compact import unpack_compact_batch
+from kibitz.position.state import new_positions
+
+ENCODING, ORDER = "oriented22", "dlchess"
+POLICY_PLANES = 73
+ROWS = 4096  # encoded at a time
+NAMES = ("states", "visit_counts", "rewards")
+
+
+def write_experience(folder: Path, label: str, shards: Iterable[Shard]) -> int:
+    """Write all positions that have a policy and a result, as NAME_LABEL.dat; returns how many.
+
+    Counts are shares of the visits, which the trainer divides by their sum anyway.
+    """
+    count = 0
+    paths = [folder / f"{name}_{label}.dat" for name in NAMES]
+    with (
+        atomic_write(paths[0]) as states,
+        atomic_write(paths[1]) as visits,
+        atomic_write(paths[2]) as rewards,
+    ):
+        for shard in shards:
+            count += _write(replay(shard), states, visits, rewards)
+        if not count:
+            raise InputError("no position with a policy and a result", fix="export other games")
+    shapes = ((count, layout_of(ENCODING).planes, 8, 8), (count, POLICY_PLANES, 8, 8), (count,))
+    for path, shape in zip(paths, shapes, strict=True):
+        write_bytes(path.with_suffix(".json"), _description(path, shape))
+    return count
+
+
+def _description(path: Path, shape: tuple[int, ...]) -> bytes:
+    strides = [int(np.prod(shape[axis + 1 :])) for axis in range(len(shape))]
+    facts = {"data": path.name, "dtype": "float32", "shape": shape, "strides": strides}
+    return json.dumps(facts, indent=2).encode()
+
+
+def _write(samples: Samples, states: IO[bytes], visits: IO[bytes], rewards: IO[bytes]) -> int:
+    usable = (np.diff(samples.target_offsets) > 0) & (samples.results != UNKNOWN_RESULT)
+    rows = np.flatnonzero(usable)
+    for first in range(0, len(rows), ROWS):
+        part = rows[first : first + ROWS]
+        leaves, entries = _leaves(samples, part)
+        planes = np.zeros((len(part), layout_of(ENCODING).planes, 8, 8), dtype=np.float32)
+        encode(ENCODING, leaves, planes)
+        states.write(planes.astype("<f4", copy=False).tobytes())
+        counts = np.zeros((len(part), POLICY_PLANES * 64), dtype="<f4")
+        indices = np.zeros(len(leaves.moves), dtype=np.int32)
+        policy_indices(ORDER, ENCODING, leaves, indices)
+        owners = np.repeat(np.arange(len(part)), np.diff(leaves.offsets))
+        counts[owners, indices] = samples.target_weights[entries]
+        visits.write(counts.tobytes())
+        rewards.write(samples.results[part].astype("<f4").tobytes())
+    return len(rows)
+
+
+def _leaves(samples: Samples, rows: np.ndarray) -> tuple[Leaves, np.ndarray]:
+    """The rows as a batch whose moves are the visited ones, and their entries among the targets."""
+    positions = new_positions(len(rows))
+    repetitions = np.zeros(len(rows), dtype=np.uint8)
+    unpack_compact_batch(samples.positions[rows], positions, repetitions)
+    starts, ends = samples.target_offsets[rows], samples.target_offsets[rows + 1]
+    offsets = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(ends - starts)))
+    entries = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], ends - starts)
+    leaves = Leaves(
+        positions=positions.reshape(-1, 1),
+        known=np.ones(len(rows), dtype=np.int64),
+        repetitions=repetitions.reshape(-1, 1),
+        moves=samples.target_moves[entries],
+        offsets=offsets,
+    )
+    return leaves, entries
