@@ -32,10 +32,11 @@ def write_training(folder: Path, first: float, steps: int = 10) -> Path:
     return folder
 
 
-def write_strength(folder: Path, elo: float, opponent: str = "material") -> None:
+def write_strength(folder: Path, elo: float | None, opponent: str = "material") -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    report = {"opponent": opponent, "elo": elo, "error": 20.0}
-    (folder / "strength.json").write_text(json.dumps(report), encoding="utf-8")
+    error = None if elo is None else 20.0
+    report = {"opponent": opponent, "score": 1.0, "elo": elo, "error": error}
+    (folder / "strength-0.json").write_text(json.dumps(report), encoding="utf-8")
 
 
 def test_a_training_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -66,6 +67,13 @@ def test_the_first_iteration_of_a_cycle_has_its_strength_too(tmp_path: Path) -> 
     write_training(tmp_path / "0001" / "train", 2.0)
     write_strength(tmp_path / "0001" / "strength", 50.0)
     assert [one.elo for one in read_run(tmp_path).strength] == [50]
+
+
+def test_a_match_won_in_every_game_has_no_elo(tmp_path: Path) -> None:
+    write_strength(write_training(tmp_path, 2.0), None)
+    run = read_run(tmp_path)
+    assert [(one.score, one.elo) for one in run.strength] == [(1, None)]
+    assert "Elo" not in figure([run])
 
 
 def test_rows_are_spread_and_training_figures_are_means(tmp_path: Path) -> None:
@@ -102,8 +110,8 @@ def test_a_damaged_line_is_named(tmp_path: Path, line: str) -> None:
 )
 def test_a_damaged_strength_report_is_named(tmp_path: Path, content: str) -> None:
     write_training(tmp_path, 2.0)
-    (tmp_path / "strength.json").write_text(content, encoding="utf-8")
-    with pytest.raises(DamagedFileError, match=r"strength\.json"):
+    (tmp_path / "strength-0.json").write_text(content, encoding="utf-8")
+    with pytest.raises(DamagedFileError, match=r"strength-0\.json"):
         read_run(tmp_path)
 
 

@@ -45,7 +45,12 @@ COMMANDS = {
     "show": Command("kibitz.commands.show:show", "Draw a position and say what it is."),
     "suite": Command("kibitz.commands.suite:suite", "Solve test suites in EPD."),
     "train": Command("kibitz.commands.train:train", "Train a network on games."),
+    "cycle": Command("kibitz.commands.cycle:cycle", "Train, average, test and save in stages."),
     "curve": Command("kibitz.commands.curve:curve", "Show how trainings went: tables, figure."),
+    "strength": Command(
+        "kibitz.commands.strength:strength",
+        "Measure a player: suites, a ladder, endings, a rating.",
+    ),
     "technique": Command("kibitz.commands.technique:technique", "Play endings that are won."),
 }
 

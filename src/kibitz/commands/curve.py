@@ -16,6 +16,8 @@ from kibitz.files import write_bytes
 from kibitz.log import say
 from kibitz.training.curve import Run, figure, read_run, table
 
+STRENGTH_HEADINGS = ("step", "opponent", "score", "Elo")
+
 
 def curve(
     *runs: Annotated[Path, Parameter(help="Folders of trainings or cycles, or metrics files.")],
@@ -40,8 +42,7 @@ def curve(
         shown = [[_short(cell) for cell in row] for row in listed]
         emit({}, as_json=False, table=columns(headings, shown, title=run.name))
         if run.strength:
-            measured = [(one.step, one.opponent, _elo(one.elo, one.error)) for one in run.strength]
-            emit({}, as_json=False, table=columns(("step", "opponent", "Elo"), measured))
+            emit({}, as_json=False, table=columns(STRENGTH_HEADINGS, _strength(run)))
     say(f"wrote {output}")
 
 
@@ -58,5 +59,10 @@ def _whole(cell: Any) -> Any:
     return round(cell) if isinstance(cell, float) else cell
 
 
-def _elo(elo: float, error: float) -> str:
-    return f"{elo:+.0f} +/- {error:.0f}"
+def _strength(run: Run) -> list[tuple[int, str, str, str]]:
+    rows = []
+    for one in run.strength:
+        known = one.elo is not None and one.error is not None
+        elo = f"{one.elo:+.0f} +/- {one.error:.0f}" if known else ""
+        rows.append((one.step, one.opponent, f"{one.score:.3f}", elo))
+    return rows

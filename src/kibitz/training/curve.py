@@ -16,7 +16,7 @@ from kibitz.files import read_bytes
 from kibitz.training.figure import COLOURS, Line, Panel, draw
 
 METRICS = "metrics.jsonl"
-STRENGTH = "strength*.json"
+STRENGTH = "strength-*.json"  # not strength.json, which marks a stage
 VALIDATION = "validation_"
 
 # What is shown first, in this order; other figures follow by name.
@@ -32,8 +32,9 @@ class Strength:
 
     step: int  # of the whole run
     opponent: str
-    elo: float
-    error: float  # half of the 95 % interval
+    score: float  # points of all games, 0 to 1
+    elo: float | None  # none if every pair of games ended alike
+    error: float | None  # half of the 95 % interval
 
 
 @dataclass
@@ -95,7 +96,8 @@ def read_strength(path: Path, step: int) -> Strength:
     """Read a report of a strength test that was made after `step`."""
     try:
         found = json.loads(read_bytes(path))
-        return Strength(step, str(found["opponent"]), float(found["elo"]), float(found["error"]))
+        elo, error = (None if found[key] is None else float(found[key]) for key in ("elo", "error"))
+        return Strength(step, str(found["opponent"]), float(found["score"]), elo, error)
     except (ValueError, KeyError, TypeError) as error:
         raise DamagedFileError(
             f"not a strength report ({error!r})", value=str(path), fix="remove it, or test again"
@@ -160,10 +162,12 @@ def _elo_panels(runs: list[Run], colours: list[str]) -> list[Panel]:
         lines = []
         for run, colour in zip(runs, colours, strict=True):
             met = [one for one in run.strength if one.opponent == opponent]
-            if met:
-                points = [(float(one.step), one.elo) for one in met]
-                lines.append(Line(points, colour, errors=tuple(one.error for one in met)))
-        panels.append(Panel(f"Elo against {opponent}", lines))
+            points = [(float(one.step), one.elo) for one in met if one.elo is not None]
+            errors = tuple(one.error or 0.0 for one in met if one.elo is not None)
+            if points:
+                lines.append(Line(points, colour, errors=errors))
+        if lines:
+            panels.append(Panel(f"Elo against {opponent}", lines))
     return panels
 
 

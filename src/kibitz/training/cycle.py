@@ -1,0 +1,250 @@
+"""The kinds of stages a training is made of; a list in TOML -> **train, average, ...** -> networks.
+
+    train      a training run, from the network of the iteration before
+    average    the decaying average of the last networks, its batch norms estimated again
+    strength   matches of a network against fixed opponents and its own past
+    save       a copy of a network where players look for it
+
+Each works in its own folder and goes on there after an interruption: trainings from checkpoints,
+matches from journals.
+"""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+from torch import Tensor, nn
+
+from kibitz.config import load
+from kibitz.dataset.batch import recipe
+from kibitz.dataset.loader import Loader, Share
+from kibitz.dataset.window import parse_source, shards_in
+from kibitz.errors import ConfigError
+from kibitz.files import read_bytes, write_bytes
+from kibitz.log import say
+from kibitz.match.control import Control, parse_times
+from kibitz.network.build import count_parameters, load_network
+from kibitz.training.average import average_of, checkpoints_that_matter, estimate_norms, has_norms
+from kibitz.training.config import TrainingSettings
+from kibitz.training.finish import Training, trained, write_networks
+from kibitz.training.loop import train
+from kibitz.training.parallel import local_device
+from kibitz.training.setup import learner_of, window_of
+from kibitz.training.stages import Context, Kind
+from kibitz.training.strength import Trial, measure, openings_of
+
+FLOAT, PLAYING = 0, 1  # what a stage that makes a network puts first
+
+Positive = Annotated[int, Meta(ge=1)]
+
+
+class TrainStage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """`kibitz train` with a file of settings and changes to them, `table.key=value`."""
+
+    config: str = ""
+    set: tuple[str, ...] = ()
+    go_on: str = ""  # the stage whose last network it starts from; its own if empty
+
+
+class AverageStage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """ChessCoach's average over checkpoints, here over the networks of iterations."""
+
+    network: str = "train"
+    decay: Annotated[float, Meta(gt=0, lt=1)] = 0.5
+    smallest: Annotated[float, Meta(gt=0, lt=1)] = 0.01  # a network with less is left out
+    norm_batches: Annotated[int, Meta(ge=0)] = 100
+
+
+class StrengthStage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A match against each opponent; options are the network's, as `kibitz match` takes them.
+
+    Opponents are players of `kibitz match`, or `previous` and `first`: the same stage's networks.
+    """
+
+    opponents: tuple[str, ...]
+    network: str = "train"
+    options: tuple[str, ...] = ()
+    games: Annotated[int, Meta(ge=2, multiple_of=2)] = 100
+    nodes: Positive | None = None
+    movetime: Positive | None = None  # ms
+    tc: str = ""
+    openings: str = ""
+    plies: Annotated[int, Meta(ge=0)] = 0
+    seed: int = 0
+    concurrency: Positive = 1
+
+
+class SaveStage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Copies of a network under one name, replaced in every iteration."""
+
+    to: str  # folder
+    name: str = "latest"
+    network: str = "train"
+
+
+# --- train --------------------------------------------------------------------------------------
+
+
+def _training(stage: TrainStage, context: Context) -> TrainingSettings:
+    """Return the settings of this iteration's training."""
+    settings = load(TrainingSettings, stage.config or None, overrides=stage.set)
+    start = _start(stage, context)
+    given = [
+        f"run.output={context.home}",
+        f"run.name={context.folder.name}-{context.iteration:04}",
+        f"run.seed={settings.run.seed + context.iteration - 1}",
+        *([f"run.network={start}"] if start else []),
+    ]
+    return load(TrainingSettings, stage.config or None, overrides=[*stage.set, *given])
+
+
+def _start(stage: TrainStage, context: Context) -> Path | None:
+    """Return the network a training starts from, None for that of its settings."""
+    name, order = stage.go_on or context.home.name, list(context.stages)
+    # A stage further down the list has not had its turn in this iteration.
+    earlier = name in order and order.index(name) < order.index(context.home.name)
+    made = context.outputs(name, context.iteration - (0 if earlier else 1))
+    return made[FLOAT] if made else None
+
+
+def _train_inputs(stage: TrainStage, context: Context) -> list[Path]:
+    settings, start = _training(stage, context), _start(stage, context)
+    folders = [parse_source(text).folder for text in settings.data.folders]
+    shards = [path for folder in folders for path in shards_in(folder, settings.data.generations)]
+    return [*([Path(stage.config)] if stage.config else []), *([start] if start else []), *shards]
+
+
+def _train(stage: TrainStage, context: Context) -> list[Path] | None:
+    settings = _training(stage, context)
+    command = f"kibitz cycle: {context.home.name}, iteration {context.iteration}"
+    outcome = train(settings, command, context.stop, resume=True)
+    return None if outcome.stopped else outcome.files
+
+
+# --- average ------------------------------------------------------------------------------------
+
+
+def _averaged(stage: AverageStage, context: Context) -> list[Path]:
+    """Return the networks that have a part in the average, the oldest first."""
+    count = checkpoints_that_matter(stage.decay, stage.smallest)
+    first = max(1, context.iteration - count + 1)
+    iterations = range(first, context.iteration + 1)
+    made = [context.outputs(stage.network, iteration) for iteration in iterations]
+    found = [outputs[FLOAT] for outputs in made if outputs]
+    if not found:
+        raise ConfigError(f"nothing to average: {stage.network} has made no network yet")
+    return found
+
+
+def _average(stage: AverageStage, context: Context) -> list[Path] | None:
+    files = _averaged(stage, context)
+    networks = [load_network(path) for path in files]
+    network, card = networks[-1]
+    states: list[dict[str, Tensor]] = [one.state_dict() for one, _ in networks]
+    network.load_state_dict(average_of(states, stage.decay))
+    if has_norms(network) and stage.norm_batches:
+        network = _with_norms(network, stage, context)
+    name = f"{context.folder.name}-{context.iteration:04}-average"
+    made = trained(card, name, Training("", f"average of {len(files)} networks", 0, 0))
+    return write_networks(context.home, network.state_dict(), made, count_parameters(network))
+
+
+def _with_norms(network: nn.Module, stage: AverageStage, context: Context) -> nn.Module:
+    """Estimate batch norms again, on the data of the training."""
+    training = context.stages[stage.network].settings
+    if not isinstance(training, TrainStage):
+        raise ConfigError("only a training has data for batch norms", value=stage.network)
+    place = context.folder / f"{context.iteration:04}" / stage.network
+    settings = _training(training, _at(context, place))
+    run = settings.run
+    learner = learner_of(settings, None, Share(), local_device(run.device))
+    learner.network.load_state_dict(network.state_dict())
+    how = recipe(learner.card, settings.data.result_share)
+    with Loader(
+        window_of(settings), how, run.batch, run.seed, device=str(learner.device)
+    ) as loader:
+        ahead = itertools.islice(loader, stage.norm_batches)
+        count = estimate_norms(learner.network, ahead, learner.forward)
+    say(f"batch norms estimated on {count} batches of {run.batch}")
+    return learner.network
+
+
+def _at(context: Context, home: Path) -> Context:
+    return Context(context.folder, home, context.iteration, context.stages, context.stop)
+
+
+# --- strength -----------------------------------------------------------------------------------
+
+
+def _opponents(stage: StrengthStage, context: Context) -> list[tuple[str, str]]:
+    """Return names and players; the past is left out where there is none."""
+    past = {"previous": context.iteration - 1, "first": 1}
+    found = []
+    for name in stage.opponents:
+        if name not in past:
+            found.append((name, name))
+        elif 0 < past[name] < context.iteration:
+            files = context.outputs(stage.network, past[name])
+            found += [(name, ",".join([str(files[PLAYING]), *stage.options]))] if files else []
+    return found
+
+
+def _strength_inputs(stage: StrengthStage, context: Context) -> list[Path]:
+    book = [Path(stage.openings)] if stage.openings else []
+    past = {"previous": context.iteration - 1, "first": 1}
+    iterations = {past[name] for name in stage.opponents if name in past} | {context.iteration}
+    made = [context.outputs(stage.network, iteration) for iteration in sorted(iterations)]
+    return book + [outputs[PLAYING] for outputs in made if outputs]
+
+
+def _strength(stage: StrengthStage, context: Context) -> list[Path] | None:
+    made = _network(stage.network, context)
+    times = parse_times(stage.tc) if stage.tc else Control()
+    control = Control(times.base, times.increment, times.moves, stage.movetime, stage.nodes)
+    openings = openings_of(stage.openings, stage.plies, stage.games, stage.seed)
+    player = ",".join([str(made[PLAYING]), *stage.options])
+    reports = []
+    for number, (name, opponent) in enumerate(_opponents(stage, context)):
+        journal = context.home / f"games-{number}.jsonl"
+        report = context.home / f"strength-{number}.json"
+        seed, workers = stage.seed, stage.concurrency
+        trial = Trial(player, opponent, name, stage.games, control, openings, seed, workers)
+        if not measure(trial, journal, report, context.stop):
+            return None
+        reports += [report, journal]
+    return reports
+
+
+def _network(name: str, context: Context) -> list[Path]:
+    made = context.outputs(name, context.iteration)
+    if len(made) <= PLAYING:
+        raise ConfigError("this stage has made no network", value=name, fix="list it before")
+    return made
+
+
+# --- save ---------------------------------------------------------------------------------------
+
+
+def _save(stage: SaveStage, context: Context) -> list[Path] | None:
+    """Copy the float network and the one that plays, each atomically."""
+    made = _network(stage.network, context)
+    ends = [made[FLOAT].suffix, made[PLAYING].name.removeprefix(made[FLOAT].stem)]
+    for source, end in zip(made, ends, strict=False):
+        write_bytes(Path(stage.to) / f"{stage.name}{end}", read_bytes(source))
+    return []
+
+
+def _save_inputs(stage: SaveStage, context: Context) -> list[Path]:
+    return context.outputs(stage.network, context.iteration)[: PLAYING + 1]
+
+
+KINDS = {
+    "train": Kind(TrainStage, _train_inputs, _train),
+    "average": Kind(AverageStage, _averaged, _average),
+    "strength": Kind(StrengthStage, _strength_inputs, _strength),
+    "save": Kind(SaveStage, _save_inputs, _save),
+}
