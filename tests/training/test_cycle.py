@@ -108,7 +108,7 @@ def test_networks_are_trained_on_averaged_and_saved(tmp_path: Path, size: str) -
 
 def test_a_training_killed_and_gone_on_with_ends_like_one_that_was_not(tmp_path: Path) -> None:
     folders = [tmp_path / "whole" / "x", tmp_path / "cut" / "x"]
-    paths = [prepare(folder, steps=120, iterations=1) for folder in folders]
+    paths = [prepare(folder, steps=60, iterations=1) for folder in folders]
     script = (
         "from kibitz.training.cycle import KINDS; from kibitz.log import Stop\n"
         "from kibitz.training.stages import read_cycle, run_cycle\n"
