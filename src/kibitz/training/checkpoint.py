@@ -2,7 +2,8 @@
 
 A checkpoint is a safetensors file: tensors under the names `network.*`, `optimiser.N.*`,
 `average.*`, `random.*`, and in the header's metadata `state`, one JSON object with everything that
-is no tensor, and `sha256` over both. docs/training.md describes it byte by byte.
+is no tensor, and `seal`, the SHA-256 of the whole file with the seal's own digits replaced by
+zeros. docs/training.md describes it byte by byte.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ from torch.optim import Optimizer
 from kibitz.errors import DamagedFileError, InputError
 from kibitz.files import read_bytes, write_bytes
 from kibitz.log import say
-from kibitz.network.card import weights_sha256
 
 FORMAT_VERSION = 1
+_ZEROS = "0" * 64
+_SEAL = re.compile(rb'"seal":"([0-9a-f]{64})"')
 _NAME = re.compile(r"step-(\d{9})\.safetensors")
 
 
@@ -53,21 +55,21 @@ def save(path: Path, checkpoint: Checkpoint) -> None:
         for name, tensor in checkpoint.tensors.items()
     }
     state = json.dumps({"format_version": FORMAT_VERSION, **checkpoint.state})
-    metadata = {"state": state, "sha256": _digest(state, arrays)}
-    write_bytes(path, safetensors.numpy.save(arrays, metadata))
+    content = safetensors.numpy.save(arrays, {"state": state, "seal": _ZEROS})
+    seal = hashlib.sha256(content).hexdigest()
+    write_bytes(path, content.replace(_seal_text(_ZEROS), _seal_text(seal), 1))
 
 
 def load(path: Path) -> Checkpoint:
     """Read a checkpoint and check all of it; raises DamagedFileError naming the file."""
     content = read_bytes(path)
+    _check_seal(path, content)
     try:
-        metadata = _metadata(content)
+        length = int.from_bytes(content[:8], "little")
+        state = json.loads(json.loads(content[8 : 8 + length])["__metadata__"]["state"])
         arrays = safetensors.numpy.load(content)
-        state = json.loads(metadata["state"])
-    except (safetensors.SafetensorError, ValueError, KeyError, TypeError) as error:
+    except (safetensors.SafetensorError, ValueError, KeyError) as error:
         raise _damaged(path, f"cannot be read ({error})") from error
-    if _digest(metadata["state"], arrays) != metadata.get("sha256"):
-        raise _damaged(path, "checksum mismatch")
     version = state.get("format_version", 0)
     if version > FORMAT_VERSION:
         what = f"checkpoint format {version}, this Kibitz reads up to {FORMAT_VERSION}"
@@ -150,14 +152,19 @@ def restore_random(checkpoint: Checkpoint) -> None:
             torch.cuda.set_rng_state(state, int(name.removeprefix("cuda")))
 
 
-def _digest(state: str, arrays: dict[str, Any]) -> str:
-    return hashlib.sha256(f"{state}\n{weights_sha256(arrays)}".encode()).hexdigest()
+def _check_seal(path: Path, content: bytes) -> None:
+    """Refuse a file of which any byte is not as it was written."""
+    sealed = _SEAL.search(content)
+    if sealed is None:
+        raise _damaged(path, "no seal: the file is cut, or no checkpoint")
+    expected = sealed[1].decode()
+    unsealed = content.replace(sealed[0], _seal_text(_ZEROS), 1)
+    if hashlib.sha256(unsealed).hexdigest() != expected:
+        raise _damaged(path, "the content is not what the seal was made for")
 
 
-def _metadata(content: bytes) -> dict[str, str]:
-    length = int.from_bytes(content[:8], "little")
-    found: dict[str, str] = json.loads(content[8 : 8 + length])["__metadata__"]
-    return found
+def _seal_text(seal: str) -> bytes:
+    return f'"seal":"{seal}"'.encode()
 
 
 def _damaged(path: Path, why: str) -> DamagedFileError:

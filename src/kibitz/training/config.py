@@ -62,6 +62,7 @@ class RunSettings:
     validate: int = setting(500, low=0, about="steps between validations; 0 at the end only")
     checkpoint: int = setting(1000, low=0, about="steps between checkpoints; 0 at the end only")
     keep: int = setting(3, low=1, about="checkpoints kept, the newest")
+    export: bool = setting(True, about="write the forms that play: int8 or ONNX")
     tensorboard: bool = setting(True, about="write TensorBoard's files, too, if it is installed")
 
 

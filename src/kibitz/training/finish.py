@@ -38,12 +38,14 @@ def trained(card: NetworkCard, name: str, training: Training) -> NetworkCard:
 
 
 def write_networks(
-    folder: Path, weights: Mapping[str, Tensor], card: NetworkCard, parameters: int
+    folder: Path, weights: Mapping[str, Tensor], card: NetworkCard, parameters: int, export: bool
 ) -> list[Path]:
-    """Write the float network and the form that plays: int8 if it is sparse, else ONNX."""
+    """Write the float network and, to `export`, the form that plays: int8 if sparse, else ONNX."""
     path = folder / f"{card.name}.safetensors"
     arrays = {name: tensor.detach().cpu().numpy() for name, tensor in weights.items()}
     cards.save(path, arrays, msgspec.structs.replace(card, parameters=parameters))
+    if not export:
+        return [path]
     if card.family == "sparse":
         playing = path.with_name(f"{card.name}-int8.safetensors")
         make.quantise_sparse(path, playing, "int8")

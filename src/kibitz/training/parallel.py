@@ -11,11 +11,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import torch
-from torch import distributed, nn
+from torch import Tensor, distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from kibitz.dataset.loader import Share
+from kibitz.dataset.loader import Share, TensorBatch
 from kibitz.network.heads import Outputs
+from kibitz.training.loss import LossWeights, weighted_sum
+
+# What the losses are means over, where it is not the positions with a policy.
+COUNTED = {"value": "value_weight", "mcts_value": "search_weight"}
+
+
+def counted(loss: str, batch: TensorBatch) -> Tensor:
+    """Return over how many positions a loss is a mean, a scalar."""
+    weight: Tensor = getattr(batch, COUNTED.get(loss, "policy_weight"))
+    return weight.sum()
 
 
 @contextmanager
@@ -47,6 +57,31 @@ def shared(network: nn.Module, share: Share, device: torch.device) -> Callable[.
         return None
     ids = [device] if device.type == "cuda" else None
     return DistributedDataParallel(network, device_ids=ids)
+
+
+def balanced(
+    found: dict[str, Tensor], batch: TensorBatch, weights: LossWeights, share: Share
+) -> dict[str, Tensor]:
+    """Scale each mean so that the mean over all processes is that over all their positions.
+
+    The processes' batches are equally long, but not all positions have every target.
+    """
+    names = [name for name in found if name != "total"]
+    mine = torch.stack([counted(name, batch) for name in names])
+    total = mine.clone()
+    distributed.all_reduce(total)
+    factors = mine * share.processes / total.clamp(min=1)
+    scaled = {name: found[name] * factor for name, factor in zip(names, factors, strict=True)}
+    return {**scaled, "total": weighted_sum(scaled, weights)}
+
+
+def averaged(numbers: dict[str, Tensor], share: Share) -> dict[str, Tensor]:
+    """Return the means of numbers over all processes."""
+    if share.processes == 1:
+        return numbers
+    together = torch.stack([number.float() for number in numbers.values()])
+    distributed.all_reduce(together)
+    return dict(zip(numbers, together / share.processes, strict=True))
 
 
 def agreed(flag: bool, share: Share) -> bool:

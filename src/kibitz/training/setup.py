@@ -31,7 +31,7 @@ from kibitz.training.step import Learner
 MAY_CHANGE = {
     "run": {
         *("steps", "epochs", "device", "threads", "log", "validate", "checkpoint", "keep"),
-        *("tensorboard", "output", "name"),
+        *("tensorboard", "output", "name", "export"),
     },
     "data": {"validation_positions", "memory", "reuse"},
 }
@@ -102,6 +102,7 @@ def learner_of(
         bfloat16=run.precision == "bfloat16",
         clip=run.clip,
         bad_batches=run.output,
+        share=share,
         module=shared(network, share, device),
     )
 

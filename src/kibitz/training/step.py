@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from kibitz.dataset.loader import TensorBatch
+from kibitz.dataset.loader import Share, TensorBatch
 from kibitz.errors import KibitzError
 from kibitz.files import write_bytes
 from kibitz.network.card import FEATURES, NetworkCard
@@ -21,6 +21,7 @@ from kibitz.network.heads import Outputs
 from kibitz.network.sparse import SparseNetwork
 from kibitz.training.loss import LossWeights, losses
 from kibitz.training.optimiser import set_rate
+from kibitz.training.parallel import averaged, balanced
 
 
 class LossError(KibitzError, ArithmeticError):
@@ -39,6 +40,7 @@ class Learner:
     bfloat16: bool = False
     clip: float = 0.0
     bad_batches: Path = Path()
+    share: Share = field(default_factory=Share)
     module: Callable[..., Outputs] | None = None  # the network, wrapped by DDP for instance
 
     def step(self, batch: TensorBatch, rate: float, number: int) -> dict[str, Tensor]:
@@ -47,6 +49,8 @@ class Learner:
         set_rate(self.optimiser, rate)
         self.optimiser.zero_grad(set_to_none=True)
         found = losses(self.forward(batch), batch, self.card.heads, self.weights)
+        if self.share.processes > 1:
+            found = balanced(found, batch, self.weights, self.share)
         found["total"].backward()  # type: ignore[no-untyped-call]
         limit = self.clip or math.inf
         length = nn.utils.clip_grad_norm_(self.network.parameters(), limit, foreach=True)
@@ -54,7 +58,8 @@ class Learner:
         self.optimiser.step()
         if isinstance(self.network, SparseNetwork):
             self.network.clip_weights()
-        return {**{name: loss.detach() for name, loss in found.items()}, "gradient": length}
+        told = {name: loss.detach() for name, loss in found.items()}
+        return {**averaged(told, self.share), "gradient": length}
 
     def forward(self, batch: TensorBatch) -> Outputs:
         """Return the outputs for a batch."""

@@ -11,10 +11,9 @@ from kibitz.dataset.loader import TensorBatch
 from kibitz.network.heads import Outputs
 from kibitz.training.loss import legal
 from kibitz.training.metrics import DECIDED, policy_accuracy, sign_accuracy, value_error
+from kibitz.training.parallel import counted
 from kibitz.training.step import Learner
 
-# What each loss is a mean over.
-COUNTED = {"value": "value_weight", "mcts_value": "search_weight"}
 ACCURACIES = {"top1": 1, "top3": 3}
 
 
@@ -30,7 +29,7 @@ def validate(learner: Learner, batches: Iterable[TensorBatch]) -> dict[str, floa
     for batch in batches:
         outputs, losses = learner.judge(batch)
         found = {
-            name: (float(loss), float(getattr(batch, COUNTED.get(name, "policy_weight")).sum()))
+            name: (float(loss), float(counted(name, batch)))
             for name, loss in losses.items()
             if name != "total"
         }

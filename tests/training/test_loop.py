@@ -1,0 +1,265 @@
+"""Whole trainings: resumed to the bit, stopped, killed, validated, and saved as networks."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from kibitz.errors import DamagedFileError, InputError
+from kibitz.games.shard import write
+from kibitz.log import Stop
+from kibitz.network import card as cards
+from kibitz.network.build import load_network
+from kibitz.training.checkpoint import checkpoints_in
+from kibitz.training.loop import train
+from kibitz.training.step import LossError
+from tests.dataset.makers import random_shard
+from tests.training.running import (
+    NETWORK,
+    last_checkpoint,
+    make_games,
+    run,
+    same_tensors,
+    settings_of,
+)
+
+
+@pytest.fixture(scope="module")
+def games(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_games(tmp_path_factory.mktemp("games"))
+
+
+def lines_of(output: Path) -> list[dict[str, Any]]:
+    """The lines of a training's metrics."""
+    return [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
+
+
+class StopAt(Stop):
+    """A user who presses Ctrl-C during a step."""
+
+    def __init__(self, step: int) -> None:
+        self.left = step
+        super().__init__()
+
+    @property
+    def requested(self) -> bool:
+        self.left -= 1
+        return self.left <= 0
+
+    @requested.setter
+    def requested(self, value: bool) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ("run.clip=0.5",),
+        ("optimiser.kind=sgd", "average.kind=ema", "schedule.shape=cosine", "schedule.warmup=3"),
+        (
+            "run.network=tower-1x8",
+            "average.kind=swa",
+            "average.decay=0.5",
+            "average.interval=3",
+            "run.export=false",
+        ),
+    ],
+)
+def test_a_resumed_training_ends_with_the_same_bits(
+    games: Path, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    more = (*more, "run.steps=17")  # several epochs
+    whole, parts = (settings_of(games, tmp_path / name, *more) for name in ("whole", "parts"))
+    undisturbed = run(whole)
+    stopped = train(parts, "first", StopAt(7))
+    assert (stopped.stopped, stopped.step, stopped.files) == (True, 7, [])
+    resumed = run(parts, resume=True)
+    assert (undisturbed.step, resumed.step) == (17, 17)
+    first, second = (last_checkpoint(settings.run.output) for settings in (whole, parts))
+    assert same_tensors(first, second)
+    assert first.state["place"] == second.state["place"]
+    assert first.state["place"][0] >= 1
+    for mine, theirs in zip(undisturbed.files, resumed.files, strict=True):
+        assert cards.read_card(mine).sha256 == cards.read_card(theirs).sha256
+
+
+def test_a_killed_process_loses_only_what_came_after_the_checkpoint(
+    games: Path, tmp_path: Path
+) -> None:
+    """SIGKILL in the middle of anything; resumed, the end is that of the undisturbed training."""
+    steps = ("run.steps=40", "run.checkpoint=10", "run.log=1")
+    undisturbed = settings_of(games, tmp_path / "whole", *steps)
+    run(undisturbed)
+    killed = settings_of(games, tmp_path / "killed", *steps)
+    command = [sys.executable, "-m", "kibitz", "train", "--network", NETWORK]
+    command += ["--data", str(games), "--output", str(killed.run.output), "--batch", "64"]
+    command += ["--steps", "40", "--threads", "1", "--device", "cpu", "--rate", "0.01"]
+    sets = ("run.checkpoint=10", "run.log=1", "run.validate=0", "data.validation=0.2")
+    for text in sets:
+        command += ["--set", text]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        folder = killed.run.output / "checkpoints"
+        while not checkpoints_in(folder) and process.poll() is None:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+    assert not (killed.run.output / "killed.safetensors").exists()
+    assert 10 <= last_checkpoint(killed.run.output).state["step"] < 40
+    run(killed, resume=True)
+    assert same_tensors(last_checkpoint(undisturbed.run.output), last_checkpoint(killed.run.output))
+    steps_told = [line["step"] for line in lines_of(killed.run.output) if "total" in line]
+    assert steps_told == list(range(1, 41))  # none twice, none missing
+
+
+def test_a_damaged_checkpoint_is_named_and_passed_over_only_if_allowed(
+    games: Path, tmp_path: Path
+) -> None:
+    settings = settings_of(games, tmp_path / "a", "run.steps=9", "run.checkpoint=3")
+    run(settings)
+    *_, last = checkpoints_in(settings.run.output / "checkpoints")
+    expected = last_checkpoint(settings.run.output)
+    content = bytearray(last.read_bytes())
+    content[-100] ^= 4
+    last.write_bytes(content)
+    with pytest.raises(DamagedFileError, match="step-000000009"):
+        run(settings, resume=True)
+    run(settings, resume=True, damaged_allowed=True)
+    assert same_tensors(last_checkpoint(settings.run.output), expected)
+
+
+def test_only_the_last_checkpoints_are_kept(games: Path, tmp_path: Path) -> None:
+    settings = settings_of(games, tmp_path / "a", "run.steps=9", "run.checkpoint=2", "run.keep=2")
+    run(settings)
+    names = [path.name for path in checkpoints_in(settings.run.output / "checkpoints")]
+    assert names == ["step-000000008.safetensors", "step-000000009.safetensors"]
+
+
+def test_a_folder_with_a_training_is_not_begun_again(games: Path, tmp_path: Path) -> None:
+    settings = settings_of(games, tmp_path / "a", "run.steps=2")
+    run(settings)
+    with pytest.raises(InputError, match="--resume"):
+        run(settings)
+
+
+@pytest.mark.parametrize("change", ["run.batch=32", "optimiser.kind=sgd", "loss.policy=2.0"])
+def test_resuming_with_other_settings_is_refused(games: Path, tmp_path: Path, change: str) -> None:
+    run(settings_of(games, tmp_path / "a", "run.steps=2"))
+    with pytest.raises(InputError, match=change.partition("=")[0]):
+        run(settings_of(games, tmp_path / "a", "run.steps=4", change), resume=True)
+
+
+def test_more_steps_and_new_games_may_be_added(tmp_path: Path) -> None:
+    games = make_games(tmp_path / "games")
+    run(settings_of(games, tmp_path / "a", "run.steps=4"))
+    assert last_checkpoint(tmp_path / "a").state["place"] == [0, 0, 4]
+    write(games / "new.shard", random_shard(20, 30, seed=9))
+    outcome = run(settings_of(games, tmp_path / "a", "run.steps=6"), resume=True)
+    assert outcome.step == 6
+    assert last_checkpoint(tmp_path / "a").state["place"] == [1, 0, 2]  # a new epoch began
+
+
+def test_what_a_finished_training_leaves(games: Path, tmp_path: Path) -> None:
+    output = tmp_path / "small"
+    settings = settings_of(games, output, "average.kind=ema", "run.steps=5", "run.validate=2")
+    outcome = run(settings)
+    names = ["small", "small-int8", "small-average", "small-average-int8"]
+    assert [path.stem for path in outcome.files] == names
+    network, card = load_network(outcome.files[0])
+    assert card.provenance.steps == 5
+    assert card.provenance.positions == 5 * 64
+    assert card.provenance.commands == ("kibitz train ...",)
+    assert str(games) in card.provenance.data
+    assert card.provenance.date
+    assert card.parameters == sum(p.numel() for p in network.parameters())
+    checkpoint = last_checkpoint(output)
+    for name, tensor in network.state_dict().items():
+        assert torch.equal(tensor, checkpoint.part("network")[name])
+    lines = lines_of(output)
+    told = [line["step"] for line in lines if "validation_policy" in line]
+    assert told == [2, 4, 5]
+    wanted = {"value", "policy", "value_error", "sign", "top1", "top3", "positions"}
+    last = next(line for line in reversed(lines) if "validation_policy" in line)
+    assert {name.removeprefix("validation_") for name in last} >= wanted
+
+
+def test_a_trained_network_is_trained_on(games: Path, tmp_path: Path) -> None:
+    first = run(settings_of(games, tmp_path / "a", "run.steps=2")).files[0]
+    settings = settings_of(games, tmp_path / "b", f"run.network={first}", "run.steps=1")
+    card = cards.read_card(run(settings).files[0])
+    assert card.provenance.steps == 3
+    assert len(card.provenance.commands) == 2
+    assert card.size == NETWORK
+    before, after = (load_network(path)[0] for path in (first, tmp_path / "b" / "b.safetensors"))
+    changes = [
+        float((a - b).detach().abs().max())
+        for a, b in zip(before.parameters(), after.parameters(), strict=True)
+    ]
+    assert 0 < max(changes) < 0.011  # one step of AdamW at 0.01 from there, not a new beginning
+
+
+def test_validation_looks_at_held_out_games_only(games: Path, tmp_path: Path) -> None:
+    without = settings_of(games, tmp_path / "a", "data.validation=0.0", "run.steps=1")
+    assert run(without).validation == {}
+    few = settings_of(games, tmp_path / "b", "data.validation_positions=10", "run.steps=1")
+    run(few)
+    assert lines_of(tmp_path / "b")[-1]["validation_positions"] == 10
+
+
+def test_positions_are_not_shown_more_often_than_allowed(games: Path, tmp_path: Path) -> None:
+    one = run(settings_of(games, tmp_path / "a", "run.steps=0", "run.epochs=1"))
+    more = ("run.steps=1000", "data.reuse=2.5")
+    assert run(settings_of(games, tmp_path / "b", *more)).step == int(2.5 * one.step)
+
+
+def test_epochs_of_more_than_memory_are_refused(games: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--steps"):
+        run(settings_of(games, tmp_path / "a", "run.steps=0", "data.memory=300"))
+    assert run(settings_of(games, tmp_path / "a", "run.steps=9", "data.memory=300")).step == 9
+
+
+def test_a_poisoned_value_ends_the_training(tmp_path: Path) -> None:
+    """A rate that sends the weights to infinity: the batch is kept, nothing is saved as good."""
+    games = make_games(tmp_path / "games")
+    settings = settings_of(
+        games, tmp_path / "a", "run.network=plain-1x8", "schedule.rate=1e38", "optimiser.kind=sgd"
+    )
+    with np.errstate(all="ignore"), pytest.raises(LossError, match="bad-batch-"):
+        run(settings)
+    assert list((tmp_path / "a").glob("bad-batch-*.safetensors"))
+    assert not list((tmp_path / "a").glob("a*.safetensors"))
+    assert checkpoints_in(tmp_path / "a" / "checkpoints") == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent")
+def test_two_processes_equal_one_with_the_doubled_batch(games: Path, tmp_path: Path) -> None:
+    """The same weights but for the order in which gradients were summed."""
+    common = ["--network", NETWORK, "--data", str(games), "--steps", "8", "--threads", "1"]
+    common += ["--device", "cpu", "--rate", "0.01", "--optimiser", "sgd"]
+    for text in ("run.log=1", "run.validate=0", "data.validation=0.2"):
+        common += ["--set", text]
+    one = [sys.executable, "-m", "kibitz", "train", "--output", str(tmp_path / "one")]
+    two = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    two += ["-m", "kibitz", "train", "--output", str(tmp_path / "two")]
+    jobs = [[*one, "--batch", "64", *common], [*two, "--batch", "32", *common]]
+    for job in jobs:
+        subprocess.run(job, check=True, capture_output=True, timeout=240)
+    curves = [
+        [line for line in lines_of(tmp_path / name) if "total" in line] for name in ("one", "two")
+    ]
+    assert len(curves[0]) == len(curves[1]) == 8
+    for mine, theirs in zip(*curves, strict=True):
+        for loss in ("value", "policy", "total", "gradient"):
+            assert mine[loss] == pytest.approx(theirs[loss], rel=1e-4)
+    ends = [last_checkpoint(tmp_path / name) for name in ("one", "two")]
+    for name, tensor in ends[0].part("network").items():
+        torch.testing.assert_close(ends[1].part("network")[name], tensor, rtol=1e-4, atol=1e-5)
+    assert cards.read_card(tmp_path / "two" / "two.safetensors").provenance.positions == 8 * 64
