@@ -15,6 +15,7 @@ from kibitz.errors import InputError
 from kibitz.games.importing import (
     NOTHING,
     PLIES,
+    STANDARD_INPUT,
     Imported,
     files_in,
     import_labelled,
@@ -35,7 +36,11 @@ Workers = Annotated[int, Parameter(help="Processes at the same time.")]
 
 
 def import_games(
-    *files: Annotated[Path, Parameter(help="PGN or CSV files, packed or not, folders, or -.")],
+    *files: Annotated[
+        Path,
+        # A lone hyphen is standard input; `_known` refuses what else begins with one.
+        Parameter(help="PGN or CSV, packed or not, folders, or -.", allow_leading_hyphen=True),
+    ],
     output: Output,
     workers: Workers = 1,
     plies: Annotated[int, Parameter(help="Positions in a shard, about.")] = PLIES,
@@ -51,7 +56,7 @@ def import_games(
             raise InputError(name, value=value, fix="give 1 or more")
     done = NOTHING
     with graceful_stop() as stop, progress("positions", total=None) as bar:
-        for piece in _pieces(files_in(files), output, workers, plies, LabelModel(a, b)):
+        for piece in _pieces(_known(files), output, workers, plies, LabelModel(a, b)):
             done = done.plus(piece)
             bar.advance(piece.plies)
             for bad in piece.bad:
@@ -62,6 +67,13 @@ def import_games(
     result = {"games": done.games, "positions": done.plies, "shards": done.shards, **skipped}
     emit(result | {"output": str(output)}, as_json=json)
     return EXIT_STOPPED if stop.requested else 0
+
+
+def _known(places: tuple[Path, ...]) -> list[Path]:
+    for place in places:
+        if str(place).startswith("-") and place != STANDARD_INPUT:
+            raise InputError("no such option", value=str(place), fix="see --help")
+    return files_in(places)
 
 
 def _pieces(

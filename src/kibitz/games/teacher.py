@@ -19,6 +19,7 @@ from kibitz.errors import InputError
 
 PATIENCE = 60.0  # s for any one answer
 _WATCH_SECONDS = 0.2
+_EXIT_SECONDS = 0.5  # from the end of its output to that of the process
 _QUIT_SECONDS = 2.0
 
 
@@ -134,9 +135,11 @@ class Teacher:
     def _fate(self) -> str:
         if self._hung:
             return f"no answer for {self._patience:g} s"
-        with suppress(subprocess.TimeoutExpired):
-            return f"it ended with code {self._process.wait(_QUIT_SECONDS)}"
-        return "it closed its output"
+        try:
+            return f"it ended with code {self._process.wait(_EXIT_SECONDS)}"
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            return "it closed its input or output"
 
     def _watch(self) -> None:
         """End the process once it is silent for too long."""

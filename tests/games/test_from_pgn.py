@@ -1,0 +1,174 @@
+"""PGN into shards: counts and evaluations as python-chess has them, bad games named."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from pathlib import Path
+
+import chess
+import chess.pgn
+import pytest
+import zstandard
+
+from kibitz.commands import main
+from kibitz.games.from_pgn import read_pgn
+from kibitz.games.labels import LabelModel, score_of_value
+from kibitz.games.record import Game, games_of
+from kibitz.games.shard import read
+from kibitz.games.store import shards_in
+from kibitz.position.moves import CASTLING
+from kibitz.position.pgn import BadGame
+
+MODEL = LabelModel()
+TORTURE = Path(__file__).parents[3] / "shared" / "data" / "torture"
+
+GAMES = """[Event "Evaluated"]
+[White "A"]
+[Black "B"]
+[Result "0-1"]
+
+{ [%eval 0.18] } 1. f3 { [%eval -0.9] [%clk 0:03:00] } 1... e5 { [%eval -0.7,22] } 2. g4
+{ [%eval #-1] Oh } 2... Qh4# 0-1
+
+[Event "Broken"]
+[Result "1-0"]
+
+1. e4 e5 2. Ke3 1-0
+
+[Event "Judged to the end"]
+[Result "*"]
+
+1. e4 { [%eval 0.3] } 1... e5 { [%eval 0.31] } *
+
+[Event "Passing"]
+[Result "*"]
+
+1. e4 -- 2. e5 *
+
+[Event "No moves"]
+[Result "1-0"]
+[Termination "time forfeit"]
+
+1-0
+
+[Event "Freestyle"]
+[SetUp "1"]
+[FEN "rkrbbqnn/pppppppp/8/8/8/8/PPPPPPPP/RKRBBQNN w CAca - 0 1"]
+[Variant "Chess960"]
+[Result "1/2-1/2"]
+[Termination "Adjudication"]
+
+1. e4 {+0.25/12 0.1s} e5 {-0.31/10} 2. Bf3 {+M5/9} Bf6 {-M4/8 2s} 3. Qe2 {0.60} Qe7 {wv=-0.41,}
+4. Nh3 Ng6 5. d3 d6 6. Bd2 Nh4 7. O-O {d=20, wv=1.50, mb=+0} 1/2-1/2
+"""
+
+
+def read_text(text: str) -> tuple[list[Game], list[BadGame]]:
+    bad: list[BadGame] = []
+    return list(read_pgn(io.StringIO(text), MODEL, "some.pgn", bad.append)), bad
+
+
+def white_scores(game: Game) -> list[float]:
+    """Evaluations in pawns and White's view, two digits, from the values."""
+    board = chess.Board(game.start)
+    signs = [1 if (board.turn == (index % 2 == 0)) else -1 for index in range(len(game.plies))]
+    return [
+        round(sign * score_of_value(ply.value, MODEL) / 100, 2) if math.isfinite(ply.value) else 0
+        for sign, ply in zip(signs, game.plies, strict=True)
+    ]
+
+
+def test_games_and_what_is_wrong_with_others() -> None:
+    games, bad = read_text(GAMES)
+    assert [len(game.plies) for game in games] == [4, 3, 0, 13]
+    assert [game.result for game in games] == [-1, 2, 1, 0]
+    assert [game.end for game in games] == ["checkmate", "unknown", "time forfeit", "adjudication"]
+    assert games[0].source == {
+        "kind": "pgn", "file": "some.pgn", "white": "A", "black": "B", "event": "Evaluated"
+    }  # fmt: skip
+    assert games[3].plies[-1].move >> 12 == CASTLING
+    assert [one.number for one in bad] == [2, 4]
+    assert "Ke3" in str(bad[0])
+    assert "passes after 1 plies" in str(bad[1])
+
+
+def test_lichess_evaluations_are_of_the_next_position() -> None:
+    games, _ = read_text(GAMES)
+    assert white_scores(games[0]) == pytest.approx([0.18, -0.9, -0.7, -math.inf])
+    assert games[0].plies[3].value == 1  # Black mates
+    # Judged after the last move: a ply without a move.
+    assert white_scores(games[1]) == pytest.approx([0, 0.3, 0.31])
+    assert [ply.move != 0 for ply in games[1].plies] == [True, True, False]
+
+
+def test_engines_evaluate_before_they_move() -> None:
+    games, _ = read_text(GAMES)
+    assert white_scores(games[3]) == pytest.approx(
+        [0.25, 0.31, math.inf, math.inf, 0.6, -0.41, *[0] * 6, 1.5], abs=0.01
+    )
+
+
+def test_copies_of_a_game_share_their_seed() -> None:
+    games, _ = read_text(GAMES + "\n" + GAMES.replace('"A"', '"Somebody else"'))
+    seeds = [game.seed for game in games]
+    assert seeds[:4] == seeds[4:]
+    assert len(set(seeds[:4])) == 4
+
+
+def test_a_game_of_thousands_of_plies() -> None:
+    board, game = chess.Board(), chess.pgn.Game()
+    node: chess.pgn.GameNode = game
+    shuffle = ["g1f3", "g8f6", "f3g1", "f6g8"]
+    for ply in range(4000):
+        move = chess.Move.from_uci(shuffle[ply % 4])
+        node = node.add_variation(move)
+        board.push(move)
+    (read_back,), bad = read_text(str(game))
+    assert (len(read_back.plies), bad) == (4000, [])
+
+
+def test_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "one.pgn").write_text(GAMES)
+    (folder / "two.pgn.zst").write_bytes(zstandard.compress(GAMES.encode()))
+    (folder / "notes.txt").write_text("1. e4")
+    expected = {"games": 6, "positions": 40, "shards": 2, "skipped": 4, "empty": 2}
+    for workers in (1, 2):
+        out = tmp_path / f"out{workers}"
+        words = ["data", "import", str(folder), "-o", str(out), "--workers", str(workers)]
+        assert main([*words, "--json"]) == 0
+        shown = capsys.readouterr()
+        assert json.loads(shown.out) == {**expected, "output": str(out)}
+        assert "one.pgn: game 2 (line 9) skipped" in shown.err
+        files = [path.name for path in shards_in(out)]
+        assert [name[:-15] for name in files] == ["one-00001", "two-00001"]
+        assert len([game for path in shards_in(out) for game in games_of(read(path))]) == 6
+    monkeypatch.setattr("sys.stdin", io.StringIO(GAMES))
+    assert main(["data", "import", "-", "-o", str(tmp_path / "std"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["games"] == 3
+    assert main(["data", "import", "-", "--bogus", "-o", str(tmp_path / "std")]) == 2
+    assert "no such option: '--bogus'" in capsys.readouterr().err
+    assert main(["data", "import", str(folder / "notes.txt"), "-o", str(tmp_path / "x")]) == 2
+    assert main(["data", "import", str(tmp_path / "out1"), "-o", str(tmp_path / "x")]) == 2
+    assert main(["data", "import", str(tmp_path / "missing.pgn"), "-o", str(tmp_path / "x")]) == 2
+
+
+@pytest.mark.skipif(not TORTURE.is_dir(), reason="the collection of PGN files is not here")
+@pytest.mark.parametrize("folder", ["fastchess", "notnil", "corentings", "chessjs"])
+def test_counts_are_those_of_python_chess(folder: str) -> None:
+    for path in sorted((TORTURE / folder).rglob("*.pgn")):
+        bad: list[BadGame] = []
+        ours = list(read_pgn(path, MODEL, path.name, bad.append))
+        good = broken = plies = 0
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
+            while (game := chess.pgn.read_game(file)) is not None:
+                broken += bool(game.errors)
+                good += not game.errors
+                plies += 0 if game.errors else len(list(game.mainline_moves()))
+        found = sum(1 for game in ours for ply in game.plies if ply.move)
+        assert (len(ours), len(bad), found) == (good, broken, plies), path

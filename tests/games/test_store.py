@@ -1,0 +1,180 @@
+"""Stores: nothing is lost or doubled by splitting, combining and cutting; damage is named."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kibitz.commands import main
+from kibitz.errors import FileError, InputError
+from kibitz.games.combine import chosen, concatenate, cut, select
+from kibitz.games.record import Game, games_of, shard_of
+from kibitz.games.shard import Shard, read
+from kibitz.games.store import add, headers, outdated, read_all, shards_in, totals
+from tests.games.conftest import random_game
+
+
+def texts(*shards: Shard) -> list[str]:
+    return [repr(game) for shard in shards for game in games_of(shard)]
+
+
+def made(seed: int, count: int, **provenance: Any) -> Shard:
+    dice = random.Random(seed)
+    return shard_of([random_game(dice) for _ in range(count)], provenance)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    for seed, count in ((1, 9), (2, 0), (3, 14)):
+        add(tmp_path / "store" / str(seed), made(seed, count), "some")
+    return tmp_path / "store"
+
+
+def run(words: list[object], capsys: pytest.CaptureFixture[str], code: int = 0) -> Any:
+    assert main(["data", *map(str, words), "--json"]) == code
+    return json.loads(capsys.readouterr().out)
+
+
+def test_concatenation_keeps_every_game() -> None:
+    parts = [made(1, 5), made(2, 0), made(3, 7)]
+    assert texts(concatenate(parts)) == texts(*parts)
+    assert concatenate([]).games == 0
+
+
+def test_selection_is_that_of_a_list() -> None:
+    shard = made(4, 12)
+    order = [7, 2, 2, 11, 0]
+    expected = texts(shard)
+    assert texts(select(shard, shard_numbers(order))) == [expected[number] for number in order]
+    one = select(shard, shard_numbers([3]))
+    assert len(one.header.sources) == 1
+
+
+def shard_numbers(numbers: list[int]) -> Any:
+    return np.array(numbers, dtype=np.int64)
+
+
+@pytest.mark.parametrize("plies", [1, 20, 10_000])
+def test_cutting_keeps_order_and_size(plies: int) -> None:
+    parts = [made(5, 9), made(6, 8)]
+    pieces = list(cut(parts, plies))
+    assert texts(*pieces) == texts(*parts)
+    for piece in pieces[:-1]:
+        assert piece.plies >= plies
+        last = piece.offsets[-1] - piece.offsets[-2]
+        assert piece.plies - last < plies or piece.games == 1 or last == 0
+
+
+def test_the_same_games_are_chosen_wherever_they_are() -> None:
+    shard = made(7, 400)
+    mask = chosen(shard, 0.25)
+    assert 60 < mask.sum() < 140
+    back = chosen(select(shard, shard_numbers(list(range(399, -1, -1)))), 0.25)
+    assert (back[::-1] == mask).all()
+    without = shard._replace(seeds=shard.seeds * 0)
+    assert 50 < chosen(without, 0.25).sum() < 150
+
+
+def test_names_are_of_the_content(tmp_path: Path) -> None:
+    first, again = add(tmp_path, made(1, 3), "some"), add(tmp_path, made(1, 3), "some")
+    other = add(tmp_path, made(2, 3), "some")
+    assert first == again != other
+    assert shards_in(tmp_path) == sorted([first, other])
+
+
+def test_damaged_shards_are_named_and_skipped(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = shards_in(store)
+    content = bytearray(paths[0].read_bytes())
+    content[len(content) // 2] ^= 4
+    paths[0].write_bytes(content)
+    assert [shard.games for shard in read_all(paths)] == [0, 14]
+    assert [header.games for _, header in headers(paths)] == [0, 14]
+    assert totals(paths)[:2] == (2, 14)
+    assert totals(paths).damaged == 1
+    assert str(paths[0]) in capsys.readouterr().err.replace("\n", "")
+    assert run(["verify", store], capsys, 1)["damaged"] == [str(paths[0])]
+    assert run(["inspect", store], capsys, 1)["damaged"] == 1
+
+
+def test_nothing_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no \.shard file"):
+        shards_in(tmp_path)
+    with pytest.raises(FileError, match="no such file"):
+        shards_in(tmp_path / "missing")
+
+
+# --- commands ------------------------------------------------------------------------------------
+
+
+def test_split(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["split", store, "-o", tmp_path / "parts", "--share", "0.4", "--plies", "50"]
+    counts = run(words, capsys)
+    parts = {
+        name: [read(path) for path in shards_in(tmp_path / "parts" / name)]
+        for name in ("train", "validation")
+    }
+    assert sum(shard.games for shard in parts["train"]) == counts["train_games"] > 0
+    assert sum(shard.games for shard in parts["validation"]) == counts["validation_games"] > 0
+    before = texts(*map(read, shards_in(store)))
+    assert sorted(texts(*parts["train"], *parts["validation"])) == sorted(before)
+    assert run(words, capsys) == counts  # nothing is doubled
+    assert main(["data", "split", str(store), "-o", str(store)]) == 2
+    assert main(["data", "split", str(store), "-o", str(tmp_path / "x"), "--share", "1"]) == 2
+
+
+def test_combine(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    done = run(["combine", store, "-o", tmp_path / "one", "--name", "all"], capsys)
+    assert (done["shards"], done["games"]) == (1, 23)
+    (path,) = shards_in(tmp_path / "one")
+    assert path.name.startswith("all-00001-")
+    assert texts(read(path)) == texts(*map(read, shards_in(store)))
+    done = run(["combine", tmp_path / "one", "-o", tmp_path / "more", "--plies", "40"], capsys)
+    assert texts(*map(read, shards_in(tmp_path / "more"))) == texts(read(path))
+    assert done["shards"] == len(shards_in(tmp_path / "more")) > 3
+
+
+def test_inspect(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    facts = run(["inspect", store, "--games", "4"], capsys)
+    games = [game for path in shards_in(store) for game in games_of(read(path))]
+    plies = [ply for game in games for ply in game.plies]
+    assert (facts["shards"], facts["games"], facts["positions"]) == (3, len(games), len(plies))
+    assert facts["visited_moves"] == sum(len(ply.visits) for ply in plies)
+    assert facts["with_value"] == sum(ply.value == ply.value for ply in plies)
+    assert facts["with_policy"] == sum(bool(ply.visits) for ply in plies)
+    assert facts["random_moves"] == sum(ply.flags & 1 for ply in plies)
+    assert facts["results"]["white"] == sum(game.result == 1 for game in games)
+    assert facts["ends"]["checkmate"] == sum(game.end == "checkmate" for game in games)
+    assert sum(facts["values"].values()) == facts["with_value"]
+    assert sum(facts["lengths"].values()) == len(games)
+    assert sum(facts["sources"].values()) == len(games)
+    assert facts["longest"] == max(len(game.plies) for game in games)
+    assert [one["plies"] for one in facts["first_games"]] == [len(g.plies) for g in games[:4]]
+    assert main(["data", "inspect", str(store)]) == 0
+    assert "values from -1.0" in capsys.readouterr().out
+    assert main(["data", "inspect"]) == 2
+
+
+def test_prune(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made_by = {
+        number: add(tmp_path, made(number, 2, generation=number), "g") for number in (3, 11, 9)
+    }
+    imported = add(tmp_path, made(1, 2), "imported")
+    assert outdated(shards_in(tmp_path), 3) == []
+    listed = run(["prune", tmp_path, "--keep", "1", "--dry-run"], capsys)
+    assert listed["files"] == [str(made_by[3]), str(made_by[9])]
+    assert len(shards_in(tmp_path)) == 4
+    assert run(["prune", tmp_path, "--keep", "1"], capsys)["files"] == listed["files"]
+    assert set(shards_in(tmp_path)) == {imported, made_by[11]}
+    assert main(["data", "prune", str(tmp_path), "--keep", "0"]) == 2
+
+
+def test_a_game_without_plies_is_a_game(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = add(tmp_path, shard_of([Game()]), "empty")
+    assert run(["inspect", path], capsys)["games"] == 1
