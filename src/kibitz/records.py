@@ -30,6 +30,11 @@ def address_of(array: np.ndarray) -> int:
     return address
 
 
+def plain_array(address: int) -> np.ndarray:
+    """The array behind an address, where the compiler is off."""
+    return _plain_arrays[int(address)]
+
+
 def one_record(dtype: np.dtype) -> Any:
     """A zeroed record, usable alike by kernels and by plain Python."""
     return np.zeros(1, dtype=dtype).view(np.recarray)[0]
@@ -102,7 +107,7 @@ def record_at(dtype: np.dtype, field: str) -> Callable[[Any, int], Any]:
     record_type = numba.from_dtype(dtype)
 
     def plain(owner: Any, index: int) -> Any:
-        return _plain_arrays[int(owner[field])].view(np.recarray)[index]
+        return plain_array(owner[field]).view(dtype).view(np.recarray)[index]
 
     def generate(_context: Any, owner: Any, _index: Any) -> Any:
         def code(target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
@@ -119,7 +124,7 @@ def value_at(dtype: Any, field: str) -> Callable[[Any, int], Any]:
     number_type = numba.from_dtype(np.dtype(dtype))
 
     def plain(owner: Any, index: int) -> Any:
-        return _plain_arrays[int(owner[field])][index]
+        return plain_array(owner[field])[index]
 
     def generate(_context: Any, owner: Any, _index: Any) -> Any:
         def code(target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:

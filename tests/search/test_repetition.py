@@ -32,7 +32,7 @@ def classified(fen: str, game: str, line: str) -> tuple[int, int]:
     walk.positions[: depth + 1] = positions[root:]
     for ply in range(depth):
         walk.record.keys[root + ply] = positions["key"][root + ply]
-    state, proof = classify(walk.record, depth, len(whole.legal_moves))
+    state, proof = classify(walk.record, depth)
     return int(state), int(proof)
 
 

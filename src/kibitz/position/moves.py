@@ -46,6 +46,7 @@ from kibitz.position.squares import (
 from kibitz.position.state import attackers
 
 MAX_MOVES = 256  # no legal position has more than 218
+MOVE_LIST = np.dtype([("moves", np.uint16, MAX_MOVES)])
 
 NORMAL, CASTLING, EN_PASSANT, DOUBLE_PUSH = 0, 1, 2, 3
 PROMOTION = 4  # + 0 knight, 1 bishop, 2 rook, 3 queen
@@ -303,6 +304,12 @@ def generate(position: np.record, moves: Any) -> int:
     count = _piece_moves(position, moves, count, allowed & ~own, lines)
     count = _pawn_moves(position, moves, count, allowed, lines)
     return _en_passant_moves(position, moves, count)
+
+
+@kernel
+def list_moves(position: np.record, target: np.record) -> int:
+    """Write all legal moves to target.moves (MOVE_LIST); returns how many."""
+    return generate(position, target.moves)
 
 
 @kernel

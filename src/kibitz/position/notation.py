@@ -17,15 +17,15 @@ import numpy as np
 
 from kibitz.errors import MoveError, NotationError
 from kibitz.position.fen import fen_of
+from kibitz.position.mobility import has_legal_move
 from kibitz.position.moves import (
     CASTLING,
     EN_PASSANT,
     FLIP_MOVE,
-    MAX_MOVES,
+    MOVE_LIST,
     NO_MOVE,
     PROMOTION,
-    count_legal,
-    generate,
+    list_moves,
 )
 from kibitz.position.play import play
 from kibitz.position.squares import KING, KNIGHT, PAWN, parse_square, square_name
@@ -95,8 +95,9 @@ NULL = Move(NO_MOVE)
 
 def legal_codes(position: np.record) -> np.ndarray:
     """The legal moves as the kernels see them, from the side to move; uint16 [count]."""
-    codes = np.empty(MAX_MOVES, dtype=np.uint16)
-    return codes[: generate(position, codes)]
+    target = np.zeros(1, dtype=MOVE_LIST)
+    codes: np.ndarray = target["moves"][0]
+    return codes[: list_moves(position, target[0])]
 
 
 def legal_moves(position: np.record) -> list[Move]:
@@ -275,4 +276,4 @@ def _check_mark(position: np.record, code: int) -> str:
     play(position, after, relative(position, Move(code ^ _view(position))))
     if not checkers(after):
         return ""
-    return "+" if count_legal(after) else "#"
+    return "+" if has_legal_move(after) else "#"

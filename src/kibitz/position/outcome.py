@@ -10,7 +10,7 @@ import numpy as np
 
 from kibitz.jit import kernel
 from kibitz.position.bits import popcount, signed
-from kibitz.position.moves import count_legal
+from kibitz.position.mobility import has_legal_move
 from kibitz.position.squares import EMPTY, LIGHT_SQUARES
 from kibitz.position.state import checkers
 
@@ -80,9 +80,9 @@ def search_repetition(
 
 
 @kernel
-def terminal(position: np.record, legal_moves: int) -> int:
+def terminal(position: np.record) -> int:
     """Outcome by the position alone; draws that must be claimed are not looked at."""
-    if legal_moves == 0:
+    if not has_legal_move(position):
         return CHECKMATE if checkers(position) else STALEMATE
     if insufficient_material(position):
         return INSUFFICIENT_MATERIAL
@@ -94,7 +94,7 @@ def terminal(position: np.record, legal_moves: int) -> int:
 @kernel
 def outcome(position: np.record, keys: np.ndarray, count: int, claim: bool) -> int:
     """Outcome of a game in `position` after positions with `keys`; `claim` adds claimable draws."""
-    by_position = terminal(position, count_legal(position))
+    by_position = terminal(position)
     if by_position != ONGOING:
         return by_position
     rule50 = signed(position.rule50)

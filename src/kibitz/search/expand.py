@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kibitz.jit import kernel
+from kibitz.jit import kernel, sum_kernel
 from kibitz.position.bits import float_of_bits, signed
 from kibitz.records import atomic_load, atomic_store, compare_and_swap
 from kibitz.search.tree import (
@@ -71,37 +71,70 @@ def fast_exp(x: np.float32) -> np.float32:
 
 
 @kernel
-def softmax(logits: np.ndarray, count: int, temperature: float) -> None:
-    """Turn logits into probabilities in place; float32 [count]."""
-    highest, sharpness = logits[0], np.float32(1.0 / temperature)
-    for index in range(1, count):
-        highest = max(highest, logits[index])
+def _highest(numbers: np.ndarray, count: int) -> np.float32:
+    """The greatest of at least one number; four side by side, as each has to wait for its last."""
+    first = second = third = fourth = numbers[0]
+    index = 0
+    while index + 4 <= count:
+        first, second = max(first, numbers[index]), max(second, numbers[index + 1])
+        third, fourth = max(third, numbers[index + 2]), max(fourth, numbers[index + 3])
+        index += 4
+    while index < count:
+        first = max(first, numbers[index])
+        index += 1
+    return max(max(first, second), max(third, fourth))
+
+
+@sum_kernel
+def _sum(numbers: np.ndarray, count: int) -> np.float32:
     total = np.float32(0.0)
     for index in range(count):
-        logits[index] = fast_exp((logits[index] - highest) * sharpness)
+        total += numbers[index]
+    return total
+
+
+@sum_kernel
+def _sum_of_squares(numbers: np.ndarray, count: int) -> np.float32:
+    total = np.float32(0.0)
     for index in range(count):
-        total += logits[index]
-    for index in range(count):
-        logits[index] /= total
+        total += numbers[index] * numbers[index]
+    return total
 
 
 @kernel
-def order_by_prior(walk: np.record, count: int) -> float:
-    """Sort moves by 16-bit prior into walk.order (prior << 16 | move); returns the Gini index.
+def softmax(logits: np.ndarray, count: int, temperature: float) -> None:
+    """Turn logits into probabilities in place; float32 [count]."""
+    highest, sharpness = _highest(logits, count), np.float32(1.0 / temperature)
+    for index in range(count):
+        logits[index] = fast_exp((logits[index] - highest) * sharpness)
+    share = np.float32(1.0) / _sum(logits, count)
+    for index in range(count):
+        logits[index] *= share
+
+
+@kernel
+def order_by_prior(walk: np.record, count: int) -> None:
+    """Sort moves by 16-bit prior into walk.order (prior << 16 | move).
 
     Ties keep the order of generation. Ranks are counted, which vectorises and beats sorting here.
     """
-    keys, gini, level = walk.sorting, 0.0, True
+    keys, logits, others = walk.sorting, walk.logits, np.uint32(0)
     for index in range(count):
-        probability = float(walk.logits[index])
-        gini += probability * probability
-        level = level and walk.logits[index] == walk.logits[0]
-        keys[index] = (quantise_prior(probability) << 8) + (255 - index)  # no two alike
+        prior = np.uint32(quantise_prior(logits[index]))
+        keys[index] = (prior << np.uint32(8)) + np.uint32(255 - index)  # no two alike
+        others += np.uint32(logits[index] != logits[0])
+    if others == 0:
+        for index in range(count):
+            walk.order[index] = _prior_and_move(keys[index], walk.moves[index])
+        return
     for index in range(count):
-        rank = index if level else _rank(keys, count, keys[index])
-        prior = signed(keys[index]) >> 8
-        walk.order[rank] = (prior << 16) | signed(walk.moves[index])
-    return gini
+        rank = _rank(keys, count, keys[index])
+        walk.order[rank] = _prior_and_move(keys[index], walk.moves[index])
+
+
+@kernel
+def _prior_and_move(key: np.uint32, move: np.uint16) -> int:
+    return (signed(key) >> 8) << 16 | signed(move)
 
 
 @kernel
@@ -117,7 +150,8 @@ def _rank(keys: np.ndarray, count: int, key: np.uint32) -> int:
 def expand(tree: np.record, walk: np.record, node: int, count: int, temperature: float) -> bool:
     """Make edges for walk.moves with the softmax of walk.logits; False if the tree is full."""
     softmax(walk.logits, count, temperature)
-    gini = order_by_prior(walk, count)
+    gini = _sum_of_squares(walk.logits, count)
+    order_by_prior(walk, count)
     first = reserve_edges(tree, node, count)
     if first == FULL:
         return False

@@ -164,11 +164,10 @@ def _claim(
     """Reserve a new leaf: NEW_LEAF if it waits in `row`, DONE if it is over and backed up."""
     if not compare_and_swap(link_at(tree, walk.path[depth]), "child", NONE, BUSY):
         return COLLISION
-    put_leaf(leaves, row, line[PAST - past :], past + depth)
-    count = leaves.offsets[row + 1] - leaves.offsets[row]
-    state, proof = classify(walk, depth, count)
+    state, proof = classify(walk, depth)
     if state != LEAF:
         return _finish(tree, walk, behaviour, depth, state, proof)
+    put_leaf(leaves, row, line[PAST - past :], past + depth)
     if walk.table_pieces > 0:
         ask_tablebase(walk, position_at(walk, depth), walk.path[depth], depth)
     atomic_store(link_at(tree, walk.path[depth]), "child", WAITING)

@@ -8,6 +8,7 @@ import numpy as np
 
 from kibitz.jit import kernel
 from kibitz.position.bits import popcount, signed
+from kibitz.position.mobility import has_legal_move
 from kibitz.position.outcome import FIFTY_PLIES, insufficient_material, search_repetition
 from kibitz.position.state import checkers, copy_position
 from kibitz.records import atomic_add
@@ -24,13 +25,13 @@ RULE50_DIVISOR = 151.0
 
 
 @kernel
-def classify(walk: np.record, depth: int, count: int) -> tuple[int, int]:
-    """(state, proof of the move into it) of a leaf with `count` legal moves.
+def classify(walk: np.record, depth: int) -> tuple[int, int]:
+    """(state, proof of the move into it) of a leaf.
 
     Draws by the 50-move rule and by repetition depend on the path and are never proofs.
     """
     position = position_at(walk, depth)
-    if count == 0:
+    if not has_legal_move(position):
         return TERMINAL, MATED if checkers(position) else DRAW
     if insufficient_material(position):
         return TERMINAL, DRAW

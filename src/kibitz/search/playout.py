@@ -49,7 +49,7 @@ NOTE_EVERY = 32  # playouts between two looks at the share of the budget that is
 def step(tree: np.record, walk: np.record, behaviour: np.record, depth: int, edge: int) -> None:
     """Follow `edge` from ply `depth`: play its move and note it on the path."""
     walk.keys[walk.history + depth] = position_at(walk, depth).key
-    play(position_at(walk, depth), position_at(walk, depth + 1), signed(link_at(tree, edge).move))
+    play(position_at(walk, depth), position_at(walk, depth + 1), link_at(tree, edge).move)
     walk.path[depth + 1] = edge
     if behaviour.shared:
         atomic_add(edge_at(tree, edge), "pending", 1)
@@ -186,7 +186,7 @@ def visit_leaf(
     edge_visits = signed(edge_at(tree, edge).visits)  # not 0 if its subtree was given back
     node_at(tree, node).weight = edge_visits
     position = position_at(walk, depth)
-    state, proof = classify(walk, depth, generate(position, walk.moves))
+    state, proof = classify(walk, depth)
     value, draw = (-1.0, 0.0) if proof == MATED else (0.0, 1.0)
     if state == LEAF:
         value, draw = value_of(evaluator, scratch, position)

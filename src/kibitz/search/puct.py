@@ -8,6 +8,7 @@ import numpy as np
 
 from kibitz.jit import kernel
 from kibitz.position.bits import signed
+from kibitz.search.bestedge import CONTESTED, LANES, best_edge
 from kibitz.search.proof import DRAW
 from kibitz.search.rules import (
     FPU_ABSOLUTE,
@@ -113,39 +114,23 @@ def select_puct(
     weight = exploration_weight(exploration, visits) * math.sqrt(below)
     if rule.log_visits + rule.variance + rule.gini > 0.0:
         weight *= _scale(rule, tree, node, visits)
+    looked_at = candidates(rule, visits, opened, count)
+    if looked_at >= LANES and rule.virtual_loss + rule.faster_mate == 0.0:
+        untried = 0.0
+        if looked_at > opened:
+            untried = first_play_value(first_play, tree, via, node, first, opened)
+        place = best_edge(signed(tree.edges), first, looked_at, opened, weight, untried)
+        if place != CONTESTED and link_at(tree, first + place).child != BUSY:
+            return first + place, 1
     untried = first_play_value(first_play, tree, via, node, first, opened)
-
-    end = first + candidates(rule, visits, opened, count)
-    crowded = parent.pending > 1 or depth == 0 or rule.faster_mate > 0.0
-    if crowded:
-        return _best_of_crowd(rule, tree, first, end, weight, untried), 1
-    best, best_score = BLOCKED, -np.inf
-    if end > first + opened:  # not crowded: opened means visited
-        prior = prior_of(signed(edge_at(tree, first + opened).prior))
-        best, best_score = first + opened, untried + weight * prior
-        end -= 1
-    return _best_visited(tree, first, end, weight, best, best_score), 1
-
-
-@kernel
-def _best_visited(
-    tree: np.record, first: int, end: int, weight: float, best: int, best_score: float
-) -> int:
-    """The best of edges that have all been visited, or `best` if none beats or equals it."""
-    for edge in range(end - 1, first - 1, -1):  # backwards, so that of equals the first wins
-        here = edge_at(tree, edge)
-        score = here.value + weight * prior_of(signed(here.prior)) / (1.0 + signed(here.visits))
-        better = score >= best_score
-        best = edge if better else best
-        best_score = score if better else best_score
-    return best
+    return _best_of_crowd(rule, tree, first, first + looked_at, weight, untried), 1
 
 
 @kernel
 def _best_of_crowd(
     rule: np.record, tree: np.record, first: int, end: int, weight: float, untried: float
 ) -> int:
-    """The best edge where visits are pending, untried moves stand anywhere, or mates count."""
+    """The best edge, one after the other: few of them, visits on their way, or mates that count."""
     best, best_score = BLOCKED, -np.inf
     for edge in range(first, end):
         here = edge_at(tree, edge)

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kibitz.position.moves import FLIP_MOVE, count_legal
+from kibitz.position.mobility import has_legal_move
+from kibitz.position.moves import FLIP_MOVE
 from kibitz.position.notation import Move
 from kibitz.position.state import checkers
 from kibitz.search.proof import UNPROVED
@@ -130,7 +131,7 @@ def _line_without_visits(
     position: np.record, rows: list[MoveStatistics], root: RootStatistics, score_type: str
 ) -> Line:
     """The end of the game, or the root's own evaluation and its likeliest move."""
-    if not count_legal(position):
+    if not has_legal_move(position):
         if checkers(position):
             return Line(1, Score("mate", 0), Wdl(0, 0, 1000), -1.0, ())
         return Line(1, Score("cp", 0), Wdl(0, 1000, 0), 0.0, ())

@@ -70,9 +70,15 @@ TREE = np.dtype(
     ],
     align=True,
 )
+# The same bytes in as few words as they fill, for making many edges at once.
+EDGE_WORDS = np.dtype([("value", np.float64), ("counts", np.uint64)])
+LINK_WORDS = np.dtype([("child_frozen", np.uint64), ("move_proof", np.uint32)])
+
 edge_at = record_at(EDGE, "edges")
 link_at = record_at(LINK, "links")
 node_at = record_at(NODE, "nodes")
+_edge_words_at = record_at(EDGE_WORDS, "edges")
+_link_words_at = record_at(LINK_WORDS, "links")
 MOVED = np.dtype([("place", np.uint32)])
 moved_at = record_at(MOVED, "moved")
 
@@ -132,15 +138,11 @@ def clear(tree: np.record) -> None:
 @kernel
 def clear_edge(tree: np.record, edge: int, move: int, prior: int) -> None:
     """Make an unvisited edge."""
-    here, link = edge_at(tree, edge), link_at(tree, edge)
+    here, link = _edge_words_at(tree, edge), _link_words_at(tree, edge)
     here.value = 0.0
-    here.visits = 0
-    here.pending = 0
-    here.prior = prior
-    link.child = NONE
-    link.frozen = 0
-    link.move = move
-    link.proof = 0
+    here.counts = np.uint64(prior) << np.uint64(48)
+    link.child_frozen = 0
+    link.move_proof = move
 
 
 @kernel
@@ -168,6 +170,6 @@ def prior_of(quantised: int) -> float:
 
 
 @kernel
-def quantise_prior(probability: float) -> int:
-    """16-bit prior of a probability."""
-    return int(max(1.0 / 65536.0, probability) * 65536.0 + 0.5 - 1.0)
+def quantise_prior(probability: float) -> Any:
+    """16-bit prior of a probability, rounded, int32; exact in float32, too."""
+    return np.int32(max(probability * np.float32(65536.0), np.float32(1.0)) - np.float32(0.5))

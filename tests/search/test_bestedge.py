@@ -1,0 +1,59 @@
+"""The vector form of PUCT's choice against NumPy, lane by lane."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kibitz.jit import kernel
+from kibitz.records import address_of
+from kibitz.search.bestedge import CONTESTED, LANES, best_edge, plain_best_edge
+from kibitz.search.tree import EDGE
+
+
+@kernel
+def _choose(edges: int, first: int, count: int, fresh: int, weight: float, untried: float) -> int:
+    return best_edge(edges, first, count, fresh, weight, untried)
+
+
+def _random_edges(generator: np.random.Generator, count: int) -> np.ndarray:
+    edges = np.zeros(count, dtype=EDGE)
+    edges["value"] = generator.choice([-1.0, 0.0, 0.25, 1.0], count)  # few, so that some are equal
+    edges["visits"] = generator.integers(1, 4, count)
+    edges["pending"] = generator.integers(0, 3, count)
+    edges["prior"] = generator.choice([0, 1, 700, 65535], count)
+    return edges
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_same_place_as_numpy_finds(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    first, count = int(generator.integers(0, 3)), int(generator.integers(LANES, 60))
+    edges = _random_edges(generator, first + count)
+    fresh = count - 1 if seed % 2 else count
+    if seed % 2:
+        edges["visits"][-1] = edges["pending"][-1] = 0
+    numbers = (first, count, fresh, float(generator.random()), float(generator.normal()))
+    found = _choose(address_of(edges), *numbers)
+    here = edges[first:]
+    values = np.where(here["visits"] == 0, numbers[4], here["value"])
+    tried = 1.0 + here["visits"] + here["pending"]
+    scores = values + numbers[3] * ((here["prior"] + 1.0) / 65536) / tried
+    assert found == int(np.argmax(scores))
+
+
+@pytest.mark.parametrize("place", range(LANES + 1))
+@pytest.mark.parametrize(("fresh", "pending"), [(LANES + 1, 0), (0, 1), (1, 1)])
+def test_moves_of_unclear_value_are_not_judged(place: int, fresh: int, pending: int) -> None:
+    edges = _random_edges(np.random.default_rng(place), LANES + 1)
+    edges["visits"][place], edges["pending"][place] = 0, pending
+    found = _choose(address_of(edges), 0, LANES + 1, fresh, 1.0, 0.0)
+    assert found == CONTESTED
+
+
+def test_the_plain_form_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    edges = _random_edges(np.random.default_rng(1), 9)
+    monkeypatch.setattr("kibitz.search.bestedge.plain_array", lambda _: edges)
+    for weight in (0.0, 0.3, 2.0):
+        numbers = (1, 8, 8, weight, 0.0)
+        assert plain_best_edge(0, *numbers) == _choose(address_of(edges), *numbers)
