@@ -1,5 +1,9 @@
 """The engine as programs use it: options, streaming, stopping from other threads, errors."""
 
+import gc
+import os
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -9,7 +13,9 @@ import pytest
 
 from kibitz import Board, Engine, Limits
 from kibitz.engine.engine import _same_build
+from kibitz.engine.undisturbed import undisturbed
 from kibitz.errors import ConfigError, FileError, InputError
+from kibitz.network.make import create
 from kibitz.search.params import Settings
 from kibitz.search.strength import STRONGEST, WEAKEST, strength_of
 
@@ -166,6 +172,71 @@ def test_more_elo_is_never_weaker() -> None:
         assert weaker.nodes <= stronger.nodes
         assert weaker.temperature >= stronger.temperature
     assert steps[0] < steps[-1]
+
+
+NOTHING_NEW = """
+import gc
+from numba.core.dispatcher import Dispatcher
+from kibitz import Board, Engine, Limits
+
+def compiled():
+    found = (one for one in gc.get_objects() if isinstance(one, Dispatcher))
+    return {one.py_func.__qualname__ for one in found if one.signatures}
+
+with Engine("material", hash=1) as engine:
+    engine.ready()
+    before = compiled()
+    assert "compact" in before, "the compiler is switched off"
+    for fen in ("6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1", Board().fen()):
+        board, clock = Board(fen), Limits(wtime=500, btime=500, winc=10, binc=10)
+        while board.outcome(claim=True) is None and board.ply < 16:
+            board.push(engine.play(board, clock).move)
+    engine.play(Board(), movetime=300)
+    print(*compiled() - before)
+"""
+
+
+@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
+def test_no_move_waits_for_the_compiler() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", NOTHING_NEW], check=True, capture_output=True, text=True
+    )
+    assert done.stdout.split() == []
+
+
+def test_housekeeping_is_as_before_afterwards() -> None:
+    before = sys.getswitchinterval()
+    with undisturbed():
+        assert sys.getswitchinterval() < before
+        assert gc.get_freeze_count() > 0
+    assert (sys.getswitchinterval(), gc.get_freeze_count()) == (before, 0)
+
+
+def test_a_move_in_a_hurry_looks_at_the_clock_often() -> None:
+    """The search asks every millisecond or so, not every five, and on the calling thread."""
+    with Engine("material", hash=16) as engine:
+        engine.ready()
+        assert engine.searcher is not None
+        driver, looks = engine.searcher._driver, 0
+
+        def look() -> bool:
+            nonlocal looks
+            looks += 1
+            return looks == 5
+
+        engine.play(Board(), nodes=2)
+        done = driver.run(1 << 40, look, by_playouts=False, hurried=True)
+        assert 5 * 64 <= done < 64 * 2**5
+        assert engine.searcher._driver._pool is None  # type: ignore[union-attr]
+        assert driver.run(100, lambda: False, hurried=True) == 100
+
+
+def test_one_node_with_batches(tmp_path: Path) -> None:
+    create("sparse-64", tmp_path / "little.safetensors")
+    with Engine(tmp_path / "little.safetensors", backend="torch", hash=4) as engine:
+        assert engine.play(Board(), nodes=1).report.root.visits == 1
+        hurried = Limits(wtime=60, btime=60)
+        assert engine.play(Board(), hurried).move in Board().legal_moves
 
 
 def test_close_ends_a_search() -> None:

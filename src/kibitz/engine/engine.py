@@ -299,16 +299,23 @@ def _same_build(settings: Settings, built: Settings) -> bool:
     )
 
 
+# What a game may need on any move: a tree that is cut back to a line, a proof, a mate.
+WARMING = ("7k/7p/8/8/8/8/P7/K7 w - - 0 1", "6rk/6pp/8/6N1/8/8/8/K7 w - - 0 1")
+WARMING_NODES = 24
+
+
 def _warm(evaluator: Evaluator, settings: Settings) -> None:
     """Load, or compile, what a search needs, on a searcher whose dice nobody misses."""
     from kibitz.position.board import Board
     from kibitz.search.searcher import Searcher
 
     small = settings.with_(hash=1, threads=1, syzygy_path="", minibatch_size=4)
-    board, limits = Board(), Limits(nodes=16)
     with Searcher(evaluator, small) as searcher:
-        first = searcher.search(board, limits)
-        if first.move is not None and first.ponder is not None:
-            board.push(first.move)
-            board.push(first.ponder)
-            searcher.search(board, limits)  # on what is kept of the tree
+        for fen in WARMING:
+            board, limits = Board(fen), Limits(nodes=WARMING_NODES)
+            first = searcher.search(board, limits)
+            if first.move is not None and first.ponder is not None:
+                board.push(first.move)
+                board.push(first.ponder)
+                searcher.search(board, limits)  # on what is kept of the tree
+        searcher.search(Board(), Limits(nodes=2))

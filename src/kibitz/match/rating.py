@@ -11,7 +11,7 @@ players who met keeps ratings finite where somebody won everything.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -107,3 +107,76 @@ def _variances(elo: np.ndarray, games: np.ndarray, anchor: int | None) -> np.nda
     if anchor is not None:
         own = own + own[anchor] - 2.0 * covariance[anchor]
     return own
+
+
+# --- against players whose ratings are known ------------------------------------------------------
+
+WIDEST = 4000.0  # Elo beyond the known ratings that are looked at
+SETTLED_ELO = 1e-3
+LIKELY_95 = 1.9207294103470267  # half of the 95 % point of chi squared with one degree of freedom
+
+
+class KnownRating(NamedTuple):
+    """A rating on the scale of others; the interval is that of the likelihood ratio, 95 %.
+
+    Who won or lost everything has an infinite rating, but an end of the interval that is finite.
+    """
+
+    elo: float
+    low: float
+    high: float
+    points: float
+    games: int
+
+
+def rating_against(opponents: Sequence[tuple[float, Tally]]) -> KnownRating:
+    """The likeliest rating of a player with these results against these ratings.
+
+    A draw counts as half a win and half a loss. What the ratings themselves are worth, and whether
+    they hold at this time control, is not in the interval.
+    """
+    points = sum(tally.points for _, tally in opponents)
+    games = sum(tally.games for _, tally in opponents)
+    low = min(elo for elo, _ in opponents) - WIDEST
+    high = max(elo for elo, _ in opponents) + WIDEST
+
+    def excess(elo: float) -> float:
+        """Points made beyond those expected at a rating; falls as the rating grows."""
+        expected = (tally.games * expected_score(elo - other) for other, tally in opponents)
+        return points - sum(expected)
+
+    if not 0.0 < points < games:
+        best = math.copysign(math.inf, points - games / 2)
+        top = 0.0
+    else:
+        best = _falling_root(excess, low, high)
+        top = _log_likelihood(best, opponents)
+
+    def likely(elo: float) -> float:
+        return _log_likelihood(elo, opponents) - top + LIKELY_95
+
+    middle = min(max(best, low), high)
+    lowest = -math.inf if points == 0 else _falling_root(lambda elo: -likely(elo), low, middle)
+    highest = math.inf if points == games else _falling_root(likely, middle, high)
+    return KnownRating(best, lowest, highest, points, games)
+
+
+def _log_likelihood(elo: float, opponents: Sequence[tuple[float, Tally]]) -> float:
+    total = 0.0
+    for other, tally in opponents:
+        score = expected_score(elo - other)
+        total += tally.points * math.log(score) if tally.points else 0.0
+        lost = tally.games - tally.points
+        total += lost * math.log(expected_score(other - elo)) if lost else 0.0
+    return total
+
+
+def _falling_root(function: Callable[[float], float], low: float, high: float) -> float:
+    """Where a falling function is zero, by halving."""
+    while high - low > SETTLED_ELO:
+        middle = (low + high) / 2.0
+        if function(middle) > 0.0:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2.0

@@ -1,0 +1,239 @@
+"""`kibitz strength`: suites, a ladder of opponents, endings, and one rating, in one report.
+
+match room -> **command line**
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+from cyclopts import Parameter
+
+from kibitz.commands.output import JsonFlag, columns, emit
+from kibitz.errors import InputError
+from kibitz.log import Bar, Level, Stop, graceful_stop, progress, say
+from kibitz.match.control import Control, parse_times
+from kibitz.match.openings import RANDOM_PLIES, Opening, random_openings, read_openings, shuffled
+from kibitz.match.record import GameRecord
+from kibitz.match.runner import try_out
+from kibitz.match.spec import parse_player
+from kibitz.match.strength import (
+    Opponent,
+    Plan,
+    Rung,
+    as_json,
+    combined,
+    find_program,
+    parse_opponent,
+    run_endings,
+    run_ladder,
+    run_suites,
+    usual_opponents,
+)
+from kibitz.match.suites import Outcome
+
+EXIT_STOPPED = 130
+
+
+class Preset(NamedTuple):
+    """What is done unless the user says otherwise."""
+
+    games: int
+    times: str
+    limit: int | None
+    tries: int
+
+
+WHOLE, QUICK = Preset(100, "10+0.1", None, 20), Preset(20, "1+0.01", 50, 5)
+
+
+def strength(
+    player: Annotated[str, Parameter(help="As in kibitz match.")] = "kibitz",
+    *,
+    suite: Annotated[tuple[Path, ...], Parameter(help="EPD file; repeatable.")] = (),
+    opponent: Annotated[
+        tuple[str, ...],
+        Parameter(help="As in kibitz match, and rating=R; repeatable; by default a usual ladder."),
+    ] = (),
+    games: Annotated[int | None, Parameter(help="Against each opponent; 0: none.")] = None,
+    tc: Annotated[str | None, Parameter(help="Clock of the games: 10+0.1, 40/60.")] = None,
+    movetime: Annotated[int | None, Parameter(help="Milliseconds for each move.")] = None,
+    nodes: Annotated[int | None, Parameter(help="Nodes for each move.")] = None,
+    depth: Annotated[int | None, Parameter(help="Depth for each move.")] = None,
+    suite_nodes: Annotated[int | None, Parameter(help="For each position; 10000.")] = None,
+    suite_time: Annotated[int | None, Parameter(help="Milliseconds for each position.")] = None,
+    limit: Annotated[int | None, Parameter(help="Only the first positions of a suite.")] = None,
+    endings: Annotated[int | None, Parameter(help="Positions of each ending; 0: none.")] = None,
+    openings: Annotated[Path | None, Parameter(help="PGN, EPD or lines of moves.")] = None,
+    concurrency: Annotated[int, Parameter(help="Games or positions at the same time.")] = 1,
+    seed: Annotated[int, Parameter(help="Of openings, dice and endings.")] = 0,
+    quick: Annotated[bool, Parameter(help="A few minutes instead of hours.", negative="")] = False,
+    resume: Annotated[Path | None, Parameter(help="Keep results in this folder.")] = None,
+    json: JsonFlag = False,
+) -> int:
+    """Measure a player: exit code 130 if it was stopped, and what was finished is shown."""
+    preset = QUICK if quick else WHOLE
+    wanted = preset.games if games is None else games
+    if wanted < 0 or wanted % 2:
+        raise InputError("--games", value=wanted, fix="give an even number; openings come in pairs")
+    plan = Plan(
+        player=parse_player(player),
+        control=_control(tc, movetime, nodes, depth, preset),
+        opponents=_opponents(opponent, quick) if wanted else (),
+        games=wanted,
+        openings=tuple(_openings(openings, wanted // 2, seed)),
+        book=openings.name if openings else f"random {RANDOM_PLIES}",
+        suites=suite,
+        limit=_checked("--limit", preset.limit if limit is None else limit, 1),
+        tries=_checked("--endings", preset.tries if endings is None else endings, 0) or 0,
+        concurrency=_checked("--concurrency", concurrency, 1) or 1,
+        seed=seed,
+    )
+    if suite_nodes is not None or suite_time is not None:
+        plan = replace(plan, suite_control=Control(movetime=suite_time, nodes=suite_nodes))
+    try_out([plan.player, *(one.spec for one in plan.opponents)])
+    return _measured(plan, resume, json)
+
+
+def _checked(name: str, value: int | None, least: int) -> int | None:
+    if value is not None and value < least:
+        raise InputError(name, value=value, fix=f"give {least} or more")
+    return value
+
+
+def _control(
+    tc: str | None, movetime: int | None, nodes: int | None, depth: int | None, preset: Preset
+) -> Control:
+    times = parse_times(tc) if tc else Control()
+    control = replace(times, movetime=movetime, nodes=nodes, depth=depth)
+    return control if control.limited else parse_times(preset.times)
+
+
+def _opponents(texts: tuple[str, ...], quick: bool) -> tuple[Opponent, ...]:
+    found = [parse_opponent(text) for text in texts]
+    if not texts:
+        stockfish = find_program("stockfish")
+        if stockfish is None:
+            say("Stockfish is not installed: nobody on the ladder has a rating")
+        found = [parse_opponent(text) for text in usual_opponents(stockfish, quick)]
+    names = [one.spec.name for one in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError("two opponents of one name", value=name, fix="add ,name=ANOTHER")
+    return tuple(found)
+
+
+def _openings(path: Path | None, rounds: int, seed: int) -> list[Opening]:
+    if path is not None:
+        return shuffled(read_openings(path), seed)
+    return random_openings(rounds, RANDOM_PLIES, seed)
+
+
+def _measured(plan: Plan, folder: Path | None, json: bool) -> int:
+    total = plan.games * len(plan.opponents)
+    with graceful_stop() as stop:
+        with progress("suites") as bar:
+            suites = run_suites(plan, folder, stop, lambda one: _solved(bar, one))
+        with progress("games", total=total) as bar:
+            rungs = run_ladder(plan, folder, stop, lambda game: _played(bar, game))
+        endings = _endings(plan, folder, stop)
+    result = as_json(plan, suites, rungs, endings)
+    if json:
+        emit(result, as_json=True)
+    else:
+        _show(result, rungs)
+    return EXIT_STOPPED if stop.requested else 0
+
+
+def _solved(bar: Bar, outcome: Outcome) -> None:
+    bar.advance()
+    say(f"{outcome.name}: {outcome.move} {outcome.points}/{outcome.best}", Level.VERBOSE)
+
+
+def _played(bar: Bar, game: GameRecord) -> None:
+    bar.advance()
+    why = f"{game.termination} {game.detail}".strip()
+    level = Level.VERBOSE if game.loser is None else Level.NORMAL
+    say(f"Game {game.number + 1}: {game.result} {{{why}}}", level)
+
+
+def _endings(plan: Plan, folder: Path | None, stop: Stop) -> list[dict[str, Any]]:
+    with progress("endings") as bar:
+        return run_endings(plan, folder, stop, bar.describe)
+
+
+# --- printing -------------------------------------------------------------------------------------
+
+
+def _show(result: dict[str, Any], rungs: list[Rung]) -> None:
+    settings = result["settings"]
+    told = ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None)
+    sys.stdout.write(f"{told}\n")
+    if result["suites"]:
+        emit({}, as_json=False, table=_suite_table(result["suites"]))
+    if rungs:
+        emit({}, as_json=False, table=_ladder_table(rungs))
+        sys.stdout.write(f"{_rating_line(rungs)}\n")
+    if result["endings"]:
+        emit({}, as_json=False, table=_ending_table(result["endings"]))
+
+
+def _suite_table(rows: list[dict[str, Any]]) -> Any:
+    shown = [
+        [
+            row["suite"],
+            f"{row['solved']}/{row['positions']}",
+            f"{row['points']}/{row['most']}",
+            row["seconds_a_position"],
+            round(row["nodes_a_position"]),
+            "" if row["rating"] is None else f"{row['rating']:.0f}",
+        ]
+        for row in rows
+    ]
+    headings = ("suite", "solved", "points", "s a position", "nodes a position", "STS rating")
+    return columns(headings, shown)
+
+
+def _ladder_table(rungs: list[Rung]) -> Any:
+    shown = [
+        [
+            rung.name,
+            "" if rung.rating is None else f"{rung.rating:.0f}",
+            rung.tally.games,
+            f"{rung.tally.wins}-{rung.tally.draws}-{rung.tally.losses}",
+            f"{100 * rung.tally.points / max(1, rung.tally.games):.1f} %",
+            f"{rung.estimate.elo:+.1f} +/- {rung.estimate.error:.1f}",
+            f"{rung.forfeits[0]} {rung.forfeits[1]}",
+        ]
+        for rung in rungs
+    ]
+    headings = ("opponent", "rating", "games", "W-D-L", "score", "Elo", "forfeits")
+    return columns(headings, shown)
+
+
+def _rating_line(rungs: list[Rung]) -> str:
+    found = combined(rungs)
+    if found is None:
+        return "Rating: none, as no opponent has one"
+    told = f"{found.points:g} of {found.games} points against known ratings"
+    if not math.isfinite(found.elo):
+        side = f"below {found.high:.0f}" if found.elo < 0 else f"above {found.low:.0f}"
+        return f"Rating: {side} (95 %), {told}"
+    return f"Rating: {found.elo:.0f}, 95 % interval {found.low:.0f} to {found.high:.0f}, {told}"
+
+
+def _ending_table(rows: list[dict[str, Any]]) -> Any:
+    shown = [
+        [
+            row["ending"],
+            f"{row['wins']}/{row['tries']}",
+            "{:.0%} - {:.0%}".format(*row["interval"]),
+            "" if row["plies"] is None else row["plies"],
+        ]
+        for row in rows
+    ]
+    return columns(("ending", "won", "95 % interval", "plies to mate"), shown)
