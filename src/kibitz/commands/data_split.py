@@ -16,6 +16,7 @@ from kibitz.games.combine import chosen, select
 from kibitz.games.importing import PLIES
 from kibitz.games.shard import Shard
 from kibitz.games.store import read_all, rewrite, shards_in
+from kibitz.log import say
 
 Output = Annotated[Path, Parameter(name=["--output", "-o"], help="Folder for the new shards.")]
 Size = Annotated[int, Parameter(name="--plies", help="Positions in a shard, about.")]
@@ -37,6 +38,8 @@ def split(
     for name, wanted in (("train", False), ("validation", True)):
         parts = _parts(paths, share, wanted)
         done = rewrite(parts, output / name, name, _checked(plies))
+        if not done.games:
+            say(f"no game fell into {name}: there are too few")
         result |= {f"{name}_games": done.games, f"{name}_positions": done.plies}
     emit(result | {"output": str(output)}, as_json=json)
 

@@ -1,0 +1,90 @@
+"""The lines of docs/data.md run, and what it says of bytes is so."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from kibitz.commands import main
+from kibitz.games.labelling import Labelling
+from kibitz.games.labels import LabelModel
+from kibitz.games.record import Game, shard_of
+from kibitz.games.shard import DTYPES, encode
+
+PAGE = Path(__file__).parents[2] / "docs" / "data.md"
+LINES = re.findall(r"^    kibitz (data .*)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+PGN = '[Result "1-0"]\n\n1. e4 { [%eval 0.3] } e5 2. Qh5 Nc6 3. Bc4 Nf6 4. Qxf7# 1-0\n'
+START, NEXT = "k7/8/8/8/8/8/8/K6R w - - 0 1", "k6R/8/8/8/8/8/8/K7 b - - 1 1"
+ROWS = [
+    f"1,{game},{START},{cp},,h1h8,{result}\n1,{game},{NEXT},{-cp},,a8b7,{result}\n"
+    for game, (cp, result) in enumerate([(300, 1), (20, 0), (500, 1), (150, 0), (-90, -1)] * 12)
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "games.pgn").write_text(PGN)
+    (tmp_path / "labelled.csv").write_text("".join(ROWS))
+    return tmp_path
+
+
+def test_the_commands_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tour = [line for line in LINES if not line.startswith("data label")]
+    assert len(tour) == 10
+    for line in tour:
+        if "parquet" in line:
+            pytest.importorskip("pyarrow")
+        assert main(shlex.split(line)) == 0, capsys.readouterr().err
+    assert {"all.pgn", "all.parquet", "experience"} <= {path.name for path in folder.iterdir()}
+
+
+@pytest.mark.skipif(shutil.which("stockfish") is None, reason="needs Stockfish")
+def test_the_teacher_teaches(folder: Path) -> None:
+    (line,) = (line for line in LINES if line.startswith("data label"))
+    quick = line.replace("--games 20", "--games 2").replace("nodes=500", "nodes=10")
+    assert main([*shlex.split(quick), "--set", "most_plies=10"]) == 0
+    assert len(list((folder / "taught").iterdir())) == 1
+
+
+def test_the_bytes_are_those_described(games: list[Game]) -> None:
+    content = encode(shard_of(games))
+    seal = len(content) - 52
+    assert content[:4] == bytes.fromhex("28 B5 2F FD")
+    assert content[seal : seal + 4] == bytes.fromhex("50 2A 4D 18")
+    assert content[seal + 4 : seal + 8] == bytes.fromhex("2C 00 00 00")
+    assert content[seal + 8 : seal + 20] == b"kibitz shard"
+    assert content[seal + 20 :] == hashlib.sha256(content[:seal]).digest()
+    tensors = zstandard.decompress(content[:seal])
+    length = int.from_bytes(tensors[:8], "little")
+    described = json.loads(tensors[8 : 8 + length])
+    header = json.loads(described.pop("__metadata__")["header"])
+    page = PAGE.read_text(encoding="utf-8")
+    for key in header:
+        assert f"`{key}`" in page
+    assert described.keys() == DTYPES.keys()
+    for name, entry in described.items():
+        assert f"| `{name}` | {entry['dtype']} |" in page
+    place = 8 + length + described["starts"]["data_offsets"][0]
+    first = tensors[place : place + 32]
+    assert first[:8] == bytes([255, 255, 0, 0, 0, 0, 255, 255])  # the ranks of a start position
+    assert first[28:] == bytes([64, 0, 0, 0])  # nothing en passant, White to move
+
+
+def test_defaults_are_those_described() -> None:
+    page, model, settings = PAGE.read_text(encoding="utf-8"), LabelModel(), Labelling()
+    assert f"**a = {model.a}, b = {model.b}**" in page
+    assert f"| `nodes`, `depth` | {settings.nodes}, {settings.depth} |" in page
+    for name in ("lines", "temperature", "chess960", "most_plies"):
+        assert f"| `{name}` | {getattr(settings, name)} |" in page
+    for name in ("random_plies", "random_share"):
+        assert f"| `{name}` | {list(getattr(settings, name))} |" in page
+    assert f"| {settings.win_cp}, {settings.win_plies} |" in page
+    assert f"| {settings.draw_cp}, {settings.draw_plies}, {settings.draw_from} |" in page
