@@ -167,6 +167,26 @@ def test_values_out_of_range_are_named_and_change_nothing(gui: Gui) -> None:
     gui.ask("go nodes 10", "bestmove [a-h]")
 
 
+def test_every_option_is_refused_while_searching_and_beyond_its_range(gui: Gui) -> None:
+    rows = all_parameters()
+    gui.say("position startpos", "go infinite")
+    gui.expect("info depth")
+    for row in rows:
+        gui.ask(f"setoption name {row.uci} value 1", "info string setoption is refused while")
+    gui.ask("stop", "bestmove")
+    engine = gui.session.engine
+    before = engine.settings, engine.options, gui.session.options
+    for row in rows:
+        wrong = ["neither nor"] if row.kind is not str or row.choices else []
+        wrong += [
+            f"{end:.0f}" for end in (row.low and row.low - 1, row.high and row.high * 2) if end
+        ]
+        for value in wrong:
+            gui.say(f"setoption name {row.uci.upper()} value {value}")
+            gui.expect(f"info string .*{row.uci}: ")
+    assert (engine.settings, engine.options, gui.session.options) == before
+
+
 def test_chess960_castles_as_king_takes_rook(gui: Gui) -> None:
     fen = "4k3/8/8/8/8/8/8/4K2R w K - 0 1"
     for value, castles in (("false", "e1g1"), ("true", "e1h1")):
