@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from kibitz.dataset.batch import make, recipe
+from kibitz.dataset.batch import Batch, make, recipe
 from kibitz.dataset.loader import Loader, Place, Share, TensorBatch, rows_in_batches
 from kibitz.dataset.window import Source, Window
 from kibitz.encoding.layouts import encode
@@ -97,6 +97,10 @@ def test_two_processes_share_the_batches_of_one(window: Window) -> None:
 def test_a_batch_larger_than_the_data_is_refused(window: Window) -> None:
     with pytest.raises(InputError, match="smaller batches"):
         take(Loader(window, HOW, 100_000), 1)
+
+
+def test_tensors_have_the_names_of_their_arrays() -> None:
+    assert TensorBatch._fields[:-1] == Batch._fields
 
 
 def test_rows_in_order_with_a_short_last_batch(folder: Path) -> None:

@@ -69,6 +69,9 @@ def test_every_row_is_what_python_chess_plays(shard: Shard) -> None:
         assert expected.fen(en_passant="legal") == row.board.fen(en_passant="legal")
         assert int(samples.positions["state"][at]) >> 48 & 255 == row.before
         assert (samples.game[at], samples.since_start[at]) == (row.game, row.since)
+        last = at + int(samples.until_end[at])
+        assert rows[last].game == row.game
+        assert last + 1 == len(rows) or rows[last + 1].game > row.game
         result = int(shard.results[row.game])
         turned = result if result == 2 or row.board.turn else -result
         assert samples.results[at] == turned

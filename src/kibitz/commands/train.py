@@ -44,6 +44,9 @@ def train(
     result_share: Annotated[
         float | None, Parameter(help="Share of the game's result in the value target.")
     ] = None,
+    teacher: Annotated[
+        str | None, Parameter(help="Float network file to learn from, besides the games.")
+    ] = None,
     average: Annotated[str | None, Parameter(help="Average of weights: ema, swa, none.")] = None,
     precision: Annotated[str | None, Parameter(help="float32 or bfloat16.")] = None,
     device: Annotated[str | None, Parameter(help="cpu, cuda or auto.")] = None,
@@ -79,6 +82,7 @@ def train(
         "optimiser.kind": optimiser,
         "data.result_share": result_share,
         "average.kind": average,
+        "distill.teacher": teacher,
         "run.precision": precision,
         "run.device": device,
         "run.threads": threads,

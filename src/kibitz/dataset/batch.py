@@ -51,6 +51,8 @@ class Batch(NamedTuple):
     search_value: np.ndarray  # float32 [B]: of the search alone
     search_weight: np.ndarray  # float32 [B]: 1, or 0 where the search's value is unknown
     value_weight: np.ndarray  # float32 [B]: 1, or 0 where value and result are unknown
+    plies_left: np.ndarray  # float32 [B]: until the game ended, this one included
+    plies_left_weight: np.ndarray  # float32 [B]: 1, or 0 where nobody knows how it ended
 
 
 def recipe(card: NetworkCard, result_share: float) -> Recipe:
@@ -88,6 +90,8 @@ def make(samples: Samples, rows: np.ndarray, how: Recipe) -> Batch:
         search_value=search_value,
         search_weight=search_weight,
         value_weight=value_weight,
+        plies_left=samples.until_end[rows].astype(np.float32) + 1,
+        plies_left_weight=(samples.results[rows] != UNKNOWN_RESULT).astype(np.float32),
     )
 
 

@@ -34,6 +34,9 @@ class TensorBatch(NamedTuple):
     search_value: Tensor
     search_weight: Tensor
     value_weight: Tensor
+    plies_left: Tensor
+    plies_left_weight: Tensor
+    teacher: TensorBatch | None = None  # the same positions as another network sees them
 
 
 class Place(NamedTuple):
@@ -54,7 +57,8 @@ class Share(NamedTuple):
 class Loader:
     """Yields batches for ever, epoch after epoch, in an order fixed by the seed.
 
-    `size` is that of a batch of one process. With several, each batch of all together is cut into
+    With a `teacher` every batch comes a second time, as the teacher's encoding has it. `size` is
+    that of a batch of one process. With several, each batch of all together is cut into
     equal parts. The positions left over at the end of a chunk, fewer than a batch, are not shown.
     """
 
@@ -67,10 +71,11 @@ class Loader:
         place: Place = Place(),  # noqa: B008 - it cannot change
         share: Share = Share(),  # noqa: B008
         device: str = "cpu",
+        teacher: Recipe | None = None,
     ) -> None:
         self.place = place  # of the next batch to be yielded
         self._window, self._how, self._size, self._seed = window, how, size, seed
-        self._share, self._device = share, torch.device(device)
+        self._share, self._device, self._teacher = share, torch.device(device), teacher
         self._batches = ThreadPoolExecutor(1, "kibitz-batches")
         self._chunks = ThreadPoolExecutor(1, "kibitz-chunks")
         self._chunk: tuple[Place, Chunk] | None = None
@@ -109,6 +114,9 @@ class Loader:
         key = key_of(self._seed, place.epoch, place.chunk)
         rows = chunk.drawn(place.epoch, key, first, first + self._size)
         batch = to_tensors(make(chunk.samples, rows, self._how), self._how, self._device)
+        if self._teacher is not None:
+            seen = make(chunk.samples, rows, self._teacher)
+            batch = batch._replace(teacher=to_tensors(seen, self._teacher, self._device))
         if (place.batch + 2) * together <= chunk.size:
             return batch, place._replace(batch=place.batch + 1)
         return batch, self._next_chunk(place)
@@ -158,10 +166,8 @@ def to_tensors(batch: Batch, how: Recipe, device: torch.device) -> TensorBatch:
     inputs = tuple(_moved(array, device) for array in batch.inputs)
     if not how.perspectives:
         inputs = (_planes(batch.inputs[0], how.encoding, device),)
-    rest = {
-        name: _moved(getattr(batch, name), device) for name in Batch._fields if name != "inputs"
-    }
-    return TensorBatch(inputs=inputs, **rest)
+    rest = [_moved(array, device) for array in batch[1:]]  # in the same order in both
+    return TensorBatch(inputs, *rest)
 
 
 def _planes(words: np.ndarray, encoding: str, device: torch.device) -> Tensor:

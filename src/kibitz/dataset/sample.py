@@ -42,6 +42,7 @@ class Samples(NamedTuple):
     played: np.ndarray  # uint16 [S]: the move made, 0 none
     flags: np.ndarray  # uint8 [S]: 1 played at random, 2 searched too little to teach a policy
     since_start: np.ndarray  # uint16 [S]: rows before this one of the same game
+    until_end: np.ndarray  # uint16 [S]: rows after this one of the same game
     game: np.ndarray  # int32 [S]
     target_offsets: np.ndarray  # int64 [S + 1]: row s owns entries target_offsets[s] onwards
     target_moves: np.ndarray  # uint16 [T]
@@ -91,6 +92,7 @@ def replay(shard: Shard, location: Location = "a shard in memory") -> Samples:
         played=shard.moves[source],
         flags=shard.flags[source],
         since_start=since_start[:count],
+        until_end=_until_end(game),
         game=game,
         target_offsets=target_offsets[: count + 1],
         target_moves=target_moves[:targets],
@@ -129,6 +131,12 @@ def teaching(samples: Samples) -> np.ndarray:
     targets = np.diff(samples.target_offsets) > 0
     told: np.ndarray = targets | ~np.isnan(samples.values) | (samples.results != UNKNOWN_RESULT)
     return told
+
+
+def _until_end(game: np.ndarray) -> np.ndarray:
+    """Count the rows after each of the same game, int32 [S] in order, as uint16 [S]."""
+    last = np.searchsorted(game, game, side="right") - 1
+    return (last - np.arange(len(game))).astype(np.uint16)
 
 
 def _for_side_to_move(results: np.ndarray, positions: np.ndarray) -> np.ndarray:

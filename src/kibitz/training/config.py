@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from kibitz.config import setting
+from kibitz.training.distill import DistillSettings
 from kibitz.training.loss import LossWeights
 from kibitz.training.optimiser import OptimiserSettings
 from kibitz.training.schedule import Schedule
@@ -85,6 +86,13 @@ class RunSchedule(Schedule):
 
 
 @dataclass(frozen=True)
+class RunDistill(DistillSettings):
+    """A teacher to learn from, besides the games."""
+
+    teacher: str = setting("", about="float network file of any family; none: no distillation")
+
+
+@dataclass(frozen=True)
 class TrainingSettings:
     """All of it: the tables of a TOML file."""
 
@@ -94,3 +102,4 @@ class TrainingSettings:
     schedule: RunSchedule = field(default_factory=RunSchedule)
     loss: LossWeights = field(default_factory=LossWeights)
     average: AverageSettings = field(default_factory=AverageSettings)
+    distill: RunDistill = field(default_factory=RunDistill)

@@ -74,8 +74,10 @@ def train(
         learner = learner_of(settings, found, share, device)
         window = window_of(settings)
         how = recipe(learner.card, settings.data.result_share)
+        seen = recipe(learner.teacher.card, 0.0) if learner.teacher else None
+        place = place_of(found, window)
         loader = stack.enter_context(
-            Loader(window, how, run.batch, run.seed, place_of(found, window), share, str(device))
+            Loader(window, how, run.batch, run.seed, place, share, str(device), seen)
         )
         if found is not None:
             checkpoints.restore_random(found)

@@ -25,7 +25,7 @@ from kibitz.training.config import TrainingSettings
 from kibitz.training.optimiser import make_optimiser
 from kibitz.training.parallel import shared
 from kibitz.training.schedule import Schedule
-from kibitz.training.step import Learner
+from kibitz.training.step import Learner, Teacher
 
 # Settings that may change when a training goes on.
 MAY_CHANGE = {
@@ -102,9 +102,17 @@ def learner_of(
         bfloat16=run.precision == "bfloat16",
         clip=run.clip,
         bad_batches=run.output,
+        teacher=_teacher(settings, device),
         share=share,
         module=shared(network, share, device),
     )
+
+
+def _teacher(settings: TrainingSettings, device: torch.device) -> Teacher | None:
+    if not settings.distill.teacher:
+        return None
+    network, card = load_network(settings.distill.teacher)
+    return Teacher(network.to(device), card, settings.distill)
 
 
 def average_of_run(settings: TrainingSettings, found: Checkpoint | None) -> Average | None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import safetensors.torch
 import torch
@@ -19,6 +19,7 @@ from kibitz.files import write_bytes
 from kibitz.network.card import FEATURES, NetworkCard
 from kibitz.network.heads import Outputs
 from kibitz.network.sparse import SparseNetwork
+from kibitz.training.distill import DistillSettings, Told, distilled_losses, teacher_outputs
 from kibitz.training.loss import LossWeights, losses
 from kibitz.training.optimiser import set_rate
 from kibitz.training.parallel import averaged, balanced
@@ -26,6 +27,30 @@ from kibitz.training.parallel import averaged, balanced
 
 class LossError(KibitzError, ArithmeticError):
     """The loss or its gradient became infinite or not a number."""
+
+
+def outputs_of(network: Callable[..., Outputs], card: NetworkCard, batch: TensorBatch) -> Outputs:
+    """Run a network of any family on a batch made for its card."""
+    if card.encoding in FEATURES:
+        return network(*batch.inputs, batch.moves, batch.move_offsets)
+    return network(*batch.inputs)
+
+
+class Teacher(NamedTuple):
+    """A network that is believed to some extent; in evaluation mode."""
+
+    network: nn.Module
+    card: NetworkCard
+    settings: DistillSettings
+
+    def tell(self, batch: TensorBatch) -> Told:
+        """Return what it says of a batch that was made for it, too."""
+        assert batch.teacher is not None
+
+        def forward(seen: TensorBatch) -> Outputs:
+            return outputs_of(self.network, self.card, seen)
+
+        return teacher_outputs(forward, self.card.heads, batch.teacher, batch)
 
 
 @dataclass
@@ -40,6 +65,7 @@ class Learner:
     bfloat16: bool = False
     clip: float = 0.0
     bad_batches: Path = Path()
+    teacher: Teacher | None = None
     share: Share = field(default_factory=Share)
     module: Callable[..., Outputs] | None = None  # the network, wrapped by DDP for instance
 
@@ -48,7 +74,7 @@ class Learner:
         self.network.train()
         set_rate(self.optimiser, rate)
         self.optimiser.zero_grad(set_to_none=True)
-        found = losses(self.forward(batch), batch, self.card.heads, self.weights)
+        found = self._losses(batch)
         if self.share.processes > 1:
             found = balanced(found, batch, self.weights, self.share)
         found["total"].backward()  # type: ignore[no-untyped-call]
@@ -63,11 +89,18 @@ class Learner:
 
     def forward(self, batch: TensorBatch) -> Outputs:
         """Return the outputs for a batch."""
-        run: Callable[..., Outputs] = self.module or self.network
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bfloat16):
-            if self.card.encoding in FEATURES:
-                return run(*batch.inputs, batch.moves, batch.move_offsets)
-            return run(*batch.inputs)
+            return outputs_of(self.module or self.network, self.card, batch)
+
+    def _losses(self, batch: TensorBatch) -> dict[str, Tensor]:
+        """Return the losses that are learned from: a teacher's word counts, if there is one."""
+        outputs = self.forward(batch)
+        if self.teacher is None or batch.teacher is None:
+            return losses(outputs, batch, self.card.heads, self.weights)
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bfloat16):
+            told = self.teacher.tell(batch)
+        heads, settings = self.card.heads, self.teacher.settings
+        return distilled_losses(outputs, batch, told, heads, self.weights, settings)
 
     @torch.no_grad()
     def judge(self, batch: TensorBatch) -> tuple[Outputs, dict[str, Tensor]]:
@@ -91,6 +124,7 @@ def save_batch(path: Path, batch: TensorBatch) -> None:
     """Write all tensors of a batch; inputs are `input0`, `input1`."""
     tensors: dict[str, Any] = batch._asdict()
     inputs = tensors.pop("inputs")
+    del tensors["teacher"]
     tensors |= {f"input{index}": tensor for index, tensor in enumerate(inputs)}
     cpu = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     write_bytes(path, safetensors.torch.save(cpu))

@@ -1,0 +1,157 @@
+"""`kibitz train` as it is typed: any family, TOML with overrides, what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from kibitz.commands import main
+from kibitz.config import dump, load
+from kibitz.network import card as cards
+from kibitz.training.config import TrainingSettings
+from tests.training.running import last_checkpoint, make_games
+
+SMALL = ["--threads", "1", "--device", "cpu", "--batch", "64", "--json"]
+SMALL += ["--set", "run.tensorboard=false", "--set", "run.validate=0"]
+
+
+@pytest.fixture(scope="module")
+def games(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_games(tmp_path_factory.mktemp("games"))
+
+
+@pytest.mark.parametrize("network", ["sparse-16x8-both", "plain-1x8", "dilated-eval"])
+def test_one_flag_changes_the_architecture(
+    games: Path, tmp_path: Path, network: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "n"
+    words = ["train", "--network", network, "--data", str(games), "--output", str(output)]
+    assert main([*words, "--steps", "2", "--set", "run.export=false", *SMALL]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["steps"], result["positions"]) == (2, 128)
+    assert result["files"] == str(output / "n.safetensors")
+    assert cards.read_card(output / "n.safetensors").size == network
+    assert result["training_total"] > 0
+
+
+def test_the_forms_that_play_lie_beside_the_network(games: Path, tmp_path: Path) -> None:
+    for network, name in (("sparse-16", "a-int8.safetensors"), ("plain-1x8", "a.onnx")):
+        output = tmp_path / network / "a"
+        words = ["train", "--network", network, "--data", str(games), "-o", str(output)]
+        assert main([*words, "--steps", "1", *SMALL]) == 0
+        playing = cards.read_card(output / name)
+        assert playing.provenance == cards.read_card(output / "a.safetensors").provenance
+
+
+def test_a_file_of_settings_and_words_that_override_it(games: Path, tmp_path: Path) -> None:
+    file = tmp_path / "small.toml"
+    file.write_text(
+        f'[run]\nnetwork = "sparse-16"\nsteps = 50\nseed = 3\n[data]\nfolders = ["{games}=2"]\n'
+        "[optimiser]\nweight_decay = 0.01\n"
+    )
+    output = tmp_path / "a"
+    words = ["train", "--config", str(file), "--steps", "3", "-o", str(output)]
+    assert main([*words, "--set", "loss.policy=0.5", *SMALL]) == 0
+    state = last_checkpoint(output).state
+    settings = state["settings"]
+    assert (settings["run"]["steps"], settings["run"]["seed"]) == (3, 3)
+    assert settings["data"]["folders"] == [f"{games}=2"]
+    assert settings["loss"]["policy"] == 0.5
+    assert settings["optimiser"]["kind"] == "adamw"  # also where the table is mentioned
+    assert state["step"] == 3
+
+
+def test_a_student_learns_from_a_teacher_of_another_family(games: Path, tmp_path: Path) -> None:
+    """With nothing but the teacher to learn from, the student comes nearer to it."""
+    quiet = ["--set", "run.export=false", *SMALL]
+    teacher, output = tmp_path / "teacher", tmp_path / "student"
+    words = ["train", "--data", str(games), "--rate", "0.01"]
+    assert (
+        main([*words, "--network", "plain-1x8", "--steps", "30", "-o", str(teacher), *quiet]) == 0
+    )
+    told = ["--teacher", str(teacher / "teacher.safetensors"), "--set", "distill.policy_share=1.0"]
+    told += ["--set", "distill.temperature=1.0", "--set", "run.log=1", "--set", "loss.value=0.0"]
+    words += ["--network", "sparse-64x64", "--steps", "60", "-o", str(output)]
+    assert main([*words, *told, *quiet]) == 0
+    lines = [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
+    curve = [line["policy"] for line in lines if "policy" in line]
+    assert sum(curve[-5:]) / 5 < sum(curve[:5]) / 5 - 0.02
+
+
+def test_moves_left_are_learned_where_a_network_has_the_head(games: Path, tmp_path: Path) -> None:
+    from kibitz.network.build import build, save_network
+    from kibitz.network.card import Heads
+    from kibitz.network.sizes import new_card
+
+    torch.manual_seed(0)
+    card = new_card("plain-1x8", heads=Heads(moves_left=True))
+    start = tmp_path / "start.safetensors"
+    save_network(start, build(card), card)
+    output = tmp_path / "a"
+    words = ["train", "--network", str(start), "--data", str(games), "-o", str(output)]
+    words += ["--steps", "40", "--rate", "0.01", "--set", "loss.moves_left=1.0"]
+    assert main([*words, "--set", "run.log=5", "--set", "run.export=false", *SMALL]) == 0
+    lines = [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
+    curve = [line["moves_left"] for line in lines if "moves_left" in line]
+    assert curve[-1] < 0.8 * curve[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--network", "sparse-16"], "--data"),
+        (["--data", "GAMES"], "--network"),
+        (["--network", "spars-16", "--data", "GAMES"], "sparse"),
+        (["--network", "sparse-16", "--data", "NOWHERE"], "check the path"),
+        (["--network", "sparse-16", "--data", "GAMES", "--batch", "99999"], "smaller batches"),
+        (["--network", "sparse-16", "--data", "GAMES", "--set", "run.batsh=3"], "batch"),
+        (["--network", "sparse-16", "--data", "GAMES", "--precision", "int8"], "bfloat16"),
+    ],
+)
+def test_what_is_wrong_is_named(
+    games: Path,
+    tmp_path: Path,
+    words: list[str],
+    told: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    places = {"GAMES": str(games), "NOWHERE": str(tmp_path / "nowhere")}
+    given = [places.get(word, word) for word in words]
+    common = ["--steps", "1", "--threads", "1", "--device", "cpu", "-o", str(tmp_path / "a")]
+    assert main(["train", *given, *common]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_settings_survive_their_file(tmp_path: Path) -> None:
+    settings = load(TrainingSettings, overrides=["run.network=sparse-16", "schedule.shape=cosine"])
+    file = tmp_path / "all.toml"
+    file.write_text(dump(settings))
+    assert load(TrainingSettings, file) == settings
+
+
+def test_ctrl_c_saves_and_stops(games: Path, tmp_path: Path) -> None:
+    import signal
+    import subprocess
+    import sys
+    import time
+
+    output = tmp_path / "a"
+    words = ["--network", "sparse-16", "--data", str(games), "--steps", "1000000"]
+    command = [sys.executable, "-m", "kibitz", "train", *words, "-o", str(output), *SMALL]
+    with subprocess.Popen(
+        [*command, "--set", "run.log=1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        while not (output / "metrics.jsonl").exists() and process.poll() is None:
+            time.sleep(0.02)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    result = json.loads(out)
+    assert result["steps"] == last_checkpoint(output).state["step"] > 0
+    assert result["files"] == ""
+    names = [path.name for path in (output / "checkpoints").iterdir()]
+    assert names == [f"step-{result['steps']:09}.safetensors"]
