@@ -167,7 +167,7 @@ def to_tensors(batch: Batch, how: Recipe, device: torch.device) -> TensorBatch:
     if not how.perspectives:
         inputs = (_planes(batch.inputs[0], how.encoding, device),)
     rest = [_moved(array, device) for array in batch[1:]]  # in the same order in both
-    return TensorBatch(inputs, *rest)
+    return TensorBatch._make([inputs, *rest, None])
 
 
 def _planes(words: np.ndarray, encoding: str, device: torch.device) -> Tensor:
