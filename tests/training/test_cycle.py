@@ -133,6 +133,33 @@ def test_a_training_killed_and_gone_on_with_ends_like_one_that_was_not(tmp_path:
         assert np.array_equal(array, found[1][name]), name
 
 
+STUDENT = """
+[[stages]]
+kind = "train"
+name = "student"
+config = "{folder}/train.toml"
+set = ["run.network=sparse-24", "distill.value_share=0.5"]
+teacher = "train"
+"""
+
+
+def test_a_student_listens_to_the_network_of_its_iteration(tmp_path: Path) -> None:
+    path = prepare(tmp_path, more=STUDENT.format(folder=tmp_path))
+    go(path)
+    for iteration in (1, 2):
+        home = tmp_path / "small" / f"{iteration:04}"
+        marker = read_marker(home / "student.json")
+        assert marker is not None
+        assert str(home / "train" / f"small-{iteration:04}.safetensors") in marker.inputs
+        student = cards.read_card(home / "student" / f"small-{iteration:04}.safetensors")
+        assert student.size == "sparse-24"
+        assert student.provenance.steps == 4 * iteration
+    text = path.read_text("utf-8").replace('teacher = "train"', 'teacher = "student"')
+    path.write_text(text.replace("/small", "/other"), encoding="utf-8")
+    with pytest.raises(ConfigError, match="has not been trained"):
+        go(path)
+
+
 STRENGTH = """
 [[stages]]
 kind = "strength"

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
+from kibitz.dataset.batch import make, recipe
+from kibitz.dataset.loader import rows_in_batches
+from kibitz.dataset.sample import replay
 from kibitz.errors import InputError
-from kibitz.network.build import build
+from kibitz.network.build import build, load_network, save_network
 from kibitz.network.card import Heads
 from kibitz.network.heads import Outputs
 from kibitz.network.sizes import new_card
+from kibitz.training import ragged
 from kibitz.training.distill import (
     DistillSettings,
     Told,
@@ -21,8 +27,14 @@ from kibitz.training.distill import (
     policy_distillation,
     teacher_outputs,
 )
-from kibitz.training.loss import LossWeights, losses
+from kibitz.training.loss import LossWeights, legal, losses
 from kibitz.training.optimiser import OptimiserSettings, make_optimiser
+from tests.dataset.makers import STARTS, random_shard
+from tests.training.running import (
+    make_games,
+    run,
+    settings_of,
+)
 from tests.training.test_loss import Batch, planes, random_batch, rows
 
 WDL, TANH = Heads(value="wdl"), Heads(value="tanh")
@@ -196,3 +208,55 @@ def test_a_tower_teaches_a_sparse_student() -> None:
     shares = outputs["value"].detach().softmax(1)
     assert told.value is not None
     assert (shares[:, 0] - shares[:, 2] - told.value).abs().mean() < 0.1
+
+
+def test_two_encodings_of_the_same_rows_have_their_moves_in_one_order() -> None:
+    samples = replay(random_shard(6, 30, seed=5, starts=STARTS))
+    rows_ = np.arange(len(samples.values))
+    cards = [new_card(size) for size in ("sparse-16-threats", "tower-1x8", "residual-1x8")]
+    made = [make(samples, rows_, recipe(card, 0.0)) for card in cards]
+    for other in made[1:]:
+        assert np.array_equal(made[0].move_offsets, other.move_offsets)
+        assert np.array_equal(made[0].policy, other.policy)
+        assert np.array_equal(made[0].wdl, other.wdl)
+        assert not np.array_equal(made[0].moves, other.moves)
+
+
+def disagreement(student: Path, teacher: Path) -> float:
+    """How far the student's policy is from the teacher's, in nats."""
+    samples = replay(random_shard(8, 30, seed=9))
+    judged = []
+    for path in (student, teacher):
+        network, card = load_network(path)
+        (batch,) = rows_in_batches(
+            samples, np.arange(len(samples.values)), recipe(card, 0.0), len(samples.values)
+        )
+        inputs = [*batch.inputs]
+        if card.family == "sparse":
+            inputs += [batch.moves, batch.move_offsets]
+        with torch.no_grad():
+            judged.append(legal(network(*inputs)["policy"], batch))
+    targets = ragged.softmax(judged[1], batch.move_offsets)
+    offsets = batch.move_offsets
+    own = ragged.cross_entropy(judged[1], targets, offsets)
+    return float((ragged.cross_entropy(judged[0], targets, offsets) - own).mean())
+
+
+def test_a_training_with_a_teacher_comes_closer_to_it(tmp_path: Path) -> None:
+    games = make_games(tmp_path / "games")
+    teacher = tmp_path / "teacher.safetensors"
+    torch.manual_seed(17)
+    card = new_card("residual-1x8")
+    network = build(card)
+    with torch.no_grad():  # an outspoken one
+        for name, tensor in network.named_parameters():
+            if "out" in name:
+                tensor.mul_(8)
+    save_network(teacher, network, card)
+    found = []
+    for number, more in enumerate(([], [f"distill.teacher={teacher}", "distill.temperature=1"])):
+        output = tmp_path / f"student{number}"
+        overrides = ("run.steps=30", "schedule.rate=0.03", "run.network=sparse-32", *more)
+        outcome = run(settings_of(games, output, *overrides))
+        found.append(disagreement(outcome.files[0], teacher))
+    assert found[1] < 0.7 * found[0]

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from kibitz.config import dump, load
-from kibitz.errors import ConfigError, InputError
+from kibitz.errors import ConfigError
 from kibitz.network.build import build
 from kibitz.network.card import Heads
 from kibitz.network.heads import Outputs
@@ -272,26 +272,6 @@ def test_a_batch_without_targets_costs_nothing_and_pulls_nowhere() -> None:
     gradients = torch.autograd.grad(total, list(outputs.values()))
     assert total.item() == 0
     assert all(not gradient.any() for gradient in gradients)
-
-
-class Bare(NamedTuple):
-    """A batch as it comes when nobody has counted the plies to the end."""
-
-    moves: Tensor
-    move_offsets: Tensor
-    policy: Tensor
-    policy_weight: Tensor
-    wdl: Tensor
-    value: Tensor
-    value_weight: Tensor
-    search_value: Tensor
-    search_weight: Tensor
-
-
-def test_a_head_without_targets_is_refused() -> None:
-    bare = Bare(*random_batch(13, 5)[: len(Bare._fields)])
-    with pytest.raises(InputError, match="moves_left"):
-        losses(tower_outputs(13, 5), bare, EVERYTHING, LossWeights())
 
 
 def test_weights_are_settings() -> None:

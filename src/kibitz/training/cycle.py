@@ -37,6 +37,7 @@ from kibitz.training.setup import learner_of, window_of
 from kibitz.training.stages import Context, Kind
 from kibitz.training.strength import Trial, measure, openings_of
 
+LIST_BEFORE = "list it before"
 FLOAT, PLAYING = 0, 1  # what a stage that makes a network puts first
 
 Positive = Annotated[int, Meta(ge=1)]
@@ -48,6 +49,7 @@ class TrainStage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     config: str = ""
     set: tuple[str, ...] = ()
     go_on: str = ""  # the stage whose last network it starts from; its own if empty
+    teacher: str = ""  # the stage whose last network teaches
 
 
 class AverageStage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -96,26 +98,40 @@ def _training(stage: TrainStage, context: Context) -> TrainingSettings:
     given = [
         f"run.output={context.home}",
         f"run.name={context.folder.name}-{context.iteration:04}",
+        "run.export=true",  # matches and players take the form that plays
         f"run.seed={settings.run.seed + context.iteration - 1}",
         *([f"run.network={start}"] if start else []),
+        *([f"distill.teacher={_teacher(stage, context)}"] if stage.teacher else []),
     ]
     return load(TrainingSettings, stage.config or None, overrides=[*stage.set, *given])
 
 
 def _start(stage: TrainStage, context: Context) -> Path | None:
     """Return the network a training starts from, None for that of its settings."""
-    name, order = stage.go_on or context.home.name, list(context.stages)
-    # A stage further down the list has not had its turn in this iteration.
-    earlier = name in order and order.index(name) < order.index(context.home.name)
-    made = context.outputs(name, context.iteration - (0 if earlier else 1))
+    made = _last(stage.go_on or context.home.name, context)
     return made[FLOAT] if made else None
+
+
+def _teacher(stage: TrainStage, context: Context) -> Path:
+    made = _last(stage.teacher, context)
+    if not made:
+        raise ConfigError("this teacher has not been trained", value=stage.teacher, fix=LIST_BEFORE)
+    return made[FLOAT]
+
+
+def _last(name: str, context: Context) -> list[Path]:
+    """Return the last outputs of a stage; one further down the list has yet to have its turn."""
+    order = list(context.stages)
+    earlier = name in order and order.index(name) < order.index(context.home.name)
+    return context.outputs(name, context.iteration - (0 if earlier else 1))
 
 
 def _train_inputs(stage: TrainStage, context: Context) -> list[Path]:
     settings, start = _training(stage, context), _start(stage, context)
     folders = [parse_source(text).folder for text in settings.data.folders]
     shards = [path for folder in folders for path in shards_in(folder, settings.data.generations)]
-    return [*([Path(stage.config)] if stage.config else []), *([start] if start else []), *shards]
+    named = [stage.config, settings.distill.teacher, str(start or "")]
+    return [*(Path(one) for one in named if one), *shards]
 
 
 def _train(stage: TrainStage, context: Context) -> list[Path] | None:
@@ -150,7 +166,8 @@ def _average(stage: AverageStage, context: Context) -> list[Path] | None:
         network = _with_norms(network, stage, context)
     name = f"{context.folder.name}-{context.iteration:04}-average"
     made = trained(card, name, Training("", f"average of {len(files)} networks", 0, 0))
-    return write_networks(context.home, network.state_dict(), made, count_parameters(network))
+    count = count_parameters(network)
+    return write_networks(context.home, network.state_dict(), made, count, export=True)
 
 
 def _with_norms(network: nn.Module, stage: AverageStage, context: Context) -> nn.Module:
@@ -222,7 +239,7 @@ def _strength(stage: StrengthStage, context: Context) -> list[Path] | None:
 def _network(name: str, context: Context) -> list[Path]:
     made = context.outputs(name, context.iteration)
     if len(made) <= PLAYING:
-        raise ConfigError("this stage has made no network", value=name, fix="list it before")
+        raise ConfigError("this stage has made no network", value=name, fix=LIST_BEFORE)
     return made
 
 

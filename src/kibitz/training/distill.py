@@ -28,7 +28,6 @@ from kibitz.training.ragged import cross_entropy, softmax
 class DistillSettings:
     """How much a teacher is believed."""
 
-    teacher: str = setting("", about="network file of the teacher; nobody teaches if empty")
     temperature: float = setting(5.0, low=0.01, about="softens both policies before comparing them")
     policy_share: float = setting(0.6, low=0, high=1, about="of the teacher in the policy's loss")
     value_share: float = setting(0.0, low=0, high=1, about="of the teacher in the value target")

@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from kibitz.config import setting
-from kibitz.errors import InputError
 from kibitz.network.card import Heads
 from kibitz.network.heads import Outputs
 from kibitz.training.optimiser import decayed
@@ -22,6 +21,7 @@ from kibitz.training.ragged import cross_entropy, rows_of, softened
 
 # Rows of the table of all pairs that exist at the same time: 64 MiB at 16 384 positions.
 PAIR_ROWS = 1024
+HUBER_PLIES = 10.0  # beyond that distance the loss grows in a straight line
 PLIES_SCALE = 40.0
 
 
@@ -74,6 +74,14 @@ class Targets(Protocol):
 
     @property
     def search_weight(self) -> Any:
+        """(B,) float32, 1 or 0."""
+
+    @property
+    def plies_left(self) -> Any:
+        """(B,) float32."""
+
+    @property
+    def plies_left_weight(self) -> Any:
         """(B,) float32, 1 or 0."""
 
 
@@ -152,12 +160,9 @@ def policy_loss(logits: Tensor, batch: Targets, targets: Tensor) -> Tensor:
 
 def moves_left_loss(plies: Tensor, batch: Targets) -> Tensor:
     """Return Huber's loss of the distance to the end, in units of 40 plies."""
-    targets, weight = getattr(batch, "plies_left", None), getattr(batch, "plies_left_weight", None)
-    if targets is None or weight is None:
-        fix = "train a network without the head moves_left"
-        raise InputError("the batches do not know how many plies are left", fix=fix)
-    error = functional.huber_loss(plies, known(targets, weight), reduction="none", delta=10.0)
-    return mean(error / PLIES_SCALE, weight)
+    targets = known(batch.plies_left, batch.plies_left_weight)
+    error = functional.huber_loss(plies, targets, reduction="none", delta=HUBER_PLIES)
+    return mean(error / PLIES_SCALE, batch.plies_left_weight)
 
 
 def pairwise_ranking(scores: Tensor, labels: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
