@@ -77,6 +77,7 @@ def test_what_a_network_has_no_use_for_is_said(network: str) -> None:
         lines = gui.ask("isready", "readyok")
         for name in ("threads", "graphs"):
             assert f"info string BackendOptions: {name} is of no use to inline" in lines
+        assert gui.ask("isready", "readyok") == ["readyok"], "it is said once"
         gui.say("setoption name BackendOptions value thread=2", "position startpos")
         assert any("no such key: 'thread'" in line for line in gui.ask("go nodes 10", "bestmove"))
         gui.say("go infinite")

@@ -41,6 +41,7 @@ class Session:
         self._board: Board | None = None  # None: the start of the game, before anything is loaded
         self._job: Job | None = None
         self._told = ""  # the evaluator that was announced
+        self._problems: list[str] = []  # those that were
 
     # --- reading and writing --------------------------------------------------------------------
 
@@ -126,8 +127,11 @@ class Session:
         except KibitzError as error:
             self.info(str(error))
             self.engine.ready()  # with what it falls back to
-        for problem in self.engine.problems:
-            self.info(problem)
+        problems = self.engine.problems
+        for problem in problems:
+            if problem not in self._problems:
+                self.info(problem)
+        self._problems = problems
         if self.engine.network != self._told:
             self._told = self.engine.network
             settle()
