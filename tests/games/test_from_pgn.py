@@ -15,6 +15,7 @@ import zstandard
 from kibitz.commands import main
 from kibitz.games.from_pgn import read_pgn
 from kibitz.games.labels import LabelModel, score_of_value
+from kibitz.games.pieces import pieces_of, read_piece, renumbered
 from kibitz.games.record import Game, games_of
 from kibitz.games.shard import read
 from kibitz.games.store import shards_in
@@ -156,6 +157,45 @@ def test_the_command(
     assert main(["data", "import", str(folder / "notes.txt"), "-o", str(tmp_path / "x")]) == 2
     assert main(["data", "import", str(tmp_path / "out1"), "-o", str(tmp_path / "x")]) == 2
     assert main(["data", "import", str(tmp_path / "missing.pgn"), "-o", str(tmp_path / "x")]) == 2
+
+
+TRICKY = """[Event "Comments"]
+
+1. e4 { an open { brace
+
+[Event "in a comment"]
+
+goes on } ; and {this one does not open
+1... e5 *
+
+% { escaped
+
+[Event "After"]
+[White "{"]
+
+1. d4 *
+"""
+
+
+def test_cuts_change_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "some.pgn"
+    path.write_text((GAMES + "\n\n" + TRICKY + "\n") * 3)
+    whole = read_piece(next(pieces_of([path])), MODEL)
+    pieces = list(pieces_of([path], 1))
+    assert len(pieces) == 24
+    assert "".join(piece.text for piece in pieces) == path.read_text()
+    parts = [read_piece(piece, MODEL) for piece in pieces]
+    assert sum(part.games for part in parts) == whole.games == 24
+    assert sum(part.empty for part in parts) == whole.empty == 3
+    found = [game for part in parts for game in games_of(part.shard)]
+    assert list(map(repr, found)) == list(map(repr, games_of(whole.shard)))
+    before = 0
+    bad: list[str] = []
+    for part in parts:
+        bad += renumbered(part, before)
+        before += part.games
+    assert tuple(bad) == renumbered(whole, 0)
+    assert "game 20 (line" in bad[-1]
 
 
 @pytest.mark.skipif(not TORTURE.is_dir(), reason="the collection of PGN files is not here")

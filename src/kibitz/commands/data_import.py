@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -15,17 +14,15 @@ from kibitz.errors import InputError
 from kibitz.games.importing import (
     NOTHING,
     PLIES,
-    STANDARD_INPUT,
     Imported,
     files_in,
     import_labelled,
     import_pgn,
-    import_pgn_whole,
-    in_processes,
     kind_of,
     scores_and_results,
 )
 from kibitz.games.labels import LabelModel, fit
+from kibitz.games.pieces import STANDARD_INPUT
 from kibitz.log import graceful_stop, progress, say
 
 EXIT_STOPPED = 130
@@ -79,17 +76,11 @@ def _known(places: tuple[Path, ...]) -> list[Path]:
 def _pieces(
     files: list[Path], output: Path, workers: int, plies: int, model: LabelModel
 ) -> Iterator[Imported]:
-    """A labelled file is cut up for the processes; PGN files are dealt out whole."""
     labelled = [path for path in files if kind_of(path) == "csv"]
     games = [path for path in files if path not in labelled]
     for path in labelled:
         yield from import_labelled(path, output, model, plies=plies, workers=workers)
-    if workers == 1 or len(games) == 1:
-        for path in games:
-            yield from import_pgn(path, output, model, plies=plies)
-    else:
-        work = partial(import_pgn_whole, output=output, model=model, plies=plies)
-        yield from in_processes(work, games, workers)
+    yield from import_pgn(games, output, model, plies=plies, workers=workers)
 
 
 def fit_labels(

@@ -42,12 +42,12 @@ def read_pgn(
     source: Location | IO[str], model: LabelModel, name: str, on_bad: Callable[[BadGame], None]
 ) -> Iterator[Game]:
     """The games of a file, those without a move too; `on_bad` hears of games that are skipped."""
-    for number, tree in ((game.number, game.tree) for game in read_games(source, on_bad)):
-        game = _converted(tree, model, name)
-        if isinstance(game, str):
-            on_bad(BadGame(name, number, 0, game))
+    for game in read_games(source, on_bad):
+        record = _converted(game.tree, model, name)
+        if isinstance(record, str):
+            on_bad(BadGame(name, game.number, game.line, record))
         else:
-            yield game
+            yield record
 
 
 def _converted(tree: chess.pgn.Game, model: LabelModel, name: str) -> Game | str:

@@ -10,25 +10,27 @@ import io
 import multiprocessing
 import os
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from functools import partial, reduce
+from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
+
+import msgspec
 
 import kibitz
 from kibitz.errors import InputError
 from kibitz.files import open_unpacked
-from kibitz.games.from_pgn import read_pgn
+from kibitz.games.combine import cut
 from kibitz.games.labelled import chunks, parse, shard_of_lines
 from kibitz.games.labels import LabelModel
-from kibitz.games.record import Game, shard_of
+from kibitz.games.pieces import STANDARD_INPUT, Read, pieces_of, read_piece, renumbered
+from kibitz.games.shard import Shard
 from kibitz.games.store import add
 
 PLIES = 100_000  # of a shard
-STANDARD_INPUT = Path("-")
 PACKED = (".gz", ".bz2", ".xz", ".zst", ".zstd")
 
 Task = TypeVar("Task")
@@ -134,65 +136,64 @@ def _labelled_piece(
 
 
 def import_pgn(
-    path: Path, output: Path, model: LabelModel, *, plies: int = PLIES
+    paths: Sequence[Path], output: Path, model: LabelModel, *, plies: int = PLIES, workers: int = 1
 ) -> Iterator[Imported]:
-    """Import a PGN file (`-` is standard input); yields a shard at a time."""
+    """Import PGN files (`-` is standard input); yields a shard, or the end of a file, at a time."""
+    work = partial(read_piece, model=model)
+    done = in_processes(work, pieces_of(paths), workers, in_order=True)
+    for path, pieces in groupby(done, key=lambda read: read.path):
+        yield from _file_of_pieces(path, pieces, output, plies)
+
+
+def _file_of_pieces(
+    path: Path, pieces: Iterable[Read], output: Path, plies: int
+) -> Iterator[Imported]:
+    games = empty = 0
     bad: list[str] = []
-    games: list[Game] = []
-    held = number = empty = 0
-    name = "standard input" if path == STANDARD_INPUT else path.name
-    source = sys.stdin if path == STANDARD_INPUT else path
-    for game in read_pgn(source, model, name, lambda one: bad.append(str(one))):
-        if not game.plies:
-            empty += 1
-            continue
-        games.append(game)
-        held += len(game.plies)
-        if held >= plies:
-            number += 1
-            yield _written(games, output, f"{stem_of(path)}-{number:05d}")._replace(
-                empty=empty, bad=tuple(bad)
-            )
-            games, held, empty = [], 0, 0
-            bad.clear()
-    done = _written(games, output, f"{stem_of(path)}-{number + 1:05d}")
-    yield done._replace(empty=empty, bad=tuple(bad))
 
+    def shards() -> Iterator[Shard]:
+        nonlocal games, empty
+        for read in pieces:
+            bad.extend(renumbered(read, games))
+            games, empty = games + read.games, empty + read.empty
+            yield read.shard
 
-def _written(games: list[Game], output: Path, stem: str) -> Imported:
-    if not games:
-        return NOTHING
-    shard = shard_of(games, provenance("data import"))
-    add(output, shard, stem)
-    return Imported(shard.games, shard.plies, 1)
-
-
-def import_pgn_whole(path: Path, output: Path, model: LabelModel, plies: int) -> Imported:
-    """Import a PGN file at once, as one of several processes does."""
-    return reduce(Imported.plus, import_pgn(path, output, model, plies=plies), NOTHING)
+    for number, shard in enumerate(cut(shards(), plies), start=1):
+        header = msgspec.structs.replace(shard.header, provenance=provenance("data import"))
+        add(output, shard._replace(header=header), f"{stem_of(path)}-{number:05d}")
+        yield Imported(shard.games, shard.plies, 1, empty, tuple(bad))
+        empty = 0
+        bad.clear()
+    yield Imported(0, 0, 0, empty, tuple(bad))
 
 
 def in_processes(
-    work: Callable[[Task], Done], tasks: Iterable[Task], workers: int
+    work: Callable[[Task], Done], tasks: Iterable[Task], workers: int, *, in_order: bool = False
 ) -> Iterator[Done]:
-    """Results as they are ready; never more tasks in memory than keep the workers busy."""
+    """Results as they are ready, or in order; few more tasks in memory than there are workers."""
     if workers <= 1:
         yield from map(work, tasks)
         return
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=context, initializer=_settle) as pool:
-        running: set[Future[Done]] = set()
+        running: list[Future[Done]] = []
         try:
             for task in tasks:
-                running.add(pool.submit(work, task))
-                if len(running) > workers:
-                    ready, running = wait(running, return_when=FIRST_COMPLETED)
-                    yield from (future.result() for future in ready)
+                running.append(pool.submit(work, task))
+                if len(running) > 2 * workers:
+                    yield _next(running, in_order).result()
             while running:
-                ready, running = wait(running, return_when=FIRST_COMPLETED)
-                yield from (future.result() for future in ready)
+                yield _next(running, in_order).result()
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def _next(running: list[Future[Done]], in_order: bool) -> Future[Done]:
+    """Take out the first, or the first that is ready."""
+    ready = wait(running[:1] if in_order else running, return_when=FIRST_COMPLETED).done
+    future = next(one for one in running if one in ready)
+    running.remove(future)
+    return future
 
 
 def _settle() -> None:

@@ -9,6 +9,7 @@ around it stand what it leaves open: broken input, old encodings, tags that woul
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import IO, TextIO, cast
@@ -45,6 +46,7 @@ class Game:
 
     number: int
     tree: chess.pgn.Game
+    line: int = 0  # where it begins in its file
 
     @property
     def tags(self) -> dict[str, str]:
@@ -85,14 +87,20 @@ def read_games(
 
     Text is UTF-8, or Latin-1 in lines that are not; files may be packed (.gz, .bz2, .xz, .zst).
     """
+    name = source if isinstance(source, (str, os.PathLike)) else getattr(source, "name", "text")
+    yield from _games(_Lines(read_lines(source)), os.fspath(name), on_bad)
+
+
+def read_lines(source: Location | IO[str]) -> Iterator[str]:
+    """The lines of a file, a URL or an open text, decoded as `read_games` says."""
     if isinstance(source, io.TextIOBase):
-        yield from _games(_Lines(iter(source)), getattr(source, "name", "text"), on_bad)
+        yield from source
         return
     assert not hasattr(source, "read")
     with open_unpacked(source) as file:
         # Universal line ends; bytes that are not UTF-8 survive for `_mended`.
         text = io.TextIOWrapper(file, encoding="utf-8", errors="surrogateescape", newline=None)
-        yield from _games(_Lines(map(_mended, text)), str(source), on_bad)
+        yield from map(_mended, text)
 
 
 def parse_game(text: str) -> Game:
@@ -120,7 +128,7 @@ def _games(lines: _Lines, name: str, on_bad: Callable[[BadGame], None]) -> Itera
         if reason:
             on_bad(BadGame(name, number, line, shorten(reason, 300)))
         elif tree is not None:
-            yield Game(number, tree)
+            yield Game(number, tree, line)
 
 
 def _fault(tree: chess.pgn.Game, tagged: bool) -> str:
