@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -50,6 +52,11 @@ def run(settings: TrainingSettings, resume: bool = False, damaged_allowed: bool 
 def last_checkpoint(output: Path) -> Checkpoint:
     """The newest checkpoint of a training."""
     return load_checkpoint(checkpoints_in(output / "checkpoints")[-1])
+
+
+def lines_of(output: Path) -> list[dict[str, Any]]:
+    """The lines of a training's metrics."""
+    return [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
 
 
 def same_tensors(first: Checkpoint, second: Checkpoint) -> bool:

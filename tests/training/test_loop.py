@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -27,6 +25,7 @@ from tests.dataset.makers import random_shard
 from tests.training.running import (
     NETWORK,
     last_checkpoint,
+    lines_of,
     make_games,
     run,
     same_tensors,
@@ -37,11 +36,6 @@ from tests.training.running import (
 @pytest.fixture(scope="module")
 def games(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_games(tmp_path_factory.mktemp("games"))
-
-
-def lines_of(output: Path) -> list[dict[str, Any]]:
-    """The lines of a training's metrics."""
-    return [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
 
 
 class StopAt(Stop):

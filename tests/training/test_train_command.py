@@ -12,7 +12,7 @@ from kibitz.commands import main
 from kibitz.config import dump, load
 from kibitz.network import card as cards
 from kibitz.training.config import TrainingSettings
-from tests.training.running import last_checkpoint, make_games
+from tests.training.running import last_checkpoint, lines_of, make_games
 
 SMALL = ["--threads", "1", "--device", "cpu", "--batch", "64", "--json"]
 SMALL += ["--set", "run.tensorboard=false", "--set", "run.validate=0"]
@@ -64,21 +64,37 @@ def test_a_file_of_settings_and_words_that_override_it(games: Path, tmp_path: Pa
     assert state["step"] == 3
 
 
-def test_a_student_learns_from_a_teacher_of_another_family(games: Path, tmp_path: Path) -> None:
-    """With nothing but the teacher to learn from, the student comes nearer to it."""
-    quiet = ["--set", "run.export=false", *SMALL]
-    teacher, output = tmp_path / "teacher", tmp_path / "student"
-    words = ["train", "--data", str(games), "--rate", "0.01"]
-    assert (
-        main([*words, "--network", "plain-1x8", "--steps", "30", "-o", str(teacher), *quiet]) == 0
-    )
-    told = ["--teacher", str(teacher / "teacher.safetensors"), "--set", "distill.policy_share=1.0"]
-    told += ["--set", "distill.temperature=1.0", "--set", "run.log=1", "--set", "loss.value=0.0"]
-    words += ["--network", "sparse-64x64", "--steps", "60", "-o", str(output)]
-    assert main([*words, *told, *quiet]) == 0
-    lines = [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
+def test_one_batch_shown_again_and_again_is_learned_by_heart(games: Path, tmp_path: Path) -> None:
+    output = tmp_path / "a"
+    words = ["train", "--network", "sparse-64x64", "--data", str(games), "-o", str(output)]
+    words += ["--overfit", "--rate", "0.02", "--set", "run.log=10", "--set", "run.export=false"]
+    quiet = [word if word != "64" else "16" for word in SMALL]
+    assert main([*words, "--steps", "100", *quiet]) == 0
+    assert main([*words, "--steps", "150", "--resume", *quiet]) == 0
+    lines = lines_of(output)
     curve = [line["policy"] for line in lines if "policy" in line]
-    assert sum(curve[-5:]) / 5 < sum(curve[:5]) / 5 - 0.02
+    assert curve[-1] < curve[0] - 0.3
+    assert curve[-1] < 1.01 * curve[9]  # resumed, it is the same batch still
+    assert last_checkpoint(output).state["place"] == [0, 0, 0]
+
+
+def test_a_student_learns_from_a_teacher_of_another_family(games: Path, tmp_path: Path) -> None:
+    """A teacher that knows one batch by heart, and a student that is told nothing else."""
+    quiet = ["--overfit", "--set", "run.log=1", "--set", "run.export=false", *SMALL]
+    teacher, output = tmp_path / "teacher", tmp_path / "student"
+    words = ["train", "--data", str(games), "--rate", "0.02"]
+    first = ["--network", "plain-1x16", "--steps", "40", "-o", str(teacher)]
+    assert main([*words, *first, *quiet]) == 0
+    told = ["--teacher", str(teacher / "teacher.safetensors"), "--set", "distill.policy_share=1.0"]
+    told += ["--set", "distill.temperature=1.0", "--set", "loss.value=0.0"]
+    words += ["--network", "sparse-64x64", "--steps", "80", "-o", str(output)]
+    assert main([*words, *told, *quiet]) == 0
+    curves = [
+        [line["policy"] for line in lines_of(folder) if "policy" in line]
+        for folder in (teacher, output)
+    ]
+    assert curves[0][-1] < curves[0][0] - 0.2
+    assert curves[1][-1] < curves[1][0] - 0.2
 
 
 def test_moves_left_are_learned_where_a_network_has_the_head(games: Path, tmp_path: Path) -> None:
@@ -94,7 +110,7 @@ def test_moves_left_are_learned_where_a_network_has_the_head(games: Path, tmp_pa
     words = ["train", "--network", str(start), "--data", str(games), "-o", str(output)]
     words += ["--steps", "40", "--rate", "0.01", "--set", "loss.moves_left=1.0"]
     assert main([*words, "--set", "run.log=5", "--set", "run.export=false", *SMALL]) == 0
-    lines = [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
+    lines = lines_of(output)
     curve = [line["moves_left"] for line in lines if "moves_left" in line]
     assert curve[-1] < 0.8 * curve[0]
 

@@ -53,6 +53,9 @@ def train(
     threads: Annotated[int | None, Parameter(help="Threads of torch.")] = None,
     seed: Annotated[int | None, Parameter(help="Of weights and order.")] = None,
     more: Keys = None,
+    overfit: Annotated[
+        bool, Parameter(negative="", help="Show the first batch again and again, as a check.")
+    ] = False,
     resume: Annotated[bool, Parameter(negative="", help="Go on in the output folder.")] = False,
     allow_damaged: Annotated[
         bool, Parameter(negative="", help="If the last checkpoint is damaged, use one before.")
@@ -87,6 +90,7 @@ def train(
         "run.device": device,
         "run.threads": threads,
         "run.seed": seed,
+        "run.overfit": "true" if overfit else None,
     }
     overrides = [f"{key}={value}" for key, value in given.items() if value is not None]
     settings = load(TrainingSettings, config, overrides=[*overrides, *(more or [])])

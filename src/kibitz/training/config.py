@@ -52,6 +52,7 @@ class RunSettings:
     batch: int = setting(4096, low=1, about="positions in a batch of one process")
     steps: int = setting(0, low=0, about="batches to train on; 0: by epochs")
     epochs: float = setting(1.0, low=0, about="times to go over the data, where steps is 0")
+    overfit: bool = setting(False, about="show the first batch again and again: a check")
     seed: int = setting(0, low=0, about="of weights and order")
     device: str = setting("auto", about="cpu, cuda, or auto: cuda where there is one")
     threads: int = setting(0, low=0, about="of torch; 0: as many as there are cores")

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from kibitz.network import card as cards
 from kibitz.network import make
+from kibitz.network.build import file_weights
 from kibitz.network.card import NetworkCard, Provenance
 
 
@@ -42,8 +43,7 @@ def write_networks(
 ) -> list[Path]:
     """Write the float network and, to `export`, the form that plays: int8 if sparse, else ONNX."""
     path = folder / f"{card.name}.safetensors"
-    arrays = {name: tensor.detach().cpu().numpy() for name, tensor in weights.items()}
-    cards.save(path, arrays, msgspec.structs.replace(card, parameters=parameters))
+    cards.save(path, file_weights(weights), msgspec.structs.replace(card, parameters=parameters))
     if not export:
         return [path]
     if card.family == "sparse":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +15,7 @@ import torch
 from torch import Tensor
 
 from kibitz.dataset.batch import Recipe, recipe
-from kibitz.dataset.loader import Loader, Share, rows_in_batches
+from kibitz.dataset.loader import Loader, Place, Share, TensorBatch, rows_in_batches
 from kibitz.dataset.sample import Samples
 from kibitz.dataset.window import Window
 from kibitz.log import Bar, Stop, progress, say
@@ -135,7 +136,7 @@ class _Work:
     def _steps(self, bar: Bar) -> bool:
         """Train up to the last step; returns whether it was stopped before."""
         run = self.settings.run
-        batches = iter(self.loader) if self.step < self.total else iter(())
+        batches = self._batches() if self.step < self.total else iter(())
         while self.step < self.total:
             before = time.perf_counter()
             rate = rate_at(self.schedule, self.step)
@@ -155,6 +156,15 @@ class _Work:
             if run.checkpoint and self.step % run.checkpoint == 0 and self.step < self.total:
                 self._save_checkpoint()
         return False
+
+    def _batches(self) -> Iterator[TensorBatch]:
+        """Return what to train on; a network that cannot learn one batch by heart is broken."""
+        batches = iter(self.loader)
+        if not self.settings.run.overfit:
+            return batches
+        first = next(batches)
+        self.loader.place = Place()
+        return itertools.repeat(first)
 
     def _report(self, rate: float, bar: Bar) -> None:
         """Say and write the means of the losses since the last time."""

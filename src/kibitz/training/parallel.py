@@ -35,6 +35,8 @@ def processes(device: str) -> Iterator[Share]:
     if count == 1:
         yield Share()
         return
+    if device.startswith("cuda"):
+        torch.cuda.set_device(device)
     distributed.init_process_group("nccl" if device.startswith("cuda") else "gloo")
     try:
         yield Share(distributed.get_rank(), count)
@@ -88,6 +90,7 @@ def agreed(flag: bool, share: Share) -> bool:
     """Return whether any process says so."""
     if share.processes == 1:
         return flag
-    votes = torch.tensor(int(flag))
+    nccl = distributed.get_backend() == "nccl"
+    votes = torch.tensor(int(flag), device="cuda" if nccl else "cpu")
     distributed.all_reduce(votes)
     return bool(votes)

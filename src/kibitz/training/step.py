@@ -112,7 +112,8 @@ class Learner:
     def _check(self, batch: TensorBatch, loss: Tensor, length: Tensor, number: int) -> None:
         if math.isfinite(float(loss.detach())) and math.isfinite(float(length)):
             return
-        path = self.bad_batches / f"bad-batch-{number}.safetensors"
+        whose = f"-{self.share.rank}" if self.share.processes > 1 else ""
+        path = self.bad_batches / f"bad-batch-{number}{whose}.safetensors"
         save_batch(path, batch)
         raise LossError(
             f"step {number}: loss {float(loss.detach())}, length of the gradient {float(length)}",
