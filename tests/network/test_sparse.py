@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from kibitz.network.build import build
+from kibitz.network.build import build, file_weights, load_network, save_network
 from kibitz.network.quantise import (
     COARSE_TOP,
     FINE_TOP,
@@ -24,6 +25,7 @@ from kibitz.network.quantise import (
     fine_activation,
     quantise,
 )
+from kibitz.network.sizes import new_card
 from kibitz.network.sparse import SparseNetwork, SparseSizes
 from kibitz.network.sparse_functions import feature_sum, move_logits
 
@@ -59,7 +61,7 @@ def network_of(size: str) -> SparseNetwork:
 
 
 def state_of(network: SparseNetwork) -> dict[str, NDArray[Any]]:
-    return {name: tensor.numpy() for name, tensor in network.state_dict().items()}
+    return file_weights(network.state_dict())
 
 
 def dense(batch: Batch, view: int, features: int) -> NDArray[np.float64]:
@@ -137,6 +139,27 @@ def test_indices_outside_the_table_never_reach_the_kernels() -> None:
             network(torch.tensor([wrong], dtype=torch.int32), torch.tensor([0, 2]))
     with pytest.raises(IndexError):
         network(torch.tensor([[1, 2]], dtype=torch.int32), torch.tensor([0, 3]))
+
+
+def test_what_threats_have_in_common_is_learned_once_and_kept_in_every_row(tmp_path: Path) -> None:
+    card = new_card("sparse-64-threats")
+    network = build(card)
+    assert isinstance(network, SparseNetwork)
+    assert network.value_features.shared is not None
+    with torch.no_grad():
+        network.value_features.shared.normal_(0, 1.5)
+        network.policy_features.shared.normal_(0, 0.1)  # type: ignore[union-attr]
+    network.clip_weights()
+    batch = random_batch(np.random.default_rng(3), network.sizes.features, 20)
+    save_network(tmp_path / "net.safetensors", network, card)
+    again, found = load_network(tmp_path / "net.safetensors")
+    for name, expected in network(*batch).items():
+        assert torch.allclose(again(*batch)[name], expected, atol=1e-5)
+    rows = state_of(network)["value_features.weight"]
+    assert rows.shape == (3072, 64)
+    assert np.abs(rows).max() <= LIMIT + 1e-6
+    assert np.abs(rows).max() > 0.99 * LIMIT
+    assert found.parameters == sum(array.size for array in state_of(network).values())
 
 
 def test_one_batch_can_be_learned_by_heart() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import msgspec
 import torch
-from torch import nn
+from numpy.typing import NDArray
+from torch import Tensor, nn
 
 from kibitz.errors import InputError
 from kibitz.files import Location
@@ -15,7 +17,7 @@ from kibitz.network.card import Heads, NetworkCard
 from kibitz.network.dilated import DilatedNetwork
 from kibitz.network.plain import plain_network, residual_network
 from kibitz.network.sizes import Size, check_card, inputs_of, new_card, parse
-from kibitz.network.sparse import SparseNetwork, SparseSizes
+from kibitz.network.sparse import SHARED, SparseNetwork, SparseSizes, kept
 from kibitz.network.tower import Tower
 
 
@@ -66,15 +68,24 @@ def build(what: NetworkCard | str) -> nn.Module:
 
 
 def count_parameters(network: nn.Module) -> int:
-    """Return the number of trainable parameters."""
-    return sum(parameter.numel() for parameter in network.parameters() if parameter.requires_grad)
+    """Return the number of trainable parameters that a network file keeps."""
+    return sum(
+        parameter.numel()
+        for name, parameter in network.named_parameters()
+        if parameter.requires_grad and not name.endswith(SHARED)
+    )
 
 
 def save_network(location: Location, network: nn.Module, card: NetworkCard) -> NetworkCard:
     """Write a network file; returns the card with parameters and checksum filled in."""
-    weights = {name: tensor.detach().cpu().numpy() for name, tensor in network.state_dict().items()}
+    weights = file_weights(network.state_dict())
     card = msgspec.structs.replace(card, parameters=count_parameters(network))
     return cards.save(location, weights, card)
+
+
+def file_weights(state: Mapping[str, Tensor]) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a network file for a network's `state_dict()`."""
+    return {name: tensor.detach().cpu().numpy() for name, tensor in kept(state).items()}
 
 
 def load_network(location: Location) -> tuple[nn.Module, NetworkCard]:
@@ -88,8 +99,9 @@ def load_network(location: Location) -> tuple[nn.Module, NetworkCard]:
         )
     network = build(card)
     tensors = {name: torch.from_numpy(array) for name, array in weights.items()}
+    shared = {name: value for name, value in network.state_dict().items() if name.endswith(SHARED)}
     try:
-        network.load_state_dict(tensors)
+        network.load_state_dict(tensors | shared)  # freshly made ones are 0
     except RuntimeError as error:
         raise InputError(f"weights do not fit a {card.size} network ({error})") from error
     return network.eval(), card

@@ -6,20 +6,23 @@ The integer form of exactly this network is in `network.quantise`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from kibitz.encoding.features import PLAIN_FEATURES
 from kibitz.network.heads import Outputs
 from kibitz.network.quantise import LIMIT
 from kibitz.network.sparse_functions import feature_sum, move_logits, screlu
 
 TAIL = (16, 32)
 WDL = 3
-# With about 25 active features the sums then spread over the sloping part of the activation.
-FEATURE_DEVIATION = 0.08
+# Small against the bias: what a rare feature starts with is noise that hardly anything unlearns.
+FEATURE_DEVIATION = 0.02
 FEATURE_BIAS = 0.25
+SHARED = ".shared"  # the end of the name of what network files do not keep apart
 
 
 class SparseSizes(NamedTuple):
@@ -34,16 +37,50 @@ class SparseSizes(NamedTuple):
 
 
 class FeatureLayer(nn.Module):
-    """The sum of one weight row per active feature: a linear layer on a vector of mostly zeros."""
+    """The sum of one weight row per active feature: a linear layer on a vector of mostly zeros.
+
+    Where threats are told apart, a piece on a square has four features. Their rows are learned as
+    what they have in common plus what is their own, so that rare ones know what the others know.
+    """
 
     def __init__(self, features: int, width: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(features, width).normal_(0, FEATURE_DEVIATION))
         self.bias = nn.Parameter(torch.full((width,), FEATURE_BIAS))
+        apart = features > PLAIN_FEATURES
+        self.shared = nn.Parameter(torch.zeros(PLAIN_FEATURES, width)) if apart else None
+
+    def rows(self) -> Tensor:
+        """Return the weight row of every feature, (F, H)."""
+        return self.weight if self.shared is None else joined(self.weight, self.shared)
 
     def forward(self, indices: Tensor, offsets: Tensor) -> Tensor:
         """Sum over indices (N,) int32 flat, offsets (B + 1,) int64 -> (B, width) float32."""
-        return feature_sum(indices, offsets, self.weight, self.bias)
+        return feature_sum(indices, offsets, self.rows(), self.bias)
+
+    @torch.no_grad()
+    def clip(self) -> None:
+        """Keep every row and the bias within what int16 accumulators need."""
+        if self.shared is not None:
+            self.weight.add_(self.rows().clamp(-LIMIT, LIMIT) - self.rows())
+        else:
+            self.weight.clamp_(-LIMIT, LIMIT)
+        self.bias.clamp_(-LIMIT, LIMIT)
+
+
+def joined(own: Tensor, shared: Tensor) -> Tensor:
+    """Add rows (768, H) that variants have in common to those of each, (768 * variants, H)."""
+    return own + shared.repeat(len(own) // len(shared), 1)
+
+
+def kept(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return a network's state as files keep it: common rows are added to the others."""
+    found = {name: tensor for name, tensor in state.items() if not name.endswith(SHARED)}
+    for name, shared in state.items():
+        if name.endswith(SHARED):
+            weight = name.removesuffix(SHARED) + ".weight"
+            found[weight] = joined(found[weight], shared)
+    return found
 
 
 class SparseNetwork(nn.Module):
@@ -99,5 +136,4 @@ class SparseNetwork(nn.Module):
     def clip_weights(self) -> None:
         """Keep the weights that int16 accumulators need bounded; call after each training step."""
         for layer in (self.value_features, self.policy_features):
-            layer.weight.clamp_(-LIMIT, LIMIT)
-            layer.bias.clamp_(-LIMIT, LIMIT)
+            layer.clip()

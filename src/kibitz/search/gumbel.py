@@ -55,15 +55,27 @@ def completed_logits(rule: np.record, tree: np.record, node: int, logits: np.nda
 
 @kernel
 def completed_policy(rule: np.record, tree: np.record, node: int, policy: np.ndarray) -> None:
-    """The improved policy, softmax of `completed_logits`: a training target; float64 [count]."""
-    completed_logits(rule, tree, node, policy)
-    count = signed(node_at(tree, node).count)
-    highest = -np.inf
-    for index in range(count):
-        highest = max(highest, policy[index])
+    """The improved policy, softmax of `completed_logits`: a training target; float64 [count].
+
+    Every node on the way of every playout needs it: priors are multiplied instead of their
+    logarithms added, and all unvisited moves have the same exponential.
+    """
+    record = node_at(tree, node)
+    first, count = signed(record.first), signed(record.count)
+    mixed = mixed_value(tree, node)
+    most, highest = 0, mixed
+    for edge in range(first, first + count):
+        here = edge_at(tree, edge)
+        if here.visits > 0:
+            most = max(most, signed(here.visits))
+            highest = max(highest, here.value)
+    steepness = 0.5 * (rule.visit_offset + most) * rule.value_scale
+    untried = math.exp(steepness * (mixed - highest))
     total = 0.0
     for index in range(count):
-        policy[index] = math.exp(policy[index] - highest)
+        here = edge_at(tree, first + index)
+        raised = math.exp(steepness * (here.value - highest)) if here.visits > 0 else untried
+        policy[index] = prior_of(signed(here.prior)) * raised
         total += policy[index]
     for index in range(count):
         policy[index] /= total
