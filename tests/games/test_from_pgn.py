@@ -171,6 +171,7 @@ goes on } ; and {this one does not open
 % { escaped
 
 [Event "After"]
+
 [White "{"]
 
 1. d4 *

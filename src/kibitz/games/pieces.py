@@ -1,7 +1,7 @@
 """PGN files cut between games, for several processes; lines -> **pieces** -> shards.
 
-A cut is made before a tag that follows an empty line and stands in no comment. The parser of a
-piece counts games and lines from one; `renumbered` says where they are in the file.
+A cut is made before a tag that follows moves and an empty line, and is in no comment. The parser of
+a piece counts games and lines from one; `renumbered` says where they are in the file.
 """
 
 from __future__ import annotations
@@ -51,16 +51,17 @@ def pieces_of(paths: Sequence[Path], characters: int = CHARACTERS) -> Iterator[P
 def _pieces(path: Path, characters: int) -> Iterator[Piece]:
     held: list[str] = []
     size, first = 0, 1
-    inside, empty = False, True
+    inside = moves = empty = False
     source = sys.stdin if path == STANDARD_INPUT else path
     for number, line in enumerate(read_lines(source), start=1):
         tag = line.startswith("[") and not inside
-        if tag and empty and size >= characters:
+        if tag and empty and moves and size >= characters:
             yield Piece(path, first, "".join(held))
             held, size, first = [], 0, number
         held.append(line)
         size += len(line)
         empty = not line.strip()
+        moves = not tag and (moves or not empty)  # tags may have empty lines between them
         inside = inside if tag else in_comment(line, inside)
     if held:
         yield Piece(path, first, "".join(held))
