@@ -9,7 +9,7 @@ import chess
 import numpy as np
 import pytest
 
-from kibitz.dataset.sample import games_in, joined, replay, teaching
+from kibitz.dataset.sample import games_in, joined, replay, taught_by_play, teaching
 from kibitz.dataset.window import of_games
 from kibitz.errors import DamagedFileError
 from kibitz.games.shard import Shard, compact_starts
@@ -175,3 +175,25 @@ def test_rows_without_anything_to_teach(shard: Shard) -> None:
         policy = samples.target_offsets[at + 1] > samples.target_offsets[at]
         known = policy or not np.isnan(samples.values[at]) or samples.results[at] != 2
         assert useful[at] == known
+
+
+def test_moves_made_teach_where_no_search_did() -> None:
+    shard = random_shard(12, 15, seed=4)
+    samples = replay(shard)
+    taught = taught_by_play(samples)
+    for row in range(len(samples.game)):
+        before = slice(samples.target_offsets[row], samples.target_offsets[row + 1])
+        after = slice(taught.target_offsets[row], taught.target_offsets[row + 1])
+        moves, weights = taught.target_moves[after], taught.target_weights[after]
+        if before.stop > before.start:
+            assert moves.tolist() == samples.target_moves[before].tolist()
+            assert weights.tolist() == samples.target_weights[before].tolist()
+        elif samples.played[row] and not samples.flags[row]:
+            assert moves.tolist() == [samples.played[row]]
+            assert weights.tolist() == [1.0]
+        else:
+            assert len(moves) == 0
+    counts = np.diff(samples.target_offsets), np.diff(taught.target_offsets)
+    assert (counts[0] == 0).any()
+    assert (counts[1] > counts[0]).any()
+    assert (counts[1] == 0).any()

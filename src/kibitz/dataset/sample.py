@@ -139,6 +139,22 @@ def _until_end(game: np.ndarray) -> np.ndarray:
     return (last - np.arange(len(game))).astype(np.uint16)
 
 
+def taught_by_play(samples: Samples) -> Samples:
+    """Return samples in which the move made is the policy target where no search left any.
+
+    Moves played at random teach nothing, nor do those that a search hardly looked at.
+    """
+    counts = np.diff(samples.target_offsets)
+    missing = (counts == 0) & (samples.played != NO_MOVE) & (samples.flags == 0)
+    offsets = np.concatenate([[0], np.cumsum(counts + missing)])
+    added = np.zeros(offsets[-1], dtype=bool)
+    added[offsets[:-1][missing]] = True
+    moves, weights = np.empty(len(added), np.uint16), np.ones(len(added), np.float32)
+    moves[added], moves[~added] = samples.played[missing], samples.target_moves
+    weights[~added] = samples.target_weights
+    return samples._replace(target_offsets=offsets, target_moves=moves, target_weights=weights)
+
+
 def _for_side_to_move(results: np.ndarray, positions: np.ndarray) -> np.ndarray:
     """Turn results for White, int8 [S], into those for the side to move."""
     black = (positions["state"] >> np.uint64(40)) & np.uint64(1) == 1

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kibitz.dataset.order import key_of, order
-from kibitz.dataset.sample import Samples, games_in, joined, replay, teaching
+from kibitz.dataset.sample import Samples, games_in, joined, replay, taught_by_play, teaching
 from kibitz.dataset.split import held_out
 from kibitz.errors import InputError
 from kibitz.games import store
@@ -101,10 +101,12 @@ class Loaded(NamedTuple):
     held: np.ndarray  # bool [S]
 
 
-def load_shard(path: Path, validation: float) -> Loaded:
-    """Read, check and replay a shard."""
+def load_shard(path: Path, validation: float, played: bool = True) -> Loaded:
+    """Read, check and replay a shard; `played` moves teach where there was no search."""
     shard = read(path)
     samples = replay(shard, path)
+    if played:
+        samples = taught_by_play(samples)
     return Loaded(samples, held_out(shard, validation)[samples.game])
 
 
@@ -129,7 +131,8 @@ class Window:
     """The shards to learn from, and the chunks in which they come into memory.
 
     `newest` takes so many positions from the end of each source (whole shards), 0 all; `memory`
-    is how many positions a chunk may have, 0 any number.
+    is how many positions a chunk may have, 0 any number. With `played`, moves made are policy
+    targets where no search left any.
     """
 
     sources: tuple[Source, ...]
@@ -138,6 +141,7 @@ class Window:
     generations: int = 0
     memory: int = 0
     seed: int = 0
+    played: bool = True
     bar: Bar | None = None
     _paths: list[list[Path]] = field(default_factory=list)
     _sizes: dict[Path, int] = field(default_factory=dict)
@@ -193,7 +197,7 @@ class Window:
         parts: list[Loaded] = []
         found = 0
         for path in self._spread():
-            one = load_shard(path, self.validation)
+            one = load_shard(path, self.validation, self.played)
             samples = of_games(one.samples, np.unique(one.samples.game[one.held]))
             parts.append(Loaded(samples, np.ones(len(samples.game), dtype=bool)))
             found += len(samples.game)
@@ -208,7 +212,7 @@ class Window:
     def _load(self, paths: Sequence[Path]) -> list[Loaded]:
         loaded = []
         for path in paths:
-            loaded.append(load_shard(path, self.validation))
+            loaded.append(load_shard(path, self.validation, self.played))
             if self.bar is not None:
                 self.bar.advance()
         return loaded

@@ -24,6 +24,7 @@ class DataSettings:
     reuse: float = setting(0.0, low=0, about="most times a position may be shown; 0 any number")
     validation: float = setting(0.01, low=0, high=0.9, about="share of games held out")
     validation_positions: int = setting(65_536, low=1, about="most positions validated on")
+    played: bool = setting(True, about="moves made are policy targets where no search left any")
     result_share: float = setting(0.0, low=0, high=1, about="of the game's result in the value")
 
 

@@ -138,6 +138,7 @@ def window_of(settings: TrainingSettings) -> Window:
             data.generations,
             data.memory,
             settings.run.seed,
+            data.played,
             bar,
         )
     window.bar = None
