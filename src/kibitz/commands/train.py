@@ -63,10 +63,12 @@ def train(
     json: JsonFlag = False,
 ) -> int:
     """Train a network; Ctrl-C saves a checkpoint and ends with exit code 130."""
+    from kibitz.training.memory import keep_memory, wait_asleep
+
+    wait_asleep()
     try:
         from kibitz.training.config import TrainingSettings
         from kibitz.training.loop import train as run
-        from kibitz.training.memory import keep_memory
     except ImportError as error:
         if error.name != "torch":
             raise

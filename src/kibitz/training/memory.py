@@ -1,4 +1,4 @@
-"""Memory that is kept instead of given back; the ground under a fast step on the CPU.
+"""Memory that is kept and threads that sleep; the ground under a fast step on the CPU.
 
 Every step allocates the same hundreds of megabytes. By default the C library of Linux returns each
 large block to the system and gets it again, cleared page by page: up to half of a step's time.
@@ -7,12 +7,22 @@ large block to the system and gets it again, cleared page by page: up to half of
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 
 # Numbers of glibc's mallopt.
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD, _MMAP_MAX, _ARENA_MAX = -1, -2, -3, -4, -8
 LARGEST = 2**31 - 1
 PAD = 64 << 20
+
+
+def wait_asleep() -> None:
+    """Let torch's threads sleep while they wait for one another; call before torch is imported.
+
+    By default they spin, which takes the core from our own compiled threads and from the loader's:
+    0.51 s a step of 16 384 positions on a busy machine, against 0.29.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
 def keep_memory() -> bool:
