@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -164,10 +165,12 @@ def test_more_steps_and_new_games_may_be_added(tmp_path: Path) -> None:
 def test_what_a_finished_training_leaves(games: Path, tmp_path: Path) -> None:
     output = tmp_path / "small"
     settings = settings_of(games, output, "average.kind=ema", "run.steps=5", "run.validate=2")
+    settings = replace(settings, run=replace(settings.run, licence="CC0"))
     outcome = run(settings)
     names = ["small", "small-int8", "small-average", "small-average-int8"]
     assert [path.stem for path in outcome.files] == names
     network, card = load_network(outcome.files[0])
+    assert [card.licence, cards.read_card(outcome.files[-1]).licence] == ["CC0", "CC0"]
     assert card.provenance.steps == 5
     assert card.provenance.positions == 5 * 64
     assert card.provenance.commands == ("kibitz train ...",)

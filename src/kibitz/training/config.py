@@ -46,6 +46,7 @@ class RunSettings:
 
     network: str = setting("", about="a size like sparse-512x256-threats, or a file to go on from")
     name: str = setting("", about="of the network; that of the output folder by default")
+    licence: str = setting("", about="of the network, for its card; mind that of the data")
     output: Path = field(
         default=Path("training"),
         metadata={"about": "folder for checkpoints, metrics, networks"},

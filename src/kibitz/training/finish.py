@@ -25,8 +25,8 @@ class Training(NamedTuple):
     positions: int
 
 
-def trained(card: NetworkCard, name: str, training: Training) -> NetworkCard:
-    """Return the card with this training added to what was before."""
+def trained(card: NetworkCard, name: str, training: Training, licence: str = "") -> NetworkCard:
+    """Return the card with this training added to what was before; a new licence replaces it."""
     before = card.provenance
     provenance = Provenance(
         data="; ".join(dict.fromkeys(part for part in (before.data, training.data) if part)),
@@ -35,7 +35,8 @@ def trained(card: NetworkCard, name: str, training: Training) -> NetworkCard:
         positions=before.positions + training.positions,
         date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )
-    return msgspec.structs.replace(card, name=name, provenance=provenance)
+    licence = licence or card.licence
+    return msgspec.structs.replace(card, name=name, licence=licence, provenance=provenance)
 
 
 def write_networks(

@@ -239,14 +239,14 @@ class _Work:
         training = Training(described(self.window), self.command, self.step, positions)
         name = run.name or run.output.resolve().name
         card, count = self.learner.card, count_parameters(network)
-        mine = trained(card, name, training)
+        mine = trained(card, name, training, run.licence)
         files = write_networks(self.folder, network.state_dict(), mine, count, run.export)
         if self.average is None or not self.average.updates:
             return files
         network.load_state_dict(self.average.weights())
         self._estimate_norms()
         self._validate("average_")
-        card = trained(card, f"{name}-average", training)
+        card = trained(card, f"{name}-average", training, run.licence)
         written = write_networks(self.folder, network.state_dict(), card, count, run.export)
         return files + written
 

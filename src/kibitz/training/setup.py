@@ -31,7 +31,7 @@ from kibitz.training.step import Learner, Teacher
 MAY_CHANGE = {
     "run": {
         *("steps", "epochs", "device", "threads", "log", "validate", "checkpoint", "keep"),
-        *("tensorboard", "output", "name", "export"),
+        *("tensorboard", "output", "name", "licence", "export"),
     },
     "data": {"validation_positions", "memory", "reuse"},
 }
