@@ -131,3 +131,37 @@ def test_unused_folders_are_dropped_after_two_weeks(
             os.utime(path, (1_000_000_000 - age * 86_400,) * 2)
     assert kernelcache.prune(now=1_000_000_000) == [old]
     assert (old.exists(), new.exists()) == (False, True)
+
+
+def test_a_kernel_may_be_called_by_kernels_first_and_then_by_python(tmp_path: Path) -> None:
+    script = tmp_path / "two_forms.py"
+    script.write_text(
+        "from kibitz import kernelcache\n"
+        "from kibitz.jit import kernel\n"
+        "compiled = []\n"
+        "kernelcache.on_compile.append(compiled.append)\n"
+        "@kernel\n"
+        "def one_more(number):\n    return number + 1\n"
+        "@kernel\n"
+        "def twice_one_more(number):\n    return 2 * one_more(number)\n"
+        "@kernel\n"
+        "def both(number):\n    return one_more(number) + twice_one_more(number)\n"
+        "assert twice_one_more(3) == 8\n"
+        "assert one_more(3) == 4\n"
+        "assert one_more(0.5) == 1.5\n"
+        "assert both(1) == 6\n"
+        "assert both(0.5) == 4.5\n"
+        "print(len(compiled))\n",
+        encoding="utf-8",
+    )
+    environment = {**os.environ, "KIBITZ_CACHE": str(tmp_path), "PYTHONPATH": str(SOURCE.parent)}
+
+    def compiled() -> int:
+        words = [sys.executable, str(script)]
+        done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+        return int(done.stdout)
+
+    # one_more inside twice_one_more, then from Python with two types, both with two types,
+    # and for the second type twice_one_more inside it.
+    assert compiled() == 7
+    assert compiled() == 0

@@ -56,6 +56,7 @@ def _compiled(function: F, fastmath: Any) -> F:
         error_model="numpy",
         boundscheck=BOUNDSCHECK,
         fastmath=fastmath,
+        no_cfunc_wrapper=True,
         _nrt=False,
     )(function)
     kernelcache.attach(dispatcher, function, flags=f"bounds={BOUNDSCHECK},fast={fastmath}")

@@ -25,7 +25,7 @@ from typing import Any
 
 import numba
 from numba import types
-from numba.core import caching
+from numba.core import caching, sigutils
 from numba.core.compiler_lock import global_compiler_lock
 
 from kibitz.files import cache_folder
@@ -238,22 +238,63 @@ compile_lock = CompileLock()
 
 def attach(dispatcher: Any, function: Any, flags: str) -> None:
     """Put our cache and the lock between processes into a numba dispatcher."""
-    folder = kernel_folder(Path(function.__code__.co_filename), flags)
-    dispatcher._cache = _KernelCache(function, folder)
-    compile_signature = dispatcher.compile
+    _Attached(dispatcher, function, flags)
 
-    def compile_locked(signature: Any) -> Any:
+
+class _Attached:
+    """What a dispatcher does instead of what numba's own would.
+
+    A kernel that only kernels call needs no way in from Python, and making one takes a third of
+    the time. So a kernel is compiled in its inner form for others, and once more in its outer form
+    if Python calls it; each form has its folder in the cache.
+    """
+
+    def __init__(self, dispatcher: Any, function: Any, flags: str) -> None:
+        file = Path(function.__code__.co_filename)
+        self._dispatcher = dispatcher
+        self._outer = _KernelCache(function, kernel_folder(file, flags))
+        self._inner = _KernelCache(function, kernel_folder(file, f"{flags},inner"))
+        self._called_by_kernel = False
+        self._inner_forms: set[Any] = set()  # argument types
+        self._compile, self._add = dispatcher.compile, dispatcher.add_overload
+        self._find_template = dispatcher.get_call_template
+        dispatcher._cache = self._outer
+        dispatcher.compile = self.compile
+        dispatcher.add_overload = self.add_overload
+        dispatcher.get_call_template = self.template_for_types
+
+    def compile(self, signature: Any) -> Any:
+        """Return the machine code for a signature, made or loaded, in the form that is needed."""
+        inner, self._called_by_kernel = self._called_by_kernel, False
+        dispatcher = self._dispatcher
         with compile_lock.scope():
-            return compile_signature(signature)
+            arguments, _ = sigutils.normalize_signature(signature)
+            if not inner and arguments in self._inner_forms:
+                del dispatcher.overloads[arguments]
+                self._inner_forms.remove(arguments)
+            dispatcher._cache = self._inner if inner else self._outer
+            dispatcher.targetoptions["no_cpython_wrapper"] = inner
+            return self._compile(signature)
 
-    find_template = dispatcher.get_call_template
+    def add_overload(self, result: Any) -> None:
+        """Keep machine code; an inner form is hidden from calls out of Python."""
+        if self._dispatcher._cache is not self._inner:
+            self._add(result)
+            return
+        arguments = tuple(result.signature.args)
+        self._dispatcher.overloads[arguments] = result
+        self._inner_forms.add(arguments)
 
-    def template_for_types(arguments: Any, keywords: Any) -> Any:
-        # Constants at a call would each compile a copy of the callee; LLVM inlines them anyway.
-        return find_template([_plain_type(kind) for kind in arguments], keywords)
+    def template_for_types(self, arguments: Any, keywords: Any) -> Any:
+        """Serve a call from another kernel.
 
-    dispatcher.compile = compile_locked
-    dispatcher.get_call_template = template_for_types
+        Constants at a call would each compile a copy of the callee; LLVM inlines them anyway.
+        """
+        self._called_by_kernel = True
+        try:
+            return self._find_template([_plain_type(kind) for kind in arguments], keywords)
+        finally:
+            self._called_by_kernel = False
 
 
 def _plain_type(kind: Any) -> Any:
