@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kibitz.commands import main
-from kibitz.network.card import read_card
+from kibitz.network.card import load_weights, read_card
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -60,6 +60,32 @@ def test_quantise_reports_what_is_lost(capsys: pytest.CaptureFixture[str]) -> No
     assert second["mean_value"] > first["mean_value"]
     assert main(["net", "quantise", lost["file"]]) == 2
     assert "float sparse network" in capsys.readouterr().err
+
+
+def test_join_judges_like_one_and_chooses_like_the_other(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    said(capsys, "net", "new", "sparse-64x32-threats-direct", "--seed", "1", "-o", "a.safetensors")
+    said(capsys, "net", "new", "sparse-96x64-threats", "--seed", "2", "-o", "b.safetensors")
+    made = said(capsys, "net", "join", "a.safetensors", "b.safetensors", "-o", "c.safetensors")
+    assert made["size"] == "sparse-64x64-threats-direct"
+    assert made["name"] == "c"
+    assert made["commands"] == ["kibitz net join a.safetensors b.safetensors"]
+    a, b, c = (load_weights(f"{name}.safetensors") for name in "abc")
+    assert made["parameters"] == sum(array.size for array in c.values())
+    for name, array in c.items():
+        source = b if name.startswith(("policy_features", "move_")) else a
+        assert (array == source[name]).all()
+    values, policies = (
+        said(capsys, "net", "compare", file, "c.safetensors", "--positions", "50")["rows"][0]
+        for file in ("a.safetensors", "b.safetensors")
+    )
+    assert values["largest_value"] < 1e-6 < values["divergence"]
+    assert policies["top_move"] == 1.0
+    assert policies["largest_value"] > 1e-3
+    said(capsys, "net", "new", "sparse-64")
+    assert main(["net", "join", "sparse-64.safetensors", "b.safetensors", "-o", "d"]) == 2
+    assert "see different things" in capsys.readouterr().err
 
 
 def test_export_and_its_integer_form(capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,11 +18,13 @@ from kibitz.encoding.layouts import encode, layout_of
 from kibitz.encoding.leaves import Leaves, part_of
 from kibitz.errors import InputError, missing_extra
 from kibitz.network import card as cards
-from kibitz.network.card import NetworkCard
+from kibitz.network.card import NetworkCard, Provenance
 from kibitz.network.quantise import PolicyPrecision, Quantisation, quantise
-from kibitz.network.sizes import new_card
+from kibitz.network.sizes import FAMILIES, new_card, parse
 from kibitz.network.sparse_random import random_weights
 
+OPTIONS = FAMILIES["sparse"].options
+POLICY = ("policy_features.", "move_")  # how the names of a sparse network's policy begin
 CALIBRATION = 512  # positions that fix the ranges of an int8 network
 
 
@@ -63,6 +65,44 @@ def quantise_sparse(file: Path, location: Path, policy: PolicyPrecision) -> Quan
     done = quantise(weights, policy)
     cards.save(location, done.network._asdict(), msgspec.structs.replace(card, precision=policy))
     return done
+
+
+def join(value: Path, policy: Path, location: Path, name: str, licence: str = "") -> NetworkCard:
+    """Write a sparse network with the value of one and the policy of another.
+
+    The two share no weights, and a value is learned by heart earlier than a policy: it may be best
+    to train them for different times.
+    """
+    parts = {file: cards.load(file) for file in (value, policy)}
+    for file, (card, _) in parts.items():
+        if card.family != "sparse" or card.precision != "float32":
+            found = f"{card.family}, {card.precision}"
+            raise InputError(f"{file} is no float sparse network", value=found)
+    (card, weights), (other, others) = parts[value], parts[policy]
+    if card.encoding != other.encoding:
+        found = f"{card.encoding} and {other.encoding}"
+        raise InputError("networks that see different things", value=found, fix="use one encoding")
+    ours, theirs = parse(card.size), parse(other.size)
+    options = "".join(f"-{option}" for option in OPTIONS if option in ours.options)
+    joined = {key: array for key, array in weights.items() if not key.startswith(POLICY)}
+    joined |= {key: array for key, array in others.items() if key.startswith(POLICY)}
+    before, added = card.provenance, other.provenance
+    provenance = Provenance(
+        data="; ".join(dict.fromkeys(part for part in (before.data, added.data) if part)),
+        commands=(*before.commands, *added.commands, f"kibitz net join {value.name} {policy.name}"),
+        steps=before.steps + added.steps,
+        positions=before.positions + added.positions,
+        date=max(before.date, added.date),
+    )
+    made = msgspec.structs.replace(
+        card,
+        name=name,
+        size=f"sparse-{ours.width}x{theirs.policy_width}{options}",
+        licence=licence or card.licence,
+        parameters=sum(array.size for array in joined.values()),
+        provenance=provenance,
+    )
+    return cards.save(location, joined, made)
 
 
 def quantise_onnx(file: Path, location: Path, leaves: Leaves) -> None:
