@@ -42,12 +42,21 @@ def kernel(function: F) -> F:
     return _compiled(function, fastmath=False)
 
 
+def part_of_kernel(function: F) -> F:
+    """Like `kernel`, for what is written apart only to be read: its code becomes its caller's.
+
+    Each kernel is optimised with all that it calls, and again with every kernel that calls it, so
+    that long chains of calls compile slowly.
+    """
+    return _compiled(function, fastmath=False, inline="always")
+
+
 def sum_kernel(function: F) -> F:
     """Like `kernel`, for dot products: floating-point sums may be reassociated into vectors."""
     return _compiled(function, fastmath=set(REASSOCIATE))
 
 
-def _compiled(function: F, fastmath: Any) -> F:
+def _compiled(function: F, fastmath: Any, inline: str = "never") -> F:
     if not COMPILED:
         return function
     compiler: Any = numba.njit  # its stub does not know _nrt
@@ -56,6 +65,7 @@ def _compiled(function: F, fastmath: Any) -> F:
         error_model="numpy",
         boundscheck=BOUNDSCHECK,
         fastmath=fastmath,
+        inline=inline,
         no_cfunc_wrapper=True,
         _nrt=False,
     )(function)

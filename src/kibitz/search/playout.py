@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from kibitz.evaluator.inline import logits_of, value_of
-from kibitz.jit import kernel
+from kibitz.jit import kernel, part_of_kernel
 from kibitz.position.bits import signed
 from kibitz.position.moves import generate
 from kibitz.position.play import play
@@ -45,7 +45,7 @@ DONE, COLLISION, NO_ROOM, NEW_LEAF, UNOPENED = range(5)
 NOTE_EVERY = 32  # playouts between two looks at the share of the budget that is used
 
 
-@kernel
+@part_of_kernel
 def step(tree: np.record, walk: np.record, behaviour: np.record, depth: int, edge: int) -> None:
     """Follow `edge` from ply `depth`: play its move and note it on the path."""
     walk.keys[walk.history + depth] = position_at(walk, depth).key
@@ -67,7 +67,7 @@ def mark_opened(tree: np.record, node: int, edge: int) -> None:
             return
 
 
-@kernel
+@part_of_kernel
 def give_moves(
     tree: np.record,
     walk: np.record,
@@ -84,7 +84,7 @@ def give_moves(
     return expand(tree, walk, node, count, behaviour.policy_temperature)
 
 
-@kernel
+@part_of_kernel
 def open_node(
     tree: np.record,
     walk: np.record,
@@ -103,7 +103,7 @@ def open_node(
     return NO_ROOM
 
 
-@kernel
+@part_of_kernel
 def follow(
     rule: np.record, tree: np.record, walk: np.record, behaviour: np.record, depth: int
 ) -> tuple[int, int]:
@@ -136,7 +136,7 @@ def follow(
     return DONE, depth
 
 
-@kernel
+@part_of_kernel
 def start_path(tree: np.record, walk: np.record, behaviour: np.record) -> None:
     """Stand at the root."""
     walk.path[0] = 0
@@ -144,7 +144,7 @@ def start_path(tree: np.record, walk: np.record, behaviour: np.record) -> None:
         atomic_add(edge_at(tree, 0), "pending", 1)
 
 
-@kernel
+@part_of_kernel
 def descend(
     rule: np.record,
     tree: np.record,
@@ -166,7 +166,7 @@ def descend(
             return opened, depth
 
 
-@kernel
+@part_of_kernel
 def visit_leaf(
     tree: np.record,
     walk: np.record,
@@ -206,11 +206,11 @@ def visit_leaf(
         climb(tree, edge, behaviour.clear_losses != 0)
     if behaviour.draw_sibling and value == 0.0 and edge_visits == 0:
         forgive_drawn_sibling(tree, walk, depth)
-    back_up(tree, walk, behaviour, depth, -value, draw)
+    back_up(tree, walk, behaviour, depth, -value, float(draw))
     return DONE
 
 
-@kernel
+@part_of_kernel
 def revisit(tree: np.record, walk: np.record, behaviour: np.record, depth: int) -> int:
     """Back up once more what a finished move is worth: game over, proved, drawn by the path."""
     node = signed(link_at(tree, walk.path[depth]).child)
@@ -219,7 +219,7 @@ def revisit(tree: np.record, walk: np.record, behaviour: np.record, depth: int) 
     return DONE
 
 
-@kernel
+@part_of_kernel
 def playout(
     rule: np.record,
     tree: np.record,
