@@ -22,6 +22,7 @@ from kibitz.search.params import Settings
 from kibitz.search.presets import preset, with_rule
 from kibitz.search.report import Report
 from kibitz.search.searcher import Result, Searcher
+from kibitz.search.warm import warm
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -78,7 +79,9 @@ def _settings(
 
 def _searched(board: Board, limits: Limits, settings: Settings, network: str, live: bool) -> Result:
     """Search with a table that follows, where somebody watches."""
-    with Searcher(load_evaluator(resolve(network)), settings) as searcher, graceful_stop() as stop:
+    evaluator = load_evaluator(resolve(network))
+    warm(evaluator, settings)
+    with Searcher(evaluator, settings) as searcher, graceful_stop() as stop:
         watched = _screen() if live and console().is_terminal else None
 
         def follow(report: Report) -> None:

@@ -120,6 +120,8 @@ class Engine:
 
     def _prepared(self, settings: Settings) -> Searcher:
         """The searcher for these settings; it keeps its tree if it need not be built anew."""
+        from kibitz.search.warm import warm
+
         with self._loading:
             loaded = self._load()
             if self._searcher is not None and not loaded and _same_build(settings, self._built):
@@ -129,7 +131,7 @@ class Engine:
             if self._searcher is not None:
                 self._searcher.close()
                 self._searcher = None  # before the next one takes its memory
-            _warm(self._evaluator, settings)
+            warm(self._evaluator, settings)
             self._searcher, self._built = self._new_searcher(settings), settings
             return self._searcher
 
@@ -297,25 +299,3 @@ def _same_build(settings: Settings, built: Settings) -> bool:
         and to_rule(settings) == to_rule(built)
         and to_behaviour(settings) == to_behaviour(built)
     )
-
-
-# What a game may need on any move: a tree that is cut back to a line, a proof, a mate.
-WARMING = ("7k/7p/8/8/8/8/P7/K7 w - - 0 1", "6rk/6pp/8/6N1/8/8/8/K7 w - - 0 1")
-WARMING_NODES = 24
-
-
-def _warm(evaluator: Evaluator, settings: Settings) -> None:
-    """Load, or compile, what a search needs, on a searcher whose dice nobody misses."""
-    from kibitz.position.board import Board
-    from kibitz.search.searcher import Searcher
-
-    small = settings.with_(hash=1, threads=1, syzygy_path="", minibatch_size=4)
-    with Searcher(evaluator, small) as searcher:
-        for fen in WARMING:
-            board, limits = Board(fen), Limits(nodes=WARMING_NODES)
-            first = searcher.search(board, limits)
-            if first.move is not None and first.ponder is not None:
-                board.push(first.move)
-                board.push(first.ponder)
-                searcher.search(board, limits)  # on what is kept of the tree
-        searcher.search(Board(), Limits(nodes=2))
