@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +17,7 @@ from kibitz.errors import InputError
 from kibitz.evaluator.batched import InlineBatch, evaluated, values_of
 from kibitz.evaluator.load_sparse import evaluator_of, sparse_evaluator
 from kibitz.evaluator.sparse import put_wdl_logits, sparse_logits
-from kibitz.network.build import build
+from kibitz.network.build import with_weights
 from kibitz.network.quantise import PolicyPrecision, exact_policy, exact_wdl, quantise
 from kibitz.network.sizes import new_card
 from kibitz.network.sparse_random import random_weights
@@ -71,8 +70,7 @@ def test_integers_equal_numpy_bit_by_bit(
 def test_floats_equal_torch(size: str, leaves: Leaves) -> None:
     card = new_card(size)
     weights = random_weights(card)
-    network: Any = build(card)
-    network.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
+    network = with_weights(card, weights)
     features, starts = features_of(leaves, "threats" in size)
     indices = np.zeros(len(leaves.moves), dtype=np.int32)
     policy_indices("table1858", "sparse768", leaves, indices)

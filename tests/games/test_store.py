@@ -98,7 +98,7 @@ def test_damaged_shards_are_named_and_skipped(
     assert [header.games for _, header in headers(paths)] == [0, 14]
     assert totals(paths)[:2] == (2, 14)
     assert totals(paths).damaged == 1
-    assert str(paths[0]) in capsys.readouterr().err.replace("\n", "")
+    assert paths[0].name in capsys.readouterr().err  # long paths are shortened in the middle
     assert run(["verify", store], capsys, 1)["damaged"] == [str(paths[0])]
     assert run(["inspect", store], capsys, 1)["damaged"] == 1
 

@@ -97,6 +97,11 @@ def load_network(location: Location) -> tuple[nn.Module, NetworkCard]:
             value=card.name,
             fix="use the float file",
         )
+    return with_weights(card, weights).eval(), card
+
+
+def with_weights(card: NetworkCard, weights: Mapping[str, NDArray[Any]]) -> nn.Module:
+    """Return the network of a card with the arrays of a float file."""
     network = build(card)
     tensors = {name: torch.from_numpy(array) for name, array in weights.items()}
     shared = {name: value for name, value in network.state_dict().items() if name.endswith(SHARED)}
@@ -104,4 +109,4 @@ def load_network(location: Location) -> tuple[nn.Module, NetworkCard]:
         network.load_state_dict(tensors | shared)  # freshly made ones are 0
     except RuntimeError as error:
         raise InputError(f"weights do not fit a {card.size} network ({error})") from error
-    return network.eval(), card
+    return network
