@@ -120,7 +120,7 @@ class Settings:
     sc_prefer_proven: bool = switch("ScPreferProven", True, "proved replies go before sampled ones")
 
     # --- priors and noise
-    policy_temperature: float = number("PolicyTemperature", 1, 0.01, 100, 0.05, "of the priors")
+    policy_temperature: float = number("PolicyTemperature", 1.4, 0.01, 100, 0.05, "of the priors")
     root_policy_temperature: float = number(
         "RootPolicyTemperature", 0, 0, 100, 0.05, "of the root's priors; 0: as elsewhere"
     )

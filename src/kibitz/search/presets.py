@@ -150,7 +150,9 @@ def noise_alpha(settings: Settings) -> float:
 
 # --- presets --------------------------------------------------------------------------------------
 
+_PLAIN_PRIORS: dict[str, Any] = {"policy_temperature": 1.0}
 _CHESSCOACH_AZERO: dict[str, Any] = {
+    **_PLAIN_PRIORS,
     "cpuct": 2.35,
     "cpuct_base": 185_000.0,
     "cpuct_factor": 1.0,
@@ -161,9 +163,16 @@ _CHESSCOACH_AZERO: dict[str, Any] = {
 }
 _RULES: dict[RuleName, dict[str, Any]] = {
     "puct": {},
-    "azero": {"cpuct": 1.25, "cpuct_base": 19_652.0, "cpuct_factor": 1.0, "fpu": "loss"},
+    "azero": {
+        **_PLAIN_PRIORS,
+        "cpuct": 1.25,
+        "cpuct_base": 19_652.0,
+        "cpuct_factor": 1.0,
+        "fpu": "loss",
+    },
     "sble": _CHESSCOACH_AZERO,
-    "gumbel": {"expand_at": 1},  # its policy below the root needs every node's own priors
+    # Its policy below the root needs every node's own priors.
+    "gumbel": {**_PLAIN_PRIORS, "expand_at": 1},
 }
 PRESETS: dict[str, dict[str, Any]] = {
     "default": {},
