@@ -179,7 +179,7 @@ def test_changes_fade() -> None:
         (PLAN, 10.0, Standing(20, 500, 100), None),
         (PLAN, 10.0, Standing(1, 1, 0), Reason.ONE_MOVE),
         (PLAN, 4000.0, Standing(20, 500, 499), Reason.HARD),
-        (PLAN, 800.0, Standing(20, 500, 499), Reason.SOFT),
+        (PLAN, 860.0, Standing(20, 500, 499), Reason.SOFT),
         (PLAN, 600.0, Standing(20, 500, 100, visits_per_ms=1.0), Reason.DECIDED),
         (PLAN, 600.0, Standing(20, 500, 450, visits_per_ms=1.0), None),
         (PLAN, 0.1, Standing(20, 5, 1, proof=1), Reason.MATE),

@@ -50,7 +50,8 @@ def dlchess_percent_time(clock: Clock, share: float = 0.05) -> float:
 
 # --- our own --------------------------------------------------------------------------------------
 
-MOVES_AT_START, MOVES_AT_LEAST, PLIES_A_MOVE = 45, 18, 6  # moves expected, fewer as plies pass
+MOVES_AT_START, MOVES_AT_LEAST, PLIES_A_MOVE = 32, 14, 6  # moves expected, fewer as plies pass
+USUAL_OVERHEAD = 0.2  # of the overhead a move is allowed for, moves cost so much as a rule
 HARD_FACTOR = 4.0  # a move in trouble may take this many times the soft limit,
 HARD_SHARE = 0.6  # but never more than this share of the clock
 LEAST_SHARE = 0.01  # of the clock is soft even when the overhead of the moves to come eats it all
@@ -66,16 +67,16 @@ class Budget(NamedTuple):
 
 
 def budget_of_clock(clock: Clock, ply: int, overhead: float) -> Budget:
-    """Divide a clock; at most what is left after `overhead` ms, which every move still costs.
+    """Divide a clock; at most what is left after `overhead` ms, which a move may cost besides.
 
     >>> budget_of_clock(Clock(59_650, 600), ply=0, overhead=50)
-    Budget(soft=1862.2222222222222, hard=7448.888888888889, exact=False)
+    Budget(soft=2434.0625, hard=9736.25, exact=False)
     """
     usable = max(0.0, clock.left - overhead)
     moves = clock.moves_to_go or _moves_expected(ply)
     if moves == 1:
         return Budget(LAST_MOVE_SHARE * usable, usable)
-    pool = clock.left - overhead + (clock.increment - overhead) * (moves - 1)
+    pool = clock.left - overhead + (clock.increment - USUAL_OVERHEAD * overhead) * (moves - 1)
     hard_limit = HARD_SHARE * usable
     soft = min(max(LEAST_SHARE * usable, pool / moves), hard_limit)
     return Budget(soft, min(HARD_FACTOR * soft, hard_limit))
@@ -114,7 +115,7 @@ OTHERS: dict[str, Callable[[Clock, int], float]] = {
 CHANGE_WORTH, CHANGES_COUNTED = 0.5, 3.0  # each recent change of the best move: half as much again
 CHANGE_FADES = 0.7  # what a change is still worth after each new look
 DROP_WORTH, DROP_COUNTED = 4.0, 0.3  # a value 0.1 lower than before: 40 % more time
-CALM_SHARE = 0.7  # of the soft limit is enough while nothing happens
+CALM_SHARE = 0.85  # of the soft limit is enough while nothing happens
 MATE_SHARE = 0.1  # of the soft limit goes into looking for a shorter mate
 
 
