@@ -5,8 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from kibitz.position.board import Board
+from kibitz.position.state import POSITION
 from kibitz.search.compact import compact
 from kibitz.search.tree import EXPANDED, NONE, TreeMemory, clear
+
+# Without the bytes between fields and rows, which copies of records leave to chance.
+FIELDS = np.dtype([(name, POSITION[name]) for name in POSITION.names or ()])
+
+
+def _records(board: Board) -> bytes:
+    return board.positions().astype(FIELDS).tobytes()
 
 
 class Line:
@@ -17,15 +25,14 @@ class Line:
 
     def extension(self, board: Board) -> int | None:
         """How many plies `board` goes on from the remembered line; None if it is another game."""
-        records = board.positions().tobytes()
+        records = _records(board)
         if not self.records or not records.startswith(self.records):
             return None
-        size = board.position.dtype.itemsize
-        return (len(records) - len(self.records)) // size
+        return (len(records) - len(self.records)) // FIELDS.itemsize
 
     def remember(self, board: Board) -> None:
         """From now on the tree belongs to this game."""
-        self.records = board.positions().tobytes()
+        self.records = _records(board)
 
     def forget(self) -> None:
         """The tree belongs to no game."""
