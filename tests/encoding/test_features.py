@@ -11,22 +11,26 @@ import pytest
 from kibitz.encoding.features import (
     MAX_ACTIVE,
     OWN,
+    PLAIN,
+    TACTICS,
     THEIR,
     THREAT_FEATURES,
+    THREATS,
     active_features,
     batch_features,
 )
 from kibitz.encoding.mirror import exchange_colours, mirror_mask, mirror_position
+from kibitz.position.exchange import MAX_CAPTURES
 from kibitz.position.fen import START, parse_fen
 from kibitz.position.state import new_positions
 
 
-def features_of(position: Any, threats: bool, perspective: int) -> list[int]:
-    out = np.zeros(MAX_ACTIVE, dtype=np.uint16)
-    return sorted(out[: active_features(position, threats, perspective, out)].tolist())
+def features_of(position: Any, detail: int, perspective: int) -> list[int]:
+    out, gains = np.zeros(MAX_ACTIVE, dtype=np.uint16), np.zeros(MAX_CAPTURES, dtype=np.int64)
+    return sorted(out[: active_features(position, detail, perspective, gains, out)].tolist())
 
 
-def oracle(board: chess.Board, threats: bool, perspective: int) -> list[int]:
+def oracle(board: chess.Board, detail: int, perspective: int) -> list[int]:
     colour = board.turn if perspective == OWN else not board.turn
     king = board.king(colour)
     assert king is not None
@@ -34,31 +38,31 @@ def oracle(board: chess.Board, threats: bool, perspective: int) -> list[int]:
     found = []
     for square, piece in board.piece_map().items():
         index = 64 * (piece.piece_type - 1 + 6 * (piece.color != colour)) + (square ^ view)
-        if threats:
+        if detail == THREATS:
             index += 768 * board.is_attacked_by(not piece.color, square)
             index += 2 * 768 * board.is_attacked_by(piece.color, square)
         found.append(index)
     return sorted(found)
 
 
-@pytest.mark.parametrize("threats", [False, True])
+@pytest.mark.parametrize("detail", [PLAIN, THREATS])
 @pytest.mark.parametrize("perspective", [OWN, THEIR])
-def test_features_are_the_oracles(threats: bool, perspective: int, games: Any) -> None:
+def test_features_are_the_oracles(detail: int, perspective: int, games: Any) -> None:
     for game in games:
         for ply in range(0, len(game.boards), 7):
-            found = features_of(game.positions[ply], threats, perspective)
-            assert found == oracle(game.boards[ply], threats, perspective)
+            found = features_of(game.positions[ply], detail, perspective)
+            assert found == oracle(game.boards[ply], detail, perspective)
 
 
 def test_features_of_the_start_by_hand() -> None:
     # The king on e1 stands on d1 after mirroring: 5 * 64 + 3; own pawns on the second rank.
-    found = features_of(parse_fen(START), False, OWN)
+    found = features_of(parse_fen(START), PLAIN, OWN)
     assert found[:8] == [8, 9, 10, 11, 12, 13, 14, 15]
     assert 5 * 64 + 3 in found
     assert 11 * 64 + 59 in found
-    assert found == features_of(parse_fen(START), False, THEIR)
+    assert found == features_of(parse_fen(START), PLAIN, THEIR)
     # All pawns are defended; the rooks' corners are not.
-    threats = features_of(parse_fen(START), True, OWN)
+    threats = features_of(parse_fen(START), THREATS, OWN)
     assert set(range(1536 + 8, 1536 + 16)) <= set(threats)
     assert {3 * 64, 3 * 64 + 7} <= set(threats)
 
@@ -70,7 +74,9 @@ def test_a_mirrored_position_has_the_same_features(games: Any) -> None:
         mirror_position(position, image)
         for perspective in (OWN, THEIR):
             assert mirror_mask(position, perspective) ^ mirror_mask(image, perspective) == 7
-            assert features_of(position, True, perspective) == features_of(image, True, perspective)
+            for detail in (THREATS, TACTICS):
+                found = features_of(image, detail, perspective)
+                assert features_of(position, detail, perspective) == found
 
 
 def test_exchanged_colours_have_the_same_features(games: Any) -> None:
@@ -78,19 +84,20 @@ def test_exchanged_colours_have_the_same_features(games: Any) -> None:
     for game in games:
         position = game.positions[-1]
         exchange_colours(position, image)
-        assert features_of(position, True, OWN) == features_of(image, True, OWN)
+        for detail in (THREATS, TACTICS):
+            assert features_of(position, detail, OWN) == features_of(image, detail, OWN)
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.uint16])
-@pytest.mark.parametrize("threats", [False, True])
-def test_batches_are_the_positions_one_by_one(dtype: Any, threats: bool, games: Any) -> None:
+@pytest.mark.parametrize("detail", [PLAIN, THREATS, TACTICS])
+def test_batches_are_the_positions_one_by_one(dtype: Any, detail: int, games: Any) -> None:
     positions = np.concatenate([game.positions[-3:] for game in games])
     indices = np.zeros((2, MAX_ACTIVE * len(positions)), dtype=dtype)
     offsets = np.zeros(len(positions) + 1, dtype=np.int64)
-    total = batch_features(positions, threats, indices, offsets)
+    total = batch_features(positions, detail, indices, offsets)
     assert total == offsets[-1]
     assert indices.max() < THREAT_FEATURES
     for row, position in enumerate(positions):
         for perspective in (OWN, THEIR):
             found = indices[perspective, offsets[row] : offsets[row + 1]].tolist()
-            assert sorted(found) == features_of(position, threats, perspective)
+            assert sorted(found) == features_of(position, detail, perspective)

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from kibitz.encoding.features import batch_features
+from kibitz.encoding.features import DETAILS, batch_features
 from kibitz.encoding.layouts import policy_indices
 from kibitz.encoding.leaves import Leaves, part_of
+from kibitz.encoding.movekinds import batch_kinds
 from kibitz.errors import InputError
 from kibitz.evaluator.batched import InlineBatch, evaluated, values_of
 from kibitz.evaluator.load_sparse import evaluator_of, sparse_evaluator
@@ -28,14 +29,16 @@ SIZES = [
     "sparse-48x80-threats-both",
     "sparse-128-direct",
     "sparse-96-both-direct",
+    "sparse-64x48-tactics",
+    "sparse-64-tactics-both",
 ]
 
 
-def features_of(leaves: Leaves, threats: bool) -> tuple[np.ndarray, np.ndarray]:
+def features_of(leaves: Leaves, size: str) -> tuple[np.ndarray, np.ndarray]:
     positions = np.ascontiguousarray(leaves.positions[:, 0])
     indices = np.zeros((2, 32 * len(positions)), dtype=np.int32)
     offsets = np.zeros(len(positions) + 1, dtype=np.int64)
-    total = batch_features(positions, threats, indices, offsets)
+    total = batch_features(positions, DETAILS[new_card(size).encoding], indices, offsets)
     return indices[:, :total], offsets
 
 
@@ -44,10 +47,11 @@ def features_of(leaves: Leaves, threats: bool) -> tuple[np.ndarray, np.ndarray]:
 def test_integers_equal_numpy_bit_by_bit(
     size: str, precision: PolicyPrecision, leaves: Leaves
 ) -> None:
-    weights = random_weights(new_card(size))
-    network, threats = quantise(weights, precision).network, "threats" in size
-    evaluator = evaluator_of("test", network, threats)
-    scratch, (features, starts) = evaluator.new_scratch(), features_of(leaves, threats)
+    card = new_card(size)
+    network = quantise(random_weights(card), precision).network
+    evaluator = evaluator_of("test", network, card.encoding)
+    scratch, (features, starts) = evaluator.new_scratch(), features_of(leaves, size)
+    kinds = batch_kinds(leaves) + 1858
     indices = np.zeros(len(leaves.moves), dtype=np.int32)
     policy_indices("table1858", "sparse768", leaves, indices)
     views = 2 if "both" in size else 1
@@ -63,7 +67,11 @@ def test_integers_equal_numpy_bit_by_bit(
         logits = np.zeros(256, dtype=np.float32)
         count = own.stop - own.start
         sparse_logits(evaluator.record, scratch.record, position, leaves.moves[own], count, logits)
-        assert np.array_equal(logits[:count], exact_policy(network, active[0], indices[own]))
+        expected = exact_policy(network, active[0], indices[own])
+        if "tactics" in size:
+            for rows in kinds[:, own]:
+                expected += exact_policy(network, active[0], rows)
+        assert np.array_equal(logits[:count], expected)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -71,11 +79,13 @@ def test_floats_equal_torch(size: str, leaves: Leaves) -> None:
     card = new_card(size)
     weights = random_weights(card)
     network = with_weights(card, weights)
-    features, starts = features_of(leaves, "threats" in size)
+    features, starts = features_of(leaves, size)
+    kinds = [batch_kinds(leaves)] if "tactics" in size else []
     indices = np.zeros(len(leaves.moves), dtype=np.int32)
     policy_indices("table1858", "sparse768", leaves, indices)
     with torch.no_grad():
-        outputs = network(*map(torch.from_numpy, (features, starts, indices, leaves.offsets)))
+        arrays = (features, starts, indices, leaves.offsets, *kinds)
+        outputs = network(*map(torch.from_numpy, arrays))
     wdl = outputs["value"].softmax(1).numpy()
     judged = evaluated(InlineBatch(sparse_evaluator(card, weights)), leaves)
     assert np.allclose(judged.wdl, wdl, atol=1e-5)
@@ -114,10 +124,12 @@ from kibitz.network.sizes import new_card
 from kibitz.network.sparse_random import random_weights
 from kibitz.position.fen import parse_fen
 from kibitz.position.moves import generate
-card = new_card("sparse-64-threats-both")
+card = new_card("sparse-64-tactics-both")
 weights = random_weights(card)
 evaluators = [sparse_evaluator(card, weights)]
-evaluators += [evaluator_of("x", quantise(weights, p).network, True) for p in ("int8", "int16")]
+for precision in ("int8", "int16"):
+    network = quantise(weights, precision).network
+    evaluators.append(evaluator_of("x", network, card.encoding))
 FENS = (
     "r3k2r/pP3ppp/8/3pP3/8/8/PPP2PPP/R3K2R w KQkq d6 0 9",
     "8/8/4k3/8/8/1p6/8/K7 b - - 0 1",

@@ -11,9 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from kibitz.dataset.sample import Samples
-from kibitz.encoding.features import MAX_ACTIVE, batch_features
+from kibitz.encoding.features import DETAILS, MAX_ACTIVE, TACTICS, batch_features
 from kibitz.encoding.layouts import encode_words, layout_of, policy_codes
 from kibitz.encoding.leaves import Leaves, new_leaves
+from kibitz.encoding.movekinds import batch_kinds
 from kibitz.encoding.policy import put_policy_indices
 from kibitz.games.shard import UNKNOWN_RESULT
 from kibitz.jit import kernel
@@ -40,7 +41,7 @@ class Batch(NamedTuple):
     """B positions with N features, M legal moves; as NumPy here, as torch after the loader."""
 
     # Planes: (words uint64 [B, P],), after the loader (planes float32 [B, P, 8, 8],).
-    # Sparse: (features int32 [P, N], offsets int64 [B + 1]).
+    # Sparse: (features int32 [P, N], offsets int64 [B + 1]), then with tactics kinds int32 [2, M].
     inputs: tuple[np.ndarray, ...]
     moves: np.ndarray  # int32 [M]: policy indices of all legal moves
     move_offsets: np.ndarray  # int64 [B + 1]
@@ -110,9 +111,10 @@ def _inputs(leaves: Leaves, how: Recipe) -> tuple[np.ndarray, ...]:
         return (words,)
     indices = np.empty((how.perspectives, MAX_ACTIVE * size), dtype=np.int32)
     offsets = np.empty(size + 1, dtype=np.int64)
-    threats = how.encoding == "threat3072"
-    total = batch_features(leaves.positions[:, 0], threats, indices, offsets)
-    return np.ascontiguousarray(indices[:, :total]), offsets
+    detail = DETAILS[how.encoding]
+    total = batch_features(leaves.positions[:, 0], detail, indices, offsets)
+    features = np.ascontiguousarray(indices[:, :total])
+    return (features, offsets, batch_kinds(leaves)) if detail == TACTICS else (features, offsets)
 
 
 @kernel

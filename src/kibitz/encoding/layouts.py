@@ -80,6 +80,7 @@ LAYOUTS = {
 VIEWS = {name: layout.view for name, layout in LAYOUTS.items()} | {
     "sparse768": KING_VIEW,
     "threat3072": KING_VIEW,
+    "tactic3072": KING_VIEW,
 }
 ORDERS = {
     "chesscoach": CHESSCOACH,

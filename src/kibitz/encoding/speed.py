@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kibitz.encoding.features import MAX_ACTIVE, batch_features
+from kibitz.encoding.features import MAX_ACTIVE, PLAIN, TACTICS, THREATS, batch_features
 from kibitz.encoding.layouts import LAYOUTS, ORDERS, encode, encode_words, policy_indices
 from kibitz.encoding.leaves import Leaves, leaves_of
 from kibitz.encoding.packing import WORDS, pack_batch, unpack_batch
@@ -107,8 +107,9 @@ def _others(leaves: Leaves) -> list[tuple[str, Work, np.ndarray]]:
     words, packed = np.zeros((batch, WORDS), dtype=np.uint64), new_compact(batch)
     back = new_positions(batch)
     return [
-        ("sparse768", lambda: batch_features(positions, False, indices, offsets), indices),
-        ("threat3072", lambda: batch_features(positions, True, indices, offsets), indices),
+        ("sparse768", lambda: batch_features(positions, PLAIN, indices, offsets), indices),
+        ("threat3072", lambda: batch_features(positions, THREATS, indices, offsets), indices),
+        ("tactic3072", lambda: batch_features(positions, TACTICS, indices, offsets), indices),
         ("pack 18 words", lambda: pack_batch(positions, counts, words), words),
         ("unpack 18 words", lambda: unpack_batch(words, back, counts), back),
         ("pack 32 bytes", lambda: pack_compact_batch(positions, counts, packed), packed),

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from kibitz.encoding.features import DETAILS
 from kibitz.errors import InputError
 from kibitz.evaluator import sparse
 from kibitz.evaluator.inline import InlineEvaluator, Scratch
@@ -17,7 +18,7 @@ from kibitz.evaluator.sparse import SCRATCH, Sparse
 from kibitz.evaluator.vectors import ALIGNMENT, COLUMNS, aligned
 from kibitz.network.card import Heads, NetworkCard
 from kibitz.network.quantise import QuantisedSparse, from_arrays
-from kibitz.network.sizes import check_card, parse
+from kibitz.network.sizes import check_card
 from kibitz.records import address_of, as_record
 
 Arrays = Mapping[str, np.ndarray]
@@ -32,7 +33,7 @@ def sparse_evaluator(card: NetworkCard, arrays: Arrays) -> InlineEvaluator:
         network = _real_network(arrays)
     else:
         network = from_arrays(arrays)
-    return evaluator_of(card.name, network, "threats" in parse(card.size).options)
+    return evaluator_of(card.name, network, card.encoding)
 
 
 def _real_network(arrays: Arrays) -> QuantisedSparse:
@@ -61,8 +62,8 @@ def _real_network(arrays: Arrays) -> QuantisedSparse:
         ) from None
 
 
-def evaluator_of(name: str, network: QuantisedSparse, threats: bool) -> InlineEvaluator:
-    """The evaluator of a network's arrays, float32 ones or integers."""
+def evaluator_of(name: str, network: QuantisedSparse, encoding: str) -> InlineEvaluator:
+    """The evaluator of a network's arrays, float32 ones or integers, and of what it is fed."""
     width, policy_width = network.value_features.shape[1], network.policy_features.shape[1]
     perspectives = network.tail1_weight.shape[1] // width
     columns, policy_columns = _filled(width), _filled(policy_width)
@@ -81,7 +82,7 @@ def evaluator_of(name: str, network: QuantisedSparse, threats: bool) -> InlineEv
     memory = aligned((sum(_bytes(part) for part in parts.values()),), np.uint8)
     sizes = {
         "precision": _precision(network),
-        "threats": int(threats),
+        "detail": DETAILS[encoding],
         "perspectives": perspectives,
         "direct": int(network.tail2_weight.size == 0),
         "value_columns": columns,

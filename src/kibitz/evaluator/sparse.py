@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kibitz.encoding.features import MAX_ACTIVE, put_features
+from kibitz.encoding.features import MAX_ACTIVE, PLAIN, TACTICS, piece_states, put_features
 from kibitz.encoding.mirror import KING_VIEW, view_mask
+from kibitz.encoding.movekinds import put_kinds
 from kibitz.encoding.policy import move_index
-from kibitz.encoding.policytable import TABLE1858
+from kibitz.encoding.policytable import TABLE1858, TABLE_POLICY
 from kibitz.evaluator.dots import (
     MOVES_TOGETHER,
     coarse_move_dots,
@@ -28,7 +29,7 @@ from kibitz.evaluator.dots import (
 from kibitz.evaluator.hidden import coarse_layer, fine_layer, real_layer
 from kibitz.evaluator.tail import next_layer, scaled
 from kibitz.jit import kernel
-from kibitz.position.exchange import threat_maps
+from kibitz.position.exchange import MAX_CAPTURES, threat_maps
 from kibitz.position.moves import MAX_MOVES
 from kibitz.position.squares import EMPTY
 from kibitz.records import value_at
@@ -53,7 +54,7 @@ class Sparse(NamedTuple):
     """
 
     precision: int
-    threats: int  # whether attacked and defended pieces are told apart
+    detail: int  # what is told of pieces: PLAIN, THREATS or, with kinds of moves, TACTICS
     perspectives: int
     direct: int  # whether the first tail layer gives win, draw and loss
     value_columns: int
@@ -71,7 +72,9 @@ class Sparse(NamedTuple):
     faults: int = 0  # counted in debug builds
 
 
-ROOM = MAX_MOVES + 4 * MOVES_TOGETHER  # the last group of dot products may be incomplete
+MOST_ROWS = 3  # of the policy for one move: where it goes, its deed and its effect
+# The last group of dot products may be incomplete.
+ROOM = MOST_ROWS * MAX_MOVES + 4 * MOVES_TOGETHER
 
 # Everything a thread writes; arrays are in bytes multiples of 64.
 SCRATCH = np.dtype(
@@ -83,6 +86,7 @@ SCRATCH = np.dtype(
         ("sums", np.int32, ROOM),
         ("products", np.float32, ROOM),
         ("inputs", np.float32, SECOND_TAIL),
+        ("gains", np.int64, MAX_CAPTURES),  # scratch of exchanges
         ("first_rows", np.int32, SECOND_TAIL),  # 0, 1, 2, ...
         ("count", np.int64),  # of features
         ("hidden", np.int64),  # addresses: activations of a layer, and the fields above
@@ -122,10 +126,13 @@ def find_features(network: np.record, scratch: np.record, position: np.record) -
     boards[2], boards[3] = position.pawns, position.knights
     boards[4], boards[5] = position.bishops, position.rooks
     boards[6], boards[7] = position.queens, position.kings
-    by_own, by_their = threat_maps(position) if network.threats else (EMPTY, EMPTY)
+    by_own, by_their = EMPTY, EMPTY
+    if network.detail != PLAIN:
+        by_own, by_their = threat_maps(position)
+    first, second = piece_states(position, network.detail, by_own, by_their, scratch.gains)
     for perspective in range(network.perspectives):
         place = scratch.features[perspective]
-        scratch.count = put_features(position, by_own, by_their, perspective, place)
+        scratch.count = put_features(position, first, second, perspective, place)
 
 
 @kernel
@@ -215,6 +222,34 @@ def move_products(network: np.record, scratch: np.record, count: int) -> None:
 
 
 @kernel
+def put_rows(
+    network: np.record, scratch: np.record, position: np.record, moves: np.ndarray, count: int
+) -> int:
+    """Write the rows of the moves, then, with tactics, of their kinds; returns how many."""
+    mask = view_mask(position, KING_VIEW)
+    rows = scratch.rows
+    for index in range(count):
+        rows[index] = move_index(TABLE1858, mask, moves[index])
+    total = count
+    if network.detail == TACTICS:
+        total = MOST_ROWS * count
+        deeds, effects = rows[count : 2 * count], rows[2 * count : total]
+        put_kinds(position, moves, count, scratch.gains, deeds, effects)
+        for index in range(count, total):
+            rows[index] += TABLE_POLICY
+    for index in range(total, total + MOVES_TOGETHER):
+        rows[index] = 0
+    return total
+
+
+@kernel
+def logit_at(network: np.record, scratch: np.record, index: int) -> float:
+    """The logit of one of the rows."""
+    place = MOVES_AT + 2 * scratch.rows[index]
+    return scratch.products[index] * number_at(network, place) + number_at(network, place + 1)
+
+
+@kernel
 def sparse_logits(
     network: np.record,
     scratch: np.record,
@@ -226,14 +261,10 @@ def sparse_logits(
     """Write a logit per legal move, uint16 [count] to float32 [count]."""
     find_features(network, scratch, position)
     policy_layer(network, scratch)
-    mask = view_mask(position, KING_VIEW)
-    rows = scratch.rows
+    total = put_rows(network, scratch, position, moves, count)
+    move_products(network, scratch, total)
     for index in range(count):
-        rows[index] = move_index(TABLE1858, mask, moves[index])
-    for index in range(count, count + MOVES_TOGETHER):
-        rows[index] = 0
-    move_products(network, scratch, count)
-    for index in range(count):
-        place = MOVES_AT + 2 * rows[index]
-        scaled = scratch.products[index] * number_at(network, place)
-        logits[index] = scaled + number_at(network, place + 1)
+        logit = logit_at(network, scratch, index)
+        for other in range(index + count, total, count):
+            logit += logit_at(network, scratch, other)
+        logits[index] = logit

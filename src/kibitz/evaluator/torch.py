@@ -13,9 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kibitz.encoding.features import MAX_ACTIVE, batch_features
+from kibitz.encoding.features import DETAILS, MAX_ACTIVE, TACTICS, batch_features
 from kibitz.encoding.layouts import encode_words, layout_of, policy_indices
 from kibitz.encoding.leaves import Leaves, part_of
+from kibitz.encoding.movekinds import batch_kinds
 from kibitz.evaluator.batched import Evaluations, part_of_evaluations
 from kibitz.evaluator.decode import put_wdl
 from kibitz.files import Location
@@ -71,7 +72,7 @@ class TorchEvaluator:
     def _evaluate(self, leaves: Leaves, out: Evaluations) -> None:
         moves, offsets = self._moves(leaves)
         if self._sparse:
-            outputs = self._network(*self._features(leaves), moves, offsets)
+            outputs = self._network(*self._features(leaves), moves, offsets, self._kinds(leaves))
         else:
             outputs = self._forward(self._words(leaves))
             if "policy" in outputs:
@@ -100,13 +101,19 @@ class TorchEvaluator:
         offsets = torch.from_numpy(leaves.offsets)
         return torch.from_numpy(indices).to(self.device), offsets.to(self.device)
 
+    def _kinds(self, leaves: Leaves) -> Tensor | None:
+        """Kinds of the moves int32 [2, M], or None if the network knows none."""
+        if DETAILS[self.card.encoding] != TACTICS:
+            return None
+        return torch.from_numpy(batch_kinds(leaves)).to(self.device)
+
     def _features(self, leaves: Leaves) -> tuple[Tensor, Tensor]:
         """Active features int32 [2, N] and offsets int64 [B + 1]."""
         batch = len(leaves.known)
         indices = np.empty((2, MAX_ACTIVE * batch), dtype=np.int32)
         offsets = np.zeros(batch + 1, dtype=np.int64)
         positions = np.ascontiguousarray(leaves.positions[:, 0])
-        total = batch_features(positions, self.card.encoding == "threat3072", indices, offsets)
+        total = batch_features(positions, DETAILS[self.card.encoding], indices, offsets)
         found = torch.from_numpy(np.ascontiguousarray(indices[:, :total]))
         return found.to(self.device), torch.from_numpy(offsets).to(self.device)
 

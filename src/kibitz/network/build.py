@@ -13,44 +13,46 @@ from torch import Tensor, nn
 from kibitz.errors import InputError
 from kibitz.files import Location
 from kibitz.network import card as cards
-from kibitz.network.card import Heads, NetworkCard
+from kibitz.network.card import POLICY_SIZES, NetworkCard
 from kibitz.network.dilated import DilatedNetwork
 from kibitz.network.plain import plain_network, residual_network
-from kibitz.network.sizes import Size, check_card, inputs_of, new_card, parse
+from kibitz.network.sizes import Size, check_card, inputs_of, new_card, parse, policy_rows
 from kibitz.network.sparse import SHARED, SparseNetwork, SparseSizes, kept
 from kibitz.network.tower import Tower
 
 
-def _tower(size: Size, inputs: int, heads: Heads) -> nn.Module:
-    return Tower(inputs, size.blocks, size.width, "se" in size.options, heads)
+def _tower(size: Size, card: NetworkCard) -> nn.Module:
+    return Tower(inputs_of(card), size.blocks, size.width, "se" in size.options, card.heads)
 
 
-def _plain(size: Size, inputs: int, heads: Heads) -> nn.Module:
-    return plain_network(inputs, size.blocks, size.width, heads)
+def _plain(size: Size, card: NetworkCard) -> nn.Module:
+    return plain_network(inputs_of(card), size.blocks, size.width, card.heads)
 
 
-def _residual(size: Size, inputs: int, heads: Heads) -> nn.Module:
+def _residual(size: Size, card: NetworkCard) -> nn.Module:
     squeeze, input_layer = size.family == "se", "input" in size.options
+    inputs, heads = inputs_of(card), card.heads
     return residual_network(inputs, size.blocks, size.width, heads, squeeze, input_layer)
 
 
-def _dilated(size: Size, inputs: int, heads: Heads) -> nn.Module:
-    return DilatedNetwork(inputs, size.width, moves=heads.policy)
+def _dilated(size: Size, card: NetworkCard) -> nn.Module:
+    return DilatedNetwork(inputs_of(card), size.width, moves=card.heads.policy)
 
 
-def _sparse(size: Size, inputs: int, heads: Heads) -> nn.Module:
-    del heads  # always win, draw, loss and policy
-    sizes = SparseSizes(
-        features=inputs,
+def _sparse(size: Size, card: NetworkCard) -> nn.Module:
+    sizes = SparseSizes(  # the heads are always win, draw, loss and policy
+        features=inputs_of(card),
         width=size.width,
         policy_width=size.policy_width,
+        moves=POLICY_SIZES[card.policy_order],
+        kinds=policy_rows(card) - POLICY_SIZES[card.policy_order],
         perspectives=2 if "both" in size.options else 1,
         direct="direct" in size.options,
     )
     return SparseNetwork(sizes)
 
 
-BUILDERS: dict[str, Callable[[Size, int, Heads], nn.Module]] = {
+BUILDERS: dict[str, Callable[[Size, NetworkCard], nn.Module]] = {
     "tower": _tower,
     "plain": _plain,
     "residual": _residual,
@@ -64,7 +66,7 @@ def build(what: NetworkCard | str) -> nn.Module:
     """Return a freshly initialised network for a card or a size string."""
     card = new_card(what) if isinstance(what, str) else what
     check_card(card)
-    return BUILDERS[card.family](parse(card.size), inputs_of(card), card.heads)
+    return BUILDERS[card.family](parse(card.size), card)
 
 
 def count_parameters(network: nn.Module) -> int:

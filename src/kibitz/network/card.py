@@ -32,7 +32,7 @@ from kibitz.files import Location, read_bytes, write_bytes
 FORMAT_VERSION = 1
 
 PLANES = {"history109": 109, "colour21": 21, "colour22": 22, "oriented22": 22, "onehot15": 15}
-FEATURES = {"sparse768": 768, "threat3072": 3072}
+FEATURES = {"sparse768": 768, "threat3072": 3072, "tactic3072": 3072}
 POLICY_SIZES = {"chesscoach": 4672, "dlchess": 4672, "batchfirst": 4672, "table1858": 1858}
 
 ValueKind = Literal["tanh", "wdl", "rank", "none"]

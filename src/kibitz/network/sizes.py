@@ -8,6 +8,7 @@ dilated-eval      Batch-First's position score; dilated-eval-x2 has twice the fi
 dilated-move      Batch-First's move scores; dilated-move-x2
 sparse-512        the CPU network, width of the value layer; the policy layer is half as wide
 sparse-512x128    both widths; -threats: attacked and defended pieces are told apart;
+                  -tactics: pieces that can be won, too, and what a move does at once;
                   -both: the opponent's perspective too; -direct: no hidden tail layers
 """
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from kibitz.encoding.movekinds import KINDS
 from kibitz.errors import InputError, did_you_mean
 from kibitz.network.card import FEATURES, PLANES, POLICY_SIZES, Heads, NetworkCard
 
@@ -44,7 +46,7 @@ class Size(NamedTuple):
 _BLOCKS = r"(\d+)x(\d+)"
 _WIDTHS = r"(\d+)(?:x(\d+))?"
 _KINDS = r"(eval|move)(?:-x(\d+))?"
-_SPARSE = ("threats", "both", "direct")
+_SPARSE = ("threats", "tactics", "both", "direct")
 SMALLEST_SQUEEZED = 8
 
 FAMILIES = {
@@ -97,6 +99,8 @@ def _checked(text: str, size: Size) -> Size:
     policy = size.policy_width or size.family != "sparse"
     if not (blocks and size.width and policy):
         raise InputError("a network size of 0", value=text, fix="numbers start at 1")
+    if {"threats", "tactics"} <= size.options:
+        raise InputError("tactics tell of threats already", value=text, fix="leave -threats out")
     # A gate of squeezed channels needs at least one of them.
     if size.family == "tower" and "se" in size.options and size.width < SMALLEST_SQUEEZED:
         fix = f"use {SMALLEST_SQUEEZED} filters or more"
@@ -106,6 +110,8 @@ def _checked(text: str, size: Size) -> Size:
 
 def default_encoding(size: Size) -> str:
     """Return the encoding a size is made for."""
+    if "tactics" in size.options:
+        return "tactic3072"
     return "threat3072" if "threats" in size.options else FAMILIES[size.family].encoding
 
 
@@ -158,6 +164,11 @@ def _misfit(
 ) -> InputError:
     fix = f"choose from {', '.join(known)}"
     return InputError(f"wrong {what} for a {card.size} network", value=value, fix=fix)
+
+
+def policy_rows(card: NetworkCard) -> int:
+    """Return how many rows of weights the policy of a sparse network has: moves, and kinds."""
+    return POLICY_SIZES[card.policy_order] + (KINDS if card.encoding == "tactic3072" else 0)
 
 
 def inputs_of(card: NetworkCard) -> int:

@@ -32,6 +32,7 @@ class SparseSizes(NamedTuple):
     width: int
     policy_width: int
     moves: int = 1858
+    kinds: int = 0  # rows of the policy for what moves do, see encoding/movekinds.py
     perspectives: int = 1
     direct: bool = False
 
@@ -96,10 +97,10 @@ class SparseNetwork(nn.Module):
         self.tail2 = None if sizes.direct else nn.Linear(*TAIL)
         self.tail3 = None if sizes.direct else nn.Linear(TAIL[1], WDL)
         deviation = sizes.policy_width**-0.5
-        self.move_weight = nn.Parameter(
-            torch.empty(sizes.moves, sizes.policy_width).normal_(0, deviation)
-        )
-        self.move_bias = nn.Parameter(torch.zeros(sizes.moves))
+        moves = torch.empty(sizes.moves, sizes.policy_width).normal_(0, deviation)
+        kinds = torch.zeros(sizes.kinds, sizes.policy_width)
+        self.move_weight = nn.Parameter(torch.cat([moves, kinds]))
+        self.move_bias = nn.Parameter(torch.zeros(sizes.moves + sizes.kinds))
 
     def forward(
         self,
@@ -107,21 +108,31 @@ class SparseNetwork(nn.Module):
         offsets: Tensor,
         moves: Tensor | None = None,
         move_offsets: Tensor | None = None,
+        kinds: Tensor | None = None,
     ) -> Outputs:
         """Evaluate B positions with N active features in all.
 
         features (P, N) int32, flat feature indices from the side to move's view and, with two
         perspectives, in row 1 from the opponent's; offsets (B + 1,) int64, common to both rows.
-        moves (M,) int32 flat policy indices and move_offsets (B + 1,) int64, or neither.
+        moves (M,) int32 flat policy indices and move_offsets (B + 1,) int64, or neither; kinds
+        (2, M) int32 of the moves, where the network knows any.
         Returns value (B, 3) logits, policy (M,) logits, or (B, moves of the table) without moves.
         """
         value = self.value(features, offsets)
         hidden = screlu(self.policy_features(features[0], offsets))
         if moves is None or move_offsets is None:
-            policy = nn.functional.linear(hidden, self.move_weight, self.move_bias)
+            table = self.sizes.moves
+            policy = nn.functional.linear(hidden, self.move_weight[:table], self.move_bias[:table])
         else:
-            policy = move_logits(hidden, self.move_weight, self.move_bias, moves, move_offsets)
+            rows = [moves] if kinds is None else [moves, *(kinds + self.sizes.moves)]
+            policy = self._logits(hidden, rows, move_offsets)
         return {"value": value, "policy": policy}
+
+    def _logits(self, hidden: Tensor, rows: list[Tensor], offsets: Tensor) -> Tensor:
+        """Return for each move the sum of its rows' logits, (M,); rows (M,) each."""
+        weight, bias = self.move_weight, self.move_bias
+        parts = [move_logits(hidden, weight, bias, row, offsets) for row in rows]
+        return torch.stack(parts).sum(0) if len(parts) > 1 else parts[0]
 
     def value(self, features: Tensor, offsets: Tensor) -> Tensor:
         """Return the win, draw, loss logits alone, (B, 3)."""

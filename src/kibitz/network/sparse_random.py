@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from kibitz.network.card import POLICY_SIZES, NetworkCard
-from kibitz.network.sizes import inputs_of, parse
+from kibitz.network.card import NetworkCard
+from kibitz.network.sizes import inputs_of, parse, policy_rows
 
 TAIL, WDL = (16, 32), 3
 FEATURE_DEVIATION, BIAS_DEVIATION, FEATURE_BIAS = 0.08, 0.1, 0.25
@@ -32,7 +32,7 @@ def random_weights(card: NetworkCard, seed: int = 0) -> dict[str, Any]:
     for number, (inputs, outputs) in enumerate(layers, start=1):
         weights[f"tail{number}.weight"] = normal(TAIL_GAIN * inputs**-0.5, outputs, inputs)
         weights[f"tail{number}.bias"] = normal(BIAS_DEVIATION, outputs)
-    moves = POLICY_SIZES[card.policy_order]
+    moves = policy_rows(card)
     weights["move_weight"] = normal(size.policy_width**-0.5, moves, size.policy_width)
     weights["move_bias"] = normal(BIAS_DEVIATION, moves)
     return weights

@@ -84,6 +84,44 @@ def _revealed(position: np.record, square: int, occupied: np.uint64) -> np.uint6
 
 
 @kernel
+def _settled(
+    position: np.record,
+    square: int,
+    occupied: np.uint64,
+    standing: int,
+    ours: bool,
+    gains: np.ndarray,
+) -> int:
+    """What a side has won when all captures on a square that pay have been made.
+
+    gains[0] is what it has won so far, by putting its piece of type `standing` there; it is the
+    other side's turn, that to move if `ours`.
+    """
+    reaching = (attackers(position, square, occupied) & occupied) | _revealed(
+        position, square, occupied
+    )
+    depth = 0
+    while depth < MAX_CAPTURES - 1:
+        side = position.own if ours else position.their
+        piece, capturer = _cheapest(position, reaching & side & occupied)
+        if piece < 0:
+            break
+        other = position.their if ours else position.own
+        if piece > QUEEN and reaching & other & occupied:
+            break  # the king may not capture a defended piece
+        depth += 1
+        gains[depth] = VALUES[standing] - gains[depth - 1]
+        standing = piece
+        occupied &= ~capturer
+        reaching = (reaching | _revealed(position, square, occupied)) & occupied
+        ours = not ours
+    while depth > 0:
+        gains[depth - 1] = -max(-gains[depth - 1], gains[depth])
+        depth -= 1
+    return gains[0]
+
+
+@kernel
 def exchange_value(position: np.record, move: int, gains: np.ndarray) -> int:
     """Material the side to move wins, in centipawns, if both sides capture best on one square.
 
@@ -105,25 +143,35 @@ def exchange_value(position: np.record, move: int, gains: np.ndarray) -> int:
     if kind >= PROMOTION:
         standing = kind - PROMOTION + KNIGHT
         gains[0] += VALUES[standing] - VALUES[PAWN]
-    reaching = (attackers(position, square, occupied) & occupied) | _revealed(
-        position, square, occupied
-    )
-    depth, ours = 0, False
-    while depth < MAX_CAPTURES - 1:
-        side = position.own if ours else position.their
-        piece, capturer = _cheapest(position, reaching & side & occupied)
-        if piece < 0:
-            break
-        other = position.their if ours else position.own
-        if piece > QUEEN and reaching & other & occupied:
-            break  # the king may not capture a defended piece
-        depth += 1
-        gains[depth] = VALUES[standing] - gains[depth - 1]
-        standing = piece
-        occupied &= ~capturer
-        reaching = (reaching | _revealed(position, square, occupied)) & occupied
-        ours = not ours
-    while depth > 0:
-        gains[depth - 1] = -max(-gains[depth - 1], gains[depth])
-        depth -= 1
-    return gains[0]
+    return _settled(position, square, occupied, standing, False, gains)
+
+
+@kernel
+def taking_value(position: np.record, square: int, ours: bool, gains: np.ndarray) -> int:
+    """Material won by capturing what stands on a square, at least 0, in centipawns.
+
+    The side to move captures if `ours`, else the other side, as if it were its turn. `gains` is
+    scratch, int64 [MAX_CAPTURES].
+    """
+    gains[0] = 0
+    occupied = position.own | position.their
+    return -_settled(position, square, occupied, piece_on(position, square), ours, gains)
+
+
+@kernel
+def loose_pieces(
+    position: np.record, by_own: np.uint64, by_their: np.uint64, gains: np.ndarray
+) -> np.uint64:
+    """Pieces of both sides that lose material if they are captured, kings left out.
+
+    by_own and by_their are the squares attacked by either side.
+    """
+    loose = EMPTY
+    hit = ((position.own & by_their) | (position.their & by_own)) & ~position.kings
+    while hit:
+        square = lowest(hit)
+        ours = (position.their & bit(square)) != EMPTY
+        if taking_value(position, square, ours, gains) > 0:
+            loose |= bit(square)
+        hit = without_lowest(hit)
+    return loose

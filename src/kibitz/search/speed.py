@@ -18,7 +18,7 @@ from kibitz.evaluator.inline import InlineEvaluator, inline_evaluator
 from kibitz.evaluator.load_sparse import evaluator_of
 from kibitz.evaluator.simple import Material, Uniform
 from kibitz.network.quantise import quantise
-from kibitz.network.sizes import new_card, parse
+from kibitz.network.sizes import new_card
 from kibitz.network.sparse_random import random_weights
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits
@@ -69,9 +69,9 @@ def contempt_settings() -> Settings:
 
 def sparse_of_random_weights(size: str = SPARSE_SIZE) -> InlineEvaluator:
     """A sparse network as fast as a trained one, and as wise as a random one."""
-    weights = random_weights(new_card(size))
-    threats = "threats" in parse(size).options
-    return evaluator_of(f"{size} (random)", quantise(weights).network, threats)
+    card = new_card(size)
+    weights = random_weights(card)
+    return evaluator_of(f"{size} (random)", quantise(weights).network, card.encoding)
 
 
 def evaluators() -> list[InlineEvaluator]:

@@ -32,7 +32,8 @@ class LossError(KibitzError, ArithmeticError):
 def outputs_of(network: Callable[..., Outputs], card: NetworkCard, batch: TensorBatch) -> Outputs:
     """Run a network of any family on a batch made for its card."""
     if card.encoding in FEATURES:
-        return network(*batch.inputs, batch.moves, batch.move_offsets)
+        features, offsets, *kinds = batch.inputs
+        return network(features, offsets, batch.moves, batch.move_offsets, *kinds)
     return network(*batch.inputs)
 
 
