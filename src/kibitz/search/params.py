@@ -150,7 +150,7 @@ class Settings:
         0,
         QUIET_PLIES,
         1,
-        "plies of winning captures that leaves of inline networks look ahead",
+        "plies of captures seen by leaves of inline networks",
     )
     rule50_scaling: float = number(
         "Rule50Scaling", 0, 0, 1, 0.1, "how far values shrink as the 50-move rule comes nearer"
