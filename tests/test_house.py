@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "kibitz"
 
 LONGEST_MODULE = 400
 
-GROUND = {"config", "errors", "files", "jit", "kernelcache", "records", "log"}
+GROUND = {"config", "errors", "files", "jit", "kernelcache", "kernelcode", "records", "log"}
 
 # From the ground up. A room imports from lower floors only, never from its neighbours.
 FLOORS = [
@@ -42,7 +42,7 @@ MAY_IMPORT_TORCH = (
 MUST_NOT_IMPORT_TORCH = ("network", "network.card", "training", "evaluator", "commentary")
 
 # Functions are compiled by the one decorator in jit.py; others extend numba at most.
-MAY_IMPORT_NUMBA = ("jit", "kernelcache", "records")
+MAY_IMPORT_NUMBA = ("jit", "kernelcache", "kernelcode", "records")
 EXTENDS_NUMBA = ("numba.extending.", "numba.core.", "numba.types")
 
 MODULES = sorted(PACKAGE.rglob("*.py"))

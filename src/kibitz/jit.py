@@ -21,7 +21,7 @@ import numpy as np
 from llvmlite import ir
 from numba.extending import intrinsic
 
-from kibitz import kernelcache
+from kibitz import kernelcache, kernelcode
 
 COMPILED = not numba.config.DISABLE_JIT  # type: ignore[attr-defined]
 BOUNDSCHECK = os.environ.get("KIBITZ_BOUNDSCHECK", "") not in ("", "0")
@@ -68,6 +68,7 @@ def _compiled(function: F, fastmath: Any, inline: str = "never") -> F:
         inline=inline,
         no_cfunc_wrapper=True,
         _nrt=False,
+        pipeline_class=kernelcode.KernelCompiler,
     )(function)
     kernelcache.attach(dispatcher, function, flags=f"bounds={BOUNDSCHECK},fast={fastmath}")
     return dispatcher  # type: ignore[no-any-return]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import hashlib
 import os
 import pickle
@@ -29,6 +30,7 @@ from numba.core import caching, sigutils
 from numba.core.compiler_lock import global_compiler_lock
 
 from kibitz.files import cache_folder
+from kibitz.kernelcode import InnerFiles, bind_environments, register_inner
 from kibitz.log import say
 
 PACKAGE = Path(__file__).parent
@@ -148,11 +150,11 @@ class _CheckedFile(caching.IndexDataCacheFile):
 class _KernelCache(caching.FunctionCache):
     """Numba's function cache with our folder, our checks and one compiling process at a time."""
 
-    def __init__(self, function: Any, folder: Path) -> None:
+    def __init__(self, function: Any, folder: Path, files: Any) -> None:
         locator = _Locator(folder, function)
         self._impl_class: Any = type(
             "_Impl",
-            (caching.CompileResultCacheImpl,),
+            (files,),
             {"_locator_classes": [type("_Here", (), {"from_function": lambda *_: locator})]},
         )
         super().__init__(function)
@@ -210,7 +212,7 @@ class CompileLock:
     @contextlib.contextmanager
     def scope(self) -> Iterator[None]:
         """Hold numba's lock, and release ours when the outermost compilation ends."""
-        with global_compiler_lock:
+        with global_compiler_lock, _garbage_kept():
             self._depth += 1
             try:
                 yield
@@ -219,6 +221,18 @@ class CompileLock:
                 if self._depth == 0 and self._file is not None:
                     self._file.close()  # closing releases the lock
                     self._file = None
+
+
+@contextlib.contextmanager
+def _garbage_kept() -> Iterator[None]:
+    """Do not look for garbage: compilers make millions of objects and hardly a cycle."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _lock_file(file: Any) -> None:
@@ -244,16 +258,17 @@ def attach(dispatcher: Any, function: Any, flags: str) -> None:
 class _Attached:
     """What a dispatcher does instead of what numba's own would.
 
-    A kernel that only kernels call needs no way in from Python, and making one takes a third of
-    the time. So a kernel is compiled in its inner form for others, and once more in its outer form
-    if Python calls it; each form has its folder in the cache.
+    A kernel that only kernels call needs neither machine code nor a way in from Python, and these
+    take most of the time. So a kernel is compiled in its inner form for others, and once more in
+    its outer form if Python calls it; each form has its folder in the cache.
     """
 
     def __init__(self, dispatcher: Any, function: Any, flags: str) -> None:
         file = Path(function.__code__.co_filename)
         self._dispatcher = dispatcher
-        self._outer = _KernelCache(function, kernel_folder(file, flags))
-        self._inner = _KernelCache(function, kernel_folder(file, f"{flags},inner"))
+        outer, inner = (kernel_folder(file, form) for form in (flags, f"{flags},inner"))
+        self._outer = _KernelCache(function, outer, caching.CompileResultCacheImpl)
+        self._inner = _KernelCache(function, inner, InnerFiles)
         self._called_by_kernel = False
         self._inner_forms: set[Any] = set()  # argument types
         self._compile, self._add = dispatcher.compile, dispatcher.add_overload
@@ -279,10 +294,11 @@ class _Attached:
     def add_overload(self, result: Any) -> None:
         """Keep machine code; an inner form is hidden from calls out of Python."""
         if self._dispatcher._cache is not self._inner:
+            bind_environments(result)
             self._add(result)
             return
         arguments = tuple(result.signature.args)
-        self._dispatcher.overloads[arguments] = result
+        self._dispatcher.overloads[arguments] = register_inner(result)
         self._inner_forms.add(arguments)
 
     def template_for_types(self, arguments: Any, keywords: Any) -> Any:
