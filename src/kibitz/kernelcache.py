@@ -178,7 +178,7 @@ class _KernelCache(caching.FunctionCache):
 @functools.cache
 def announce_once() -> None:
     """Say why nothing seems to happen, and drop what nobody has used for long."""
-    say("compiling kernels for this processor; once after an installation or a change (20-60 s)")
+    say("compiling kernels for this processor; once after an installation or a change (15-45 s)")
     prune()
 
 
