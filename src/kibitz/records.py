@@ -19,6 +19,8 @@ from numba.core import cgutils
 
 from kibitz.jit import BOUNDSCHECK, COMPILED, lowered
 
+CACHE_LINE = 64  # bytes; threads that write into the same one wait for each other
+
 _plain_arrays: dict[int, np.ndarray] = {}  # only filled when the compiler is off
 
 

@@ -8,7 +8,7 @@ from kibitz.jit import kernel
 from kibitz.position.bits import signed
 from kibitz.records import atomic_add, compare_and_swap
 from kibitz.search.proof import UNPROVED, proved_value
-from kibitz.search.tree import edge_at, link_at, node_at
+from kibitz.search.tree import ARRIVAL, edge_at, edge_words_at, link_at, node_at
 
 
 @kernel
@@ -61,8 +61,7 @@ def back_up(
             _sample(tree, behaviour, edge, node, value, draw)
             trusted = walk.trust[ply] != 0
         if behaviour.shared:
-            atomic_add(edge_at(tree, edge), "visits", 1)
-            atomic_add(edge_at(tree, edge), "pending", -1)
+            atomic_add(edge_words_at(tree, edge), "counts", ARRIVAL)
         else:
             edge_at(tree, edge).visits += 1
         value = -value

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from kibitz.records import CACHE_LINE
+
 CONTROL = np.dtype(
     [
         ("stop", np.int64),
-        ("tickets", np.int64),  # playouts that may still be started
         ("budget", np.int64),  # playouts of the whole search, 0 if it is not limited by them
         ("full", np.int64),  # the tree has no room: return, so that it can be compacted
+        ("apart", np.uint8, CACHE_LINE),  # what all look at from what all change
+        ("tickets", np.int64),  # playouts that may still be started
     ],
     align=True,
 )

@@ -44,6 +44,7 @@ from kibitz.search.walk import MAX_DEPTH, position_at
 DONE, COLLISION, NO_ROOM, NEW_LEAF, UNOPENED = range(5)
 
 NOTE_EVERY = 32  # playouts between two looks at the share of the budget that is used
+TICKETS = 32  # playouts that a thread takes on at a time
 
 
 @part_of_kernel
@@ -256,18 +257,26 @@ def playouts(
     scratch: np.record,
     control: np.record,
 ) -> int:
-    """Play out until the tickets are used up, the tree is full, or someone says stop."""
+    """Play out until the tickets are used up, the tree is full, or someone says stop.
+
+    A thread takes some tickets at a time, for a counter that all of them change with every playout
+    is a queue they stand in.
+    """
+    left, mine = 0, 0
     while not atomic_load(control, "stop") and not atomic_load(control, "full"):
-        tickets = atomic_add(control, "tickets", -1)
-        if tickets <= 0:
-            atomic_add(control, "tickets", 1)
-            return DONE
-        if control.budget > 0 and tickets % NOTE_EVERY == 0:
-            walk.budget_used = 1.0 - tickets / control.budget
+        if mine == 0:
+            left = signed(atomic_add(control, "tickets", -TICKETS))
+            mine = min(max(left, 0), TICKETS)
+            atomic_add(control, "tickets", TICKETS - mine)
+            if mine == 0:
+                return DONE
+        if control.budget > 0 and left % NOTE_EVERY == 0:
+            walk.budget_used = 1.0 - left / control.budget
             walk.root_visits = edge_at(tree, 0).visits
         outcome = playout(rule, tree, walk, behaviour, evaluator, scratch)
-        if outcome != DONE:
-            atomic_add(control, "tickets", 1)
-        if outcome == NO_ROOM:
+        if outcome == DONE:
+            left, mine = left - 1, mine - 1
+        elif outcome == NO_ROOM:
             atomic_store(control, "full", 1)
+    atomic_add(control, "tickets", mine)
     return NO_ROOM if control.full else DONE

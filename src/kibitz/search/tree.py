@@ -17,7 +17,7 @@ import numpy as np
 
 from kibitz.errors import InputError
 from kibitz.jit import kernel
-from kibitz.records import address_of, one_record, record_at
+from kibitz.records import CACHE_LINE, address_of, one_record, record_at
 
 EDGE = np.dtype(
     [
@@ -64,6 +64,8 @@ TREE = np.dtype(
         ("nodes_size", np.int64),
         ("moved", np.uint64),  # address of uint32 [nodes_size], working memory of compaction
         ("moved_size", np.int64),
+        # All threads read the addresses and all change the counters: not in one line of the cache.
+        ("apart", np.uint8, CACHE_LINE),
         ("edges_used", np.int64),
         ("nodes_used", np.int64),
         ("faults", np.int64),  # accesses out of bounds, counted in debug builds
@@ -77,10 +79,13 @@ LINK_WORDS = np.dtype([("child_frozen", np.uint64), ("move_proof", np.uint32)])
 edge_at = record_at(EDGE, "edges")
 link_at = record_at(LINK, "links")
 node_at = record_at(NODE, "nodes")
-_edge_words_at = record_at(EDGE_WORDS, "edges")
+edge_words_at = record_at(EDGE_WORDS, "edges")
 _link_words_at = record_at(LINK_WORDS, "links")
 MOVED = np.dtype([("place", np.uint32)])
 moved_at = record_at(MOVED, "moved")
+
+# Added to the counts of an edge: one more finished visit, one less on its way.
+ARRIVAL = np.uint64(2**64 - 2**32 + 1)
 
 NONE = 0  # edge 0 and node 0 belong to the root and are nobody's child
 BUSY = 0xFFFF_FFFF  # selection goes elsewhere: another thread will be done in a moment
@@ -138,7 +143,7 @@ def clear(tree: np.record) -> None:
 @kernel
 def clear_edge(tree: np.record, edge: int, move: int, prior: int) -> None:
     """Make an unvisited edge."""
-    here, link = _edge_words_at(tree, edge), _link_words_at(tree, edge)
+    here, link = edge_words_at(tree, edge), _link_words_at(tree, edge)
     here.value = 0.0
     here.counts = np.uint64(prior) << np.uint64(48)
     link.child_frozen = 0
