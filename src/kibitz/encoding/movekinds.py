@@ -113,6 +113,15 @@ def reached_from(piece: int, square: int, occupied: np.uint64) -> np.uint64:
 
 
 @kernel
+def is_bared(position: np.record, origin: int, square: int, occupied: np.uint64) -> bool:
+    """Whether a slider of the other side reaches a square once a piece has left another."""
+    after = occupied & ~bit(origin)
+    straight = rook_attacks(square, after) & (position.rooks | position.queens)
+    diagonal = bishop_attacks(square, after) & (position.bishops | position.queens)
+    return ((straight | diagonal) & position.their) != EMPTY
+
+
+@kernel
 def put_kinds(
     position: np.record,
     moves: np.ndarray,
@@ -141,26 +150,31 @@ def put_kinds(
     majors = position.rooks | position.queens
     free = position.their & ~by_their
     others = position.their & ~position.kings
-    last_origin, loss = -1, 0
+    origin, piece, loss = -1, -1, 0
     for index in range(count):
         move = signed(moves[index])
-        origin, square, kind = origin_of(move), destination_of(move), kind_of(move)
+        square, kind = destination_of(move), kind_of(move)
         if kind == CASTLING:
             deeds[index], effects[index] = DEEDS - 1, KINDS - 1
             continue
-        piece, taken = piece_on(position, origin), piece_on(position, square)
-        here, there = bit(origin), bit(square)
-        if origin != last_origin:
-            last_origin, loss = origin, 0
-            if here & loose:
+        if origin_of(move) != origin:  # moves of a piece mostly come one after the other
+            origin, loss = origin_of(move), 0
+            piece = piece_on(position, origin)
+            if bit(origin) & loose:
                 loss = loss_class(taking_value(position, origin, False, gains))
+        here, there = bit(origin), bit(square)
+        taken = piece_on(position, square) if there & position.their else -1
         if kind == EN_PASSANT:
             taken = PAWN
         standing = kind - PROMOTION + KNIGHT if kind >= PROMOTION else piece
         gain = VALUES[taken] if taken >= 0 else 0
         if kind >= PROMOTION:
             gain += VALUES[standing] - VALUES[PAWN]
-        if (here | there) & by_their or kind == EN_PASSANT:
+        if (
+            there & by_their
+            or kind == EN_PASSANT
+            or (here & by_their and is_bared(position, origin, square, occupied))
+        ):
             gain = exchange_value(position, move, gains)
         gained = gain_class(gain)
         if gained == EVEN_FOR_ALL and there & by_their:

@@ -15,7 +15,7 @@ import numpy as np
 
 from kibitz.encoding.features import MAX_ACTIVE, PLAIN, TACTICS, piece_states, put_features
 from kibitz.encoding.mirror import KING_VIEW, view_mask
-from kibitz.encoding.movekinds import put_kinds
+from kibitz.encoding.movekinds import KINDS, put_kinds
 from kibitz.encoding.policy import move_index
 from kibitz.encoding.policytable import TABLE1858, TABLE_POLICY
 from kibitz.evaluator.dots import (
@@ -87,6 +87,9 @@ SCRATCH = np.dtype(
         ("products", np.float32, ROOM),
         ("inputs", np.float32, SECOND_TAIL),
         ("gains", np.int64, MAX_CAPTURES),  # scratch of exchanges
+        ("deeds", np.int32, MAX_MOVES),  # kinds of the moves, then the places of their rows
+        ("effects", np.int32, MAX_MOVES),
+        ("places", np.int16, -(-KINDS // 32) * 32),  # where a kind's row was placed last
         ("first_rows", np.int32, SECOND_TAIL),  # 0, 1, 2, ...
         ("count", np.int64),  # of features
         ("hidden", np.int64),  # addresses: activations of a layer, and the fields above
@@ -222,6 +225,25 @@ def move_products(network: np.record, scratch: np.record, count: int) -> None:
 
 
 @kernel
+def place_rows(scratch: np.record, kinds: np.ndarray, count: int, total: int) -> int:
+    """Append the rows of `count` kinds, each once, and write their places over the kinds.
+
+    Many moves of a position are of one kind. Where a kind was placed is believed only if its row is
+    there, so that nothing has to be cleared.
+    """
+    rows, places = scratch.rows, scratch.places
+    for index in range(count):
+        row, place = kinds[index] + TABLE_POLICY, places[kinds[index]]
+        if place >= total or rows[place] != row:
+            place = total
+            rows[place] = row
+            places[kinds[index]] = place
+            total += 1
+        kinds[index] = place
+    return total
+
+
+@kernel
 def put_rows(
     network: np.record, scratch: np.record, position: np.record, moves: np.ndarray, count: int
 ) -> int:
@@ -232,21 +254,12 @@ def put_rows(
         rows[index] = move_index(TABLE1858, mask, moves[index])
     total = count
     if network.detail == TACTICS:
-        total = MOST_ROWS * count
-        deeds, effects = rows[count : 2 * count], rows[2 * count : total]
-        put_kinds(position, moves, count, scratch.gains, deeds, effects)
-        for index in range(count, total):
-            rows[index] += TABLE_POLICY
+        put_kinds(position, moves, count, scratch.gains, scratch.deeds, scratch.effects)
+        total = place_rows(scratch, scratch.deeds, count, total)
+        total = place_rows(scratch, scratch.effects, count, total)
     for index in range(total, total + MOVES_TOGETHER):
         rows[index] = 0
     return total
-
-
-@kernel
-def logit_at(network: np.record, scratch: np.record, index: int) -> float:
-    """The logit of one of the rows."""
-    place = MOVES_AT + 2 * scratch.rows[index]
-    return scratch.products[index] * number_at(network, place) + number_at(network, place + 1)
 
 
 @kernel
@@ -263,8 +276,15 @@ def sparse_logits(
     policy_layer(network, scratch)
     total = put_rows(network, scratch, position, moves, count)
     move_products(network, scratch, total)
+    products = scratch.products
+    for index in range(total):
+        place = MOVES_AT + 2 * scratch.rows[index]
+        scaled = products[index] * number_at(network, place)
+        products[index] = scaled + number_at(network, place + 1)
     for index in range(count):
-        logit = logit_at(network, scratch, index)
-        for other in range(index + count, total, count):
-            logit += logit_at(network, scratch, other)
-        logits[index] = logit
+        logits[index] = products[index]
+    if network.detail == TACTICS:
+        deeds, effects = scratch.deeds, scratch.effects
+        for index in range(count):
+            logits[index] += products[deeds[index]]
+            logits[index] += products[effects[index]]
