@@ -11,7 +11,17 @@ PACKAGE = Path(__file__).parents[1] / "src" / "kibitz"
 
 LONGEST_MODULE = 400
 
-GROUND = {"config", "errors", "files", "jit", "kernelcache", "kernelcode", "records", "log"}
+GROUND = {
+    "config",
+    "errors",
+    "files",
+    "jit",
+    "kernelcache",
+    "kernelcode",
+    "kernellock",
+    "records",
+    "log",
+}
 
 # From the ground up. A room imports from lower floors only, never from its neighbours.
 FLOORS = [

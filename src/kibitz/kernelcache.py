@@ -13,14 +13,13 @@ import contextlib
 import functools
 import gc
 import hashlib
-import os
 import pickle
 import platform
 import re
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +30,7 @@ from numba.core.compiler_lock import global_compiler_lock
 
 from kibitz.files import cache_folder
 from kibitz.kernelcode import InnerFiles, bind_environments, register_inner
+from kibitz.kernellock import compile_lock, locked, promises
 from kibitz.log import say
 
 PACKAGE = Path(__file__).parent
@@ -132,6 +132,11 @@ class _CheckedFile(caching.IndexDataCacheFile):
         Path(path).unlink(missing_ok=True)
         return None
 
+    def save(self, key: Any, data: Any) -> None:
+        """Add a kernel; two processes that add one to the same index do it one after the other."""
+        with locked(Path(self._index_path).parents[1] / "saving.lock"):
+            super().save(key, data)
+
     def _load_index(self) -> dict[Any, str]:
         data = self._unseal(self._index_path)
         return {} if data is None else pickle.loads(data)
@@ -166,6 +171,8 @@ class _KernelCache(caching.FunctionCache):
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         found = super().load_overload(signature, target_context)
+        if found is None and promises.kept(self._name):
+            found = super().load_overload(signature, target_context)
         if found is None and not compile_lock.held:
             compile_lock.acquire(Path(self.cache_path).parent)
             found = super().load_overload(signature, target_context)
@@ -187,42 +194,6 @@ def announce(_kernel: str) -> None:
     announce_once()
 
 
-class CompileLock:
-    """A lock between processes, taken at the first kernel that is missing in the cache.
-
-    `scope` wraps every compilation, nested ones included; leaving the outermost releases. Threads
-    of one process are already serialised by numba's own lock.
-    """
-
-    def __init__(self) -> None:
-        self._depth = 0
-        self._file: Any = None
-
-    @property
-    def held(self) -> bool:
-        """Whether this process is the one that compiles."""
-        return self._file is not None
-
-    def acquire(self, folder: Path) -> None:
-        """Wait until no other process compiles into `folder`."""
-        folder.mkdir(parents=True, exist_ok=True)
-        self._file = (folder / "compiling.lock").open("a+b")
-        _lock_file(self._file)
-
-    @contextlib.contextmanager
-    def scope(self) -> Iterator[None]:
-        """Hold numba's lock, and release ours when the outermost compilation ends."""
-        with global_compiler_lock, _garbage_kept():
-            self._depth += 1
-            try:
-                yield
-            finally:
-                self._depth -= 1
-                if self._depth == 0 and self._file is not None:
-                    self._file.close()  # closing releases the lock
-                    self._file = None
-
-
 @contextlib.contextmanager
 def _garbage_kept() -> Iterator[None]:
     """Do not look for garbage: compilers make millions of objects and hardly a cycle."""
@@ -235,24 +206,28 @@ def _garbage_kept() -> Iterator[None]:
             gc.enable()
 
 
-def _lock_file(file: Any) -> None:
-    if os.name == "nt":
-        import msvcrt
-
-        file.seek(0)
-        msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)  # type: ignore[attr-defined]
-    else:
-        import fcntl
-
-        fcntl.flock(file.fileno(), fcntl.LOCK_EX)
-
-
-compile_lock = CompileLock()
-
-
 def attach(dispatcher: Any, function: Any, flags: str) -> None:
     """Put our cache and the lock between processes into a numba dispatcher."""
     _Attached(dispatcher, function, flags)
+
+
+def compile_for(kernel: Any, arguments: tuple[Any, ...]) -> None:
+    """Compile a kernel, or load it, for arguments like these without calling it."""
+    if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        kernel.compile(tuple(map(numba.typeof, arguments)))
+
+
+def compile_aside(kernel: Any, module: str, arguments: Sequence[str]) -> None:
+    """Let a second process, `python -m module`, compile a kernel that Python calls.
+
+    It is waited for where the kernel is needed. Not if any form of it is in the cache: one more is
+    made soon enough.
+    """
+    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return
+    folder = Path(kernel._cache.cache_path)
+    if not any(folder.glob(f"*{kernel.__name__}*.nbi")):
+        promises.ask(repr(kernel.py_func), module, arguments, folder.parent)
 
 
 class _Attached:
@@ -282,7 +257,7 @@ class _Attached:
         """Return the machine code for a signature, made or loaded, in the form that is needed."""
         inner, self._called_by_kernel = self._called_by_kernel, False
         dispatcher = self._dispatcher
-        with compile_lock.scope():
+        with global_compiler_lock, _garbage_kept(), compile_lock.scope():
             arguments, _ = sigutils.normalize_signature(signature)
             if not inner and arguments in self._inner_forms:
                 del dispatcher.overloads[arguments]

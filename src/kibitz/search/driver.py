@@ -156,18 +156,20 @@ class Driver:
             self._pool = ThreadPoolExecutor(len(self.walks), "search")
         return self._pool
 
-    def _work(self, index: int) -> int:
-        return int(
-            playouts(
-                self.rule,
-                self.memory.record,
-                self.walks[index].record,
-                self.behaviour,
-                self.evaluator.record,
-                self._scratches[index].record,
-                self.control,
-            )
+    def arguments(self, index: int) -> tuple[Any, ...]:
+        """What the playouts of one thread are called with."""
+        return (
+            self.rule,
+            self.memory.record,
+            self.walks[index].record,
+            self.behaviour,
+            self.evaluator.record,
+            self._scratches[index].record,
+            self.control,
         )
+
+    def _work(self, index: int) -> int:
+        return int(playouts(*self.arguments(index)))
 
 
 def _unfinished(futures: list[Future[Any]]) -> bool:

@@ -29,7 +29,6 @@ from kibitz.search.parameter import (
     uci_option,
     whole,
 )
-from kibitz.search.walk import QUIET_PLIES
 
 OFF = 1_000_000_000  # ScLimit that no search reaches
 
@@ -144,14 +143,6 @@ class Settings:
     search_proven: bool = switch("SearchProven", False, "look for shorter mates in proved moves")
     clear_losses: bool = switch("LossPriorClearing", False, "proved losses lose their priors")
     draw_sibling: bool = switch("DrawSiblingFpu", False, "an early draw does not hide its siblings")
-    quiet_plies: int = whole(
-        "QuietPlies",
-        0,
-        0,
-        QUIET_PLIES,
-        1,
-        "plies of captures seen by leaves of inline networks",
-    )
     rule50_scaling: float = number(
         "Rule50Scaling", 0, 0, 1, 0.1, "how far values shrink as the 50-move rule comes nearer"
     )

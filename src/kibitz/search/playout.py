@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kibitz.evaluator.inline import logits_of
+from kibitz.evaluator.inline import logits_of, value_of
 from kibitz.jit import kernel, part_of_kernel
 from kibitz.position.bits import signed
 from kibitz.position.moves import generate
@@ -25,7 +25,6 @@ from kibitz.search.leaf import (
 )
 from kibitz.search.proof import UNPROVED, climb, set_proof
 from kibitz.search.puct import BLOCKED
-from kibitz.search.quiet import quiet_value
 from kibitz.search.select import select
 from kibitz.search.tree import (
     BUSY,
@@ -191,7 +190,7 @@ def visit_leaf(
     state, proof = classify(walk, depth)
     value, draw = (-1.0, 0.0) if proof == MATED else (0.0, 1.0)
     if state == LEAF:
-        value, draw = quiet_value(evaluator, scratch, walk, depth, behaviour.quiet_plies)
+        value, draw = value_of(evaluator, scratch, position)
         value = adjusted(behaviour, position, value)
         if walk.table_pieces > 0:
             ask_tablebase(walk, position, edge, depth)

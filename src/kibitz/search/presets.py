@@ -138,7 +138,6 @@ def to_behaviour(settings: Settings, *, shared: bool = False) -> Behaviour:
         descend_proven=int(settings.search_proven),
         clear_losses=int(settings.clear_losses),
         draw_sibling=int(settings.draw_sibling),
-        quiet_plies=settings.quiet_plies,
         rule50_scaling=settings.rule50_scaling,
         shared=int(shared),
     )

@@ -9,14 +9,13 @@ import math
 
 import numpy as np
 
-from kibitz.evaluator.inline import logits_of
+from kibitz.evaluator.inline import logits_of, value_of
 from kibitz.jit import kernel
 from kibitz.position.moves import generate
 from kibitz.records import as_record
 from kibitz.search.expand import expand
 from kibitz.search.gumbel import completed_logits
 from kibitz.search.leaf import adjusted
-from kibitz.search.quiet import quiet_value
 from kibitz.search.rules import Gumbel
 from kibitz.search.tree import EXPANDED, NONE, TreeMemory, edge_at, node_at
 from kibitz.search.walk import MAX_PLAN, position_at
@@ -32,8 +31,8 @@ def evaluate_root(
 ) -> int:
     """First visit of the root; its moves and logits are left in the walk, their number returned."""
     position = position_at(walk, 0)
-    value, draw = quiet_value(evaluator, scratch, walk, 0, behaviour.quiet_plies)
     count = generate(position, walk.moves)
+    value, draw = value_of(evaluator, scratch, position)
     logits_of(evaluator, scratch, position, walk.moves, count, walk.logits)
     settle_root(tree, adjusted(behaviour, position, value), draw)
     return count

@@ -100,7 +100,6 @@ class Behaviour(NamedTuple):
     descend_proven: int = 0  # 1: keep searching for shorter mates below proved moves
     clear_losses: int = 0  # 1: a move proved lost gets a thousandth of its prior
     draw_sibling: int = 0  # 1: a first, drawn sample makes its untried siblings worth the root
-    quiet_plies: int = 0  # plies of winning captures that a leaf's value looks ahead
     rule50_scaling: float = 0.0  # 1: ChessCoach's shrinking of values towards a draw
     shared: int = 0  # 1: several threads, or unfinished batches, are in the tree
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from kibitz.jit import kernel
-from kibitz.position.exchange import MAX_CAPTURES
 from kibitz.position.moves import MAX_MOVES
 from kibitz.position.state import POSITION
 from kibitz.records import address_of, one_record, record_at
@@ -17,8 +16,6 @@ PAST = 160  # positions of the game before the root: all that repetitions can re
 MAX_HISTORY = 1024  # plies of the game whose keys repetitions are looked for in
 QUESTIONS = 64  # positions that may wait for a tablebase; more are not asked
 MAX_PLAN = 4096  # playouts that the Gumbel rule can plan ahead
-QUIET_PLIES = 8  # plies of captures that may be looked at below a leaf
-QUIET_MOVES = 24  # captures looked at in one position
 
 WALK = np.dtype(
     [
@@ -50,12 +47,6 @@ WALK = np.dtype(
         ("sorting", np.uint32, MAX_MOVES),
         ("order", np.uint32, MAX_MOVES),  # prior << 16 | move, best first
         ("gumbel", np.float64, MAX_MOVES),  # noise of the root moves, for the Gumbel rule
-        ("captures", np.int64, QUIET_PLIES * QUIET_MOVES),  # below a leaf: what they win, and move
-        ("quiet_best", np.float64, QUIET_PLIES + 1),  # plies below the leaf: best value so far,
-        ("quiet_enough", np.float64, QUIET_PLIES + 1),  # and what the other side will not allow
-        ("quiet_next", np.int64, QUIET_PLIES + 1),  # the next entry of `captures`,
-        ("quiet_last", np.int64, QUIET_PLIES + 1),  # and where they end
-        ("gains", np.int64, MAX_CAPTURES),  # scratch of exchanges
         ("plan", np.int32, MAX_PLAN),  # visits a root move must have to be chosen at playout p
     ],
     align=True,
@@ -68,7 +59,7 @@ class WalkMemory:
     """Owner of a walk's arrays; `record` is what kernels get."""
 
     def __init__(self, seed: int) -> None:
-        self.line = np.zeros(PAST + MAX_DEPTH + QUIET_PLIES + 2, dtype=POSITION)
+        self.line = np.zeros(PAST + MAX_DEPTH + 2, dtype=POSITION)
         self.positions = self.line[PAST:]  # [0] is the root
         self.past = 0  # positions before the root that are known
         self.record: Any = one_record(WALK)

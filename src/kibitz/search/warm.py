@@ -5,6 +5,7 @@ from __future__ import annotations
 from kibitz.evaluator.batched import BatchedEvaluator
 from kibitz.evaluator.inline import InlineEvaluator
 from kibitz.position.board import Board
+from kibitz.search.aside import ask_for_playouts
 from kibitz.search.limits import Limits
 from kibitz.search.params import Settings
 from kibitz.search.searcher import Searcher
@@ -16,6 +17,8 @@ NODES = 24
 
 def warm(evaluator: InlineEvaluator | BatchedEvaluator, settings: Settings) -> None:
     """Let a searcher whose dice nobody misses do all that one with these settings may do."""
+    if isinstance(evaluator, InlineEvaluator):
+        ask_for_playouts(evaluator, settings)
     small = settings.with_(hash=1, threads=1, syzygy_path="", minibatch_size=4)
     with Searcher(evaluator, small) as searcher:
         for fen in POSITIONS:

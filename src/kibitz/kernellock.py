@@ -1,0 +1,143 @@
+"""Who compiles while others wait, and who helps; processes -> **locks, promises** -> the cache.
+
+Processes that find the cache cold compile one after the other, so that the second finds the work of
+the first. The one that compiles may have a helper: a process of its own that compiles one kernel
+meanwhile, so that a second processor is used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+HELPER_SECONDS = 60.0  # a helper that takes longer is given up
+
+
+class CompileLock:
+    """A lock between processes, taken at the first kernel that is missing in the cache.
+
+    `scope` wraps every compilation, nested ones included; leaving the outermost releases. Threads
+    of one process are serialised by numba's own lock.
+    """
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._file: Any = None
+        self.ignored = False  # by helpers, whose master has it
+
+    @property
+    def held(self) -> bool:
+        """Whether this process is one that compiles."""
+        return self.ignored or self._file is not None
+
+    def acquire(self, folder: Path) -> None:
+        """Wait until no other process compiles into `folder`."""
+        self._file = _opened(folder / "compiling.lock")
+        _lock(self._file)
+
+    @contextlib.contextmanager
+    def scope(self) -> Iterator[None]:
+        """Release the lock when the outermost compilation ends."""
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+            if self._depth == 0 and self._file is not None:
+                self._file.close()  # closing releases the lock
+                self._file = None
+
+
+class Promises:
+    """Kernels that helpers are compiling, by name."""
+
+    def __init__(self) -> None:
+        self._helpers: dict[str, tuple[subprocess.Popen[bytes], Any]] = {}
+
+    def ask(self, name: str, module: str, arguments: Sequence[str], folder: Path) -> None:
+        """Start `python -m module`, which puts kernel `name` into the cache in `folder`.
+
+        Not if there is nobody to run it on, or a helper of another process is at work.
+        """
+        if name in self._helpers or processors() < 2 or not sys.executable:
+            return
+        try:
+            turn = _opened(folder / "helping.lock")
+        except OSError:  # a cache that cannot be written: nothing a helper makes would be found
+            return
+        if not _lock(turn, wait=False):
+            turn.close()
+            return
+        command = [sys.executable, "-m", module, *arguments]
+        nothing = subprocess.DEVNULL
+        try:
+            helper = subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing)
+        except OSError:  # then this process does it all
+            turn.close()
+            return
+        self._helpers[name] = helper, turn
+
+    def kept(self, name: str) -> bool:
+        """Wait for the helper that compiles `name`; whether there was one that ended well."""
+        if name not in self._helpers:
+            return False
+        helper, turn = self._helpers.pop(name)
+        try:
+            return helper.wait(HELPER_SECONDS) == 0
+        except subprocess.TimeoutExpired:
+            helper.kill()
+            helper.wait()
+            return False
+        finally:
+            turn.close()
+
+
+def processors() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock file, waiting for it if need be; without one where nothing can be written."""
+    try:
+        file = _opened(path)
+    except OSError:
+        yield
+        return
+    with file:
+        _lock(file)
+        yield
+
+
+def _opened(path: Path) -> Any:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path.open("a+b")
+
+
+def _lock(file: Any, wait: bool = True) -> bool:
+    """Lock a file until it is closed; False if another process has it and we do not wait."""
+    try:
+        if os.name == "nt":
+            import msvcrt
+
+            file.seek(0)
+            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        else:
+            import fcntl
+
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    return True
+
+
+compile_lock = CompileLock()
+promises = Promises()
