@@ -64,7 +64,8 @@ class Promises:
 
         Not if there is nobody to run it on, or a helper of another process is at work.
         """
-        if name in self._helpers or processors() < 2 or not sys.executable:
+        frozen = getattr(sys, "frozen", False)  # then the executable is a program, not Python
+        if name in self._helpers or processors() < 2 or not sys.executable or frozen:
             return
         try:
             turn = _opened(folder / "helping.lock")
@@ -73,7 +74,7 @@ class Promises:
         if not _lock(turn, wait=False):
             turn.close()
             return
-        command = [sys.executable, "-m", module, *arguments]
+        command = [sys.executable, "-P", "-m", module, *arguments]
         nothing = subprocess.DEVNULL
         try:
             helper = subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing)

@@ -13,7 +13,7 @@ from cyclopts import App, Parameter
 
 from kibitz.commands.output import JsonFlag, columns, emit
 from kibitz.errors import InputError
-from kibitz.evaluator.discover import Found, discover, discovered, shipped
+from kibitz.evaluator.discover import Found, discover, discovered, shipped, shipped_file
 from kibitz.log import say
 from kibitz.network import card as cards
 from kibitz.network import make
@@ -85,12 +85,15 @@ def new(
 
 @net.command
 def show(
-    file: Annotated[Path, Parameter(help="A .safetensors or .onnx network file.")],
+    file: Annotated[
+        Path, Parameter(help="A .safetensors or .onnx network file, or a shipped network's name.")
+    ],
     *,
     json: JsonFlag = False,
 ) -> None:
     """Say what a network is, after checking every byte of its file."""
-    emit(_described(file, cards.read_card(file)), as_json=json)
+    found = file if file.is_file() else shipped_file(str(file)) or file
+    emit(_described(found, cards.read_card(found)), as_json=json)
 
 
 def _described(location: Path, card: NetworkCard) -> dict[str, Any]:
