@@ -35,6 +35,7 @@ SIZES = [
     "dilated-eval",
     "dilated-move",
     "sparse-64-threats",
+    "sparse-64-tactics",
     "sparse-64-both",
 ]
 CONVOLUTIONAL = [size for size in SIZES if not size.startswith("sparse")]

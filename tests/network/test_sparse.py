@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from kibitz.encoding.movekinds import KINDS
 from kibitz.network.build import build, file_weights, load_network, save_network
 from kibitz.network.quantise import (
     COARSE_TOP,
@@ -95,6 +96,26 @@ def test_forward_equals_dense_matrices(size: str) -> None:
     starts = batch.move_offsets.tolist()
     legal = [policy[b, batch.moves[starts[b] : starts[b + 1]].numpy()] for b in range(9)]
     assert np.allclose(outputs["policy"].detach(), np.concatenate(legal), atol=1e-5)
+
+
+def test_kinds_of_moves_add_their_rows() -> None:
+    network, random = network_of("sparse-64-tactics"), np.random.default_rng(8)
+    table = network.sizes.moves
+    assert network.sizes.kinds == KINDS
+    with torch.no_grad():  # they start with nothing to say
+        assert not network.move_weight[table:].any()
+        network.move_weight[table:] = torch.randn(KINDS, 32)
+        network.move_bias[table:] = torch.randn(KINDS)
+    batch = random_batch(random, 3072, 5)
+    kinds = torch.from_numpy(random.integers(0, KINDS, (2, len(batch.moves)), dtype=np.int32))
+    features, offsets, moves, starts = batch
+    with_kinds = network(features, offsets, moves, starts, kinds)["policy"]
+    parts = [network(features, offsets, rows, starts)["policy"] for rows in (moves, *kinds + table)]
+    assert torch.allclose(with_kinds, torch.stack(parts).sum(0), atol=1e-5)
+    with_kinds.sum().backward()
+    assert network.move_weight.grad is not None
+    touched = set(torch.nonzero(network.move_weight.grad.abs().sum(1)).flatten().tolist())
+    assert touched == {*moves.tolist(), *(kinds + table).flatten().tolist()}
 
 
 def test_full_and_legal_logits_agree() -> None:
@@ -263,4 +284,6 @@ def test_weights_beyond_the_limit_are_reported() -> None:
 
 def test_sizes_say_what_they_build() -> None:
     assert network_of("sparse-512x256-threats").sizes == SparseSizes(3072, 512, 256)
-    assert network_of("sparse-96-both-direct").sizes == SparseSizes(768, 96, 48, 1858, 2, True)
+    assert network_of("sparse-96-both-direct").sizes == SparseSizes(
+        768, 96, 48, perspectives=2, direct=True
+    )

@@ -29,6 +29,7 @@ from kibitz.network.sizes import parse
 
 SPARSE = (
     "sparse-256x128-threats",
+    "sparse-64x256-tactics",
     "sparse-512x256",
     "sparse-512x256-threats",
     "sparse-512x256-threats-both",
