@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-HELPER_SECONDS = 60.0  # a helper that takes longer is given up
+HELPER_SECONDS = 120.0  # a helper that takes longer is given up
 
 
 class CompileLock:
