@@ -135,7 +135,9 @@ def _lock(file: Any, wait: bool = True) -> bool:
             import fcntl
 
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except BlockingIOError:
+    except (BlockingIOError, PermissionError):  # what Unix and Windows say of a lock that is taken
+        if wait:
+            raise
         return False
     return True
 
