@@ -8,8 +8,7 @@ import chess
 import numpy as np
 
 from kibitz.encoding.features import TACTICS, active_features
-from kibitz.encoding.leaves import leaves_of
-from kibitz.encoding.movekinds import (
+from kibitz.encoding.kinds import (
     CHECKS,
     DEEDS,
     EFFECTS,
@@ -21,8 +20,9 @@ from kibitz.encoding.movekinds import (
     REACHES,
     TAKEN,
     THREATS,
-    batch_kinds,
 )
+from kibitz.encoding.leaves import leaves_of
+from kibitz.encoding.movekinds import batch_kinds
 from kibitz.position.exchange import MAX_CAPTURES, taking_value
 from kibitz.position.fen import parse_fen
 from kibitz.position.moves import CASTLING, PROMOTION

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from kibitz.encoding.movekinds import KINDS
+from kibitz.encoding.kinds import KINDS
 from kibitz.network.build import build, file_weights, load_network, save_network
 from kibitz.network.quantise import (
     COARSE_TOP,

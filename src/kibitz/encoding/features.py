@@ -38,15 +38,12 @@ def bit_at(board: np.uint64, square: int) -> int:
 
 @kernel
 def piece_states(
-    position: np.record,
-    detail: int,
-    by_own: np.uint64,
-    by_their: np.uint64,
-    gains: np.ndarray,
+    position: np.record, detail: int, gains: np.ndarray
 ) -> tuple[np.uint64, np.uint64]:
-    """The two binary digits of the pieces' states as boards, given what either side attacks."""
+    """The two binary digits of the pieces' states as boards."""
     if detail == PLAIN:
         return EMPTY, EMPTY
+    by_own, by_their = threat_maps(position)
     attacked = (position.own & by_their) | (position.their & by_own)
     defended = (position.own & by_own) | (position.their & by_their)
     if detail == THREATS:
@@ -89,10 +86,7 @@ def active_features(
 
     `gains` is scratch, int64 [MAX_CAPTURES].
     """
-    by_own, by_their = EMPTY, EMPTY
-    if detail != PLAIN:
-        by_own, by_their = threat_maps(position)
-    first, second = piece_states(position, detail, by_own, by_their, gains)
+    first, second = piece_states(position, detail, gains)
     return put_features(position, first, second, perspective, out)
 
 
@@ -107,10 +101,7 @@ def _put_batch(
     offsets[0] = 0
     for row in range(positions.shape[0]):
         position = positions[row]
-        by_own, by_their = EMPTY, EMPTY
-        if detail != PLAIN:
-            by_own, by_their = threat_maps(position)
-        first, second = piece_states(position, detail, by_own, by_their, gains)
+        first, second = piece_states(position, detail, gains)
         at = offsets[row]
         count = 0
         for perspective in range(indices.shape[0]):

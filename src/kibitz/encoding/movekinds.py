@@ -16,6 +16,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from kibitz.encoding.kinds import (
+    CHECKS,
+    DEEDS,
+    GAINS,
+    HELPS,
+    KINDS,
+    LOSSES,
+    LOST,
+    REACHES,
+    TAKEN,
+    THREATS,
+)
 from kibitz.encoding.leaves import Leaves
 from kibitz.jit import kernel
 from kibitz.position.attacks import bishop_attacks, king_attacks, knight_attacks, rook_attacks
@@ -45,12 +57,7 @@ from kibitz.position.moves import (
 from kibitz.position.squares import BISHOP, EMPTY, KING, KNIGHT, ONE, PAWN, ROOK
 from kibitz.position.state import attackers, piece_on
 
-NOTHING_TAKEN, EVEN_FOR_ALL, EVEN_AFTER_EXCHANGE = 0, 4, 9
-TAKEN, GAINS, LOSSES = 6, 10, 4  # how many of each a deed tells apart
-CHECKS, THREATS, REACHES, LOST, HELPS = 3, 3, 3, 2, 3  # and an effect
-DEEDS = 6 * TAKEN * GAINS * LOSSES + 1
-EFFECTS = 6 * CHECKS * THREATS * REACHES * LOST * HELPS + 1
-KINDS = DEEDS + EFFECTS
+EVEN_FOR_ALL, EVEN_AFTER_EXCHANGE = 4, 9  # classes of gain for nothing won or lost
 
 
 @kernel
@@ -122,6 +129,26 @@ def is_bared(position: np.record, origin: int, square: int, occupied: np.uint64)
 
 
 @kernel
+def hunters_of(position: np.record, loose: np.uint64, occupied: np.uint64) -> np.uint64:
+    """Pieces of the other side that attack any of ours that are loose."""
+    hunters = EMPTY
+    while loose:
+        hunters |= attackers(position, lowest(loose), occupied) & position.their
+        loose = without_lowest(loose)
+    return hunters
+
+
+@kernel
+def dearer_pieces(position: np.record, piece: int) -> np.uint64:
+    """Pieces on the board that are worth more than one of a type; bishop and knight are equals."""
+    if piece == PAWN:
+        return ~position.pawns
+    if piece in (KNIGHT, BISHOP):
+        return position.rooks | position.queens
+    return position.queens if piece == ROOK else EMPTY
+
+
+@kernel
 def put_kinds(
     position: np.record,
     moves: np.ndarray,
@@ -138,16 +165,10 @@ def put_kinds(
     by_own, by_their = threat_maps(position)
     occupied = position.own | position.their
     loose = loose_pieces(position, by_own, by_their, gains) & position.own
-    hunters = EMPTY  # that take a loose piece
-    rest = loose
-    while rest:
-        hunters |= attackers(position, lowest(rest), occupied) & position.their
-        rest = without_lowest(rest)
+    hunters = hunters_of(position, loose, occupied)
     king = lowest(position.kings & position.their)
     ring = king_attacks(king)
     revealing = discoverers(position, king, occupied)
-    # Worth threatening: what is worth more than the piece that threatens, or not defended.
-    majors = position.rooks | position.queens
     free = position.their & ~by_their
     others = position.their & ~position.kings
     origin, piece, loss = -1, -1, 0
@@ -181,13 +202,7 @@ def put_kinds(
             gained = EVEN_AFTER_EXCHANGE
         deeds[index] = ((piece * TAKEN + taken + 1) * GAINS + gained) * LOSSES + loss
         reach = reached_from(standing, square, occupied & ~here)
-        worthy = free
-        if standing == PAWN:
-            worthy |= others & ~position.pawns
-        elif standing in (KNIGHT, BISHOP):
-            worthy |= majors
-        elif standing == ROOK:
-            worthy |= position.queens
+        worthy = free | dearer_pieces(position, standing)
         check = 1 if reach & bit(king) else 0
         if here & revealing and not reach & bit(king):
             check = 2

@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kibitz.encoding.features import MAX_ACTIVE, PLAIN, TACTICS, piece_states, put_features
+from kibitz.encoding.features import MAX_ACTIVE, TACTICS, piece_states, put_features
+from kibitz.encoding.kinds import KINDS
 from kibitz.encoding.mirror import KING_VIEW, view_mask
-from kibitz.encoding.movekinds import KINDS, put_kinds
+from kibitz.encoding.movekinds import put_kinds
 from kibitz.encoding.policy import move_index
 from kibitz.encoding.policytable import TABLE1858, TABLE_POLICY
 from kibitz.evaluator.dots import (
@@ -29,9 +30,8 @@ from kibitz.evaluator.dots import (
 from kibitz.evaluator.hidden import coarse_layer, fine_layer, real_layer
 from kibitz.evaluator.tail import next_layer, scaled
 from kibitz.jit import kernel
-from kibitz.position.exchange import MAX_CAPTURES, threat_maps
+from kibitz.position.exchange import MAX_CAPTURES
 from kibitz.position.moves import MAX_MOVES
-from kibitz.position.squares import EMPTY
 from kibitz.records import value_at
 
 REAL, FINE, COARSE = 0, 1, 2  # precision: float32, int16, int16 with an int8 policy
@@ -129,10 +129,7 @@ def find_features(network: np.record, scratch: np.record, position: np.record) -
     boards[2], boards[3] = position.pawns, position.knights
     boards[4], boards[5] = position.bishops, position.rooks
     boards[6], boards[7] = position.queens, position.kings
-    by_own, by_their = EMPTY, EMPTY
-    if network.detail != PLAIN:
-        by_own, by_their = threat_maps(position)
-    first, second = piece_states(position, network.detail, by_own, by_their, scratch.gains)
+    first, second = piece_states(position, network.detail, scratch.gains)
     for perspective in range(network.perspectives):
         place = scratch.features[perspective]
         scratch.count = put_features(position, first, second, perspective, place)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from kibitz.encoding.movekinds import KINDS
+from kibitz.encoding.kinds import KINDS
 from kibitz.errors import InputError, did_you_mean
 from kibitz.network.card import FEATURES, PLANES, POLICY_SIZES, Heads, NetworkCard
 
