@@ -11,11 +11,13 @@ import contextlib
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 HELPER_SECONDS = 120.0  # a helper that takes longer is given up
+WINDOWS_POLL_SECONDS = 0.05
 
 
 class CompileLock:
@@ -125,19 +127,29 @@ def _opened(path: Path) -> Any:
 
 def _lock(file: Any, wait: bool = True) -> bool:
     """Lock a file until it is closed; False if another process has it and we do not wait."""
+    if os.name == "nt":
+        while not _locked_on_windows(file):
+            if not wait:
+                return False
+            time.sleep(WINDOWS_POLL_SECONDS)
+        return True
+    import fcntl
+
     try:
-        if os.name == "nt":
-            import msvcrt
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    return True
 
-            file.seek(0)
-            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-        else:
-            import fcntl
 
-            fcntl.flock(file.fileno(), fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except (BlockingIOError, PermissionError):  # what Unix and Windows say of a lock that is taken
-        if wait:
-            raise
+def _locked_on_windows(file: Any) -> bool:
+    """Try once: Windows itself gives up waiting after ten seconds, and compiling takes longer."""
+    import msvcrt
+
+    file.seek(0)
+    try:
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+    except PermissionError:
         return False
     return True
 
