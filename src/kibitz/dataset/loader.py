@@ -19,6 +19,7 @@ from kibitz.encoding.layouts import layout_of
 from kibitz.encoding.words import expand
 from kibitz.errors import InputError
 from kibitz.evaluator.torch import unpacked
+from kibitz.network.build import laid_out
 
 
 class TensorBatch(NamedTuple):
@@ -171,14 +172,14 @@ def to_tensors(batch: Batch, how: Recipe, device: torch.device) -> TensorBatch:
 
 
 def _planes(words: np.ndarray, encoding: str, device: torch.device) -> Tensor:
-    """Planes float32 [B, P, 8, 8] of words uint64 [B, P]."""
+    """Planes float32 [B, P, 8, 8], in memory channels last, of words uint64 [B, P]."""
     layout = layout_of(encoding)
     if device.type != "cpu":
         sent = _moved(words.view(np.int64), device)
-        return unpacked(sent, layout.clock, layout.divisor)
+        return laid_out(unpacked(sent, layout.clock, layout.divisor))
     planes = np.empty((*words.shape, 64), dtype=np.float32)
     expand(words, layout.clock, layout.divisor, planes)
-    return torch.from_numpy(planes.reshape(*words.shape, 8, 8))
+    return laid_out(torch.from_numpy(planes.reshape(*words.shape, 8, 8)))
 
 
 def _moved(array: np.ndarray, device: torch.device) -> Tensor:

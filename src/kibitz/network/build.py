@@ -69,6 +69,21 @@ def build(what: NetworkCard | str) -> nn.Module:
     return BUILDERS[card.family](parse(card.size), card)
 
 
+def channels_last(network: nn.Module) -> nn.Module:
+    """Lay a network's filters out as its convolutions like them: training is up to twice as fast.
+
+    Input planes should lie likewise; results are the same but for rounding.
+    """
+    for parameter in network.parameters():
+        parameter.data = laid_out(parameter.data)
+    return network
+
+
+def laid_out(tensor: Tensor) -> Tensor:
+    """Return filters or planes with channels last in memory, other tensors as they are."""
+    return tensor.contiguous(memory_format=torch.channels_last) if tensor.dim() == 4 else tensor
+
+
 def count_parameters(network: nn.Module) -> int:
     """Return the number of trainable parameters that a network file keeps."""
     return sum(

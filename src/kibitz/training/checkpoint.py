@@ -24,6 +24,7 @@ from torch.optim import Optimizer
 from kibitz.errors import DamagedFileError, InputError
 from kibitz.files import read_bytes, write_bytes
 from kibitz.log import say
+from kibitz.network.build import laid_out
 
 FORMAT_VERSION = 1
 _ZEROS = "0" * 64
@@ -74,7 +75,9 @@ def load(path: Path) -> Checkpoint:
     if version > FORMAT_VERSION:
         what = f"checkpoint format {version}, this Kibitz reads up to {FORMAT_VERSION}"
         raise InputError(what, value=os.fspath(path), fix="update Kibitz")
-    return Checkpoint({name: torch.from_numpy(a.copy()) for name, a in arrays.items()}, state)
+    # Laid out as they were: another layout would be summed in another order.
+    tensors = {name: laid_out(torch.from_numpy(array.copy())) for name, array in arrays.items()}
+    return Checkpoint(tensors, state)
 
 
 def newest(folder: Path, damaged_allowed: bool) -> tuple[Path, Checkpoint] | None:

@@ -45,6 +45,7 @@ class RunSettings:
     """How long, how fast and on what."""
 
     network: str = setting("", about="a size like sparse-512x256-threats, or a file to go on from")
+    encoding: str = setting("", about="planes it sees, like history109; the family's by default")
     name: str = setting("", about="of the network; that of the output folder by default")
     licence: str = setting("", about="of the network, for its card; mind that of the data")
     output: Path = field(

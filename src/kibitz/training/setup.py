@@ -15,7 +15,7 @@ from kibitz.dataset.loader import Loader, Place, Share
 from kibitz.dataset.window import Window, parse_source
 from kibitz.errors import InputError
 from kibitz.log import progress, say
-from kibitz.network.build import build, load_network
+from kibitz.network.build import build, channels_last, load_network
 from kibitz.network.card import NetworkCard
 from kibitz.network.sizes import new_card
 from kibitz.training import checkpoint as checkpoints
@@ -83,13 +83,16 @@ def learner_of(
         raise InputError("no network to train", fix="give --network, like sparse-512x256-threats")
     if run.network.endswith(".safetensors"):
         network, card = load_network(run.network)
+        if run.encoding not in ("", card.encoding):
+            fix = f"leave run.encoding out: this network sees {card.encoding}"
+            raise InputError("another encoding than the file's", value=run.encoding, fix=fix)
     else:
-        card = new_card(run.network)
+        card = new_card(run.network, encoding=run.encoding)
         network = build(card)
     if found is not None:
         card = msgspec.convert(found.state["card"], NetworkCard)
         network.load_state_dict(found.part("network"))
-    network.to(device)
+    channels_last(network.to(device))
     optimiser = make_optimiser(network, settings.optimiser, settings.schedule.rate)
     if found is not None:
         checkpoints.restore_optimiser(optimiser, found)
@@ -112,7 +115,7 @@ def _teacher(settings: TrainingSettings, device: torch.device) -> Teacher | None
     if not settings.distill.teacher:
         return None
     network, card = load_network(settings.distill.teacher)
-    return Teacher(network.to(device), card, settings.distill)
+    return Teacher(channels_last(network.to(device)), card, settings.distill)
 
 
 def average_of_run(settings: TrainingSettings, found: Checkpoint | None) -> Average | None:
