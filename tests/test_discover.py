@@ -16,7 +16,7 @@ from kibitz import Board, Engine
 from kibitz.commands import main
 from kibitz.errors import DamagedFileError, InputError
 from kibitz.evaluator import discover as rooms
-from kibitz.evaluator.discover import discover, resolve, shipped_default
+from kibitz.evaluator.discover import discover, halves, resolve, shipped_default
 from kibitz.match.spec import parse_player
 from kibitz.network.make import create
 from tests.uci.scripted import Gui
@@ -73,6 +73,24 @@ def test_short_names_are_those_of_shipped_networks_only(user: Path, package: Pat
         assert resolve(name) == name
     (user / "sparse-64").write_bytes(b"a file of the user's own")
     assert resolve("sparse-64") == "sparse-64"
+
+
+def test_a_pair_is_two_networks_that_are_there(user: Path, package: Path) -> None:
+    (user / "c++").mkdir()
+    create("sparse-32", user / "c++" / "mine.safetensors")
+    assert resolve("c++/mine.safetensors") == "c++/mine.safetensors"
+    assert halves("c++/mine.safetensors") is None
+    pair = "sparse-64+c++/mine.safetensors"
+    assert halves(pair) == ("sparse-64", "c++/mine.safetensors")
+    files = str(package / "sparse-64.safetensors"), "c++/mine.safetensors"
+    assert resolve(pair) == "+".join(files)
+    assert halves("sparse-64+nobody") is None
+    with Engine(pair) as engine:
+        assert engine.play(Board(), nodes=20).move is not None
+    spec = parse_player(f"{pair},nodes=5,name=both")
+    assert spec.name == "both"
+    with pytest.raises(InputError, match="neither a player nor a network"):
+        parse_player("sparse-64+nobody")
 
 
 def test_a_default_that_is_not_there_is_named(package: Path) -> None:

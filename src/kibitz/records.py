@@ -32,6 +32,15 @@ def address_of(array: np.ndarray) -> int:
     return address
 
 
+def aligned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Zeros that start on a line of the cache."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    memory = np.zeros(size + CACHE_LINE, dtype=np.uint8)
+    start = -memory.ctypes.data % CACHE_LINE
+    found: np.ndarray = memory[start : start + size].view(dtype).reshape(shape)
+    return found
+
+
 def plain_array(address: int) -> np.ndarray:
     """The array behind an address, where the compiler is off."""
     return _plain_arrays[int(address)]
@@ -79,14 +88,16 @@ def _fill(record: Any, numbers: Any) -> None:
 # --- arrays behind a record -----------------------------------------------------------------------
 
 
-def _element(builder: Any, owner: Any, arguments: Any, field: str, size: int) -> Any:
+def _element(
+    builder: Any, owner: Any, arguments: Any, field: str, size: int, checked: bool = BOUNDSCHECK
+) -> Any:
     """Address of element `arguments[1]` of the array whose address is in the owner's `field`."""
     word = ir.IntType(64)
     place = cgutils.get_record_member(builder, arguments[0], owner.offset(field), word)
     base = builder.load(place)
     base.set_metadata("invariant.load", builder.module.add_metadata([]))
     index = arguments[1]
-    if BOUNDSCHECK:
+    if checked:
         index = _checked(builder, owner, arguments, field)
     return builder.add(base, builder.mul(index, word(size)))
 
@@ -136,6 +147,29 @@ def value_at(dtype: Any, field: str) -> Callable[[Any, int], Any]:
             return builder.load(builder.inttoptr(address, pointer))
 
         return number_type(owner, types.int64), code
+
+    return lowered(plain)(generate)
+
+
+def prefetch_at(dtype: np.dtype, field: str) -> Callable[[Any, int], None]:
+    """`ask(owner, index)`: have the line of memory with that record fetched while others work.
+
+    No promise to the program: results are the same without it, and any index does no harm.
+    """
+
+    def plain(owner: Any, index: int) -> None:
+        """Memory is where it is."""
+
+    def generate(_context: Any, owner: Any, _index: Any) -> Any:
+        def code(_target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            byte = ir.IntType(8).as_pointer()
+            address = _element(builder, owner, arguments, field, dtype.itemsize, checked=False)
+            kind = ir.FunctionType(ir.VoidType(), [byte, *[ir.IntType(32)] * 3])
+            fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+            read, keep, data = (ir.IntType(32)(word) for word in (0, 3, 1))
+            builder.call(fetch, [builder.inttoptr(address, byte), read, keep, data])
+
+        return types.void(owner, types.int64), code
 
     return lowered(plain)(generate)
 
@@ -202,6 +236,43 @@ def compare_and_swap(_context: Any, owner: Any, key: Any, expected: Any, value: 
         return builder.extract_value(outcome, 1)
 
     return types.boolean(owner, key, expected, value), code
+
+
+def _plain_swap_words(owner: Any, first: Any, second: Any, after: Any, following: Any) -> bool:
+    here, there = owner.dtype.names
+    if owner[here] != first or owner[there] != second:
+        return False
+    owner[here], owner[there] = after, following
+    return True
+
+
+@lowered(_plain_swap_words)
+def swap_words(
+    _context: Any, owner: Any, first: Any, second: Any, after: Any, following: Any
+) -> Any:
+    """Replace both words of a record of 16 bytes if they are still `first` and `second`.
+
+    One operation instead of one for each word. The record starts on a multiple of 16 bytes.
+    """
+    members = [owner.typeof(name) for name in owner.fields]
+
+    def code(target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        word, pair = ir.IntType(64), ir.IntType(128)
+        words = [
+            builder.bitcast(target.cast(builder, argument, kind, member), word)
+            for argument, kind, member in zip(
+                arguments[1:], (first, second, after, following), members * 2, strict=True
+            )
+        ]
+        low, high, new_low, new_high = (builder.zext(one, pair) for one in words)
+        old, new = (
+            builder.or_(lower, builder.shl(upper, pair(64)))
+            for lower, upper in ((low, high), (new_low, new_high))
+        )
+        place = builder.bitcast(arguments[0], pair.as_pointer())
+        return builder.extract_value(builder.cmpxchg(place, old, new, "acq_rel", "acquire"), 1)
+
+    return types.boolean(owner, first, second, after, following), code
 
 
 def _plain_load(owner: Any, key: Any) -> Any:

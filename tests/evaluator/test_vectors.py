@@ -23,8 +23,8 @@ from kibitz.evaluator.vectors import (
     REAL,
     Kind,
     Vectors,
-    aligned,
 )
+from kibitz.records import aligned
 
 CAN = dict(llvm.get_host_cpu_features())
 PROCESSORS = [

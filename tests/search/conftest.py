@@ -72,7 +72,7 @@ class HandmadeTree:
         node = int(new_node(memory.record, edge))
         memory.links[edge]["child"] = node
         record = memory.nodes[node]
-        record["draw"], record["square"], record["weight"] = reply.draw, reply.square, reply.visits
+        record["draw"], record["square"] = reply.draw, reply.square
         record["raw"], record["state"] = -reply.value, LEAF
         after = new_positions(1)[0]
         play(position, after, code)

@@ -72,4 +72,4 @@ def check_sums(memory: TreeMemory) -> None:
             first, count = int(record["first"]), int(record["count"])
             below = int(memory.edges["visits"][first : first + count].sum())
             assert memory.edges["visits"][record["parent_edge"]] == 1 + below
-            assert memory.nodes["weight"][node] <= 1 + below
+            assert memory.nodes["doubted"][node] <= below

@@ -35,6 +35,7 @@ from kibitz.search.rules import (
 )
 
 MASK = 2**64 - 1
+SHARED_BEFORE = 60  # plies without a capture or pawn move
 LOOK_EVERY = 32  # playouts between two looks at the budget
 CENTIPAWNS = {chess.PAWN: 100, chess.KNIGHT: 310, chess.BISHOP: 330, chess.ROOK: 500}
 CENTIPAWNS |= {chess.QUEEN: 950}
@@ -60,11 +61,11 @@ class Node:
     square: np.float32 = field(default_factory=np.float32)
     raw: float = 0.0  # the evaluator's value, for the player who is to reply
     over: bool = False
+    by_path: bool = False  # a draw only because of how it was reached
     replies: list[Node] | None = None
     first_play: float | None = None
     proof: Proof | None = None
     frozen: list[int] | None = None
-    gini: float = 0.0
 
 
 Selected: TypeAlias = tuple[Node, bool]
@@ -128,7 +129,13 @@ class Oracle:
     """A tree of nodes and the four verbs."""
 
     def __init__(
-        self, board: chess.Board, rule: Rule, behaviour: Behaviour, evaluator: Any, seed: int = 1
+        self,
+        board: chess.Board,
+        rule: Rule,
+        behaviour: Behaviour,
+        evaluator: Any,
+        seed: int = 1,
+        entries: int = 1,
     ) -> None:
         self.board, self.rule, self.behaviour, self.evaluator = board, rule, behaviour, evaluator
         self.dice = Dice(seed)
@@ -136,6 +143,8 @@ class Oracle:
         self.gumbel: list[float] = []  # noise of the root's moves, best prior first
         self.plan: list[int] = []
         self.past = identities(board)
+        self.known: dict[int, tuple[int, float]] = {}  # shared values by place: check, value
+        self.entries = entries
         self.root = Node(None, 1.0)
         value = self.scaled(value_of(evaluator, board, looked_up(board).key), board)
         self.root.raw, self.root.value, self.root.square = value, -value, np.float32(value**2)
@@ -152,7 +161,7 @@ class Oracle:
     def playout(self) -> None:
         """Select, expand, evaluate, back up."""
         board, path, believed = self.board.copy(stack=False), [self.root], [True]
-        line = list(self.past)
+        line, keys = list(self.past), [0]
         while path[-1].visits > 0 and not path[-1].over:
             node, depth = path[-1], len(path) - 1
             if node.replies is None:
@@ -164,13 +173,34 @@ class Oracle:
             board.push(chosen.move)
             line.append(board._transposition_key())
             path.append(chosen)
+            clock = board.halfmove_clock
+            keys.append(looked_up(board).key if clock < SHARED_BEFORE else 0)
             believed.append(trust)
         if path[-1].visits == 0:
             self.evaluate(path, board, line)
+            if self.behaviour.share_values and not path[-1].over:
+                self.recall(path[-1], keys[-1])
             if self.behaviour.draw_sibling and path[-1].raw == 0:
                 self.forgive(path)
                 believed[-1] = False
         self.back_up(path, believed)
+        if self.behaviour.share_values:
+            self.remember(path, keys)
+
+    # share values
+
+    def recall(self, leaf: Node, key: int) -> None:
+        """Let a leaf begin with what its position is worth elsewhere."""
+        check, value = self.known.get(key % self.entries, (0, 0.0))
+        if key and check == key >> 32:
+            leaf.raw = value
+
+    def remember(self, path: list[Node], keys: list[int]) -> None:
+        """Note what the positions of a path are worth, if it does not depend on the path."""
+        for node, key in zip(path[1:], keys[1:], strict=True):
+            if key and not node.by_path:
+                value = math.floor(32767 - node.value * 32767 + 0.5)
+                self.known[key % self.entries] = key >> 32, (value - 32767) / 32767
 
     # expand
 
@@ -183,7 +213,6 @@ class Oracle:
         shares = shares_of(self.evaluator, key, codes)
         powers = [share ** (1 / temperature) for share in shares]
         priors = [power / sum(powers) for power in powers]
-        node.gini = sum(prior * prior for prior in priors)
         node.replies = [Node(m, quantised(p)) for m, p in zip(moves, priors, strict=True)]
         node.replies.sort(key=lambda reply: -reply.prior)
 
@@ -197,7 +226,7 @@ class Oracle:
         elif board.is_stalemate() or board.is_insufficient_material():
             node.raw, node.over, proof = 0.0, True, Proof(0, 0)
         elif board.halfmove_clock >= 100 or repeats(line, depth):
-            node.raw, node.over = 0.0, True
+            node.raw, node.over, node.by_path = 0.0, True, True
             return
         else:
             node.raw = self.scaled(value_of(self.evaluator, board, looked_up(board).key), board)
@@ -358,7 +387,8 @@ def extras(rule: Puct, node: Node) -> float:
     if node.weight > 1:
         deviation = math.sqrt(max(0.0, float(node.square) - node.value**2))
         scale *= 1 - rule.variance + rule.variance * min(2.0, deviation / 0.4)
-    return scale * (1 - rule.gini * float(np.float32(node.gini)))
+    gini = sum(reply.prior**2 for reply in node.replies)
+    return scale * (1 - rule.gini * gini)
 
 
 def first_play(kind: FirstPlay, node: Node) -> float:

@@ -30,8 +30,9 @@ def test_the_same_place_as_numpy_finds(seed: int) -> None:
     generator = np.random.default_rng(seed)
     first, count = int(generator.integers(0, 3)), int(generator.integers(LANES, 60))
     edges = _random_edges(generator, first + count)
-    fresh = count - 1 if seed % 2 else count
-    if seed % 2:
+    fresh = seed % 2
+    if fresh:
+        edges = np.append(edges, _random_edges(generator, 1))
         edges["visits"][-1] = edges["pending"][-1] = 0
     numbers = (first, count, fresh, float(generator.random()), float(generator.normal()))
     found = _choose(address_of(edges), *numbers)
@@ -42,18 +43,25 @@ def test_the_same_place_as_numpy_finds(seed: int) -> None:
     assert found == int(np.argmax(scores))
 
 
-@pytest.mark.parametrize("place", range(LANES + 1))
-@pytest.mark.parametrize(("fresh", "pending"), [(LANES + 1, 0), (0, 1), (1, 1)])
-def test_moves_of_unclear_value_are_not_judged(place: int, fresh: int, pending: int) -> None:
-    edges = _random_edges(np.random.default_rng(place), LANES + 1)
+@pytest.mark.parametrize("place", range(LANES + 2))
+@pytest.mark.parametrize("pending", [0, 1])
+def test_moves_of_unclear_value_are_not_judged(place: int, pending: int) -> None:
+    edges = _random_edges(np.random.default_rng(place), LANES + 2)
+    edges["visits"][-1] = edges["pending"][-1] = 0
     edges["visits"][place], edges["pending"][place] = 0, pending
-    found = _choose(address_of(edges), 0, LANES + 1, fresh, 1.0, 0.0)
-    assert found == CONTESTED
+    found = _choose(address_of(edges), 0, LANES + 1, 1, 1.0, 0.0)
+    assert (found == CONTESTED) == (place <= LANES or pending == 1)
+
+
+def test_one_more_move_that_has_visits_is_not_judged() -> None:
+    edges = _random_edges(np.random.default_rng(0), LANES + 1)
+    assert _choose(address_of(edges), 0, LANES, 1, 1.0, 0.0) == CONTESTED
+    assert _choose(address_of(edges), 0, LANES, 0, 1.0, 0.0) != CONTESTED
 
 
 def test_the_plain_form_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     edges = _random_edges(np.random.default_rng(1), 9)
     monkeypatch.setattr("kibitz.search.bestedge.plain_array", lambda _: edges)
     for weight in (0.0, 0.3, 2.0):
-        numbers = (1, 8, 8, weight, 0.0)
+        numbers = (1, 8, 0, weight, 0.0)
         assert plain_best_edge(0, *numbers) == _choose(address_of(edges), *numbers)

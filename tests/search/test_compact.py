@@ -189,7 +189,7 @@ def test_a_full_tree_goes_on_within_its_cap(expand_at: int) -> None:
 
 def test_a_move_chosen_when_memory_was_full_stays_untried() -> None:
     """Selection takes opened moves for visited ones, so none may stay opened without a visit."""
-    compiled = Compiled(chess.Board(MIDDLEGAME), Puct(), Behaviour(), HASHED, megabytes=0.1)
+    compiled = Compiled(chess.Board(MIDDLEGAME), Puct(), Behaviour(), HASHED, megabytes=0.12)
     assert compiled.run(100_000) == NO_ROOM
     make_room(compiled.memory)
     check_tree(compiled.memory)

@@ -94,6 +94,8 @@ BEHAVIOURS = {
     "temperature": Behaviour(policy_temperature=1.359, root_policy_temperature=2.0),
     "half scaled": Behaviour(rule50_scaling=0.5, build=0.5, cap=20.0),
     "siblings": Behaviour(draw_sibling=1, prove=0),
+    "shared values": Behaviour(share_values=1),
+    "shared unproved": Behaviour(share_values=1, prove=0, rule50_scaling=1.0),
 }
 
 
@@ -101,7 +103,8 @@ def grown(
     board: chess.Board, rule: Rule, behaviour: Behaviour, evaluator: Any, playouts: int
 ) -> tuple[Compiled, Oracle]:
     compiled = Compiled(board, rule, behaviour, evaluator, seed=7)
-    oracle = Oracle(board, rule, behaviour, evaluator, seed=7)
+    entries = len(compiled.memory.known)
+    oracle = Oracle(board, rule, behaviour, evaluator, seed=7, entries=entries)
     if isinstance(rule, Gumbel):
         generator = np.random.default_rng(3)
         walk = compiled.walk.record
@@ -117,7 +120,7 @@ def compare(compiled: Compiled, oracle: Oracle) -> None:
     """Every visited move of the whole tree agrees in all that the search knows about it."""
     memory, places = compiled.memory, dict(compiled.edges())
     nodes = {path: node for path, node in walk(oracle.root) if path}
-    weights = memory.nodes["weight"][memory.links["child"]]
+    weights = memory.edges["visits"] - memory.nodes["doubted"][memory.links["child"]]
     found = {
         path: (int(memory.edges["visits"][edge]), int(weights[edge]), compiled.proof(edge))
         for path, edge in places.items()

@@ -31,7 +31,6 @@ def test_defaults_are_those_of_the_rules() -> None:
     assert to_rule(Settings()) == Puct()
     plain = Settings(policy_temperature=1.0)  # the one default that is tuned to a network
     assert to_behaviour(plain) == Behaviour()
-    assert to_behaviour(plain, shared=True) == Behaviour(shared=1)
     assert to_behaviour(Settings()).root_policy_temperature == Settings().policy_temperature
 
 

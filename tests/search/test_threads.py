@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from kibitz.jit import COMPILED
+from kibitz.search import rules
 from kibitz.search.rules import Behaviour, Contempt, Gumbel, Puct, Rule, Sble
 from kibitz.search.tree import clear
 from kibitz.search.walk import WalkMemory
@@ -55,7 +56,7 @@ def search_together(compiled: Compiled, playouts: int, threads: int = THREADS) -
 @pytest.mark.parametrize("expand_at", [1, 2])
 @pytest.mark.parametrize("rule", RULES)
 def test_threads_share_a_tree(rule: str, expand_at: int) -> None:
-    behaviour = Behaviour(shared=1, prove=0, expand_at=expand_at)
+    behaviour = Behaviour(shared=rules.THREADS, prove=0, expand_at=expand_at)
     compiled = Compiled(chess.Board(MIDDLEGAME), RULES[rule], behaviour, HASHED, megabytes=40)
     walks = search_together(compiled, 20_000)
     assert compiled.control.tickets == 0
@@ -69,7 +70,7 @@ def test_threads_share_a_tree(rule: str, expand_at: int) -> None:
 @pytest.mark.skipif(not COMPILED, reason="in plain Python the operations are not atomic")
 @pytest.mark.parametrize("rule", RULES)
 def test_threads_prove_mates(rule: str) -> None:
-    behaviour = Behaviour(shared=1, clear_losses=1, draw_sibling=1)
+    behaviour = Behaviour(shared=rules.THREADS, clear_losses=1, draw_sibling=1)
     compiled = Compiled(chess.Board(MATES), RULES[rule], behaviour, HASHED, megabytes=40)
     search_together(compiled, 20_000)
     assert compiled.memory.edges["visits"][0] == 20_001
@@ -85,7 +86,7 @@ def test_one_thread_in_a_shared_tree_does_what_it_would_do_alone(rule: str, fen:
         compiled.run(3_000 if COMPILED else 40)
         return compiled
 
-    alone, sharing = grown(0), grown(1)
+    alone, sharing = grown(rules.NOBODY), grown(rules.BATCHES)
     assert alone.memory.record.edges_used == sharing.memory.record.edges_used
     assert np.array_equal(alone.memory.edges, sharing.memory.edges)
     assert np.array_equal(alone.memory.links, sharing.memory.links)
@@ -94,7 +95,7 @@ def test_one_thread_in_a_shared_tree_does_what_it_would_do_alone(rule: str, fen:
 @pytest.mark.skipif(not COMPILED, reason="in plain Python the operations are not atomic")
 def test_replies_frozen_by_threads_are_those_tried_so_far() -> None:
     limit = 50
-    rule, behaviour = Contempt(limit=limit), Behaviour(shared=1, prove=0)
+    rule, behaviour = Contempt(limit=limit), Behaviour(shared=rules.THREADS, prove=0)
     compiled = Compiled(chess.Board(MIDDLEGAME), rule, behaviour, HASHED, megabytes=40)
     search_together(compiled, 20_000)
     memory, totals = compiled.memory, []
@@ -118,7 +119,7 @@ print(sum(bounds_checked_searches(RULES[name], {searches}, {playouts}) for name 
 
 def bounds_checked_searches(rule: Rule, searches: int, playouts: int) -> int:
     """Short searches by two threads in one tree; how often an index was out of bounds."""
-    behaviour = Behaviour(shared=1, clear_losses=1, draw_sibling=1, rule50_scaling=1.0)
+    behaviour = Behaviour(shared=rules.THREADS, clear_losses=1, draw_sibling=1, rule50_scaling=1.0)
     boards = [chess.Board(MIDDLEGAME), chess.Board(MATES)]
     compiled, faults = Compiled(boards[0], rule, behaviour, HASHED), 0
     for search in range(searches):

@@ -19,10 +19,9 @@ from kibitz.evaluator import cachetable
 from kibitz.evaluator.batched import BatchedEvaluator, Evaluations, evaluated
 from kibitz.evaluator.cachekeys import THRESHOLD, history_key, search_key
 from kibitz.evaluator.cachetable import Cache, probe, store
-from kibitz.evaluator.vectors import aligned
 from kibitz.jit import kernel
 from kibitz.position.bits import signed
-from kibitz.records import address_of, as_record
+from kibitz.records import address_of, aligned, as_record
 
 HASHFULL_BUCKETS = 125  # a thousand entries are looked at
 

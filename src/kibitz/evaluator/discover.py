@@ -19,6 +19,7 @@ from kibitz.log import Level, say
 from kibitz.network.card import NetworkCard, read_card
 
 AUTODISCOVER = "<autodiscover>"
+PAIR = "+"  # between a network of values and one of moves
 FALLBACK = "material"  # the built-in evaluator that is better than none
 SUFFIXES = (".safetensors", ".onnx")
 SHIPPED_FOLDER = Path(kibitz.__file__).parent / "networks"
@@ -41,8 +42,28 @@ def resolve(what: Location) -> str:
     path = local_path(name)
     if path is None or path.is_file():
         return name
+    if halves(name) is not None:
+        return PAIR.join(resolve(half) for half in name.split(PAIR, 1))
     shipped = shipped_file(name)
     return name if shipped is None else str(shipped)
+
+
+def halves(what: Location) -> tuple[str, str] | None:
+    """The two networks of a pair VALUE+POLICY, or None if that is not what is meant.
+
+    Both have to be there, for a path may well have a plus in it.
+    """
+    name = os.fspath(what)
+    whole = local_path(name)
+    value, plus, policy = name.partition(PAIR)
+    if not (value and plus and policy) or whole is None or whole.is_file():
+        return None
+    return (value, policy) if _is_known(value) and _is_known(policy) else None
+
+
+def _is_known(name: str) -> bool:
+    path = local_path(name)
+    return (path is not None and path.is_file()) or shipped_file(name) is not None
 
 
 def discover(folders: Iterable[Path] | None = None) -> str:

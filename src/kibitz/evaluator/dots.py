@@ -15,7 +15,6 @@ from numba import types
 from numba.core import cgutils
 
 from kibitz.evaluator.vectors import (
-    ALIGNMENT,
     COARSE,
     FINE,
     HOST,
@@ -23,6 +22,7 @@ from kibitz.evaluator.vectors import (
     I64,
     LLVM_TYPES,
     REAL,
+    WIDEST,
     Code,
     Kind,
     Vectors,
@@ -126,8 +126,8 @@ def _multiply(
     if vectors.accumulates:
         name = "vpdpbusd" if kind is COARSE else "vpdpwssd"
         return _accumulated(builder, f"llvm.x86.avx512.{name}.512", total, hidden, row)
-    prefix = "llvm.x86.avx512" if vectors.width == ALIGNMENT else "llvm.x86.avx2"
-    suffix = ".512" if vectors.width == ALIGNMENT else ""
+    prefix = "llvm.x86.avx512" if vectors.width == WIDEST else "llvm.x86.avx2"
+    suffix = ".512" if vectors.width == WIDEST else ""
     if kind is COARSE:
         pairs = vector_of(I16, vectors.width // 2)
         name = f"{prefix}.pmaddubs.w{suffix}" if suffix else f"{prefix}.pmadd.ub.sw"

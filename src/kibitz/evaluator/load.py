@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from kibitz.errors import InputError, missing_extra
-from kibitz.evaluator.batched import BatchedEvaluator, InlineBatch
+from kibitz.evaluator.batched import BatchedEvaluator, InlineBatch, Pair
+from kibitz.evaluator.discover import halves
 from kibitz.evaluator.inline import InlineEvaluator, inline_evaluator
 from kibitz.evaluator.load_sparse import sparse_evaluator
 from kibitz.evaluator.simple import Material, Uniform
@@ -31,13 +32,17 @@ def load_evaluator(
     devices: Sequence[str] = ("cpu",),
     **arguments: Any,
 ) -> Evaluator:
-    """The evaluator of a network file, or "uniform" or "material".
+    """The evaluator of a network file, of a pair VALUE+POLICY, or "uniform" or "material".
 
     `devices` are for ONNX Runtime, which takes several, and for torch, which takes one; so are
     further arguments of OnnxEvaluator or TorchEvaluator, whichever `backend_of` says it will be.
     """
     if what in SIMPLE:
         return inline_evaluator(SIMPLE[str(what)])
+    pair = halves(what)
+    if pair is not None:
+        value, policy = (as_batched(load_evaluator(h, backend, devices, **arguments)) for h in pair)
+        return Pair(value, policy)
     used = backend_of(what, backend)
     if used == "torch":
         return _with_torch(what, devices, arguments)
@@ -57,6 +62,10 @@ def backend_of(what: Location, backend: Backend = "auto") -> Literal["inline", "
         return "inline"
     if backend in ("torch", "onnx"):
         return backend
+    pair = halves(what)
+    if pair is not None:
+        kinds = {backend_of(half, backend) for half in pair}
+        return "onnx" if "onnx" in kinds else "inline"
     if _is_onnx(what):
         return "onnx"
     return "inline" if backend == "inline" or read_card(what).family == "sparse" else "onnx"

@@ -15,11 +15,11 @@ from kibitz.errors import InputError
 from kibitz.evaluator import sparse
 from kibitz.evaluator.inline import InlineEvaluator, Scratch
 from kibitz.evaluator.sparse import SCRATCH, Sparse
-from kibitz.evaluator.vectors import ALIGNMENT, COLUMNS, aligned
+from kibitz.evaluator.vectors import COLUMNS
 from kibitz.network.card import Heads, NetworkCard
 from kibitz.network.quantise import QuantisedSparse, from_arrays
 from kibitz.network.sizes import check_card
-from kibitz.records import address_of, as_record
+from kibitz.records import CACHE_LINE, address_of, aligned, as_record
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -154,7 +154,7 @@ def _numbers(network: QuantisedSparse) -> np.ndarray:
 
 
 def _bytes(part: np.ndarray) -> int:
-    return -(-part.nbytes // ALIGNMENT) * ALIGNMENT
+    return -(-part.nbytes // CACHE_LINE) * CACHE_LINE
 
 
 def _placed(

@@ -19,11 +19,12 @@ from kibitz.encoding.speed import random_leaves
 from kibitz.evaluator.batched import BatchedEvaluator, new_evaluations
 from kibitz.evaluator.dots import dot_products, fine_tail_dots, real_tail_dots
 from kibitz.evaluator.inline import InlineEvaluator, logits_of, value_of
-from kibitz.evaluator.vectors import COARSE, HOST, aligned
+from kibitz.evaluator.vectors import COARSE, HOST
 from kibitz.jit import kernel
 from kibitz.position.moves import MAX_MOVES, generate
 from kibitz.position.play import play
 from kibitz.position.state import new_positions
+from kibitz.records import aligned
 
 SHORTEST_TIME = 0.05  # seconds a measurement takes at least
 PEAK_ROWS, PEAK_BYTES, PEAK_ROUNDS = 8, 2048, 2000  # 16 KiB: within every first-level cache

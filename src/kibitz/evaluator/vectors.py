@@ -33,7 +33,7 @@ I8, I16, I32, I64, F32 = (
     ir.IntType(64),
     ir.FloatType(),
 )
-ALIGNMENT = 64  # bytes
+WIDEST = 64  # bytes of the widest registers
 COLUMNS = 64  # widths are filled up to a multiple of this
 Code = Any  # llvmlite values and types
 
@@ -83,14 +83,6 @@ def seen_at(address: int, count: int, dtype: str) -> np.ndarray:
     """The memory at an address as an array, dtype [count]."""
     buffer: Any = (ctypes.c_char * (count * np.dtype(dtype).itemsize)).from_address(int(address))
     return np.frombuffer(buffer, dtype=np.dtype(dtype))
-
-
-def aligned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """Zeros that start on a multiple of ALIGNMENT bytes."""
-    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    memory = np.zeros(size + ALIGNMENT, dtype=np.uint8)
-    start = -memory.ctypes.data % ALIGNMENT
-    return memory[start : start + size].view(dtype).reshape(shape)
 
 
 # --- small pieces of code -------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias, get_args
 
 from kibitz.engine import Engine
 from kibitz.errors import InputError, did_you_mean
-from kibitz.evaluator.discover import discover, resolve, shipped_names
+from kibitz.evaluator.discover import discover, halves, resolve, shipped_names
 from kibitz.evaluator.load import SIMPLE, Backend
 from kibitz.files import local_path, sha256_of
 from kibitz.match.control import Control, parse_times
@@ -119,7 +119,8 @@ def _kind(head: str) -> tuple[Kind, str]:
         return "engine", discover()
     what = head if head in SIMPLE else resolve(head)
     path = local_path(what)
-    if what not in SIMPLE and path is not None and not path.is_file():
+    there = what in SIMPLE or path is None or path.is_file() or halves(what) is not None
+    if not there:
         known = ["kibitz", "random", "greedy", "uci:COMMAND", *SIMPLE, *shipped_names()]
         raise InputError(
             "neither a player nor a network", value=head, fix=did_you_mean(head, known)

@@ -6,8 +6,9 @@ import numpy as np
 
 from kibitz.jit import kernel
 from kibitz.position.bits import signed
-from kibitz.records import atomic_add, compare_and_swap
+from kibitz.records import atomic_add, swap_words
 from kibitz.search.proof import UNPROVED, proved_value
+from kibitz.search.rules import THREADS
 from kibitz.search.tree import ARRIVAL, edge_at, edge_words_at, link_at, node_at
 
 
@@ -18,24 +19,39 @@ def step_size(behaviour: np.record, weight: int) -> float:
 
 
 @kernel
-def _sample(
-    tree: np.record, behaviour: np.record, edge: int, node: int, value: float, draw: float
-) -> None:
-    """Blend one value into an edge's mean and its node's statistics."""
-    record = node_at(tree, node)
-    if behaviour.shared:
-        weight = signed(atomic_add(node_at(tree, node), "weight", 1)) + 1
-        divisor = step_size(behaviour, weight)
-        while True:
-            before = edge_at(tree, edge).value
-            after = before + (value - before) / divisor
-            if compare_and_swap(edge_at(tree, edge), "value", before, after):
-                break
-    else:
-        weight = signed(record.weight) + 1
-        record.weight = weight
-        divisor = step_size(behaviour, weight)
-        edge_at(tree, edge).value += (value - edge_at(tree, edge).value) / divisor
+def _arrive(
+    tree: np.record, behaviour: np.record, edge: int, node: int, value: float, samples: int
+) -> float:
+    """Add a visit to an edge, a sample of its mean or not: 1 / step of the mean, 0 if not.
+
+    With others in the tree, value and counts change in one operation, the only one they wait for.
+    """
+    record, words = node_at(tree, node), edge_words_at(tree, edge)
+    if samples == 0:
+        if behaviour.shared:
+            atomic_add(node_at(tree, node), "doubted", 1)
+            atomic_add(edge_words_at(tree, edge), "counts", ARRIVAL)
+        else:
+            record.doubted += 1
+            edge_at(tree, edge).visits += 1
+        return 0.0
+    while True:
+        before, counts = words.value, words.counts
+        visits = signed(counts & np.uint64(0xFFFF_FFFF))
+        divisor = step_size(behaviour, visits + 1 - signed(record.doubted))
+        after = before + (value - before) / divisor
+        if not behaviour.shared:
+            words.value = after
+            edge_at(tree, edge).visits = visits + 1
+            return divisor
+        if swap_words(words, before, counts, after, counts + ARRIVAL):
+            return divisor
+
+
+@kernel
+def _blend(tree: np.record, edge: int, value: float, draw: float, divisor: float) -> None:
+    """Blend a sample into the statistics of the node that an edge leads to."""
+    record = node_at(tree, signed(link_at(tree, edge).child))
     record.draw += (draw - record.draw) / divisor
     record.square += (value * value - record.square) / divisor
 
@@ -49,7 +65,7 @@ def back_up(
     Values are sampled while the choices on the way may be believed (walk.trust). A proved edge
     samples what is proved instead.
     """
-    trusted = True
+    samples = 1
     for ply in range(depth, -1, -1):
         edge = walk.path[ply]
         node = signed(link_at(tree, edge).child)
@@ -57,18 +73,59 @@ def back_up(
         if proof != UNPROVED:
             value = proved_value(proof)
             draw = 1.0 if value == 0.0 else 0.0
-        if trusted:
-            _sample(tree, behaviour, edge, node, value, draw)
-            trusted = walk.trust[ply] != 0
-        if behaviour.shared:
-            atomic_add(edge_words_at(tree, edge), "counts", ARRIVAL)
+        walk.values[ply], walk.draws[ply], walk.divisors[ply] = value, draw, 0.0
+        if ply == 0 and behaviour.shared == THREADS:
+            _keep(walk, value, draw, samples)
         else:
-            edge_at(tree, edge).visits += 1
+            walk.divisors[ply] = _arrive(tree, behaviour, edge, node, value, samples)
+        samples = min(samples, signed(walk.trust[ply]))
         value = -value
+    # Others wait for these lines of memory, too, but nobody waits for them here.
+    for ply in range(depth, -1, -1):
+        if walk.divisors[ply] > 0.0:
+            edge, divisor = walk.path[ply], walk.divisors[ply]
+            _blend(tree, edge, walk.values[ply], walk.draws[ply], divisor)
 
 
 @kernel
-def undo_pending(tree: np.record, walk: np.record, depth: int) -> None:
-    """Take back the visits that were on their way along the path."""
-    for ply in range(depth + 1):
+def _keep(walk: np.record, value: float, draw: float, samples: int) -> None:
+    """Note a visit of the root, to be handed in with others.
+
+    Threads that change the same place after every playout wait for each other, and all of them
+    come by the root.
+    """
+    walk.kept += 1
+    walk.kept_samples += samples
+    walk.kept_value += samples * value
+    walk.kept_draw += samples * draw
+    walk.kept_square += samples * value * value
+
+
+@kernel
+def hand_in(tree: np.record, walk: np.record, behaviour: np.record) -> None:
+    """Add the visits that this thread has kept to the root."""
+    root, words = node_at(tree, 0), edge_words_at(tree, 0)
+    kept, samples = walk.kept, walk.kept_samples
+    if kept > samples:
+        atomic_add(node_at(tree, 0), "doubted", kept - samples)
+    mean = walk.kept_value / max(samples, 1)
+    share = 0.0
+    while True:
+        before, counts = words.value, words.counts
+        visits = signed(counts & np.uint64(0xFFFF_FFFF))
+        share = min(1.0, samples / step_size(behaviour, visits + kept - signed(root.doubted)))
+        after = before + (mean - before) * share
+        if swap_words(words, before, counts, after, counts + np.uint64(kept)):
+            break
+    if samples > 0:
+        root.draw += (walk.kept_draw / samples - root.draw) * share
+        root.square += (walk.kept_square / samples - root.square) * share
+    walk.kept, walk.kept_samples = 0, 0
+    walk.kept_value, walk.kept_draw, walk.kept_square = 0.0, 0.0, 0.0
+
+
+@kernel
+def undo_pending(tree: np.record, walk: np.record, first: int, depth: int) -> None:
+    """Take back the visits that were on their way along the path, from ply `first` on."""
+    for ply in range(first, depth + 1):
         atomic_add(edge_at(tree, walk.path[ply]), "pending", -1)

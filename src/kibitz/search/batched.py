@@ -25,7 +25,7 @@ from kibitz.search.leaf import adjusted
 from kibitz.search.playout import NO_ROOM
 from kibitz.search.room import make_room
 from kibitz.search.root import expand_root, keep_moves, settle_root
-from kibitz.search.rules import Behaviour, Rule
+from kibitz.search.rules import BATCHES, Behaviour, Rule
 from kibitz.search.tree import LEAF, TreeMemory
 from kibitz.search.walk import PAST, WalkMemory
 
@@ -77,7 +77,7 @@ class BatchedDriver:
     ) -> None:
         self.memory, self.evaluator = memory, evaluator
         self.rule = as_record(rule)
-        self.behaviour = as_record(behaviour._replace(shared=1, expand_at=1))
+        self.behaviour = as_record(behaviour._replace(shared=BATCHES, expand_at=1))
         self.walk = WalkMemory(seed)
         self.walks = [self.walk]
         self.control = one_record(CONTROL)

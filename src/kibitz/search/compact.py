@@ -83,12 +83,11 @@ def _copy_node(tree: np.record, source: int, target: int) -> None:
     old, new = node_at(tree, source), node_at(tree, target)
     new.first = old.first
     new.parent_edge = old.parent_edge
-    new.weight = old.weight
+    new.doubted = old.doubted
     new.draw = old.draw
     new.square = old.square
     new.raw = old.raw
     new.fpu = old.fpu
-    new.gini = old.gini
     new.count = old.count
     new.opened = old.opened
     new.state = old.state
@@ -104,6 +103,7 @@ def _copy_edge(tree: np.record, source: int, target: int) -> None:
     new.prior = old.prior
     old_link, new_link = link_at(tree, source), link_at(tree, target)
     new_link.child = old_link.child
+    new_link.block = old_link.block
     new_link.frozen = old_link.frozen
     new_link.move = old_link.move
     new_link.proof = old_link.proof
@@ -133,6 +133,7 @@ def _slide_blocks(tree: np.record) -> None:
         owner, count = signed(link_at(tree, header).child), signed(edge_at(tree, header).visits)
         if owner != BUSY:
             node_at(tree, owner).first = free + 1
+            link_at(tree, signed(node_at(tree, owner).parent_edge)).block = free + 1
             for offset in range(count + 1):
                 _copy_edge(tree, header + offset, free + offset)
                 child = signed(link_at(tree, free + offset).child)

@@ -18,7 +18,7 @@ from kibitz.search.control import CONTROL
 from kibitz.search.playout import playouts
 from kibitz.search.room import make_room
 from kibitz.search.root import evaluate_root, expand_root, keep_moves
-from kibitz.search.rules import Behaviour, Rule
+from kibitz.search.rules import NOBODY, THREADS, Behaviour, Rule
 from kibitz.search.tree import LEAF, TreeMemory
 from kibitz.search.walk import WalkMemory
 
@@ -41,7 +41,7 @@ class Driver:
     ) -> None:
         self.memory, self.evaluator = memory, evaluator
         self.rule = as_record(rule)
-        self.behaviour = as_record(behaviour._replace(shared=int(threads > 1)))
+        self.behaviour = as_record(behaviour._replace(shared=THREADS if threads > 1 else NOBODY))
         self.walks = [WalkMemory(seed + 7919 * thread) for thread in range(threads)]
         self._scratches = [evaluator.new_scratch() for _ in range(threads)]
         self._pool: ThreadPoolExecutor | None = None

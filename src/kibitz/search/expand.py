@@ -93,14 +93,6 @@ def _sum(numbers: np.ndarray, count: int) -> np.float32:
     return total
 
 
-@sum_kernel
-def _sum_of_squares(numbers: np.ndarray, count: int) -> np.float32:
-    total = np.float32(0.0)
-    for index in range(count):
-        total += numbers[index] * numbers[index]
-    return total
-
-
 @kernel
 def softmax(logits: np.ndarray, count: int, temperature: float) -> None:
     """Turn logits into probabilities in place; float32 [count]."""
@@ -150,7 +142,6 @@ def _rank(keys: np.ndarray, count: int, key: np.uint32) -> int:
 def expand(tree: np.record, walk: np.record, node: int, count: int, temperature: float) -> bool:
     """Make edges for walk.moves with the softmax of walk.logits; False if the tree is full."""
     softmax(walk.logits, count, temperature)
-    gini = _sum_of_squares(walk.logits, count)
     order_by_prior(walk, count)
     first = reserve_edges(tree, node, count)
     if first == FULL:
@@ -162,6 +153,6 @@ def expand(tree: np.record, walk: np.record, node: int, count: int, temperature:
     record.first = first
     record.count = count
     record.opened = 0
-    record.gini = gini
+    link_at(tree, signed(record.parent_edge)).block = first
     atomic_store(node_at(tree, node), "state", EXPANDED)
     return True

@@ -26,7 +26,7 @@ from kibitz.search.presets import noise_alpha, to_behaviour, to_rule
 from kibitz.search.reuse import Line, keep_subtree
 from kibitz.search.room import make_room
 from kibitz.search.root import expand_root, mix_noise, plan_gumbel, settle_root
-from kibitz.search.rules import Gumbel
+from kibitz.search.rules import BATCHES, Gumbel
 from kibitz.search.tree import EXPANDED, TreeMemory, clear
 from kibitz.search.walk import PAST, WalkMemory
 
@@ -65,7 +65,7 @@ class Fleet:
         self.evaluator, self.settings, self.leaves_each = evaluator, settings, leaves_each
         self.rule = to_rule(settings)
         self._rule = as_record(self.rule)
-        self._behaviour = as_record(to_behaviour(settings)._replace(shared=1, expand_at=1))
+        self._behaviour = as_record(to_behaviour(settings)._replace(shared=BATCHES, expand_at=1))
         self.ships = [Ship(megabytes_each, settings.seed + 7919 * game) for game in range(games)]
         self._batch = Batch(games * leaves_each, evaluator.history)
 

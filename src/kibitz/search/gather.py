@@ -30,7 +30,7 @@ from kibitz.search.playout import (
     start_path,
 )
 from kibitz.search.proof import UNPROVED, climb, set_proof
-from kibitz.search.tree import BUSY, LEAF, NONE, WAITING, edge_at, link_at, node_at
+from kibitz.search.tree import BUSY, LEAF, NONE, WAITING, link_at, node_at
 from kibitz.search.walk import MAX_DEPTH, PAST, position_at
 
 STEP = np.dtype([("edge", np.int64), ("trust", np.int64)])
@@ -94,7 +94,6 @@ def _finish(
         atomic_store(link_at(tree, edge), "child", NONE)
         return NO_ROOM
     value, draw = (-1.0, 0.0) if proof == MATED else (0.0, 1.0)
-    node_at(tree, node).weight = edge_at(tree, edge).visits
     node_at(tree, node).raw = value
     node_at(tree, node).state = state
     atomic_store(link_at(tree, edge), "child", node)
@@ -140,7 +139,7 @@ def gather(
             walk.collisions += 1
             continue  # what is pending along this path makes the next walk go elsewhere
         if outcome != NEW_LEAF and outcome != DONE:
-            undo_pending(tree, walk, depth)
+            undo_pending(tree, walk, 0, depth)
             return row, started, outcome
         started += 1
         walk.playouts += 1
@@ -198,7 +197,6 @@ def settle(
         node = new_node(tree, edge)
         if node == FULL:
             return row
-        node_at(tree, node).weight = edge_at(tree, edge).visits
         for index in range(count):
             walk.moves[index] = leaves.moves[start + index]
             walk.logits[index] = logits[start + index]
@@ -216,7 +214,7 @@ def settle(
 def forget_collisions(tree: np.record, walk: np.record, batch: np.record) -> None:
     """Take back the visits that ended at leaves of a batch, now that it is in."""
     for number in range(batch.collided):
-        undo_pending(tree, walk, _restore_path(batch, batch.capacity + number, walk))
+        undo_pending(tree, walk, 0, _restore_path(batch, batch.capacity + number, walk))
     batch.collided = 0
 
 
@@ -226,5 +224,5 @@ def release(tree: np.record, walk: np.record, batch: np.record, row: int, end: i
     while row < end:
         depth = _restore_path(batch, row, walk)
         atomic_store(link_at(tree, walk.path[depth]), "child", NONE)
-        undo_pending(tree, walk, depth)
+        undo_pending(tree, walk, 0, depth)
         row += 1

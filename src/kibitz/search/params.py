@@ -134,6 +134,9 @@ class Settings:
 
     # --- values and proofs
     expand_at: int = whole("ExpandAt", 2, 1, 2, 0, "visit at which a node gets its moves")
+    share_values: bool = switch(
+        "ShareValues", False, "leaves known from elsewhere in the tree begin with their value there"
+    )
     value_average: Literal["mean", "moving"] = choice(
         "ValueAverage", ("mean", "moving"), "how the values of a move are averaged"
     )

@@ -14,7 +14,7 @@ from kibitz.position.bits import signed
 from kibitz.position.moves import generate
 from kibitz.position.play import play
 from kibitz.records import atomic_add, atomic_load, atomic_store, compare_and_swap
-from kibitz.search.backup import back_up, undo_pending
+from kibitz.search.backup import back_up, hand_in, undo_pending
 from kibitz.search.expand import FULL, expand, new_node
 from kibitz.search.leaf import (
     MATED,
@@ -25,7 +25,9 @@ from kibitz.search.leaf import (
 )
 from kibitz.search.proof import UNPROVED, climb, set_proof
 from kibitz.search.puct import BLOCKED
+from kibitz.search.rules import BATCHES, THREADS
 from kibitz.search.select import select
+from kibitz.search.sharedvalues import recall, remember
 from kibitz.search.tree import (
     BUSY,
     EXPANDED,
@@ -33,6 +35,8 @@ from kibitz.search.tree import (
     LEAF,
     NONE,
     WAITING,
+    ask_below,
+    ask_room,
     edge_at,
     link_at,
     node_at,
@@ -44,11 +48,13 @@ DONE, COLLISION, NO_ROOM, NEW_LEAF, UNOPENED = range(5)
 
 NOTE_EVERY = 32  # playouts between two looks at the share of the budget that is used
 TICKETS = 32  # playouts that a thread takes on at a time
+LAG = 64  # a thread keeps no more than this part of the root's visits to itself
 
 
 @part_of_kernel
 def step(tree: np.record, walk: np.record, behaviour: np.record, depth: int, edge: int) -> None:
     """Follow `edge` from ply `depth`: play its move and note it on the path."""
+    ask_below(tree, edge)
     walk.keys[walk.history + depth] = position_at(walk, depth).key
     play(position_at(walk, depth), position_at(walk, depth + 1), link_at(tree, edge).move)
     walk.path[depth + 1] = edge
@@ -80,6 +86,7 @@ def give_moves(
 ) -> bool:
     """Expand `node` with the `walk.moves` of its position; False if the tree is full."""
     position = position_at(walk, depth)
+    ask_room(tree)
     count = generate(position, walk.moves)
     logits_of(evaluator, scratch, position, walk.moves, count, walk.logits)
     return expand(tree, walk, node, count, behaviour.policy_temperature)
@@ -139,9 +146,9 @@ def follow(
 
 @part_of_kernel
 def start_path(tree: np.record, walk: np.record, behaviour: np.record) -> None:
-    """Stand at the root."""
+    """Stand at the root. Threads keep its visits to themselves for a while: see backup."""
     walk.path[0] = 0
-    if behaviour.shared:
+    if behaviour.shared == BATCHES:
         atomic_add(edge_at(tree, 0), "pending", 1)
 
 
@@ -185,13 +192,16 @@ def visit_leaf(
         atomic_store(link_at(tree, edge), "child", NONE)
         return NO_ROOM
     edge_visits = signed(edge_at(tree, edge).visits)  # not 0 if its subtree was given back
-    node_at(tree, node).weight = edge_visits
     position = position_at(walk, depth)
     state, proof = classify(walk, depth)
     value, draw = (-1.0, 0.0) if proof == MATED else (0.0, 1.0)
     if state == LEAF:
-        value, draw = value_of(evaluator, scratch, position)
-        value = adjusted(behaviour, position, value)
+        known = False
+        if behaviour.share_values:
+            known, value, draw = recall(tree, position)
+        if not known:
+            value, draw = value_of(evaluator, scratch, position)
+            value = adjusted(behaviour, position, value)
         if walk.table_pieces > 0:
             ask_tablebase(walk, position, edge, depth)
         if behaviour.expand_at == 1:
@@ -239,10 +249,12 @@ def playout(
         walk.playouts += 1
         walk.depth_sum += depth
         walk.deepest = max(walk.deepest, depth)
+        if behaviour.share_values:
+            remember(tree, walk, depth)
         return DONE
     walk.collisions += 1
     if behaviour.shared:
-        undo_pending(tree, walk, depth)
+        undo_pending(tree, walk, int(behaviour.shared == THREADS), depth)
     return outcome
 
 
@@ -268,14 +280,18 @@ def playouts(
             mine = min(max(left, 0), TICKETS)
             atomic_add(control, "tickets", TICKETS - mine)
             if mine == 0:
-                return DONE
+                break
         if control.budget > 0 and left % NOTE_EVERY == 0:
             walk.budget_used = 1.0 - left / control.budget
             walk.root_visits = edge_at(tree, 0).visits
         outcome = playout(rule, tree, walk, behaviour, evaluator, scratch)
         if outcome == DONE:
             left, mine = left - 1, mine - 1
+            if walk.kept * LAG > signed(edge_at(tree, 0).visits) or walk.kept == TICKETS:
+                hand_in(tree, walk, behaviour)
         elif outcome == NO_ROOM:
             atomic_store(control, "full", 1)
+    if walk.kept > 0:
+        hand_in(tree, walk, behaviour)
     atomic_add(control, "tickets", mine)
     return NO_ROOM if control.full else DONE

@@ -124,8 +124,8 @@ def _gumbel(settings: Settings) -> Gumbel:
     )
 
 
-def to_behaviour(settings: Settings, *, shared: bool = False) -> Behaviour:
-    """What holds for every rule; `shared`: more than one walk is in the tree at a time."""
+def to_behaviour(settings: Settings) -> Behaviour:
+    """What holds for every rule."""
     moving = settings.value_average == "moving"
     mean = Behaviour()
     return Behaviour(
@@ -139,7 +139,7 @@ def to_behaviour(settings: Settings, *, shared: bool = False) -> Behaviour:
         clear_losses=int(settings.clear_losses),
         draw_sibling=int(settings.draw_sibling),
         rule50_scaling=settings.rule50_scaling,
-        shared=int(shared),
+        share_values=int(settings.share_values),
     )
 
 

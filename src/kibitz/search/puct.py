@@ -16,6 +16,7 @@ from kibitz.search.rules import (
     FPU_WIN,
 )
 from kibitz.search.tree import BUSY, edge_at, link_at, node_at, prior_of
+from kibitz.search.walk import REMEMBERED
 
 BLOCKED = -1  # no move can be chosen: all are being expanded by other threads
 
@@ -27,6 +28,22 @@ def exploration_weight(exploration: np.record, visits: float) -> float:
         return float(exploration.init)
     grown = (visits + exploration.base_visits + exploration.offset) / exploration.base_visits
     return float(exploration.init + exploration.factor * math.log(grown))
+
+
+@kernel
+def _remembered_weight(
+    rule: np.record, walk: np.record, exploration: np.record, visits: float, depth: int
+) -> float:
+    """c(N) sqrt(N), which a prior is multiplied by; small N come often, and a logarithm is long."""
+    known = depth > 0 and visits < REMEMBERED
+    place = int(visits) if known else 0
+    if known and walk.weights[place] != 0.0:
+        return float(walk.weights[place])
+    below = visits if rule.count_parent else max(visits - 1.0, 1.0)
+    weight = exploration_weight(exploration, visits) * math.sqrt(below)
+    if known:
+        walk.weights[place] = weight
+    return weight
 
 
 @kernel
@@ -81,14 +98,24 @@ def _scale(rule: np.record, tree: np.record, node: int, visits: float) -> float:
     record = node_at(tree, node)
     if rule.log_visits > 0.0:
         scale *= 1.0 + rule.log_visits * math.log(1.0 + visits / rule.log_base)
-    if rule.variance > 0.0 and record.weight > 1:
-        edge = signed(record.parent_edge)
-        mean = edge_at(tree, edge).value
+    above = edge_at(tree, signed(record.parent_edge))
+    if rule.variance > 0.0 and signed(above.visits) - signed(record.doubted) > 1:
+        mean = above.value
         deviation = math.sqrt(max(0.0, float(record.square) - mean * mean))
         scale *= 1.0 - rule.variance + rule.variance * min(2.0, deviation / 0.4)
     if rule.gini > 0.0:
-        scale *= 1.0 - rule.gini * float(record.gini)
+        scale *= 1.0 - rule.gini * _gini(tree, signed(record.first), signed(record.count))
     return scale
+
+
+@kernel
+def _gini(tree: np.record, first: int, count: int) -> float:
+    """Sum of squared priors: 1 for a single candidate."""
+    total = 0.0
+    for edge in range(first, first + count):
+        prior = prior_of(signed(edge_at(tree, edge).prior))
+        total += prior * prior
+    return total
 
 
 @kernel
@@ -108,18 +135,20 @@ def select_puct(
     first, count, opened = signed(record.first), signed(record.count), signed(record.opened)
     parent = edge_at(tree, via)
     visits = visits_of(parent)
+    if depth == 0:
+        visits += walk.kept
     exploration = rule.root_exploration if depth == 0 else rule.exploration
     first_play = rule.root_first_play if depth == 0 else rule.first_play
-    below = visits if rule.count_parent else max(visits - 1.0, 1.0)
-    weight = exploration_weight(exploration, visits) * math.sqrt(below)
+    weight = _remembered_weight(rule, walk, exploration, visits, depth)
     if rule.log_visits + rule.variance + rule.gini > 0.0:
         weight *= _scale(rule, tree, node, visits)
     looked_at = candidates(rule, visits, opened, count)
-    if looked_at >= LANES and rule.virtual_loss + rule.faster_mate == 0.0:
-        untried = 0.0
-        if looked_at > opened:
+    visited = min(looked_at, opened)
+    if visited >= LANES and rule.virtual_loss + rule.faster_mate == 0.0:
+        fresh, untried = looked_at - visited, 0.0
+        if fresh:
             untried = first_play_value(first_play, tree, via, node, first, opened)
-        place = best_edge(signed(tree.edges), first, looked_at, opened, weight, untried)
+        place = best_edge(signed(tree.edges), first, visited, fresh, weight, untried)
         if place != CONTESTED and link_at(tree, first + place).child != BUSY:
             return first + place, 1
     untried = first_play_value(first_play, tree, via, node, first, opened)

@@ -45,8 +45,7 @@ def settle_root(tree: np.record, value: float, draw: float) -> None:
     root.raw = value
     root.draw = draw
     root.square = value * value
-    if root.weight == 0:
-        root.weight = 1
+    if above.visits == 0:
         above.value = -value
         above.visits = 1
 

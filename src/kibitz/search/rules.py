@@ -88,6 +88,9 @@ class Contempt(NamedTuple):
 Rule: TypeAlias = Puct | Sble | Gumbel | Contempt
 
 
+NOBODY, BATCHES, THREADS = range(3)
+
+
 class Behaviour(NamedTuple):
     """What holds for every rule: expansion, backup and proofs."""
 
@@ -101,7 +104,8 @@ class Behaviour(NamedTuple):
     clear_losses: int = 0  # 1: a move proved lost gets a thousandth of its prior
     draw_sibling: int = 0  # 1: a first, drawn sample makes its untried siblings worth the root
     rule50_scaling: float = 0.0  # 1: ChessCoach's shrinking of values towards a draw
-    shared: int = 0  # 1: several threads, or unfinished batches, are in the tree
+    share_values: int = 0  # 1: a leaf known from elsewhere in the tree begins with its value there
+    shared: int = 0  # who else is in the tree: NOBODY, BATCHES not finished yet, other THREADS
 
 
 def innermost(rule: Rule) -> Puct | Sble | Gumbel:

@@ -44,7 +44,8 @@ def azero_score(
     if pending > 0 and proof == UNPROVED:
         samples = 1.0
         if done > 0 and link.child < WAITING:
-            samples = max(1.0, float(signed(node_at(tree, signed(link.child)).weight)))
+            doubted = signed(node_at(tree, signed(link.child)).doubted)
+            samples = max(1.0, float(done - doubted))
         value = value * samples / (samples + rule.virtual_loss * pending)
     explore = weight / (1.0 + done + pending)
     return value + explore * (prior_of(signed(here.prior)) + rule.faster_mate * mate_bonus(proof))

@@ -86,9 +86,10 @@ class Searcher:
         return batched
 
     def close(self) -> None:
-        """Stop, and end the threads."""
+        """Stop, end the threads, and leave nothing that would keep the tree in memory."""
         self.stop()
         self._driver.close()
+        self._driver.on_room = lambda: None
         self._prober.close()
 
     def __enter__(self) -> Searcher:
@@ -166,8 +167,11 @@ class Searcher:
 
         teller = _Teller(on_report, report)
         watch.each_look = lambda: self._between(watch, teller)
-        if self.memory.nodes[0]["state"] == EXPANDED:
-            self._run(limits, watch)
+        try:
+            if self.memory.nodes[0]["state"] == EXPANDED:
+                self._run(limits, watch)
+        finally:
+            watch.end()
         self._prober.answer(self.memory, self._driver.walks)
         self._watch = None
         final = report()

@@ -1,10 +1,13 @@
-"""The tree: three arrays with an exact byte cap, filled from the front, compacted in place.
+"""The tree: arrays with an exact byte cap, filled from the front, compacted in place.
 
 An *edge* is a move from a node; the edges of a node are one contiguous block, best prior first. A
 *node* exists for every edge that has been visited. What selection reads is 16 bytes an edge; the
-move, the link to the node and the proof are 12 bytes more; the rest lives in the node. Edge 0 leads
-to the root, node 0. The slot before each block is its header: its link leads to the owner,
-its visits are the size of the block.
+move, the links to the node and to its block, and the proof are 16 bytes more; the rest lives in the
+node. Edge 0 leads to the root, node 0. The slot before each block is its header: its link leads to
+the owner, its visits are the size of the block.
+
+A large tree is not in the processor's cache. No record crosses a line of it, and a link knows where
+node and block are, so that both can be asked for before they are needed.
 
 Values on an edge are for the player who makes the move, in [-1, 1].
 """
@@ -17,7 +20,8 @@ import numpy as np
 
 from kibitz.errors import InputError
 from kibitz.jit import kernel
-from kibitz.records import CACHE_LINE, address_of, one_record, record_at
+from kibitz.position.bits import signed
+from kibitz.records import CACHE_LINE, address_of, aligned, one_record, prefetch_at, record_at
 
 EDGE = np.dtype(
     [
@@ -31,6 +35,10 @@ EDGE = np.dtype(
 LINK = np.dtype(
     [
         ("child", np.uint32),  # node, NONE before the first visit, BUSY or WAITING during it
+        (
+            "block",
+            np.uint32,
+        ),  # first edge of the node's block, once it has one; a hint
         ("frozen", np.uint32),  # visits when search-contempt froze the replies
         ("move", np.uint16),
         ("proof", np.int16),  # see proof.py; 0 if nothing is proved
@@ -41,12 +49,11 @@ NODE = np.dtype(
     [
         ("first", np.uint32),  # first edge of its block, NONE before expansion
         ("parent_edge", np.uint32),
-        ("weight", np.uint32),  # samples in the mean; fewer than visits under selective backup
+        ("doubted", np.uint32),  # visits that are no samples in the means: selective backup
         ("draw", np.float32),  # average probability of a draw
         ("square", np.float32),  # average squared value
         ("raw", np.float32),  # the evaluator's own value, for the side to move
         ("fpu", np.float32),  # value of unvisited moves after a drawn sibling, else NaN
-        ("gini", np.float32),  # sum of squared priors: 1 for a single candidate
         ("count", np.uint8),  # edges in the block
         ("opened", np.uint8),  # edges [0, opened) have been chosen before; the rest never
         ("state", np.uint8),
@@ -64,9 +71,13 @@ TREE = np.dtype(
         ("nodes_size", np.int64),
         ("moved", np.uint64),  # address of uint32 [nodes_size], working memory of compaction
         ("moved_size", np.int64),
+        ("known", np.uint64),  # address of KNOWN [known_size], a power of two; see sharedvalues
+        ("known_size", np.int64),
+        ("age", np.int64),  # how often the tree has been cleared
         # All threads read the addresses and all change the counters: not in one line of the cache.
         ("apart", np.uint8, CACHE_LINE),
         ("edges_used", np.int64),
+        ("further_apart", np.uint8, CACHE_LINE),
         ("nodes_used", np.int64),
         ("faults", np.int64),  # accesses out of bounds, counted in debug builds
     ],
@@ -74,18 +85,25 @@ TREE = np.dtype(
 )
 # The same bytes in as few words as they fill, for making many edges at once.
 EDGE_WORDS = np.dtype([("value", np.float64), ("counts", np.uint64)])
-LINK_WORDS = np.dtype([("child_frozen", np.uint64), ("move_proof", np.uint32)])
+LINK_WORDS = np.dtype([("child_block", np.uint64), ("frozen_move_proof", np.uint64)])
 
 edge_at = record_at(EDGE, "edges")
 link_at = record_at(LINK, "links")
 node_at = record_at(NODE, "nodes")
 edge_words_at = record_at(EDGE_WORDS, "edges")
 _link_words_at = record_at(LINK_WORDS, "links")
+_ask_edge = prefetch_at(EDGE, "edges")
+_ask_link = prefetch_at(LINK, "links")
+_ask_node = prefetch_at(NODE, "nodes")
 MOVED = np.dtype([("place", np.uint32)])
 moved_at = record_at(MOVED, "moved")
+KNOWN = np.dtype([("entry", np.uint64)])  # 32 bits of a key, value, probability of a draw
+known_at = record_at(KNOWN, "known")
 
 # Added to the counts of an edge: one more finished visit, one less on its way.
 ARRIVAL = np.uint64(2**64 - 2**32 + 1)
+
+EDGES_PER_LINE, LINKS_PER_LINE = CACHE_LINE // EDGE.itemsize, CACHE_LINE // LINK.itemsize
 
 NONE = 0  # edge 0 and node 0 belong to the root and are nobody's child
 BUSY = 0xFFFF_FFFF  # selection goes elsewhere: another thread will be done in a moment
@@ -97,22 +115,26 @@ LEAF, EXPANDING, EXPANDED, TERMINAL, PATH_DRAW = range(5)  # NODE.state
 EDGES_PER_NODE = 12  # how the byte cap is divided: edges are many, visited ones few
 BYTES_PER_NODE = NODE.itemsize + MOVED.itemsize + EDGES_PER_NODE * (EDGE.itemsize + LINK.itemsize)
 MIN_NODES = 256
+KNOWN_SHARE = 64  # of the bytes, at most, hold shared values
 
 
 class TreeMemory:
     """Owner of a tree's arrays; `record` is what kernels get."""
 
     def __init__(self, megabytes: float) -> None:
-        nodes = int(megabytes * 2**20) // BYTES_PER_NODE
+        size = int(megabytes * 2**20)
+        entries = 1 << (max(size // KNOWN_SHARE // KNOWN.itemsize, 1).bit_length() - 1)
+        nodes = (size - entries * KNOWN.itemsize) // BYTES_PER_NODE
         if nodes < MIN_NODES:
-            least = MIN_NODES * BYTES_PER_NODE / 2**20
+            least = MIN_NODES * BYTES_PER_NODE / 2**20 * KNOWN_SHARE / (KNOWN_SHARE - 1)
             raise InputError("tree memory", value=megabytes, fix=f"at least {least:.2f} MiB")
-        self.edges = np.zeros(nodes * EDGES_PER_NODE, dtype=EDGE)
-        self.links = np.zeros(nodes * EDGES_PER_NODE, dtype=LINK)
-        self.nodes = np.zeros(nodes, dtype=NODE)
-        self.moved = np.zeros(nodes, dtype=MOVED)
+        self.edges = aligned((nodes * EDGES_PER_NODE,), EDGE)
+        self.links = aligned((nodes * EDGES_PER_NODE,), LINK)
+        self.nodes = aligned((nodes,), NODE)
+        self.moved = aligned((nodes,), MOVED)
+        self.known = aligned((entries,), KNOWN)
         self.record: Any = one_record(TREE)
-        for name in ("edges", "links", "nodes", "moved"):
+        for name in ("edges", "links", "nodes", "moved", "known"):
             array = getattr(self, name)
             self.record[name] = address_of(array)
             self.record[f"{name}_size"] = len(array)
@@ -121,7 +143,7 @@ class TreeMemory:
     @property
     def bytes(self) -> int:
         """Memory reserved for the tree; never exceeded."""
-        arrays = (self.edges, self.links, self.nodes, self.moved)
+        arrays = (self.edges, self.links, self.nodes, self.moved, self.known)
         return sum(array.nbytes for array in arrays)
 
     @property
@@ -138,6 +160,7 @@ def clear(tree: np.record) -> None:
     clear_node(tree, 0, 0)
     tree.edges_used = 1
     tree.nodes_used = 1
+    tree.age += 1
 
 
 @kernel
@@ -146,8 +169,8 @@ def clear_edge(tree: np.record, edge: int, move: int, prior: int) -> None:
     here, link = edge_words_at(tree, edge), _link_words_at(tree, edge)
     here.value = 0.0
     here.counts = np.uint64(prior) << np.uint64(48)
-    link.child_frozen = 0
-    link.move_proof = move
+    link.child_block = 0
+    link.frozen_move_proof = np.uint64(move) << np.uint64(32)
 
 
 @kernel
@@ -156,16 +179,36 @@ def clear_node(tree: np.record, node: int, parent_edge: int) -> None:
     record = node_at(tree, node)
     record.first = NONE
     record.parent_edge = parent_edge
-    record.weight = 0
+    record.doubted = 0
     record.draw = 0.0
     record.square = 0.0
     record.raw = 0.0
     record.fpu = np.nan
-    record.gini = 0.0
     record.count = 0
     record.opened = 0
     record.state = LEAF
     record.freezing = 0
+
+
+@kernel
+def ask_below(tree: np.record, edge: int) -> None:
+    """Have the node that an edge leads to, and the best of its moves, fetched from memory."""
+    link = link_at(tree, edge)
+    block = signed(link.block)
+    _ask_node(tree, signed(link.child))
+    _ask_edge(tree, block)
+    _ask_edge(tree, block + EDGES_PER_LINE)
+    _ask_link(tree, block)
+    _ask_link(tree, block + LINKS_PER_LINE)
+
+
+@kernel
+def ask_room(tree: np.record) -> None:
+    """Have the place of the next block fetched."""
+    free = signed(tree.edges_used)
+    for line in range(6):
+        _ask_edge(tree, free + line * EDGES_PER_LINE)
+        _ask_link(tree, free + line * LINKS_PER_LINE)
 
 
 @kernel

@@ -15,6 +15,7 @@ MAX_DEPTH = 400  # plies below the root; deeper lines count as even
 PAST = 160  # positions of the game before the root: all that repetitions can reach back to
 MAX_HISTORY = 1024  # plies of the game whose keys repetitions are looked for in
 QUESTIONS = 64  # positions that may wait for a tablebase; more are not asked
+REMEMBERED = 512  # numbers of visits whose exploration weight is kept
 MAX_PLAN = 4096  # playouts that the Gumbel rule can plan ahead
 
 WALK = np.dtype(
@@ -37,13 +38,25 @@ WALK = np.dtype(
         ("dice", np.uint64),  # state of the random generator
         ("budget_used", np.float64),  # share of the move's nodes or time, and
         ("root_visits", np.float64),  # visits of the root when it was last looked at
+        # Visits of the root that this thread has made and not handed in, and those of them that are
+        # samples, with sums of values, probabilities of a draw, and squares of values.
+        ("kept", np.int64),
+        ("kept_samples", np.int64),
+        ("kept_value", np.float64),
+        ("kept_draw", np.float64),
+        ("kept_square", np.float64),
         ("keys", np.uint64, MAX_HISTORY + MAX_DEPTH + 2),  # game, then root, then path
         ("path", np.int64, MAX_DEPTH + 2),  # edge into each ply; path[0] = 0
         ("trust", np.uint8, MAX_DEPTH + 2),  # 1 if the choice of that edge may be believed
+        # What the last playout brought home to each ply, and 1 / step of the means there.
+        ("values", np.float64, MAX_DEPTH + 2),
+        ("draws", np.float64, MAX_DEPTH + 2),
+        ("divisors", np.float64, MAX_DEPTH + 2),
         ("asking", np.int64, QUESTIONS),  # the edges that led to the positions in `questions`
         ("moves", np.uint16, MAX_MOVES),
         ("logits", np.float32, MAX_MOVES),
         ("scores", np.float64, MAX_MOVES),
+        ("weights", np.float64, REMEMBERED),  # c(N) sqrt(N) below the root; 0: not needed yet
         ("sorting", np.uint32, MAX_MOVES),
         ("order", np.uint32, MAX_MOVES),  # prior << 16 | move, best first
         ("gumbel", np.float64, MAX_MOVES),  # noise of the root moves, for the Gumbel rule
@@ -72,7 +85,8 @@ class WalkMemory:
         self.record.trust[:] = 1
 
     def set_line(self, line: np.ndarray) -> None:
-        """Stand at the end of a line of positions; POSITION [plies + 1]."""
+        """Stand at the end of a line of positions, POSITION [plies + 1]; the rule may be new."""
+        self.record.weights[:] = 0.0
         earlier = line["key"][:-1][-MAX_HISTORY:]
         self.record.keys[: len(earlier)] = earlier
         self.record.history = len(earlier)

@@ -40,6 +40,10 @@ class Watch:
         self._next_look = 0.0
         self.pondering = limits.ponder
 
+    def end(self) -> None:
+        """Let go of the searcher, which would else keep its tree until Python looks for circles."""
+        self.each_look, self.when_ours = lambda: None, lambda: None
+
     @property
     def elapsed_ms(self) -> float:
         """Milliseconds since the search began, or since `ponderhit`."""
