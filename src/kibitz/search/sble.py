@@ -15,7 +15,7 @@ from kibitz.jit import kernel
 from kibitz.position.bits import signed
 from kibitz.search.proof import UNPROVED
 from kibitz.search.puct import BLOCKED, exploration_weight, mate_bonus, visits_of
-from kibitz.search.tree import BUSY, WAITING, edge_at, link_at, node_at, prior_of
+from kibitz.search.tree import BUSY, NONE, WAITING, edge_at, link_at, node_at, prior_of
 
 SURVIVORS_MAX = 1024
 
@@ -43,7 +43,7 @@ def azero_score(
     proof = signed(link.proof)
     if pending > 0 and proof == UNPROVED:
         samples = 1.0
-        if done > 0 and link.child < WAITING:
+        if done > 0 and NONE < link.child < WAITING:
             doubted = signed(node_at(tree, signed(link.child)).doubted)
             samples = max(1.0, float(done - doubted))
         value = value * samples / (samples + rule.virtual_loss * pending)
