@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -37,7 +39,8 @@ def test_batches_of_one_search_as_the_inline_driver_does(fen: str) -> None:
 @pytest.mark.parametrize("rows", [1, 7, 32, 256])
 def test_every_visit_is_settled(rows: int) -> None:
     with Searcher(
-        InlineBatch(inline_evaluator(Uniform())), Settings(minibatch_size=rows)
+        InlineBatch(inline_evaluator(Uniform())),
+        Settings(minibatch_size=rows, variance_scaling=0.0),  # all values are alike here
     ) as search:
         counted = visits(search, QUEEN_ENDGAME, 2_000)
         used = int(search.memory.record.edges_used)
@@ -70,3 +73,12 @@ def test_a_mate_is_proved_through_batches() -> None:
         result = searcher.search(Board(SMOTHERED), Limits(nodes=5_000))
     assert str(result.report.best.score) == "mate 1"
     assert str(result.move) == "h5f7"
+
+
+def test_where_every_line_ends_at_once_the_clock_is_still_looked_at() -> None:
+    """Two plies from the fifty-move rule no playout ever needs the evaluator."""
+    with Searcher(InlineBatch(inline_evaluator(Material())), Settings(hash=8)) as searcher:
+        board = Board("7k/8/8/8/8/8/8/KR6 w - - 98 80")
+        started = time.perf_counter()
+        assert searcher.search(board, Limits(movetime=50)).move is not None
+        assert time.perf_counter() - started < 5

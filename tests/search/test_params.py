@@ -28,8 +28,8 @@ from kibitz.search.rules import (
 
 
 def test_defaults_are_those_of_the_rules() -> None:
-    assert to_rule(Settings()) == Puct()
-    plain = Settings(policy_temperature=1.0)  # the one default that is tuned to a network
+    plain = Settings(policy_temperature=1.0, variance_scaling=0.0)  # defaults that were tuned
+    assert to_rule(plain) == Puct()
     assert to_behaviour(plain) == Behaviour()
     assert to_behaviour(Settings()).root_policy_temperature == Settings().policy_temperature
 
@@ -143,7 +143,7 @@ def test_each_rule_gets_its_numbers() -> None:
 
 def test_the_root_may_have_its_own_exploration() -> None:
     settings = Settings(root_cpuct=3.0)
-    assert to_rule(settings) == Puct()
+    assert to_rule(settings) == to_rule(Settings())
     own = to_rule(settings.with_(root_cpuct_own=True))
     assert isinstance(own, Puct)
     assert (own.exploration.init, own.root_exploration.init) == (1.745, 3.0)
@@ -168,7 +168,8 @@ def test_switches_of_sble() -> None:
 
 def test_contempt_is_worn_by_any_rule_but_gumbel() -> None:
     contempt = to_rule(Settings(sc_limit=28, sc_negative=True, sc_admit=True))
-    assert contempt == Contempt(inner=Puct(), limit=28, parity=0, admit=1)
+    ours = Puct(variance=Settings().variance_scaling)
+    assert contempt == Contempt(inner=ours, limit=28, parity=0, admit=1)
     sble = to_rule(preset("chesscoach").with_(sc_limit=28))
     assert sble == Contempt(inner=Sble(), limit=28)
     with pytest.raises(ConfigError, match="ScLimit"):

@@ -30,6 +30,7 @@ from kibitz.search.tree import LEAF, TreeMemory
 from kibitz.search.walk import PAST, WalkMemory
 
 LOOK_SECONDS = 0.005
+STARTED_AT_ONCE = 2_000  # playouts of one gathering: all may end at once, and nobody looks then
 HURRIED_ROWS = 8  # of a batch, if milliseconds count
 
 
@@ -150,8 +151,7 @@ class BatchedDriver:
                     break
                 if outcome == NO_ROOM:
                     self._make_room()
-                continue
-            if left <= 0 or outcome != 0 or hurried or not self._free:
+            elif left <= 0 or outcome != 0 or hurried or not self._free:
                 self._receive()
             if time.monotonic() - looked >= patience:
                 looked = time.monotonic()
@@ -174,7 +174,7 @@ class BatchedDriver:
             batch.leaves,
             0,
             self._rows(len(batch.out.wdl)),
-            playouts,
+            min(playouts, STARTED_AT_ONCE),
         )
         if batch.filled == 0:
             forget_collisions(self.memory.record, self.walk.record, batch.paths.record)

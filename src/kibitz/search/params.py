@@ -80,7 +80,7 @@ class Settings:
     log_visits: float = number("LogVisits", 0, 0, 5, 0.1, "CPuct grows by this * ln(1 + N / base)")
     log_base: float = number("LogVisitsBase", 4_727, 1, 1e9, 500, "base of LogVisits")
     variance_scaling: float = number(
-        "VarianceScaling", 0, 0, 1, 0.1, "share of CPuct that follows the spread of values"
+        "VarianceScaling", 0.5, 0, 1, 0.1, "share of CPuct that follows the spread of values"
     )
     gini_scaling: float = number(
         "GiniScaling", 0, 0, 1, 0.1, "share of CPuct that follows the spread of priors"

@@ -150,9 +150,9 @@ def noise_alpha(settings: Settings) -> float:
 
 # --- presets --------------------------------------------------------------------------------------
 
-_PLAIN_PRIORS: dict[str, Any] = {"policy_temperature": 1.0}
+_PLAIN: dict[str, Any] = {"policy_temperature": 1.0, "variance_scaling": 0.0}
 _CHESSCOACH_AZERO: dict[str, Any] = {
-    **_PLAIN_PRIORS,
+    **_PLAIN,
     "cpuct": 2.35,
     "cpuct_base": 185_000.0,
     "cpuct_factor": 1.0,
@@ -164,7 +164,7 @@ _CHESSCOACH_AZERO: dict[str, Any] = {
 _RULES: dict[RuleName, dict[str, Any]] = {
     "puct": {},
     "azero": {
-        **_PLAIN_PRIORS,
+        **_PLAIN,
         "cpuct": 1.25,
         "cpuct_base": 19_652.0,
         "cpuct_factor": 1.0,
@@ -172,7 +172,7 @@ _RULES: dict[RuleName, dict[str, Any]] = {
     },
     "sble": _CHESSCOACH_AZERO,
     # Its policy below the root needs every node's own priors.
-    "gumbel": {**_PLAIN_PRIORS, "expand_at": 1},
+    "gumbel": {**_PLAIN, "expand_at": 1},
 }
 PRESETS: dict[str, dict[str, Any]] = {
     "default": {},
@@ -201,6 +201,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
     "lc0": {
         "policy_temperature": 1.359,
+        "variance_scaling": 0.0,
         "expand_at": 1,
         "move_overhead": 200,
         "score_type": "WDL_mu",
@@ -208,6 +209,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
     "dlchess": {
         "policy_temperature": 1.359,
+        "variance_scaling": 0.0,
         "count_parent": True,
         "expand_at": 1,
         "prove": False,
