@@ -13,7 +13,15 @@ from kibitz.commands.output import JsonFlag, columns, emit
 from kibitz.errors import InputError
 from kibitz.log import graceful_stop, progress, say
 from kibitz.search.params import Settings
-from kibitz.search.speed import RULES, Speed, contempt_settings, evaluators, measure, signature
+from kibitz.search.speed import (
+    PLAIN,
+    RULES,
+    Speed,
+    contempt_settings,
+    evaluators,
+    measure,
+    signature,
+)
 
 EXIT_STOPPED = 130
 
@@ -29,10 +37,11 @@ def search(
     """Search fixed positions with every evaluator and rule, on one thread and on several."""
     if nodes < 1 or rounds < 1 or threads < 1:
         raise InputError("--nodes, --rounds, --threads at least 1", value=(nodes, rounds, threads))
-    runs = [Settings(search_rule=rule, hash=hash) for rule in RULES]
-    runs.append(contempt_settings().with_(hash=hash))
+    runs = [PLAIN.with_(search_rule=rule) for rule in RULES]
+    runs += [contempt_settings(), Settings()]
     if threads > 1:
-        runs.append(Settings(threads=threads, hash=hash))
+        runs.append(PLAIN.with_(threads=threads))
+    runs = [settings.with_(hash=hash) for settings in runs]
     found: list[Speed] = []
     subjects = evaluators()
     with progress("search", total=len(subjects) * len(runs) + 1) as bar, graceful_stop() as stop:

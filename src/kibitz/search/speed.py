@@ -36,6 +36,7 @@ POSITIONS = (
 RULES: tuple[Literal["puct", "sble", "gumbel"], ...] = ("puct", "sble", "gumbel")
 SIGNATURE_NODES = 3_000
 SPARSE_SIZE = "sparse-512x256-threats"
+PLAIN = Settings(variance_scaling=0.0)  # lc0's form, whose trees others' figures are about
 CONTEMPT_LIMIT = 28  # search-contempt's own setting for odds games
 
 
@@ -52,7 +53,8 @@ class Speed(NamedTuple):
 def signature(nodes: int = SIGNATURE_NODES) -> str:
     """Eight hexadecimal digits of every root visit of every rule in every position."""
     digest = hashlib.sha256()
-    for settings in (*(Settings(search_rule=rule) for rule in RULES), contempt_settings()):
+    plain = [PLAIN.with_(search_rule=rule) for rule in RULES]
+    for settings in (*plain, contempt_settings(), Settings()):
         with Searcher(inline_evaluator(Material()), settings.with_(hash=16)) as searcher:
             for fen in POSITIONS:
                 searcher.new_game()
@@ -64,7 +66,7 @@ def signature(nodes: int = SIGNATURE_NODES) -> str:
 
 def contempt_settings() -> Settings:
     """PUCT wearing search-contempt."""
-    return Settings(sc_limit=CONTEMPT_LIMIT)
+    return PLAIN.with_(sc_limit=CONTEMPT_LIMIT)
 
 
 def sparse_of_random_weights(size: str = SPARSE_SIZE) -> InlineEvaluator:
@@ -93,7 +95,13 @@ def measure(evaluator: InlineEvaluator, settings: Settings, nodes: int, rounds: 
                 best = min(best, time.perf_counter() - started)
             playouts, seconds = playouts + report.nodes, seconds + best
             depths.append(report.depth)
-    rule = settings.search_rule if settings.sc_limit > CONTEMPT_LIMIT else "puct+contempt"
-    return Speed(
-        evaluator.name, rule, settings.threads, playouts / seconds, sum(depths) / len(depths)
-    )
+    depth = sum(depths) / len(depths)
+    return Speed(evaluator.name, _rule(settings), settings.threads, playouts / seconds, depth)
+
+
+def _rule(settings: Settings) -> str:
+    """Name of the rule in a row of the bench."""
+    if settings.sc_limit <= CONTEMPT_LIMIT:
+        return "puct+contempt"
+    varies = settings.search_rule == "puct" and settings.variance_scaling > 0.0
+    return "puct+variance" if varies else settings.search_rule
