@@ -58,7 +58,7 @@ def test_a_suite_without_mates_is_named(tmp_path: Path) -> None:
 
 def test_the_ladder_is_climbed_until_the_mate_is_found() -> None:
     with Searcher(inline_evaluator(Material()), Settings(hash=4)) as searcher:
-        solved = nodes_to_solve(searcher, Problem(LADDER_MATE, 2), (100, 1000, 10_000))
+        solved = nodes_to_solve(searcher, Problem(LADDER_MATE, 2), (100, 1000, 20_000))
     assert solved is not None
 
 

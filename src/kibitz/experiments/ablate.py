@@ -54,7 +54,7 @@ class Row:
 
 def variants() -> dict[str, Settings]:
     """The searches compared: one switch differs from the line above or from SBLE."""
-    plain = Settings(prove=False)
+    plain = Settings(prove=False, variance_scaling=0.0)  # lc0's form
     sble = preset("chesscoach")
     return {
         "puct": plain,
