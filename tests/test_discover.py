@@ -89,6 +89,8 @@ def test_a_pair_is_two_networks_that_are_there(user: Path, package: Path) -> Non
         assert engine.play(Board(), nodes=20).move is not None
     spec = parse_player(f"{pair},nodes=5,name=both")
     assert spec.name == "both"
+    assert spec.identity.startswith(spec.text)
+    assert spec.identity.count("+") == spec.text.count("+") + 1  # a sum of each file
     with pytest.raises(InputError, match="neither a player nor a network"):
         parse_player("sparse-64+nobody")
 

@@ -61,7 +61,8 @@ class Spec:
     def identity(self) -> str:
         """The player as written and, for a network file, what is in it."""
         if self.kind == "engine" and self.what not in SIMPLE:
-            return f"{self.text} #{sha256_of(self.what)[:12]}"
+            files = halves(self.what) or (self.what,)
+        return f"{self.text} #{'+'.join(sha256_of(file)[:12] for file in files)}"
         return self.text
 
     def open(self) -> Player:
