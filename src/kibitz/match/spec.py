@@ -62,7 +62,7 @@ class Spec:
         """The player as written and, for a network file, what is in it."""
         if self.kind == "engine" and self.what not in SIMPLE:
             files = halves(self.what) or (self.what,)
-        return f"{self.text} #{'+'.join(sha256_of(file)[:12] for file in files)}"
+            return f"{self.text} #{'+'.join(sha256_of(file)[:12] for file in files)}"
         return self.text
 
     def open(self) -> Player:
