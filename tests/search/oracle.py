@@ -387,7 +387,7 @@ def extras(rule: Puct, node: Node) -> float:
     if node.weight > 1:
         deviation = math.sqrt(max(0.0, float(node.square) - node.value**2))
         scale *= 1 - rule.variance + rule.variance * min(2.0, deviation / 0.4)
-    gini = sum(reply.prior**2 for reply in node.replies)
+    gini = sum(reply.prior**2 for reply in node.replies or [])
     return scale * (1 - rule.gini * gini)
 
 

@@ -184,7 +184,8 @@ def test_a_first_drawn_sample_is_forgiven() -> None:
 def weights_of(memory: TreeMemory) -> np.ndarray:
     """Samples in the mean of every node, int64 [nodes]."""
     visits = memory.edges["visits"][memory.nodes["parent_edge"]].astype(np.int64)
-    return visits - memory.nodes["doubted"].astype(np.int64)
+    found: np.ndarray = visits - memory.nodes["doubted"].astype(np.int64)
+    return found
 
 
 def parent_of(memory: TreeMemory, node: int) -> int:

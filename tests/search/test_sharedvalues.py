@@ -21,7 +21,8 @@ def position_after(board: chess.Board, moves: str) -> np.record:
     after = board.copy()
     for move in moves.split():
         after.push_uci(move)
-    return Board.from_chess(after).positions()[-1]
+    found: np.record = Board.from_chess(after).positions()[-1]
+    return found
 
 
 def test_a_transposition_begins_with_what_is_known() -> None:
