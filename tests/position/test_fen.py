@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kibitz.errors import PositionError
-from kibitz.position.fen import START, chess960_fen, fen_of, parse_fen
+from kibitz.position.board import Board
+from kibitz.position.fen import START, castles960, chess960_fen, fen_of, parse_fen
 from kibitz.position.squares import NO_SQUARE
 from kibitz.position.state import new_positions
 from kibitz.position.validity import (
@@ -159,3 +160,16 @@ def test_records_that_no_text_gives() -> None:
         positions[0] = parse_fen(START)
         positions[field] = value
         assert problem(positions[0]) == fault, field
+
+
+def test_rights_of_chess960_are_told_from_ordinary_ones() -> None:
+    other = {number: chess.Board.from_chess960_pos(number) for number in range(0, 960, 7)}
+    other[518] = chess.Board()
+    for number, board in other.items():
+        for text in ("", "a2a3", "h7h6", "a1a2", "h8h7"):
+            if text and chess.Move.from_uci(text) in board.legal_moves:
+                board.push_uci(text)
+            found = castles960(Board.from_chess(board).position)
+            assert found == board.has_chess960_castling_rights(), (number, board.fen())
+    assert castles960(Board("4k3/8/8/8/8/8/8/RK5R w KQ - 0 1").position)
+    assert not castles960(Board("4k3/8/8/8/8/8/8/RK5R w - - 0 1").position)

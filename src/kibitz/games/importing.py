@@ -170,16 +170,21 @@ def _file_of_pieces(
 def in_processes(
     work: Callable[[Task], Done], tasks: Iterable[Task], workers: int, *, in_order: bool = False
 ) -> Iterator[Done]:
-    """Results as they are ready, or in order; few more tasks in memory than there are workers."""
+    """Results as they are ready, or in order; few more tasks in memory than there are workers.
+
+    Each process gets `work`, and all it holds, once; a task may be small.
+    """
     if workers <= 1:
         yield from map(work, tasks)
         return
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_settle) as pool:
+    with ProcessPoolExecutor(
+        workers, mp_context=context, initializer=_settle, initargs=(work,)
+    ) as pool:
         running: list[Future[Done]] = []
         try:
             for task in tasks:
-                running.append(pool.submit(work, task))
+                running.append(pool.submit(_do, task))
                 if len(running) > 2 * workers:
                     yield _next(running, in_order).result()
             while running:
@@ -196,8 +201,17 @@ def _next(running: list[Future[Done]], in_order: bool) -> Future[Done]:
     return future
 
 
-def _settle() -> None:
+_work: Callable[[Any], Any] = NotImplemented  # of this process
+
+
+def _do(task: Any) -> Any:
+    return _work(task)
+
+
+def _settle(work: Callable[[Any], Any]) -> None:
     """Leave Ctrl-C to the parent, and end when it has ended, however that came."""
+    global _work
+    _work = work
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None

@@ -18,7 +18,7 @@ from kibitz.files import Location, read_bytes
 from kibitz.match.player import PIECE_VALUES
 from kibitz.position.board import Board
 from kibitz.position.epd import parse_epd
-from kibitz.position.fen import START
+from kibitz.position.fen import START, castles960, fen_of
 from kibitz.position.pgn import read_games
 
 RANDOM_PLIES = 8
@@ -61,9 +61,9 @@ def _of_games(location: Location) -> Iterator[Opening]:
 
 def _opening(board: Board) -> Opening:
     """The opening that was played on a board."""
-    start = Board.from_chess(board.to_chess().root())
-    chess960 = board.to_chess().chess960
-    return Opening(start.fen(), tuple(move.uci(chess960) for move in board.moves), chess960)
+    start = board.positions()[0]
+    chess960 = board.chess960 or castles960(start)
+    return Opening(fen_of(start), tuple(move.uci(chess960) for move in board.moves), chess960)
 
 
 def _of_lines(location: Location) -> Iterator[Opening]:

@@ -268,6 +268,20 @@ def _right_text(right: int, rooks: int, king: int, shredder: bool) -> str:
     return "abcdefgh"[(right.bit_length() - 1) & 7]
 
 
+_CORNERS = 0x81 << 56 | 0x81
+_HOMES = ((0xFF, 1 << 4), (0xFF << 56, 1 << 60))  # a back rank, where its king begins
+
+
+def castles960(position: np.record) -> bool:
+    """Whether a right to castle is one that ordinary chess does not have."""
+    castling, own = int(position.castling), int(position.own)
+    for (rank, home), side in zip(_HOMES, (own, ~own), strict=True):
+        rooks, king = castling & rank, int(position.kings) & side & rank
+        if rooks and (rooks & ~_CORNERS or king != home):
+            return True
+    return False
+
+
 # --- Chess960 start positions -------------------------------------------------------------------
 
 _KNIGHT_PLACES = [(first, second) for first in range(5) for second in range(first + 1, 5)]
