@@ -57,6 +57,18 @@ def test_lines_follow_visits_then_values(handmade: Any, reply: Any) -> None:
     assert len(report_on(sicilian(handmade, reply)).lines) == 1
 
 
+def test_where_all_visited_moves_are_lost_the_line_begins_with_another(
+    handmade: Any, reply: Any
+) -> None:
+    tree = handmade(BLACK_TO_MOVE, 3, value=-1.0)
+    lost = reply("c7c5", 2, -1.0, 0.6, proof=-4)
+    tree.plant("", [lost, reply("e7e5", prior=0.1), reply("d7d5", prior=0.3)])
+    lines = report_on(tree, multipv=3).lines
+    assert [names(line)[0] for line in lines] == ["d7d5", "c7c5"]
+    assert [line.number for line in lines] == [1, 2]
+    assert [names(line) for line in report_on(tree).lines] == [["d7d5"]]
+
+
 def test_lines_are_legal(handmade: Any, reply: Any) -> None:
     line = report_on(sicilian(handmade, reply)).best
     board = chess.Board(BLACK_TO_MOVE)

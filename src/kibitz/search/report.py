@@ -112,19 +112,15 @@ def _lines(
     score_type: str,
 ) -> tuple[Line, ...]:
     visited = [row for row in rows if row.visits]
-    if not visited:
-        return (_line_without_visits(position, rows, root, score_type),)
+    found: list[Line] = []
+    if not rows or not rows[0].visits:  # no visit yet, or all that were visited are proved lost
+        found.append(_line_without_visits(position, rows, root, score_type))
     view = view_of(position)
-    return tuple(
-        Line(
-            number,
-            score_of(score_type, row.value, row.draw, row.proof),
-            wdl_of(row.value, row.draw),
-            row.value,
-            principal_variation(memory, row.edge, view),
-        )
-        for number, row in enumerate(visited[: max(1, multipv)], start=1)
-    )
+    for row in visited[: max(1, multipv) - len(found)]:
+        score = score_of(score_type, row.value, row.draw, row.proof)
+        line = principal_variation(memory, row.edge, view)
+        found.append(Line(len(found) + 1, score, wdl_of(row.value, row.draw), row.value, line))
+    return tuple(found)
 
 
 def _line_without_visits(
