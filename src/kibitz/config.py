@@ -137,7 +137,8 @@ def _convert(value: Any, kind: Any, where: str) -> Any:
         return value
     if origin is tuple:
         if not isinstance(value, list):
-            raise ConfigError(f"{where}: expected a list, found", value=value)
+            fix = "write a list like [1, 2]"
+            raise ConfigError(f"{where}: expected a list, found", value=value, fix=fix)
         return tuple(_convert(item, arguments[0], where) for item in value)
     return _convert_scalar(value, kind, where)
 
