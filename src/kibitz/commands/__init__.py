@@ -76,6 +76,9 @@ def launch(
     verbose: Annotated[bool, Parameter(negative="", help="Say more than usual.")] = False,
 ) -> object:
     """Take what all commands have in common, then run the command."""
+    # Where an argument may begin with a hyphen (`data import -`), these come as if they were one.
+    quiet, verbose = quiet or "--quiet" in tokens, verbose or "--verbose" in tokens
+    tokens = tuple(token for token in tokens if token not in ("--quiet", "--verbose"))
     set_level(Level.QUIET if quiet else Level.VERBOSE if verbose else Level.NORMAL)
     if tokens and tokens[0] not in app:
         # Left to cyclopts, this would import every command to look for a similar one.
