@@ -82,6 +82,19 @@ def test_gumbel_searches_in_step() -> None:
         assert len(visited) == 4
 
 
+def test_without_noise_gumbel_considers_the_likeliest_moves_in_every_game() -> None:
+    settings = Settings(search_rule="gumbel", gumbel_considered=4, gumbel_noise=0.0)
+    for board in (Board(fen) for fen in FENS[:2]):
+        memories = Fleet(Counting(), settings, 3).search([board.copy() for _ in range(3)], 33)
+        visits = [root_visits(memory) for memory in memories]
+        assert all(np.array_equal(visits[0], other) for other in visits[1:])
+        first, count = int(memories[0].nodes[0]["first"]), int(memories[0].nodes[0]["count"])
+        priors = memories[0].edges["prior"][first : first + count].astype(int)
+        tried = [prior for prior, made in zip(priors, visits[0], strict=True) if made]
+        assert len(tried) == 4
+        assert sorted(tried) == sorted(priors)[-4:]
+
+
 def test_the_number_of_boards_is_checked() -> None:
     with pytest.raises(InputError, match="boards"):
         Fleet(Counting(), Settings(), 2).search([Board()], 10)

@@ -108,7 +108,7 @@ def grown(
     if isinstance(rule, Gumbel):
         generator = np.random.default_rng(3)
         walk = compiled.walk.record
-        plan_gumbel(compiled.memory, walk, rule.considered, playouts // 2, generator)
+        plan_gumbel(compiled.memory, walk, rule, playouts // 2, generator)
         oracle.gumbel = walk.gumbel[: len(compiled.block(0))].tolist()
         oracle.plan = walk.plan[: int(walk.plan_size)].tolist()
     compiled.run(playouts)

@@ -123,8 +123,7 @@ class Fleet:
         if settings.noise_epsilon > 0:
             mix_noise(ship.memory, settings.noise_epsilon, noise_alpha(settings), ship.generator)
         if isinstance(self.rule, Gumbel):
-            considered = self.rule.considered
-            plan_gumbel(ship.memory, ship.walk.record, considered, nodes, ship.generator)
+            plan_gumbel(ship.memory, ship.walk.record, self.rule, nodes, ship.generator)
 
     def _step(self, waiting: list[Ship], nodes: int) -> None:
         """One batch: leaves of every waiting game, their evaluation, and what follows."""

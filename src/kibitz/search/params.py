@@ -107,6 +107,9 @@ class Settings:
 
     # --- Gumbel
     gumbel_considered: int = whole("GumbelConsidered", 16, 1, 256, 2, "root moves sampled")
+    gumbel_noise: float = number(
+        "GumbelNoise", 1, 0, 10, 0.1, "scale of the noise: 1 samples moves, 0 takes the likeliest"
+    )
     gumbel_value_scale: float = number("GumbelValueScale", 0.1, 0, 100, 0.02, "weight of values")
     gumbel_visit_offset: float = number("GumbelVisitOffset", 50, 0, 1e6, 5, "added to visits")
 

@@ -121,6 +121,7 @@ def _gumbel(settings: Settings) -> Gumbel:
         value_scale=settings.gumbel_value_scale,
         visit_offset=settings.gumbel_visit_offset,
         considered=settings.gumbel_considered,
+        noise=settings.gumbel_noise,
     )
 
 

@@ -132,21 +132,21 @@ def halving_plan(considered: int, playouts: int) -> np.ndarray:
 def plan_gumbel(
     memory: TreeMemory,
     walk: np.record,
-    considered: int,
+    rule: Gumbel,
     playouts: int,
     generator: np.random.Generator,
 ) -> None:
     """Draw the Gumbel noise of the root's moves and plan the playouts of a fresh root."""
     block = root_block(memory)
     count = block.stop - block.start
-    noise = generator.gumbel(size=count)
+    noise = rule.noise * generator.gumbel(size=count)
     logits = np.log((memory.edges["prior"][block] + 1.0) / 65536.0)
     order = np.argsort(-(noise + logits), kind="stable")
-    outside = order[considered:]
+    outside = order[rule.considered :]
     walk.gumbel[:count] = noise
     # A move outside the sample never equals the best of it, whatever its value.
     walk.gumbel[outside] = -1e9
-    plan = halving_plan(min(considered, count), min(playouts, MAX_PLAN))
+    plan = halving_plan(min(rule.considered, count), min(playouts, MAX_PLAN))
     walk.plan[: len(plan)] = plan
     walk.plan_size = len(plan)
     memory.nodes["opened"][0] = count

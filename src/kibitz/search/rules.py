@@ -68,6 +68,7 @@ class Gumbel(NamedTuple):
     value_scale: float = 0.1
     visit_offset: float = 50.0
     considered: int = 16  # root moves that enter sequential halving
+    noise: float = 1.0  # scale of the noise that chooses them; 0 takes the likeliest
 
 
 class Contempt(NamedTuple):

@@ -261,7 +261,7 @@ class Searcher:
         if isinstance(self.rule, Gumbel):
             walk = self._driver.walks[0].record
             budget = limits.nodes or FOREVER
-            plan_gumbel(self.memory, walk, self.rule.considered, budget, self._generator)
+            plan_gumbel(self.memory, walk, self.rule, budget, self._generator)
 
     def _keep(self, board: Board) -> bool:
         """Keep what the last search knows of this position; whether there was anything."""
