@@ -110,7 +110,7 @@ class Settings:
     gumbel_noise: float = number(
         "GumbelNoise", 1, 0, 10, 0.1, "scale of the noise: 1 samples moves, 0 takes the likeliest"
     )
-    gumbel_value_scale: float = number("GumbelValueScale", 0.1, 0, 100, 0.02, "weight of values")
+    gumbel_value_scale: float = number("GumbelValueScale", 0.5, 0, 100, 0.05, "weight of values")
     gumbel_visit_offset: float = number("GumbelVisitOffset", 50, 0, 1e6, 5, "added to visits")
 
     # --- search-contempt
