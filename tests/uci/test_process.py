@@ -92,6 +92,20 @@ def test_only_the_protocol_is_on_standard_output(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1].startswith("bestmove ")
 
 
+def test_what_a_gui_no_longer_reads_is_no_error() -> None:
+    with subprocess.Popen(
+        COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        process.stdin.write("uci\n")
+        process.stdin.close()
+        assert process.wait(PATIENCE) == 0
+        assert process.stderr.read() == ""
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_a_gui_that_dies_takes_the_engine_along() -> None:
     with subprocess.Popen(

@@ -336,10 +336,9 @@ def main(network: str = "") -> int:
     if isinstance(sys.stdin, TextIOWrapper):
         sys.stdin.reconfigure(encoding="utf-8", errors="replace")
     session = Session(write_line, Engine(network or AUTODISCOVER))
-    try:
-        session.run(sys.stdin)
-    except BrokenPipeError:
-        # The GUI has gone: nothing more can be said, not even when Python flushes at exit.
+    session.run(sys.stdin)
+    if session.channel.gone:
+        # Nothing more can be said, not even what Python still holds and would flush at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
