@@ -94,7 +94,12 @@ def test_only_the_protocol_is_on_standard_output(tmp_path: Path) -> None:
 
 def test_what_a_gui_no_longer_reads_is_no_error() -> None:
     with subprocess.Popen(
-        COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        COMMAND,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": ""},  # buffered, as most have it
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
