@@ -201,10 +201,11 @@ def _next(running: list[Future[Done]], in_order: bool) -> Future[Done]:
     return future
 
 
-_work: Callable[[Any], Any] = NotImplemented  # of this process
+_work: Callable[[Any], Any] | None = None  # of this process; `_settle` brings it
 
 
 def _do(task: Any) -> Any:
+    assert _work is not None
     return _work(task)
 
 
