@@ -168,4 +168,8 @@ def test_equal_priors(rule: Rule, evaluator: Any, board: str) -> None:
 @pytest.mark.parametrize("behaviour", BEHAVIOURS)
 @pytest.mark.parametrize("rule", RULES)
 def test_every_rule_with_every_behaviour(rule: str, behaviour: str, board: str) -> None:
-    compare(*grown(BOARDS[board], RULES[rule], BEHAVIOURS[behaviour], HASHED, 800))
+    # With a temperature a few priors are a 65536th apart (see `compare`): enough, once in hundreds
+    # of long searches, for another choice between two that are nearly as good.
+    exact = BEHAVIOURS[behaviour].policy_temperature == 1
+    playouts = 800 if exact else PLAYOUTS
+    compare(*grown(BOARDS[board], RULES[rule], BEHAVIOURS[behaviour], HASHED, playouts))
