@@ -50,9 +50,8 @@ class Compiled:
         """Evaluate the root and give it its moves."""
         common = (self.behaviour, self.evaluator.record, self.scratch.record)
         count = evaluate_root(self.memory.record, self.walk.record, *common)
-        temperature = float(self.behaviour.root_policy_temperature)
         if self.memory.nodes[0]["state"] != EXPANDED:
-            assert expand_root(self.memory.record, self.walk.record, count, temperature)
+            assert expand_root(self.memory.record, self.walk.record, self.behaviour, count)
 
     def run(self, count: int, walk: WalkMemory | None = None) -> int:
         """Play out `count` times, which are the budget of the move; the outcome."""

@@ -13,7 +13,9 @@ from kibitz.position.fen import parse_fen
 from kibitz.position.notation import parse_uci, relative
 from kibitz.position.play import play
 from kibitz.position.state import new_positions
+from kibitz.records import as_record
 from kibitz.search.expand import new_node, reserve_edges
+from kibitz.search.rules import Behaviour
 from kibitz.search.tree import EXPANDED, LEAF, TreeMemory, clear_edge, quantise_prior
 
 
@@ -22,6 +24,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if not COMPILED:
         for item in items:
             item.add_marker(pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning"))
+
+
+ALONE = as_record(Behaviour())
 
 
 class Reply(NamedTuple):
@@ -51,7 +56,7 @@ class HandmadeTree:
     def plant(self, line: str, replies: Sequence[Reply]) -> HandmadeTree:
         """Expand the node at the end of a line of moves, in UCI, with the given replies."""
         node, position = self.nodes[line]
-        first = int(reserve_edges(self.memory.record, node, len(replies)))
+        first = int(reserve_edges(self.memory.record, ALONE, node, len(replies)))
         self.memory.nodes[node]["first"] = first
         self.memory.nodes[node]["count"] = len(replies)
         self.memory.nodes[node]["opened"] = sum(reply.visits > 0 for reply in replies)
@@ -69,7 +74,7 @@ class HandmadeTree:
         memory.links[edge]["proof"] = reply.proof
         if not reply.visits:
             return
-        node = int(new_node(memory.record, edge))
+        node = int(new_node(memory.record, ALONE, edge))
         memory.links[edge]["child"] = node
         record = memory.nodes[node]
         record["draw"], record["square"] = reply.draw, reply.square

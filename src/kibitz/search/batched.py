@@ -108,7 +108,7 @@ class BatchedDriver:
         """Tell the walk the game so far; POSITION [plies + 1], the root last."""
         self.walk.set_line(line)
 
-    def open_root(self, allowed: frozenset[int] | None, temperature: float) -> int:
+    def open_root(self, allowed: frozenset[int] | None) -> int:
         """Evaluate and expand a fresh root; returns its number of moves."""
         line = self.walk.line[PAST - self.walk.past : PAST + 1].view(np.recarray)
         leaves = leaves_of([line], self.evaluator.history)
@@ -121,7 +121,7 @@ class BatchedDriver:
         if allowed is not None:
             count = keep_moves(walk, count, allowed)
         if count and self.memory.nodes[0]["state"] == LEAF:
-            expand_root(self.memory.record, walk, count, temperature)
+            expand_root(self.memory.record, walk, self.behaviour, count)
         return count
 
     def run(

@@ -61,7 +61,7 @@ class Driver:
         for walk in self.walks:
             walk.set_line(line)
 
-    def open_root(self, allowed: frozenset[int] | None, temperature: float) -> int:
+    def open_root(self, allowed: frozenset[int] | None) -> int:
         """Evaluate and expand a fresh root; returns its number of moves."""
         walk, scratch = self.walks[0].record, self._scratches[0].record
         tree = self.memory.record
@@ -69,7 +69,7 @@ class Driver:
         if allowed is not None:
             count = keep_moves(walk, count, allowed)
         if count and self.memory.nodes[0]["state"] == LEAF:
-            expand_root(tree, walk, count, temperature)
+            expand_root(tree, walk, self.behaviour, count)
         return count
 
     def run(

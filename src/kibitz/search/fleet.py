@@ -107,7 +107,6 @@ class Fleet:
             self._expand_roots(fresh, leaves, evaluated(self.evaluator, leaves))
 
     def _expand_roots(self, ships: list[Ship], leaves: Leaves, out: Evaluations) -> None:
-        temperature = float(self._behaviour.root_policy_temperature)
         for row, ship in enumerate(ships):
             start, end = int(leaves.offsets[row]), int(leaves.offsets[row + 1])
             walk, count = ship.walk.record, end - start
@@ -115,7 +114,7 @@ class Fleet:
             value = float(out.wdl[row, 0] - out.wdl[row, 2])
             value = adjusted(self._behaviour, leaves.positions[row, 0], value)
             settle_root(ship.memory.record, value, float(out.wdl[row, 1]))
-            expand_root(ship.memory.record, walk, count, temperature)
+            expand_root(ship.memory.record, walk, self._behaviour, count)
 
     def _stir(self, ship: Ship, nodes: int) -> None:
         """Noise and plans, each game with its own dice."""

@@ -16,7 +16,7 @@ import numpy as np
 from kibitz.encoding.leaves import Leaves, put_leaf
 from kibitz.jit import kernel
 from kibitz.position.bits import signed
-from kibitz.records import address_of, atomic_store, compare_and_swap, one_record, record_at
+from kibitz.records import address_of, atomic_store, one_record, record_at
 from kibitz.search.backup import back_up, undo_pending
 from kibitz.search.expand import FULL, expand, new_node
 from kibitz.search.leaf import MATED, adjusted, ask_tablebase, classify
@@ -30,7 +30,7 @@ from kibitz.search.playout import (
     start_path,
 )
 from kibitz.search.proof import UNPROVED, climb, set_proof
-from kibitz.search.tree import BUSY, LEAF, NONE, WAITING, link_at, node_at
+from kibitz.search.tree import LEAF, NONE, WAITING, link_at, node_at
 from kibitz.search.walk import MAX_DEPTH, PAST, position_at
 
 STEP = np.dtype([("edge", np.int64), ("trust", np.int64)])
@@ -89,7 +89,7 @@ def _finish(
 ) -> int:
     """Back up a new leaf that needs no evaluator."""
     edge = walk.path[depth]
-    node = new_node(tree, edge)
+    node = new_node(tree, behaviour, edge)
     if node == FULL:
         atomic_store(link_at(tree, edge), "child", NONE)
         return NO_ROOM
@@ -161,8 +161,6 @@ def _claim(
     depth: int,
 ) -> int:
     """Reserve a new leaf: NEW_LEAF if it waits in `row`, DONE if it is over and backed up."""
-    if not compare_and_swap(link_at(tree, walk.path[depth]), "child", NONE, BUSY):
-        return COLLISION
     state, proof = classify(walk, depth)
     if state != LEAF:
         return _finish(tree, walk, behaviour, depth, state, proof)
@@ -194,13 +192,13 @@ def settle(
         depth = _restore_path(batch, row, walk)
         edge = walk.path[depth]
         start, count = leaves.offsets[row], leaves.offsets[row + 1] - leaves.offsets[row]
-        node = new_node(tree, edge)
+        node = new_node(tree, behaviour, edge)
         if node == FULL:
             return row
         for index in range(count):
             walk.moves[index] = leaves.moves[start + index]
             walk.logits[index] = logits[start + index]
-        if not expand(tree, walk, node, count, behaviour.policy_temperature):
+        if not expand(tree, walk, behaviour, node, count, behaviour.policy_temperature):
             return row  # the lone node goes with the next compaction
         value = adjusted(behaviour, leaves.positions[row, 0], float(wdl[row, 0] - wdl[row, 2]))
         node_at(tree, node).raw = value

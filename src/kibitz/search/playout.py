@@ -63,9 +63,13 @@ def step(tree: np.record, walk: np.record, behaviour: np.record, depth: int, edg
 
 
 @kernel
-def mark_opened(tree: np.record, node: int, edge: int) -> None:
+def mark_opened(tree: np.record, behaviour: np.record, node: int, edge: int) -> None:
     """Note that one more move of a node has been chosen; a slower thread never takes it back."""
     wanted = edge - signed(node_at(tree, node).first) + 1
+    if behaviour.shared != THREADS:
+        if wanted > signed(node_at(tree, node).opened):
+            node_at(tree, node).opened = wanted
+        return
     while True:
         opened = signed(atomic_load(node_at(tree, node), "opened"))
         if opened >= wanted:
@@ -89,7 +93,7 @@ def give_moves(
     ask_room(tree)
     count = generate(position, walk.moves)
     logits_of(evaluator, scratch, position, walk.moves, count, walk.logits)
-    return expand(tree, walk, node, count, behaviour.policy_temperature)
+    return expand(tree, walk, behaviour, node, count, behaviour.policy_temperature)
 
 
 @part_of_kernel
@@ -103,7 +107,9 @@ def open_node(
     node: int,
 ) -> int:
     """Expand a node on its second visit."""
-    if not compare_and_swap(node_at(tree, node), "state", LEAF, EXPANDING):
+    if behaviour.shared != THREADS:
+        node_at(tree, node).state = EXPANDING
+    elif not compare_and_swap(node_at(tree, node), "state", LEAF, EXPANDING):
         return COLLISION
     if give_moves(tree, walk, behaviour, evaluator, scratch, depth, node):
         return DONE
@@ -132,7 +138,7 @@ def follow(
         chosen, trust = select(rule, tree, walk, edge, node, depth)
         if chosen == BLOCKED:
             return COLLISION, depth
-        mark_opened(tree, node, chosen)
+        mark_opened(tree, behaviour, node, chosen)
         step(tree, walk, behaviour, depth, chosen)
         depth, edge = depth + 1, chosen
         walk.trust[depth] = trust
@@ -174,6 +180,15 @@ def descend(
             return opened, depth
 
 
+@kernel
+def claim(tree: np.record, behaviour: np.record, edge: int) -> bool:
+    """Take a move without a node for oneself; False if another thread was faster."""
+    if behaviour.shared == THREADS:
+        return bool(compare_and_swap(link_at(tree, edge), "child", NONE, BUSY))
+    link_at(tree, edge).child = BUSY
+    return True
+
+
 @part_of_kernel
 def visit_leaf(
     tree: np.record,
@@ -185,9 +200,9 @@ def visit_leaf(
 ) -> int:
     """First visit of a move: evaluate the position it leads to, make its node, back up."""
     edge = walk.path[depth]
-    if not compare_and_swap(link_at(tree, edge), "child", NONE, BUSY):
+    if not claim(tree, behaviour, edge):
         return COLLISION
-    node = new_node(tree, edge)
+    node = new_node(tree, behaviour, edge)
     if node == FULL:
         atomic_store(link_at(tree, edge), "child", NONE)
         return NO_ROOM

@@ -55,11 +55,12 @@ def visits_of(parent: np.record) -> float:
 @kernel
 def tried_mass(tree: np.record, first: int, opened: int) -> float:
     """Prior probability of the moves with finished visits."""
-    mass = 0.0
+    units = np.int32(0)
     for edge in range(first, first + opened):
-        if edge_at(tree, edge).visits > 0:
-            mass += prior_of(signed(edge_at(tree, edge).prior))
-    return mass
+        here = edge_at(tree, edge)
+        visited = np.int32(here.visits > 0)
+        units = np.int32(units + visited * (np.int32(here.prior) + np.int32(1)))
+    return signed(units) / 65536.0
 
 
 @kernel

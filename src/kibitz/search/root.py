@@ -51,9 +51,9 @@ def settle_root(tree: np.record, value: float, draw: float) -> None:
 
 
 @kernel
-def expand_root(tree: np.record, walk: np.record, count: int, temperature: float) -> bool:
+def expand_root(tree: np.record, walk: np.record, behaviour: np.record, count: int) -> bool:
     """Give the root the first `count` moves of the walk; False if the tree is full."""
-    return expand(tree, walk, 0, count, temperature)
+    return expand(tree, walk, behaviour, 0, count, behaviour.root_policy_temperature)
 
 
 def keep_moves(walk: np.record, count: int, allowed: frozenset[int]) -> int:

@@ -246,8 +246,7 @@ class Searcher:
             record.deepest = record.depth_sum = record.playouts = record.collisions = 0
             record.plan_size = 0
         if not self._kept and board.outcome() is None:
-            temperature = to_behaviour(self.settings).root_policy_temperature
-            self._driver.open_root(allowed, temperature)
+            self._driver.open_root(allowed)
         if allowed is None:
             self._line.remember(board)
         if self.memory.nodes[0]["state"] == EXPANDED:

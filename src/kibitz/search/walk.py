@@ -57,7 +57,8 @@ WALK = np.dtype(
         ("logits", np.float32, MAX_MOVES),
         ("scores", np.float64, MAX_MOVES),
         ("weights", np.float64, REMEMBERED),  # c(N) sqrt(N) below the root; 0: not needed yet
-        ("sorting", np.uint32, MAX_MOVES),
+        ("sorting", np.int32, MAX_MOVES),  # what moves are sorted by, and
+        ("ranks", np.int32, MAX_MOVES),
         ("order", np.uint32, MAX_MOVES),  # prior << 16 | move, best first
         ("gumbel", np.float64, MAX_MOVES),  # noise of the root moves, for the Gumbel rule
         ("plan", np.int32, MAX_PLAN),  # visits a root move must have to be chosen at playout p
