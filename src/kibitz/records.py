@@ -151,10 +151,11 @@ def value_at(dtype: Any, field: str) -> Callable[[Any, int], Any]:
     return lowered(plain)(generate)
 
 
-def prefetch_at(dtype: np.dtype, field: str) -> Callable[[Any, int], None]:
+def prefetch_at(dtype: np.dtype, field: str, *, write: bool = False) -> Callable[[Any, int], None]:
     """`ask(owner, index)`: have the line of memory with that record fetched while others work.
 
-    No promise to the program: results are the same without it, and any index does no harm.
+    No promise to the program: results are the same without it, and any index does no harm. To
+    `write`, the line is taken away from other processors.
     """
 
     def plain(owner: Any, index: int) -> None:
@@ -166,8 +167,8 @@ def prefetch_at(dtype: np.dtype, field: str) -> Callable[[Any, int], None]:
             address = _element(builder, owner, arguments, field, dtype.itemsize, checked=False)
             kind = ir.FunctionType(ir.VoidType(), [byte, *[ir.IntType(32)] * 3])
             fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-            read, keep, data = (ir.IntType(32)(word) for word in (0, 3, 1))
-            builder.call(fetch, [builder.inttoptr(address, byte), read, keep, data])
+            how, keep, data = (ir.IntType(32)(word) for word in (int(write), 3, 1))
+            builder.call(fetch, [builder.inttoptr(address, byte), how, keep, data])
 
         return types.void(owner, types.int64), code
 

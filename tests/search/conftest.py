@@ -17,6 +17,7 @@ from kibitz.records import as_record
 from kibitz.search.expand import new_node, reserve_edges
 from kibitz.search.rules import Behaviour
 from kibitz.search.tree import EXPANDED, LEAF, TreeMemory, clear_edge, quantise_prior
+from kibitz.search.walk import WalkMemory
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -45,7 +46,7 @@ class HandmadeTree:
     """A tree, its root's position, and the position and node of every line planted."""
 
     def __init__(self, fen: str, visits: int = 0, value: float = 0.0) -> None:
-        self.memory = TreeMemory(1)
+        self.memory, self._walk = TreeMemory(1), WalkMemory(0).record
         self.position = parse_fen(fen)
         self.nodes: dict[str, tuple[int, np.record]] = {"": (0, self.position)}
         self.edges: dict[str, int] = {"": 0}
@@ -56,7 +57,7 @@ class HandmadeTree:
     def plant(self, line: str, replies: Sequence[Reply]) -> HandmadeTree:
         """Expand the node at the end of a line of moves, in UCI, with the given replies."""
         node, position = self.nodes[line]
-        first = int(reserve_edges(self.memory.record, ALONE, node, len(replies)))
+        first = int(reserve_edges(self.memory.record, self._walk, ALONE, node, len(replies)))
         self.memory.nodes[node]["first"] = first
         self.memory.nodes[node]["count"] = len(replies)
         self.memory.nodes[node]["opened"] = sum(reply.visits > 0 for reply in replies)
@@ -74,7 +75,7 @@ class HandmadeTree:
         memory.links[edge]["proof"] = reply.proof
         if not reply.visits:
             return
-        node = int(new_node(memory.record, ALONE, edge))
+        node = int(new_node(memory.record, self._walk, ALONE, edge))
         memory.links[edge]["child"] = node
         record = memory.nodes[node]
         record["draw"], record["square"] = reply.draw, reply.square

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from kibitz.search.tree import EXPANDED, HEADER_MOVE, LEAF, NONE, PATH_DRAW, TERMINAL, TreeMemory
+from kibitz.search.tree import (
+    BUSY,
+    EXPANDED,
+    HEADER_MOVE,
+    LEAF,
+    NONE,
+    PATH_DRAW,
+    TERMINAL,
+    TreeMemory,
+)
 
 
 def check_tree(memory: TreeMemory) -> None:
@@ -15,7 +24,14 @@ def check_tree(memory: TreeMemory) -> None:
     assert 1 <= tree.edges_used <= len(memory.edges)
     owners = check_blocks(memory)
     assert memory.edges["pending"][: tree.edges_used].max() == 0
-    assert sum(check_node(memory, node, owners) for node in range(tree.nodes_used)) == len(owners)
+    nodes = used_nodes(memory)
+    assert sum(check_node(memory, node, owners) for node in nodes) == len(owners)
+
+
+def used_nodes(memory: TreeMemory) -> list[int]:
+    """The nodes that a move leads to; threads may have taken some more for themselves."""
+    parents = memory.nodes["parent_edge"][: memory.record.nodes_used]
+    return [0, *np.flatnonzero(parents).tolist()]
 
 
 def check_blocks(memory: TreeMemory) -> dict[int, int]:
@@ -25,6 +41,9 @@ def check_blocks(memory: TreeMemory) -> dict[int, int]:
     while header < used:
         assert memory.links["move"][header] == HEADER_MOVE
         owner, count = int(memory.links["child"][header]), int(memory.edges["visits"][header])
+        if owner == BUSY:  # taken by a thread, and not used
+            header += count + 1
+            continue
         assert owner < memory.record.nodes_used
         assert owner not in owners
         owners[owner] = header + 1
@@ -66,7 +85,7 @@ def check_sums(memory: TreeMemory) -> None:
 
     True where nothing is proved and no subtree was given back.
     """
-    for node in range(memory.record.nodes_used):
+    for node in used_nodes(memory):
         record = memory.nodes[node]
         if record["state"] == EXPANDED:
             first, count = int(record["first"]), int(record["count"])

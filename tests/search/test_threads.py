@@ -15,11 +15,12 @@ import pytest
 
 from kibitz.jit import COMPILED
 from kibitz.search import rules
+from kibitz.search.compact import compact
 from kibitz.search.rules import Behaviour, Contempt, Gumbel, Puct, Rule, Sble
-from kibitz.search.tree import clear
+from kibitz.search.tree import NONE, clear
 from kibitz.search.walk import WalkMemory
 from tests.search.compiled import Compiled
-from tests.search.consistency import check_sums, check_tree
+from tests.search.consistency import check_sums, check_tree, used_nodes
 from tests.search.hashed import HASHED
 
 THREADS = 4
@@ -158,3 +159,33 @@ def test_a_debug_build_finds_no_access_out_of_bounds() -> None:
 @pytest.mark.skipif(not COMPILED, reason="checks of bounds are compiled in")
 def test_ten_thousand_searches_in_a_debug_build() -> None:
     assert in_debug_build(list(RULES), searches=2_500, playouts=300) == "0"
+
+
+@pytest.mark.skipif(not COMPILED, reason="in plain Python the operations are not atomic")
+@pytest.mark.parametrize("least", [0, 3])
+def test_what_threads_have_grown_can_be_compacted(least: int) -> None:
+    """Threads take nodes for themselves, so that children stand before parents, and gaps remain."""
+    behaviour = Behaviour(shared=rules.THREADS)
+    compiled = Compiled(chess.Board(MIDDLEGAME), Puct(), behaviour, HASHED, megabytes=40)
+    search_together(compiled, 20_000)
+    memory = compiled.memory
+    links, nodes = memory.links, memory.nodes
+    used = used_nodes(memory)
+    parents = {
+        int(links["child"][edge]): node
+        for node in used
+        for edge in range(compiled.block(node).start, compiled.block(node).stop)
+        if links["child"][edge] != NONE
+    }
+    # Played is a move below which a node stands before the one that the move leads to.
+    chosen = max(parents[node] for node in used if node and parents[node] > node)
+    above = int(nodes["parent_edge"][chosen])
+    visits, raw = int(memory.edges["visits"][above]), float(nodes["raw"][chosen])
+    compact(memory.record, chosen, least)
+    check_tree(memory)
+    assert len(used_nodes(memory)) == memory.record.nodes_used  # no gaps are left
+    assert (int(memory.edges["visits"][0]), float(memory.nodes["raw"][0])) == (visits, raw)
+    if least == 0:
+        walk = compiled.walk.record
+        assert memory.record.nodes_used < len(used)
+        assert walk.layout != memory.record.layout

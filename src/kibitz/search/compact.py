@@ -22,7 +22,7 @@ from kibitz.search.tree import (
     node_at,
 )
 
-DEAD, ALIVE = 0, 1
+DEAD, ALIVE, DONE = 0, 1, 2  # DONE: alive, and what is below it has been looked at
 
 
 @kernel
@@ -34,20 +34,33 @@ def _mark(tree: np.record, root: int, min_visits: int) -> None:
     for node in range(tree.nodes_used):
         moved_at(tree, node).place = DEAD
     moved_at(tree, root).place = ALIVE
-    for node in range(root, tree.nodes_used):
-        record = node_at(tree, node)
-        if moved_at(tree, node).place == DEAD or record.state != EXPANDED:
+    again = True
+    while again:  # threads that take nodes for themselves may put a child before its parent
+        again = False
+        for node in range(tree.nodes_used):
+            if moved_at(tree, node).place == ALIVE:
+                again = _mark_children(tree, node, min_visits) or again
+                moved_at(tree, node).place = DONE
+
+
+@kernel
+def _mark_children(tree: np.record, node: int, min_visits: int) -> bool:
+    """Mark those to keep and cut the links to the others; whether one stands before its parent."""
+    record, before = node_at(tree, node), False
+    if record.state != EXPANDED:
+        return False
+    first = signed(record.first)
+    for edge in range(first, first + signed(record.count)):
+        child = signed(link_at(tree, edge).child)
+        if child == NONE:
             continue
-        first = signed(record.first)
-        for edge in range(first, first + signed(record.count)):
-            child = signed(link_at(tree, edge).child)
-            if child == NONE:
-                continue
-            keep = signed(edge_at(tree, edge).visits) >= min_visits
-            if keep and node_at(tree, child).state != PATH_DRAW:
-                moved_at(tree, child).place = ALIVE
-            else:
-                link_at(tree, edge).child = NONE
+        keep = signed(edge_at(tree, edge).visits) >= min_visits
+        if keep and node_at(tree, child).state != PATH_DRAW:
+            moved_at(tree, child).place = ALIVE
+            before = before or child < node
+        else:
+            link_at(tree, edge).child = NONE
+    return before
 
 
 @kernel
@@ -57,13 +70,47 @@ def _close_untried(tree: np.record, root: int) -> None:
     Selection takes opened moves for visited ones. All moves of the root may count as opened (see
     root.reorder); there, every move is looked at for its visits.
     """
-    for node in range(root + 1, tree.nodes_used):
+    for node in range(tree.nodes_used):
         record = node_at(tree, node)
-        if moved_at(tree, node).place == ALIVE and record.state == EXPANDED:
+        alive = moved_at(tree, node).place != DEAD
+        if alive and node != root and record.state == EXPANDED:
             first, opened = signed(record.first), signed(record.opened)
             while opened > 0 and edge_at(tree, first + opened - 1).visits == 0:
                 opened -= 1
             record.opened = opened
+
+
+@kernel
+def _lead(tree: np.record, root: int) -> int:
+    """Let the root stand before all that is kept, as it will be node 0; where it stands now."""
+    first = 0
+    while moved_at(tree, first).place == DEAD:
+        first += 1
+    if first != root:
+        _swap_nodes(tree, first, root)
+    return first
+
+
+@kernel
+def _swap_nodes(tree: np.record, one: int, other: int) -> None:
+    """Let two nodes change places; tell the links and block headers that lead to them."""
+    here, there = node_at(tree, one), node_at(tree, other)
+    here.first, there.first = there.first, here.first
+    here.parent_edge, there.parent_edge = there.parent_edge, here.parent_edge
+    here.doubted, there.doubted = there.doubted, here.doubted
+    here.draw, there.draw = there.draw, here.draw
+    here.square, there.square = there.square, here.square
+    here.raw, there.raw = there.raw, here.raw
+    here.fpu, there.fpu = there.fpu, here.fpu
+    here.count, there.count = there.count, here.count
+    here.opened, there.opened = there.opened, here.opened
+    here.state, there.state = there.state, here.state
+    here.freezing, there.freezing = there.freezing, here.freezing
+    for node in (one, other):
+        record = node_at(tree, node)
+        link_at(tree, signed(record.parent_edge)).child = node
+        if record.first != NONE:
+            link_at(tree, signed(record.first) - 1).child = node
 
 
 @kernel
@@ -115,7 +162,7 @@ def _slide_nodes(tree: np.record) -> None:
     free = 0
     for node in range(tree.nodes_used):
         record = node_at(tree, node)
-        alive = moved_at(tree, node).place == ALIVE
+        alive = moved_at(tree, node).place != DEAD
         if record.first != NONE:
             link_at(tree, signed(record.first) - 1).child = free if alive else BUSY
         if alive:
@@ -150,7 +197,9 @@ def compact(tree: np.record, root: int, min_visits: int) -> None:
 
     Nobody else may be in the tree, and no visit may be pending.
     """
+    tree.layout += 1
     _mark(tree, root, min_visits)
+    root = _lead(tree, root)
     _close_untried(tree, root)
     _adopt_root(tree, root)
     _slide_nodes(tree)

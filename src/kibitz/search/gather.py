@@ -89,7 +89,7 @@ def _finish(
 ) -> int:
     """Back up a new leaf that needs no evaluator."""
     edge = walk.path[depth]
-    node = new_node(tree, behaviour, edge)
+    node = new_node(tree, walk, behaviour, edge)
     if node == FULL:
         atomic_store(link_at(tree, edge), "child", NONE)
         return NO_ROOM
@@ -192,7 +192,7 @@ def settle(
         depth = _restore_path(batch, row, walk)
         edge = walk.path[depth]
         start, count = leaves.offsets[row], leaves.offsets[row + 1] - leaves.offsets[row]
-        node = new_node(tree, behaviour, edge)
+        node = new_node(tree, walk, behaviour, edge)
         if node == FULL:
             return row
         for index in range(count):

@@ -15,7 +15,7 @@ from kibitz.position.moves import generate
 from kibitz.position.play import play
 from kibitz.records import atomic_add, atomic_load, atomic_store, compare_and_swap
 from kibitz.search.backup import back_up, hand_in, undo_pending
-from kibitz.search.expand import FULL, expand, new_node
+from kibitz.search.expand import FULL, expand, new_node, next_edge
 from kibitz.search.leaf import (
     MATED,
     adjusted,
@@ -37,6 +37,8 @@ from kibitz.search.tree import (
     WAITING,
     ask_below,
     ask_room,
+    claim_edge,
+    claim_node,
     edge_at,
     link_at,
     node_at,
@@ -54,6 +56,8 @@ LAG = 64  # a thread keeps no more than this part of the root's visits to itself
 @part_of_kernel
 def step(tree: np.record, walk: np.record, behaviour: np.record, depth: int, edge: int) -> None:
     """Follow `edge` from ply `depth`: play its move and note it on the path."""
+    if behaviour.shared == THREADS:
+        claim_edge(tree, edge)
     ask_below(tree, edge)
     walk.keys[walk.history + depth] = position_at(walk, depth).key
     play(position_at(walk, depth), position_at(walk, depth + 1), link_at(tree, edge).move)
@@ -90,7 +94,7 @@ def give_moves(
 ) -> bool:
     """Expand `node` with the `walk.moves` of its position; False if the tree is full."""
     position = position_at(walk, depth)
-    ask_room(tree)
+    ask_room(tree, next_edge(tree, walk, behaviour))
     count = generate(position, walk.moves)
     logits_of(evaluator, scratch, position, walk.moves, count, walk.logits)
     return expand(tree, walk, behaviour, node, count, behaviour.policy_temperature)
@@ -189,6 +193,14 @@ def claim(tree: np.record, behaviour: np.record, edge: int) -> bool:
     return True
 
 
+@kernel
+def claim_path(tree: np.record, walk: np.record, depth: int) -> None:
+    """Have what a visit will change fetched from other processors while the leaf is evaluated."""
+    for ply in range(1, depth):
+        claim_edge(tree, walk.path[ply])
+        claim_node(tree, signed(link_at(tree, walk.path[ply]).child))
+
+
 @part_of_kernel
 def visit_leaf(
     tree: np.record,
@@ -202,7 +214,9 @@ def visit_leaf(
     edge = walk.path[depth]
     if not claim(tree, behaviour, edge):
         return COLLISION
-    node = new_node(tree, behaviour, edge)
+    if behaviour.shared == THREADS:
+        claim_path(tree, walk, depth)
+    node = new_node(tree, walk, behaviour, edge)
     if node == FULL:
         atomic_store(link_at(tree, edge), "child", NONE)
         return NO_ROOM

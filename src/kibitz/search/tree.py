@@ -4,7 +4,8 @@ An *edge* is a move from a node; the edges of a node are one contiguous block, b
 *node* exists for every edge that has been visited. What selection reads is 16 bytes an edge; the
 move, the links to the node and to its block, and the proof are 16 bytes more; the rest lives in the
 node. Edge 0 leads to the root, node 0. The slot before each block is its header: its link leads to
-the owner, its visits are the size of the block.
+the owner, its visits are the size of the block. Threads take edges and nodes for themselves, many
+at a time; a block that nobody uses has the owner BUSY, a node that nobody uses the parent edge 0.
 
 A large tree is not in the processor's cache. No record crosses a line of it, and a link knows where
 node and block are, so that both can be asked for before they are needed.
@@ -74,6 +75,7 @@ TREE = np.dtype(
         ("known", np.uint64),  # address of KNOWN [known_size], a power of two; see sharedvalues
         ("known_size", np.int64),
         ("age", np.int64),  # how often the tree has been cleared
+        ("layout", np.int64),  # how often it has been cleared or compacted
         # All threads read the addresses and all change the counters: not in one line of the cache.
         ("apart", np.uint8, CACHE_LINE),
         ("edges_used", np.int64),
@@ -95,6 +97,8 @@ _link_words_at = record_at(LINK_WORDS, "links")
 _ask_edge = prefetch_at(EDGE, "edges")
 _ask_link = prefetch_at(LINK, "links")
 _ask_node = prefetch_at(NODE, "nodes")
+claim_edge = prefetch_at(EDGE, "edges", write=True)
+claim_node = prefetch_at(NODE, "nodes", write=True)
 MOVED = np.dtype([("place", np.uint32)])
 moved_at = record_at(MOVED, "moved")
 KNOWN = np.dtype([("entry", np.uint64)])  # 32 bits of a key, value, probability of a draw
@@ -104,6 +108,7 @@ known_at = record_at(KNOWN, "known")
 ARRIVAL = np.uint64(2**64 - 2**32 + 1)
 
 EDGES_PER_LINE, LINKS_PER_LINE = CACHE_LINE // EDGE.itemsize, CACHE_LINE // LINK.itemsize
+ROOM_LINES = 8  # of edges, and of links, that most new blocks fill
 
 NONE = 0  # edge 0 and node 0 belong to the root and are nobody's child
 BUSY = 0xFFFF_FFFF  # selection goes elsewhere: another thread will be done in a moment
@@ -161,6 +166,7 @@ def clear(tree: np.record) -> None:
     tree.edges_used = 1
     tree.nodes_used = 1
     tree.age += 1
+    tree.layout += 1
 
 
 @kernel
@@ -203,10 +209,9 @@ def ask_below(tree: np.record, edge: int) -> None:
 
 
 @kernel
-def ask_room(tree: np.record) -> None:
-    """Have the place of the next block fetched."""
-    free = signed(tree.edges_used)
-    for line in range(6):
+def ask_room(tree: np.record, free: int) -> None:
+    """Have the place of the next block, from edge `free` on, fetched."""
+    for line in range(ROOM_LINES):
         _ask_edge(tree, free + line * EDGES_PER_LINE)
         _ask_link(tree, free + line * LINKS_PER_LINE)
 

@@ -26,6 +26,12 @@ WALK = np.dtype(
         ("deepest", np.int64),
         ("depth_sum", np.int64),
         ("playouts", np.int64),
+        # Edges and nodes this thread has taken for itself, while the tree's layout is this one.
+        ("layout", np.int64),
+        ("edges_next", np.int64),
+        ("edges_end", np.int64),
+        ("nodes_next", np.int64),
+        ("nodes_end", np.int64),
         ("collisions", np.int64),
         ("plan_size", np.int64),
         ("questions", np.uint64),  # address of POSITION [questions_size]: asked of tablebases
