@@ -38,7 +38,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_commands_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tour = [line for line in LINES if not line.startswith("data label")]
-    assert len(tour) == 10
+    assert len(tour) == 11
     for line in tour:
         if "parquet" in line:
             pytest.importorskip("pyarrow")

@@ -16,6 +16,7 @@ data = App(
 _COMMANDS = {
     "import": ("data_import:import_games", "Bring games (PGN) or labelled positions (CSV) in."),
     "label": ("data_label:label_games", "Make games in which an engine judges every position."),
+    "reanalyse": ("data_reanalyse:reanalyse_games", "Search stored games again, for policies."),
     "inspect": ("data_inspect:inspect", "Say what is in shards."),
     "split": ("data_split:split", "Part games into training and validation."),
     "combine": ("data_split:combine", "Put shards together or cut them up."),

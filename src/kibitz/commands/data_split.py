@@ -33,7 +33,7 @@ def split(
     if not 0 < share < 1:
         raise InputError("--share", value=share, fix="give a number between 0 and 1")
     paths = shards_in(*some_places(places))
-    _refuse_mixing(paths, output)
+    refuse_mixing(paths, output)
     result: dict[str, int] = {}
     for name, wanted in (("train", False), ("validation", True)):
         parts = _parts(paths, share, wanted)
@@ -58,12 +58,12 @@ def combine(
 ) -> None:
     """Put shards together, or cut them up, into shards of another size."""
     paths = shards_in(*some_places(places))
-    _refuse_mixing(paths, output)
+    refuse_mixing(paths, output)
     done = rewrite(read_all(paths), output, name, _checked(plies))
     emit({**done._asdict(), "output": str(output)}, as_json=json)
 
 
-def _refuse_mixing(paths: list[Path], output: Path) -> None:
+def refuse_mixing(paths: list[Path], output: Path) -> None:
     """Old and new shards in one folder would hold every game twice."""
     inside = [path for path in paths if path.resolve().is_relative_to(output.resolve())]
     if inside:

@@ -6,7 +6,7 @@ Searcher -> **live table, or JSON**
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -19,7 +19,7 @@ from kibitz.position.board import Board
 from kibitz.position.fen import START
 from kibitz.search.limits import Limits
 from kibitz.search.params import Settings
-from kibitz.search.presets import preset, with_rule
+from kibitz.search.presets import RuleName, preset, with_rule
 from kibitz.search.report import Report
 from kibitz.search.searcher import Result, Searcher
 from kibitz.search.warm import warm
@@ -38,7 +38,7 @@ def search(
     nodes: Annotated[int | None, Parameter(help="Stop after so many nodes.")] = None,
     time: Annotated[float | None, Parameter(help="Stop after so many seconds.")] = None,
     rule: Annotated[
-        Literal["puct", "azero", "sble", "gumbel"] | None,
+        RuleName | None,
         Parameter(help="Selection rule, with its authors' constants."),
     ] = None,
     preset_name: Annotated[
@@ -50,7 +50,7 @@ def search(
     json: JsonFlag = False,
 ) -> int:
     """Search a position; Ctrl-C ends it and prints what was found."""
-    settings = _settings(preset_name, rule, option)
+    settings = search_settings(preset_name, rule, option)
     board = Board(fen)
     if time is not None and time <= 0:
         raise InputError("--time", value=time, fix="expected seconds above 0")
@@ -64,9 +64,8 @@ def search(
     return 0
 
 
-def _settings(
-    name: str, rule: Literal["puct", "azero", "sble", "gumbel"] | None, options: tuple[str, ...]
-) -> Settings:
+def search_settings(name: str, rule: RuleName | None, options: tuple[str, ...]) -> Settings:
+    """A preset, with another rule and its constants, and single options changed."""
     settings = preset(name)
     if rule is not None:
         settings = with_rule(settings, rule)

@@ -1,0 +1,1 @@
+"""What searches teach: targets for training, from a search's tree."""

@@ -1,0 +1,142 @@
+"""Stored games, searched again; shard -> **reanalyse** -> shard with what the search found.
+
+The positions stay what they were. A stronger network, or another rule of search, so becomes the
+teacher of games that exist already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from kibitz.evaluator.load import Evaluator, load_evaluator
+from kibitz.games.combine import concatenate, cut
+from kibitz.games.importing import in_processes, provenance
+from kibitz.games.record import Game, Ply, games_of, shard_of
+from kibitz.games.shard import NOT_A_POLICY, Shard, read, read_header
+from kibitz.games.store import add, shards_in
+from kibitz.position.board import Board
+from kibitz.position.fen import castles960
+from kibitz.position.moves import NO_MOVE
+from kibitz.position.notation import absolute
+from kibitz.search.limits import Limits
+from kibitz.search.params import Settings
+from kibitz.search.searcher import Searcher
+from kibitz.selfplay.targets import policy_target, value_target
+
+PIECE = 1_000  # plies that a process searches at a time
+SEED_MASK = (1 << 31) - 1
+
+
+@dataclass(frozen=True)
+class Reanalysis:
+    """How positions are searched. The dice of a game are the settings' seed and the game's own."""
+
+    network: str
+    settings: Settings
+    nodes: int
+    values: bool = False  # whether the search's values replace those of the shard
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the new shards say about where their policies come from."""
+        default = Settings()
+        changed = {
+            name: value
+            for name, value in msgspec.to_builtins(self.settings).items()
+            if value != getattr(default, name)
+        }
+        whole = {
+            "network": self.network,
+            "nodes": self.nodes,
+            "values": self.values,
+            "settings": changed,
+        }
+        plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(whole))
+        return {"reanalysis": plain}
+
+
+class Analyst:
+    """One process's part of the work; the evaluator is loaded when the first piece comes."""
+
+    def __init__(self, reanalysis: Reanalysis) -> None:
+        self._reanalysis = reanalysis
+        self._evaluator: Evaluator | None = None
+
+    def __call__(self, shard: Shard) -> Shard:
+        """The games, searched again."""
+        if self._evaluator is None:
+            self._evaluator = load_evaluator(self._reanalysis.network)
+        games = [self._game(game, self._evaluator) for game in games_of(shard)]
+        made = shard_of(games)
+        return made._replace(header=msgspec.structs.replace(made.header, provenance=_ours()))
+
+    def _game(self, game: Game, evaluator: Evaluator) -> Game:
+        settings = self._reanalysis.settings
+        seed = (settings.seed + game.seed) & SEED_MASK
+        board = Board(game.start)
+        board.chess960 = castles960(board.position)
+        plies = []
+        with Searcher(evaluator, settings.with_(seed=seed)) as searcher:
+            for ply in game.plies:
+                plies.append(self._ply(ply, board, searcher))
+                if ply.move != NO_MOVE:
+                    board.push(absolute(board.position, ply.move))
+        source = game.source | self._reanalysis.about
+        return replace(game, plies=tuple(plies), source=source)
+
+    def _ply(self, ply: Ply, board: Board, searcher: Searcher) -> Ply:
+        """A fresh search of the position; where the game is over, there is nothing to learn."""
+        searcher.new_game()
+        report = searcher.search(board, Limits(nodes=self._reanalysis.nodes)).report
+        visits = policy_target(searcher.memory, searcher.rule)
+        if not visits:
+            return replace(ply, visits=(), flags=ply.flags | NOT_A_POLICY)
+        found = replace(ply, visits=visits, flags=ply.flags & ~NOT_A_POLICY)
+        if not self._reanalysis.values:
+            return found
+        value, draw = value_target(report.root)
+        return replace(found, value=value, draw=draw, root_value=report.root.raw)
+
+
+def _ours() -> dict[str, Any]:
+    return provenance("data reanalyse")
+
+
+def reanalyse(
+    places: list[Path], output: Path, reanalysis: Reanalysis, workers: int
+) -> Generator[tuple[Path, int, bool]]:
+    """Search all games of the shards again: (shard, plies, whether it is now complete).
+
+    Every shard becomes one in `output`. What is there already is not searched again, so that a run
+    that was stopped goes on where it was, at a loss of no more than one shard.
+    """
+    done = _done(output, reanalysis)
+    analyst = Analyst(reanalysis)
+    for path in shards_in(*places):
+        if path.stem in done:
+            yield path, 0, True
+            continue
+        pieces = []
+        for piece in in_processes(analyst, cut([read(path)], PIECE), workers, in_order=True):
+            pieces.append(piece)
+            yield path, piece.plies, False
+        whole = concatenate(pieces)
+        header = msgspec.structs.replace(
+            whole.header, provenance=_ours() | {"of": path.stem} | reanalysis.about
+        )
+        add(output, whole._replace(header=header), path.stem)
+        yield path, 0, True
+
+
+def _done(output: Path, reanalysis: Reanalysis) -> set[str]:
+    """Names of the shards that are in the folder already, made in the same way."""
+    if not output.is_dir():
+        return set()
+    headers = [read_header(path).provenance for path in sorted(output.glob("*.shard"))]
+    wanted = reanalysis.about["reanalysis"]
+    return {str(one["of"]) for one in headers if one.get("reanalysis") == wanted and "of" in one}
