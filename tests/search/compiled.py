@@ -17,8 +17,8 @@ from kibitz.search.control import CONTROL
 from kibitz.search.playout import playouts
 from kibitz.search.proof import DRAW
 from kibitz.search.root import evaluate_root, expand_root
-from kibitz.search.rules import Behaviour, Rule
-from kibitz.search.tree import EXPANDED, NONE, TreeMemory
+from kibitz.search.rules import Behaviour, Rule, looks_by_prior
+from kibitz.search.tree import EXPANDED, NONE, TreeMemory, edges_of
 from kibitz.search.walk import WalkMemory
 
 
@@ -35,6 +35,7 @@ class Compiled:
         megabytes: float = 2.0,
     ) -> None:
         self.memory, self.walk = TreeMemory(megabytes), WalkMemory(seed)
+        behaviour = behaviour._replace(by_prior=int(looks_by_prior(rule)))
         self.rule, self.behaviour = as_record(rule), as_record(behaviour)
         self.evaluator = inline_evaluator(evaluator)
         self.scratch = self.evaluator.new_scratch()
@@ -80,7 +81,8 @@ class Compiled:
         record = self.memory.nodes[node]
         if record["state"] != EXPANDED:
             return range(0)
-        return range(int(record["first"]), int(record["first"]) + int(record["count"]))
+        edges = int(edges_of(self.memory.record, node))  # the other moves have never been looked at
+        return range(int(record["first"]), int(record["first"]) + edges)
 
     def edges(self, node: int = 0, path: str = "") -> Iterator[tuple[str, int]]:
         """Every visited edge below a node, with the moves that lead to it."""

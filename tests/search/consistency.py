@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
+from kibitz.search.statistics import block_of, words_of
 from kibitz.search.tree import (
     BUSY,
     EXPANDED,
@@ -13,6 +16,7 @@ from kibitz.search.tree import (
     PATH_DRAW,
     TERMINAL,
     TreeMemory,
+    edges_of,
 )
 
 
@@ -23,9 +27,20 @@ def check_tree(memory: TreeMemory) -> None:
     assert 1 <= tree.nodes_used <= len(memory.nodes)
     assert 1 <= tree.edges_used <= len(memory.edges)
     owners = check_blocks(memory)
-    assert memory.edges["pending"][: tree.edges_used].max() == 0
+    assert pending(memory) == 0
     nodes = used_nodes(memory)
     assert sum(check_node(memory, node, owners) for node in nodes) == len(owners)
+
+
+def pending(memory: TreeMemory) -> int:
+    """Visits on their way, and locks that nobody has let go."""
+    total = int(memory.edges["pending"][0])
+    for node in used_nodes(memory):
+        if memory.nodes["state"][node] == EXPANDED:
+            first = int(memory.nodes["first"][node])
+            end = first + int(edges_of(memory.record, node))
+            total += int(memory.edges["pending"][first - 1 : end].sum())
+    return total
 
 
 def used_nodes(memory: TreeMemory) -> list[int]:
@@ -47,9 +62,9 @@ def check_blocks(memory: TreeMemory) -> dict[int, int]:
         assert owner < memory.record.nodes_used
         assert owner not in owners
         owners[owner] = header + 1
-        assert not np.any(memory.links["move"][header + 1 : header + 1 + count] == HEADER_MOVE)
-        children = memory.links["child"][header + 1 : header + 1 + count]
-        assert np.all(children < memory.record.nodes_used)
+        made = slice(header + 1, header + 1 + int(edges_of(memory.record, owner)))
+        assert not np.any(memory.links["move"][made] == HEADER_MOVE)
+        assert np.all(memory.links["child"][made] < memory.record.nodes_used)
         header += count + 1
     assert header == used
     return owners
@@ -68,15 +83,19 @@ def check_node(memory: TreeMemory, node: int, owners: dict[int, int]) -> bool:
     first, count = int(record["first"]), int(record["count"])
     assert owners[node] == first
     assert count == memory.edges["visits"][first - 1]
-    visits = memory.edges["visits"][first : first + count]
-    links = memory.links["child"][first : first + count]
+    made, words = block_of(memory, node), words_of(memory, node)
+    assert made.stop - made.start + len(words) == count
+    visits, links = memory.edges["visits"][made], memory.links["child"][made]
     assert np.all(links[visits == 0] == NONE)
+    codes = [*memory.links["move"][made].tolist(), *(code for code, _ in words)]
+    assert len(set(codes)) == count
     if node:
         opened = int(record["opened"])
         assert np.all(visits[opened:] == 0)
-        assert np.all(
-            np.diff(memory.edges["prior"][first + opened : first + count].astype(int)) <= 0
-        )
+        untried = memory.edges["prior"][made][opened:].tolist() + [prior for _, prior in words]
+        assert all(first >= second for first, second in pairwise(untried))
+    else:
+        assert not words
     return True
 
 
@@ -88,7 +107,6 @@ def check_sums(memory: TreeMemory) -> None:
     for node in used_nodes(memory):
         record = memory.nodes[node]
         if record["state"] == EXPANDED:
-            first, count = int(record["first"]), int(record["count"])
-            below = int(memory.edges["visits"][first : first + count].sum())
+            below = int(memory.edges["visits"][block_of(memory, node)].sum())
             assert memory.edges["visits"][record["parent_edge"]] == 1 + below
             assert memory.nodes["doubted"][node] <= below

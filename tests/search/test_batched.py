@@ -14,6 +14,7 @@ from kibitz.position.board import Board
 from kibitz.search.limits import Limits
 from kibitz.search.params import Settings
 from kibitz.search.searcher import Searcher
+from tests.search.consistency import pending
 
 MIDDLEGAME = "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10"
 QUEEN_ENDGAME = "7k/8/8/8/8/8/5KQ1/8 w - - 0 1"  # one of the moves is stalemate
@@ -43,8 +44,7 @@ def test_every_visit_is_settled(rows: int) -> None:
         Settings(minibatch_size=rows, variance_scaling=0.0),  # all values are alike here
     ) as search:
         counted = visits(search, QUEEN_ENDGAME, 2_000)
-        used = int(search.memory.record.edges_used)
-        assert not search.memory.edges["pending"][:used].any()
+        assert pending(search.memory) == 0
     assert sum(counted.values()) == 1_999  # and one for the root itself
     assert max(counted.values()) < 200  # a game that is over does not soak up the visits
 
@@ -53,8 +53,7 @@ def test_a_full_tree_gives_back_and_goes_on() -> None:
     settings = Settings(hash=1, minibatch_size=64)
     with Searcher(InlineBatch(inline_evaluator(Material())), settings) as searcher:
         visits(searcher, MIDDLEGAME, 30_000)
-        used = int(searcher.memory.record.edges_used)
-        assert not searcher.memory.edges["pending"][:used].any()
+        assert pending(searcher.memory) == 0
         assert searcher.memory.bytes <= 2**20
 
 

@@ -30,7 +30,7 @@ from kibitz.search.rules import (
 def test_defaults_are_those_of_the_rules() -> None:
     plain = Settings(policy_temperature=1.0, variance_scaling=0.0)  # defaults that were tuned
     assert to_rule(plain) == Puct()
-    assert to_behaviour(plain) == Behaviour()
+    assert to_behaviour(plain) == Behaviour(by_prior=1)
     assert to_behaviour(Settings()).root_policy_temperature == Settings().policy_temperature
 
 

@@ -20,7 +20,7 @@ from kibitz.search.rules import Behaviour, Contempt, Gumbel, Puct, Rule, Sble
 from kibitz.search.tree import NONE, clear
 from kibitz.search.walk import WalkMemory
 from tests.search.compiled import Compiled
-from tests.search.consistency import check_sums, check_tree, used_nodes
+from tests.search.consistency import check_sums, check_tree, pending, used_nodes
 from tests.search.hashed import HASHED
 
 THREADS = 4
@@ -130,7 +130,7 @@ def bounds_checked_searches(rule: Rule, searches: int, playouts: int) -> int:
         walks = search_together(compiled, playouts, threads=2)
         faults += sum(int(walk.record.faults) for walk in walks)
         assert compiled.memory.edges["visits"][0] == playouts + 1
-        assert compiled.memory.edges["pending"].max() == 0
+        assert pending(compiled.memory) == 0
     return faults + int(compiled.memory.record.faults)
 
 

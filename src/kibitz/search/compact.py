@@ -17,7 +17,9 @@ from kibitz.search.tree import (
     NONE,
     PATH_DRAW,
     edge_at,
+    edges_of,
     link_at,
+    make_all_edges,
     moved_at,
     node_at,
 )
@@ -50,7 +52,7 @@ def _mark_children(tree: np.record, node: int, min_visits: int) -> bool:
     if record.state != EXPANDED:
         return False
     first = signed(record.first)
-    for edge in range(first, first + signed(record.count)):
+    for edge in range(first, first + edges_of(tree, node)):
         child = signed(link_at(tree, edge).child)
         if child == NONE:
             continue
@@ -77,6 +79,8 @@ def _close_untried(tree: np.record, root: int) -> None:
             first, opened = signed(record.first), signed(record.opened)
             while opened > 0 and edge_at(tree, first + opened - 1).visits == 0:
                 opened -= 1
+            if opened < record.opened:
+                make_all_edges(tree, node)  # edges do not become words again
             record.opened = opened
 
 
@@ -179,12 +183,13 @@ def _slide_blocks(tree: np.record) -> None:
     while header < tree.edges_used:
         owner, count = signed(link_at(tree, header).child), signed(edge_at(tree, header).visits)
         if owner != BUSY:
+            edges = edges_of(tree, owner)
             node_at(tree, owner).first = free + 1
             link_at(tree, signed(node_at(tree, owner).parent_edge)).block = free + 1
             for offset in range(count + 1):
                 _copy_edge(tree, header + offset, free + offset)
                 child = signed(link_at(tree, free + offset).child)
-                if offset > 0 and child != NONE:
+                if 0 < offset <= edges and child != NONE:
                     node_at(tree, child).parent_edge = free + offset
             free += count + 1
         header += count + 1
@@ -205,3 +210,5 @@ def compact(tree: np.record, root: int, min_visits: int) -> None:
     _slide_nodes(tree)
     _slide_blocks(tree)
     link_at(tree, 0).child = 0
+    if node_at(tree, 0).state == EXPANDED:
+        make_all_edges(tree, 0)  # more is done with the moves of a root

@@ -7,20 +7,23 @@ import numpy as np
 from kibitz.jit import kernel
 from kibitz.position.bits import signed
 from kibitz.records import atomic_load, atomic_store, compare_and_swap
-from kibitz.search.ordering import fill_edges, order_moves
+from kibitz.search.ordering import fill_edges, hold_moves, order_moves
 from kibitz.search.rules import THREADS
 from kibitz.search.tree import (
     BUSY,
     EXPANDED,
     HEADER_MOVE,
+    WORDS,
     clear_edge,
     clear_node,
     edge_at,
     link_at,
+    make_edges,
     node_at,
 )
 
 FULL = -1
+FEW_MOVES = 4  # are made into edges at once
 EDGES_AT_A_TIME, NODES_AT_A_TIME = 1024, 32  # that a thread among others takes
 
 
@@ -151,11 +154,16 @@ def expand(
     first = reserve_edges(tree, walk, behaviour, node, count)
     if first == FULL:
         return False
-    fill_edges(signed(tree.edges), signed(tree.links), first, walk, count)
     record = node_at(tree, node)
     record.first = first
     record.count = count
     record.opened = 0
+    if behaviour.by_prior and count > FEW_MOVES and node != 0:
+        hold_moves(signed(tree.edges), first, walk, count)
+        edge_at(tree, first - 1).prior = WORDS
+        make_edges(tree, node, 0, 1)
+    else:
+        fill_edges(signed(tree.edges), signed(tree.links), first, walk, count)
     link_at(tree, signed(record.parent_edge)).block = first
     atomic_store(node_at(tree, node), "state", EXPANDED)
     return True

@@ -8,6 +8,8 @@ keeps a list this short in registers nor ranks one list against itself without a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -35,7 +37,7 @@ LANES = 8
 LOWEST = -80.0  # logits this far below the highest are as good as -infinity
 LOG2_E, LN_2 = float(np.float32(1.4426950408889634)), float(np.float32(0.6931471805599453))
 SERIES = tuple(float(np.float32(1 / factor)) for factor in (120, 24, 6, 2, 1, 1))
-EDGES_AT_ONCE = 4  # fill a line of memory
+AT_ONCE = 4  # edges, or links, that fill a line of memory
 WORDS = EDGE.itemsize // 4
 
 REALS, NUMBERS, MOVES = (vector_of(kind, LANES) for kind in (F32, I32, I16))
@@ -254,21 +256,28 @@ def fill_edges(_context: Any, _edges: Any, _links: Any, _first: Any, walk: Any, 
         edges, links = (
             builder.add(base, builder.mul(first, I64(EDGE.itemsize))) for base in (edges, links)
         )
-        fours = builder.icmp_signed(">=", count, I64(EDGES_AT_ONCE))
+        fours = builder.icmp_signed(">=", count, I64(AT_ONCE))
         with builder.if_else(fours) as (many, few):
-            with many:
-                last = builder.sub(count, I64(EDGES_AT_ONCE))
-                steps = builder.lshr(builder.add(count, I64(EDGES_AT_ONCE - 1)), I64(2))
-                with cgutils.for_range(builder, steps) as loop:
-                    at = builder.mul(loop.index, I64(EDGES_AT_ONCE))
-                    beyond = builder.icmp_signed(">", at, last)
-                    at = builder.select(beyond, last, at)  # so that it ends with the last edge
-                    _fill(builder, edges, links, order, at, EDGES_AT_ONCE)
+            with many, _in_fours(builder, count) as at:
+                _fill(builder, edges, links, order, at, AT_ONCE)
             with few, cgutils.for_range(builder, count) as loop:
                 _fill(builder, edges, links, order, loop.index, 1)
         return target.get_dummy_value()
 
     return types.void(*[types.int64] * 3, walk, types.int64), code
+
+
+@contextmanager
+def _in_fours(builder: Code, count: Code) -> Iterator[Code]:
+    """Write a loop over `count` things, at least 4: the first of each four.
+
+    The last four are moved back so that they end with the last thing.
+    """
+    last = builder.sub(count, I64(AT_ONCE))
+    steps = builder.lshr(builder.add(count, I64(AT_ONCE - 1)), I64(AT_ONCE.bit_length() - 1))
+    with cgutils.for_range(builder, steps) as loop:
+        at = builder.mul(loop.index, I64(AT_ONCE))
+        yield builder.select(builder.icmp_signed(">", at, last), last, at)
 
 
 def _fill(builder: Code, edges: Code, links: Code, order: Code, at: Code, count: int) -> None:
@@ -283,3 +292,31 @@ def _fill(builder: Code, edges: Code, links: Code, order: Code, at: Code, count:
     ):
         words = shuffle(builder, word, splat(some, 0), places)
         store(builder, words, builder.add(base, offset), 8)
+
+
+def plain_hold_moves(edges: int, first: int, walk: Any, count: int) -> None:
+    """Hold moves as `hold_moves` does; it serves where the compiler is off."""
+    words = plain_array(edges).view(np.uint32).reshape(-1)
+    end = int(first + count) * WORDS
+    words[end - count : end] = walk.order[:count]
+
+
+@lowered(plain_hold_moves)
+def hold_moves(_context: Any, _edges: Any, _first: Any, walk: Any, _count: Any) -> Any:
+    """`hold_moves(edges, first, walk, count)`: walk.order to the end of the block from `first`.
+
+    There are at least 4 moves.
+    """
+
+    def code(target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        edges, first, record, count = arguments
+        order = builder.add(builder.ptrtoint(record, I64), I64(walk.offset("order")))
+        end = builder.add(edges, builder.mul(builder.add(first, count), I64(EDGE.itemsize)))
+        start = builder.sub(end, builder.mul(count, I64(4)))
+        with _in_fours(builder, count) as at:
+            offset = builder.mul(at, I64(4))
+            words = load(builder, builder.add(order, offset), vector_of(I32, AT_ONCE), 4)
+            store(builder, words, builder.add(start, offset), 4)
+        return target.get_dummy_value()
+
+    return types.void(*[types.int64] * 2, walk, types.int64), code

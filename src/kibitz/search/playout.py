@@ -34,13 +34,17 @@ from kibitz.search.tree import (
     EXPANDING,
     LEAF,
     NONE,
+    ROOM_LINES,
     WAITING,
+    WORDS,
     ask_below,
     ask_room,
+    ask_words,
     claim_edge,
     claim_node,
     edge_at,
     link_at,
+    make_edges,
     node_at,
 )
 from kibitz.search.walk import MAX_DEPTH, position_at
@@ -50,6 +54,7 @@ DONE, COLLISION, NO_ROOM, NEW_LEAF, UNOPENED = range(5)
 
 NOTE_EVERY = 32  # playouts between two looks at the share of the budget that is used
 TICKETS = 32  # playouts that a thread takes on at a time
+PATIENCE = 1000  # tries to be alone at a node
 LAG = 64  # a thread keeps no more than this part of the root's visits to itself
 
 
@@ -70,9 +75,14 @@ def step(tree: np.record, walk: np.record, behaviour: np.record, depth: int, edg
 def mark_opened(tree: np.record, behaviour: np.record, node: int, edge: int) -> None:
     """Note that one more move of a node has been chosen; a slower thread never takes it back."""
     wanted = edge - signed(node_at(tree, node).first) + 1
+    if wanted <= signed(atomic_load(node_at(tree, node), "opened")):
+        return
+    header = signed(node_at(tree, node).first) - 1
+    if edge_at(tree, header).prior == WORDS:
+        _open_next(tree, behaviour, node, wanted, header)
+        return
     if behaviour.shared != THREADS:
-        if wanted > signed(node_at(tree, node).opened):
-            node_at(tree, node).opened = wanted
+        node_at(tree, node).opened = wanted
         return
     while True:
         opened = signed(atomic_load(node_at(tree, node), "opened"))
@@ -80,6 +90,29 @@ def mark_opened(tree: np.record, behaviour: np.record, node: int, edge: int) -> 
             return
         if compare_and_swap(node_at(tree, node), "opened", opened, wanted):
             return
+
+
+@kernel
+def _open_next(tree: np.record, behaviour: np.record, node: int, wanted: int, header: int) -> None:
+    """Open the move that is the last edge so far, and make the next one an edge.
+
+    One thread at a time, or a slow one would make an edge anew that others have used meanwhile.
+    Who has to wait for long leaves it: the move is opened when it is chosen again.
+    """
+    record = node_at(tree, node)
+    if behaviour.shared == THREADS:
+        tries = 0
+        while not compare_and_swap(edge_at(tree, header), "pending", 0, 1):
+            tries += 1
+            if tries == PATIENCE:
+                return
+        if wanted <= signed(atomic_load(node_at(tree, node), "opened")):
+            atomic_store(edge_at(tree, header), "pending", 0)
+            return
+    make_edges(tree, node, signed(record.opened) + 1, min(wanted + 1, signed(record.count)))
+    atomic_store(node_at(tree, node), "opened", wanted)
+    if behaviour.shared == THREADS:
+        atomic_store(edge_at(tree, header), "pending", 0)
 
 
 @part_of_kernel
@@ -94,8 +127,11 @@ def give_moves(
 ) -> bool:
     """Expand `node` with the `walk.moves` of its position; False if the tree is full."""
     position = position_at(walk, depth)
-    ask_room(tree, next_edge(tree, walk, behaviour))
+    free = next_edge(tree, walk, behaviour)
+    ask_room(tree, free, 1 if behaviour.by_prior else ROOM_LINES)
     count = generate(position, walk.moves)
+    if behaviour.by_prior:
+        ask_words(tree, free, count)
     logits_of(evaluator, scratch, position, walk.moves, count, walk.logits)
     return expand(tree, walk, behaviour, node, count, behaviour.policy_temperature)
 

@@ -25,6 +25,7 @@ from kibitz.search.rules import (
     Puct,
     Rule,
     Sble,
+    looks_by_prior,
 )
 
 RuleName: TypeAlias = Literal["puct", "azero", "sble", "gumbel"]
@@ -132,6 +133,7 @@ def to_behaviour(settings: Settings) -> Behaviour:
     return Behaviour(
         policy_temperature=settings.policy_temperature,
         root_policy_temperature=settings.root_policy_temperature or settings.policy_temperature,
+        by_prior=int(looks_by_prior(to_rule(settings))),
         expand_at=settings.expand_at,
         build=settings.average_build if moving else mean.build,
         cap=settings.average_cap if moving else mean.cap,

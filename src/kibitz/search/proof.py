@@ -11,7 +11,7 @@ import numpy as np
 
 from kibitz.jit import kernel
 from kibitz.position.bits import signed
-from kibitz.search.tree import EXPANDED, HEADER_MOVE, edge_at, link_at, node_at
+from kibitz.search.tree import EXPANDED, HEADER_MOVE, edge_at, edges_of, link_at, node_at
 
 UNPROVED = 0
 TABLEBASE = 10_000  # +-TABLEBASE: won or lost by tablebase, distance unknown
@@ -53,8 +53,10 @@ def proof_from_children(tree: np.record, node: int) -> int:
     record = node_at(tree, node)
     if record.state != EXPANDED:
         return UNPROVED
-    first, best, complete = signed(record.first), UNPROVED, True
-    for edge in range(first, first + signed(record.count)):
+    first, best = signed(record.first), UNPROVED
+    edges = edges_of(tree, node)
+    complete = edges == signed(record.count)
+    for edge in range(first, first + edges):
         proof = signed(link_at(tree, edge).proof)
         if proof == UNPROVED:
             complete = False

@@ -7,6 +7,7 @@ import numpy as np
 from kibitz.position.board import Board
 from kibitz.position.state import POSITION
 from kibitz.search.compact import compact
+from kibitz.search.statistics import block_of
 from kibitz.search.tree import EXPANDED, NONE, TreeMemory, clear
 
 # Without the bytes between fields and rows, which copies of records leave to chance.
@@ -54,12 +55,9 @@ def _reached(memory: TreeMemory, board: Board, plies: int) -> int | None:
     """The node the moves lead to, if the tree has it."""
     node = 0
     for code in board.codes(since=len(board.moves) - plies):
-        record = memory.nodes[node]
-        if record["state"] != EXPANDED:
+        block = block_of(memory, node)
+        found = np.flatnonzero(memory.links["move"][block] == code)
+        if len(found) == 0 or memory.links["child"][block][found[0]] == NONE:
             return None
-        first, end = int(record["first"]), int(record["first"]) + int(record["count"])
-        found = np.flatnonzero(memory.links["move"][first:end] == code)
-        if len(found) == 0 or memory.links["child"][first + found[0]] == NONE:
-            return None
-        node = int(memory.links["child"][first + found[0]])
+        node = int(memory.links["child"][block][found[0]])
     return node if memory.nodes[node]["state"] == EXPANDED else None

@@ -97,6 +97,7 @@ class Behaviour(NamedTuple):
 
     policy_temperature: float = 1.0
     root_policy_temperature: float = 1.0
+    by_prior: int = 0  # 1: the rule looks at tried moves and the likeliest other one, no others
     expand_at: int = 2  # visits after which a node gets its moves; 1 or 2
     build: float = 1.0  # moving average: step 1 / clamp(build * weight, 1, cap)
     cap: float = 1e18
@@ -107,6 +108,11 @@ class Behaviour(NamedTuple):
     rule50_scaling: float = 0.0  # 1: ChessCoach's shrinking of values towards a draw
     share_values: int = 0  # 1: a leaf known from elsewhere in the tree begins with its value there
     shared: int = 0  # who else is in the tree: NOBODY, BATCHES not finished yet, other THREADS
+
+
+def looks_by_prior(rule: Rule) -> bool:
+    """Whether of the moves not tried yet the rule only ever looks at the likeliest."""
+    return isinstance(rule, Sble) or (isinstance(rule, Puct) and rule.gini == 0.0)
 
 
 def innermost(rule: Rule) -> Puct | Sble | Gumbel:

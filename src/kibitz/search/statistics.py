@@ -21,7 +21,7 @@ from kibitz.search.proof import DRAW, UNPROVED, proved_value, rank_of
 from kibitz.search.puct import exploration_weight, first_play_value
 from kibitz.search.root import root_block
 from kibitz.search.rules import Gumbel, Puct, Rule, Sble, innermost
-from kibitz.search.tree import BUSY, EXPANDED, NONE, WAITING, TreeMemory
+from kibitz.search.tree import BUSY, EDGE, EXPANDED, NONE, WAITING, TreeMemory, edges_of
 
 Ranks = Mapping[int, int]  # move's 16-bit code to its tablebase rank, see tablebase.py
 
@@ -72,11 +72,23 @@ def node_below(memory: TreeMemory, edge: int) -> int | None:
 
 
 def block_of(memory: TreeMemory, node: int) -> slice:
-    """Where the edges of a node are; empty before it is expanded."""
+    """Where the edges of a node are; empty before it is expanded.
+
+    Of a node with many moves only some are edges, see `words_of`; of the root all are.
+    """
     record = memory.nodes[node]
     if record["state"] != EXPANDED:
         return slice(0, 0)
-    return slice(int(record["first"]), int(record["first"]) + int(record["count"]))
+    return slice(int(record["first"]), int(record["first"]) + int(edges_of(memory.record, node)))
+
+
+def words_of(memory: TreeMemory, node: int) -> list[tuple[int, int]]:
+    """The moves of an expanded node that are no edges yet: (code, 16-bit prior), in order."""
+    record, block = memory.nodes[node], block_of(memory, node)
+    count, made = int(record["count"]), block.stop - block.start
+    end = (block.start + count) * (EDGE.itemsize // 4)
+    words = memory.edges.view(np.uint32)[end - count + made : end].tolist()
+    return [(word & 0xFFFF, word >> 16) for word in words]
 
 
 # --- the rows -------------------------------------------------------------------------------------
@@ -99,7 +111,11 @@ def moves_below(
     untried = untried_value(memory, rule, above, node)
     node_draw, view = float(memory.nodes[node]["draw"]), view_of(position)
     rows: Any = zip(*_columns(memory, block), strict=True)
-    return [_row(view, weight, untried, node_draw, *row) for row in rows]
+    edges = [_row(view, weight, untried, node_draw, *row) for row in rows]
+    return edges + [
+        _row(view, weight, untried, node_draw, edge, 0, 0, prior, 0.0, code, UNPROVED)
+        for edge, (code, prior) in enumerate(words_of(memory, node), start=block.stop)
+    ]
 
 
 def _columns(memory: TreeMemory, block: slice) -> tuple[list[Any], ...]:
@@ -130,10 +146,10 @@ def _row(
     mean: float,
     code: int,
     proof: int,
-    there: bool,
-    draw_below: float,
-    raw_below: float,
-    square: float,
+    there: bool = False,
+    draw_below: float = 0.0,
+    raw_below: float = 0.0,
+    square: float = 0.0,
 ) -> MoveStatistics:
     prior, value = (prior16 + 1) / 65536, mean if visits else untried
     draw, deviation, raw = node_draw, 0.0, None

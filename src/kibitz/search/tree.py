@@ -85,6 +85,11 @@ TREE = np.dtype(
     ],
     align=True,
 )
+# A node with many moves has few of them as edges: those that were chosen before and one more. The
+# others wait as words of prior << 16 | move at the end of the block, where the last edges will be;
+# no edge reaches the word of a later move. The block's header then has the prior WORDS.
+MOVE_WORDS = np.dtype([("words", np.uint32, 4)])
+WORDS = 1
 # The same bytes in as few words as they fill, for making many edges at once.
 EDGE_WORDS = np.dtype([("value", np.float64), ("counts", np.uint64)])
 LINK_WORDS = np.dtype([("child_block", np.uint64), ("frozen_move_proof", np.uint64)])
@@ -93,6 +98,7 @@ edge_at = record_at(EDGE, "edges")
 link_at = record_at(LINK, "links")
 node_at = record_at(NODE, "nodes")
 edge_words_at = record_at(EDGE_WORDS, "edges")
+_move_words_at = record_at(MOVE_WORDS, "edges")
 _link_words_at = record_at(LINK_WORDS, "links")
 _ask_edge = prefetch_at(EDGE, "edges")
 _ask_link = prefetch_at(LINK, "links")
@@ -180,6 +186,36 @@ def clear_edge(tree: np.record, edge: int, move: int, prior: int) -> None:
 
 
 @kernel
+def edges_of(tree: np.record, node: int) -> int:
+    """How many moves of an expanded node are edges, from the first on; the others are words."""
+    record = node_at(tree, node)
+    count = signed(record.count)
+    if edge_at(tree, signed(record.first) - 1).prior == WORDS:
+        return min(signed(record.opened) + 1, count)
+    return count
+
+
+@kernel
+def make_edges(tree: np.record, node: int, start: int, end: int) -> None:
+    """Turn the moves [start, end) of a node from words into edges, in this order."""
+    record = node_at(tree, node)
+    first, count = signed(record.first), signed(record.count)
+    for index in range(start, end):
+        word = 3 * count + index  # of the block
+        packed = signed(_move_words_at(tree, first + (word >> 2)).words[word & 3])
+        clear_edge(tree, first + index, packed & 0xFFFF, packed >> 16)
+
+
+@kernel
+def make_all_edges(tree: np.record, node: int) -> None:
+    """Turn all moves of a node into edges. Nobody else may be in the tree."""
+    header = edge_at(tree, signed(node_at(tree, node).first) - 1)
+    if header.prior == WORDS:
+        make_edges(tree, node, edges_of(tree, node), signed(node_at(tree, node).count))
+        header.prior = 0
+
+
+@kernel
 def clear_node(tree: np.record, node: int, parent_edge: int) -> None:
     """Make an unexpanded node."""
     record = node_at(tree, node)
@@ -209,11 +245,21 @@ def ask_below(tree: np.record, edge: int) -> None:
 
 
 @kernel
-def ask_room(tree: np.record, free: int) -> None:
+def ask_room(tree: np.record, free: int, lines: int) -> None:
     """Have the place of the next block, from edge `free` on, fetched."""
-    for line in range(ROOM_LINES):
+    for line in range(lines):
         _ask_edge(tree, free + line * EDGES_PER_LINE)
         _ask_link(tree, free + line * LINKS_PER_LINE)
+
+
+@kernel
+def ask_words(tree: np.record, free: int, count: int) -> None:
+    """Have the place of the words of the next block fetched."""
+    end = free + 1 + count
+    edge = end - (count >> 2)
+    while edge <= end:
+        _ask_edge(tree, edge)
+        edge += EDGES_PER_LINE
 
 
 @kernel

@@ -14,6 +14,7 @@ from kibitz.search import clock
 from kibitz.search.limits import Limits
 from kibitz.search.proof import TABLEBASE, UNPROVED, rank_of
 from kibitz.search.root import root_block
+from kibitz.search.statistics import block_of
 from kibitz.search.tree import TreeMemory
 
 LOOKS_A_MOVE = 40  # how often the unrest of a timed search is taken
@@ -102,11 +103,11 @@ class Watch:
         """Plies of the principal variation, by visits."""
         depth, node = 0, 0
         while True:
-            record = self.memory.nodes[node]
-            first, end = int(record["first"]), int(record["first"]) + int(record["count"])
-            if first == end or not self.memory.edges["visits"][first:end].any():
+            block = block_of(self.memory, node)
+            visits = self.memory.edges["visits"][block]
+            if not visits.any():
                 return depth
-            best = first + int(self.memory.edges["visits"][first:end].argmax())
+            best = block.start + int(visits.argmax())
             depth, node = depth + 1, int(self.memory.links[best]["child"])
             if not 0 < node < len(self.memory.nodes):
                 return depth
