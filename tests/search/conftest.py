@@ -14,7 +14,7 @@ from kibitz.position.notation import parse_uci, relative
 from kibitz.position.play import play
 from kibitz.position.state import new_positions
 from kibitz.records import as_record
-from kibitz.search.expand import new_node, reserve_edges
+from kibitz.search.reserve import new_node, reserve_edges
 from kibitz.search.rules import Behaviour
 from kibitz.search.tree import EXPANDED, LEAF, TreeMemory, clear_edge, quantise_prior
 from kibitz.search.walk import WalkMemory

@@ -1,4 +1,4 @@
-"""Second verb: give a leaf its moves, best prior first."""
+"""Second verb: give a leaf its moves, best prior first; and open them one after the other."""
 
 from __future__ import annotations
 
@@ -8,136 +8,19 @@ from kibitz.jit import kernel
 from kibitz.position.bits import signed
 from kibitz.records import atomic_load, atomic_store, compare_and_swap
 from kibitz.search.ordering import fill_edges, hold_moves, order_moves
+from kibitz.search.reserve import FULL, reserve_edges
 from kibitz.search.rules import THREADS
 from kibitz.search.tree import (
-    BUSY,
     EXPANDED,
-    HEADER_MOVE,
     WORDS,
-    clear_edge,
-    clear_node,
     edge_at,
     link_at,
     make_edges,
     node_at,
 )
 
-FULL = -1
 FEW_MOVES = 4  # are made into edges at once
-EDGES_AT_A_TIME, NODES_AT_A_TIME = 1024, 32  # that a thread among others takes
-
-
-@kernel
-def _grab_edges(tree: np.record, amount: int) -> int:
-    """Take edges from those that nobody has; the first one, or FULL."""
-    while True:
-        used = signed(atomic_load(tree, "edges_used"))
-        if used + amount > tree.edges_size:
-            return FULL
-        if compare_and_swap(tree, "edges_used", used, used + amount):
-            return used
-
-
-@kernel
-def _take_edges(tree: np.record, walk: np.record, behaviour: np.record, amount: int) -> int:
-    """Reserve edges; the first one, or FULL.
-
-    A thread among others takes many at a time: a counter that all change is a queue they stand in,
-    and what it makes then lies in lines of memory that nobody else writes. What is left of them
-    has a header of its own.
-    """
-    if behaviour.shared != THREADS:
-        used = signed(tree.edges_used)
-        if used + amount > tree.edges_size:
-            return FULL
-        tree.edges_used = used + amount
-        return used
-    _forget_moved(tree, walk)
-    if walk.edges_end - walk.edges_next < amount:
-        size = max(amount, EDGES_AT_A_TIME)
-        start = _grab_edges(tree, size)
-        if start == FULL:
-            size = amount
-            start = _grab_edges(tree, size)
-            if start == FULL:
-                return FULL
-        walk.edges_next, walk.edges_end = start, start + size
-    start = signed(walk.edges_next)
-    walk.edges_next = start + amount
-    left = signed(walk.edges_end - walk.edges_next)
-    if left > 0:
-        _put_header(tree, start + amount, BUSY, left - 1)
-    return start
-
-
-@kernel
-def next_edge(tree: np.record, walk: np.record, behaviour: np.record) -> int:
-    """Where the next block will probably be."""
-    return signed(walk.edges_next if behaviour.shared == THREADS else tree.edges_used)
-
-
-@kernel
-def _forget_moved(tree: np.record, walk: np.record) -> None:
-    """Edges and nodes taken before the tree was cleared or compacted belong to nobody now."""
-    if walk.layout != tree.layout:
-        walk.layout = tree.layout
-        walk.edges_next, walk.edges_end = 0, 0
-        walk.nodes_next, walk.nodes_end = 0, 0
-
-
-@kernel
-def _put_header(tree: np.record, place: int, owner: int, count: int) -> None:
-    """Begin a block of `count` edges; the owner is BUSY if they are not used."""
-    clear_edge(tree, place, HEADER_MOVE, 0)
-    edge_at(tree, place).visits = count
-    link_at(tree, place).child = owner
-
-
-@kernel
-def _grab_nodes(tree: np.record) -> tuple[int, int]:
-    """Take some nodes that nobody has and clear them: [first, end), empty if there are none."""
-    while True:
-        used = signed(atomic_load(tree, "nodes_used"))
-        end = min(used + NODES_AT_A_TIME, signed(tree.nodes_size))
-        if used == end:
-            return used, used
-        if compare_and_swap(tree, "nodes_used", used, end):
-            for node in range(used, end):
-                clear_node(tree, node, 0)
-            return used, end
-
-
-@kernel
-def new_node(tree: np.record, walk: np.record, behaviour: np.record, edge: int) -> int:
-    """A node for `edge`, not yet linked to it; FULL if there is no room."""
-    if behaviour.shared != THREADS:
-        node = signed(tree.nodes_used)
-        if node >= tree.nodes_size:
-            return FULL
-        tree.nodes_used = node + 1
-        clear_node(tree, node, edge)
-        return node
-    _forget_moved(tree, walk)
-    if walk.nodes_next == walk.nodes_end:
-        walk.nodes_next, walk.nodes_end = _grab_nodes(tree)
-        if walk.nodes_next == walk.nodes_end:
-            return FULL
-    node = signed(walk.nodes_next)
-    walk.nodes_next = node + 1
-    node_at(tree, node).parent_edge = edge
-    return node
-
-
-@kernel
-def reserve_edges(
-    tree: np.record, walk: np.record, behaviour: np.record, node: int, count: int
-) -> int:
-    """First edge of a new block that belongs to `node`, its header written; FULL if no room."""
-    header = _take_edges(tree, walk, behaviour, count + 1)
-    if header == FULL:
-        return FULL
-    _put_header(tree, header, node, count)
-    return header + 1
+PATIENCE = 1000  # tries to be alone at a node
 
 
 @kernel
@@ -167,3 +50,47 @@ def expand(
     link_at(tree, signed(record.parent_edge)).block = first
     atomic_store(node_at(tree, node), "state", EXPANDED)
     return True
+
+
+@kernel
+def mark_opened(tree: np.record, behaviour: np.record, node: int, edge: int) -> None:
+    """Note that one more move of a node has been chosen; a slower thread never takes it back."""
+    wanted = edge - signed(node_at(tree, node).first) + 1
+    if wanted <= signed(atomic_load(node_at(tree, node), "opened")):
+        return
+    header = signed(node_at(tree, node).first) - 1
+    if edge_at(tree, header).prior == WORDS:
+        _open_next(tree, behaviour, node, wanted, header)
+        return
+    if behaviour.shared != THREADS:
+        node_at(tree, node).opened = wanted
+        return
+    while True:
+        opened = signed(atomic_load(node_at(tree, node), "opened"))
+        if opened >= wanted:
+            return
+        if compare_and_swap(node_at(tree, node), "opened", opened, wanted):
+            return
+
+
+@kernel
+def _open_next(tree: np.record, behaviour: np.record, node: int, wanted: int, header: int) -> None:
+    """Open the move that is the last edge so far, and make the next one an edge.
+
+    One thread at a time, or a slow one would make an edge anew that others have used meanwhile.
+    Who has to wait for long leaves it: the move is opened when it is chosen again.
+    """
+    record = node_at(tree, node)
+    if behaviour.shared == THREADS:
+        tries = 0
+        while not compare_and_swap(edge_at(tree, header), "pending", 0, 1):
+            tries += 1
+            if tries == PATIENCE:
+                return
+        if wanted <= signed(atomic_load(node_at(tree, node), "opened")):
+            atomic_store(edge_at(tree, header), "pending", 0)
+            return
+    make_edges(tree, node, signed(record.opened) + 1, min(wanted + 1, signed(record.count)))
+    atomic_store(node_at(tree, node), "opened", wanted)
+    if behaviour.shared == THREADS:
+        atomic_store(edge_at(tree, header), "pending", 0)

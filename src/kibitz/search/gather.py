@@ -18,7 +18,7 @@ from kibitz.jit import kernel
 from kibitz.position.bits import signed
 from kibitz.records import address_of, atomic_store, one_record, record_at
 from kibitz.search.backup import back_up, undo_pending
-from kibitz.search.expand import FULL, expand, new_node
+from kibitz.search.expand import expand
 from kibitz.search.leaf import MATED, adjusted, ask_tablebase, classify
 from kibitz.search.playout import (
     COLLISION,
@@ -30,6 +30,7 @@ from kibitz.search.playout import (
     start_path,
 )
 from kibitz.search.proof import UNPROVED, climb, set_proof
+from kibitz.search.reserve import FULL, new_node
 from kibitz.search.tree import LEAF, NONE, WAITING, link_at, node_at
 from kibitz.search.walk import MAX_DEPTH, PAST, position_at
 

@@ -15,7 +15,7 @@ from kibitz.position.moves import generate
 from kibitz.position.play import play
 from kibitz.records import atomic_add, atomic_load, atomic_store, compare_and_swap
 from kibitz.search.backup import back_up, hand_in, undo_pending
-from kibitz.search.expand import FULL, expand, new_node, next_edge
+from kibitz.search.expand import expand, mark_opened
 from kibitz.search.leaf import (
     MATED,
     adjusted,
@@ -25,6 +25,7 @@ from kibitz.search.leaf import (
 )
 from kibitz.search.proof import UNPROVED, climb, set_proof
 from kibitz.search.puct import BLOCKED
+from kibitz.search.reserve import FULL, new_node, next_edge
 from kibitz.search.rules import BATCHES, THREADS
 from kibitz.search.select import select
 from kibitz.search.sharedvalues import recall, remember
@@ -36,7 +37,6 @@ from kibitz.search.tree import (
     NONE,
     ROOM_LINES,
     WAITING,
-    WORDS,
     ask_below,
     ask_room,
     ask_words,
@@ -44,7 +44,6 @@ from kibitz.search.tree import (
     claim_node,
     edge_at,
     link_at,
-    make_edges,
     node_at,
 )
 from kibitz.search.walk import MAX_DEPTH, position_at
@@ -54,7 +53,6 @@ DONE, COLLISION, NO_ROOM, NEW_LEAF, UNOPENED = range(5)
 
 NOTE_EVERY = 32  # playouts between two looks at the share of the budget that is used
 TICKETS = 32  # playouts that a thread takes on at a time
-PATIENCE = 1000  # tries to be alone at a node
 LAG = 64  # a thread keeps no more than this part of the root's visits to itself
 
 
@@ -69,50 +67,6 @@ def step(tree: np.record, walk: np.record, behaviour: np.record, depth: int, edg
     walk.path[depth + 1] = edge
     if behaviour.shared:
         atomic_add(edge_at(tree, edge), "pending", 1)
-
-
-@kernel
-def mark_opened(tree: np.record, behaviour: np.record, node: int, edge: int) -> None:
-    """Note that one more move of a node has been chosen; a slower thread never takes it back."""
-    wanted = edge - signed(node_at(tree, node).first) + 1
-    if wanted <= signed(atomic_load(node_at(tree, node), "opened")):
-        return
-    header = signed(node_at(tree, node).first) - 1
-    if edge_at(tree, header).prior == WORDS:
-        _open_next(tree, behaviour, node, wanted, header)
-        return
-    if behaviour.shared != THREADS:
-        node_at(tree, node).opened = wanted
-        return
-    while True:
-        opened = signed(atomic_load(node_at(tree, node), "opened"))
-        if opened >= wanted:
-            return
-        if compare_and_swap(node_at(tree, node), "opened", opened, wanted):
-            return
-
-
-@kernel
-def _open_next(tree: np.record, behaviour: np.record, node: int, wanted: int, header: int) -> None:
-    """Open the move that is the last edge so far, and make the next one an edge.
-
-    One thread at a time, or a slow one would make an edge anew that others have used meanwhile.
-    Who has to wait for long leaves it: the move is opened when it is chosen again.
-    """
-    record = node_at(tree, node)
-    if behaviour.shared == THREADS:
-        tries = 0
-        while not compare_and_swap(edge_at(tree, header), "pending", 0, 1):
-            tries += 1
-            if tries == PATIENCE:
-                return
-        if wanted <= signed(atomic_load(node_at(tree, node), "opened")):
-            atomic_store(edge_at(tree, header), "pending", 0)
-            return
-    make_edges(tree, node, signed(record.opened) + 1, min(wanted + 1, signed(record.count)))
-    atomic_store(node_at(tree, node), "opened", wanted)
-    if behaviour.shared == THREADS:
-        atomic_store(edge_at(tree, header), "pending", 0)
 
 
 @part_of_kernel
