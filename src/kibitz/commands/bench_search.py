@@ -42,21 +42,22 @@ def search(
     if threads > 1:
         runs.append(PLAIN.with_(threads=threads))
     runs = [settings.with_(hash=hash) for settings in runs]
-    found: list[Speed] = []
+    found: dict[str, list[Speed]] = {}
     subjects = evaluators()
-    with progress("search", total=len(subjects) * len(runs) + 1) as bar, graceful_stop() as stop:
+    with progress("search", total=len(subjects) * rounds + 1) as bar, graceful_stop() as stop:
         sign = signature()
         bar.advance()
         for evaluator in subjects:
-            for settings in runs:
-                found.append(measure(evaluator, settings, nodes, rounds))
+            for speeds in measure(evaluator, runs, nodes, rounds):
+                found[evaluator.name] = speeds
                 bar.advance()
                 if stop.requested:
                     say("stopped before everything was measured")
                     return EXIT_STOPPED
     rows = [
         {**speed._asdict(), "playouts_per_second": round(speed.playouts_per_second)}
-        for speed in found
+        for speeds in found.values()
+        for speed in speeds
     ]
     headings = ("evaluator", "rule", "threads", "playouts/s", "average depth")
     table = columns(headings, [tuple(row.values()) for row in rows], title=f"signature {sign}")

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -33,6 +35,8 @@ POSITIONS = (
     "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1",
     "8/8/4k3/8/8/3K4/3Q4/8 w - - 0 1",
 )
+TIMED = POSITIONS[:4]
+_EMPTY = (0, 0)  # nodes, depth
 RULES: tuple[Literal["puct", "sble", "gumbel"], ...] = ("puct", "sble", "gumbel")
 SIGNATURE_NODES = 3_000
 SPARSE_SIZE = "sparse-512x256-threats"
@@ -81,22 +85,43 @@ def evaluators() -> list[InlineEvaluator]:
     return [inline_evaluator(Uniform()), inline_evaluator(Material()), sparse_of_random_weights()]
 
 
-def measure(evaluator: InlineEvaluator, settings: Settings, nodes: int, rounds: int) -> Speed:
-    """Search every position with `nodes`; the fastest of `rounds` counts for each."""
-    playouts, seconds, depths = 0, 0.0, []
-    with Searcher(evaluator, settings) as searcher:
-        searcher.search(Board(), Limits(nodes=nodes))  # loads kernels, touches the memory
-        for fen in POSITIONS[:4]:
-            best = float("inf")
-            for _ in range(rounds):
-                searcher.new_game()
-                started = time.perf_counter()
-                report = searcher.search(Board(fen), Limits(nodes=nodes)).report
-                best = min(best, time.perf_counter() - started)
-            playouts, seconds = playouts + report.nodes, seconds + best
-            depths.append(report.depth)
-    depth = sum(depths) / len(depths)
-    return Speed(evaluator.name, _rule(settings), settings.threads, playouts / seconds, depth)
+def measure(
+    evaluator: InlineEvaluator, runs: Sequence[Settings], nodes: int, rounds: int
+) -> Iterator[list[Speed]]:
+    """Search every position with `nodes`; after every round, what the fastest rounds come to.
+
+    All settings have a turn in a round: a machine whose speed drifts drifts for all of them.
+    """
+    with ExitStack() as stack:
+        searchers = [stack.enter_context(Searcher(evaluator, settings)) for settings in runs]
+        for searcher in searchers:
+            searcher.search(Board(), Limits(nodes=nodes))  # loads kernels, touches the memory
+        fastest = [[float("inf")] * len(TIMED) for _ in runs]
+        reports = [[_EMPTY] * len(TIMED) for _ in runs]
+        for _ in range(rounds):
+            for place, fen in enumerate(TIMED):
+                for run, searcher in enumerate(searchers):
+                    searcher.new_game()
+                    started = time.perf_counter()
+                    report = searcher.search(Board(fen), Limits(nodes=nodes)).report
+                    seconds = time.perf_counter() - started
+                    fastest[run][place] = min(fastest[run][place], seconds)
+                    reports[run][place] = (report.nodes, report.depth)
+            yield [
+                _speed(evaluator, *measured)
+                for measured in zip(runs, reports, fastest, strict=True)
+            ]
+
+
+def _speed(
+    evaluator: InlineEvaluator,
+    settings: Settings,
+    reports: list[tuple[int, int]],
+    seconds: list[float],
+) -> Speed:
+    playouts, depths = zip(*reports, strict=True)
+    rate, depth = sum(playouts) / sum(seconds), sum(depths) / len(depths)
+    return Speed(evaluator.name, _rule(settings), settings.threads, rate, depth)
 
 
 def _rule(settings: Settings) -> str:
