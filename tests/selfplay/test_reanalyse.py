@@ -113,6 +113,15 @@ def test_shards_are_the_same_for_any_number_of_workers_and_are_not_made_twice(
     assert len(shards_in(tmp_path / "one")) == 4
 
 
+def test_the_shipped_network_is_the_default(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["data", "reanalyse", str(store), "-o", str(tmp_path / "new"), "--nodes", "4"]
+    assert main([*words, "--quiet"]) == 0, capsys.readouterr().err
+    (source, *_) = read(shards_in(tmp_path / "new")[0]).header.sources
+    assert source["reanalysis"]["network"].startswith("kibitz-")  # no path of this machine
+
+
 def test_values_are_replaced_if_that_is_wanted(
     store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

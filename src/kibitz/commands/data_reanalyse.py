@@ -13,7 +13,7 @@ from kibitz.commands.data_split import refuse_mixing
 from kibitz.commands.output import JsonFlag, emit
 from kibitz.commands.search import search_settings
 from kibitz.errors import InputError
-from kibitz.evaluator.discover import resolve
+from kibitz.evaluator.discover import AUTODISCOVER, resolve
 from kibitz.evaluator.load import load_evaluator
 from kibitz.games.store import headers, shards_in
 from kibitz.log import graceful_stop, progress
@@ -28,7 +28,7 @@ MOST_NODES = 4096  # as many as the Gumbel rule can plan
 def reanalyse_games(
     *places: Places,
     output: Annotated[Path, Parameter(name=["--output", "-o"], help="Folder for the new shards.")],
-    network: Annotated[str, Parameter(help="Evaluator: a name or a network file.")] = "default",
+    network: Annotated[str, Parameter(help="Evaluator: a name or a network file.")] = AUTODISCOVER,
     nodes: Annotated[int, Parameter(help="Playouts for every position.")] = 64,
     rule: Annotated[RuleName | None, Parameter(help="puct, azero, sble or gumbel.")] = None,
     preset: Annotated[str, Parameter(help="Settings to start from.")] = "default",

@@ -67,7 +67,9 @@ def refuse_mixing(paths: list[Path], output: Path) -> None:
     """Old and new shards in one folder would hold every game twice."""
     inside = [path for path in paths if path.resolve().is_relative_to(output.resolve())]
     if inside:
-        raise InputError("the output folder holds what is read", value=str(output), fix="another")
+        raise InputError(
+            "the output folder holds what is read", value=str(output), fix="give another folder"
+        )
 
 
 def _checked(plies: int) -> int:

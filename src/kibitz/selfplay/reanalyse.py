@@ -51,7 +51,7 @@ class Reanalysis:
             if value != getattr(default, name)
         }
         whole = {
-            "network": self.network,
+            "network": Path(self.network).name,
             "nodes": self.nodes,
             "values": self.values,
             "settings": changed,
