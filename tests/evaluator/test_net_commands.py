@@ -88,6 +88,21 @@ def test_join_judges_like_one_and_chooses_like_the_other(
     assert "see different things" in capsys.readouterr().err
 
 
+def test_join_without_a_policy_finds_all_moves_alike(capsys: pytest.CaptureFixture[str]) -> None:
+    said(capsys, "net", "new", "sparse-64x32-tactics", "-o", "a.safetensors")
+    made = said(capsys, "net", "join", "a.safetensors", "-o", "flat.safetensors")
+    assert made["commands"] == ["kibitz net join a.safetensors"]
+    assert made["size"] == "sparse-64x32-tactics"
+    whole = said(capsys, "net", "quantise", "flat.safetensors", "-o", "int8.safetensors")
+    assert whole["largest_logit"] == 0
+    files = "a.safetensors", "flat.safetensors", "int8.safetensors", "uniform"
+    judged, chosen, _ = said(capsys, "net", "compare", *files, "--positions", "50")["rows"]
+    assert judged["largest_value"] == 0 < judged["divergence"]
+    assert chosen["largest_value"] < 0.1
+    flat = said(capsys, "net", "compare", *files[1:], "--positions", "50")["rows"]
+    assert [row["largest_logit"] for row in flat] == [0, 0]
+
+
 def test_export_and_its_integer_form(capsys: pytest.CaptureFixture[str]) -> None:
     said(capsys, "net", "new", "plain-1x8")
     assert main(["net", "quantise", "plain-1x8.safetensors"]) == 2

@@ -109,14 +109,16 @@ def _described(location: Path, card: NetworkCard) -> dict[str, Any]:
 @net.command
 def join(
     value: Annotated[Path, Parameter(help="A float sparse network.")],
-    policy: Annotated[Path, Parameter(help="Another one of the same encoding.")],
+    policy: Annotated[
+        Path | None, Parameter(help="Another one of the same encoding; none: all moves are alike.")
+    ] = None,
     *,
     output: Annotated[Path, Parameter(name=["--output", "-o"], help="File to write.")],
     name: Annotated[str, Parameter(help="Its name; that of the file by default.")] = "",
     licence: Annotated[str, Parameter(help="Of the new network; the first one's by default.")] = "",
     json: JsonFlag = False,
 ) -> None:
-    """Write a sparse network that judges like one and chooses moves like another."""
+    """Write a sparse network that judges like one and chooses moves like another, or like none."""
     card = make.join(value, policy, output, name or output.stem, licence)
     emit(_described(output, card), as_json=json)
 

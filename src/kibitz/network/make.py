@@ -25,6 +25,7 @@ from kibitz.network.sparse_random import random_weights
 
 OPTIONS = FAMILIES["sparse"].options
 POLICY = ("policy_features.", "move_")  # how the names of a sparse network's policy begin
+Weights = dict[str, Any]  # arrays by name
 CALIBRATION = 512  # positions that fix the ranges of an int8 network
 
 
@@ -67,18 +68,16 @@ def quantise_sparse(file: Path, location: Path, policy: PolicyPrecision) -> Quan
     return done
 
 
-def join(value: Path, policy: Path, location: Path, name: str, licence: str = "") -> NetworkCard:
-    """Write a sparse network with the value of one and the policy of another.
+def join(
+    value: Path, policy: Path | None, location: Path, name: str, licence: str = ""
+) -> NetworkCard:
+    """Write a sparse network with the value of one and the policy of another, or with none.
 
     The two share no weights, and a value is learned by heart earlier than a policy: it may be best
-    to train them for different times.
+    to train them for different times. Without a policy all moves are alike, as before learning.
     """
-    parts = {file: cards.load(file) for file in (value, policy)}
-    for file, (card, _) in parts.items():
-        if card.family != "sparse" or card.precision != "float32":
-            found = f"{card.family}, {card.precision}"
-            raise InputError(f"{file} is no float sparse network", value=found)
-    (card, weights), (other, others) = parts[value], parts[policy]
+    card, weights = _float_sparse(value)
+    other, others = _float_sparse(policy) if policy else (card, _no_policy(weights))
     if card.encoding != other.encoding:
         found = f"{card.encoding} and {other.encoding}"
         raise InputError("networks that see different things", value=found, fix="use one encoding")
@@ -86,10 +85,11 @@ def join(value: Path, policy: Path, location: Path, name: str, licence: str = ""
     options = "".join(f"-{option}" for option in OPTIONS if option in ours.options)
     joined = {key: array for key, array in weights.items() if not key.startswith(POLICY)}
     joined |= {key: array for key, array in others.items() if key.startswith(POLICY)}
-    before, added = card.provenance, other.provenance
+    before, added = card.provenance, other.provenance if policy else Provenance()
+    command = " ".join(["kibitz net join", *(file.name for file in (value, policy) if file)])
     provenance = Provenance(
         data="; ".join(dict.fromkeys(part for part in (before.data, added.data) if part)),
-        commands=(*before.commands, *added.commands, f"kibitz net join {value.name} {policy.name}"),
+        commands=(*before.commands, *added.commands, command),
         steps=before.steps + added.steps,
         positions=before.positions + added.positions,
         date=max(before.date, added.date),
@@ -103,6 +103,19 @@ def join(value: Path, policy: Path, location: Path, name: str, licence: str = ""
         provenance=provenance,
     )
     return cards.save(location, joined, made)
+
+
+def _float_sparse(file: Path) -> tuple[NetworkCard, Weights]:
+    card, weights = cards.load(file)
+    if card.family != "sparse" or card.precision != "float32":
+        found = f"{card.family}, {card.precision}"
+        raise InputError(f"{file} is no float sparse network", value=found)
+    return card, weights
+
+
+def _no_policy(weights: Weights) -> Weights:
+    """Zeros for everything that tells moves apart."""
+    return {key: np.zeros_like(array) for key, array in weights.items() if key.startswith(POLICY)}
 
 
 def quantise_onnx(file: Path, location: Path, leaves: Leaves) -> None:

@@ -142,7 +142,23 @@ class Searcher:
             self._signals = signals or Signals()
             return self._search(board, limits, on_report)
 
+    def grow(self, board: Board, limits: Limits) -> None:
+        """Search without a report or a choice, for who reads the tree: short searches, and many."""
+        with self._lock:
+            self._signals = Signals()
+            self._grow(board, limits, None)
+
     def _search(self, board: Board, limits: Limits, on_report: Listener | None) -> Result:
+        report, ranks = self._grow(board, limits, on_report)
+        final = report()
+        if on_report is not None:
+            on_report(final)
+        return self._chosen(board, final, ranks)
+
+    def _grow(
+        self, board: Board, limits: Limits, on_report: Listener | None
+    ) -> tuple[Callable[[], Report], Ranks | None]:
+        """Let the tree grow within the limits: how to report on it, and the tablebases' ranks."""
         allowed, ranks = self._allowed(board, limits)
         self._prepare(board, allowed, limits)
         ply, own_clock = int(board.ply), limits.clock(board.turn)
@@ -174,10 +190,7 @@ class Searcher:
             watch.end()
         self._prober.answer(self.memory, self._driver.walks)
         self._watch = None
-        final = report()
-        if on_report is not None:
-            on_report(final)
-        return self._chosen(board, final, ranks)
+        return report, ranks
 
     def _run(self, limits: Limits, watch: Watch) -> None:
         """Let the driver play out until a limit is reached, or until `stop` if there is none."""

@@ -26,6 +26,7 @@ from kibitz.position.notation import absolute
 from kibitz.search.limits import Limits
 from kibitz.search.params import Settings
 from kibitz.search.searcher import Searcher
+from kibitz.search.statistics import root_statistics
 from kibitz.selfplay.targets import policy_target, value_target
 
 PIECE = 1_000  # plies that a process searches at a time
@@ -92,15 +93,16 @@ class Analyst:
     def _ply(self, ply: Ply, board: Board, searcher: Searcher) -> Ply:
         """A fresh search of the position; where the game is over, there is nothing to learn."""
         searcher.new_game()
-        report = searcher.search(board, Limits(nodes=self._reanalysis.nodes)).report
+        searcher.grow(board, Limits(nodes=self._reanalysis.nodes))
         visits = policy_target(searcher.memory, searcher.rule)
         if not visits:
             return replace(ply, visits=(), flags=ply.flags | NOT_A_POLICY)
         found = replace(ply, visits=visits, flags=ply.flags & ~NOT_A_POLICY)
         if not self._reanalysis.values:
             return found
-        value, draw = value_target(report.root)
-        return replace(found, value=value, draw=draw, root_value=report.root.raw)
+        root = root_statistics(searcher.memory)
+        value, draw = value_target(root)
+        return replace(found, value=value, draw=draw, root_value=root.raw)
 
 
 def _ours() -> dict[str, Any]:
