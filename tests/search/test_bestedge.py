@@ -7,7 +7,7 @@ import pytest
 
 from kibitz.jit import kernel
 from kibitz.records import address_of
-from kibitz.search.bestedge import CONTESTED, LANES, best_edge, plain_best_edge
+from kibitz.search.bestedge import CONTESTED, LANES, LEAST, best_edge, plain_best_edge
 from kibitz.search.tree import EDGE
 
 
@@ -28,7 +28,7 @@ def _random_edges(generator: np.random.Generator, count: int) -> np.ndarray:
 @pytest.mark.parametrize("seed", range(40))
 def test_the_same_place_as_numpy_finds(seed: int) -> None:
     generator = np.random.default_rng(seed)
-    first, count = int(generator.integers(0, 3)), int(generator.integers(LANES, 60))
+    first, count = int(generator.integers(0, 3)), LEAST + seed
     edges = _random_edges(generator, first + count)
     fresh = seed % 2
     if fresh:
@@ -43,20 +43,21 @@ def test_the_same_place_as_numpy_finds(seed: int) -> None:
     assert found == int(np.argmax(scores))
 
 
-@pytest.mark.parametrize("place", range(LANES + 2))
+@pytest.mark.parametrize("count", [LEAST, LEAST + 1, LANES, LANES + 1])
 @pytest.mark.parametrize("pending", [0, 1])
-def test_moves_of_unclear_value_are_not_judged(place: int, pending: int) -> None:
-    edges = _random_edges(np.random.default_rng(place), LANES + 2)
-    edges["visits"][-1] = edges["pending"][-1] = 0
-    edges["visits"][place], edges["pending"][place] = 0, pending
-    found = _choose(address_of(edges), 0, LANES + 1, 1, 1.0, 0.0)
-    assert (found == CONTESTED) == (place <= LANES or pending == 1)
+def test_moves_of_unclear_value_are_not_judged(count: int, pending: int) -> None:
+    for place in range(count + 1):
+        edges = _random_edges(np.random.default_rng(place), count + 1)
+        edges["visits"][-1] = edges["pending"][-1] = 0
+        edges["visits"][place], edges["pending"][place] = 0, pending
+        found = _choose(address_of(edges), 0, count, 1, 1.0, 0.0)
+        assert (found == CONTESTED) == (place < count or pending == 1)
 
 
 def test_one_more_move_that_has_visits_is_not_judged() -> None:
-    edges = _random_edges(np.random.default_rng(0), LANES + 1)
-    assert _choose(address_of(edges), 0, LANES, 1, 1.0, 0.0) == CONTESTED
-    assert _choose(address_of(edges), 0, LANES, 0, 1.0, 0.0) != CONTESTED
+    edges = _random_edges(np.random.default_rng(0), LEAST + 1)
+    assert _choose(address_of(edges), 0, LEAST, 1, 1.0, 0.0) == CONTESTED
+    assert _choose(address_of(edges), 0, LEAST, 0, 1.0, 0.0) != CONTESTED
 
 
 def test_the_plain_form_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,8 +56,13 @@ def expand(
 def mark_opened(tree: np.record, behaviour: np.record, node: int, edge: int) -> None:
     """Note that one more move of a node has been chosen; a slower thread never takes it back."""
     wanted = edge - signed(node_at(tree, node).first) + 1
-    if wanted <= signed(atomic_load(node_at(tree, node), "opened")):
-        return
+    if wanted > signed(atomic_load(node_at(tree, node), "opened")):
+        _open(tree, behaviour, node, wanted)
+
+
+@kernel
+def _open(tree: np.record, behaviour: np.record, node: int, wanted: int) -> None:
+    """Have the first `wanted` moves of a node opened."""
     header = signed(node_at(tree, node).first) - 1
     if edge_at(tree, header).prior == WORDS:
         _open_next(tree, behaviour, node, wanted, header)

@@ -86,14 +86,16 @@ class _Ordering:
         self.steps = builder.lshr(builder.add(count, I64(LANES - 1)), I64(LANES.bit_length() - 1))
 
     def write(self) -> None:
-        """Highest logit, exponentials, priors as keys; and ranks, unless all logits are equal."""
+        """Equal logits leave the order of generation; others make exponentials, keys and ranks."""
         builder = self.builder
-        highest = self._highest()
-        total, differ = self._raise(highest)
-        self._make_keys(builder.fdiv(F32(1.0), total))
-        with builder.if_then(differ):
-            self._rank()
-            self._place()
+        highest, lowest = self._range()
+        with builder.if_else(builder.fcmp_ordered("==", highest, lowest)) as (equal, different):
+            with equal:
+                self._share_equally()
+            with different:
+                self._make_keys(builder.fdiv(F32(1.0), self._raise(highest)))
+                self._rank()
+                self._place()
 
     def _at(self, field: str, index: Code, size: int) -> Code:
         """Address of an element."""
@@ -107,37 +109,48 @@ class _Ordering:
         lanes = ir.Constant(NUMBERS, [*range(LANES)])
         return start, builder.icmp_signed("<", lanes, _spread(builder, left, LANES))
 
-    def _highest(self) -> Code:
-        """The highest logit; what is beyond the last one becomes -infinity."""
+    def _range(self) -> tuple[Code, Code]:
+        """The highest logit and the lowest; what is beyond the last one becomes -infinity."""
         builder = self.builder
         highest = _variable(builder, splat(REALS, float("-inf")))
+        lowest = _variable(builder, splat(REALS, float("inf")))
         with cgutils.for_range(builder, self.steps) as loop:
             start, valid = self._lanes(loop.index)
             place = self._at("logits", start, 4)
             logits = load(builder, place, REALS, 4)
-            logits = builder.select(valid, logits, splat(REALS, float("-inf")))
-            store(builder, logits, place, 4)
-            builder.store(_larger(builder, logits, builder.load(highest)), highest)
-        return _across(builder, builder.load(highest), _larger)
+            above = builder.select(valid, logits, splat(REALS, float("-inf")))
+            below = builder.select(valid, logits, splat(REALS, float("inf")))
+            store(builder, above, place, 4)
+            builder.store(_larger(builder, above, builder.load(highest)), highest)
+            builder.store(_smaller(builder, below, builder.load(lowest)), lowest)
+        return (
+            _across(builder, builder.load(highest), _larger),
+            _across(builder, builder.load(lowest), _smaller),
+        )
 
-    def _raise(self, highest: Code) -> tuple[Code, Code]:
-        """Exponentials in place of logits: their sum, and whether any two logits differ."""
+    def _share_equally(self) -> None:
+        """The order of generation, 1 / count for each."""
         builder = self.builder
-        total, others = _variable(builder, splat(REALS, 0.0)), _variable(builder, splat(NUMBERS, 0))
+        share = builder.fdiv(F32(1.0), builder.sitofp(builder.trunc(self.count, I32), F32))
+        prior = builder.shl(self._priors(_spread(builder, share, LANES)), splat(NUMBERS, 16))
+        with cgutils.for_range(builder, self.steps) as loop:
+            start = builder.mul(loop.index, I64(LANES))
+            moves = load(builder, self._at("moves", start, 2), MOVES, 2)
+            order = builder.or_(prior, builder.zext(moves, NUMBERS))
+            store(builder, order, self._at("order", start, 4), 4)
+
+    def _raise(self, highest: Code) -> Code:
+        """Exponentials in place of logits; their sum."""
+        builder = self.builder
+        total = _variable(builder, splat(REALS, 0.0))
         top, sharpness = (_spread(builder, one, LANES) for one in (highest, self.sharpness))
         with cgutils.for_range(builder, self.steps) as loop:
-            start, valid = self._lanes(loop.index)
-            place = self._at("logits", start, 4)
+            place = self._at("logits", builder.mul(loop.index, I64(LANES)), 4)
             logits = load(builder, place, REALS, 4)
-            other = builder.and_(valid, builder.fcmp_unordered("!=", logits, top))
-            other = builder.or_(builder.load(others), builder.zext(other, NUMBERS))
-            builder.store(other, others)
             raised = self._exp(builder.fmul(builder.fsub(logits, top), sharpness))
             store(builder, raised, place, 4)
             builder.store(builder.fadd(builder.load(total), raised), total)
-        differ = _across(builder, builder.load(others), ir.IRBuilder.or_)
-        total = _across(builder, builder.load(total), ir.IRBuilder.fadd)
-        return total, builder.icmp_signed("!=", differ, I32(0))
+        return _across(builder, builder.load(total), ir.IRBuilder.fadd)
 
     def _exp(self, x: Code) -> Code:
         """e^x for x <= 0 to six digits, not below LOWEST."""
@@ -153,8 +166,15 @@ class _Ordering:
         bits = builder.shl(builder.add(whole, splat(NUMBERS, 127)), splat(NUMBERS, 23))
         return builder.fmul(series, builder.bitcast(bits, REALS))
 
+    def _priors(self, shares: Code) -> Code:
+        """Probabilities in 65536ths, less one."""
+        builder = self.builder
+        units = builder.fmul(shares, splat(REALS, 65536.0))
+        units = builder.fsub(_larger(builder, units, splat(REALS, 1.0)), splat(REALS, 0.5))
+        return builder.fptosi(units, NUMBERS)
+
     def _make_keys(self, share: Code) -> None:
-        """Keys that sort as the moves shall, no two alike; the order if it is that of generation.
+        """Keys that sort as the moves shall, no two alike.
 
         A key is prior << 8 | 255 - index; beyond the last move it is lower than any.
         """
@@ -163,17 +183,12 @@ class _Ordering:
         with cgutils.for_range(builder, self.steps) as loop:
             start, valid = self._lanes(loop.index)
             raised = load(builder, self._at("logits", start, 4), REALS, 4)
-            units = builder.fmul(builder.fmul(raised, shares), splat(REALS, 65536.0))
-            units = builder.fsub(_larger(builder, units, splat(REALS, 1.0)), splat(REALS, 0.5))
-            prior = builder.fptosi(units, NUMBERS)
+            prior = self._priors(builder.fmul(raised, shares))
             back = ir.Constant(NUMBERS, [*range(255, 255 - LANES, -1)])
             back = builder.sub(back, _spread(builder, builder.trunc(start, I32), LANES))
             key = builder.or_(builder.shl(prior, splat(NUMBERS, 8)), back)
             key = builder.select(valid, key, splat(NUMBERS, -1))
             store(builder, key, self._at("sorting", start, 4), 4)
-            move = builder.zext(load(builder, self._at("moves", start, 2), MOVES, 2), NUMBERS)
-            order = builder.or_(builder.shl(prior, splat(NUMBERS, 16)), move)
-            store(builder, order, self._at("order", start, 4), 4)
 
     def _rank(self) -> None:
         """How many keys are greater than each."""
@@ -218,6 +233,11 @@ def _spread(builder: Code, number: Code, lanes: int) -> Code:
 def _larger(builder: Code, first: Code, second: Code) -> Code:
     """Lane by lane."""
     return builder.select(builder.fcmp_ordered(">", first, second), first, second)
+
+
+def _smaller(builder: Code, first: Code, second: Code) -> Code:
+    """Lane by lane."""
+    return builder.select(builder.fcmp_ordered("<", first, second), first, second)
 
 
 def _across(builder: Code, vector: Code, combine: Any) -> Code:

@@ -8,7 +8,7 @@ import numpy as np
 
 from kibitz.jit import kernel
 from kibitz.position.bits import signed
-from kibitz.search.bestedge import CONTESTED, LANES, best_edge
+from kibitz.search.bestedge import CONTESTED, LEAST, best_edge
 from kibitz.search.proof import DRAW
 from kibitz.search.rules import (
     FPU_ABSOLUTE,
@@ -145,7 +145,7 @@ def select_puct(
         weight *= _scale(rule, tree, node, visits)
     looked_at = candidates(rule, visits, opened, count)
     visited = min(looked_at, opened)
-    if visited >= LANES and rule.virtual_loss + rule.faster_mate == 0.0:
+    if visited >= LEAST and rule.virtual_loss + rule.faster_mate == 0.0:
         fresh, untried = looked_at - visited, 0.0
         if fresh:
             untried = first_play_value(first_play, tree, via, node, first, opened)

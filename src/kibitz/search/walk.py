@@ -15,7 +15,7 @@ MAX_DEPTH = 400  # plies below the root; deeper lines count as even
 PAST = 160  # positions of the game before the root: all that repetitions can reach back to
 MAX_HISTORY = 1024  # plies of the game whose keys repetitions are looked for in
 QUESTIONS = 64  # positions that may wait for a tablebase; more are not asked
-REMEMBERED = 4096  # numbers of visits whose exploration weight is kept
+REMEMBERED = 16384  # numbers of visits whose exploration weight is kept
 MAX_PLAN = 4096  # playouts that the Gumbel rule can plan ahead
 
 WALK = np.dtype(
