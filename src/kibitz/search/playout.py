@@ -35,11 +35,9 @@ from kibitz.search.tree import (
     EXPANDING,
     LEAF,
     NONE,
-    ROOM_LINES,
     WAITING,
     ask_below,
     ask_room,
-    ask_words,
     claim_edge,
     claim_node,
     edge_at,
@@ -81,13 +79,11 @@ def give_moves(
 ) -> bool:
     """Expand `node` with the `walk.moves` of its position; False if the tree is full."""
     position = position_at(walk, depth)
-    free = next_edge(tree, walk, behaviour)
-    ask_room(tree, free, 1 if behaviour.by_prior else ROOM_LINES)
     count = generate(position, walk.moves)
-    if behaviour.by_prior:
-        ask_words(tree, free, count)
     logits_of(evaluator, scratch, position, walk.moves, count, walk.logits)
-    return expand(tree, walk, behaviour, node, count, behaviour.policy_temperature)
+    done = expand(tree, walk, behaviour, node, count, behaviour.policy_temperature)
+    ask_room(tree, next_edge(tree, walk, behaviour))
+    return done
 
 
 @part_of_kernel

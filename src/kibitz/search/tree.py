@@ -114,7 +114,7 @@ known_at = record_at(KNOWN, "known")
 ARRIVAL = np.uint64(2**64 - 2**32 + 1)
 
 EDGES_PER_LINE, LINKS_PER_LINE = CACHE_LINE // EDGE.itemsize, CACHE_LINE // LINK.itemsize
-ROOM_LINES = 8  # of edges, and of links, that most new blocks fill
+ROOM_LINES = 10  # of edges, and of links, that most new blocks fill
 
 NONE = 0  # edge 0 and node 0 belong to the root and are nobody's child
 BUSY = 0xFFFF_FFFF  # selection goes elsewhere: another thread will be done in a moment
@@ -245,21 +245,11 @@ def ask_below(tree: np.record, edge: int) -> None:
 
 
 @kernel
-def ask_room(tree: np.record, free: int, lines: int) -> None:
-    """Have the place of the next block, from edge `free` on, fetched."""
-    for line in range(lines):
+def ask_room(tree: np.record, free: int) -> None:
+    """Have the place of the next block, from edge `free` on, fetched before it is needed."""
+    for line in range(ROOM_LINES):
         _ask_edge(tree, free + line * EDGES_PER_LINE)
         _ask_link(tree, free + line * LINKS_PER_LINE)
-
-
-@kernel
-def ask_words(tree: np.record, free: int, count: int) -> None:
-    """Have the place of the words of the next block fetched."""
-    end = free + 1 + count
-    edge = end - (count >> 2)
-    while edge <= end:
-        _ask_edge(tree, edge)
-        edge += EDGES_PER_LINE
 
 
 @kernel
