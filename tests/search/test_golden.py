@@ -9,7 +9,7 @@ import pytest
 
 from kibitz.position.fen import START, parse_fen
 from kibitz.records import as_record
-from kibitz.search.backup import step_size
+from kibitz.search.average import step_size
 from kibitz.search.leaf import non_pawn_material, rule50_factor
 from kibitz.search.presets import preset, to_behaviour, to_rule
 from kibitz.search.puct import exploration_weight, mate_bonus

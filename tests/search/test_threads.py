@@ -54,10 +54,11 @@ def search_together(compiled: Compiled, playouts: int, threads: int = THREADS) -
 
 
 @pytest.mark.skipif(not COMPILED, reason="in plain Python the operations are not atomic")
+@pytest.mark.parametrize("noted_from", [10, Behaviour().noted_from])
 @pytest.mark.parametrize("expand_at", [1, 2])
 @pytest.mark.parametrize("rule", RULES)
-def test_threads_share_a_tree(rule: str, expand_at: int) -> None:
-    behaviour = Behaviour(shared=rules.THREADS, prove=0, expand_at=expand_at)
+def test_threads_share_a_tree(rule: str, expand_at: int, noted_from: int) -> None:
+    behaviour = Behaviour(shared=rules.THREADS, prove=0, expand_at=expand_at, noted_from=noted_from)
     compiled = Compiled(chess.Board(MIDDLEGAME), RULES[rule], behaviour, HASHED, megabytes=40)
     walks = search_together(compiled, 20_000)
     assert compiled.control.tickets == 0
@@ -71,7 +72,7 @@ def test_threads_share_a_tree(rule: str, expand_at: int) -> None:
 @pytest.mark.skipif(not COMPILED, reason="in plain Python the operations are not atomic")
 @pytest.mark.parametrize("rule", RULES)
 def test_threads_prove_mates(rule: str) -> None:
-    behaviour = Behaviour(shared=rules.THREADS, clear_losses=1, draw_sibling=1)
+    behaviour = Behaviour(shared=rules.THREADS, clear_losses=1, draw_sibling=1, noted_from=100)
     compiled = Compiled(chess.Board(MATES), RULES[rule], behaviour, HASHED, megabytes=40)
     search_together(compiled, 20_000)
     assert compiled.memory.edges["visits"][0] == 20_001
@@ -120,7 +121,9 @@ print(sum(bounds_checked_searches(RULES[name], {searches}, {playouts}) for name 
 
 def bounds_checked_searches(rule: Rule, searches: int, playouts: int) -> int:
     """Short searches by two threads in one tree; how often an index was out of bounds."""
-    behaviour = Behaviour(shared=rules.THREADS, clear_losses=1, draw_sibling=1, rule50_scaling=1.0)
+    behaviour = Behaviour(
+        shared=rules.THREADS, clear_losses=1, draw_sibling=1, rule50_scaling=1.0, noted_from=20
+    )
     boards = [chess.Board(MIDDLEGAME), chess.Board(MATES)]
     compiled, faults = Compiled(boards[0], rule, behaviour, HASHED), 0
     for search in range(searches):

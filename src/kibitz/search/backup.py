@@ -7,15 +7,10 @@ import numpy as np
 from kibitz.jit import kernel
 from kibitz.position.bits import signed
 from kibitz.records import atomic_add, swap_words
+from kibitz.search.average import step_size
+from kibitz.search.notes import note
 from kibitz.search.proof import UNPROVED, proved_value
-from kibitz.search.rules import THREADS
 from kibitz.search.tree import ARRIVAL, edge_at, edge_words_at, link_at, node_at
-
-
-@kernel
-def step_size(behaviour: np.record, weight: int) -> float:
-    """1 / step of the moving average at its `weight`-th sample; a plain mean if build is 1."""
-    return min(max(behaviour.build * weight, 1.0), behaviour.cap)
 
 
 @kernel
@@ -74,8 +69,8 @@ def back_up(
             value = proved_value(proof)
             draw = 1.0 if value == 0.0 else 0.0
         walk.values[ply], walk.draws[ply], walk.divisors[ply] = value, draw, 0.0
-        if ply == 0 and behaviour.shared == THREADS:
-            _keep(walk, value, draw, samples)
+        if walk.noting[ply]:
+            note(tree, walk, behaviour, edge, value, draw, samples)
         else:
             walk.divisors[ply] = _arrive(tree, behaviour, edge, node, value, samples)
         samples = min(samples, signed(walk.trust[ply]))
@@ -88,44 +83,8 @@ def back_up(
 
 
 @kernel
-def _keep(walk: np.record, value: float, draw: float, samples: int) -> None:
-    """Note a visit of the root, to be handed in with others.
-
-    Threads that change the same place after every playout wait for each other, and all of them
-    come by the root.
-    """
-    walk.kept += 1
-    walk.kept_samples += samples
-    walk.kept_value += samples * value
-    walk.kept_draw += samples * draw
-    walk.kept_square += samples * value * value
-
-
-@kernel
-def hand_in(tree: np.record, walk: np.record, behaviour: np.record) -> None:
-    """Add the visits that this thread has kept to the root."""
-    root, words = node_at(tree, 0), edge_words_at(tree, 0)
-    kept, samples = walk.kept, walk.kept_samples
-    if kept > samples:
-        atomic_add(node_at(tree, 0), "doubted", kept - samples)
-    mean = walk.kept_value / max(samples, 1)
-    share = 0.0
-    while True:
-        before, counts = words.value, words.counts
-        visits = signed(counts & np.uint64(0xFFFF_FFFF))
-        share = min(1.0, samples / step_size(behaviour, visits + kept - signed(root.doubted)))
-        after = before + (mean - before) * share
-        if swap_words(words, before, counts, after, counts + np.uint64(kept)):
-            break
-    if samples > 0:
-        root.draw += (walk.kept_draw / samples - root.draw) * share
-        root.square += (walk.kept_square / samples - root.square) * share
-    walk.kept, walk.kept_samples = 0, 0
-    walk.kept_value, walk.kept_draw, walk.kept_square = 0.0, 0.0, 0.0
-
-
-@kernel
-def undo_pending(tree: np.record, walk: np.record, first: int, depth: int) -> None:
-    """Take back the visits that were on their way along the path, from ply `first` on."""
-    for ply in range(first, depth + 1):
-        atomic_add(edge_at(tree, walk.path[ply]), "pending", -1)
+def undo_pending(tree: np.record, walk: np.record, depth: int) -> None:
+    """Take back the visits that were on their way along the path."""
+    for ply in range(depth + 1):
+        if not walk.noting[ply]:
+            atomic_add(edge_at(tree, walk.path[ply]), "pending", -1)

@@ -140,7 +140,7 @@ def gather(
             walk.collisions += 1
             continue  # what is pending along this path makes the next walk go elsewhere
         if outcome != NEW_LEAF and outcome != DONE:
-            undo_pending(tree, walk, 0, depth)
+            undo_pending(tree, walk, depth)
             return row, started, outcome
         started += 1
         walk.playouts += 1
@@ -213,7 +213,7 @@ def settle(
 def forget_collisions(tree: np.record, walk: np.record, batch: np.record) -> None:
     """Take back the visits that ended at leaves of a batch, now that it is in."""
     for number in range(batch.collided):
-        undo_pending(tree, walk, 0, _restore_path(batch, batch.capacity + number, walk))
+        undo_pending(tree, walk, _restore_path(batch, batch.capacity + number, walk))
     batch.collided = 0
 
 
@@ -223,5 +223,5 @@ def release(tree: np.record, walk: np.record, batch: np.record, row: int, end: i
     while row < end:
         depth = _restore_path(batch, row, walk)
         atomic_store(link_at(tree, walk.path[depth]), "child", NONE)
-        undo_pending(tree, walk, 0, depth)
+        undo_pending(tree, walk, depth)
         row += 1

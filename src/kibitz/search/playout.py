@@ -14,7 +14,7 @@ from kibitz.position.bits import signed
 from kibitz.position.moves import generate
 from kibitz.position.play import play
 from kibitz.records import atomic_add, atomic_load, atomic_store, compare_and_swap
-from kibitz.search.backup import back_up, hand_in, undo_pending
+from kibitz.search.backup import back_up, undo_pending
 from kibitz.search.expand import expand, mark_opened
 from kibitz.search.leaf import (
     MATED,
@@ -23,6 +23,7 @@ from kibitz.search.leaf import (
     classify,
     forgive_drawn_sibling,
 )
+from kibitz.search.notes import hand_in_all, is_noted
 from kibitz.search.proof import UNPROVED, climb, set_proof
 from kibitz.search.puct import BLOCKED
 from kibitz.search.reserve import FULL, new_node, next_edge
@@ -51,19 +52,20 @@ DONE, COLLISION, NO_ROOM, NEW_LEAF, UNOPENED = range(5)
 
 NOTE_EVERY = 32  # playouts between two looks at the share of the budget that is used
 TICKETS = 32  # playouts that a thread takes on at a time
-LAG = 64  # a thread keeps no more than this part of the root's visits to itself
 
 
 @part_of_kernel
 def step(tree: np.record, walk: np.record, behaviour: np.record, depth: int, edge: int) -> None:
     """Follow `edge` from ply `depth`: play its move and note it on the path."""
-    if behaviour.shared == THREADS:
+    walk.noting[depth + 1] = behaviour.shared == THREADS and is_noted(tree, behaviour, edge)
+    counted = behaviour.shared and not walk.noting[depth + 1]
+    if counted and behaviour.shared == THREADS:
         claim_edge(tree, edge)
     ask_below(tree, edge)
     walk.keys[walk.history + depth] = position_at(walk, depth).key
     play(position_at(walk, depth), position_at(walk, depth + 1), link_at(tree, edge).move)
     walk.path[depth + 1] = edge
-    if behaviour.shared:
+    if counted:
         atomic_add(edge_at(tree, edge), "pending", 1)
 
 
@@ -142,8 +144,9 @@ def follow(
 
 @part_of_kernel
 def start_path(tree: np.record, walk: np.record, behaviour: np.record) -> None:
-    """Stand at the root. Threads keep its visits to themselves for a while: see backup."""
+    """Stand at the root."""
     walk.path[0] = 0
+    walk.noting[0] = behaviour.shared == THREADS
     if behaviour.shared == BATCHES:
         atomic_add(edge_at(tree, 0), "pending", 1)
 
@@ -183,8 +186,9 @@ def claim(tree: np.record, behaviour: np.record, edge: int) -> bool:
 def claim_path(tree: np.record, walk: np.record, depth: int) -> None:
     """Have what a visit will change fetched from other processors while the leaf is evaluated."""
     for ply in range(1, depth):
-        claim_edge(tree, walk.path[ply])
-        claim_node(tree, signed(link_at(tree, walk.path[ply]).child))
+        if not walk.noting[ply]:
+            claim_edge(tree, walk.path[ply])
+            claim_node(tree, signed(link_at(tree, walk.path[ply]).child))
 
 
 @part_of_kernel
@@ -269,7 +273,7 @@ def playout(
         return DONE
     walk.collisions += 1
     if behaviour.shared:
-        undo_pending(tree, walk, int(behaviour.shared == THREADS), depth)
+        undo_pending(tree, walk, depth)
     return outcome
 
 
@@ -302,11 +306,9 @@ def playouts(
         outcome = playout(rule, tree, walk, behaviour, evaluator, scratch)
         if outcome == DONE:
             left, mine = left - 1, mine - 1
-            if walk.kept * LAG > signed(edge_at(tree, 0).visits) or walk.kept == TICKETS:
-                hand_in(tree, walk, behaviour)
         elif outcome == NO_ROOM:
             atomic_store(control, "full", 1)
-    if walk.kept > 0:
-        hand_in(tree, walk, behaviour)
+    if behaviour.shared == THREADS:
+        hand_in_all(tree, walk, behaviour)
     atomic_add(control, "tickets", mine)
     return NO_ROOM if control.full else DONE

@@ -137,7 +137,7 @@ def select_puct(
     parent = edge_at(tree, via)
     visits = visits_of(parent)
     if depth == 0:
-        visits += walk.kept
+        visits += walk.noted_visits[0]
     exploration = rule.root_exploration if depth == 0 else rule.exploration
     first_play = rule.root_first_play if depth == 0 else rule.first_play
     weight = _remembered_weight(rule, walk, exploration, visits, depth)

@@ -16,6 +16,7 @@ PAST = 160  # positions of the game before the root: all that repetitions can re
 MAX_HISTORY = 1024  # plies of the game whose keys repetitions are looked for in
 QUESTIONS = 64  # positions that may wait for a tablebase; more are not asked
 REMEMBERED = 16384  # numbers of visits whose exploration weight is kept
+NOTES = 257  # edges that a thread may have notes of
 MAX_PLAN = 4096  # playouts that the Gumbel rule can plan ahead
 
 WALK = np.dtype(
@@ -44,20 +45,21 @@ WALK = np.dtype(
         ("dice", np.uint64),  # state of the random generator
         ("budget_used", np.float64),  # share of the move's nodes or time, and
         ("root_visits", np.float64),  # visits of the root when it was last looked at
-        # Visits of the root that this thread has made and not handed in, and those of them that are
-        # samples, with sums of values, probabilities of a draw, and squares of values.
-        ("kept", np.int64),
-        ("kept_samples", np.int64),
-        ("kept_value", np.float64),
-        ("kept_draw", np.float64),
-        ("kept_square", np.float64),
         ("keys", np.uint64, MAX_HISTORY + MAX_DEPTH + 2),  # game, then root, then path
         ("path", np.int64, MAX_DEPTH + 2),  # edge into each ply; path[0] = 0
         ("trust", np.uint8, MAX_DEPTH + 2),  # 1 if the choice of that edge may be believed
+        ("noting", np.uint8, MAX_DEPTH + 2),  # 1 if what is added to that edge will be noted
         # What the last playout brought home to each ply, and 1 / step of the means there.
         ("values", np.float64, MAX_DEPTH + 2),
         ("draws", np.float64, MAX_DEPTH + 2),
         ("divisors", np.float64, MAX_DEPTH + 2),
+        # Notes of edges: visits, those that are samples, and sums over the samples. 0: the root's.
+        ("noted", np.int64, NOTES),
+        ("noted_visits", np.int64, NOTES),
+        ("noted_samples", np.int64, NOTES),
+        ("noted_values", np.float64, NOTES),
+        ("noted_draws", np.float64, NOTES),
+        ("noted_squares", np.float64, NOTES),
         ("asking", np.int64, QUESTIONS),  # the edges that led to the positions in `questions`
         ("moves", np.uint16, MAX_MOVES),
         ("logits", np.float32, MAX_MOVES),
