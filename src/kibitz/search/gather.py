@@ -78,6 +78,7 @@ def _keep_path(batch: np.record, row: int, walk: np.record, depth: int) -> None:
 @kernel
 def _restore_path(batch: np.record, row: int, walk: np.record) -> int:
     depth = row_at(batch, row).depth
+    walk.played = 0
     for ply in range(depth + 1):
         walk.path[ply] = step_at(batch, row * STRIDE + ply).edge
         walk.trust[ply] = step_at(batch, row * STRIDE + ply).trust
@@ -126,6 +127,7 @@ def gather(
     `line` is the walk's, POSITION [PAST + MAX_DEPTH + 2]; `past` of it are known before the root.
     """
     started = 0
+    walk.played = 0
     while row < end and started < playouts:
         start_path(tree, walk, behaviour)
         outcome, depth = follow(rule, tree, walk, behaviour, 0)

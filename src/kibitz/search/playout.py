@@ -62,9 +62,11 @@ def step(tree: np.record, walk: np.record, behaviour: np.record, depth: int, edg
     if counted and behaviour.shared == THREADS:
         claim_edge(tree, edge)
     ask_below(tree, edge)
-    walk.keys[walk.history + depth] = position_at(walk, depth).key
-    play(position_at(walk, depth), position_at(walk, depth + 1), link_at(tree, edge).move)
-    walk.path[depth + 1] = edge
+    if depth >= walk.played or walk.path[depth + 1] != edge:
+        walk.keys[walk.history + depth] = position_at(walk, depth).key
+        play(position_at(walk, depth), position_at(walk, depth + 1), link_at(tree, edge).move)
+        walk.path[depth + 1] = edge
+        walk.played = depth + 1
     if counted:
         atomic_add(edge_at(tree, edge), "pending", 1)
 
@@ -293,6 +295,7 @@ def playouts(
     is a queue they stand in.
     """
     left, mine = 0, 0
+    walk.played = 0
     while not atomic_load(control, "stop") and not atomic_load(control, "full"):
         if mine == 0:
             left = signed(atomic_add(control, "tickets", -TICKETS))

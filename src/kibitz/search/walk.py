@@ -15,7 +15,7 @@ MAX_DEPTH = 400  # plies below the root; deeper lines count as even
 PAST = 160  # positions of the game before the root: all that repetitions can reach back to
 MAX_HISTORY = 1024  # plies of the game whose keys repetitions are looked for in
 QUESTIONS = 64  # positions that may wait for a tablebase; more are not asked
-REMEMBERED = 16384  # numbers of visits whose exploration weight is kept
+REMEMBERED = 4096  # numbers of visits whose exploration weight is kept
 NOTES = 257  # edges that a thread may have notes of
 MAX_PLAN = 4096  # playouts that the Gumbel rule can plan ahead
 
@@ -24,6 +24,7 @@ WALK = np.dtype(
         ("positions", np.uint64),  # address of POSITION [positions_size]; 0 is the root
         ("positions_size", np.int64),
         ("history", np.int64),  # how many of `keys` are of the game before the root
+        ("played", np.int64),  # plies of `path` whose positions and keys are still there
         ("deepest", np.int64),
         ("depth_sum", np.int64),
         ("playouts", np.int64),
