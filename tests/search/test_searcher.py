@@ -1,4 +1,4 @@
-"""A searcher's life: what stays when it is closed."""
+"""A searcher's life: what it grows with and without a report, and what stays of it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import gc
 import weakref
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
 from kibitz.evaluator.inline import inline_evaluator
@@ -34,3 +35,17 @@ def test_a_closed_searcher_gives_its_tree_back_at_once(threads: int) -> None:
     searcher.close()
     del searcher
     assert memory() is None
+
+
+def test_growing_a_tree_is_searching_without_a_word() -> None:
+    settings, board = Settings(hash=8), Board()
+    with (
+        Searcher(inline_evaluator(Material()), settings) as silent,
+        Searcher(inline_evaluator(Material()), settings) as other,
+    ):
+        for move in ("e2e4", "c7c5"):
+            silent.grow(board, Limits(nodes=300))
+            other.search(board, Limits(nodes=300))
+            assert np.array_equal(silent.memory.edges, other.memory.edges)
+            board.push(board.parse(move))
+        assert silent.knows(board) == other.knows(board)
