@@ -51,16 +51,26 @@ def part_of_kernel(function: F) -> F:
     return _compiled(function, fastmath=False, inline="always")
 
 
+def packed_kernel(function: F) -> F:
+    """Like `kernel`, with neighbouring operations done in vectors, in all that it calls, too.
+
+    It makes some 3 % more playouts, but generates moves no faster: measure before choosing it.
+    """
+    return _compiled(function, fastmath=False, compiler=kernelcode.PackedKernelCompiler)
+
+
 def sum_kernel(function: F) -> F:
     """Like `kernel`, for dot products: floating-point sums may be reassociated into vectors."""
     return _compiled(function, fastmath=set(REASSOCIATE))
 
 
-def _compiled(function: F, fastmath: Any, inline: str = "never") -> F:
+def _compiled(
+    function: F, fastmath: Any, inline: str = "never", compiler: Any = kernelcode.KernelCompiler
+) -> F:
     if not COMPILED:
         return function
-    compiler: Any = numba.njit  # its stub does not know _nrt
-    dispatcher = compiler(
+    decorate: Any = numba.njit  # its stub does not know _nrt
+    dispatcher = decorate(
         nogil=True,
         error_model="numpy",
         boundscheck=BOUNDSCHECK,
@@ -68,9 +78,10 @@ def _compiled(function: F, fastmath: Any, inline: str = "never") -> F:
         inline=inline,
         no_cfunc_wrapper=True,
         _nrt=False,
-        pipeline_class=kernelcode.KernelCompiler,
+        pipeline_class=compiler,
     )(function)
-    kernelcache.attach(dispatcher, function, flags=f"bounds={BOUNDSCHECK},fast={fastmath}")
+    flags = f"bounds={BOUNDSCHECK},fast={fastmath},compiler={compiler.__name__}"
+    kernelcache.attach(dispatcher, function, flags=flags)
     return dispatcher  # type: ignore[no-any-return]
 
 

@@ -59,15 +59,24 @@ class InnerCode(JITCodeLibrary):
 class OuterCode(JITCodeLibrary):
     """Machine code of a kernel and of all that it calls, optimised in one go."""
 
+    packed = False  # whether neighbouring operations become one on vectors
+
     def _optimize_final_module(self) -> None:
-        # Numba's extra first round is there to prune reference counts; kernels have none. Positions
-        # are copied and changed board by board: vectors of neighbours are 2 to 6 % of a search.
-        passes, builder = self._codegen._module_pass_manager(slp_vectorize=True)
+        # Numba's extra first round is there to prune reference counts; kernels have none.
+        passes, builder = self._codegen._module_pass_manager(slp_vectorize=self.packed)
         passes.run(self._final_module, builder)
+
+
+class PackedCode(OuterCode):
+    """The same, with neighbouring operations, as on the boards of a position, done in vectors."""
+
+    packed = True
 
 
 class KernelCompiler(compiler.Compiler):
     """Numba's compiler of one function, for kernels; inner forms are those without a wrapper."""
+
+    outer_code = OuterCode
 
     def compile_extra(self, func: Any) -> Any:
         """Compile `func` into the kind of code that its form needs."""
@@ -77,7 +86,7 @@ class KernelCompiler(compiler.Compiler):
         if flags.no_compile:
             state.library = InnerCode(codegen, func.__qualname__)
         else:
-            state.library = OuterCode(codegen, func.__qualname__)
+            state.library = self.outer_code(codegen, func.__qualname__)
             state.library.enable_object_caching()
         answers = _answers.setdefault(flags.summary(), {})
         state.typingctx = _RememberingContext(state.typingctx, answers)
@@ -92,6 +101,12 @@ class KernelCompiler(compiler.Compiler):
                 passes.add_pass(kind, description)
         passes.finalize()
         return [passes]
+
+
+class PackedKernelCompiler(KernelCompiler):
+    """The same, for kernels whose neighbouring operations become vectors."""
+
+    outer_code = PackedCode
 
 
 class _RememberingContext:

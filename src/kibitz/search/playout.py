@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from kibitz.evaluator.inline import logits_of, value_of
-from kibitz.jit import kernel, part_of_kernel
+from kibitz.jit import kernel, packed_kernel, part_of_kernel
 from kibitz.position.bits import signed
 from kibitz.position.moves import generate
 from kibitz.position.play import play
@@ -279,7 +279,7 @@ def playout(
     return outcome
 
 
-@kernel
+@packed_kernel
 def playouts(
     rule: np.record,
     tree: np.record,
