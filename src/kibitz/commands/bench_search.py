@@ -16,6 +16,7 @@ from kibitz.search.params import Settings
 from kibitz.search.speed import (
     PLAIN,
     RULES,
+    TIMED,
     Speed,
     contempt_settings,
     evaluators,
@@ -60,6 +61,8 @@ def search(
         for speed in speeds
     ]
     headings = ("evaluator", "rule", "threads", "playouts/s", "average depth")
-    table = columns(headings, [tuple(row.values()) for row in rows], title=f"signature {sign}")
-    emit({"signature": sign, "nodes": nodes, "rows": rows}, as_json=json, table=table)
+    title = "\n".join([f"signature {sign}; {nodes} nodes for each of", *TIMED])
+    table = columns(headings, [tuple(row.values()) for row in rows], title=title)
+    result = {"signature": sign, "nodes": nodes, "positions": list(TIMED), "rows": rows}
+    emit(result, as_json=json, table=table)
     return 0
