@@ -63,3 +63,15 @@ def test_the_signature_of_the_search(capsys: pytest.CaptureFixture[str]) -> None
     assert signature(200) == signature(200)
     assert len(signature(200)) == 8
     capsys.readouterr()
+
+
+def test_the_bench_says_what_it_searched(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["bench", "search", "--nodes", "50", "--rounds", "1", "--hash", "8"]
+    assert main([*arguments, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["nodes"] == 50
+    assert Board(found["positions"][1]).legal_moves
+    rows = {(row["evaluator"].split("-")[0], row["rule"], row["threads"]) for row in found["rows"]}
+    assert {(name, "puct", count) for name in ("uniform", "sparse") for count in (1, 2)} < rows
+    assert min(row["playouts_per_second"] for row in found["rows"]) > 0
+    assert main([*arguments, "--threads", "0"]) == 2
