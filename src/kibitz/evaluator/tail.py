@@ -20,6 +20,7 @@ from kibitz.evaluator.vectors import (
     load,
     seen_at,
     splat,
+    spread,
     store,
     vector_of,
 )
@@ -103,7 +104,7 @@ def _next_block(builder: Code, arguments: Any, offset: Code) -> None:
                 builder,
                 f"llvm.fmuladd.v{LANES}f32",
                 REALS,
-                _spread(builder, x),
+                spread(builder, x, LANES),
                 row,
                 builder.load(slot),
             )
@@ -117,9 +118,3 @@ def _activated(builder: Code, x: Code) -> Code:
     clipped = builder.select(builder.fcmp_ordered(">", x, bottom), x, bottom)
     clipped = builder.select(builder.fcmp_ordered("<", clipped, top), clipped, top)
     return builder.fmul(clipped, clipped)
-
-
-def _spread(builder: Code, number: Code) -> Code:
-    """The number in all lanes."""
-    first = builder.insert_element(splat(REALS, 0.0), number, I32(0))
-    return builder.shuffle_vector(first, first, splat(WHOLES, 0))

@@ -132,4 +132,11 @@ def shuffle(builder: Code, first: Code, second: Code, places: Any) -> Code:
     return builder.shuffle_vector(first, second, ir.Constant(vector_of(I32, len(mask)), mask))
 
 
+def spread(builder: Code, number: Code, lanes: int) -> Code:
+    """Put one number, known when the code runs, into all lanes."""
+    empty = ir.Constant(vector_of(number.type, lanes), ir.Undefined)
+    one = builder.insert_element(empty, number, I32(0))
+    return shuffle(builder, one, one, [0] * lanes)
+
+
 HOST = host_vectors()

@@ -12,7 +12,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-from kibitz.evaluator.vectors import I32, I64, Code, load, shuffle, splat, vector_of
+from kibitz.evaluator.vectors import I32, I64, Code, load, shuffle, splat, spread, vector_of
 from kibitz.jit import lowered
 from kibitz.records import plain_array
 from kibitz.search.tree import EDGE
@@ -80,19 +80,13 @@ class _Search:
         self.numbers, self.positions, self.small = (
             vector_of(kind, lanes) for kind in (F64, I64, I32)
         )
-        self.shares = self._spread(share)
+        self.shares = spread(builder, share, lanes)
         self.scores, self.places, self.unvisited = (
             _variable(builder, kind) for kind in (self.numbers, self.positions, self.small)
         )
         builder.store(splat(self.numbers, float("-inf")), self.scores)
         builder.store(splat(self.positions, 0), self.places)
         builder.store(splat(self.small, 0), self.unvisited)
-
-    def _spread(self, number: Code) -> Code:
-        """Put one number into all lanes."""
-        empty = ir.Constant(vector_of(number.type, self.lanes), ir.Undefined)
-        one = self.builder.insert_element(empty, number, I32(0))
-        return shuffle(self.builder, one, one, [0] * self.lanes)
 
     def tell(self, best: _Best) -> None:
         """Look at all moves; the last few are moved back so that they end with the last edge."""
@@ -127,7 +121,7 @@ class _Search:
         none = builder.sext(builder.icmp_signed("==", visits, splat(small, 0)), small)
         builder.store(builder.or_(builder.load(self.unvisited), none), self.unvisited)
         lanes = ir.Constant(self.positions, [*range(self.lanes)])
-        places = builder.add(self._spread(at), lanes)
+        places = builder.add(spread(builder, at, self.lanes), lanes)
         best = builder.load(self.scores)
         better = builder.fcmp_ordered(">", scores, best)
         builder.store(builder.select(better, scores, best), self.scores)

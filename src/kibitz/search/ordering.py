@@ -26,6 +26,7 @@ from kibitz.evaluator.vectors import (
     load,
     shuffle,
     splat,
+    spread,
     store,
     vector_of,
 )
@@ -107,7 +108,7 @@ class _Ordering:
         start = builder.mul(step, I64(LANES))
         left = builder.trunc(builder.sub(self.count, start), I32)
         lanes = ir.Constant(NUMBERS, [*range(LANES)])
-        return start, builder.icmp_signed("<", lanes, _spread(builder, left, LANES))
+        return start, builder.icmp_signed("<", lanes, spread(builder, left, LANES))
 
     def _range(self) -> tuple[Code, Code]:
         """The highest logit and the lowest; what is beyond the last one becomes -infinity."""
@@ -132,7 +133,7 @@ class _Ordering:
         """The order of generation, 1 / count for each."""
         builder = self.builder
         share = builder.fdiv(F32(1.0), builder.sitofp(builder.trunc(self.count, I32), F32))
-        prior = builder.shl(self._priors(_spread(builder, share, LANES)), splat(NUMBERS, 16))
+        prior = builder.shl(self._priors(spread(builder, share, LANES)), splat(NUMBERS, 16))
         with cgutils.for_range(builder, self.steps) as loop:
             start = builder.mul(loop.index, I64(LANES))
             moves = load(builder, self._at("moves", start, 2), MOVES, 2)
@@ -143,7 +144,7 @@ class _Ordering:
         """Exponentials in place of logits; their sum."""
         builder = self.builder
         total = _variable(builder, splat(REALS, 0.0))
-        top, sharpness = (_spread(builder, one, LANES) for one in (highest, self.sharpness))
+        top, sharpness = (spread(builder, one, LANES) for one in (highest, self.sharpness))
         with cgutils.for_range(builder, self.steps) as loop:
             place = self._at("logits", builder.mul(loop.index, I64(LANES)), 4)
             logits = load(builder, place, REALS, 4)
@@ -179,13 +180,13 @@ class _Ordering:
         A key is prior << 8 | 255 - index; beyond the last move it is lower than any.
         """
         builder = self.builder
-        shares = _spread(builder, share, LANES)
+        shares = spread(builder, share, LANES)
         with cgutils.for_range(builder, self.steps) as loop:
             start, valid = self._lanes(loop.index)
             raised = load(builder, self._at("logits", start, 4), REALS, 4)
             prior = self._priors(builder.fmul(raised, shares))
             back = ir.Constant(NUMBERS, [*range(255, 255 - LANES, -1)])
-            back = builder.sub(back, _spread(builder, builder.trunc(start, I32), LANES))
+            back = builder.sub(back, spread(builder, builder.trunc(start, I32), LANES))
             key = builder.or_(builder.shl(prior, splat(NUMBERS, 8)), back)
             key = builder.select(valid, key, splat(NUMBERS, -1))
             store(builder, key, self._at("sorting", start, 4), 4)
@@ -199,7 +200,7 @@ class _Ordering:
             greater = _variable(builder, splat(NUMBERS, 0))
             with cgutils.for_range(builder, self.count) as others:
                 other = load(builder, self._at("sorting", others.index, 4), I32, 4)
-                more = builder.icmp_signed(">", _spread(builder, other, LANES), mine)
+                more = builder.icmp_signed(">", spread(builder, other, LANES), mine)
                 more = builder.sub(builder.load(greater), builder.sext(more, NUMBERS))
                 builder.store(more, greater)
             store(builder, builder.load(greater), self._at("ranks", start, 4), 4)
@@ -221,13 +222,6 @@ def _variable(builder: Code, value: Code) -> Code:
         place = builder.alloca(value.type)
     builder.store(value, place)
     return place
-
-
-def _spread(builder: Code, number: Code, lanes: int) -> Code:
-    """Put one number into all lanes."""
-    empty = ir.Constant(vector_of(number.type, lanes), ir.Undefined)
-    one = builder.insert_element(empty, number, I32(0))
-    return shuffle(builder, one, one, [0] * lanes)
 
 
 def _larger(builder: Code, first: Code, second: Code) -> Code:
