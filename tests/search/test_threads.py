@@ -40,8 +40,9 @@ def search_together(compiled: Compiled, playouts: int, threads: int = THREADS) -
     board = compiled.walk.positions[:1]
     for walk in walks:
         walk.set_line(board)
+    compiled.control.tickets = compiled.control.full = 0
+    compiled.work(walks[0])  # compiles or loads the kernel, which the threads would wait for
     compiled.control.tickets = compiled.control.budget = playouts
-    compiled.control.full = 0
     together = Barrier(threads)  # or the first is done before the last has begun
 
     def work(walk: WalkMemory) -> int:
