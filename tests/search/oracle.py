@@ -180,7 +180,7 @@ class Oracle:
             self.evaluate(path, board, line)
             if self.behaviour.share_values and not path[-1].over:
                 self.recall(path[-1], keys[-1])
-            if self.behaviour.draw_sibling and path[-1].raw == 0:
+            if self.behaviour.draw_sibling and path[-1].over and path[-1].raw == 0:
                 self.forgive(path)
                 believed[-1] = False
         self.back_up(path, believed)

@@ -70,10 +70,11 @@ def adjusted(behaviour: np.record, position: np.record, value: float) -> float:
 
 @kernel
 def forgive_drawn_sibling(tree: np.record, walk: np.record, depth: int) -> None:
-    """A first sample that is a draw is not backed up; untried siblings are worth the root's value.
+    """Keep a drawn first visit out of the means, and value its untried siblings as the root.
 
-    It keeps one early draw from hiding the other moves in positions where the untried ones would
-    start as losses. The first draw decides; the root's own moves never start as losses.
+    A draw is the end of a game or a repetition; a value of 0 from the evaluator is not. One early
+    draw would hide the other moves where untried ones start as losses. The first draw decides; the
+    root's own moves never start as losses.
     """
     walk.trust[depth] = 0
     parent = signed(link_at(tree, walk.path[depth - 1]).child)

@@ -148,7 +148,9 @@ class Settings:
     prove: bool = switch("MateProving", True, "mates and other certain results climb the tree")
     search_proven: bool = switch("SearchProven", False, "look for shorter mates in proved moves")
     clear_losses: bool = switch("LossPriorClearing", False, "proved losses lose their priors")
-    draw_sibling: bool = switch("DrawSiblingFpu", False, "an early draw does not hide its siblings")
+    draw_sibling: bool = switch(
+        "DrawSiblingFpu", False, "a drawn first visit does not hide its untried siblings"
+    )
     rule50_scaling: float = number(
         "Rule50Scaling", 0, 0, 1, 0.1, "how far values shrink as the 50-move rule comes nearer"
     )

@@ -216,6 +216,7 @@ def visit_leaf(
     position = position_at(walk, depth)
     state, proof = classify(walk, depth)
     value, draw = (-1.0, 0.0) if proof == MATED else (0.0, 1.0)
+    drawn = state != LEAF and proof != MATED
     if state == LEAF:
         known = False
         if behaviour.share_values:
@@ -236,7 +237,7 @@ def visit_leaf(
     if behaviour.prove and proof != UNPROVED:
         set_proof(tree, edge, proof, behaviour.clear_losses != 0)
         climb(tree, edge, behaviour.clear_losses != 0)
-    if behaviour.draw_sibling and value == 0.0 and edge_visits == 0:
+    if behaviour.draw_sibling and drawn and edge_visits == 0:
         forgive_drawn_sibling(tree, walk, depth)
     back_up(tree, walk, behaviour, depth, -value, float(draw))
     return DONE

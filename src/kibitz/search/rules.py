@@ -104,7 +104,7 @@ class Behaviour(NamedTuple):
     prove: int = 1  # mates, stalemates and tablebase results climb the tree
     descend_proven: int = 0  # 1: keep searching for shorter mates below proved moves
     clear_losses: int = 0  # 1: a move proved lost gets a thousandth of its prior
-    draw_sibling: int = 0  # 1: a first, drawn sample makes its untried siblings worth the root
+    draw_sibling: int = 0  # 1: after a drawn first visit untried siblings are worth the root
     rule50_scaling: float = 0.0  # 1: ChessCoach's shrinking of values towards a draw
     share_values: int = 0  # 1: a leaf known from elsewhere in the tree begins with its value there
     noted_from: int = 1 << 40  # visits of a move from which threads note what they add, see notes
