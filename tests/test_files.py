@@ -69,7 +69,7 @@ def test_a_full_disk_is_named() -> None:
         pytest.skip("this system has no /dev/full")
     with (
         pytest.raises(FileError, match=r"cannot write \(No space left on device\): 'net.bin'"),
-        files._named_failures("net.bin", "cannot write"),
+        files.named_failures("net.bin", "cannot write"),
         full.open("wb", buffering=0) as file,
     ):
         file.write(b"x")

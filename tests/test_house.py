@@ -20,7 +20,9 @@ GROUND = {
     "kernelcode",
     "kernellock",
     "records",
+    "locks",
     "log",
+    "workers",
 }
 
 # From the ground up. A room imports from lower floors only, never from its neighbours.

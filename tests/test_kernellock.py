@@ -12,7 +12,9 @@ import pytest
 
 from kibitz import kernellock
 from kibitz.jit import COMPILED
-from kibitz.kernellock import Promises, locked
+from kibitz.kernellock import Promises
+from kibitz.locks import locked
+from kibitz.workers import processors
 
 COUNT = """
 from kibitz import kernelcache
@@ -32,7 +34,7 @@ def two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
-@pytest.mark.skipif(kernellock.processors() < 2, reason="there is nobody to help")
+@pytest.mark.skipif(processors() < 2, reason="there is nobody to help")
 def test_a_helper_compiles_the_playouts(tmp_path: Path) -> None:
     counts = []
     for _ in range(2):

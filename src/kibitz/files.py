@@ -53,7 +53,7 @@ def local_path(location: Location) -> Path | None:
 @contextmanager
 def open_read(location: Location) -> Iterator[BinaryIO]:
     """Open a path or URL for reading bytes."""
-    with _named_failures(location, "cannot read"):
+    with named_failures(location, "cannot read"):
         path = local_path(location)
         url = os.fspath(location)
         with path.open("rb") if path is not None else _filesystem(url).open(url) as file:
@@ -189,7 +189,7 @@ def write_bytes(location: Location, content: bytes) -> None:
 @contextmanager
 def atomic_write(location: Location) -> Iterator[IO[bytes]]:
     """Open a location for writing; the content appears there only when the block ends well."""
-    with _named_failures(location, "cannot write"):
+    with named_failures(location, "cannot write"):
         path = local_path(location)
         with _upload(os.fspath(location)) if path is None else _replace(path) as file:
             yield file
@@ -252,7 +252,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def _named_failures(location: Location, action: str) -> Iterator[None]:
+def named_failures(location: Location, action: str) -> Iterator[None]:
     """Turn the operating system's refusals into errors that name the file."""
     try:
         yield

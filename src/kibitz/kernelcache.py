@@ -30,7 +30,8 @@ from numba.core.compiler_lock import global_compiler_lock
 
 from kibitz.files import cache_folder
 from kibitz.kernelcode import InnerFiles, bind_environments, register_inner
-from kibitz.kernellock import compile_lock, locked, promises
+from kibitz.kernellock import compile_lock, promises
+from kibitz.locks import locked
 from kibitz.log import say
 
 PACKAGE = Path(__file__).parent

@@ -8,16 +8,16 @@ meanwhile, so that a second processor is used.
 from __future__ import annotations
 
 import contextlib
-import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from kibitz.locks import lock, opened
+from kibitz.workers import processors
+
 HELPER_SECONDS = 120.0  # a helper that takes longer is given up
-WINDOWS_POLL_SECONDS = 0.05
 
 
 class CompileLock:
@@ -39,8 +39,8 @@ class CompileLock:
 
     def acquire(self, folder: Path) -> None:
         """Wait until no other process compiles into `folder`."""
-        self._file = _opened(folder / "compiling.lock")
-        _lock(self._file)
+        self._file = opened(folder / "compiling.lock")
+        lock(self._file)
 
     @contextlib.contextmanager
     def scope(self) -> Iterator[None]:
@@ -70,10 +70,10 @@ class Promises:
         if name in self._helpers or processors() < 2 or not sys.executable or frozen:
             return
         try:
-            turn = _opened(folder / "helping.lock")
+            turn = opened(folder / "helping.lock")
         except OSError:  # a cache that cannot be written: nothing a helper makes would be found
             return
-        if not _lock(turn, wait=False):
+        if not lock(turn, wait=False):
             turn.close()
             return
         command = [sys.executable, "-P", "-m", module, *arguments]
@@ -98,60 +98,6 @@ class Promises:
             return False
         finally:
             turn.close()
-
-
-def processors() -> int:
-    """How many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-@contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold a lock file, waiting for it if need be; without one where nothing can be written."""
-    try:
-        file = _opened(path)
-    except OSError:
-        yield
-        return
-    with file:
-        _lock(file)
-        yield
-
-
-def _opened(path: Path) -> Any:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path.open("a+b")
-
-
-def _lock(file: Any, wait: bool = True) -> bool:
-    """Lock a file until it is closed; False if another process has it and we do not wait."""
-    if os.name == "nt":
-        while not _locked_on_windows(file):
-            if not wait:
-                return False
-            time.sleep(WINDOWS_POLL_SECONDS)
-        return True
-    import fcntl
-
-    try:
-        fcntl.flock(file.fileno(), fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _locked_on_windows(file: Any) -> bool:
-    """Try once: Windows itself gives up waiting after ten seconds, and compiling takes longer."""
-    import msvcrt
-
-    file.seek(0)
-    try:
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-    except PermissionError:
-        return False
-    return True
 
 
 compile_lock = CompileLock()

@@ -180,6 +180,14 @@ def test_what_engines_cannot_do_is_said() -> None:
     teacher.close()
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell")
+@pytest.mark.parametrize("script", ["sleep 40; true", "sleep 40 & exit"])
+def test_what_a_shell_has_started_is_ended_with_it(script: str) -> None:
+    """The child has the pipes: a reader would wait for 40 s if only the shell were killed."""
+    with pytest.raises(TeacherError, match=r"no answer for 0\.3 s|it ended with code 0"):
+        Teacher(("sh", "-c", script), {}, patience=0.3)
+
+
 # --- many games ---------------------------------------------------------------------------------
 
 

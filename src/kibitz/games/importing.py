@@ -7,16 +7,11 @@ shards, are the same however many processes work on them.
 from __future__ import annotations
 
 import io
-import multiprocessing
-import os
-import signal
-import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -29,12 +24,10 @@ from kibitz.games.labels import LabelModel
 from kibitz.games.pieces import STANDARD_INPUT, Read, pieces_of, read_piece, renumbered
 from kibitz.games.shard import Shard
 from kibitz.games.store import add
+from kibitz.workers import in_processes
 
 PLIES = 100_000  # of a shard
 PACKED = (".gz", ".bz2", ".xz", ".zst", ".zstd")
-
-Task = TypeVar("Task")
-Done = TypeVar("Done")
 
 
 class Imported(NamedTuple):
@@ -165,63 +158,6 @@ def _file_of_pieces(
         empty = 0
         bad.clear()
     yield Imported(0, 0, 0, empty, tuple(bad))
-
-
-def in_processes(
-    work: Callable[[Task], Done], tasks: Iterable[Task], workers: int, *, in_order: bool = False
-) -> Iterator[Done]:
-    """Results as they are ready, or in order; few more tasks in memory than there are workers.
-
-    Each process gets `work`, and all it holds, once; a task may be small.
-    """
-    if workers <= 1:
-        yield from map(work, tasks)
-        return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(
-        workers, mp_context=context, initializer=_settle, initargs=(work,)
-    ) as pool:
-        running: list[Future[Done]] = []
-        try:
-            for task in tasks:
-                running.append(pool.submit(_do, task))
-                if len(running) > 2 * workers:
-                    yield _next(running, in_order).result()
-            while running:
-                yield _next(running, in_order).result()
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-
-def _next(running: list[Future[Done]], in_order: bool) -> Future[Done]:
-    """Take out the first, or the first that is ready."""
-    ready = wait(running[:1] if in_order else running, return_when=FIRST_COMPLETED).done
-    future = next(one for one in running if one in ready)
-    running.remove(future)
-    return future
-
-
-_work: Callable[[Any], Any] | None = None  # of this process; `_settle` brings it
-
-
-def _do(task: Any) -> Any:
-    assert _work is not None
-    return _work(task)
-
-
-def _settle(work: Callable[[Any], Any]) -> None:
-    """Leave Ctrl-C to the parent, and end when it has ended, however that came."""
-    global _work
-    _work = work
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def follow() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=follow, daemon=True).start()
 
 
 def scores_and_results(paths: Sequence[Path], plies: int = PLIES) -> Iterator[Any]:

@@ -2,7 +2,7 @@
 
 A raw pipe and a parser of the few words that matter cost 0.1 ms a position, ten times less than a
 general client, which counts where a search takes one or two. A thread ends an engine that is
-silent for too long, so that reading from it never hangs.
+silent for too long, and all it has started, so that reading from it never hangs.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import IO, NamedTuple
 
 from kibitz.errors import InputError
+from kibitz.workers import kill_group
 
 PATIENCE = 60.0  # s for any one answer
 _WATCH_SECONDS = 0.2
@@ -49,7 +50,7 @@ class Teacher:
         self, command: Sequence[str], options: Mapping[str, str], patience: float = PATIENCE
     ) -> None:
         self._patience, self._deadline = patience, time.monotonic() + patience
-        self._hung = False
+        self._hung, self._closed = False, threading.Event()
         try:
             # A group of its own: Ctrl-C stops Kibitz, which then ends the engine.
             self._process = subprocess.Popen(
@@ -138,16 +139,19 @@ class Teacher:
         try:
             return f"it ended with code {self._process.wait(_EXIT_SECONDS)}"
         except subprocess.TimeoutExpired:
-            self._process.kill()
+            kill_group(self._process.pid)
             return "it closed its input or output"
 
     def _watch(self) -> None:
-        """End the process once it is silent for too long."""
-        while self._process.poll() is None:
+        """End the program, with all it has started, once it is silent for too long.
+
+        Not only until its process ends: that may be a shell whose child still has the pipes.
+        """
+        while not self._closed.wait(_WATCH_SECONDS):
             if time.monotonic() > self._deadline:
                 self._hung = True
-                self._process.kill()
-            time.sleep(_WATCH_SECONDS)
+                kill_group(self._process.pid)
+                return
 
     def close(self) -> None:
         """Ask the engine to quit, end it if it does not."""
@@ -157,11 +161,11 @@ class Teacher:
             self._input.flush()
         with suppress(OSError):
             self._input.close()
-        try:
+        with suppress(subprocess.TimeoutExpired):
             self._process.wait(_QUIT_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        self._closed.set()
+        kill_group(self._process.pid)
+        self._process.wait()
         self._output.close()
 
 

@@ -17,13 +17,14 @@ import msgspec
 
 from kibitz.errors import InputError
 from kibitz.games.combine import concatenate
-from kibitz.games.importing import in_processes, provenance
+from kibitz.games.importing import provenance
 from kibitz.games.labelling import SEED_BITS, Job, Labelling, Start, play
 from kibitz.games.labels import LabelModel
 from kibitz.games.record import Game, shard_of
 from kibitz.games.shard import SUFFIX, Shard, read
 from kibitz.games.store import add
 from kibitz.games.teacher import Teacher, TeacherError
+from kibitz.workers import in_processes
 
 MOST_DROPPED = 20  # games one after the other; then the run ends
 

@@ -15,7 +15,7 @@ import msgspec
 
 from kibitz.evaluator.load import Evaluator, load_evaluator
 from kibitz.games.combine import concatenate, cut
-from kibitz.games.importing import in_processes, provenance
+from kibitz.games.importing import provenance
 from kibitz.games.record import Game, Ply, games_of, shard_of
 from kibitz.games.shard import NOT_A_POLICY, Shard, read, read_header
 from kibitz.games.store import add, shards_in
@@ -28,6 +28,7 @@ from kibitz.search.params import Settings
 from kibitz.search.searcher import Searcher
 from kibitz.search.statistics import root_statistics
 from kibitz.selfplay.targets import policy_target, value_target
+from kibitz.workers import in_processes
 
 PIECE = 1_000  # plies that a process searches at a time
 SEED_MASK = (1 << 31) - 1

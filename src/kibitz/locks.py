@@ -1,0 +1,94 @@
+"""Locks between processes: one file, held by one process at a time; the ground floor.
+
+The system gives a lock back when its process ends, however it ends. Where nothing can be written,
+or behind a URL, there is no lock.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from kibitz.errors import InputError
+from kibitz.files import Location, local_path, named_failures
+
+WINDOWS_POLL_SECONDS = 0.05
+LOCK_FILE = ".lock"
+_LOCKED_BYTE = 1 << 20  # on Windows a locked byte cannot be read; the name of the work can
+
+
+@contextmanager
+def alone(folder: Location, work: str) -> Iterator[None]:
+    """Refuse to begin where another process works already; `work` says what is done, in a word."""
+    local = local_path(folder)
+    if local is None:
+        yield
+        return
+    path = local / LOCK_FILE
+    with named_failures(path, "cannot write"):
+        file = opened(path)
+    with file:
+        if not lock(file, wait=False):
+            other, _, process = _content(file).partition(" ")
+            what = f"another {other or work} is running here (process {process or 'unknown'})"
+            raise InputError(what, value=str(local), fix="wait for it, or name another folder")
+        file.truncate(0)
+        file.write(f"{work} {os.getpid()}".encode())
+        file.flush()
+        yield
+
+
+def _content(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode(errors="replace")
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock file, waiting for it if need be; without one where nothing can be written."""
+    try:
+        file = opened(path)
+    except OSError:
+        yield
+        return
+    with file:
+        lock(file)
+        yield
+
+
+def opened(path: Path) -> IO[bytes]:
+    """Open a lock file, made if it is missing; closing it gives the lock back."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path.open("a+b")
+
+
+def lock(file: IO[bytes], wait: bool = True) -> bool:
+    """Lock a file until it is closed; False if another process has it and we do not wait."""
+    if os.name == "nt":
+        while not _locked_on_windows(file):
+            if not wait:
+                return False
+            time.sleep(WINDOWS_POLL_SECONDS)
+        return True
+    import fcntl
+
+    with suppress(BlockingIOError):
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        return True
+    return False
+
+
+def _locked_on_windows(file: IO[bytes]) -> bool:
+    """Try once: Windows itself gives up waiting after ten seconds, and compiling takes longer."""
+    import msvcrt
+
+    file.seek(_LOCKED_BYTE)
+    try:
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+    except PermissionError:
+        return False
+    return True

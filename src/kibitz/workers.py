@@ -1,0 +1,103 @@
+"""Other processes: a pool that shares out work, and the end of outside programs; the ground floor.
+
+work, tasks -> **in_processes** -> results
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+Task = TypeVar("Task")
+Done = TypeVar("Done")
+
+
+def processors() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def kill_group(leader: int) -> None:
+    """Kill a program that was started with `start_new_session=True`, and all it has started.
+
+    A program behind a shell is a child of the shell, and keeps the pipes open when only the shell
+    is killed. `leader` is the number of the process that was started; it may have ended already.
+    """
+    if os.name == "nt":
+        command = ["taskkill", "/T", "/F", "/PID", str(leader)]
+        subprocess.run(command, capture_output=True, check=False)
+        return
+    with suppress(ProcessLookupError):
+        os.killpg(leader, signal.SIGKILL)
+
+
+def in_processes(
+    work: Callable[[Task], Done], tasks: Iterable[Task], workers: int, *, in_order: bool = False
+) -> Iterator[Done]:
+    """Results as they are ready, or in order; few more tasks in memory than there are workers.
+
+    Each process gets `work`, and all it holds, once; a task may be small.
+    """
+    if workers <= 1:
+        yield from map(work, tasks)
+        return
+    from concurrent.futures import ProcessPoolExecutor  # slow to import
+
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(
+        workers, mp_context=context, initializer=_settle, initargs=(work,)
+    ) as pool:
+        running: list[Future[Done]] = []
+        try:
+            for task in tasks:
+                running.append(pool.submit(_do, task))
+                if len(running) > 2 * workers:
+                    yield _next(running, in_order).result()
+            while running:
+                yield _next(running, in_order).result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _next(running: list[Future[Done]], in_order: bool) -> Future[Done]:
+    """Take out the first, or the first that is ready."""
+    from concurrent.futures import FIRST_COMPLETED, wait
+
+    ready = wait(running[:1] if in_order else running, return_when=FIRST_COMPLETED).done
+    future = next(one for one in running if one in ready)
+    running.remove(future)
+    return future
+
+
+_work: Callable[[Any], Any] | None = None  # of this process; `_settle` brings it
+
+
+def _do(task: Any) -> Any:
+    assert _work is not None
+    return _work(task)
+
+
+def _settle(work: Callable[[Any], Any]) -> None:
+    """Leave Ctrl-C to the parent, and end when it has ended, however that came."""
+    global _work
+    _work = work
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def follow() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()

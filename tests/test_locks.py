@@ -1,0 +1,46 @@
+"""A lock between processes: it names who has it, and no killed process keeps it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kibitz.errors import FileError, InputError
+from kibitz.locks import alone
+
+HOLD = """
+import sys, time
+from kibitz.locks import alone
+with alone(sys.argv[1], "labelling"):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_second_process_is_refused_until_the_first_has_ended(tmp_path: Path) -> None:
+    first = subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE)
+    assert first.stdout is not None
+    assert first.stdout.readline() == b"held\n"
+    said = rf"another labelling is running here \(process {first.pid}\).*{tmp_path.name}.*wait"
+    with pytest.raises(InputError, match=said), alone(tmp_path, "training"):
+        pytest.fail("held by two")
+    first.kill()
+    first.wait()
+    first.stdout.close()
+    with alone(tmp_path, "training"):
+        pass
+    with alone(tmp_path, "labelling"):
+        pass
+
+
+def test_where_there_is_no_folder(tmp_path: Path) -> None:
+    with alone(tmp_path / "new" / "folder", "labelling"):
+        assert (tmp_path / "new" / "folder").is_dir()
+    with alone("memory://somewhere", "labelling"):
+        pass
+    (tmp_path / "file").touch()
+    with pytest.raises(FileError, match="cannot write"), alone(tmp_path / "file", "labelling"):
+        pytest.fail("locked a file")
