@@ -1,15 +1,18 @@
 """The command line as a shell sees it: output, exit codes, one line for every mistake."""
 
 import json
+import re
 import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import kibitz
 from kibitz import commands, log
@@ -178,6 +181,36 @@ def test_a_table_of_rows(capsys: pytest.CaptureFixture[str]) -> None:
     assert [word for word in shown if word.isalnum()] == [
         "Perft", "position", "nodes", "start", "20", "kiwipete", "48",
     ]  # fmt: skip
+
+
+def test_a_narrow_terminal_folds_long_cells_and_loses_nothing() -> None:
+    name = "a-network-with-a-name-of-many-letters-" + "x" * 40
+    table = columns(["name", "file", "nodes"], [[name, f"/home/{name}.safetensors", 7]])
+    console = Console(file=StringIO(), width=80)
+    with console.capture() as captured:
+        console.print(table)
+    assert "\N{HORIZONTAL ELLIPSIS}" not in captured.get()
+    # Joined line by line, the pieces of each column are its cell.
+    heading, *lines = [line for line in captured.get().splitlines() if line.strip(" \u2500")]
+    edges = [heading.index("name"), heading.index("file"), heading.index("nodes")]
+    for column, cell in enumerate([name, f"/home/{name}.safetensors"]):
+        left, right = edges[column : column + 2]
+        assert "".join(line[left:right].strip() for line in lines) == cell
+
+
+def test_every_extra_installs_what_some_module_uses() -> None:
+    document = tomllib.loads((PROJECT / "pyproject.toml").read_text())
+    extras = document["project"]["optional-dependencies"]
+    code = "\n".join(path.read_text() for path in (PROJECT / "src").rglob("*.py"))
+    packages = {
+        re.split(r"[<>=]", package)[0]
+        for name, listed in extras.items()
+        if name != "dev"
+        for package in listed
+    }
+    # torch's export imports onnx and onnxscript, which the module that calls it names.
+    used = {one for one in packages if re.search(rf'import {one}\b|"{one}"', code)}
+    assert used == packages
 
 
 def test_the_entry_point_is_where_the_package_says() -> None:

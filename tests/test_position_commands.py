@@ -129,7 +129,8 @@ def test_show(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["show", KIWIPETE, "--svg", str(picture)]) == 0
     assert picture.read_text().startswith("<svg")
     shown = capsys.readouterr().out
-    assert "♜" in shown
+    assert "8 r . . . k . . r\n" in shown
+    assert "1 R . . . K . . R\n" in shown
     assert "O-O-O" in shown
     assert main(["show", "8/8/8/8/8/8/8/8 w - -"]) == 2
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import doctest
 import pickle
+from typing import Any
 
 import chess
 import chess.variant
@@ -292,6 +293,17 @@ def test_pictures() -> None:
     assert svg.startswith("<svg")
     assert "check" in svg
     assert Board()._repr_svg_().startswith("<svg")
+
+
+@pytest.mark.parametrize(
+    "how", [{"color_system": None}, {"color_system": "standard"}, {"no_color": True}]
+)
+def test_without_many_colours_the_sides_differ_by_their_letters(how: dict[str, Any]) -> None:
+    given = {"color_system": "truecolor", "force_terminal": True, "highlight": False, **how}
+    console = Console(width=80, **given)
+    with console.capture() as captured:
+        console.print(Board(moves=["e2e4"]))
+    assert captured.get().rstrip("\n") == str(Board(moves=["e2e4"]))
 
 
 def test_the_face_of_the_package() -> None:

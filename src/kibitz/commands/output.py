@@ -17,6 +17,8 @@ from kibitz.log import plain
 if TYPE_CHECKING:
     from rich.table import Table
 
+PIPE_WIDTH = 10_000  # wider than any table
+
 # The flag of every command that measures: `def perft(..., json: JsonFlag = False) -> None`.
 JsonFlag: TypeAlias = Annotated[
     bool, Parameter(name="--json", negative="", help="Print one JSON object and nothing else.")
@@ -32,8 +34,8 @@ def emit(result: Mapping[str, Any], *, as_json: bool, table: Table | None = None
     from rich.console import Console
 
     shown = two_columns(result) if table is None else table
-    # A pipe has no width to fit into; without one rich would cut the table at 80 columns.
-    width = None if sys.stdout.isatty() else 200
+    # A pipe has no width to fit into; without one rich would fold the table at 80 columns.
+    width = None if sys.stdout.isatty() else PIPE_WIDTH
     Console(file=sys.stdout, width=width).print(shown)
 
 
@@ -55,7 +57,8 @@ def columns(headings: Sequence[str], rows: Sequence[Sequence[Any]], title: str =
             isinstance(plain(row[index]), (int, float)) for row in rows if index < len(row)
         )
         heading = headings[index] if index < len(headings) else ""
-        table.add_column(heading, justify="right" if numeric else "left")
+        # Folded, a cell too long for its column goes on in the next line; else rich would cut it.
+        table.add_column(heading, justify="right" if numeric else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text(spell(value)) for value in row))
     return table

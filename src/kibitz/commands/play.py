@@ -173,10 +173,7 @@ class Game:
         """Draw the board, and say if the game is over."""
         from rich.console import Console
 
-        if sys.stdout.isatty():
-            Console(file=sys.stdout).print(self.board)
-        else:
-            _print(str(self.board))
+        Console(file=sys.stdout).print(self.board)
         if self.clocks is not None:
             _print(str(self.clocks))
         outcome = self.board.outcome(claim=True)

@@ -26,6 +26,7 @@ from kibitz.position.validity import complete
 
 if TYPE_CHECKING:
     import chess
+    from rich.console import Console, ConsoleOptions
     from rich.text import Text
 
 Side: TypeAlias = Literal["white", "black"]
@@ -292,8 +293,8 @@ class Board:
     def __str__(self) -> str:
         return display.plain(self.position)
 
-    def __rich__(self) -> Text:
-        return display.coloured(self.position, self._moves[-1] if self._moves else None)
+    def __rich_console__(self, console: Console, _: ConsoleOptions) -> Iterator[Text]:
+        yield display.shown(self.position, self._moves[-1] if self._moves else None, console)
 
     def _repr_svg_(self) -> str:
         return display.svg(self)

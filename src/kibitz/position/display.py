@@ -13,6 +13,7 @@ from kibitz.position.notation import NULL, Move
 from kibitz.position.squares import FLIP
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.text import Text
 
     from kibitz.position.board import Board
@@ -47,6 +48,18 @@ def plain(position: np.record) -> str:
     shown = letters(position)
     lines = [f"{rank + 1} " + " ".join(shown[8 * rank : 8 * rank + 8]) for rank in range(7, -1, -1)]
     return "\n".join([*lines, "  a b c d e f g h"])
+
+
+def shown(position: np.record, last: Move | None, console: Console) -> Text:
+    """The board as a console can show it: coloured, or in letters.
+
+    With 16 colours or none, as with NO_COLOR or in a pipe, the symbols of both sides look alike.
+    """
+    from rich.text import Text
+
+    if console.no_color or console.color_system not in ("256", "truecolor"):
+        return Text(plain(position))
+    return coloured(position, last)
 
 
 def coloured(position: np.record, last: Move | None = None) -> Text:
