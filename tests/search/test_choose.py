@@ -23,6 +23,7 @@ from kibitz.search.params import Settings
 from kibitz.search.proof import DRAW, TABLEBASE
 from kibitz.search.rules import Puct
 from kibitz.search.statistics import MoveStatistics
+from kibitz.search.tablebase import RootMove
 
 ENDGAME = "8/8/8/3k4/8/3K4/3P4/8 w - - 0 60"
 CHI_SQUARE = {2: 13.82, 3: 16.27}  # exceeded once in 1000 times, by degrees of freedom
@@ -114,7 +115,9 @@ def test_what_is_proved_goes_first(
 def test_tablebase_ranks_go_before_everything(handmade: Any, reply: Any) -> None:
     tree = handmade(START, 151).plant("", [reply("e2e4", 100, 0.9), reply("d2d4", 1, 0.0)])
     codes = {str(move): int(tree.memory.links["move"][edge]) for move, edge in tree.edges.items()}
-    assert chosen(tree, ranks={codes["e2e4"]: 899, codes["d2d4"]: 1000}) == "d2d4"
+    ranks = {codes["e2e4"]: 899, codes["d2d4"]: 1000}
+    outcomes = {code: RootMove(Move(code), code, rank, 0) for code, rank in ranks.items()}
+    assert chosen(tree, outcomes=outcomes) == "d2d4"
 
 
 def test_the_lower_bound_prefers_the_surer_move(handmade: Any, reply: Any) -> None:

@@ -108,7 +108,7 @@ def test_every_rule_can_be_reported_on(handmade: Any, reply: Any, rule: Rule) ->
         (1, Score("mate", 1), Wdl(1000, 0, 0)),
         (5, Score("mate", 3), Wdl(1000, 0, 0)),
         (-4, Score("mate", -2), Wdl(0, 0, 1000)),
-        (TABLEBASE, Score("cp", 12_800), Wdl(1000, 0, 0)),
+        (TABLEBASE, Score("cp", 20_000), Wdl(1000, 0, 0)),
         (20_000, Score("cp", 0), Wdl(0, 1000, 0)),
     ],
 )

@@ -7,14 +7,20 @@ import random
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import chess
 import chess.syzygy
 import pytest
 
+from kibitz.evaluator.inline import inline_evaluator
+from kibitz.evaluator.simple import Material
 from kibitz.position.board import Board
 from kibitz.position.fen import parse_fen
+from kibitz.search.limits import Limits
+from kibitz.search.params import Settings
 from kibitz.search.proof import DRAW, TABLEBASE
+from kibitz.search.searcher import Result, Searcher
 from kibitz.search.tablebase import (
     CERTAIN,
     DECISIVE,
@@ -216,6 +222,52 @@ def test_a_budget_is_a_share_of_the_time(tables: Tablebases) -> None:
     assert budget.spent == pytest.approx(0.25 * now, rel=0.1)
     assert 100 < probes < 1000
     assert not ProbeBudget(0.0, clock).may_probe()
+
+
+# --- in a search ----------------------------------------------------------------------------------
+
+
+def searched(fen: str, limits: Limits, **settings: Any) -> Result:
+    evaluator, chosen = inline_evaluator(Material()), Settings(hash=8, syzygy_path=str(FILES))
+    with Searcher(evaluator, chosen.with_(**settings)) as searcher:
+        return searcher.search(Board(fen), limits)
+
+
+@pytest.mark.parametrize(
+    ("fen", "proof"),
+    [
+        (KRVK, TABLEBASE),
+        (KRVK.replace(" w ", " b "), -TABLEBASE),
+        ("8/8/8/8/8/2k5/8/KQ6 w - - 0 1", TABLEBASE),
+        ("8/8/8/8/8/1k6/1P6/1K6 b - - 0 1", DRAW),
+    ],
+)
+def test_a_root_that_tables_know_is_settled_and_scored(fen: str, proof: int) -> None:
+    """The limit is out of reach: only the tables can end the search."""
+    result = searched(fen, Limits(nodes=10**9))
+    report, best = result.report, result.report.best
+    assert report.root.proof == proof == report.moves[0].proof
+    with chess.syzygy.open_tablebase(str(FILES)) as oracle:
+        dtz = oracle.probe_dtz(chess.Board(fen))
+    expected = (dtz > 0) - (dtz < 0)
+    assert best.value == report.root.value == expected
+    assert best.score.kind == "cp"
+    assert abs(best.score.amount - expected * (20_000 - abs(dtz))) <= 2
+    assert best.wdl == {1: (1000, 0, 0), 0: (0, 1000, 0), -1: (0, 0, 1000)}[expected]
+
+
+def test_a_mate_in_sight_is_shown_before_the_tables_score() -> None:
+    result = searched("k7/8/1K6/8/8/8/8/7R w - - 0 1", Limits(nodes=500, infinite=False))
+    assert str(result.move) == "h1h8"
+    assert str(result.report.best.score) in ("mate 1", "cp 19999")
+
+
+def test_a_cursed_win_is_a_draw_unless_the_rule_is_off() -> None:
+    fen = KRVK.replace("0 1", "90 60")
+    drawn, won = (searched(fen, Limits(nodes=100), syzygy_rule50=on) for on in (True, False))
+    assert str(drawn.report.best.score) == "cp 0"
+    assert drawn.report.best.wdl == (0, 1000, 0)
+    assert won.report.best.score.amount > 19_900
 
 
 # --- files that are not as they should be ---------------------------------------------------------

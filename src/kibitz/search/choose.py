@@ -17,7 +17,15 @@ from kibitz.search.leaf import non_pawn_material
 from kibitz.search.minimax import minimax_move
 from kibitz.search.params import Settings
 from kibitz.search.rules import Rule
-from kibitz.search.statistics import MoveStatistics, Ranks, in_order, root_moves, standing
+from kibitz.search.statistics import (
+    MoveStatistics,
+    Outcomes,
+    in_order,
+    rank_of_move,
+    root_moves,
+    settled,
+    standing,
+)
 from kibitz.search.tree import TreeMemory
 
 Rows = list[MoveStatistics]
@@ -31,18 +39,19 @@ def choose_move(
     rule: Rule,
     settings: Settings,
     generator: np.random.Generator,
-    ranks: Ranks | None = None,
+    outcomes: Outcomes | None = None,
     rows: Rows | None = None,
 ) -> MoveStatistics | None:
     """The move to play in the root's `position`; None if there is none.
 
-    `ranks` are those of tablebases; moves below the best rank are never played. Who has the rows of
-    all moves already, in order, gives them, too.
+    `outcomes` are what tablebases say; moves below the best rank are never played. `rows` are those
+    of all moves, in order, if they are there already.
     """
-    rows = in_order(root_moves(memory, position, rule), ranks) if rows is None else rows
+    if rows is None:
+        rows = in_order(settled(root_moves(memory, position, rule), outcomes), outcomes)
     if not rows:
         return None
-    candidates = peers(rows, ranks)
+    candidates = peers(rows, outcomes)
     if not any(row.visits for row in candidates):
         return max(candidates, key=lambda row: row.prior)
     ply, material = int(position["ply"]), int(non_pawn_material(position))
@@ -51,12 +60,12 @@ def choose_move(
     )
 
 
-def peers(rows: Rows, ranks: Ranks | None) -> Rows:
+def peers(rows: Rows, outcomes: Outcomes | None) -> Rows:
     """The moves as certain to win, or as uncertain, as the first of `rows`, which are in order."""
     best = rows[0]
 
     def grade(row: MoveStatistics) -> tuple[int, tuple[int, int]]:
-        return (ranks.get(row.code, 0) if ranks else 0), standing(row.proof)
+        return rank_of_move(row, outcomes), standing(row.proof)
 
     return [row for row in rows if grade(row) == grade(best)]
 

@@ -9,7 +9,17 @@ from collections.abc import Sequence
 
 from kibitz.position.board import Board
 from kibitz.search.params import Settings
-from kibitz.search.proof import DRAW, TABLEBASE, UNPROVED, climb, set_proof
+from kibitz.search.proof import (
+    DRAW,
+    TABLEBASE,
+    UNPROVED,
+    answer_to,
+    climb,
+    rank_of,
+    set_proof,
+)
+from kibitz.search.root import root_block
+from kibitz.search.statistics import Outcomes
 from kibitz.search.tablebase import ProbeBudget, RootMove, Tablebases, best_ranked
 from kibitz.search.tree import TreeMemory
 from kibitz.search.walk import QUESTIONS, WalkMemory
@@ -53,6 +63,13 @@ class Prober:
         """Codes of the moves worth searching."""
         rows = best_ranked(ranked, fastest=self._settings.syzygy_fastest)
         return frozenset(row.code for row in rows)
+
+    def prove_root(self, memory: TreeMemory, outcomes: Outcomes) -> None:
+        """Record what tables say of the best of the root's moves as the proof of the root."""
+        codes = memory.links["move"][root_block(memory)].tolist()
+        proofs = [outcomes[code].proof for code in codes if code in outcomes]
+        if proofs and self._settings.prove:
+            set_proof(memory.record, 0, answer_to(max(proofs, key=rank_of)), False)
 
     def forget_questions(self, walks: Sequence[WalkMemory]) -> None:
         """Drop what was asked: edges are about to change their places."""

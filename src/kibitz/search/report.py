@@ -21,13 +21,14 @@ from kibitz.search.rules import Rule
 from kibitz.search.scores import Score, Wdl, score_of, wdl_of
 from kibitz.search.statistics import (
     MoveStatistics,
-    Ranks,
+    Outcomes,
     RootStatistics,
     best_edge,
     in_order,
     node_below,
     root_moves,
     root_statistics,
+    settled,
     view_of,
 )
 from kibitz.search.tree import TreeMemory
@@ -84,11 +85,13 @@ def make_report(
     *,
     multipv: int = 1,
     score_type: str = "WDL_mu",
-    ranks: Ranks | None = None,
+    outcomes: Outcomes | None = None,
 ) -> Report:
-    """Report on a search of `position`; `ranks` are those of tablebases at the root."""
-    rows = in_order(root_moves(memory, position, rule), ranks)
+    """Report on a search of `position`; `outcomes` are what tablebases say of the root's moves."""
+    rows = in_order(settled(root_moves(memory, position, rule), outcomes), outcomes)
     root = root_statistics(memory)
+    if outcomes and rows:
+        root = root._replace(value=rows[0].value, draw=rows[0].draw, proof=rows[0].proof)
     return Report(
         depth=totals.depth,
         seldepth=totals.seldepth,
@@ -97,7 +100,7 @@ def make_report(
         nps=round(1000 * totals.nodes / max(1.0, totals.milliseconds)),
         hashfull=memory.permille,
         tbhits=totals.tbhits,
-        lines=_lines(memory, position, rows, root, multipv, score_type),
+        lines=_lines(memory, position, rows, root, multipv, score_type, outcomes or {}),
         moves=tuple(rows),
         root=root,
     )
@@ -110,14 +113,16 @@ def _lines(
     root: RootStatistics,
     multipv: int,
     score_type: str,
+    outcomes: Outcomes,
 ) -> tuple[Line, ...]:
-    visited = [row for row in rows if row.visits]
+    judged = [row for row in rows if row.visits or row.code in outcomes]
     found: list[Line] = []
-    if not rows or not rows[0].visits:  # no visit yet, or all that were visited are proved lost
+    if not judged or judged[0] != rows[0]:  # no visit yet, or all visited moves are proved lost
         found.append(_line_without_visits(position, rows, root, score_type))
     view = view_of(position)
-    for row in visited[: max(1, multipv) - len(found)]:
-        score = score_of(score_type, row.value, row.draw, row.proof)
+    for row in judged[: max(1, multipv) - len(found)]:
+        distance = outcomes[row.code].dtz if row.code in outcomes else 0
+        score = score_of(score_type, row.value, row.draw, row.proof, distance)
         line = principal_variation(memory, row.edge, view)
         found.append(Line(len(found) + 1, score, wdl_of(row.value, row.draw), row.value, line))
     return tuple(found)

@@ -20,6 +20,8 @@ PERMILLE = 1000
 RAREST = 0.0005
 # Its scale has an upper bound, or values without draws would make centipawns without bound.
 WIDEST_SCALE = 5.0
+# A win by tablebase, less the plies to the next capture, pawn move or mate; Stockfish's number.
+TABLE_CENTIPAWNS = 20_000
 
 TANGENT_CENTIPAWNS, TANGENT_ANGLE = 45.0, 1.56728071628
 TANGENT_2019_CENTIPAWNS, TANGENT_2019_ANGLE = 111.714640912, 1.5620688421
@@ -124,9 +126,16 @@ def mate_moves(proof: int) -> int | None:
     return (proof + 1) // 2 if proof > 0 else -(-proof // 2)
 
 
-def score_of(score_type: str, value: float, draw: float, proof: int) -> Score:
-    """Centipawns, or the mate if one is proved."""
+def score_of(score_type: str, value: float, draw: float, proof: int, distance: int = 0) -> Score:
+    """Centipawns, or the mate if one is proved; `distance` in plies is that of a tablebase's win.
+
+    >>> str(score_of("WDL_mu", 1.0, 0.0, TABLEBASE, distance=19))
+    'cp 19981'
+    """
     mate = mate_moves(proof)
     if mate is not None:
         return Score("mate", mate)
+    if abs(proof) == TABLEBASE:
+        amount = TABLE_CENTIPAWNS - abs(distance)
+        return Score("cp", amount if proof > 0 else -amount)
     return Score("cp", centipawns(score_type, value, draw))

@@ -31,7 +31,7 @@ from kibitz.search.report import Report, Totals, make_report, principal_variatio
 from kibitz.search.reuse import Line, keep_subtree
 from kibitz.search.root import gumbel_choice, mix_noise, plan_gumbel
 from kibitz.search.rules import Gumbel
-from kibitz.search.statistics import Ranks, view_of
+from kibitz.search.statistics import Outcomes, view_of
 from kibitz.search.tree import EXPANDED, TreeMemory, clear
 from kibitz.search.watch import Watch
 
@@ -149,18 +149,19 @@ class Searcher:
             self._grow(board, limits, None)
 
     def _search(self, board: Board, limits: Limits, on_report: Listener | None) -> Result:
-        report, ranks = self._grow(board, limits, on_report)
+        report, outcomes = self._grow(board, limits, on_report)
         final = report()
         if on_report is not None:
             on_report(final)
-        return self._chosen(board, final, ranks)
+        return self._chosen(board, final, outcomes)
 
     def _grow(
         self, board: Board, limits: Limits, on_report: Listener | None
-    ) -> tuple[Callable[[], Report], Ranks | None]:
-        """Let the tree grow within the limits: how to report on it, and the tablebases' ranks."""
-        allowed, ranks = self._allowed(board, limits)
+    ) -> tuple[Callable[[], Report], Outcomes]:
+        """Let the tree grow within the limits: how to report on it, and what tablebases say."""
+        allowed, outcomes = self._allowed(board, limits)
         self._prepare(board, allowed, limits)
+        self._prober.prove_root(self.memory, outcomes)
         ply, own_clock = int(board.ply), limits.clock(board.turn)
         plan = clock.budget(limits, own_clock, ply, self.settings)
         watch = Watch(self.memory, limits, plan, self._signals.stop)
@@ -178,7 +179,7 @@ class Searcher:
                 self._totals(watch, int(self.memory.edges[0]["visits"]) - known),
                 multipv=self.settings.multipv,
                 score_type=self.settings.score_type,
-                ranks=ranks,
+                outcomes=outcomes,
             )
 
         teller = _Teller(on_report, report)
@@ -190,7 +191,7 @@ class Searcher:
             watch.end()
         self._prober.answer(self.memory, self._driver.walks)
         self._watch = None
-        return report, ranks
+        return report, outcomes
 
     def _run(self, limits: Limits, watch: Watch) -> None:
         """Let the driver play out until a limit is reached, or until `stop` if there is none."""
@@ -220,14 +221,14 @@ class Searcher:
             tbhits=self._prober.hits,
         )
 
-    def _chosen(self, board: Board, report: Report, ranks: Ranks | None) -> Result:
+    def _chosen(self, board: Board, report: Report, outcomes: Outcomes) -> Result:
         chosen = choose_move(
             self.memory,
             board.position,
             self.rule,
             self.settings,
             self._generator,
-            ranks,
+            outcomes,
             list(report.moves),
         )
         if chosen is None:
@@ -241,14 +242,14 @@ class Searcher:
 
     # --- the root -------------------------------------------------------------------------------
 
-    def _allowed(self, board: Board, limits: Limits) -> tuple[frozenset[int] | None, Ranks | None]:
-        """Codes of the moves to search, None for all, and the tablebases' ranks if they know."""
+    def _allowed(self, board: Board, limits: Limits) -> tuple[frozenset[int] | None, Outcomes]:
+        """Codes of the moves to search (None: all), and what tablebases say (nothing: {})."""
         ranked = self._prober.start(board, self._driver.walks)
-        ranks = {row.code: row.rank for row in ranked} or None
+        outcomes = {row.code: row for row in ranked}
         if limits.searchmoves:
             moves = (board.parse(text) for text in limits.searchmoves)
-            return frozenset(int(relative(board.position, move)) for move in moves), ranks
-        return (self._prober.best(ranked) if ranked else None), ranks
+            return frozenset(int(relative(board.position, move)) for move in moves), outcomes
+        return (self._prober.best(ranked) if ranked else None), outcomes
 
     def _prepare(self, board: Board, allowed: frozenset[int] | None, limits: Limits) -> None:
         """Make the root ready: kept from the last search or fresh, with noise and plans."""

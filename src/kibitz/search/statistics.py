@@ -21,9 +21,10 @@ from kibitz.search.proof import DRAW, UNPROVED, proved_value, rank_of
 from kibitz.search.puct import exploration_weight, first_play_value
 from kibitz.search.root import root_block
 from kibitz.search.rules import Gumbel, Puct, Rule, Sble, innermost
+from kibitz.search.tablebase import RootMove
 from kibitz.search.tree import BUSY, EDGE, EXPANDED, NONE, WAITING, TreeMemory, edges_of
 
-Ranks = Mapping[int, int]  # move's 16-bit code to its tablebase rank, see tablebase.py
+Outcomes = Mapping[int, RootMove]  # what tablebases say of moves, by their 16-bit codes
 
 
 class MoveStatistics(NamedTuple):
@@ -164,6 +165,21 @@ def _row(
     )
 
 
+def settled(rows: list[MoveStatistics], outcomes: Outcomes | None) -> list[MoveStatistics]:
+    """The rows, where tablebases know more than the tree with what they prove."""
+    return [
+        _proved(row, outcomes[row.code].proof)
+        if outcomes and row.proof == UNPROVED and row.code in outcomes
+        else row
+        for row in rows
+    ]
+
+
+def _proved(row: MoveStatistics, proof: int) -> MoveStatistics:
+    value, draw = float(proved_value(proof)), float(proof == DRAW)
+    return row._replace(value=value, draw=draw, deviation=0.0, proof=proof)
+
+
 def root_statistics(memory: TreeMemory) -> RootStatistics:
     """What the tree knows about the root."""
     above, root = memory.edges[0], memory.nodes[0]
@@ -222,12 +238,16 @@ def standing(proof: int) -> tuple[int, int]:
     return (1 if proof > 0 else -1), int(rank_of(proof))
 
 
-def in_order(rows: list[MoveStatistics], ranks: Ranks | None = None) -> list[MoveStatistics]:
+def rank_of_move(row: MoveStatistics, outcomes: Outcomes | None) -> int:
+    """A move's rank by tablebases, 0 if they do not know it."""
+    return outcomes[row.code].rank if outcomes and row.code in outcomes else 0
+
+
+def in_order(rows: list[MoveStatistics], outcomes: Outcomes | None = None) -> list[MoveStatistics]:
     """Best first: by tablebase rank, proof, visits, value, prior."""
 
     def quality(row: MoveStatistics) -> tuple[int, int, int, int, float, float]:
-        rank = ranks.get(row.code, 0) if ranks else 0
-        return (rank, *standing(row.proof), row.visits, row.value, row.prior)
+        return (rank_of_move(row, outcomes), *standing(row.proof), row.visits, row.value, row.prior)
 
     return sorted(rows, key=quality, reverse=True)
 
