@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from scipy.special import logit  # type: ignore[import-untyped]
+from scipy.stats import binomtest  # type: ignore[import-untyped]
 
-from kibitz.match.elo import Pairs, Tally, block, draw_ratio, elo_of, expected_score, of_games
+from kibitz.match.elo import (
+    Pairs,
+    Tally,
+    block,
+    draw_ratio,
+    elo_of,
+    expected_score,
+    of_games,
+    of_pairs,
+)
 from kibitz.match.rating import ratings
 from kibitz.match.sprt import Model, Sprt
 
@@ -113,22 +125,79 @@ def test_the_match_of_the_paper() -> None:
     assert found.elo == pytest.approx(70.44, abs=0.005)
     # The interval by hand: variance 0.265 - ... of the score, its ends as Elo.
     reach = 1.96 * math.sqrt((37 * 0.16 + 46 * 0.01 + 17 * 0.36) / 100 / 100)
-    assert found.error == pytest.approx((elo_of(0.6 + reach) - elo_of(0.6 - reach)) / 2, rel=1e-4)
+    high, low = (400 * math.log10(share / (1 - share)) for share in (0.6 + reach, 0.6 - reach))
+    assert found.error == pytest.approx((high - low) / 2, rel=1e-4)
+    assert found.los is not None
     assert found.los > 0.99
 
 
-def test_a_match_won_to_nothing_has_no_interval() -> None:
+def test_a_match_won_to_nothing_has_a_bound() -> None:
     lines = block("a vs b", Tally(148, 0, 0), Pairs(win_win=74))
     assert lines[1:] == [
-        "Elo: inf +/- nan, nElo: inf +/- nan",
-        "LOS: 100.00 %, DrawRatio: 0.00 %, PairsRatio: inf",
+        "Elo: above +634.31 (95 %, Wilson), nElo: -",
+        "LOS: 100.00 %, DrawRatio: 0.00 %, PairsRatio: -",
         "Games: 148, Wins: 148, Losses: 0, Draws: 0, Points: 148.0 (100.00 %)",
-        "Ptnml(0-2): [0, 0, 0, 0, 74], WL/DD Ratio: nan",
+        "Ptnml(0-2): [0, 0, 0, 0, 74], WL/DD Ratio: -",
     ]
+    assert block("a vs b", Tally(0, 0, 20), Pairs(10))[1].startswith("Elo: below -286.61 (95 %")
+
+
+def by_scipy(points: float, games: int) -> list[float]:
+    """Wilson's ends in Elo, by scipy's own implementation (whole points only)."""
+    found = binomtest(int(points), games).proportion_ci(0.95, "wilson")
+    return [float(logit(end)) * 400 / math.log(10) for end in (found.low, found.high)]
+
+
+@pytest.mark.parametrize("pairs", [1, 2, 10, 74, 500])
+def test_one_sided_results_have_wilson_s_bound(pairs: int) -> None:
+    won, lost = of_pairs(Pairs(win_win=pairs)), of_pairs(Pairs(loss_loss=pairs))
+    bound = by_scipy(2 * pairs, 2 * pairs)[0]
+    # All won: n / (n + z^2), so that the odds are n to z^2.
+    assert bound == pytest.approx(400 * math.log10(2 * pairs / 1.959963984540054**2))
+    assert won.low == pytest.approx(bound, abs=1e-6)
+    assert lost.high == pytest.approx(-bound, abs=1e-6)
+    assert won.elo is won.high is won.error is lost.elo is lost.low is None
+    assert won.interval == lost.interval == "wilson"
+    assert won.text(2) == f"above {bound:+.2f}"
+    # A few games are few whatever their results: 2 of 2 is not certainty.
+    assert won.los is not None
+    assert lost.los == pytest.approx(1 - won.los)
+    assert pairs > 2 or won.los < 0.98
+
+
+@pytest.mark.parametrize(
+    ("tally", "told"),
+    [
+        (Tally(19, 0, 1), "+511.5 [+203.9, +819.1]"),  # the usual interval passes 1
+        (Tally(0, 20, 0), "+0.0 [-147.8, +147.8]"),  # all alike: no variance to go by
+    ],
+)
+def test_lopsided_and_equal_results_have_a_finite_interval(tally: Tally, told: str) -> None:
+    found = of_games(tally)
+    assert [found.low, found.high] == pytest.approx(by_scipy(tally.points, tally.games), abs=1e-6)
+    assert found.interval == "wilson"
+    assert found.text() == told
+
+
+def test_no_result_prints_what_is_not_a_number() -> None:
+    for wins, draws, losses in itertools.product((0, 1, 7), repeat=3):
+        found = of_games(Tally(wins, draws, losses))
+        numbers = [value for value in found.as_json().values() if isinstance(value, float)]
+        assert all(math.isfinite(value) for value in numbers)
+        for pairs in (Pairs(losses, 0, 0, draws, 0, wins), Pairs(0, losses, draws, 0, wins)):
+            text = " ".join(block("a vs b", Tally(wins, draws, losses), pairs)[1:])
+            assert "nan" not in text
+            assert "inf" not in text
+        if found.elo is not None:
+            assert found.low is not None
+            assert found.high is not None
+            assert found.low < found.elo < found.high
+        elif found.score is not None:
+            assert (found.low is None) != (found.high is None)
 
 
 def test_a_match_that_has_not_begun_prints() -> None:
-    assert block("a vs b", Tally(), Pairs())[3].startswith("Games: 0, ")
+    assert block("a vs b", Tally(), Pairs())[1].startswith("Elo: unknown, nElo: -")
     assert Sprt(0, 5).line(Pairs()) == "LLR: 0.00 (0.0%) (-2.94, 2.94) [0.00, 5.00]"
 
 

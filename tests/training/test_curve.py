@@ -69,11 +69,26 @@ def test_the_first_iteration_of_a_cycle_has_its_strength_too(tmp_path: Path) -> 
     assert [one.elo for one in read_run(tmp_path).strength] == [50]
 
 
-def test_a_match_won_in_every_game_has_no_elo(tmp_path: Path) -> None:
-    write_strength(write_training(tmp_path, 2.0), None)
+def test_a_match_won_in_every_game_is_shown_by_its_bound(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_training(tmp_path, 2.0)
+    bound = {"elo": None, "error": None, "low": 286.6, "high": None, "interval": "wilson"}
+    report = {"opponent": "material", "score": 1.0, **bound}
+    (tmp_path / "strength-0.json").write_text(json.dumps(report), encoding="utf-8")
     run = read_run(tmp_path)
-    assert [(one.score, one.elo) for one in run.strength] == [(1, None)]
-    assert "Elo" not in figure([run])
+    assert [(one.score, one.elo, one.low, one.high) for one in run.strength] == [
+        (1, None, 286.6, None)
+    ]
+    panel = panels_of(figure([run]))["Elo against material"]
+    assert len(list(panel.iter(f"{SPACE}circle"))) == 1
+    assert main(["curve", str(tmp_path), "-o", str(tmp_path / "curve.svg")]) == 0
+    assert "above +287" in capsys.readouterr().out
+
+
+def test_an_old_report_without_a_bound_is_read(tmp_path: Path) -> None:
+    write_strength(write_training(tmp_path, 2.0), None)
+    assert "Elo" not in figure([read_run(tmp_path)])
 
 
 def test_rows_are_spread_and_training_figures_are_means(tmp_path: Path) -> None:

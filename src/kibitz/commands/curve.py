@@ -14,6 +14,7 @@ from kibitz.commands.output import JsonFlag, columns, emit
 from kibitz.errors import InputError
 from kibitz.files import write_bytes
 from kibitz.log import say
+from kibitz.match.elo import elo_text
 from kibitz.training.curve import Run, figure, read_run, table
 
 STRENGTH_HEADINGS = ("step", "opponent", "score", "Elo")
@@ -62,7 +63,6 @@ def _whole(cell: Any) -> Any:
 def _strength(run: Run) -> list[tuple[int, str, str, str]]:
     rows = []
     for one in run.strength:
-        known = one.elo is not None and one.error is not None
-        elo = f"{one.elo:+.0f} +/- {one.error:.0f}" if known else ""
+        elo = elo_text(one.elo, one.low, one.high, one.interval, places=0)
         rows.append((one.step, one.opponent, f"{one.score:.3f}", elo))
     return rows

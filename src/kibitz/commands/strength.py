@@ -206,7 +206,7 @@ def _ladder_table(rungs: list[Rung]) -> Any:
             rung.tally.games,
             f"{rung.tally.wins}-{rung.tally.draws}-{rung.tally.losses}",
             f"{100 * rung.tally.points / max(1, rung.tally.games):.1f} %",
-            f"{rung.estimate.elo:+.1f} +/- {rung.estimate.error:.1f}",
+            rung.estimate.text(),
             f"{rung.forfeits[0]} {rung.forfeits[1]}",
         ]
         for rung in rungs

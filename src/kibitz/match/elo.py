@@ -6,16 +6,23 @@ Two models. Trinomial: every game counts alone. Pentanomial: the two games of a 
 and colours exchanged, count together as one sample of 0, 1/2, 1, 3/2 or 2 points, which takes the
 opening's share out of the variance. Definitions and intervals are fastchess's: the 95 % interval
 is that of the mean score, its ends turned into Elo, and half their distance printed.
+
+Where that interval does not exist - it passes 0 or 1, or all samples are alike, so that their
+variance says nothing - Wilson's score interval of the points in so many single games takes its
+place. Draws make the true variance smaller than Wilson's, never larger. Its ends lie within
+(0, 1) except that of a side which lost nothing: that side has a bound on the other end only.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import asdict, dataclass
+from typing import Literal, NamedTuple, TypeAlias
 
 DEVIATIONS_95 = 1.959963984540054  # half of the 95 % interval of a normal distribution
+Interval: TypeAlias = Literal["normal", "wilson"]
+
 NORMALISED = 800.0 / math.log(10.0)  # nElo of one standard deviation of a game's score
 
 
@@ -80,14 +87,50 @@ class Pairs(NamedTuple):
 
 @dataclass(frozen=True)
 class Estimate:
-    """What results say about two players; `error` is half of the 95 % interval."""
+    """What results say about two players; no field is infinite, None is what they do not say."""
 
-    score: float  # mean, 0 to 1
-    elo: float
-    error: float
-    nelo: float
-    nelo_error: float
-    los: float  # probability that the first player is the stronger one
+    score: float | None = None  # mean, 0 to 1; None without games
+    elo: float | None = None  # None if all games were won, or all lost
+    low: float | None = None  # ends of the 95 % interval; None where it has no end
+    high: float | None = None
+    interval: Interval | None = None
+    nelo: float | None = None  # None if all samples are alike
+    nelo_error: float | None = None
+    los: float | None = None  # probability that the first player is the stronger one
+
+    @property
+    def error(self) -> float | None:
+        """Half of the 95 % interval."""
+        return None if self.low is None or self.high is None else (self.high - self.low) / 2.0
+
+    def as_json(self) -> dict[str, float | str | None]:
+        """All of it for programs; null is what the results do not say."""
+        return {**asdict(self), "error": self.error}
+
+    def text(self, places: int = 1) -> str:
+        """The difference with its interval, or the bound that is known.
+
+        >>> of_games(Tally(60, 0, 40)).text(), of_games(Tally(20)).text()
+        ('+70.4 +/- 70.6', 'above +286.6')
+        """
+        return elo_text(self.elo, self.low, self.high, self.interval, places)
+
+
+def elo_text(
+    elo: float | None,
+    low: float | None,
+    high: float | None,
+    interval: str | None,
+    places: int = 1,
+) -> str:
+    """Elo for people, all ends those of 95 % intervals; for the fields of an Estimate."""
+    if elo is not None and low is not None and high is not None:
+        if interval == "wilson":  # too lopsided for one number
+            return f"{elo:+.{places}f} [{low:+.{places}f}, {high:+.{places}f}]"
+        return f"{elo:+.{places}f} +/- {(high - low) / 2.0:.{places}f}"
+    if low is not None:
+        return f"above {low:+.{places}f}"
+    return "unknown" if high is None else f"below {high:+.{places}f}"
 
 
 def expected_score(elo: float) -> float:
@@ -99,15 +142,13 @@ def expected_score(elo: float) -> float:
     return 1.0 / (1.0 + math.pow(10.0, -elo / 400.0))
 
 
-def elo_of(score: float) -> float:
-    """The difference that a mean score stands for; infinite at 0 and 1.
+def elo_of(score: float) -> float | None:
+    """The difference that a mean score stands for; None at 0 and 1, where none is large enough.
 
     >>> round(elo_of(0.6), 2)  # of 17 wins, 46 draws, 37 losses for the one who lost 17
     70.44
     """
-    if score <= 0.0:
-        return -math.inf
-    return math.inf if score >= 1.0 else -400.0 * math.log10(1.0 / score - 1.0)
+    return 400.0 * math.log10(score / (1.0 - score)) if 0.0 < score < 1.0 else None
 
 
 def of_games(tally: Tally) -> Estimate:
@@ -128,65 +169,102 @@ def moments(counts: Sequence[float]) -> tuple[float, float]:
     return mean, spread / total
 
 
+def wilson(points: float, games: float) -> tuple[float, float]:
+    """95 % interval of a mean score, or of a share (E. B. Wilson, 1927).
+
+    >>> [round(end, 3) for end in wilson(8, 10)]
+    [0.49, 0.943]
+    """
+    if not games:
+        return 0.0, 1.0
+    share, squared = points / games, DEVIATIONS_95**2
+    middle = (share + squared / (2 * games)) / (1 + squared / games)
+    spread = share * (1 - share) / games + squared / (4 * games**2)
+    reach = DEVIATIONS_95 * math.sqrt(spread) / (1 + squared / games)
+    low = 0.0 if points == 0 else max(0.0, middle - reach)
+    return low, 1.0 if points == games else min(1.0, middle + reach)
+
+
 def _estimate(counts: Sequence[int], games_a_sample: int) -> Estimate:
     samples = sum(counts)
     if not samples:
-        return Estimate(*[math.nan] * 6)
+        return Estimate()
     mean, variance = moments(counts)
     reach = DEVIATIONS_95 * math.sqrt(variance / samples)
-    # Beyond 0 and 1 there is no Elo, and so no interval: fastchess says nan there, too.
-    inside = mean - reach > 0.0 and mean + reach < 1.0
-    error = (elo_of(mean + reach) - elo_of(mean - reach)) / 2.0 if inside else math.nan
+    ends, games = (mean - reach, mean + reach), samples * games_a_sample
+    usual = variance > 0.0 and ends[0] > 0.0 and ends[1] < 1.0
+    if not usual:
+        ends = wilson(mean * games, games)
     deviation = math.sqrt(games_a_sample * variance)  # of one game
     return Estimate(
         score=mean,
         elo=elo_of(mean),
-        error=error,
+        low=elo_of(ends[0]),
+        high=elo_of(ends[1]),
+        interval="normal" if usual else "wilson",
         nelo=_ratio((mean - 0.5) * NORMALISED, deviation),
         nelo_error=_ratio(reach * NORMALISED, deviation),
-        los=_los(mean - 0.5, variance / samples),
+        los=_los(mean - 0.5, variance / samples, games),
     )
 
 
-def _ratio(above: float, below: float) -> float:
-    if below > 0.0:
-        return above / below
-    return math.nan if above == 0.0 else math.copysign(math.inf, above)
+def _ratio(above: float, below: float) -> float | None:
+    return above / below if below > 0.0 else None
 
 
-def _los(lead: float, variance: float) -> float:
-    """Probability that the true score is above one half."""
-    if variance <= 0.0:
-        return math.nan if lead == 0.0 else float(lead > 0.0)
+def _los(lead: float, variance: float, games: int) -> float:
+    """Probability that the true score is above one half.
+
+    Samples that are all alike have no variance; that of games without draws is the largest.
+    """
+    variance = variance or 0.25 / games
     return (1.0 + math.erf(lead / math.sqrt(2.0 * variance))) / 2.0
 
 
 # --- the lines of the block -----------------------------------------------------------------------
 
 
-def draw_ratio(pairs: Pairs) -> float:
-    """Share of pairs that ended level."""
+def draw_ratio(pairs: Pairs) -> float | None:
+    """Share of pairs that ended level; None without pairs."""
     return _ratio(pairs.win_loss + pairs.draw_draw, pairs.total)
 
 
-def pairs_ratio(pairs: Pairs) -> float:
-    """Pairs won for every pair lost."""
+def pairs_ratio(pairs: Pairs) -> float | None:
+    """Pairs won for every pair lost; None if no pair was lost."""
     won, lost = pairs.win_draw + pairs.win_win, pairs.loss_draw + pairs.loss_loss
     return _ratio(won, lost)
 
 
 def block(title: str, tally: Tally, pairs: Pairs) -> list[str]:
-    """The lines fastchess prints about a match; pentanomial, so only pairs count in lines 2, 3."""
+    """The lines fastchess prints about a match; pentanomial, so only pairs count in lines 2, 3.
+
+    Where it prints inf or nan, there is the bound that is known, or a dash.
+    """
     found = of_pairs(pairs)
-    level = _ratio(pairs.win_loss, pairs.draw_draw)
-    share = 100.0 * _ratio(tally.points, tally.games)
     return [
         f"Results of {title}:",
-        f"Elo: {found.elo:.2f} +/- {found.error:.2f}, "
-        f"nElo: {found.nelo:.2f} +/- {found.nelo_error:.2f}",
-        f"LOS: {100 * found.los:.2f} %, DrawRatio: {100 * draw_ratio(pairs):.2f} %, "
-        f"PairsRatio: {pairs_ratio(pairs):.2f}",
+        f"Elo: {_elo(found)}, "
+        f"nElo: {_number(found.nelo)}"
+        + ("" if found.nelo_error is None else f" +/- {found.nelo_error:.2f}"),
+        f"LOS: {_percent(found.los)}, DrawRatio: {_percent(draw_ratio(pairs))}, "
+        f"PairsRatio: {_number(pairs_ratio(pairs))}",
         f"Games: {tally.games}, Wins: {tally.wins}, Losses: {tally.losses}, "
-        f"Draws: {tally.draws}, Points: {tally.points:.1f} ({share:.2f} %)",
-        f"Ptnml(0-2): {list(pairs.five)}, WL/DD Ratio: {level:.2f}",
+        f"Draws: {tally.draws}, Points: {tally.points:.1f} "
+        f"({_percent(_ratio(tally.points, tally.games))})",
+        f"Ptnml(0-2): {list(pairs.five)}, "
+        f"WL/DD Ratio: {_number(_ratio(pairs.win_loss, pairs.draw_draw))}",
     ]
+
+
+def _elo(found: Estimate) -> str:
+    if found.interval == "normal":
+        return f"{found.elo:.2f} +/- {found.error:.2f}"
+    return found.text(2) + (" (95 %, Wilson)" if found.interval else "")
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.2f} %"

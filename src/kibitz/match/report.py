@@ -5,10 +5,9 @@ Results -> **lines and rows** -> the command, logs
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-from kibitz.match.elo import Estimate, Tally, block, draw_ratio, of_games, of_pairs, pairs_ratio
+from kibitz.match.elo import Tally, block, draw_ratio, of_games, of_pairs, pairs_ratio
 from kibitz.match.pairing import meetings
 from kibitz.match.play import FORFEITS
 from kibitz.match.rating import Rating, ratings
@@ -83,8 +82,8 @@ def pair_rows(setup: Setup, results: Results) -> list[list[Any]]:
         found = of_pairs(pairs)
         names = f"{setup.players[first].name} vs {setup.players[second].name}"
         score = f"{tally.wins}-{tally.draws}-{tally.losses}"
-        elo = f"{found.elo:+.1f} +/- {found.error:.1f}"
-        rows.append([names, score, elo, f"{100 * found.los:.1f} %", str(list(pairs.five))])
+        los = "-" if found.los is None else f"{100 * found.los:.1f} %"
+        rows.append([names, score, found.text(), los, str(list(pairs.five))])
     return rows
 
 
@@ -135,8 +134,8 @@ def _player_json(setup: Setup, results: Results, index: int) -> dict[str, Any]:
         "name": spec.name,
         "player": spec.text,
         "control": str(setup.control_of(spec)),
-        "elo": _finite(rating.elo),
-        "error": _finite(rating.error),
+        "elo": rating.elo,
+        "error": rating.error,
         "points": rating.points,
         "games": rating.games,
         "forfeits": dict(results.forfeits(index)),
@@ -152,17 +151,8 @@ def _pair_json(setup: Setup, results: Results, first: int, second: int) -> dict[
         "draws": tally.draws,
         "losses": tally.losses,
         "pentanomial": list(pairs.five),
-        "draw_ratio": _finite(draw_ratio(pairs)),
-        "pairs_ratio": _finite(pairs_ratio(pairs)),
-        "by_pairs": _estimate_json(of_pairs(pairs)),
-        "by_games": _estimate_json(of_games(tally)),
+        "draw_ratio": draw_ratio(pairs),
+        "pairs_ratio": pairs_ratio(pairs),
+        "by_pairs": of_pairs(pairs).as_json(),
+        "by_games": of_games(tally).as_json(),
     }
-
-
-def _estimate_json(found: Estimate) -> dict[str, float | None]:
-    names = ("score", "elo", "error", "nelo", "nelo_error", "los")
-    return {name: _finite(getattr(found, name)) for name in names}
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

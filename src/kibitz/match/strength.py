@@ -335,12 +335,16 @@ def _rung_json(rung: Rung) -> dict[str, Any]:
         "wins": tally.wins,
         "draws": tally.draws,
         "losses": tally.losses,
-        "elo": _finite(found.elo),
-        "error": _finite(found.error),
+        **{name: _rounded(getattr(found, name)) for name in ("elo", "error", "low", "high")},
+        "interval": found.interval,
         "our_forfeits": rung.forfeits[0],
         "their_forfeits": rung.forfeits[1],
     }
 
 
 def _finite(value: float) -> float | None:
-    return round(value, 2) if math.isfinite(value) else None
+    return _rounded(value) if math.isfinite(value) else None
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 2)

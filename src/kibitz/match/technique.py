@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from kibitz.errors import InputError, PositionError, did_you_mean
 from kibitz.match.control import Control
-from kibitz.match.elo import DEVIATIONS_95
+from kibitz.match.elo import wilson
 from kibitz.match.openings import Opening
 from kibitz.match.play import Seat, Terms, play_game
 from kibitz.match.record import GameRecord
@@ -39,21 +39,6 @@ class Technique(NamedTuple):
     def interval(self) -> tuple[float, float]:
         """95 % interval of the share of wins (Wilson)."""
         return wilson(self.wins, self.tries)
-
-
-def wilson(wins: int, tries: int) -> tuple[float, float]:
-    """95 % interval of a share.
-
-    >>> [round(end, 3) for end in wilson(8, 10)]
-    [0.49, 0.943]
-    """
-    if not tries:
-        return 0.0, 1.0
-    share, squared = wins / tries, DEVIATIONS_95**2
-    middle = (share + squared / (2 * tries)) / (1 + squared / tries)
-    spread = share * (1 - share) / tries + squared / (4 * tries**2)
-    reach = DEVIATIONS_95 * math.sqrt(spread) / (1 + squared / tries)
-    return max(0.0, middle - reach), min(1.0, middle + reach)
 
 
 def random_position(ending: str, dice: random.Random) -> Board:

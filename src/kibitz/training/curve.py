@@ -33,8 +33,21 @@ class Strength:
     step: int  # of the whole run
     opponent: str
     score: float  # points of all games, 0 to 1
-    elo: float | None  # none if every pair of games ended alike
-    error: float | None  # half of the 95 % interval
+    elo: float | None  # none if all games were won, or all lost
+    low: float | None  # ends of the 95 % interval; then one of them is the bound that is known
+    high: float | None
+    interval: str | None = None  # how the ends were found, see match/elo.py
+
+    @property
+    def drawn_at(self) -> float | None:
+        """Where a figure has its point: at the difference, else at the bound."""
+        known = (self.elo, self.low, self.high)
+        return next((value for value in known if value is not None), None)
+
+    @property
+    def error(self) -> float:
+        """Half of the interval; 0 for a bound."""
+        return 0.0 if self.low is None or self.high is None else (self.high - self.low) / 2.0
 
 
 @dataclass
@@ -96,12 +109,22 @@ def read_strength(path: Path, step: int) -> Strength:
     """Read a report of a strength test that was made after `step`."""
     try:
         found = json.loads(read_bytes(path))
-        elo, error = (None if found[key] is None else float(found[key]) for key in ("elo", "error"))
-        return Strength(step, str(found["opponent"]), float(found["score"]), elo, error)
+        elo, low, high = _ends(found)
+        score, interval = float(found["score"]), found.get("interval")
+        return Strength(step, str(found["opponent"]), score, elo, low, high, interval)
     except (ValueError, KeyError, TypeError) as error:
         raise DamagedFileError(
             f"not a strength report ({error!r})", value=str(path), fix="remove it, or test again"
         ) from error
+
+
+def _ends(found: dict[str, Any]) -> list[float | None]:
+    """Elo and the ends of its interval; old reports have half of the interval only."""
+    elo, error = found["elo"], found["error"]
+    known = elo is not None and error is not None
+    ends = {"low": elo - error if known else None, "high": elo + error if known else None}
+    named = [elo, *(found.get(name, end) for name, end in ends.items())]
+    return [None if value is None else float(value) for value in named]
 
 
 def names_of(runs: list[Run]) -> list[str]:
@@ -162,8 +185,9 @@ def _elo_panels(runs: list[Run], colours: list[str]) -> list[Panel]:
         lines = []
         for run, colour in zip(runs, colours, strict=True):
             met = [one for one in run.strength if one.opponent == opponent]
-            points = [(float(one.step), one.elo) for one in met if one.elo is not None]
-            errors = tuple(one.error or 0.0 for one in met if one.elo is not None)
+            drawn = [(one, at) for one in met if (at := one.drawn_at) is not None]
+            points = [(float(one.step), at) for one, at in drawn]
+            errors = tuple(one.error for one, _ in drawn)
             if points:
                 lines.append(Line(points, colour, errors=errors))
         if lines:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,7 +54,6 @@ def measure(trial: Trial, journal: Path, report: Path, stop: Stop) -> bool:
         return False
     pairs, tally = results.pairs(0, 1), results.tally(0, 1)
     found = of_pairs(pairs)
-    sure = math.isfinite(found.elo) and found.error > 0
     facts: dict[str, Any] = {
         "opponent": trial.named,
         "control": str(trial.control),
@@ -65,12 +63,14 @@ def measure(trial: Trial, journal: Path, report: Path, stop: Stop) -> bool:
         "losses": tally.losses,
         "pentanomial": list(pairs.five),
         "score": found.score,
-        # Pairs that all ended alike say nothing about how sure one can be.
-        "elo": found.elo if sure else None,
-        "error": found.error if sure else None,
+        # A match won or lost in every game has no Elo, but a bound: see match/elo.py.
+        "elo": found.elo,
+        "error": found.error,
+        "low": found.low,
+        "high": found.high,
+        "interval": found.interval,
     }
     write_bytes(report, msgspec.json.format(msgspec.json.encode(facts), indent=1))
     counts = f"+{tally.wins} ={tally.draws} -{tally.losses}"
-    elo = f"Elo {found.elo:+.0f} +/- {found.error:.0f}" if sure else "no Elo from equal pairs"
-    say(f"against {trial.named}: {counts}, {elo}")
+    say(f"against {trial.named}: {counts}, Elo {found.text(0)}")
     return True
