@@ -25,6 +25,7 @@ class EngineOptions:
         AUTODISCOVER,
         "network file or name, uniform or material; by default the newest that is found",
         visibility="always",
+        names_files=True,
     )
     backend: Literal["auto", "inline", "onnx", "torch"] = choice(
         "Backend", ("auto", "inline", "onnx", "torch"), "what computes the network"

@@ -39,6 +39,7 @@ class Parameter(NamedTuple):
     choices: tuple[str, ...]
     help: str
     visibility: Visibility
+    names_files: bool = False  # a text with paths or URLs, which callers over TCP may not give
 
     @property
     def kind(self) -> type:
@@ -121,9 +122,16 @@ def choice(
     return field
 
 
-def text(uci: str, default: str, about: str, *, visibility: Visibility = "expert") -> str:
+def text(
+    uci: str,
+    default: str,
+    about: str,
+    *,
+    visibility: Visibility = "expert",
+    names_files: bool = False,
+) -> str:
     """Declare a free text."""
-    field: str = _row(uci, default, about, visibility)
+    field: str = _row(uci, default, about, visibility, names_files=names_files)
     return field
 
 
@@ -145,6 +153,7 @@ def _parameter(field: dataclasses.Field[Any]) -> Parameter:
         choices=data.get("choices", ()),
         help=data["about"],
         visibility=data["visibility"],
+        names_files=data.get("names_files", False),
     )
 
 

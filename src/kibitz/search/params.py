@@ -160,7 +160,9 @@ class Settings:
     slow_start_parallelism: int = whole("SlowStartParallelism", 32, 1, 4096, 8, "batch until then")
 
     # --- tablebases
-    syzygy_path: str = text("SyzygyPath", "", "folders of Syzygy tables", visibility="always")
+    syzygy_path: str = text(
+        "SyzygyPath", "", "folders of Syzygy tables", visibility="always", names_files=True
+    )
     syzygy_limit: int = whole("SyzygyProbeLimit", 7, 0, 7, 0, "most pieces to probe with")
     syzygy_depth: int = whole("SyzygyProbeDepth", 1, 1, 100, 0, "least depth to probe at")
     syzygy_rule50: bool = switch("Syzygy50MoveRule", True, "wins the 50-move rule spoils are draws")

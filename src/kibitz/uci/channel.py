@@ -19,9 +19,8 @@ Write = Callable[[str], None]
 class Channel:
     """Where lines go; they may come from any thread."""
 
-    def __init__(self, write: Write, *, remote: bool = False) -> None:
+    def __init__(self, write: Write) -> None:
         self.gone = False  # whether the other side has closed its end
-        self._remote = remote  # at the other end of a network: no files are written for it
         self._out, self._writing = write, threading.Lock()
         self._log: IO[str] | None = None
 
@@ -50,8 +49,6 @@ class Channel:
 
     def log_into(self, name: str) -> None:
         """Add all lines to a file from now on; to none if the name is empty."""
-        if self._remote:
-            raise InputError("LogFile is not for those who connect over TCP", value=name)
         try:
             log = _opened(name) if name else None
         except (OSError, ValueError) as error:

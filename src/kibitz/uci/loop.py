@@ -21,7 +21,7 @@ from kibitz.search.limits import Signals
 from kibitz.search.parameter import parsed
 from kibitz.uci.channel import Channel, Write
 from kibitz.uci.job import Job
-from kibitz.uci.options import UciOptions, option_lines
+from kibitz.uci.options import UciOptions, option_lines, refuse_files
 from kibitz.uci.parse import Go, legal_only, parse_go, parse_option, parse_position
 
 if TYPE_CHECKING:
@@ -37,7 +37,8 @@ class Session:
     def __init__(self, write: Write, engine: Engine | None = None, *, remote: bool = False) -> None:
         self.engine = engine or Engine()
         self.options = UciOptions()
-        self.channel = Channel(write, remote=remote)
+        self.channel = Channel(write)
+        self._remote = remote  # the GUI is at the other end of a network
         self._board: Board | None = None  # None: the start of the game, before anything is loaded
         self._job: Job | None = None
         self._told = ""  # the evaluator that was announced
@@ -189,6 +190,8 @@ class Session:
         if given is None:
             raise InputError("setoption", value=rest.strip(), fix="expected name ... value ...")
         self.refuse_while_busy("setoption")
+        if self._remote:
+            refuse_files(*given)
         options = parsed(self.options, *given)
         if options is None:
             self.engine.set_option(*given)

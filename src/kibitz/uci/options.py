@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kibitz.engine.options import EngineOptions
+from kibitz.errors import InputError
 from kibitz.search.parameter import (
+    EMPTY_TEXT,
     Parameter,
     checked,
     parameters_of,
@@ -36,7 +38,9 @@ class UciOptions:
     live: bool = switch("LogLiveStats", False, "those lines with every info line, too")
     analyse_mode: bool = switch("UCI_AnalyseMode", False, "accepted; the search is the same")
     opponent: str = text("UCI_Opponent", "", "accepted; the search is the same")
-    log_file: str = text("LogFile", "", "file to which all lines are added, both directions")
+    log_file: str = text(
+        "LogFile", "", "file to which all lines are added, both directions", names_files=True
+    )
 
     def __post_init__(self) -> None:
         for parameter in parameters_of(type(self)):
@@ -58,6 +62,28 @@ def option_lines() -> list[str]:
     """The lines that answer `uci`."""
     lines = [uci_option(parameter).line for parameter in all_parameters()]
     return [*lines, "option name Clear Hash type button"]
+
+
+def refuse_files(name: str, typed: str) -> None:
+    """Raise an InputError if an option would name a file or a URL; for callers over TCP.
+
+    The answer is the same whether there is such a file or not. Networks go by the short names of
+    those that are shipped.
+    """
+    folded = " ".join(name.split()).casefold().replace("evalfile", "weightsfile")
+    for parameter in all_parameters():
+        if parameter.names_files and folded in (parameter.uci.casefold(), parameter.name):
+            networks = _known_networks() if parameter.uci == "WeightsFile" else []
+            if typed.strip() not in ("", EMPTY_TEXT, *networks):
+                fix = f"known here: {', '.join(networks)}" if networks else "leave it empty"
+                raise InputError(f"{parameter.uci} takes no files over TCP", value=typed, fix=fix)
+
+
+def _known_networks() -> list[str]:
+    from kibitz.evaluator.discover import AUTODISCOVER, shipped_names
+    from kibitz.evaluator.load import SIMPLE
+
+    return [AUTODISCOVER, *SIMPLE, *shipped_names()]
 
 
 def option_table() -> str:

@@ -3,29 +3,36 @@
 stdin, stdout <-> `connect` <-> network <-> **serve** <-> a Session and an engine for each caller
 
 Only this machine may connect unless there is a token, which the caller must send as its first line.
-The connection is not encrypted: between machines that is a matter for SSH or a private network.
+Without a token the first line must be a UCI command: a web page can make the browser on this
+machine send an HTTP request here, and a line of its body must not be obeyed. The connection is not
+encrypted: between machines that is a matter for SSH or a private network.
 """
 
 from __future__ import annotations
 
 import hmac
 import ipaddress
+import itertools
 import os
 import socket
 import socketserver
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from io import BufferedIOBase
 from typing import TypeAlias
 
 from kibitz.engine import Engine
 from kibitz.errors import FileError, InputError
-from kibitz.uci.loop import Session
+from kibitz.uci.loop import COMMANDS, Session
 
 TOKEN_VARIABLE = "KIBITZ_TOKEN"
 TOKEN_WORD = "token"  # the first line of a caller begins with it
 LONGEST_LINE = 1 << 20  # bytes; a game of 6 000 moves has 30 000
-PATIENCE_SECONDS = 10.0  # for the token, and for the connection
+PATIENCE_SECONDS = 10.0  # for the connection, and for the token
+FIRST_LINE_SECONDS = 60.0  # for the first command, which a person may have to type
+MOST_CALLERS = 32  # at the same time
+HTTP_MARK = "HTTP/"  # in every request line, whatever word a browser is made to begin it with
 
 Address: TypeAlias = tuple[str, int]
 
@@ -71,6 +78,7 @@ class Server(socketserver.ThreadingTCPServer):
             fix = f"give --token, or set {TOKEN_VARIABLE}"
             raise InputError("other machines need a token", value=address[0], fix=fix)
         self.token, self.new_engine = token, new_engine
+        self.seats = threading.BoundedSemaphore(MOST_CALLERS)
         if ":" in address[0]:
             self.address_family = socket.AF_INET6
         try:
@@ -91,24 +99,53 @@ class Caller(socketserver.StreamRequestHandler):
     server: Server
 
     def handle(self) -> None:
-        """Check the token, then obey."""
-        lines = _lines(self.rfile)
-        if not self._is_welcome(lines):
-            self._send("info string wrong token; the connection is closed")
+        """Obey a caller for whom there is a place."""
+        if not self.server.seats.acquire(blocking=False):
+            self._refuse("too many callers")
             return
+        try:
+            self._obey()
+        finally:
+            self.server.seats.release()
+
+    def _obey(self) -> None:
+        """Check the first line, then obey."""
+        lines = _lines(self.rfile)
+        self.connection.settimeout(PATIENCE_SECONDS if self.server.token else FIRST_LINE_SECONDS)
+        first = next(lines, "")
+        if self.server.token:
+            if not self._opens(first):
+                self._refuse("wrong token")
+                return
+        elif not is_command(first):
+            return
+        else:
+            lines = itertools.chain([first], lines)
         self.connection.settimeout(None)
         Session(self._send, self.server.new_engine(), remote=True).run(lines)
 
-    def _is_welcome(self, lines: Iterator[str]) -> bool:
-        if not self.server.token:
-            return True
-        self.connection.settimeout(PATIENCE_SECONDS)
-        word, _, given = next(lines, "").strip().partition(" ")
+    def _opens(self, first: str) -> bool:
+        """Whether the first line holds the token."""
+        word, _, given = first.strip().partition(" ")
         expected = self.server.token.encode()
         return word == TOKEN_WORD and hmac.compare_digest(given.strip().encode(), expected)
 
+    def _refuse(self, why: str) -> None:
+        with suppress(OSError):  # the caller has gone already
+            self._send(f"info string {why}; the connection is closed")
+
     def _send(self, line: str) -> None:
         self.wfile.write(f"{line}\n".encode())
+
+
+def is_command(first: str) -> bool:
+    """Whether a caller's first line is UCI, not the first line of another protocol.
+
+    >>> is_command("uci"), is_command("POST / HTTP/1.1"), is_command("uci / HTTP/1.1")
+    (True, False, False)
+    """
+    word = first.split(maxsplit=1)[:1]
+    return word != [] and word[0] in {*COMMANDS, "quit", TOKEN_WORD} and HTTP_MARK not in first
 
 
 def _lines(stream: BufferedIOBase) -> Iterator[str]:
