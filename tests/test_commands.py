@@ -60,6 +60,10 @@ def test_every_command_exists_and_explains_itself(
     ("arguments", "named"),
     [
         (["perfd"], "no such command: 'perfd'; did you mean 'perft'?"),
+        (["perfd", "--help"], "no such command: 'perfd'; did you mean 'perft'?"),
+        (["--help", "perfd"], "no such command: 'perfd'; did you mean 'perft'?"),
+        (["--quiet", "perfd", "--depth", "3", "-h"], "no such command: 'perfd'"),
+        (["data", "nosuch", "--help"], '"nosuch"'),
         (["--jsno"], "--jsno"),
         (["perft", "--dpeth", "3"], "--dpeth"),
         (["perft", "--depth", "deep"], '"deep"'),

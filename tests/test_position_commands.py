@@ -84,6 +84,8 @@ def test_wrong_counts_are_named(capsys: pytest.CaptureFixture[str], tmp_path: Pa
         (["--depth", "99"], "depth: 99"),
         (["--threads", "0"], "--threads: 0"),
         (["--suite", "/nonexistent.epd"], "no such file"),
+        (["--suite", str(DATA / "standard.epd"), "--depth", "0"], "nothing to check"),
+        (["--suite", str(DATA / "standard.epd"), "--limit", "1"], "the shallowest count is"),
     ],
 )
 def test_what_perft_refuses(

@@ -130,6 +130,28 @@ def test_the_suite_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert main(["suite", str(path), "--nodes", "200", "--limit", "1"]) == 0
     assert "1/1" in capsys.readouterr().out
     assert main(["suite"]) == 2
+    path.write_text("\n")
+    assert main(["suite", str(path), "--player", "material"]) == 2
+    assert "no position in this suite" in capsys.readouterr().err
+
+
+def test_the_player_may_be_called_a_network(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "one.epd"
+    path.write_text(f"{MATE}\n")
+    for command in (
+        ["suite", str(path), "--nodes", "100"],
+        ["technique", "KQK", "--games", "1", "--nodes", "10", "--defender", "random"],
+        ["strength", "--games", "0", "--endings", "0"],
+    ):
+        shown = []
+        for option in ("--player", "--network"):
+            assert main([*command, option, "material", "--json"]) == 0
+            shown.append(json.loads(capsys.readouterr().out))
+        assert [one.get("player", one.get("settings", {}).get("player")) for one in shown] == [
+            "material"
+        ] * 2
 
 
 # --- endings --------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from kibitz.log import Level, set_level
 EXIT_REFUSED = 2
 EXIT_INTERRUPTED = 130
 EXIT_PIPE_CLOSED = 141
+FLAGS = ("--help", "-h", "--version", "--quiet", "--verbose")  # may stand before a command
 
 
 class Command(NamedTuple):
@@ -80,11 +81,18 @@ def launch(
     quiet, verbose = quiet or "--quiet" in tokens, verbose or "--verbose" in tokens
     tokens = tuple(token for token in tokens if token not in ("--quiet", "--verbose"))
     set_level(Level.QUIET if quiet else Level.VERBOSE if verbose else Level.NORMAL)
-    if tokens and tokens[0] not in app:
-        # Left to cyclopts, this would import every command to look for a similar one.
-        fix = did_you_mean(tokens[0], COMMANDS)
-        raise InputError("no such command", value=tokens[0], fix=fix)
     return app(tokens)
+
+
+def _check_command(words: Sequence[str]) -> None:
+    """Refuse an unknown command, whatever flags stand around it.
+
+    Left to cyclopts, `--help` would win, and without it every command be imported to look for a
+    similar one.
+    """
+    first = next((word for word in words if word not in FLAGS), None)
+    if first is not None and first not in app:
+        raise InputError("no such command", value=first, fix=did_you_mean(first, COMMANDS))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -93,6 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not words and sys.stdin is not None and not sys.stdin.isatty():
         words = ["uci"]  # a GUI has started us
     try:
+        _check_command(words)
         result = app.meta(words)
     except CycloptsError as error:
         return _refuse(str(error))

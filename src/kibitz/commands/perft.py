@@ -73,6 +73,8 @@ def _single(fen: str, depth: int, threads: int, divided: bool, chess960: bool, j
 def _suite(suite: Path, depth: int, threads: int, limit: int | None, json: bool) -> int:
     entries = read_suite(suite)
     _warm_up()
+    listed = [(plies, expected) for entry in entries for plies, expected in entry.counts.items()]
+    _refuse_nothing(suite, listed, depth, limit)
     failures: list[dict[str, Any]] = []
     total = checked = 0
     started = time.perf_counter()
@@ -86,7 +88,8 @@ def _suite(suite: Path, depth: int, threads: int, limit: int | None, json: bool)
             total += sum(one["nodes"] for one in found)
             checked += len(found)
             bar.advance()
-    result = {"suite": str(suite), "entries": len(entries), "counts": checked}
+    skipped = sum(not _wanted(*one, depth, limit) for one in listed)
+    result = {"suite": str(suite), "entries": len(entries), "counts": checked, "skipped": skipped}
     result |= _speed(total, time.perf_counter() - started)
     if json:
         emit({**result, "failures": failures}, as_json=True)
@@ -95,6 +98,23 @@ def _suite(suite: Path, depth: int, threads: int, limit: int | None, json: bool)
         for failure in failures:
             say("{name}, line {line}, depth {depth}: {error}".format(**failure), Level.QUIET)
     return EXIT_MISMATCH if failures else 0
+
+
+def _wanted(plies: int, expected: int, depth: int, limit: int | None) -> bool:
+    """Whether a count of a suite is to be checked."""
+    return plies <= depth and (limit is None or expected <= limit)
+
+
+def _refuse_nothing(
+    suite: Path, listed: list[tuple[int, int]], depth: int, limit: int | None
+) -> None:
+    """A suite of which nothing would be checked must not pass."""
+    if any(_wanted(*one, depth, limit) for one in listed):
+        return
+    least, leaves = min(listed, default=(0, 0))
+    asked = f"--depth {depth}" + ("" if limit is None else f" --limit {limit}")
+    fix = f"the shallowest count is {leaves} at depth {least}" if listed else "it lists no counts"
+    raise InputError(f"nothing to check in {suite} with", value=asked, fix=fix)
 
 
 def _check(
@@ -108,7 +128,7 @@ def _check(
         return [{**about, "depth": 0, "nodes": 0, "error": str(error)}]
     found = []
     for plies, expected in entry.counts.items():
-        if plies > depth or (limit is not None and expected > limit):
+        if not _wanted(plies, expected, depth, limit):
             continue
         leaves = count.nodes(position, plies, threads=threads, stop=_asked(stop))
         one = {**about, "depth": plies, "nodes": leaves}

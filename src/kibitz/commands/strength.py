@@ -52,7 +52,9 @@ WHOLE, QUICK = Preset(100, "10+0.1", None, 20), Preset(20, "1+0.01", 50, 5)
 
 
 def strength(
-    player: Annotated[str, Parameter(help="As in kibitz match.")] = "kibitz",
+    player: Annotated[
+        str, Parameter(name=["--player", "--network"], help="A network, or as in kibitz match.")
+    ] = "kibitz",
     *,
     suite: Annotated[tuple[Path, ...], Parameter(help="EPD file; repeatable.")] = (),
     opponent: Annotated[

@@ -18,8 +18,8 @@ from kibitz.log import Level, Stop, graceful_stop, progress, say
 from kibitz.match.control import Control
 from kibitz.match.runner import try_out
 from kibitz.match.spec import Spec, parse_player
-from kibitz.match.suites import Outcome, run_suite, summary
-from kibitz.position.epd import Epd, read_epd
+from kibitz.match.suites import Outcome, positions_of, run_suite, summary
+from kibitz.position.epd import Epd
 
 EXIT_STOPPED = 130
 DEFAULT_NODES = 10_000
@@ -27,7 +27,9 @@ DEFAULT_NODES = 10_000
 
 def suite(
     *files: Annotated[Path, Parameter(help="EPD files.")],
-    player: Annotated[str, Parameter(help="As in kibitz match.")] = "kibitz",
+    player: Annotated[
+        str, Parameter(name=["--player", "--network"], help="A network, or as in kibitz match.")
+    ] = "kibitz",
     nodes: Annotated[int | None, Parameter(help="For each position; by default 10000.")] = None,
     time: Annotated[int | None, Parameter(help="Milliseconds for each position.")] = None,
     limit: Annotated[int | None, Parameter(help="Only the first positions of a file.")] = None,
@@ -48,7 +50,7 @@ def suite(
     control = spec.control or Control(movetime=time, nodes=nodes)
     if not control.limited:
         control = Control(nodes=DEFAULT_NODES)
-    suites = {path: list(read_epd(path))[:limit] for path in files}
+    suites = {path: positions_of(path, limit) for path in files}
     try_out([spec])
     with graceful_stop() as stop:
         found = {

@@ -23,7 +23,12 @@ EXIT_STOPPED = 130
 
 def technique(
     *endings: Annotated[str, Parameter(help="KQK, KRK, KBNK; by default all.")],
-    player: Annotated[str, Parameter(help="Who has the pieces; as in kibitz match.")] = "kibitz",
+    player: Annotated[
+        str,
+        Parameter(
+            name=["--player", "--network"], help="Has the pieces: a network, or as in kibitz match."
+        ),
+    ] = "kibitz",
     defender: Annotated[str, Parameter(help="Who has the lonely king.")] = "material",
     games: Annotated[int, Parameter(help="Positions of each ending.")] = 20,
     nodes: Annotated[int | None, Parameter(help="For each move; by default 1000.")] = None,

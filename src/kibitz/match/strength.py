@@ -29,9 +29,9 @@ from kibitz.match.record import GameRecord, Journal
 from kibitz.match.results import Results
 from kibitz.match.runner import Setup, run
 from kibitz.match.spec import Spec, parse_player
-from kibitz.match.suites import Outcome, run_suite, summary
+from kibitz.match.suites import Outcome, positions_of, run_suite, summary
 from kibitz.match.technique import ENDINGS, run_technique
-from kibitz.position.epd import Epd, read_epd
+from kibitz.position.epd import Epd
 
 SUITE_CONTROL, ENDING_CONTROL, TERMS = Control(nodes=10_000), Control(nodes=1_000), Terms()
 PROGRAM_FOLDERS = ("/usr/games", "/usr/local/bin")  # not on everybody's path
@@ -195,7 +195,7 @@ def run_suites(
     """Solve all suites; one that was stopped in the middle is left out."""
     rows = []
     for path in plan.suites:
-        epds = list(read_epd(path))[: plan.limit]
+        epds = positions_of(path, plan.limit)
         settings = {
             "player": plan.player.identity,
             "control": str(plan.suite_control),

@@ -15,6 +15,7 @@ import math
 import re
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from kibitz.errors import InputError
@@ -23,7 +24,7 @@ from kibitz.match.control import UNTIMED_MS, Control, GameClock
 from kibitz.match.player import Answer, Player, PlayerError
 from kibitz.match.spec import Spec
 from kibitz.position.board import Board
-from kibitz.position.epd import Epd
+from kibitz.position.epd import Epd, read_epd
 from kibitz.position.notation import Move
 from kibitz.search.limits import Limits
 
@@ -78,6 +79,14 @@ def sts_rating(score: float) -> float:
     3317
     """
     return SLOPE * score / STS_POSITIONS + INTERCEPT
+
+
+def positions_of(path: Path, limit: int | None = None) -> list[Epd]:
+    """The positions of a suite, or the first of them; a suite without any is refused."""
+    found = list(read_epd(path))[:limit]
+    if not found:
+        raise InputError("no position in this suite", value=str(path), fix="a line is an EPD")
+    return found
 
 
 def graded(epd: Epd) -> dict[Move, int]:
