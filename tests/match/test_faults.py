@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from kibitz.commands import main
 from kibitz.errors import InputError
 from kibitz.log import Stop
 from kibitz.match import external
@@ -112,18 +113,53 @@ def test_a_game_of_one_fault_does_not_cost_the_others() -> None:
     assert all(game.loser is None for game in others)
 
 
-def test_what_cannot_start_is_refused_before_the_first_game(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(external, "START_SECONDS", 1.0)
+def test_what_cannot_start_is_refused_before_the_first_game() -> None:
     with pytest.raises(InputError, match="does not start"):
-        try_out([parse_player(fake("mute"))])
+        try_out([parse_player(fake("mute"))], start_ms=1000.0)
     with pytest.raises(InputError, match="does not start"):
         try_out([parse_player(f"uci:{sys.executable} -c pass")])
     with pytest.raises(InputError, match="no such program"):
         parse_player("uci:/nowhere/engine")
     with pytest.raises(InputError, match="Haash"):
         try_out([parse_player(fake("good") + ",Haash=16")])
+
+
+SHELL = "sh -c 'sleep 977 | cat'"  # a child keeps the pipes when only the shell is killed
+
+
+def sleepers() -> list[str]:
+    listed = subprocess.run(["ps", "-eo", "ppid,args"], capture_output=True, text=True, check=True)
+    return [line for line in listed.stdout.splitlines() if line.endswith(" sleep 977")]
+
+
+@pytest.mark.skipif(shutil.which("ps") is None, reason="needs ps")
+def test_patience_counts_at_the_start_and_ends_what_a_shell_started(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    before = sleepers()
+    command = ["match", f"uci:{SHELL}", "random", "--games", "2", "--nodes", "1"]
+    assert main([*command, "--patience", "0.5"]) == 2
+    assert "no uciok and readyok for 0.5 s" in capsys.readouterr().err
+    assert sleepers() == before
+    assert main([*command, "--patience", "0"]) == 2
+
+
+def test_a_program_that_hangs_when_started_again_costs_its_patience_only(tmp_path: Path) -> None:
+    # Its first life crashes in the first game, its second says nothing at all.
+    flag = tmp_path / "flag"
+    again = (
+        f"uci:sh -c 'test -e {flag} && exec sleep 979; exec {sys.executable} {FAKE} once 1 {flag}'"
+    )
+    terms = Terms(patience=400.0, start=1000.0)
+    setup = Setup(
+        players=parse_players([f"{again},name=again", "random"]),
+        control=Control(base=20_000),
+        openings=random_openings(1),
+        rounds=1,
+        terms=terms,
+    )
+    results = run(setup, Journal(setup.header()), Stop())
+    assert results.forfeits(0) == {"crash": 1, "hang": 1}
 
 
 def test_a_program_that_does_not_quit_is_ended() -> None:

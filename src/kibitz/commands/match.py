@@ -54,7 +54,10 @@ def match(
     concurrency: Annotated[int, Parameter(help="Games at the same time.")] = 1,
     seed: Annotated[int, Parameter(help="Of the openings' order and the players' dice.")] = 0,
     margin: Annotated[int, Parameter(help="Milliseconds a clock may be overstepped.")] = 20,
-    patience: Annotated[float, Parameter(help="Seconds after that until a player hangs.")] = 10.0,
+    patience: Annotated[
+        float | None,
+        Parameter(help="Seconds until a silent player hangs: after its time 10, at its start 60."),
+    ] = None,
     max_moves: Annotated[int, Parameter(help="Then the game is drawn; 0: never.")] = 0,
     draw: Annotated[
         tuple[int, int, int] | None, Parameter(help="From move, for moves, within centipawns.")
@@ -77,7 +80,7 @@ def match(
         rounds=rounds,
         gauntlet=gauntlet,
         seed=seed,
-        terms=Terms(_rules(max_moves, draw, resign), float(margin), 1000 * patience),
+        terms=_terms(_rules(max_moves, draw, resign), margin, patience),
         sprt=Sprt(*sprt, alpha=alpha, beta=beta, model=model) if sprt else None,
         concurrency=concurrency,
         source="" if openings else f"random {plies or RANDOM_PLIES}",
@@ -90,6 +93,14 @@ def _openings(path: Path | None, plies: int | None, rounds: int, seed: int) -> l
     if path is not None:
         return shuffled(read_openings(path, plies), seed)
     return random_openings(rounds, plies or RANDOM_PLIES, seed)
+
+
+def _terms(rules: Rules, margin: int, patience: float | None) -> Terms:
+    if patience is None:
+        return Terms(rules, float(margin))
+    if patience <= 0:
+        raise InputError("--patience", value=patience, fix="give seconds, more than 0")
+    return Terms(rules, float(margin), patience=1000 * patience, start=1000 * patience)
 
 
 def _rules(
@@ -107,7 +118,7 @@ def _rules(
 
 
 def _play(setup: Setup, book: str, resume: Path | None, pgn: Path | None, json: bool) -> int:
-    resources = try_out(setup.players)
+    resources = try_out(setup.players, setup.terms.start)
     heading = title(setup, resources, 0, 1, book)
     with (
         Journal(setup.header(), resume) as journal,

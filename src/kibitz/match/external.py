@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import re
-import signal
 import time
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
@@ -24,13 +22,13 @@ import chess.engine
 
 from kibitz.errors import InputError
 from kibitz.log import Level, say
-from kibitz.match.player import Answer, Head, PlayerError
+from kibitz.match.player import START_MS, Answer, Head, PlayerError
 from kibitz.position.board import Board
 from kibitz.position.notation import Move
 from kibitz.search.limits import Limits
 from kibitz.search.scores import Score
+from kibitz.workers import kill_group
 
-START_SECONDS = 60.0  # until uciok and readyok; first starts compile, network files are large
 QUIT_SECONDS = 2.0  # until a process that was asked to quit is killed
 ALL_PIPES = 3
 STANDARD_ERROR = 2
@@ -82,8 +80,10 @@ class _Peer(chess.engine.UciProtocol):
 class UciPlayer:
     """A UCI program; started when a game needs it, ended by whatever goes wrong."""
 
-    def __init__(self, command: Sequence[str], options: Mapping[str, str]) -> None:
-        self._command, self._options = list(command), dict(options)
+    def __init__(
+        self, command: Sequence[str], options: Mapping[str, str], start_ms: float = START_MS
+    ) -> None:
+        self._command, self._options, self._start_ms = list(command), dict(options), start_ms
         self._loop = asyncio.new_event_loop()
         self._peer: _Peer | None = None
         self._game = object()
@@ -114,10 +114,13 @@ class UciPlayer:
 
     def _start(self) -> None:
         try:
-            self._peer = self._wait(self._open(), START_SECONDS)
+            self._peer = self._wait(self._open(), self._start_ms / 1000)
         except TimeoutError as error:
-            raise PlayerError("hang", "no uciok and readyok after the start") from error
+            self._drop()
+            told = f"no uciok and readyok for {self._start_ms / 1000:g} s after the start"
+            raise PlayerError("hang", told) from error
         except chess.engine.EngineTerminatedError as error:
+            self._drop()
             raise PlayerError("crash", f"ended at the start ({error})") from error
         except chess.engine.EngineError as error:
             self._drop()
@@ -126,7 +129,8 @@ class UciPlayer:
             raise InputError(f"cannot start ({error.strerror})", value=self._command[0]) from error
 
     async def _open(self) -> _Peer:
-        _, peer = await _Peer.popen(self._command, setpgrp=True)
+        # A group of its own: Ctrl-C stops Kibitz, which then ends the program.
+        _, peer = await _Peer.popen(self._command, start_new_session=True)
         self._peer = peer  # so that a start that fails can be cleaned up
         await peer.initialize()
         await peer.configure(self._options)
@@ -207,14 +211,9 @@ async def _ended(peer: _Peer) -> int:
 
 
 def _kill(transport: asyncio.SubprocessTransport | None) -> None:
-    """Kill the process and what it started."""
-    if transport is None or transport.get_returncode() is not None:
-        return
-    with suppress(ProcessLookupError):
-        if os.name == "posix":
-            os.killpg(transport.get_pid(), signal.SIGKILL)
-        else:
-            transport.kill()
+    """Kill the process and what it started, which may live on without it."""
+    if transport is not None:
+        kill_group(transport.get_pid())
 
 
 def _nonsense(error: chess.engine.EngineError) -> PlayerError:

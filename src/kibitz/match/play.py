@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from kibitz.match.control import Control, GameClock
 from kibitz.match.openings import Opening
-from kibitz.match.player import Answer, Player, PlayerError
+from kibitz.match.player import START_MS, Answer, Player, PlayerError
 from kibitz.match.record import GameRecord, MoveRecord
 from kibitz.position.board import SIDES, Board, Side, Termination
 from kibitz.search.scores import Score
@@ -59,6 +59,7 @@ class Terms:
     rules: Rules = Rules()
     margin: float = 20.0  # ms by which a clock may be overstepped
     patience: float = 10_000.0  # ms after that until a player that is silent counts as hung
+    start: float = START_MS  # ms that a program has to start
 
 
 def play_game(

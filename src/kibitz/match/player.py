@@ -21,6 +21,8 @@ from kibitz.search.limits import Limits
 from kibitz.search.report import Report
 from kibitz.search.scores import Score
 
+START_MS = 60_000.0  # that a program has to start: some compile first, or read large files
+
 FaultKind: TypeAlias = Literal["crash", "hang", "illegal move", "lie"]
 
 

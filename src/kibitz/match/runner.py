@@ -19,7 +19,7 @@ from kibitz.match.control import Control
 from kibitz.match.openings import Opening, digest
 from kibitz.match.pairing import Pairing, schedule, seed_of
 from kibitz.match.play import Aborted, Seat, Terms, play_game
-from kibitz.match.player import Player, PlayerError
+from kibitz.match.player import START_MS, Player, PlayerError
 from kibitz.match.record import GameRecord, Journal, MatchHeader
 from kibitz.match.results import Results
 from kibitz.match.spec import Spec
@@ -168,19 +168,19 @@ class _Match:
     def _seat(self, pairing: Pairing, index: int, players: dict[int, Player]) -> Seat:
         spec = self._setup.players[index]
         if index not in players:
-            players[index] = spec.open()
+            players[index] = spec.open(self._setup.terms.start)
         seed = seed_of(self._setup.seed, pairing, index)
         return Seat(index, players[index], self._setup.control_of(spec), seed)
 
 
-def try_out(specs: list[Spec]) -> list[tuple[str, str]]:
+def try_out(specs: list[Spec], start_ms: float = START_MS) -> list[tuple[str, str]]:
     """Start every player once, so that a wrong path or option costs no game.
 
     Returns threads and hash of each as fastchess shows them.
     """
     found = []
     for spec in specs:
-        player = spec.open()
+        player = spec.open(start_ms)
         try:
             player.new_game(0)
             found.append(getattr(player, "resources", _resources(spec)))

@@ -21,7 +21,7 @@ from kibitz.evaluator.load import SIMPLE, Backend
 from kibitz.files import local_path, sha256_of
 from kibitz.match.control import Control, parse_times
 from kibitz.match.external import UciPlayer
-from kibitz.match.player import EnginePlayer, GreedyPlayer, Player, RandomPlayer
+from kibitz.match.player import START_MS, EnginePlayer, GreedyPlayer, Player, RandomPlayer
 from kibitz.search.presets import RuleName, preset, with_rule
 
 Kind: TypeAlias = Literal["random", "greedy", "engine", "uci"]
@@ -65,15 +65,18 @@ class Spec:
             return f"{self.text} #{'+'.join(sha256_of(file)[:12] for file in files)}"
         return self.text
 
-    def open(self) -> Player:
-        """A player of this kind, with its own process or its own tree."""
+    def open(self, start_ms: float = START_MS) -> Player:
+        """A player of this kind, with its own process or its own tree.
+
+        A program has `start_ms` for every start.
+        """
         if self.kind == "random":
             return RandomPlayer()
         if self.kind == "greedy":
             return GreedyPlayer()
         if self.kind == "engine":
             return EnginePlayer(self.engine())
-        return UciPlayer(shlex.split(self.what), self.options)
+        return UciPlayer(shlex.split(self.what), self.options, start_ms)
 
 
 def parse_player(text: str) -> Spec:
