@@ -15,7 +15,7 @@ from kibitz.position.notation import Move
 from kibitz.records import as_record, one_record
 from kibitz.search.control import CONTROL
 from kibitz.search.playout import playouts
-from kibitz.search.proof import DRAW
+from kibitz.search.proof import DRAW, bounded, is_settled
 from kibitz.search.root import evaluate_root, expand_root
 from kibitz.search.rules import Behaviour, Rule, looks_by_prior
 from kibitz.search.tree import EXPANDED, NONE, TreeMemory, edges_of
@@ -101,9 +101,14 @@ class Compiled:
     def proof(self, edge: int) -> tuple[int, int] | None:
         """Value and plies of what is proved about an edge."""
         proof = int(self.memory.links["proof"][edge])
-        if proof == 0:
+        if not is_settled(proof):
             return None
         return (0, 0) if proof == DRAW else (int(np.sign(proof)), abs(proof))
+
+    def bounds(self, edge: int) -> tuple[float, float]:
+        """The least and the most that an edge may be worth."""
+        proof = int(self.memory.links["proof"][edge])
+        return float(bounded(proof, -1.0)), float(bounded(proof, 1.0))
 
     def root_visits(self) -> list[int]:
         """Visits of the root's moves, in order of prior."""

@@ -65,6 +65,8 @@ class Node:
     replies: list[Node] | None = None
     first_play: float | None = None
     proof: Proof | None = None
+    low: int = -1  # the outcome, 1, 0 or -1, is known to be no worse than this,
+    high: int = 1  # and no better than this
     frozen: list[int] | None = None
 
 
@@ -249,13 +251,17 @@ class Oracle:
         """Note a proof and what follows from it further up."""
         for depth in range(len(path) - 1, -1, -1):
             node = path[depth]
+            low, high = (proof.value, proof.value) if proof else (-1, 1)
             if depth < len(path) - 1:
-                proof = proof_by_replies(node)
-            if proof is None or proof == node.proof:
+                replies = node.replies or []
+                low, high = -max(r.high for r in replies), -max(r.low for r in replies)
+                proof = Proof(0, 0) if low == high == 0 else proof_by_replies(node)
+            if (proof, low, high) == (node.proof, node.low, node.high):
                 return
-            if self.behaviour.clear_losses and proof.value < 0 and node.proof is None:
+            if self.behaviour.clear_losses and proof and proof.value < 0 and node.proof is None:
                 node.prior = (math.floor((node.prior * 65536 - 1) / 1000) + 1) / 65536
-            node.proof, node.value = proof, float(proof.value)
+            node.proof, node.low, node.high = proof, low, high
+            node.value = min(max(node.value, low), high)
 
     def forgive(self, path: list[Node]) -> None:
         """The draw is not believed; untried siblings, elsewhere losses, are worth the root."""
@@ -270,8 +276,7 @@ class Oracle:
         value, counts = -path[-1].raw, True
         for node, trust in zip(reversed(path), reversed(believed), strict=True):
             node.visits += 1
-            if node.proof:
-                value = float(node.proof.value)
+            value = min(max(value, float(node.low)), float(node.high))
             if counts:
                 node.weight += 1
                 step = min(max(self.behaviour.build * node.weight, 1.0), self.behaviour.cap)

@@ -122,12 +122,17 @@ def compare(compiled: Compiled, oracle: Oracle) -> None:
     nodes = {path: node for path, node in walk(oracle.root) if path}
     weights = memory.edges["visits"] - memory.nodes["doubted"][memory.links["child"]]
     found = {
-        path: (int(memory.edges["visits"][edge]), int(weights[edge]), compiled.proof(edge))
+        path: (
+            int(memory.edges["visits"][edge]),
+            int(weights[edge]),
+            compiled.proof(edge),
+            compiled.bounds(edge),
+        )
         for path, edge in places.items()
     }
     assert [reply.visits for reply in oracle.root.replies or []] == compiled.root_visits()
     assert found == {
-        path: (node.visits, node.weight, node.proof and tuple(node.proof))
+        path: (node.visits, node.weight, node.proof and tuple(node.proof), (node.low, node.high))
         for path, node in nodes.items()
     }
     at = list(places.values())

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import chess
 import numpy as np
 import pytest
 
 from kibitz.evaluator.simple import Material
 from kibitz.jit import COMPILED
-from kibitz.search.proof import DRAW, LOSS_PRIOR_DIVISOR, set_proof
+from kibitz.search.proof import (
+    AT_LEAST_DRAW,
+    AT_MOST_DRAW,
+    DRAW,
+    LOSS_PRIOR_DIVISOR,
+    UNPROVED,
+    proof_from_children,
+    set_proof,
+)
 from kibitz.search.rules import Behaviour, Puct, Rule, Sble
 from kibitz.search.tree import EDGE, LINK, NODE, NONE, TERMINAL, TreeMemory
 from tests.search.compiled import Compiled
@@ -138,6 +148,57 @@ def test_a_first_loss_divides_the_prior_by_a_thousand(clear_losses: int) -> None
     shorter = int(compiled.memory.edges["prior"][lost[0]])
     set_proof(compiled.memory.record, lost[0], -200, True)  # a loss already: not divided again
     assert compiled.memory.edges["prior"][lost[0]] == shorter
+
+
+@pytest.mark.parametrize(
+    ("bound", "clamp"), [(AT_LEAST_DRAW, (0.0, 1.0)), (AT_MOST_DRAW, (-1.0, 0.0))]
+)
+def test_a_bound_clamps_what_is_backed_up(bound: int, clamp: tuple[float, float]) -> None:
+    """The search goes on below a bound; its move is never worth more, or less, than that."""
+    compiled = Compiled(chess.Board(), Puct(), Behaviour(), Material())
+    compiled.run(300 if COMPILED else 40)
+    memory, block = compiled.memory, compiled.block(0)
+    edge = max(block, key=lambda place: int(memory.edges["visits"][place]))
+    memory.edges["value"][edge] = -0.5 if bound == AT_LEAST_DRAW else 0.5
+    assert set_proof(memory.record, edge, bound, True)
+    assert memory.edges["value"][edge] == 0.0
+    below, prior = int(memory.record.nodes_used), int(memory.edges["prior"][edge])
+    for _ in range(200 if COMPILED else 20):
+        compiled.run(1)
+        assert clamp[0] <= memory.edges["value"][edge] <= clamp[1]
+    assert memory.record.nodes_used > below
+    assert memory.links["proof"][edge] == bound
+    assert not set_proof(memory.record, edge, bound, True)
+    assert set_proof(memory.record, edge, -bound, True)  # the two bounds meet
+    assert memory.links["proof"][edge] == DRAW
+    assert not set_proof(memory.record, edge, bound, True)
+    assert memory.edges["prior"][edge] == prior  # a bound is no loss
+
+
+@pytest.mark.parametrize(
+    ("replies", "proof"),
+    [
+        ((0, 0), UNPROVED),
+        ((DRAW, 0), AT_MOST_DRAW),  # the opponent may draw
+        ((AT_LEAST_DRAW, 0), AT_MOST_DRAW),
+        ((AT_MOST_DRAW, AT_MOST_DRAW), AT_LEAST_DRAW),  # the opponent cannot win
+        ((AT_MOST_DRAW, -4), AT_LEAST_DRAW),
+        ((AT_MOST_DRAW, DRAW), DRAW),
+        ((AT_MOST_DRAW, 0), UNPROVED),
+        ((AT_MOST_DRAW, 3), -4),
+        ((AT_LEAST_DRAW, -4), AT_MOST_DRAW),
+        ((DRAW, -4), DRAW),
+        ((-2, -4), 5),
+    ],
+)
+def test_what_replies_prove(
+    handmade: Any, reply: Any, replies: tuple[int, int], proof: int
+) -> None:
+    tree = handmade("7k/8/8/8/8/8/8/K7 w - - 0 1", 9).plant("", [reply("a1a2", 5)])
+    moves = zip(("h8h7", "h8g8"), replies, strict=True)
+    tree.plant("a1a2", [reply(move, 1, 0.1, proof=known) for move, known in moves])
+    node = int(tree.memory.links["child"][tree.edges["a1a2"]])
+    assert proof_from_children(tree.memory.record, node) == proof
 
 
 def test_an_ancestor_samples_the_proof_and_not_the_leaf() -> None:

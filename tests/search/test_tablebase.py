@@ -19,7 +19,7 @@ from kibitz.position.board import Board
 from kibitz.position.fen import parse_fen
 from kibitz.search.limits import Limits
 from kibitz.search.params import Settings
-from kibitz.search.proof import DRAW, TABLEBASE
+from kibitz.search.proof import AT_LEAST_DRAW, AT_MOST_DRAW, DRAW, TABLEBASE, UNPROVED
 from kibitz.search.searcher import Result, Searcher
 from kibitz.search.tablebase import (
     CERTAIN,
@@ -193,10 +193,22 @@ def test_outcomes_in_the_tree(tables: Tablebases) -> None:
     assert tables.wdl(parse_fen(KRVK)) == 1
     assert tables.wdl(parse_fen(KRVK.replace(" w ", " b "))) == -1
     assert tables.wdl(parse_fen("8/8/8/3k4/8/8/8/B3K3 w - - 0 1")) == 0
-    assert tables.wdl(parse_fen(KRVK.replace("0 1", "1 1"))) is None  # the clock is running
     assert tables.hits == 3
     assert tables.wdl(parse_fen(KRVK)) == 1
     assert tables.hits == 4  # from the cache
+
+
+def test_while_the_clock_runs_a_table_gives_a_bound(tables: Tablebases) -> None:
+    late = KRVK.replace("0 1", "80 60")
+    drawn = "8/8/8/3k4/8/8/8/B3K3 w - - 80 60"
+    assert tables.proof(parse_fen(KRVK)) == TABLEBASE
+    assert tables.proof(parse_fen(late)) == AT_LEAST_DRAW
+    assert tables.proof(parse_fen(late.replace(" w ", " b "))) == AT_MOST_DRAW
+    assert tables.proof(parse_fen(drawn)) == DRAW
+    assert tables.proof(Board().position) == UNPROVED
+    ignoring = Tablebases(str(FILES), rule50=False)
+    assert ignoring.proof(parse_fen(late)) == TABLEBASE
+    ignoring.close()
 
 
 def test_probing_may_be_limited_to_few_pieces() -> None:
@@ -217,7 +229,7 @@ def test_a_budget_is_a_share_of_the_time(tables: Tablebases) -> None:
     probes = 0
     for _ in range(1000):
         if budget.may_probe():
-            assert budget.probe(tables, parse_fen(KRVK)) == 1
+            assert budget.probe(tables, parse_fen(KRVK)) == TABLEBASE
             probes += 1
     assert budget.spent == pytest.approx(0.25 * now, rel=0.1)
     assert 100 < probes < 1000

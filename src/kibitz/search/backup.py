@@ -9,7 +9,7 @@ from kibitz.position.bits import signed
 from kibitz.records import atomic_add, swap_words
 from kibitz.search.average import step_size
 from kibitz.search.notes import note
-from kibitz.search.proof import UNPROVED, proved_value
+from kibitz.search.proof import UNPROVED, bounded, is_settled
 from kibitz.search.tree import ARRIVAL, edge_at, edge_words_at, link_at, node_at
 
 
@@ -58,7 +58,7 @@ def back_up(
     """Add a visit to every edge of the path; `value` is for the player who made the last move.
 
     Values are sampled while the choices on the way may be believed (walk.trust). A proved edge
-    samples what is proved instead.
+    samples what is proved instead, and a bound limits what is sampled.
     """
     samples = 1
     for ply in range(depth, -1, -1):
@@ -66,8 +66,9 @@ def back_up(
         node = signed(link_at(tree, edge).child)
         proof = signed(link_at(tree, edge).proof)
         if proof != UNPROVED:
-            value = proved_value(proof)
-            draw = 1.0 if value == 0.0 else 0.0
+            value = bounded(proof, value)
+            if is_settled(proof):
+                draw = 1.0 if value == 0.0 else 0.0
         walk.values[ply], walk.draws[ply], walk.divisors[ply] = value, draw, 0.0
         if walk.noting[ply]:
             note(tree, walk, behaviour, edge, value, draw, samples)

@@ -11,7 +11,7 @@ import numpy as np
 from kibitz.jit import kernel
 from kibitz.position.bits import signed
 from kibitz.records import atomic_load, atomic_store, compare_and_swap
-from kibitz.search.proof import DRAW, UNPROVED
+from kibitz.search.proof import loses, wins
 from kibitz.search.puct import BLOCKED
 from kibitz.search.tree import BUSY, edge_at, link_at, node_at, prior_of
 from kibitz.search.walk import random_unit
@@ -74,11 +74,11 @@ def sample_frozen(rule: np.record, tree: np.record, walk: np.record, node: int) 
     total, open_total = 0.0, 0.0
     for edge in range(first, end):
         proof = signed(link_at(tree, edge).proof)
-        if rule.prefer_proven and proof > 0 and proof != DRAW:
+        if rule.prefer_proven and wins(proof):
             return edge
         weight = weight_of(rule, tree, edge)
         total += weight
-        if proof in (UNPROVED, DRAW):
+        if not loses(proof):
             open_total += weight
     skip_lost = rule.prefer_proven != 0 and open_total > 0.0
     left = random_unit(walk) * (open_total if skip_lost else total)
@@ -86,7 +86,7 @@ def sample_frozen(rule: np.record, tree: np.record, walk: np.record, node: int) 
     for edge in range(first, end):
         proof = signed(link_at(tree, edge).proof)
         weight = weight_of(rule, tree, edge)
-        if weight == 0.0 or (skip_lost and proof != UNPROVED and proof != DRAW):
+        if weight == 0.0 or (skip_lost and loses(proof)):
             continue
         chosen = edge
         left -= weight

@@ -91,7 +91,7 @@ def ask_tablebase(walk: np.record, position: np.record, edge: int, depth: int) -
         return
     if popcount(position.own | position.their) > walk.table_pieces:
         return
-    if position.castling or position.rule50 > 0 or walk.asked - walk.answered >= QUESTIONS:
+    if position.castling or walk.asked - walk.answered >= QUESTIONS:
         return
     place = walk.asked % QUESTIONS
     copy_position(position, question_at(walk, place))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from kibitz.search.params import Settings
-from kibitz.search.proof import UNPROVED, proved_value
+from kibitz.search.proof import is_settled, proved_value
 from kibitz.search.statistics import MoveStatistics, block_of, node_below, standing
 from kibitz.search.tree import TreeMemory
 
@@ -34,7 +34,7 @@ def minimax_move(
 def minimax_value(memory: TreeMemory, edge: int, settings: Settings, plies: int = DEEPEST) -> float:
     """Value in [-1, 1] for the player who makes the move, by the best of the considered replies."""
     proof = int(memory.links["proof"][edge])
-    if proof != UNPROVED:
+    if is_settled(proof):
         return float(proved_value(proof))
     average, visits = float(memory.edges["value"][edge]), int(memory.edges["visits"][edge])
     node = node_below(memory, edge)

@@ -24,7 +24,7 @@ from kibitz.search.leaf import (
     forgive_drawn_sibling,
 )
 from kibitz.search.notes import hand_in_all, is_noted
-from kibitz.search.proof import UNPROVED, climb, set_proof
+from kibitz.search.proof import UNPROVED, climb, is_settled, set_proof
 from kibitz.search.puct import BLOCKED
 from kibitz.search.reserve import FULL, new_node, next_edge
 from kibitz.search.rules import BATCHES, THREADS
@@ -126,7 +126,7 @@ def follow(
         state = signed(atomic_load(node_at(tree, node), "state"))
         if state != EXPANDED:
             return (UNOPENED if state == LEAF else COLLISION if state == EXPANDING else DONE), depth
-        proved = depth > 0 and link_at(tree, edge).proof != UNPROVED
+        proved = depth > 0 and is_settled(signed(link_at(tree, edge).proof))
         if proved and not behaviour.descend_proven:
             return DONE, depth
         chosen, trust = select(rule, tree, walk, edge, node, depth)

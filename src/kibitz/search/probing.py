@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from kibitz.position.board import Board
 from kibitz.search.params import Settings
 from kibitz.search.proof import (
-    DRAW,
-    TABLEBASE,
     UNPROVED,
     answer_to,
     climb,
+    is_settled,
     rank_of,
     set_proof,
 )
@@ -82,15 +81,15 @@ class Prober:
             record = walk.record
             while record.asked > record.answered and self._budget.may_probe():
                 place = int(record.answered) % QUESTIONS
-                outcome = self._budget.probe(self.tables, walk.questions[place])
-                if outcome is not None:
-                    self._prove(memory, int(record.asking[place]), -outcome)
+                proof = self._budget.probe(self.tables, walk.questions[place])
+                if proof != UNPROVED:
+                    self._prove(memory, int(record.asking[place]), answer_to(proof))
                 record.answered += 1
 
-    def _prove(self, memory: TreeMemory, edge: int, outcome: int) -> None:
-        """Record the outcome of a move for the player who makes it, and what follows from it."""
-        proof = TABLEBASE * outcome if outcome else DRAW
+    def _prove(self, memory: TreeMemory, edge: int, proof: int) -> None:
+        """Record what is proved of a move for the player who makes it, and what follows from it."""
         clear = self._settings.clear_losses
         tree = memory.record
-        if int(memory.links["proof"][edge]) == UNPROVED and set_proof(tree, edge, proof, clear):
+        known = is_settled(int(memory.links["proof"][edge]))
+        if not known and set_proof(tree, edge, proof, clear):
             climb(tree, edge, clear)

@@ -9,7 +9,7 @@ import numpy as np
 from kibitz.jit import kernel
 from kibitz.position.bits import signed
 from kibitz.search.bestedge import CONTESTED, LEAST, best_edge
-from kibitz.search.proof import DRAW
+from kibitz.search.proof import TABLEBASE
 from kibitz.search.rules import (
     FPU_ABSOLUTE,
     FPU_LOSS,
@@ -86,7 +86,7 @@ def first_play_value(
 @kernel
 def mate_bonus(proof: int) -> float:
     """1 for a move that mates at once, 2^-n for a proved mate in n >= 2 moves, else 0."""
-    if proof <= 0 or proof == DRAW:
+    if proof <= 0 or proof >= TABLEBASE:
         return 0.0
     moves = (proof + 1) // 2
     return 1.0 if moves == 1 else math.ldexp(1.0, -min(moves, 60))

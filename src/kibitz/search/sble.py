@@ -13,7 +13,7 @@ import numpy as np
 
 from kibitz.jit import kernel
 from kibitz.position.bits import signed
-from kibitz.search.proof import UNPROVED
+from kibitz.search.proof import is_settled
 from kibitz.search.puct import BLOCKED, exploration_weight, mate_bonus, visits_of
 from kibitz.search.tree import BUSY, NONE, WAITING, edge_at, link_at, node_at, prior_of
 
@@ -41,7 +41,7 @@ def azero_score(
     done, pending = signed(here.visits), signed(here.pending)
     value = 0.5 * (here.value + 1.0) if done > 0 else untried
     proof = signed(link.proof)
-    if pending > 0 and proof == UNPROVED:
+    if pending > 0 and not is_settled(proof):
         samples = 1.0
         if done > 0 and NONE < link.child < WAITING:
             doubted = signed(node_at(tree, signed(link.child)).doubted)

@@ -17,7 +17,7 @@ from kibitz.position.moves import FLIP_MOVE
 from kibitz.position.notation import Move
 from kibitz.records import as_record
 from kibitz.search.gumbel import mixed_value
-from kibitz.search.proof import DRAW, UNPROVED, proved_value, rank_of
+from kibitz.search.proof import DRAW, UNPROVED, is_settled, proved_value, rank_of
 from kibitz.search.puct import exploration_weight, first_play_value
 from kibitz.search.root import root_block
 from kibitz.search.rules import Gumbel, Puct, Rule, Sble, innermost
@@ -157,7 +157,9 @@ def _row(
     if there:
         draw, raw = draw_below, 0.0 - raw_below
         deviation = math.sqrt(max(0.0, square - value * value))
-    if proof != UNPROVED:
+    if not is_settled(proof):
+        proof = UNPROVED  # a bound is in the value
+    else:
         value, draw, deviation = float(proved_value(proof)), float(proof == DRAW), 0.0
     bonus, move = weight * prior / (1 + visits + pending), Move(code ^ view)
     return MoveStatistics(
@@ -186,15 +188,15 @@ def root_statistics(memory: TreeMemory) -> RootStatistics:
     block = root_block(memory)
     tried = memory.edges["visits"][block] > 0
     priors = (memory.edges["prior"][block].astype(float) + 1) / 65536
-    proofs = [int(proof) for proof in memory.links["proof"][block]]
-    decided = int(memory.links[0]["proof"]) != UNPROVED
+    proofs = [proof for proof in memory.links["proof"][block].tolist() if is_settled(proof)]
+    decided = is_settled(int(memory.links[0]["proof"]))
     return RootStatistics(
         visits=int(above["visits"]),
         pending=int(above["pending"]),
         value=0.0 - float(above["value"]),  # unlike a minus sign, never -0.0
         draw=float(root["draw"]),
         raw=float(root["raw"]),
-        proof=max(filter(None, proofs), key=rank_of, default=UNPROVED) if decided else UNPROVED,
+        proof=max(proofs, key=rank_of, default=UNPROVED) if decided else UNPROVED,
         tried_mass=float(priors[tried].sum()),
     )
 
@@ -233,7 +235,7 @@ def untried_value(memory: TreeMemory, rule: Rule, edge: int = 0, node: int = 0) 
 
 def standing(proof: int) -> tuple[int, int]:
     """How good a proof is: won, open or drawn, lost; then sooner wins and later losses first."""
-    if proof in (UNPROVED, DRAW):
+    if proof == DRAW or not is_settled(proof):
         return 0, 0
     return (1 if proof > 0 else -1), int(rank_of(proof))
 

@@ -25,7 +25,7 @@ from kibitz.position.board import Board
 from kibitz.position.notation import Move, relative
 from kibitz.position.squares import FLIP, NO_SQUARE
 from kibitz.search.parameter import EMPTY_TEXT
-from kibitz.search.proof import DRAW, TABLEBASE
+from kibitz.search.proof import AT_LEAST_DRAW, AT_MOST_DRAW, DRAW, TABLEBASE, UNPROVED
 
 CACHED_POSITIONS = 1 << 16
 
@@ -99,13 +99,25 @@ class Tablebases:
 
     # --- in the tree ----------------------------------------------------------------------------
 
-    def wdl(self, position: np.record) -> int | None:
-        """1, 0 or -1 for the side to move; None if it is not known.
+    def proof(self, position: np.record) -> int:
+        """What tables prove for the side to move, see proof.py; UNPROVED if nothing.
 
-        Only with the 50-move clock at 0, as a table cannot know what is left of it, and without
-        castling rights. Wins and losses that the 50-move rule spoils are draws.
+        A table's win may be too long for a 50-move clock that is running: then it is at least a
+        draw. A draw stays one.
         """
-        if position["rule50"] or position["castling"] or not self._has(position):
+        outcome = self.wdl(position)
+        if not outcome:
+            return UNPROVED if outcome is None else DRAW
+        if position["rule50"] and self.rule50:
+            return AT_LEAST_DRAW if outcome > 0 else AT_MOST_DRAW
+        return TABLEBASE * outcome
+
+    def wdl(self, position: np.record) -> int | None:
+        """1, 0 or -1 for the side to move with a fresh 50-move clock; None if it is not known.
+
+        Positions with castling rights are not. Wins and losses that the rule spoils are draws.
+        """
+        if position["castling"] or not self._has(position):
             return None
         key = int(position["key"])
         if key in self._cache:
@@ -284,9 +296,9 @@ class ProbeBudget:
             return False
         return self.spent <= self.share * (self._now() - self._started) + self._grace
 
-    def probe(self, tables: Tablebases, position: np.record) -> int | None:
-        """Ask for the outcome of a position and note the time it took."""
+    def probe(self, tables: Tablebases, position: np.record) -> int:
+        """Ask what tables prove of a position and note the time it took."""
         before = self._now()
-        outcome = tables.wdl(position)
+        proof = tables.proof(position)
         self.spent += self._now() - before
-        return outcome
+        return proof

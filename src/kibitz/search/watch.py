@@ -12,7 +12,7 @@ from collections.abc import Callable
 from kibitz.position.moves import NO_MOVE
 from kibitz.search import clock
 from kibitz.search.limits import Limits
-from kibitz.search.proof import TABLEBASE, UNPROVED, rank_of
+from kibitz.search.proof import TABLEBASE, UNPROVED, is_settled, rank_of
 from kibitz.search.root import root_block
 from kibitz.search.statistics import block_of
 from kibitz.search.tree import TreeMemory
@@ -69,7 +69,7 @@ class Watch:
             proof = best_proof(self.memory)
             if 0 < proof < TABLEBASE and (proof + 1) // 2 <= self.limits.mate:
                 return True
-        elif int(self.memory.links[0]["proof"]) != UNPROVED and not self.limits.infinite:
+        elif is_settled(int(self.memory.links[0]["proof"])) and not self.limits.infinite:
             return self.limits.searchmoves == () and not self.pondering
         return self.limits.depth is not None and self._depth() >= self.limits.depth
 
@@ -115,5 +115,6 @@ class Watch:
 
 def best_proof(memory: TreeMemory) -> int:
     """The best of what is proved about the root's moves; UNPROVED if nothing is."""
-    proofs = [int(proof) for proof in memory.links["proof"][root_block(memory)] if proof]
+    proofs = memory.links["proof"][root_block(memory)].tolist()
+    proofs = [proof for proof in proofs if is_settled(proof)]
     return max(proofs, key=lambda proof: int(rank_of(proof)), default=UNPROVED)

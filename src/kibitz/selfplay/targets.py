@@ -37,7 +37,7 @@ def policy_target(memory: TreeMemory, rule: Rule) -> Visits:
     """
     block = root_block(memory)
     codes, proofs = memory.links["move"][block], memory.links["proof"][block]
-    won = np.flatnonzero((proofs > 0) & (proofs != DRAW))
+    won = np.flatnonzero((proofs > 0) & (proofs < DRAW))
     if len(won):
         return ((int(codes[won[proofs[won].argmin()]]), SHARES),)
     if isinstance(rule, Gumbel):
