@@ -6,11 +6,14 @@ import io
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +21,10 @@ import chess.pgn
 import pytest
 
 from kibitz.commands import main
-from kibitz.errors import DamagedFileError, InputError
+from kibitz.errors import DamagedFileError, FileError, InputError
 from kibitz.log import Stop
 from kibitz.match.control import Control, parse_times
+from kibitz.match.export import PgnFile
 from kibitz.match.openings import random_openings
 from kibitz.match.play import Terms
 from kibitz.match.record import GameRecord, Journal
@@ -198,6 +202,74 @@ def test_a_killed_match_is_continued(tmp_path: Path, number: signal.Signals, cod
         told = chess.pgn.read_game(text)
         assert told is not None
         assert not told.errors
+
+
+@contextmanager
+def room_for(size: int) -> Iterator[None]:
+    """Let no file of this process grow beyond a size: writes are cut short, then refused."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def finished_games(count: int) -> list[GameRecord]:
+    setup = setup_of("greedy", "random", rounds=(count + 1) // 2)
+    return played(setup, Journal(setup.header())).games[:count]
+
+
+def test_games_that_do_not_fit_on_the_disk_are_written_when_they_do(tmp_path: Path) -> None:
+    records, path = finished_games(4), tmp_path / "match.pgn"
+    with PgnFile(path, ["a", "b"], [Control(), Control()]) as games:
+        games.add(records[0])
+        whole = path.read_bytes()
+        with room_for(len(whole) + 100):
+            games.add(records[1])
+            games.add(records[2])
+            assert path.read_bytes() == whole, "half a game was left in the file"
+        games.add(records[3])
+    assert [text.count("[Event ") for text in path.read_text().split("[Round ")[1:-1]] == [1, 1, 1]
+
+
+def test_games_that_never_fit_are_rescued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KIBITZ_DATA", str(tmp_path / "data"))
+    games = PgnFile(Path("/dev/full"), ["a", "b"], [Control(), Control()])
+    for record in finished_games(2):
+        games.add(record)
+    with pytest.raises(FileError, match="2 games were written to") as refused:
+        games.close()
+    [rescued] = (tmp_path / "data" / "unwritten").iterdir()
+    assert str(rescued) in str(refused.value)
+    assert rescued.read_text().count("[Event ") == 2
+
+
+def test_a_full_disk_takes_one_line_and_no_result(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "match.jsonl"
+    command = ["match", "greedy", "random", "--games", "2", "--json"]
+    assert main([*command, "--pgn", "/dev/full", "--resume", str(path)]) == 2
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["games"] == 2
+    assert f"2 games are in {path} only" in shown.err
+    assert lines_in(path) == 3
+    assert main([*command, "--resume", "/dev/full"]) == 2
+    assert capsys.readouterr().err.count("No space left on device") == 1
+
+
+def test_a_journal_on_a_full_disk_keeps_what_it_has(tmp_path: Path) -> None:
+    setup, path = setup_of("greedy", "random", rounds=2), tmp_path / "match.jsonl"
+    first, second, *_ = finished_games(4)
+    with Journal(setup.header(), path) as journal:
+        journal.add(first)
+        with room_for(path.stat().st_size + 50), pytest.raises(FileError, match="it has 1 games"):
+            journal.add(second)
+    with Journal(setup.header(), path) as journal:
+        assert list(journal.games) == [0]
+        played(setup, journal)
+        assert list(journal.games) == [0, 1, 2, 3]
 
 
 def test_the_block_of_a_match(capsys: pytest.CaptureFixture[str]) -> None:

@@ -122,32 +122,34 @@ def _play(setup: Setup, book: str, resume: Path | None, pgn: Path | None, json: 
     heading = title(setup, resources, 0, 1, book)
     with (
         Journal(setup.header(), resume) as journal,
-        _pgn_file(pgn, setup) as games,
-        graceful_stop() as stop,
-        progress("games", total=setup.games) as bar,
+        _pgn_file(pgn, setup, resume) as games,
     ):
-        bar.advance(len(journal.games))
+        told = _Teller(setup, heading, journal)
         if games is not None:
             for earlier in Results(journal.games).games:
                 games.add(earlier)
-        told = _Teller(setup, heading, journal)
+        with graceful_stop() as stop, progress("games", total=setup.games) as bar:
+            bar.advance(len(journal.games))
 
-        def on_game(record: GameRecord) -> None:
-            bar.advance()
-            if games is not None:
-                games.add(record)
-            told.tell(record)
+            def on_game(record: GameRecord) -> None:
+                bar.advance()
+                if games is not None:
+                    games.add(record)
+                told.tell(record)
 
-        results = run(setup, journal, stop, on_game)
-    _show(setup, results, heading, json)
+            results = run(setup, journal, stop, on_game)
+        # Before the files are closed, which may fail on a full disk: results are not lost then.
+        _show(setup, results, heading, json)
     return EXIT_STOPPED if stop.requested else 0
 
 
-def _pgn_file(path: Path | None, setup: Setup) -> AbstractContextManager[PgnFile | None]:
+def _pgn_file(
+    path: Path | None, setup: Setup, journal: Path | None
+) -> AbstractContextManager[PgnFile | None]:
     if path is None:
         return nullcontext()
     names = [spec.name for spec in setup.players]
-    return PgnFile(path, names, [setup.control_of(spec) for spec in setup.players])
+    return PgnFile(path, names, [setup.control_of(spec) for spec in setup.players], journal)
 
 
 class _Teller:

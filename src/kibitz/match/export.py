@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kibitz.errors import FileError
+from kibitz.files import data_folder, write_bytes
 from kibitz.log import say
 from kibitz.match.control import Control
 from kibitz.match.play import FORFEITS, TIME_FORFEIT
-from kibitz.match.record import GameRecord, MoveRecord
+from kibitz.match.record import GameRecord, GrowingFile, MoveRecord
 from kibitz.position.board import Board
 from kibitz.position.pgn import Game, game_of
 
@@ -93,28 +94,33 @@ def _comment(move: MoveRecord) -> str:
 
 
 class PgnFile:
-    """A file of games that grows by a game at a time, and never loses one that is in it."""
+    """A file of games that grows by a game at a time, and never loses one that is in it.
 
-    def __init__(self, path: Path, names: Sequence[str], controls: Sequence[Control]) -> None:
-        self._names, self._controls = names, controls
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            self._file = path.open("a+b")
-        except OSError as error:
-            raise FileError(f"cannot write ({error.strerror})", value=str(path)) from error
+    Games that do not fit, on a full disk, are kept in memory and tried again with the next one.
+    Those left at the end stay in `journal`, if the match has one, else go to the data folder.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        names: Sequence[str],
+        controls: Sequence[Control],
+        journal: Path | None = None,
+    ) -> None:
+        self._names, self._controls, self._journal = names, controls, journal
+        self._file, self._waiting = GrowingFile(path), list[bytes]()
         self._there = self._read(path)
 
     def _read(self, path: Path) -> set[tuple[bytes, ...]]:
         """The games of the file, known by their tags; one that a crash cut off is taken out."""
-        self._file.seek(0)
         content = self._file.read()
         last = max(0, content.rfind(b"[Event "))
         if content[last:].startswith(_EVENT_TAG) and not _WHOLE.search(content, last):
-            self._file.truncate(last)
+            self._file.cut(last)
             say(f"{path}: cut off a game that was not written to its end")
             content = content[:last]
         if content and not content.endswith(b"\n\n"):
-            self._write(b"\n\n")
+            self._file.add(b"\n\n")
         return {_known_by(game) for game in content.split(b"[Event ")[1:]}
 
     def add(self, record: GameRecord) -> None:
@@ -122,16 +128,39 @@ class PgnFile:
         text = str(to_game(record, self._names, self._controls)).encode()
         if _known_by(text) not in self._there:
             self._there.add(_known_by(text))
-            self._write(text + b"\n\n")
+            self._waiting.append(text + b"\n\n")
+            refused = self._write()
+            if refused is not None and len(self._waiting) == 1:
+                say(f"{refused}; games are kept in memory and tried again")
 
-    def _write(self, content: bytes) -> None:
-        self._file.write(content)
-        self._file.flush()
+    def _write(self) -> FileError | None:
+        """Write the games that wait; what kept one of them back."""
+        try:
+            while self._waiting:
+                self._file.add(self._waiting[0])
+                self._waiting.pop(0)
+        except FileError as error:
+            return error
+        return None
 
     def close(self) -> None:
-        """Close the file; what was added is on its way to the disk."""
-        os.fsync(self._file.fileno())
+        """Close the file; what was added is on the disk, what did not fit elsewhere."""
+        refused = self._write()
         self._file.close()
+        if refused is not None:
+            refused.fix = self._rescued()
+            raise refused
+
+    def _rescued(self) -> str:
+        count = f"{len(self._waiting)} games"
+        if self._journal is not None:
+            return f"{count} are in {self._journal} only; make room and repeat the command"
+        path = data_folder() / "unwritten" / f"{self._file.path.name}-{os.getpid()}.pgn"
+        try:
+            write_bytes(path, b"".join(self._waiting))
+        except OSError as error:
+            return f"{count} are lost, as they could not be written to {path} either ({error})"
+        return f"{count} were written to {path} instead"
 
     def __enter__(self) -> PgnFile:
         return self

@@ -9,13 +9,16 @@ operating system at once. A line that a crash left unfinished is cut off when th
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from kibitz.errors import DamagedFileError, FileError, InputError
+from kibitz.locks import lock
 from kibitz.log import say
 
 Kind = TypeVar("Kind")
@@ -66,23 +69,74 @@ class MatchHeader(msgspec.Struct, frozen=True, kw_only=True):
     format: str = "kibitz match 1"
 
 
+class GrowingFile:
+    """A file to which whole pieces are added: a piece that does not fit leaves nothing behind."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _refusals_named(path):
+            # Without a buffer: what was refused must not come back when the file is closed.
+            self._file = path.open("a+b", buffering=0)
+        # Devices and pipes have no content to read, to cut or to bring to the disk.
+        self._regular = path.is_file()
+
+    def read(self) -> bytes:
+        """All that is in it."""
+        self._file.seek(0)
+        return self._file.readall() if self._regular else b""
+
+    def cut(self, size: int) -> None:
+        """Keep only the first bytes."""
+        self._file.truncate(size)
+
+    def add(self, content: bytes) -> None:
+        """Add a piece, handed to the operating system when this returns."""
+        size, left = os.fstat(self._file.fileno()).st_size, memoryview(content)
+        with _refusals_named(self.path):
+            try:
+                while left:
+                    left = left[self._file.write(left) :]
+            except OSError:
+                if self._regular:
+                    self.cut(size)
+                raise
+
+    def lock(self) -> bool:
+        """Keep other processes from playing the same games; False if one does."""
+        return lock(self._file, wait=False)
+
+    def close(self) -> None:
+        """Close it; what was added is on the disk."""
+        with self._file, _refusals_named(self.path):
+            if self._regular:
+                os.fsync(self._file.fileno())
+
+
+@contextmanager
+def _refusals_named(path: Path) -> Iterator[None]:
+    """Turn what the operating system refuses into an error that names the file."""
+    try:
+        yield
+    except OSError as error:
+        raise FileError(f"cannot write ({error.strerror})", value=str(path)) from error
+
+
 class Journal:
     """The finished games of a match, in memory and, with a path, in a file."""
 
     def __init__(self, header: MatchHeader, path: Path | None = None) -> None:
         self.games: dict[int, GameRecord] = {}
-        self._file: IO[bytes] | None = None
+        self._file: GrowingFile | None = None
         if path is not None:
             self._open(path, header)
 
     def _open(self, path: Path, header: MatchHeader) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = GrowingFile(path)
         try:
-            self._file = path.open("a+b")
-        except OSError as error:
-            raise FileError(f"cannot write ({error.strerror})", value=str(path)) from error
-        try:
-            _lock(self._file, path)
+            if not self._file.lock():
+                what, fix = "another process plays this match", "wait for it, or name another file"
+                raise InputError(what, value=str(path), fix=fix)
             self._read(path, header)
         except BaseException:
             self._file.close()
@@ -90,15 +144,14 @@ class Journal:
 
     def _read(self, path: Path, header: MatchHeader) -> None:
         assert self._file is not None
-        self._file.seek(0)
         content = self._file.read()
         whole = content.rfind(b"\n") + 1
         if whole < len(content):
-            self._file.truncate(whole)
+            self._file.cut(whole)
             say(f"{path}: cut off a game that was not written to its end")
         lines = content[:whole].splitlines()
         if not lines:
-            self._write(msgspec.json.encode(header))
+            self._file.add(msgspec.json.encode(header) + b"\n")
             return
         _compare(_decoded(path, 1, lines[0], MatchHeader), header, path)
         for number, line in enumerate(lines[1:], start=2):
@@ -106,21 +159,19 @@ class Journal:
             self.games[record.number] = record
 
     def add(self, record: GameRecord) -> None:
-        """Keep a game."""
+        """Keep a game; one that cannot be written ends the match, which can go on from there."""
         assert record.number not in self.games, "played twice"
-        self.games[record.number] = record
         if self._file is not None:
-            self._write(msgspec.json.encode(record))
-
-    def _write(self, line: bytes) -> None:
-        assert self._file is not None
-        self._file.write(line + b"\n")
-        self._file.flush()
+            try:
+                self._file.add(msgspec.json.encode(record) + b"\n")
+            except FileError as error:
+                error.fix = f"it has {len(self.games)} games; make room and repeat the command"
+                raise
+        self.games[record.number] = record
 
     def close(self) -> None:
         """Close the file; what was added is on its way to the disk."""
         if self._file is not None:
-            os.fsync(self._file.fileno())
             self._file.close()
             self._file = None
 
@@ -151,16 +202,3 @@ def _compare(found: MatchHeader, wanted: MatchHeader, path: Path) -> None:
         if old != new:
             what = f"{path} is of another match: {name} was {old!r}"
             raise InputError(what, value=new, fix="repeat the settings, or name another file")
-
-
-def _lock(file: IO[bytes], path: Path) -> None:
-    """Keep a second process from playing the same games (where the system offers locks)."""
-    try:
-        import fcntl
-    except ImportError:
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        fix = "wait for it, or name another file"
-        raise InputError("another process plays this match", value=str(path), fix=fix) from error
