@@ -10,6 +10,7 @@ The tree::
     │   └── ConfigError               a setting that does not exist or has a wrong value
     ├── FileError (OSError)           a file that cannot be found, read or written
     │   └── DamagedFileError          a file whose content is not what was once written
+    ├── EvaluationError               a network that answers with what is not a finite number
     └── MissingExtraError (ImportError)  an optional package that is not installed
 
 An error says what is wrong, shows the offending value and, where one is known, the way to mend it.
@@ -63,6 +64,10 @@ class FileError(KibitzError, OSError):
 
 class DamagedFileError(FileError):
     """A file whose content is not what was once written."""
+
+
+class EvaluationError(KibitzError):
+    """A network that answers with what is not a finite number."""
 
 
 class MissingExtraError(KibitzError, ImportError):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from kibitz.engine.backend import open_evaluator
 from kibitz.engine.options import AUTODISCOVER, EngineOptions, option_names
 from kibitz.engine.running import Analysis, Search
-from kibitz.errors import InputError, KibitzError, did_you_mean
+from kibitz.errors import EvaluationError, InputError, KibitzError, did_you_mean
 from kibitz.search.limits import Limits
 from kibitz.search.parameter import Value, parameters_of, parsed
 from kibitz.search.params import Settings
@@ -120,6 +120,7 @@ class Engine:
 
     def _prepared(self, settings: Settings) -> Searcher:
         """The searcher for these settings; it keeps its tree if it need not be built anew."""
+        from kibitz.evaluator.discover import FALLBACK
         from kibitz.search.warm import warm
 
         with self._loading:
@@ -131,7 +132,11 @@ class Engine:
             if self._searcher is not None:
                 self._searcher.close()
                 self._searcher = None  # before the next one takes its memory
-            warm(self._evaluator, settings)
+            try:
+                warm(self._evaluator, settings)
+            except EvaluationError:
+                self._go_on_with(EngineOptions(weights=FALLBACK))
+                raise
             self._searcher, self._built = self._new_searcher(settings), settings
             return self._searcher
 
@@ -156,14 +161,16 @@ class Engine:
         try:
             opened = open_evaluator(*(getattr(wanted, name) for name in LOADED_WITH))
         except KibitzError:
-            # Whoever must have a move gets one: from the last network, or without one.
-            kept = before or EngineOptions(weights=FALLBACK)
-            last: dict[str, Any] = {name: getattr(kept, name) for name in LOADED_WITH}
-            self._options = replace(wanted, **last)
+            self._go_on_with(before or EngineOptions(weights=FALLBACK))
             raise
         self._evaluator, self._cache, self._unused = opened
         self._evaluator_of = wanted
         return True
+
+    def _go_on_with(self, kept: EngineOptions) -> None:
+        """Take the network of other options, so that who must have a move gets one."""
+        last: dict[str, Any] = {name: getattr(kept, name) for name in LOADED_WITH}
+        self._options = replace(self._options, **last)
 
     # --- searching ------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from kibitz.encoding.leaves import Leaves
+from kibitz.errors import EvaluationError
 from kibitz.evaluator.inline import InlineEvaluator, logits_of, value_of
 from kibitz.jit import kernel
 
@@ -49,6 +50,13 @@ def evaluated(evaluator: BatchedEvaluator, leaves: Leaves) -> Evaluations:
     out = new_evaluations(leaves)
     evaluator.evaluate(leaves, out)
     return out
+
+
+def refuse_not_finite(name: str, *arrays: np.ndarray) -> None:
+    """Raise an EvaluationError naming the network if any number is infinite or none at all."""
+    if not all(np.isfinite(array).all() for array in arrays):
+        fix = "take another network, or train or export this one again"
+        raise EvaluationError("the network's answer is not a finite number", value=name, fix=fix)
 
 
 def values_of(wdl: np.ndarray) -> np.ndarray:

@@ -16,7 +16,12 @@ import numpy as np
 from kibitz.encoding.leaves import Leaves
 from kibitz.errors import InputError
 from kibitz.evaluator import cachetable
-from kibitz.evaluator.batched import BatchedEvaluator, Evaluations, evaluated
+from kibitz.evaluator.batched import (
+    BatchedEvaluator,
+    Evaluations,
+    evaluated,
+    refuse_not_finite,
+)
 from kibitz.evaluator.cachekeys import THRESHOLD, history_key, search_key
 from kibitz.evaluator.cachetable import Cache, probe, store
 from kibitz.jit import kernel
@@ -120,6 +125,7 @@ class CachedEvaluator:
         rows = np.flatnonzero(missing)
         asked = chosen(leaves, rows)
         answers = evaluated(self.evaluator, asked)
+        refuse_not_finite(self.name, *answers)
         priors = np.empty_like(answers.logits)
         put_priors(asked.offsets, answers.logits, priors)
         store_all(self.cache.record, keys[rows], asked.offsets, answers.wdl, priors)

@@ -12,7 +12,7 @@ import numpy as np
 
 from kibitz.encoding.layouts import policy_indices
 from kibitz.encoding.leaves import Leaves
-from kibitz.evaluator.batched import Evaluations
+from kibitz.evaluator.batched import Evaluations, refuse_not_finite
 from kibitz.network.card import NetworkCard
 
 Outputs = Mapping[str, np.ndarray]
@@ -22,11 +22,13 @@ def decode(card: NetworkCard, outputs: Outputs, leaves: Leaves, out: Evaluations
     """Fill `out` from the outputs of network.heads, float32 [B or more, ...]."""
     batch = len(leaves.known)
     if "value" in outputs:
+        refuse_not_finite(card.name, outputs["value"][:batch])
         put_wdl(card.heads.value, outputs["value"][:batch], out.wdl)
     else:
         out.wdl[:] = (0, 1, 0)
     if "policy" in outputs:
         put_legal(card, outputs["policy"], leaves, out.logits)
+        refuse_not_finite(card.name, out.logits)
     else:
         out.logits[:] = 0
 

@@ -9,6 +9,7 @@ kernels and one line in each table below; numba picks the kernels when the searc
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import overload
 
+from kibitz.errors import InputError
 from kibitz.evaluator import simple, sparse
 from kibitz.records import as_record, class_name_of
 
@@ -61,6 +63,8 @@ class InlineEvaluator:
 
 def inline_evaluator(numbers: simple.Uniform | simple.Material) -> InlineEvaluator:
     """An evaluator that is nothing but numbers."""
+    if not all(math.isfinite(number) for number in numbers):
+        raise InputError("not finite numbers", value=numbers)
     return InlineEvaluator(type(numbers).__name__.lower(), as_record(numbers))
 
 

@@ -1,6 +1,8 @@
 """From the arrays of a network file to the sparse inline evaluator; file -> **record** -> kernels.
 
-All arrays lie in one piece of memory, large enough for the system to use its large pages.
+All arrays lie in one piece of memory, large enough for the system to use its large pages. Kernels
+do not look whether a value is finite: layers clip what they pass on to [0, 1], so with weights up
+to LARGEST none of their sums and products can overflow.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from kibitz.network.sizes import check_card
 from kibitz.records import CACHE_LINE, address_of, aligned, as_record
 
 Arrays = Mapping[str, np.ndarray]
+LARGEST = 1e12  # of a weight
 
 
 def sparse_evaluator(card: NetworkCard, arrays: Arrays) -> InlineEvaluator:
@@ -64,6 +67,7 @@ def _real_network(arrays: Arrays) -> QuantisedSparse:
 
 def evaluator_of(name: str, network: QuantisedSparse, encoding: str) -> InlineEvaluator:
     """The evaluator of a network's arrays, float32 ones or integers, and of what it is fed."""
+    _check_sizes(name, network)
     width, policy_width = network.value_features.shape[1], network.policy_features.shape[1]
     perspectives = network.tail1_weight.shape[1] // width
     columns, policy_columns = _filled(width), _filled(policy_width)
@@ -95,6 +99,14 @@ def evaluator_of(name: str, network: QuantisedSparse, encoding: str) -> InlineEv
     record = as_record(Sparse(**sizes, **places))
     room = max(perspectives * columns, policy_columns)
     return InlineEvaluator(name, record, (memory, views["numbers"]), lambda: sparse_scratch(room))
+
+
+def _check_sizes(name: str, network: QuantisedSparse) -> None:
+    """Refuse weights with which a search could meet infinite values; NaN is no size, either."""
+    for field, array in zip(network._fields, network, strict=True):
+        if array.dtype.kind == "f" and not (np.abs(array) <= LARGEST).all():
+            what = f"{name}: a weight is not between -{LARGEST:g} and {LARGEST:g}"
+            raise InputError(what, value=field, fix="train it again")
 
 
 def sparse_scratch(columns: int) -> Scratch:

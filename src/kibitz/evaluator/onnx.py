@@ -19,7 +19,7 @@ from kibitz.errors import InputError
 from kibitz.evaluator.batched import Evaluations, part_of_evaluations
 from kibitz.evaluator.decode import decode
 from kibitz.files import Location, read_bytes
-from kibitz.network.card import read_card
+from kibitz.network.card import check_onnx_weights, read_card
 
 LARGEST = 256
 
@@ -50,6 +50,7 @@ class OnnxEvaluator:
         self.padded = any(device != "cpu" for device in devices) if padded is None else padded
         self._planes = layout_of(self.card.encoding).planes
         model = read_bytes(location)
+        check_onnx_weights(location, model)
         self._sessions = [_session(model, device, location, threads) for device in devices]
         self._turn = itertools.count()
         self._outputs = [output.name for output in self._sessions[0].get_outputs()]

@@ -17,7 +17,7 @@ from kibitz.encoding.features import DETAILS, MAX_ACTIVE, TACTICS, batch_feature
 from kibitz.encoding.layouts import encode_words, layout_of, policy_indices
 from kibitz.encoding.leaves import Leaves, part_of
 from kibitz.encoding.movekinds import batch_kinds
-from kibitz.evaluator.batched import Evaluations, part_of_evaluations
+from kibitz.evaluator.batched import Evaluations, part_of_evaluations, refuse_not_finite
 from kibitz.evaluator.decode import put_wdl
 from kibitz.files import Location
 from kibitz.network.build import load_network
@@ -158,6 +158,7 @@ def unpacked(words: Tensor, clock: int, divisor: float) -> Tensor:
 
 def _put(card: NetworkCard, arrays: dict[str, np.ndarray], out: Evaluations) -> None:
     """Fill `out` from a value output [B or more, ...] and the legal logits [M]."""
+    refuse_not_finite(card.name, *arrays.values())
     if "value" in arrays:
         put_wdl(card.heads.value, arrays["value"][: len(out.wdl)], out.wdl)
     else:

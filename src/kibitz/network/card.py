@@ -44,6 +44,7 @@ _SEAL_IN_HEADER = re.compile(rb'"seal":"([0-9a-f]{64})"')
 # Field 14 (metadata_props), 72 bytes long: key "seal", value of 64 bytes.
 _SEAL_TAG = b"\x72\x48\x0a\x04seal\x12\x40"
 _METADATA_FIELD = 14
+_FIXED_BYTES = {1: 8, 5: 4}  # by wire type
 
 
 class Heads(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -124,7 +125,29 @@ def load(location: Location) -> tuple[NetworkCard, Weights]:
         raise _damaged(
             location, f"weights are not the card's: expected {card.sha256}, found {found}"
         )
+    for name, array in arrays.items():
+        _check_finite(location, name, array)
     return card, arrays
+
+
+def check_onnx_weights(location: Location, content: bytes) -> None:
+    """Raise a DamagedFileError naming a weight of an ONNX file that is not a finite number."""
+    for name, array in _onnx_floats(content):
+        _check_finite(location, name, array)
+
+
+def _check_finite(location: Location, name: str, array: np.ndarray[Any, np.dtype[Any]]) -> None:
+    if array.dtype.kind != "f":
+        return
+    wrong = np.argwhere(~np.isfinite(array))
+    if len(wrong):
+        place = tuple(int(index) for index in wrong[0])
+        found = f"{name}{list(place)} is {array[place]}"
+        raise DamagedFileError(
+            f"a network with weights that are not finite numbers, {found}",
+            value=os.fspath(location),
+            fix="train or export it again",
+        )
 
 
 def weights_sha256(weights: Mapping[str, Any]) -> str:
@@ -222,7 +245,13 @@ def _seal_text(seal: str) -> bytes:
     return f'"seal":"{seal}"'.encode()
 
 
-# --- the few parts of protobuf that metadata needs -----------------------------------------------
+# --- the few parts of protobuf that are needed ----------------------------------------------------
+
+# Field numbers of ModelProto, GraphProto and TensorProto, and types of its numbers.
+_GRAPH, _INITIALIZER = 7, 5
+_DATA_TYPE, _FLOATS, _NAME, _RAW, _DOUBLES = 2, 4, 8, 9, 10
+_BFLOAT16 = 16
+_FLOAT_TYPES = {1: "<f4", 10: "<f2", 11: "<f8", _BFLOAT16: "<u2"}
 
 
 def _varint(number: int) -> bytes:
@@ -247,14 +276,36 @@ def _read_varint(content: bytes, at: int) -> tuple[int, int]:
 
 
 def _fields(content: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the length-delimited fields of a message; ONNX has only these and varints on top."""
+    """Yield the fields of a message; a varint as 10 little-endian bytes."""
     at = 0
     while at < len(content):
         tag, at = _read_varint(content, at)
-        size, at = _read_varint(content, at)
-        if tag & 7 == 2:
-            yield tag >> 3, content[at : at + size]
-            at += size
+        number, wire = tag >> 3, tag & 7
+        if wire == 0:
+            value, at = _read_varint(content, at)
+            yield number, value.to_bytes(10, "little")
+            continue
+        size = _FIXED_BYTES.get(wire, 0)
+        if not size:
+            size, at = _read_varint(content, at)
+        yield number, content[at : at + size]
+        at += size
+
+
+def _onnx_floats(content: bytes) -> Iterator[tuple[str, np.ndarray[Any, np.dtype[Any]]]]:
+    """Names and numbers, flat, of the initialisers of an ONNX model whose type has fractions."""
+    views: Any = memoryview(content)
+    graphs = (graph for number, graph in _fields(views) if number == _GRAPH)
+    for number, tensor in (field for graph in graphs for field in _fields(graph)):
+        parts = dict(_fields(tensor)) if number == _INITIALIZER else {}
+        kind = _FLOAT_TYPES.get(int.from_bytes(parts.get(_DATA_TYPE, b""), "little"))
+        if kind is None:
+            continue
+        name = bytes(parts.get(_NAME, b"")).decode("utf-8", "replace")
+        for place, written in ((_RAW, kind), (_FLOATS, "<f4"), (_DOUBLES, "<f8")):
+            array = np.frombuffer(parts.get(place, b""), written)
+            bits16 = array.dtype.kind == "u"
+            yield name, (array.astype("<u4") << 16).view("<f4") if bits16 else array
 
 
 def _metadata_properties(content: bytes) -> Iterator[tuple[bytes, bytes]]:

@@ -11,12 +11,17 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 import numpy as np
 
 from kibitz.encoding.leaves import Leaves, leaves_of, new_leaves
-from kibitz.evaluator.batched import BatchedEvaluator, Evaluations, evaluated
+from kibitz.evaluator.batched import (
+    BatchedEvaluator,
+    Evaluations,
+    evaluated,
+    refuse_not_finite,
+)
 from kibitz.position.moves import MAX_MOVES
 from kibitz.records import as_record, one_record
 from kibitz.search.control import CONTROL
@@ -113,6 +118,7 @@ class BatchedDriver:
         line = self.walk.line[PAST - self.walk.past : PAST + 1].view(np.recarray)
         leaves = leaves_of([line], self.evaluator.history)
         out = evaluated(self.evaluator, leaves)
+        refuse_not_finite(self.evaluator.name, *out)
         walk, count = self.walk.record, len(leaves.moves)
         walk.moves[:count], walk.logits[:count] = leaves.moves, out.logits[:count]
         value = float(out.wdl[0, 0] - out.wdl[0, 2])
@@ -135,6 +141,17 @@ class BatchedDriver:
 
         `look` is asked every 5 ms or, if the search is `hurried`, after every small batch.
         """
+        before = self.playouts
+        try:
+            self._run(playouts_left, look, by_playouts, hurried)
+        finally:
+            while self._waiting:  # after an error: nothing of it stays in the tree
+                self._abandon(self._waiting.popleft())
+        return self.playouts - before
+
+    def _run(
+        self, playouts_left: int, look: Callable[[], bool], by_playouts: bool, hurried: bool
+    ) -> None:
         before, self.control.stop = self.playouts, 0
         self._most_rows = HURRIED_ROWS if hurried else len(self._free[0].out.wdl)
         patience = 0.0 if hurried else LOOK_SECONDS
@@ -158,7 +175,6 @@ class BatchedDriver:
                 self.control.stop = int(self.control.stop or look())
         while self._waiting:
             self._receive()
-        return self.playouts - before
 
     def _send(self, playouts: int) -> int:
         """Gather one batch and give it to the evaluator; the outcome of gathering."""
@@ -196,9 +212,11 @@ class BatchedDriver:
 
     def _receive(self) -> None:
         """Settle the oldest batch; make room and take back what does not fit."""
-        batch = self._waiting.popleft()
+        batch = self._waiting[0]
         if batch.answer is not None:
             batch.answer.result()
+        refuse_not_finite(self.evaluator.name, *batch.filled_out())
+        self._waiting.popleft()
         tree, walk = self.memory.record, self.walk.record
         forget_collisions(tree, walk, batch.paths.record)
         done = settle(
@@ -222,14 +240,18 @@ class BatchedDriver:
         release(tree, walk, batch.paths.record, done, batch.filled)
         walk.playouts -= batch.filled - done
         while self._waiting:
-            other = self._waiting.popleft()
-            if other.answer is not None:
-                other.answer.result()
-            forget_collisions(tree, walk, other.paths.record)
-            release(tree, walk, other.paths.record, 0, other.filled)
-            walk.playouts -= other.filled
-            self._free.append(other)
+            self._abandon(self._waiting.popleft())
         self._make_room()
+
+    def _abandon(self, batch: Batch) -> None:
+        """Take back all of a batch, whatever its answer will be."""
+        tree, walk = self.memory.record, self.walk.record
+        if batch.answer is not None:
+            wait([batch.answer])
+        forget_collisions(tree, walk, batch.paths.record)
+        release(tree, walk, batch.paths.record, 0, batch.filled)
+        walk.playouts -= batch.filled
+        self._free.append(batch)
 
     def _make_room(self) -> None:
         self.on_room()

@@ -14,7 +14,12 @@ import numpy as np
 
 from kibitz.encoding.leaves import Leaves, leaves_of, part_of
 from kibitz.errors import InputError
-from kibitz.evaluator.batched import BatchedEvaluator, Evaluations, evaluated
+from kibitz.evaluator.batched import (
+    BatchedEvaluator,
+    Evaluations,
+    evaluated,
+    refuse_not_finite,
+)
 from kibitz.position.board import Board
 from kibitz.records import as_record
 from kibitz.search.batched import Batch
@@ -104,7 +109,9 @@ class Fleet:
             lines = [ship.walk.line[PAST - ship.walk.past : PAST + 1] for ship in fresh]
             games = [line.view(np.recarray) for line in lines]
             leaves = leaves_of(games, self.evaluator.history)
-            self._expand_roots(fresh, leaves, evaluated(self.evaluator, leaves))
+            out = evaluated(self.evaluator, leaves)
+            refuse_not_finite(self.evaluator.name, *out)
+            self._expand_roots(fresh, leaves, out)
 
     def _expand_roots(self, ships: list[Ship], leaves: Leaves, out: Evaluations) -> None:
         for row, ship in enumerate(ships):
@@ -134,6 +141,7 @@ class Fleet:
         batch.filled = row
         if row:
             self.evaluator.evaluate(part_of(batch.leaves, 0, row), batch.filled_out())
+            refuse_not_finite(self.evaluator.name, *batch.filled_out())
         full += [ship for ship in waiting if not self._settle(ship)]
         for ship in full:
             make_room(ship.memory)

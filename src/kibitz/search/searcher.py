@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import NamedTuple
 
 import numpy as np
@@ -184,11 +185,14 @@ class Searcher:
 
         teller = _Teller(on_report, report)
         watch.each_look = lambda: self._between(watch, teller)
-        try:
-            if self.memory.nodes[0]["state"] == EXPANDED:
-                self._run(limits, watch)
-        finally:
-            watch.end()
+        with ExitStack() as failure:
+            failure.callback(self._forget)  # an error leaves a tree that nobody should go on from
+            try:
+                if self.memory.nodes[0]["state"] == EXPANDED:
+                    self._run(limits, watch)
+            finally:
+                watch.end()
+            failure.pop_all()
         self._prober.answer(self.memory, self._driver.walks)
         self._watch = None
         return report, outcomes

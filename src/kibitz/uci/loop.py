@@ -263,7 +263,7 @@ class Session:
             if options.verbose and not options.live and over is None:
                 self._tell(result.report, None, verbose=True)
         except (KibitzError, OSError) as error:
-            self.info(str(error))
+            self.info(f"error: {error}")
             move = next(iter(board.legal_moves), None)
             self.write(over or "info depth 1 score cp 0")
         finally:
