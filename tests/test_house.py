@@ -21,6 +21,7 @@ GROUND = {
     "kernellock",
     "records",
     "locks",
+    "places",
     "log",
     "workers",
 }

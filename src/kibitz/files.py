@@ -56,7 +56,7 @@ def open_read(location: Location) -> Iterator[BinaryIO]:
     with named_failures(location, "cannot read"):
         path = local_path(location)
         url = os.fspath(location)
-        with path.open("rb") if path is not None else _filesystem(url).open(url) as file:
+        with path.open("rb") if path is not None else filesystem(url).open(url) as file:
             yield cast(BinaryIO, file)
 
 
@@ -220,11 +220,10 @@ def _upload(url: str) -> Iterator[IO[bytes]]:
 
     Closing an fsspec file after an exception would still publish what was written so far.
     """
-    filesystem = _filesystem(url)
     with tempfile.TemporaryFile() as local:
         yield local
         local.seek(0)
-        with filesystem.open(url, "wb") as remote:
+        with filesystem(url).open(url, "wb") as remote:
             shutil.copyfileobj(local, remote)
 
 
@@ -276,7 +275,7 @@ def _concerns(error: OSError, location: Location) -> bool:
     return failed in ours or failed.suffix == ".partial"
 
 
-def _filesystem(url: str) -> Any:
+def filesystem(url: str) -> Any:
     """Return the fsspec file system that serves a URL."""
     try:
         import fsspec

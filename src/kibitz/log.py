@@ -15,15 +15,18 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+Item = TypeVar("Item")
 
 
 class Level(enum.IntEnum):
@@ -68,6 +71,12 @@ class Bar:
     def advance(self, amount: float = 1) -> None:
         """Say that ``amount`` more of the work is done."""
         self._move(amount)
+
+    def over(self, items: Iterable[Item]) -> Iterator[Item]:
+        """The items one by one; the bar advances after each."""
+        for item in items:
+            yield item
+            self.advance()
 
     def describe(self, text: str) -> None:
         """Say what is being done now."""

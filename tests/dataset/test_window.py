@@ -88,7 +88,7 @@ def test_the_newest_shards_and_generations(folder: Path, tmp_path: Path) -> None
         for part in range(2):
             write(tmp_path / f"gen-{generation}" / f"{part}.shard", random_shard(2, 5))
     kept = shards_in(tmp_path, generations=2)
-    assert [f"{path.parent.name}/{path.name}" for path in kept] == [
+    assert ["/".join(path.parts[-2:]) for path in kept] == [
         f"gen-{generation}/{part}.shard" for generation in (1, 2) for part in range(2)
     ]
 

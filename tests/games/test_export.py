@@ -81,6 +81,51 @@ def test_pgn_comes_back_as_the_same_games(shard: Shard, tmp_path: Path) -> None:
         assert [ply.draw for ply in again.plies] == [ply.draw for ply in game.plies]
 
 
+TAGGED = """[Event "The \\"open\\" championship"]
+[Site "https://lichess.org/abcd"]
+[Date "2024.01.??"]
+[Round "3.7"]
+[White "A, B."]
+[Black "C"]
+[Result "1/2-1/2"]
+[BlackElo "1888"]
+[ECO "B01"]
+[Termination "Time forfeit"]
+[TimeControl "300+0"]
+[WhiteElo "2001"]
+
+1. e4 d5 1/2-1/2
+
+[Event "Freestyle"]
+[Site "?"]
+[Date "????.??.??"]
+[Round "?"]
+[White "?"]
+[Black "?"]
+[Result "*"]
+[FEN "rkrbbqnn/pppppppp/8/8/8/8/PPPPPPPP/RKRBBQNN w KQkq - 0 1"]
+[Opening "None"]
+[SetUp "1"]
+[Variant "Chess960"]
+
+1. e4 *
+"""
+
+
+def test_all_tags_survive_import_and_export(tmp_path: Path) -> None:
+    (tmp_path / "some.pgn").write_text(TAGGED)
+    assert main(["data", "import", str(tmp_path / "some.pgn"), "-o", str(tmp_path / "in")]) == 0
+    assert main(["data", "export", str(tmp_path / "in"), "-o", str(tmp_path / "out.pgn")]) == 0
+    tags = []
+    for name in ("some.pgn", "out.pgn"):
+        with (tmp_path / name).open() as file:
+            trees = list(iter(lambda: chess.pgn.read_game(file), None))
+        tags.append([dict(tree.headers) for tree in trees])
+    before, after = tags
+    before[1] |= {"Event": "Freestyle", "Round": "2"}  # unknown is the number in the file
+    assert after == before
+
+
 @pytest.mark.parametrize("cp", [-3000, -250, -1, 0, 1, 77, 1500])
 def test_values_back_to_scores(cp: int) -> None:
     win, loss = (1 / (1 + math.exp((MODEL.a - side * cp) / MODEL.b)) for side in (1, -1))

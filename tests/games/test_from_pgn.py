@@ -87,7 +87,8 @@ def test_games_and_what_is_wrong_with_others() -> None:
     assert [game.result for game in games] == [-1, 2, 1, 0]
     assert [game.end for game in games] == ["checkmate", "unknown", "time forfeit", "adjudication"]
     assert games[0].source == {
-        "kind": "pgn", "file": "some.pgn", "white": "A", "black": "B", "event": "Evaluated"
+        "kind": "pgn", "file": "some.pgn", "white": "A", "black": "B", "event": "Evaluated",
+        "labels": MODEL._asdict(),
     }  # fmt: skip
     assert games[3].plies[-1].move >> 12 == CASTLING
     assert [one.number for one in bad] == [2, 4]
@@ -139,6 +140,7 @@ def test_the_command(
     (folder / "two.pgn.zst").write_bytes(zstandard.compress(GAMES.encode()))
     (folder / "notes.txt").write_text("1. e4")
     expected = {"games": 6, "positions": 40, "shards": 2, "skipped": 4, "empty": 2}
+    expected["refused"] = 0
     for workers in (1, 2):
         out = tmp_path / f"out{workers}"
         words = ["data", "import", str(folder), "-o", str(out), "--workers", str(workers)]

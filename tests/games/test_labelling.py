@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +23,7 @@ from kibitz.commands import main
 from kibitz.errors import InputError
 from kibitz.games import teacher as teachers
 from kibitz.games import teaching
-from kibitz.games.labelling import Job, Labelling, Start, play
+from kibitz.games.labelling import Job, Labelling, play
 from kibitz.games.labels import LabelModel, wdl
 from kibitz.games.record import Game, games_of
 from kibitz.games.shard import RANDOM_MOVE, read
@@ -41,13 +42,15 @@ def fake(way: str, *more: object) -> tuple[str, ...]:
 
 
 def job_of(command: tuple[str, ...], labelling: Labelling = QUICK, **more: Any) -> Job:
-    job = Job(command, (), labelling, MODEL, (Start(START),), 7, {"kind": "teacher"})
+    job = Job(command, (), labelling, MODEL, {"kind": "teacher"}, seed=7)
     return replace(job, **more)
 
 
 def label(job: Job, folder: Path, games: int = 6, **more: Any) -> list[Game | str]:
     stop: Callable[[], bool] = more.pop("stop", lambda: False)
-    return list(teaching.label(job, folder, games, more.pop("workers", 1), stop, 1000))
+    workers = more.pop("workers", 1)
+    made = teaching.label(job, folder, games, workers, stop, 1000, Counter())
+    return [one.game or one.fault for one in made]
 
 
 def kept(folder: Path) -> dict[int, Game]:
@@ -160,8 +163,8 @@ def test_the_last_whole_iteration_counts() -> None:
 
 
 def test_an_engine_that_waits_between_games_is_left_alone() -> None:
-    teacher = Teacher(fake("none"), {}, patience=0.4)
-    time.sleep(1.0)
+    teacher = Teacher(fake("none"), {}, patience=3.0)
+    time.sleep(3.5)
     teacher.new_game(False)
     assert teacher.judge(f"fen {START}", "nodes 1").best == "a2a3"
     teacher.close()
@@ -264,7 +267,7 @@ def test_killed_and_resumed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 def test_killed_between_packing_and_cleaning_up(tmp_path: Path) -> None:
     """The small shards are still there, their games are in the large one, too."""
     job = job_of(fake("none"))
-    some_games = teaching.label(job, tmp_path, 2, 1, lambda: False, 1000)
+    some_games = teaching.label(job, tmp_path, 2, 1, lambda: False, 1000, Counter())
     next(some_games)
     (small,) = tmp_path.glob("*-game-*.shard")
     content = small.read_bytes()

@@ -11,11 +11,14 @@ import numpy as np
 import pytest
 
 from kibitz.commands import main
+from kibitz.dataset.window import Window, parse_source
 from kibitz.errors import FileError, InputError
+from kibitz.files import read_bytes, write_bytes
 from kibitz.games.combine import chosen, concatenate, cut, select
 from kibitz.games.record import Game, games_of, shard_of
 from kibitz.games.shard import Shard, read
-from kibitz.games.store import add, headers, outdated, read_all, shards_in, totals
+from kibitz.games.store import Store, add, outdated, shards_in
+from kibitz.places import Place, place
 from tests.games.conftest import random_game
 
 
@@ -91,16 +94,50 @@ def test_damaged_shards_are_named_and_skipped(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     paths = shards_in(store)
-    content = bytearray(paths[0].read_bytes())
-    content[len(content) // 2] ^= 4
-    paths[0].write_bytes(content)
-    assert [shard.games for shard in read_all(paths)] == [0, 14]
-    assert [header.games for _, header in headers(paths)] == [0, 14]
-    assert totals(paths)[:2] == (2, 14)
-    assert totals(paths).damaged == 1
+    flip(paths[0])
+    found = Store(paths)
+    assert [shard.games for shard in found] == [0, 14]
+    assert [header.games for _, header in found.headers()] == [0, 14]
+    assert found.facts["damaged"] == 1
     assert paths[0].name in capsys.readouterr().err  # long paths are shortened in the middle
     assert run(["verify", store], capsys, 1)["damaged"] == [str(paths[0])]
     assert run(["inspect", store], capsys, 1)["damaged"] == 1
+
+
+def flip(path: Place) -> None:
+    """Change one byte of the seal, so that the header can still be read."""
+    content = bytearray(read_bytes(path))
+    content[-9] ^= 4
+    write_bytes(path, bytes(content))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["combine", "IN", "-o", "OUT"],
+        ["split", "IN", "-o", "OUT"],
+        ["export", "IN", "-o", "OUT/all.pgn"],
+        ["export", "IN", "-o", "OUT/all.parquet"],
+        ["export", "IN", "-o", "OUT", "--format", "experience"],
+        ["inspect", "IN"],
+        ["prune", "IN", "--keep", "1"],
+        ["reanalyse", "IN", "-o", "OUT", "--network", "material", "--nodes", "2"],
+    ],
+)
+def test_whatever_leaves_out_a_shard_says_which_and_how_many_games(
+    words: list[str], store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lost = shards_in(store)[-1]
+    flip(lost)
+    places = {"IN": str(store), "OUT": str(tmp_path / "out")}
+    named = [word.replace("OUT", places["OUT"]).replace("IN", places["IN"]) for word in words]
+    assert main(["data", *named, "--json"]) == 1
+    shown = capsys.readouterr()
+    facts = json.loads(shown.out)
+    assert facts["damaged"] == 1
+    assert facts["damaged_shards"] == [{"file": str(lost), "games": 14}]
+    assert "its 14 games are left out" in shown.err
+    assert "1 of 3 shards are damaged and were left out" in shown.err
 
 
 def test_nothing_there(tmp_path: Path) -> None:
@@ -140,6 +177,45 @@ def test_combine(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert done["shards"] == len(shards_in(tmp_path / "more")) > 3
 
 
+URLS = ["memory://store", "file://HERE/a%20store"]
+
+
+@pytest.mark.parametrize("url", URLS)
+def test_stores_behind_urls(
+    url: str,
+    store: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    url = url.replace("HERE", str(tmp_path))
+    games = sorted(texts(*map(read, shards_in(store))))
+    run(["combine", store, "-o", f"{url}/one"], capsys)
+    run(["combine", f"{url}/one", "-o", f"{url}/many", "--plies", 40], capsys)
+    many = run(["inspect", f"{url}/many"], capsys)
+    assert (many["games"], many["shards"] > 2) == (23, True)
+    assert run(["verify", f"{url}/many"], capsys)["damaged"] == []
+    parts = run(["split", f"{url}/many", "-o", f"{url}/parts", "--share", 0.4], capsys)
+    assert parts["train_games"] + parts["validation_games"] == 23
+    assert main(["data", "split", f"{url}/many", "-o", f"{url}/many"]) == 2
+    assert main(["data", "inspect", f"{url}/nothing"]) == 2
+    capsys.readouterr()
+    assert sorted(texts(*map(read, shards_in(place(f"{url}/parts"))))) == games
+    assert run(["export", f"{url}/one", "-o", f"{url}/all.pgn"], capsys)["games"] == 23
+    back = run(["import", f"{url}/all.pgn", "-o", f"{url}/back"], capsys)
+    assert back["games"] + back["empty"] == 23
+    assert run(["export", f"{url}/many", "-o", f"{url}/all.parquet"], capsys)["positions"] > 100
+    for number in (1, 2):
+        add(place(f"{url}/old"), made(number, 2, generation=number), "g")
+    (old,) = run(["prune", f"{url}/old", "--keep", "1"], capsys)["files"]
+    assert not place(old).exists()
+    assert len(shards_in(place(f"{url}/old"))) == 1
+    assert [path.name for path in tmp_path.iterdir() if ":" in path.name] == []
+    window = Window((parse_source(f"{url}/many=2"),))
+    assert len(window.files) == many["shards"]
+
+
 def test_inspect(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     facts = run(["inspect", store, "--games", "4"], capsys)
     games = [game for path in shards_in(store) for game in games_of(read(path))]
@@ -166,7 +242,7 @@ def test_prune(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         number: add(tmp_path, made(number, 2, generation=number), "g") for number in (3, 11, 9)
     }
     imported = add(tmp_path, made(1, 2), "imported")
-    assert outdated(shards_in(tmp_path), 3) == []
+    assert outdated(Store(shards_in(tmp_path)), 3) == []
     listed = run(["prune", tmp_path, "--keep", "1", "--dry-run"], capsys)
     assert listed["files"] == [str(made_by[3]), str(made_by[9])]
     assert len(shards_in(tmp_path)) == 4

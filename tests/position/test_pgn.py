@@ -172,6 +172,25 @@ def test_tags_cannot_break_out_of_their_line() -> None:
     assert again.tags["White"] == 'A [Result "1-0"]'
 
 
+@pytest.mark.parametrize("text", ['A "quoted" name', "C:\\games", '\\"', 'ends in "', "ends in \\"])
+def test_quotes_and_backslashes_in_tags_are_escaped(text: str) -> None:
+    """By the standard a quote in a tag is written after a backslash, as is a backslash."""
+    game = parse_game("1. e4 *")
+    game.tree.headers["Event"] = text
+    written = "".join("\\" + letter if letter in '"\\' else letter for letter in text)
+    assert str(game).startswith(f'[Event "{written}"]\n')
+    assert parse_game(str(game)).tags["Event"] == text
+
+
+@pytest.mark.parametrize("start", ["$4 $10", "$10 { Said } $4"])
+def test_marks_before_the_first_move_are_kept(start: str) -> None:
+    game = parse_game(f'[Event "Marked"]\n\n{start} 1. e4 $1 *')
+    assert game.tree.nags == {4, 10}
+    comment = " { Said }" if "Said" in start else ""
+    assert str(game).endswith(f"\n\n$4 $10{comment} 1. e4 $1 *")
+    assert parse_game(str(game)).tree.nags == {4, 10}
+
+
 def test_the_longest_variations_do_not_exhaust_the_stack() -> None:
     deep = "1. e4 " + "( 1. d4 " * 300 + ") " * 300 + "e5 *"
     assert len(parse_game(deep).moves) == 2

@@ -5,7 +5,19 @@ games room -> **command line**; the sub-commands are in data_*.py, imported when
 
 from __future__ import annotations
 
-from cyclopts import App
+from typing import Annotated, Any, TypeAlias
+
+from cyclopts import App, Parameter
+
+from kibitz.places import Place, place
+
+
+def _place(_: Any, tokens: Any) -> Place:
+    return place(tokens[0].value)
+
+
+# An argument that names a file or folder, by a path or a URL.
+At: TypeAlias = Annotated[Place, Parameter(converter=_place, n_tokens=1, accepts_keys=False)]
 
 data = App(
     name="data",

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import numpy as np
 from cyclopts import Parameter
 
+from kibitz.commands.data import At
 from kibitz.commands.output import JsonFlag, emit
 from kibitz.errors import InputError
 from kibitz.games.importing import (
-    NOTHING,
+    KINDS,
     PLIES,
     Imported,
     files_in,
@@ -24,18 +24,20 @@ from kibitz.games.importing import (
 from kibitz.games.labels import LabelModel, fit
 from kibitz.games.pieces import STANDARD_INPUT
 from kibitz.log import graceful_stop, progress, say
+from kibitz.places import Place
 
 EXIT_STOPPED = 130
+EXIT_REFUSED = 1  # of an import that could not read a file, and named it
 DEFAULT = LabelModel()
 
-Output = Annotated[Path, Parameter(name=["--output", "-o"], help="Folder for the shards.")]
+Output = Annotated[At, Parameter(name=["--output", "-o"], help="Folder for the shards.")]
 Workers = Annotated[int, Parameter(help="Processes at the same time.")]
 
 
 def import_games(
     *files: Annotated[
-        Path,
-        # A lone hyphen is standard input; `_known` refuses what else begins with one.
+        At,
+        # A lone hyphen is standard input; `known` refuses what else begins with one.
         Parameter(help="PGN or CSV, packed or not, folders, or -.", allow_leading_hyphen=True),
     ],
     output: Output,
@@ -51,32 +53,40 @@ def import_games(
     for name, value in (("--workers", workers), ("--plies", plies), ("-b", b)):
         if value < 1:
             raise InputError(name, value=value, fix="give 1 or more")
-    done = NOTHING
+    done = Imported()
     with graceful_stop() as stop, progress("positions", total=None) as bar:
-        for piece in _pieces(_known(files), output, workers, plies, LabelModel(a, b)):
+        for piece in _pieces(known(files), output, workers, plies, LabelModel(a, b)):
             done = done.plus(piece)
             bar.advance(piece.plies)
-            for bad in piece.bad:
-                say(bad)
+            for text in piece.bad + piece.refused:
+                say(text)
             if stop.requested:
                 break
-    skipped = {"skipped": len(done.bad), "empty": done.empty}
+    skipped = {"skipped": len(done.bad), "empty": done.empty, "refused": len(done.refused)}
     result = {"games": done.games, "positions": done.plies, "shards": done.shards, **skipped}
     emit(result | {"output": str(output)}, as_json=json)
-    return EXIT_STOPPED if stop.requested else 0
+    if stop.requested:
+        return EXIT_STOPPED
+    if not done.games:
+        say("nothing was imported")
+    return 0 if done.games and not done.refused else EXIT_REFUSED
 
 
-def _known(places: tuple[Path, ...]) -> list[Path]:
+def known(places: Sequence[Place], kinds: Sequence[str] = KINDS) -> list[Place]:
+    """The files that arguments stand for, by what they are named."""
     for place in places:
         if str(place).startswith("-") and place != STANDARD_INPUT:
             raise InputError("no such option", value=str(place), fix="see --help")
-    return files_in(places)
+    files = files_in(places, kinds)
+    for path in files:
+        kind_of(path, kinds)
+    return files
 
 
 def _pieces(
-    files: list[Path], output: Path, workers: int, plies: int, model: LabelModel
+    files: list[Place], output: Place, workers: int, plies: int, model: LabelModel
 ) -> Iterator[Imported]:
-    labelled = [path for path in files if kind_of(path) == "csv"]
+    labelled = [path for path in files if kind_of(path) == ".csv"]
     games = [path for path in files if path not in labelled]
     for path in labelled:
         yield from import_labelled(path, output, model, plies=plies, workers=workers)
@@ -84,7 +94,7 @@ def _pieces(
 
 
 def fit_labels(
-    *files: Annotated[Path, Parameter(help="CSV files of labelled positions, packed or not.")],
+    *files: Annotated[At, Parameter(help="CSV files of labelled positions, packed or not.")],
     json: JsonFlag = False,
 ) -> None:
     """Find the label model under which the games' results are most likely."""

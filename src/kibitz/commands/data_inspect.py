@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from itertools import islice
-from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from kibitz.commands.data import At
 from kibitz.commands.output import JsonFlag, columns, emit, spell
 from kibitz.errors import DamagedFileError, InputError
 from kibitz.games.record import games_of
 from kibitz.games.shard import verify
-from kibitz.games.store import outdated, read_all, shards_in
+from kibitz.games.store import EXIT_DAMAGED, Store, outdated, shards_in
 from kibitz.games.summary import Summary
 from kibitz.games.to_pgn import tree_of
 from kibitz.log import progress, say
+from kibitz.places import Place, size_of
 
-EXIT_DAMAGED = 1
 WIDTH = 40  # of the longest bar
 SHOWN_PLIES = 16
 
-Places = Annotated[Path, Parameter(help="Shards, or folders of them.")]
+Places = Annotated[At, Parameter(help="Shards, or folders of them.")]
 
 
 def inspect(
@@ -30,21 +30,17 @@ def inspect(
     json: JsonFlag = False,
 ) -> int:
     """Say what is in shards: counts, results, ends, sources, lengths, values, the first games."""
-    paths = shards_in(*some_places(places))
+    store = Store(shards_in(*some_places(places)))
     summary = Summary()
-    damaged: list[DamagedFileError] = []
     first: list[dict[str, Any]] = []
-    with progress("shards", total=len(paths)) as bar:
-        for shard in read_all(paths, damaged.append):
+    with progress("shards", total=len(store.paths)) as bar:
+        for shard in bar.over(store):
             summary.add(shard)
             for game in islice(games_of(shard), max(games - len(first), 0)):
                 first.append(_shown(game, len(first) + 1))
-            bar.advance()
-    for error in damaged:
-        say(f"skipped: {error}")
-    facts = summary.facts() | {"damaged": len(damaged), "first_games": first}
+    facts = summary.facts() | store.facts | {"first_games": first}
     emit(facts, as_json=json, table=None if json else _table(facts))
-    return EXIT_DAMAGED if damaged else 0
+    return store.exit_code
 
 
 def _shown(game: Any, number: int) -> dict[str, Any]:
@@ -61,6 +57,8 @@ def _table(facts: dict[str, Any]) -> Any:
         title = name.replace("_", " ")
         if name == "values":
             rows += _bars(value)
+        elif name == "damaged_shards":
+            rows += [(f"damaged: {one['file']}", f"{one['games']} games") for one in value]
         elif name == "first_games":
             rows += [
                 (f"game {number}", f"{one['result']} ({one['end']}) {one['moves']}")
@@ -104,22 +102,25 @@ def prune(
     keep: Annotated[int, Parameter(help="So many generations stay.")],
     dry_run: Annotated[bool, Parameter(negative="", help="Only list what would go.")] = False,
     json: JsonFlag = False,
-) -> None:
+) -> int:
     """Delete shards of old generations; shards that belong to no generation stay."""
     if keep < 1:
         raise InputError("--keep", value=keep, fix="give 1 or more")
-    old = outdated(shards_in(*some_places(places)), keep)
-    size = sum(path.stat().st_size for _, path in old)
+    store = Store(shards_in(*some_places(places)))
+    old = outdated(store, keep)
+    size = sum(size_of(path) for _, path in old)
     for generation, path in old:
         say(f"{'would delete' if dry_run else 'deleted'} generation {generation}: {path}")
         if not dry_run:
             path.unlink()
     facts = {"files": [str(path) for _, path in old], "bytes": size, "deleted": not dry_run}
+    facts |= store.facts
     shown = {**facts, "files": len(old)}
     emit(facts if json else shown, as_json=json)
+    return store.exit_code
 
 
-def some_places(places: tuple[Path, ...]) -> tuple[Path, ...]:
+def some_places(places: tuple[Place, ...]) -> tuple[Place, ...]:
     """The places a command was given; refuses none."""
     if not places:
         raise InputError("no shards named", fix="name shards or folders of them")

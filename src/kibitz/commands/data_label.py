@@ -1,104 +1,214 @@
-"""`kibitz data label`: games judged by an external engine; games room -> **command line**."""
+"""`kibitz data label`: positions judged by an external engine; games room -> **command line**."""
 
 from __future__ import annotations
 
 import shlex
 import time
-from pathlib import Path
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated
 
 from cyclopts import Parameter
 
+from kibitz.commands.data import At
+from kibitz.commands.data_import import known
+from kibitz.commands.data_split import refuse_mixing
 from kibitz.commands.output import JsonFlag, emit
 from kibitz.config import load
 from kibitz.errors import InputError
-from kibitz.games.importing import PLIES
+from kibitz.games.importing import KINDS, PLIES, Imported, count_games, read_all
+from kibitz.games.judging import Judges, Judging
 from kibitz.games.labelling import Job, Labelling, Start
 from kibitz.games.labels import LabelModel
+from kibitz.games.shard import SUFFIX, Shard
+from kibitz.games.store import Store
 from kibitz.games.teacher import PATIENCE, Teacher, TeacherError
-from kibitz.games.teaching import label, source_of
+from kibitz.games.teaching import Made, judged_by, label, relabel, source_of
 from kibitz.log import Bar, graceful_stop, progress, say
 from kibitz.match.openings import read_openings
+from kibitz.places import Place
 from kibitz.position.fen import START
+from kibitz.workers import processors
 
 EXIT_STOPPED = 130
+EXIT_MISSING = 1  # of a run in which something was skipped or dropped, and named
 MOST_GAMES = 1 << 24
+GAMES, SEED = 1000, 1
 STANDARD: tuple[Start, ...] = (Start(START),)
+
+Work = Iterator[Made]
 
 
 def label_games(
-    *,
-    output: Annotated[Path, Parameter(name=["--output", "-o"], help="Folder for the shards.")],
+    *files: Annotated[
+        At,
+        Parameter(
+            help="Games to judge: PGN, CSV, shards, folders, or -. Without any, games are played.",
+            allow_leading_hyphen=True,
+        ),
+    ],
+    output: Annotated[At, Parameter(name=["--output", "-o"], help="Folder for the shards.")],
     engine: Annotated[str, Parameter(help="The teacher: a UCI program and its arguments.")],
-    games: Annotated[int, Parameter(help="Number of games, those already there included.")] = 1000,
-    seed: Annotated[int, Parameter(help="The same seed gives the same games.")] = 1,
+    games: Annotated[
+        int | None, Parameter(help="Games to play, those already there included (1000).")
+    ] = None,
+    seed: Annotated[int | None, Parameter(help="The same seed plays the same games (1).")] = None,
     openings: Annotated[
-        Path | None, Parameter(help="EPD, PGN or lines of moves to start from.")
+        At | None, Parameter(help="EPD, PGN or lines of moves to start playing from.")
     ] = None,
     option: Annotated[
         tuple[str, ...], Parameter(help="Of the engine, as NAME=VALUE; may be repeated.")
     ] = (),
     setting: Annotated[
         tuple[str, ...],
-        Parameter(name=["--set"], help="Of the games, as KEY=VALUE; may be repeated."),
+        Parameter(name=["--set"], help="Of the work, as KEY=VALUE; may be repeated."),
     ] = (),
     patience: Annotated[float, Parameter(help="Seconds until an engine has hung.")] = PATIENCE,
-    workers: Annotated[int, Parameter(help="Engines at the same time.")] = 1,
+    workers: Annotated[
+        int | None, Parameter(help="Engines at the same time; one a processor unless given.")
+    ] = None,
     plies: Annotated[int, Parameter(help="Positions in a shard, about.")] = PLIES,
     json: JsonFlag = False,
 ) -> int:
-    """Make noisy games, every position searched by an engine; goes on where it was stopped.
+    """Have an engine judge every position of games; goes on where it was stopped.
 
-    Settings of the games: nodes, depth, lines, temperature, chess960, random_plies, random_share,
-    win_cp, win_plies, draw_cp, draw_plies, draw_from, most_plies.
+    Settings: nodes, depth, lines (MultiPV), temperature. For games that are played, too: chess960,
+    random_plies, random_share, win_cp, win_plies, draw_cp, draw_plies, draw_from, most_plies.
     """
-    for name, value in (("--workers", workers), ("--plies", plies), ("--games", games)):
-        if not 1 <= value <= MOST_GAMES:
-            raise InputError(name, value=value, fix=f"give 1 to {MOST_GAMES}")
-    if not 0 <= seed < 1 << 40:
-        raise InputError("--seed", value=seed, fix=f"give 0 to {(1 << 40) - 1}")
-    job = _job(engine, option, load(Labelling, overrides=setting), openings, seed, patience)
-    done, dropped, started = 0, 0, time.monotonic()
-    positions = 0
-    with graceful_stop() as stop, progress("games", total=games) as bar:
-        for game in label(job, output, games, workers, lambda: stop.requested, plies):
-            if isinstance(game, str):
-                dropped += 1
-                say(game)
-                continue
-            done, positions = done + 1, positions + len(game.plies)
-            _show(bar, positions, started)
-    seconds = time.monotonic() - started
-    result = {"games": done, "positions": positions, "dropped": dropped}
-    speed = {"seconds": round(seconds, 1), "positions_per_second": round(positions / seconds)}
-    emit({**result, **speed, "output": str(output)}, as_json=json)
-    return EXIT_STOPPED if stop.requested else 0
+    count = processors() if workers is None else workers
+    _check((("--workers", count), ("--plies", plies)), 1, MOST_GAMES)
+    teaching = Teaching(engine, option, setting, patience, output, count, plies)
+    if not files:
+        return teaching.play(games, seed, openings, json)
+    for name, value in (("--games", games), ("--seed", seed), ("--openings", openings)):
+        if value is not None:
+            fix = "leave it out: the games are those of the files"
+            raise InputError(f"{name} is for games that are played", value=value, fix=fix)
+    return teaching.judge(known(files, (*KINDS, SUFFIX)), json)
 
 
-def _show(bar: Bar, positions: int, started: float) -> None:
-    rate = positions / (time.monotonic() - started)
-    bar.describe(f"{positions:,} positions, {rate:,.0f}/s")
+def _check(named: Sequence[tuple[str, int]], least: int, most: int) -> None:
+    for name, value in named:
+        if not least <= value <= most:
+            raise InputError(name, value=value, fix=f"give {least} to {most}")
+
+
+class Teaching:
+    """What both kinds of work share: the engine, where its judgements go, and what came of it."""
+
+    def __init__(
+        self,
+        engine: str,
+        written: Sequence[str],
+        overrides: Sequence[str],
+        patience: float,
+        output: Place,
+        workers: int,
+        plies: int,
+    ) -> None:
+        self._command = tuple(shlex.split(engine))
+        self._options = tuple(_option(text) for text in written)
+        self._overrides, self._patience = overrides, patience
+        self._output, self._workers, self._plies = output, workers, plies
+        self._counts: Counter[str] = Counter()
+        self._read = Imported()
+
+    def play(
+        self, games: int | None, seed: int | None, openings: Place | None, as_json: bool
+    ) -> int:
+        """Play games with noise, every position judged."""
+        total, number = GAMES if games is None else games, SEED if seed is None else seed
+        _check((("--games", total),), 1, MOST_GAMES)
+        _check((("--seed", number),), 0, (1 << 40) - 1)
+        judging = load(Labelling, overrides=self._overrides)
+        judging.check()
+        starts = STANDARD
+        if openings is not None:
+            starts = tuple(Start(*opening) for opening in read_openings(openings))
+        name, model = self._name(), LabelModel()
+        source = source_of(name, self._options, judging, model, starts, number)
+        job = Job(
+            self._command, self._options, judging, model, source, self._patience, starts, number
+        )
+
+        def work(stop: Callable[[], bool]) -> Work:
+            return label(job, self._output, total, self._workers, stop, self._plies, self._counts)
+
+        return self._run(work, Store([]), total, name, judging, as_json)
+
+    def judge(self, files: list[Place], as_json: bool) -> int:
+        """Judge the positions of games that exist."""
+        refuse_mixing([path for path in files if path.suffix == SUFFIX], self._output)
+        judging = load(Judging, overrides=self._overrides)
+        judging.check()
+        name, model, store = self._name(), LabelModel(), Store(files)
+        source = judged_by(name, self._options, judging, model)
+        judges = Judges(self._command, self._options, judging, model, source, self._patience)
+
+        def work(stop: Callable[[], bool]) -> Work:
+            shards = self._shards(store, model)
+            return relabel(
+                judges, self._output, shards, self._workers, stop, self._plies, self._counts
+            )
+
+        return self._run(work, store, count_games(files), name, judging, as_json)
+
+    def _shards(self, store: Store, model: LabelModel) -> Iterator[Shard]:
+        for shard, piece in read_all(store, model):
+            self._read = self._read.plus(piece)
+            for text in piece.bad + piece.refused:
+                say(text)
+            yield shard
+
+    def _run(
+        self,
+        work: Callable[[Callable[[], bool]], Work],
+        store: Store,
+        total: int | None,
+        engine: str,
+        judging: Judging,
+        as_json: bool,
+    ) -> int:
+        done, started = Counter[str](), time.monotonic()
+        with graceful_stop() as stop, progress("games", total=total) as bar:
+            for made in work(lambda: stop.requested):
+                done["games" if made.game else "dropped"] += 1
+                if made.game is None:
+                    say(made.fault)
+                else:
+                    done["positions"] += len(made.game.plies)
+                _show(bar, done["positions"], started, done.total() - done["positions"])
+        seconds = time.monotonic() - started
+        counts = {name: done[name] for name in ("games", "positions", "dropped")}
+        counts |= {name: self._counts[name] for name in ("there", "copies")}
+        read = {"skipped": len(self._read.bad), "empty": self._read.empty}
+        read["refused"] = len(self._read.refused)
+        speed = {"seconds": round(seconds, 1)}
+        speed["positions_per_second"] = round(done["positions"] / max(seconds, 1e-9))
+        about = {"engine": engine, "limit": judging.limit, "output": str(self._output)}
+        emit({**counts, **read, **store.facts, **speed, **about}, as_json=as_json)
+        if stop.requested:
+            return EXIT_STOPPED
+        whole = not (done["dropped"] or self._read.refused or store.exit_code)
+        return 0 if whole and done["games"] + self._counts["there"] else EXIT_MISSING
+
+    def _name(self) -> str:
+        """Start the engine once, to see that it works and what it calls itself."""
+        if not self._command:
+            raise InputError("--engine", value="", fix="name a UCI program")
+        try:
+            teacher = Teacher(self._command, dict(self._options), self._patience)
+        except TeacherError as error:
+            what = f"the engine does not start: {error}"
+            raise InputError(what, value=self._command[0]) from error
+        teacher.close()
+        return teacher.name or self._command[0]
+
+
+def _show(bar: Bar, positions: int, started: float, games: int) -> None:
+    rate = positions / max(time.monotonic() - started, 1e-9)
+    bar.describe(f"{games:,} games, {positions:,} positions, {rate:,.0f}/s")
     bar.advance()
-
-
-def _job(
-    engine: str,
-    written: tuple[str, ...],
-    labelling: Labelling,
-    openings: Path | None,
-    seed: int,
-    patience: float,
-) -> Job:
-    labelling.check()
-    command = tuple(shlex.split(engine))
-    options = tuple(_option(text) for text in written)
-    starts = STANDARD
-    if openings is not None:
-        starts = tuple(Start(*opening) for opening in read_openings(openings))
-    source = source_of(
-        _name(command, options, patience), options, labelling, LabelModel(), starts, seed
-    )
-    return Job(command, options, labelling, LabelModel(), starts, seed, source, patience)
 
 
 def _option(text: str) -> tuple[str, str]:
@@ -106,15 +216,3 @@ def _option(text: str) -> tuple[str, str]:
     if not equals:
         raise InputError("--option", value=text, fix="write NAME=VALUE")
     return name.strip(), value.strip()
-
-
-def _name(command: tuple[str, ...], options: tuple[tuple[str, str], ...], patience: float) -> str:
-    """Start the engine once, to see that it works and what it calls itself."""
-    if not command:
-        raise InputError("--engine", value="", fix="name a UCI program")
-    try:
-        teacher = Teacher(command, dict(options), patience)
-    except TeacherError as error:
-        raise InputError(f"the engine does not start: {error}", value=command[0]) from error
-    teacher.close()
-    return teacher.name or command[0]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
+from kibitz.commands.data import At
 from kibitz.commands.data_inspect import Places, some_places
 from kibitz.commands.data_split import refuse_mixing
 from kibitz.commands.output import JsonFlag, emit
@@ -15,7 +15,7 @@ from kibitz.commands.search import search_settings
 from kibitz.errors import InputError
 from kibitz.evaluator.discover import AUTODISCOVER, resolve
 from kibitz.evaluator.load import load_evaluator
-from kibitz.games.store import headers, shards_in
+from kibitz.games.store import Store, shards_in
 from kibitz.log import graceful_stop, progress
 from kibitz.search.presets import RuleName
 from kibitz.search.warm import warm
@@ -27,7 +27,7 @@ MOST_NODES = 4096  # as many as the Gumbel rule can plan
 
 def reanalyse_games(
     *places: Places,
-    output: Annotated[Path, Parameter(name=["--output", "-o"], help="Folder for the new shards.")],
+    output: Annotated[At, Parameter(name=["--output", "-o"], help="Folder for the new shards.")],
     network: Annotated[str, Parameter(help="Evaluator: a name or a network file.")] = AUTODISCOVER,
     nodes: Annotated[int, Parameter(help="Playouts for every position.")] = 64,
     rule: Annotated[RuleName | None, Parameter(help="puct, azero, sble or gumbel.")] = None,
@@ -50,14 +50,14 @@ def reanalyse_games(
         raise InputError("--nodes", value=nodes, fix=f"give 2 to {MOST_NODES}")
     if workers < 1:
         raise InputError("--workers", value=workers, fix="give 1 or more")
-    paths = shards_in(*some_places(places))
-    refuse_mixing(paths, output)
+    store = Store(shards_in(*some_places(places)))
+    refuse_mixing(store.paths, output)
     settings = search_settings(preset, rule, option)
     where = str(resolve(network))
     warm(load_evaluator(where), settings)
-    total = sum(header.plies for _, header in headers(paths))
+    total = sum(header.plies for _, header in store.headers())
     started, positions, shards = time.monotonic(), 0, 0
-    work = reanalyse(paths, output, Reanalysis(where, settings, nodes, values), workers)
+    work = reanalyse(store, output, Reanalysis(where, settings, nodes, values), workers)
     with graceful_stop() as stop, progress("positions", total=total) as bar:
         for _, plies, complete in work:
             positions, shards = positions + plies, shards + complete
@@ -68,5 +68,6 @@ def reanalyse_games(
     seconds = time.monotonic() - started
     result = {"shards": shards, "positions": positions, "seconds": round(seconds, 1)}
     speed = {"positions_per_second": round(positions / max(seconds, 1e-9))}
-    emit({**result, **speed, "output": str(output)}, as_json=json)
-    return EXIT_STOPPED if shards < len(paths) else 0
+    emit({**result, **speed, **store.facts, "output": str(output)}, as_json=json)
+    unfinished = shards + len(store.damaged) < len(store.paths)
+    return EXIT_STOPPED if unfinished else store.exit_code

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from pathlib import Path
 from typing import IO
 
 import numpy as np
@@ -20,6 +19,7 @@ from kibitz.encoding.leaves import Leaves
 from kibitz.errors import InputError
 from kibitz.files import atomic_write, write_bytes
 from kibitz.games.shard import UNKNOWN_RESULT, Shard
+from kibitz.places import Place
 from kibitz.position.compact import unpack_compact_batch
 from kibitz.position.state import new_positions
 
@@ -29,7 +29,7 @@ ROWS = 4096  # encoded at a time
 NAMES = ("states", "visit_counts", "rewards")
 
 
-def write_experience(folder: Path, label: str, shards: Iterable[Shard]) -> int:
+def write_experience(folder: Place, label: str, shards: Iterable[Shard]) -> int:
     """Write all positions that have a policy and a result, as NAME_LABEL.dat; returns how many.
 
     Counts are shares of the visits, which the trainer divides by their sum anyway.
@@ -51,7 +51,7 @@ def write_experience(folder: Path, label: str, shards: Iterable[Shard]) -> int:
     return count
 
 
-def _description(path: Path, shape: tuple[int, ...]) -> bytes:
+def _description(path: Place, shape: tuple[int, ...]) -> bytes:
     strides = [int(np.prod(shape[axis + 1 :])) for axis in range(len(shape))]
     facts = {"data": path.name, "dtype": "float32", "shape": shape, "strides": strides}
     return json.dumps(facts, indent=2).encode()

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from kibitz.dataset.sample import Samples, replay
 from kibitz.errors import missing_extra
-from kibitz.files import atomic_write
+from kibitz.files import Location, atomic_write
 from kibitz.games.shard import UNKNOWN_RESULT, Shard
 from kibitz.position.compact import unpack_compact_batch
 from kibitz.position.fen import fen_of
@@ -20,7 +19,7 @@ from kibitz.position.notation import absolute
 from kibitz.position.state import new_positions
 
 
-def write_parquet(path: Path, shards: Iterable[Shard]) -> int:
+def write_parquet(path: Location, shards: Iterable[Shard]) -> int:
     """Write all positions of the shards; returns how many.
 
     Columns: `game` (number in the file), `fen`, `move` and `best` (UCI, castling in Chess960 as

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -20,12 +19,13 @@ from kibitz.errors import InputError
 from kibitz.games import store
 from kibitz.games.shard import read, read_header
 from kibitz.log import Bar
+from kibitz.places import Place, below, place
 
 
 class Source(NamedTuple):
     """A folder of shards and how often an epoch goes over it."""
 
-    folder: Path
+    folder: Place
     weight: float = 1.0
 
 
@@ -68,17 +68,17 @@ def parse_source(text: str) -> Source:
     """Return the source that DIR or DIR=WEIGHT names."""
     folder, equals, written = text.rpartition("=")
     if not equals:
-        return Source(Path(text))
+        return Source(place(text))
     try:
         weight = float(written)
     except ValueError:
-        return Source(Path(text))  # the folder's name has an = in it
+        return Source(place(text))  # the folder's name has an = in it
     if not 0 < weight < 1e6:
         raise InputError("a weight of data", value=text, fix="give more than 0, like games=2")
-    return Source(Path(folder), weight)
+    return Source(place(folder), weight)
 
 
-def shards_in(folder: Path, generations: int = 0) -> list[Path]:
+def shards_in(folder: Place, generations: int = 0) -> list[Place]:
     """Return the shards of a folder and of the folders in it, oldest first: names sort by age.
 
     With `generations`, only those of so many folders (or, lying side by side, shards) at the end.
@@ -86,12 +86,8 @@ def shards_in(folder: Path, generations: int = 0) -> list[Path]:
     found = store.shards_in(folder)
     if not generations or folder.is_file():
         return found
-    groups = sorted({_generation(path, folder) for path in found})[-generations:]
-    return [path for path in found if _generation(path, folder) in groups]
-
-
-def _generation(path: Path, folder: Path) -> str:
-    return path.relative_to(folder).parts[0]
+    groups = sorted({below(path, folder)[0] for path in found})[-generations:]
+    return [path for path in found if below(path, folder)[0] in groups]
 
 
 class Loaded(NamedTuple):
@@ -101,7 +97,7 @@ class Loaded(NamedTuple):
     held: np.ndarray  # bool [S]
 
 
-def load_shard(path: Path, validation: float, played: bool = True) -> Loaded:
+def load_shard(path: Place, validation: float, played: bool = True) -> Loaded:
     """Read, check and replay a shard; `played` moves teach where there was no search."""
     shard = read(path)
     samples = replay(shard, path)
@@ -143,8 +139,8 @@ class Window:
     seed: int = 0
     played: bool = True
     bar: Bar | None = None
-    _paths: list[list[Path]] = field(default_factory=list)
-    _sizes: dict[Path, int] = field(default_factory=dict)
+    _paths: list[list[Place]] = field(default_factory=list)
+    _sizes: dict[Place, int] = field(default_factory=dict)
     _whole: Chunk | None = None
 
     def __post_init__(self) -> None:
@@ -156,7 +152,7 @@ class Window:
         self._check(self._whole)
 
     @property
-    def files(self) -> list[Path]:
+    def files(self) -> list[Place]:
         """All shards of the window."""
         return [path for paths in self._paths for path in paths]
 
@@ -205,11 +201,11 @@ class Window:
                 break
         return join([(1.0, parts)])
 
-    def _spread(self) -> Iterable[Path]:
+    def _spread(self) -> Iterable[Place]:
         turn = order(len(self.files), key_of(0), 0, len(self.files))
         return [self.files[at] for at in turn]
 
-    def _load(self, paths: Sequence[Path]) -> list[Loaded]:
+    def _load(self, paths: Sequence[Place]) -> list[Loaded]:
         loaded = []
         for path in paths:
             loaded.append(load_shard(path, self.validation, self.played))
@@ -217,18 +213,18 @@ class Window:
                 self.bar.advance()
         return loaded
 
-    def _newest(self, source: Source) -> list[Path]:
+    def _newest(self, source: Source) -> list[Place]:
         paths = shards_in(source.folder, self.generations)
         if not self.newest:
             return paths
-        kept: list[Path] = []
+        kept: list[Place] = []
         for path in reversed(paths):
             if sum(self._size(one) for one in kept) >= self.newest:
                 break
             kept.insert(0, path)
         return kept
 
-    def _size(self, path: Path) -> int:
+    def _size(self, path: Place) -> int:
         if path not in self._sizes:
             self._sizes[path] = read_header(path).plies
         return self._sizes[path]

@@ -114,19 +114,20 @@ def _without_idle_sources(shard: Shard) -> Shard:
 def cut(shards: Iterable[Shard], plies: int) -> Iterator[Shard]:
     """The same games in shards of about so many plies, cut between games."""
     waiting: list[Shard] = []
-    held = 0
+    held = games = 0
     for shard in shards:
         start = 0
         while start < shard.games:
             room = plies - held
             beyond = np.searchsorted(shard.offsets, shard.offsets[start] + room)
-            end = max(start + 1, min(int(beyond), shard.games))
+            most = start + MOST_SOURCES - games  # each may have a source of its own
+            end = max(start + 1, min(int(beyond), shard.games, most))
             waiting.append(select(shard, np.arange(start, end)))
-            held += waiting[-1].plies
+            held, games = held + waiting[-1].plies, games + waiting[-1].games
             start = end
-            if held >= plies:
+            if held >= plies or games >= MOST_SOURCES:
                 yield concatenate(waiting)
-                waiting, held = [], 0
+                waiting, held, games = [], 0, 0
     if waiting:
         yield concatenate(waiting)
 

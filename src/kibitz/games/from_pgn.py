@@ -33,6 +33,8 @@ TERMINATIONS = {
     *("abandoned", "adjudication", "death", "emergency", "normal", "rules infraction"),
     *("time forfeit", "unterminated"),
 }
+OWN_KEYS = ("White", "Black", "Event", "Date")  # of a source, in small letters
+IN_THE_GAME = ("Result", "FEN", "SetUp")  # tags that say again what the record of a game has
 _NUMBER = r"([+-]?\d+(?:\.\d+)?)"
 _BY_WHITE = re.compile(rf"{_NUMBER}|(?:.*[\s,])?wv={_NUMBER}(?:[\s,].*)?", re.DOTALL)
 _BY_MOVER = re.compile(rf"(?:{_NUMBER}|([+-])M(\d+))/\d+(?:\s.*)?", re.DOTALL)
@@ -73,7 +75,7 @@ def _converted(tree: chess.pgn.Game, model: LabelModel, name: str) -> Game | str
         start=start,
         result=result,
         end=_end(tree, positions, result),
-        source=_source(tree, name),
+        source=_source(tree, name, model),
         seed=_seed(start, moves),
     )
 
@@ -89,10 +91,13 @@ def _seed(start: str, moves: np.ndarray) -> int:
     return int.from_bytes(digest.digest(), "little")
 
 
-def _source(tree: chess.pgn.Game, name: str) -> dict[str, Any]:
-    tags = {tag.lower(): tree.headers.get(tag, "?") for tag in ("White", "Black", "Event", "Date")}
-    known = {tag: text for tag, text in tags.items() if text.strip("?. ")}
-    return {"kind": "pgn", "file": name} | known
+def _source(tree: chess.pgn.Game, name: str, model: LabelModel) -> dict[str, Any]:
+    """What a shard says of a game: its file, its tags, and what its evaluations were taken for."""
+    known = {tag: text for tag, text in tree.headers.items() if text.strip("?. ")}
+    first = {tag.lower(): known[tag] for tag in OWN_KEYS if tag in known}
+    tags = {tag: text for tag, text in known.items() if tag not in (*OWN_KEYS, *IN_THE_GAME)}
+    more = {"tags": tags} if tags else {}
+    return {"kind": "pgn", "file": name, "labels": model._asdict()} | first | more
 
 
 def _end(tree: chess.pgn.Game, positions: np.ndarray, result: int) -> str:

@@ -2,22 +2,23 @@
 
     seed,game,fen,cp,mate,best,result
 
-Scores are for the side to move, one of cp and mate is given; best is UCI; the result is White's.
-Lines of a game follow each other. The move played is the one that leads to the next line's
-position; where none does, a new record begins.
+Scores are for the side to move; best is UCI; the result is White's. Lines of a game follow each
+other. The move played is the one that leads to the next line's position; where none does, a new
+record begins. A heading may name the columns in another order, and fewer of them.
 """
 
 from __future__ import annotations
 
+import csv
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from kibitz.errors import InputError, KibitzError
+from kibitz.errors import InputError, KibitzError, shorten
 from kibitz.games.combine import offsets_of
-from kibitz.games.labels import LabelModel, score_of, wdl
+from kibitz.games.labels import LONGEST_MATE, LabelModel, score_of, wdl
 from kibitz.games.link import link, recognise
 from kibitz.games.record import pack_starts
 from kibitz.games.shard import UNKNOWN_END, UNKNOWN_RESULT, Header, Shard, counted
@@ -26,8 +27,10 @@ from kibitz.position.moves import MAX_MOVES, NO_MOVE, PROMOTION
 from kibitz.position.squares import square_name
 from kibitz.position.state import new_positions
 
-COLUMNS = 7
-_GAME_BITS = 24  # of a record's seed; above them is the seed of the run
+COLUMNS = ("seed", "game", "fen", "cp", "mate", "best", "result")
+MOST_CENTIPAWNS = 100_000  # which some programs write for a mate
+GAME_BITS = 24  # of a record's seed; above them is the seed of the run
+_PEEKED = 20  # lines that tell whether a file holds positions
 _SQUARES = {square_name(square): square for square in range(64)}
 _RESULTS = {"1": 1, "0": 0, "-1": -1, "": UNKNOWN_RESULT}
 _PIECES = {"": 0, "n": PROMOTION, "b": PROMOTION + 1, "r": PROMOTION + 2, "q": PROMOTION + 3}
@@ -39,8 +42,9 @@ class Lines(NamedTuple):
     seeds: np.ndarray  # uint64 [N]: run and game, so that all records of a game share one
     positions: np.ndarray  # POSITION [N]
     scores: np.ndarray  # float64 [N], see labels.score_of
-    best: np.ndarray  # uint16 [N], as link.recognise wants them
+    best: np.ndarray  # uint16 [N]: legal moves of the side to move, NO_MOVE for none
     results: np.ndarray  # int8 [N], White's view
+    bad: tuple[str, ...] = ()  # lines that were skipped: file, line and reason
 
 
 def chunks(file: Iterable[str], plies: int) -> Iterator[tuple[int, list[str]]]:
@@ -60,26 +64,90 @@ def _game_of(line: str) -> str:
     return ",".join(line.split(",", 2)[:2])
 
 
-def parse(lines: Sequence[str], name: str = "lines", first: int = 1) -> Lines:
-    """Read lines; an error names the file and the line."""
-    rows = [line for line in lines if not line.isspace()]
-    count = len(rows)
+def in_order(lines: Iterable[str], say: Callable[[str], None]) -> Iterator[str]:
+    """The lines with the columns in our order; a heading becomes an empty line.
+
+    A heading is a first line with the column `fen`. Columns it does not name are empty; `say`
+    hears of those that are not known here.
+    """
+    places: list[int] | None = None
+    for number, line in enumerate(lines):
+        text = line.removeprefix("\ufeff") if number == 0 else line
+        names = [name.strip().lower() for name in _fields(text)] if number == 0 else []
+        if "fen" in names:
+            places = [names.index(name) if name in names else -1 for name in COLUMNS]
+            unknown = [name for name in names if name not in COLUMNS]
+            if unknown:
+                say(f"columns that are not read: {', '.join(unknown)}")
+            yield "\n"
+        elif places is None or text.isspace():
+            yield text
+        else:
+            fields = ["", *_fields(text)]  # -1 becomes the empty one
+            known = (fields[place + 1] if place + 1 < len(fields) else "" for place in places)
+            yield ",".join(known) + "\n"
+
+
+def _fields(line: str) -> list[str]:
+    return next(csv.reader([line.rstrip("\r\n")]), [])
+
+
+def peek(lines: Iterable[str]) -> tuple[list[str], str]:
+    """The first lines of a file, and why it holds no positions; an empty text if it does."""
+    first: list[str] = []
+    for line in lines:
+        first.append(line)
+        if len(first) >= _PEEKED:
+            break
+    parsed = parse(first)
+    if len(parsed.scores):
+        return first, ""
+    return first, parsed.bad[0] if parsed.bad else "no position in it"
+
+
+def parse(lines: Sequence[str], first: int = 1) -> Lines:
+    """Read lines, of which the first has this number in its file; bad ones are left out, named."""
+    numbers = [number for number, line in enumerate(lines, first) if not line.isspace()]
+    count = len(numbers)
     seeds, scores = np.zeros(count, dtype=np.uint64), np.zeros(count)
     positions = new_positions(count)
-    best, results = np.zeros(count, dtype=np.uint16), np.zeros(count, dtype=np.int8)
-    for row, line in enumerate(rows):
+    written, results = np.zeros(count, dtype=np.uint16), np.zeros(count, dtype=np.int8)
+    bad: dict[int, str] = {}
+    for row, number in enumerate(numbers):
+        line = lines[number - first]
         try:
             seed, game, fen, cp, mate, move, result = line.rstrip("\r\n").split(",")
-            seeds[row] = (int(seed) << _GAME_BITS) + int(game)
+            seeds[row] = _seed(int(seed or 0), int(game or 0))
             read_fen(fen, positions, row)
-            scores[row] = score_of(int(cp) if cp else None, int(mate) if mate else None)
-            best[row], results[row] = _squares(move), _RESULTS[result]
+            scores[row] = _score(cp, mate)
+            written[row], results[row] = _squares(move), _RESULTS[result]
         except (ValueError, KeyError, OverflowError) as error:
             why = error.what if isinstance(error, KibitzError) else "not a labelled position"
-            fix = "expected seed,game,fen,cp,mate,best,result"
-            where = f"{name}, line {first + row}"
-            raise InputError(f"{where}: {why}", value=line.strip(), fix=fix) from error
-    return Lines(seeds, positions, scores, best, results)
+            bad[row] = f"line {number}: {why}: {shorten(repr(line.strip()))}"
+    sound = np.array([row not in bad for row in range(count)], dtype=bool)
+    best = _best(positions, np.where(sound, written, 0).astype(np.uint16))
+    for row in np.flatnonzero(sound & (written != 0) & (best == NO_MOVE)).tolist():
+        move, fen = lines[numbers[row] - first].split(",")[5], fen_of(positions[row])
+        bad[row] = f"line {numbers[row]}: the best move {move!r} is illegal in {fen!r}"
+        sound[row] = False
+    texts = tuple(bad[row] for row in sorted(bad))
+    return Lines(seeds[sound], positions[sound], scores[sound], best[sound], results[sound], texts)
+
+
+def _seed(run: int, game: int) -> int:
+    if not 0 <= game < 1 << GAME_BITS or not 0 <= run < 1 << 64 - GAME_BITS:
+        raise InputError(f"seed {run}, game {game}: out of range")
+    return (run << GAME_BITS) + game
+
+
+def _score(cp: str, mate: str) -> float:
+    """The score of a line; a mate counts where both are given."""
+    centipawns, moves = int(cp) if cp else None, int(mate) if mate else None
+    if moves is not None and abs(moves) > LONGEST_MATE:
+        raise InputError(f"a mate in {moves} is longer than {LONGEST_MATE}")
+    if centipawns is not None and abs(centipawns) > MOST_CENTIPAWNS:
+        raise InputError(f"a score of {centipawns} is beyond {MOST_CENTIPAWNS} centipawns")
+    return score_of(centipawns, moves)
 
 
 def _squares(move: str) -> int:
@@ -89,18 +157,26 @@ def _squares(move: str) -> int:
     return _SQUARES[move[:2]] | _SQUARES[move[2:4]] << 6 | _PIECES[move[4:]] << 12
 
 
+def _best(positions: np.ndarray, written: np.ndarray) -> np.ndarray:
+    """The moves that squares mean, NO_MOVE where that is none or no legal one; uint16 [N]."""
+    found = np.zeros(len(written), dtype=np.uint16)
+    buffer, start = np.zeros(MAX_MOVES, dtype=np.uint16), 0
+    while start < len(written):
+        wrong = recognise(positions[start:], written[start:], buffer, found[start:])
+        if wrong < 0:
+            break
+        start += wrong + 1
+    return found
+
+
 def shard_of_lines(
     lines: Lines, model: LabelModel, source: dict[str, Any], provenance: dict[str, Any]
 ) -> Shard:
     """The games of the lines; best moves become one visit each."""
     count = len(lines.scores)
-    moves, best = np.zeros(count, dtype=np.uint16), np.zeros(count, dtype=np.uint16)
+    moves, best = np.zeros(count, dtype=np.uint16), lines.best
     buffer = np.zeros(MAX_MOVES, dtype=np.uint16)
     link(lines.positions, lines.seeds, buffer, new_positions(1), moves)
-    wrong = recognise(lines.positions, lines.best, buffer, best)
-    if wrong >= 0:
-        fen = fen_of(lines.positions[wrong])
-        raise InputError("labels: the best move is illegal in", value=fen, fix="mend the file")
     begins = np.ones(count, dtype=bool)
     begins[1:] = moves[:-1] == NO_MOVE
     rows = np.flatnonzero(begins)

@@ -13,10 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from kibitz.errors import DamagedFileError
 from kibitz.games.from_pgn import read_pgn
 from kibitz.games.labels import LabelModel
 from kibitz.games.record import shard_of
 from kibitz.games.shard import Shard
+from kibitz.places import Place
 from kibitz.position.pgn import BadGame, read_lines
 
 CHARACTERS = 500_000  # of a piece, at least
@@ -26,34 +28,36 @@ STANDARD_INPUT = Path("-")
 class Piece(NamedTuple):
     """Some whole games of a file."""
 
-    path: Path
+    path: Place
     line: int  # of the file, from 1, where the piece begins
     text: str
+    fault: str = ""  # why the file cannot be read any further
 
 
 class Read(NamedTuple):
     """What was in a piece."""
 
-    path: Path
+    path: Place
     line: int
     games: int  # all of them, from which a piece after this one counts on
     empty: int  # games without a move, which are left out
     bad: tuple[BadGame, ...]
     shard: Shard
+    fault: str = ""
 
 
-def pieces_of(paths: Sequence[Path], characters: int = CHARACTERS) -> Iterator[Piece]:
+def pieces_of(paths: Sequence[Place], characters: int = CHARACTERS) -> Iterator[Piece]:
     """The pieces of all files, one file after the other."""
     for path in paths:
         yield from _pieces(path, characters)
 
 
-def _pieces(path: Path, characters: int) -> Iterator[Piece]:
+def _pieces(path: Place, characters: int) -> Iterator[Piece]:
+    """At least one piece, so that the file is heard of when nothing is in it."""
     held: list[str] = []
-    size, first = 0, 1
+    size, first, faults = 0, 1, list[str]()
     inside = moves = empty = False
-    source = sys.stdin if path == STANDARD_INPUT else path
-    for number, line in enumerate(read_lines(source), start=1):
+    for number, line in enumerate(_lines(path, faults), start=1):
         tag = line.startswith("[") and not inside
         if tag and empty and moves and size >= characters:
             yield Piece(path, first, "".join(held))
@@ -63,8 +67,15 @@ def _pieces(path: Path, characters: int) -> Iterator[Piece]:
         empty = not line.strip()
         moves = not tag and (moves or not empty)  # tags may have empty lines between them
         inside = inside if tag else in_comment(line, inside)
-    if held:
-        yield Piece(path, first, "".join(held))
+    yield Piece(path, first, "".join(held), *faults)
+
+
+def _lines(path: Place, faults: list[str]) -> Iterator[str]:
+    """The lines of a file, up to where it is damaged."""
+    try:
+        yield from read_lines(sys.stdin if path == STANDARD_INPUT else path)
+    except DamagedFileError as error:
+        faults.append(str(error))
 
 
 def in_comment(line: str, inside: bool) -> bool:
@@ -90,7 +101,9 @@ def read_piece(piece: Piece, model: LabelModel) -> Read:
     games = list(read_pgn(io.StringIO(piece.text), model, name, bad.append))
     shard = shard_of([game for game in games if game.plies])
     empty = len(games) - shard.games
-    return Read(piece.path, piece.line, len(games) + len(bad), empty, tuple(bad), shard)
+    return Read(
+        piece.path, piece.line, len(games) + len(bad), empty, tuple(bad), shard, piece.fault
+    )
 
 
 def renumbered(read: Read, games_before: int) -> tuple[str, ...]:

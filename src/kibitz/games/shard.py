@@ -17,7 +17,7 @@ import safetensors
 import safetensors.numpy
 import zstandard
 
-from kibitz.errors import DamagedFileError, InputError
+from kibitz.errors import DamagedFileError, FileError, InputError
 from kibitz.files import Location, read_bytes, write_bytes
 from kibitz.position.compact import COMPACT, new_compact
 
@@ -156,6 +156,18 @@ def read_header(location: Location) -> Header:
     with zstandard.ZstdDecompressor().stream_reader(body) as stream:
         length = stream.read(8)
         return _header(length + stream.read(int.from_bytes(length, "little")), location)
+
+
+def claimed_games(location: Location) -> int | None:
+    """How many games a damaged shard says it has, where that much can still be read."""
+    try:
+        content = read_bytes(location)
+        with zstandard.ZstdDecompressor().stream_reader(content) as stream:
+            length = stream.read(8)
+            size = int.from_bytes(length, "little")
+            return _header(length + stream.read(min(size, len(content))), location).games
+    except (FileError, InputError, zstandard.ZstdError, MemoryError):
+        return None
 
 
 def decode(content: bytes, location: Location = "shard") -> Shard:

@@ -7,35 +7,41 @@ games written twice are one file, different ones never replace each other.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
-from kibitz.errors import DamagedFileError, FileError, InputError
+from kibitz.errors import DamagedFileError, InputError
 from kibitz.files import write_bytes
 from kibitz.games.combine import cut
-from kibitz.games.shard import SUFFIX, Header, Shard, counted, encode, find_fault, read, read_header
+from kibitz.games.shard import (
+    SUFFIX,
+    Header,
+    Shard,
+    claimed_games,
+    counted,
+    encode,
+    find_fault,
+    read,
+    read_header,
+)
 from kibitz.log import say
+from kibitz.places import Place, existing, files_below
 
 DIGITS = 8
+EXIT_DAMAGED = 1  # of a command that has left out damaged shards, and named them
 GENERATION = "generation"  # in the provenance of shards made by generations of networks
 
 
 class Totals(NamedTuple):
-    """What a store holds; damaged shards are not counted in the rest."""
+    """What was written."""
 
     shards: int
     games: int
     plies: int
     visits: int
-    damaged: int
 
 
-def _say(error: DamagedFileError) -> None:
-    say(f"skipped: {error}")
-
-
-def add(folder: Path, shard: Shard, stem: str) -> Path:
+def add(folder: Place, shard: Shard, stem: str) -> Place:
     """Write a shard under a name of its own; returns where it is."""
     shard = counted(shard)
     fault = find_fault(shard)
@@ -46,65 +52,70 @@ def add(folder: Path, shard: Shard, stem: str) -> Path:
     return path
 
 
-def shards_in(*places: Path) -> list[Path]:
+def shards_in(*places: Place) -> list[Place]:
     """The shard files that files and folders (with their sub-folders) stand for, by name."""
-    found: list[Path] = []
+    found: list[Place] = []
     for place in places:
         if place.is_dir():
-            found += sorted(path for path in place.rglob(f"*{SUFFIX}") if path.is_file())
-        elif place.exists():
-            found.append(place)
+            found += files_below(place, f"*{SUFFIX}")
         else:
-            raise FileError("no such file or folder", value=str(place), fix="check the path")
+            found.append(existing(place))
     if not found:
         where = ", ".join(map(str, places))
         raise InputError(f"no {SUFFIX} file here", value=where, fix="import or play games first")
     return found
 
 
-def read_all(
-    paths: Iterable[Path], on_damaged: Callable[[DamagedFileError], None] = _say
-) -> Iterator[Shard]:
-    """The shards one by one; damaged ones are named and skipped."""
-    for path in paths:
-        try:
-            yield read(path)
-        except DamagedFileError as error:
-            on_damaged(error)
+class Store:
+    """Shards that are read one by one. Damaged ones are left out: each is named, and counted."""
+
+    def __init__(self, paths: Sequence[Place]) -> None:
+        self.paths = list(paths)
+        self.damaged: dict[str, int | None] = {}  # games by the damaged header, if it can be read
+
+    def __iter__(self) -> Iterator[Shard]:
+        return (shard for _, shard in self.named())
+
+    def named(self, paths: Iterable[Place] | None = None) -> Iterator[tuple[Place, Shard]]:
+        """The sound ones of some shards, or all, with where they are."""
+        for path in self.paths if paths is None else paths:
+            try:
+                yield path, read(path)
+            except DamagedFileError as error:
+                self._leave_out(path, error)
+
+    def headers(self) -> Iterator[tuple[Place, Header]]:
+        """The headers of sound shards, several times faster than reading all."""
+        for path in self.paths:
+            try:
+                yield path, read_header(path)
+            except DamagedFileError as error:
+                self._leave_out(path, error)
+
+    def _leave_out(self, path: Place, error: DamagedFileError) -> None:
+        if str(path) in self.damaged:
+            return
+        games = self.damaged[str(path)] = claimed_games(path)
+        lost = "its games are" if games is None else f"its {games} games are"
+        say(f"damaged, {lost} left out: {error}")
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a result says about what was left out."""
+        named = [{"file": path, "games": games} for path, games in self.damaged.items()]
+        return {"damaged": len(self.damaged)} | ({"damaged_shards": named} if named else {})
+
+    @property
+    def exit_code(self) -> int:
+        """0, or another code where something was left out; a line says how much."""
+        if self.damaged:
+            say(f"{len(self.damaged)} of {len(self.paths)} shards are damaged and were left out")
+        return EXIT_DAMAGED if self.damaged else 0
 
 
-def headers(
-    paths: Iterable[Path], on_damaged: Callable[[DamagedFileError], None] = _say
-) -> Iterator[tuple[Path, Header]]:
-    """The headers of sound shards, several times faster than reading all."""
-    for path in paths:
-        try:
-            yield path, read_header(path)
-        except DamagedFileError as error:
-            on_damaged(error)
-
-
-def totals(paths: Iterable[Path]) -> Totals:
-    """Count what the shards hold."""
-    damaged: list[DamagedFileError] = []
-
-    def note(error: DamagedFileError) -> None:
-        damaged.append(error)
-        _say(error)
-
-    found = [header for _, header in headers(paths, note)]
-    return Totals(
-        shards=len(found),
-        games=sum(header.games for header in found),
-        plies=sum(header.plies for header in found),
-        visits=sum(header.visits for header in found),
-        damaged=len(damaged),
-    )
-
-
-def rewrite(shards: Iterable[Shard], folder: Path, stem: str, plies: int) -> Totals:
+def rewrite(shards: Iterable[Shard], folder: Place, stem: str, plies: int) -> Totals:
     """Write the games into a folder as shards of about so many plies; returns what came of it."""
-    done = Totals(0, 0, 0, 0, 0)
+    done = Totals(0, 0, 0, 0)
     for number, shard in enumerate(cut(shards, plies), start=1):
         add(folder, shard, f"{stem}-{number:05d}")
         done = Totals(
@@ -112,14 +123,14 @@ def rewrite(shards: Iterable[Shard], folder: Path, stem: str, plies: int) -> Tot
             done.games + shard.games,
             done.plies + shard.plies,
             done.visits + len(shard.visit_moves),
-            damaged=0,
         )
     return done
 
 
-def outdated(paths: Iterable[Path], keep: int) -> list[tuple[int, Path]]:
-    """Shards older than the last `keep` generations, with theirs; others are nobody's to prune."""
-    found = [(header.provenance.get(GENERATION), path) for path, header in headers(paths)]
+def outdated(store: Store, keep: int) -> list[tuple[int, Place]]:
+    """Shards older than the last `keep` generations, with theirs; those without one are kept."""
+    found = [(header.provenance.get(GENERATION), path) for path, header in store.headers()]
     dated = [(one, path) for one, path in found if isinstance(one, int)]
     kept = set(sorted({one for one, _ in dated})[-keep:])
-    return sorted((one, path) for one, path in dated if one not in kept)
+    old = [(one, path) for one, path in dated if one not in kept]
+    return sorted(old, key=lambda pair: (pair[0], pair[1].parts))

@@ -44,7 +44,7 @@ def tree_of(game: Game, number: int) -> chess.pgn.Game:
 def _tags(game: Game, number: int) -> dict[str, str]:
     source = game.source
     player = str(source.get("teacher") or source.get("network") or "?")
-    tags = {
+    tags: dict[str, str] = {
         "Event": str(source.get("event") or source.get("kind") or "?"),
         "Date": str(source.get("date", "????.??.??")),
         "Round": str(number),
@@ -52,7 +52,10 @@ def _tags(game: Game, number: int) -> dict[str, str]:
         "Black": str(source.get("black", player)),
         "Result": RESULT_TEXTS[game.result],
     }
-    return tags if game.end == UNKNOWN_END else tags | {"Termination": game.end}
+    if game.end != UNKNOWN_END:
+        tags["Termination"] = game.end
+    tags |= source.get("tags", {})  # as they were written, the termination among them
+    return tags
 
 
 def _evaluation(value: float, turn: chess.Color, model: LabelModel) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import IO, TextIO, cast
@@ -24,7 +25,8 @@ from kibitz.position.board import Board
 from kibitz.position.notation import Move
 
 COLUMNS = 100  # of the movetext
-_NO_BREAKS = str.maketrans("\r\n", "  ")
+_WRITTEN = str.maketrans({"\r": " ", "\n": " ", '"': '\\"', "\\": "\\\\"})  # in a tag
+_ESCAPED = re.compile(r'\\(["\\])')
 
 
 @dataclass(frozen=True)
@@ -149,10 +151,13 @@ def _fault(tree: chess.pgn.Game, tagged: bool) -> str:
 
 
 class _Builder(chess.pgn.GameBuilder[chess.pgn.Game]):
-    """Collects errors without logging them: the caller hears of them once."""
+    """Collects errors without logging them, the caller hears of them once; reads escaped tags."""
 
     def __init__(self) -> None:
         super().__init__(Game=chess.pgn.Game)
+
+    def visit_header(self, tagname: str, tagvalue: str) -> None:
+        super().visit_header(tagname, _ESCAPED.sub(r"\1", tagvalue))
 
     def handle_error(self, error: Exception) -> None:
         self.game.errors.append(error)
@@ -215,11 +220,26 @@ def game_of(board: Board, tags: dict[str, str] | None = None) -> Game:
     return Game(1, tree)
 
 
+class _Exporter(chess.pgn.StringExporter):
+    """Writes what python-chess leaves out: escapes in tags, and marks before the first move."""
+
+    def __init__(self, tree: chess.pgn.Game) -> None:
+        super().__init__(columns=COLUMNS)
+        self._marks = sorted(tree.nags)
+
+    def visit_header(self, tagname: str, tagvalue: str) -> None:
+        super().visit_header(tagname, tagvalue.translate(_WRITTEN))
+
+    def visit_board(self, board: chess.Board) -> None:
+        super().visit_board(board)
+        for mark in self._marks:  # of the first board, before its comment
+            self.visit_nag(mark)
+        self._marks = []
+
+
 def text_of(tree: chess.pgn.Game) -> str:
     """The PGN of a game; line breaks in tags become spaces."""
-    for name, value in list(tree.headers.items()):
-        tree.headers[name] = value.translate(_NO_BREAKS)
-    return tree.accept(chess.pgn.StringExporter(columns=COLUMNS))
+    return tree.accept(_Exporter(tree))
 
 
 def write_games(location: Location, games: Iterable[Game]) -> int:

@@ -17,8 +17,9 @@ from kibitz.evaluator.load import Evaluator, load_evaluator
 from kibitz.games.combine import concatenate, cut
 from kibitz.games.importing import provenance
 from kibitz.games.record import Game, Ply, games_of, shard_of
-from kibitz.games.shard import NOT_A_POLICY, Shard, read, read_header
-from kibitz.games.store import add, shards_in
+from kibitz.games.shard import NOT_A_POLICY, SUFFIX, Shard
+from kibitz.games.store import Store, add
+from kibitz.places import Place
 from kibitz.position.board import Board
 from kibitz.position.fen import castles960
 from kibitz.position.moves import NO_MOVE
@@ -111,21 +112,21 @@ def _ours() -> dict[str, Any]:
 
 
 def reanalyse(
-    places: list[Path], output: Path, reanalysis: Reanalysis, workers: int
-) -> Generator[tuple[Path, int, bool]]:
+    store: Store, output: Place, reanalysis: Reanalysis, workers: int
+) -> Generator[tuple[Place, int, bool]]:
     """Search all games of the shards again: (shard, plies, whether it is now complete).
 
     Every shard becomes one in `output`. What is there already is not searched again, so that a run
-    that was stopped goes on where it was, at a loss of no more than one shard.
+    that was stopped goes on where it was, at a loss of no more than one shard. Damaged shards are
+    left out, as the store counts.
     """
     done = _done(output, reanalysis)
     analyst = Analyst(reanalysis)
-    for path in shards_in(*places):
-        if path.stem in done:
-            yield path, 0, True
-            continue
+    for path in [path for path in store.paths if path.stem in done]:
+        yield path, 0, True
+    for path, shard in store.named(path for path in store.paths if path.stem not in done):
         pieces = []
-        for piece in in_processes(analyst, cut([read(path)], PIECE), workers, in_order=True):
+        for piece in in_processes(analyst, cut([shard], PIECE), workers, in_order=True):
             pieces.append(piece)
             yield path, piece.plies, False
         whole = concatenate(pieces)
@@ -136,10 +137,11 @@ def reanalyse(
         yield path, 0, True
 
 
-def _done(output: Path, reanalysis: Reanalysis) -> set[str]:
+def _done(output: Place, reanalysis: Reanalysis) -> set[str]:
     """Names of the shards that are in the folder already, made in the same way."""
     if not output.is_dir():
         return set()
-    headers = [read_header(path).provenance for path in sorted(output.glob("*.shard"))]
+    made = Store(list(output.glob(f"*{SUFFIX}")))
+    headers = [header.provenance for _, header in made.headers()]
     wanted = reanalysis.about["reanalysis"]
     return {str(one["of"]) for one in headers if one.get("reanalysis") == wanted and "of" in one}

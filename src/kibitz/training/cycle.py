@@ -23,7 +23,7 @@ from kibitz.config import load
 from kibitz.dataset.batch import recipe
 from kibitz.dataset.loader import Loader, Share
 from kibitz.dataset.window import parse_source, shards_in
-from kibitz.errors import ConfigError
+from kibitz.errors import ConfigError, InputError
 from kibitz.files import read_bytes, write_bytes
 from kibitz.log import say
 from kibitz.match.control import Control, parse_times
@@ -130,8 +130,12 @@ def _train_inputs(stage: TrainStage, context: Context) -> list[Path]:
     settings, start = _training(stage, context), _start(stage, context)
     folders = [parse_source(text).folder for text in settings.data.folders]
     shards = [path for folder in folders for path in shards_in(folder, settings.data.generations)]
+    local = [shard for shard in shards if isinstance(shard, Path)]
+    if len(local) < len(shards):
+        what = "a cycle tells by files on this machine what is new, not behind a URL"
+        raise InputError(what, value=str(settings.data.folders), fix="copy the shards here")
     named = [stage.config, settings.distill.teacher, str(start or "")]
-    return [*(Path(one) for one in named if one), *shards]
+    return [*(Path(one) for one in named if one), *local]
 
 
 def _train(stage: TrainStage, context: Context) -> list[Path] | None:

@@ -18,6 +18,7 @@ from kibitz.log import progress, say
 from kibitz.network.build import build, channels_last, load_network
 from kibitz.network.card import NetworkCard
 from kibitz.network.sizes import new_card
+from kibitz.places import size_of
 from kibitz.training import checkpoint as checkpoints
 from kibitz.training.average import Average
 from kibitz.training.checkpoint import Checkpoint
@@ -163,7 +164,7 @@ def fingerprint(window: Window) -> str:
     """Return what changes when shards come, go or change in length."""
     digest = hashlib.sha256()
     for path in window.files:
-        digest.update(f"{path.name} {path.stat().st_size}\n".encode())
+        digest.update(f"{path.name} {size_of(path)}\n".encode())
     return digest.hexdigest()
 
 

@@ -1,0 +1,142 @@
+"""Files and folders on this machine or behind a URL, asked the same questions; the ground floor.
+
+    what the user wrote -> **Path or Url** -> store of games, windows of training
+
+A `Url` answers what a `Path` answers, by the same names, through the file system of fsspec that
+serves it. Reading and writing is `files.py`'s, for both.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeAlias
+
+from kibitz.errors import FileError
+from kibitz.files import Location, filesystem, local_path
+
+
+@dataclass(frozen=True, order=True)
+class Url(os.PathLike[str]):
+    """A file or folder behind a URL."""
+
+    text: str
+
+    def __fspath__(self) -> str:
+        return self.text
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __truediv__(self, name: str) -> Url:
+        return Url(f"{self.text.rstrip('/')}/{name}")
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The texts between the slashes."""
+        return tuple(self.text.rstrip("/").split("/"))
+
+    @property
+    def name(self) -> str:
+        """The last part."""
+        return self.parts[-1]
+
+    @property
+    def stem(self) -> str:
+        """The last part without its kind."""
+        return PurePosixPath(self.name).stem
+
+    @property
+    def suffix(self) -> str:
+        """The kind of file, with its dot."""
+        return PurePosixPath(self.name).suffix
+
+    def with_suffix(self, suffix: str) -> Url:
+        """Another kind of the same name."""
+        return Url(self.text.rstrip("/").removesuffix(self.suffix) + suffix)
+
+    def resolve(self) -> Url:
+        """The same: a URL has no links that are known here."""
+        return self
+
+    def _asked(self) -> tuple[Any, str]:
+        """The file system, which forgets what it knew of the folder, and the path in it."""
+        system = filesystem(self.text)
+        system.invalidate_cache()
+        return system, system._strip_protocol(self.text)
+
+    def exists(self) -> bool:
+        """Whether there is a file or folder."""
+        system, path = self._asked()
+        return bool(system.exists(path))
+
+    def is_dir(self) -> bool:
+        """Whether it is a folder."""
+        system, path = self._asked()
+        return bool(system.isdir(path))
+
+    def is_file(self) -> bool:
+        """Whether it is a file."""
+        system, path = self._asked()
+        return bool(system.isfile(path))
+
+    def rglob(self, pattern: str) -> Iterator[Url]:
+        """The files in the folder and its folders whose names are like the pattern."""
+        system, path = self._asked()
+        for found in system.find(path):
+            if fnmatch(found.rsplit("/", 1)[-1], pattern):
+                yield Url(system.unstrip_protocol(found))
+
+    def glob(self, pattern: str) -> Iterator[Url]:
+        """The files in the folder itself whose names are like the pattern."""
+        depth = len(self.parts) + 1
+        return (found for found in self.rglob(pattern) if len(found.parts) == depth)
+
+    def unlink(self) -> None:
+        """Remove the file."""
+        system, path = self._asked()
+        system.rm_file(path)
+
+
+Place: TypeAlias = Path | Url
+
+
+def place(location: Location) -> Place:
+    """The path or URL that a text means; a `file:` URL is the path it names."""
+    if isinstance(location, Url):
+        return location
+    local = local_path(location)
+    if local is not None:
+        return local
+    text = os.fspath(location)
+    system = filesystem(text)
+    return Url(system.unstrip_protocol(system._strip_protocol(text)))
+
+
+def size_of(location: Place) -> int:
+    """The bytes of a file."""
+    if isinstance(location, Path):
+        return location.stat().st_size
+    return int(filesystem(location.text).size(location.text))
+
+
+def below(location: Place, folder: Place) -> tuple[str, ...]:
+    """The parts of a place after those of a folder it lies in; none if it does not."""
+    parts, head = location.resolve().parts, folder.resolve().parts
+    return parts[len(head) :] if parts[: len(head)] == head else ()
+
+
+def files_below(folder: Place, pattern: str) -> list[Place]:
+    """The files in a folder and its folders, by name."""
+    found: list[Place] = [one for one in folder.rglob(pattern) if one.is_file()]
+    return sorted(found, key=lambda one: one.parts)
+
+
+def existing(location: Place) -> Place:
+    """The place, if there is something."""
+    if not location.exists():
+        raise FileError("no such file or folder", value=str(location), fix="check the path")
+    return location
