@@ -37,6 +37,7 @@ FLOORS = [
     {"engine", "selfplay"},
     {"match", "commentary", "dataset"},
     {"training", "tuning", "experiments", "puzzles"},
+    {"settings"},
     {"uci", "web", "lichess", "cluster"},
     {"commands"},
     {"__main__"},

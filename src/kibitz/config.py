@@ -16,12 +16,16 @@ Later layers win: defaults, the file, the tables ``[networks.small.*]`` of the c
 overrides. Every layer is checked, also the tables of networks that are not chosen, because a
 misspelt key that waits for its day is the worst kind. TOML has no null: a key of type ``X | None``
 defaults to None and is left out to say None.
+
+One file may hold the tables of several rooms: each loads its own table, and settings.py, which
+knows them all, checks the whole file. `use` says which file a program reads.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
+import os
 import sys
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -30,15 +34,25 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from kibitz.errors import ConfigError, did_you_mean
-from kibitz.files import Location, read_bytes
+from kibitz.files import Location, data_folder, read_bytes
 
 Record = TypeVar("Record")
 Value = TypeVar("Value")
 Table = dict[str, Any]
 
 NETWORKS = "networks"
+FILE = "kibitz.toml"
+VARIABLE = "KIBITZ_CONFIG"
 
-_NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+_used: Location | None = None
+
+_NAMES = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    dict: "a table",
+}
 
 
 def setting(
@@ -49,24 +63,54 @@ def setting(
     return dataclasses.field(default=default, metadata=metadata)
 
 
+def use(path: Location | None) -> None:
+    """Choose the settings file of this process; None: no file."""
+    global _used
+    _used = path
+
+
+def used() -> Location | None:
+    """Return the settings file of this process."""
+    return _used
+
+
+def usual_file() -> Location | None:
+    """Return the file that is read unless another is named: KIBITZ_CONFIG, or the usual places."""
+    if VARIABLE in os.environ:
+        return os.environ[VARIABLE] or None
+    places = (Path(FILE), data_folder() / FILE)
+    return next((place for place in places if place.is_file()), None)
+
+
 def load(
     cls: type[Record],
     path: Location | None = None,
     network: str | None = None,
     overrides: Iterable[str] = (),
+    *,
+    partial: bool = False,
 ) -> Record:
-    """Read settings of class ``cls``; ``overrides`` are texts such as ``search.threads=4``."""
-    source = "defaults" if path is None else str(path)
-    document = {} if path is None else _parse(path)
-    networks = document.pop(NETWORKS, {})
-    layers = [_checked(cls, document, source)]
-    by_network = _check_networks(cls, networks, source)
-    layers.append(by_network.get(network, {}) if network is not None else {})
-    layers += [_parse_override(cls, text) for text in overrides]
-    merged: Table = {}
-    for layer in layers:
-        _merge(merged, layer)
+    """Read settings of class ``cls``; ``overrides`` are texts such as ``search.threads=4``.
+
+    With ``partial``, tables of the file that ``cls`` does not have are left to others.
+    """
+    merged = told(cls, path, network, partial=partial)
+    for text in overrides:
+        _merge(merged, _parse_override(cls, text))
     return _build(cls, merged)
+
+
+def told(
+    cls: type, path: Location | None, network: str | None = None, *, partial: bool = False
+) -> Table:
+    """Return what a file says for a network, and nothing that it leaves to the defaults."""
+    source = "defaults" if path is None else str(path)
+    document = {} if path is None else parse(path)
+    networks = document.pop(NETWORKS, {})
+    said = _checked(cls, document, source, partial=partial)
+    by_network = _check_networks(cls, networks, source, partial)
+    _merge(said, by_network.get(network, {}) if network is not None else {})
+    return said
 
 
 def dump(settings: Any) -> str:
@@ -74,7 +118,8 @@ def dump(settings: Any) -> str:
     return "\n".join(_dump_table(settings, "")).lstrip("\n") + "\n"
 
 
-def _parse(path: Location) -> Table:
+def parse(path: Location) -> Table:
+    """Return a TOML file as tables, unchecked."""
     try:
         # Notepad starts files with a byte order mark; TOML does not know it.
         return tomllib.loads(read_bytes(path).decode("utf-8-sig"))
@@ -84,14 +129,15 @@ def _parse(path: Location) -> Table:
         raise ConfigError(f"{path}: not TOML", fix=str(error)) from error
 
 
-def _check_networks(cls: type, networks: Any, source: str) -> dict[str, Table]:
+def _check_networks(cls: type, networks: Any, source: str, partial: bool) -> dict[str, Table]:
     if not isinstance(networks, dict):
         raise ConfigError(f"{source}: expected tables [networks.NAME]", value=networks)
     for name, table in networks.items():
         if not isinstance(table, dict):
             raise ConfigError(f"{source}: expected a table [networks.{name}]", value=table)
     return {
-        name: _checked(cls, table, source, f"{NETWORKS}.{name}") for name, table in networks.items()
+        name: _checked(cls, table, source, f"{NETWORKS}.{name}", partial=partial)
+        for name, table in networks.items()
     }
 
 
@@ -101,12 +147,16 @@ def _fields(cls: type) -> dict[str, tuple[dataclasses.Field[Any], Any]]:
     return {field.name: (field, hints[field.name]) for field in dataclasses.fields(cls)}
 
 
-def _checked(cls: type, table: Mapping[str, Any], source: str, name: str = "") -> Table:
+def _checked(
+    cls: type, table: Mapping[str, Any], source: str, name: str = "", *, partial: bool = False
+) -> Table:
     """Return the table with every key known and every value converted to its field's type."""
     fields = _fields(cls)
     where = f"{source}: [{name}]" if name else source
     result: Table = {}
     for key, value in table.items():
+        if key not in fields and partial:
+            continue
         if key not in fields:
             known = [*fields] if name else [*fields, NETWORKS]
             kind = "table" if isinstance(value, dict) else "key"

@@ -20,15 +20,15 @@ from kibitz.network.card import Heads
 from kibitz.network.heads import Outputs
 from kibitz.network.sizes import new_card
 from kibitz.training import ragged
+from kibitz.training.config import DistillSettings, LossWeights, OptimiserSettings
 from kibitz.training.distill import (
-    DistillSettings,
     Told,
     distilled_losses,
     policy_distillation,
     teacher_outputs,
 )
-from kibitz.training.loss import LossWeights, legal, losses
-from kibitz.training.optimiser import OptimiserSettings, make_optimiser
+from kibitz.training.loss import legal, losses
+from kibitz.training.optimiser import make_optimiser
 from tests.dataset.makers import STARTS, random_shard
 from tests.training.running import (
     make_games,

@@ -19,15 +19,15 @@ from kibitz.network.card import Heads
 from kibitz.network.heads import Outputs
 from kibitz.network.sizes import new_card
 from kibitz.training import ragged
+from kibitz.training.config import LossWeights, OptimiserSettings
 from kibitz.training.loss import (
     PAIR_ROWS,
-    LossWeights,
     l2_penalty,
     losses,
     pairwise_ranking,
     weighted_sum,
 )
-from kibitz.training.optimiser import OptimiserSettings, make_optimiser
+from kibitz.training.optimiser import make_optimiser
 
 MOVES = 1858
 EVERYTHING = Heads(value="tanh", mcts_value=True, soft_policy=True, moves_left=True)

@@ -13,8 +13,8 @@ from torch import nn
 from kibitz.config import dump, load
 from kibitz.errors import ConfigError
 from kibitz.network.build import build
+from kibitz.training.config import OptimiserSettings
 from kibitz.training.optimiser import (
-    OptimiserSettings,
     decayed,
     make_optimiser,
     parameter_groups,

@@ -16,8 +16,8 @@ from kibitz.network.card import Heads
 from kibitz.network.quantise import LIMIT
 from kibitz.network.sizes import new_card
 from kibitz.network.sparse import SparseNetwork
-from kibitz.training.loss import LossWeights
-from kibitz.training.optimiser import OptimiserSettings, make_optimiser
+from kibitz.training.config import LossWeights, OptimiserSettings
+from kibitz.training.optimiser import make_optimiser
 from kibitz.training.step import Learner, LossError
 from kibitz.training.validate import validate
 from tests.dataset.makers import random_shard

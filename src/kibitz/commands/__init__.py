@@ -9,18 +9,23 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from cyclopts import App, CycloptsError, Parameter
+from cyclopts.argument import ArgumentCollection
+from cyclopts.config import Dict
 
 import kibitz
-from kibitz.errors import InputError, KibitzError, did_you_mean
+from kibitz import config
+from kibitz.errors import ConfigError, InputError, KibitzError, did_you_mean
 from kibitz.log import Level, set_level
+from kibitz.settings import FLAGS, flags, use_file
 
 EXIT_REFUSED = 2
 EXIT_INTERRUPTED = 130
 EXIT_PIPE_CLOSED = 141
-FLAGS = ("--help", "-h", "--version", "--quiet", "--verbose")  # may stand before a command
+HELP_FLAGS = {"--help", "-h", "--version"}
+BEFORE_COMMANDS = (*HELP_FLAGS, "--quiet", "--verbose")
 
 
 class Command(NamedTuple):
@@ -75,13 +80,66 @@ def launch(
     *tokens: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
     quiet: Annotated[bool, Parameter(negative="", help="Say nothing but results.")] = False,
     verbose: Annotated[bool, Parameter(negative="", help="Say more than usual.")] = False,
+    config_file: Annotated[
+        str | None,
+        Parameter(name="--config", help="File of settings; kibitz.toml by default, '' for none."),
+    ] = None,
 ) -> object:
     """Take what all commands have in common, then run the command."""
     # Where an argument may begin with a hyphen (`data import -`), these come as if they were one.
     quiet, verbose = quiet or "--quiet" in tokens, verbose or "--verbose" in tokens
-    tokens = tuple(token for token in tokens if token not in ("--quiet", "--verbose"))
+    words = [token for token in tokens if token not in ("--quiet", "--verbose")]
+    words, named = _without_config(words)
     set_level(Level.QUIET if quiet else Level.VERBOSE if verbose else Level.NORMAL)
-    return app(tokens)
+    if words and not HELP_FLAGS & {*words}:
+        _use_settings(config_file if named is None else named)
+    return app(words)
+
+
+def _without_config(tokens: list[str]) -> tuple[list[str], str | None]:
+    """The tokens of a command, and the file that --config among them names."""
+    for index, token in enumerate(tokens):
+        name, equals, value = token.partition("=")
+        if name == "--config":
+            rest = tokens[index + 1 :]
+            if not equals and not rest:
+                raise InputError("--config", fix="name a file of settings")
+            return tokens[:index] + (rest if equals else rest[1:]), value if equals else rest[0]
+    return tokens, None
+
+
+def _use_settings(path: str | None) -> None:
+    """Check the settings file and take the flags of commands from it; '' means no file."""
+    if path != "":
+        use_file(path)
+    found = config.used()
+    if found is not None:
+        told = flags(found)
+        for name in told:
+            if name not in COMMANDS:
+                where = f"{found}: [{FLAGS}]: unknown table"
+                raise ConfigError(where, value=name, fix=did_you_mean(name, COMMANDS))
+        app.config = (_FlagsOfFile(str(found), told),)
+
+
+class _FlagsOfFile:
+    """Gives a command the flags that the settings file has for it and the command line has not."""
+
+    def __init__(self, source: str, told: dict[str, Any]) -> None:
+        self._source, self._told = source, told
+        self._given = Dict(data={FLAGS: told}, root_keys=(FLAGS,), source=source)
+
+    def __call__(self, app: App, words: tuple[str, ...], arguments: ArgumentCollection) -> None:
+        """What cyclopts calls before it binds arguments; `words` name the command."""
+        table: Any = self._told
+        for word in words:
+            table = table.get(word, {}) if isinstance(table, dict) else {}
+        flags = {name.lstrip("-") for argument in arguments for name in argument.names}
+        for key in table:
+            if key not in flags and key not in app:
+                where = f"{self._source}: [{'.'.join((FLAGS, *words))}]: unknown flag"
+                raise ConfigError(where, value=key, fix=did_you_mean(key, flags))
+        self._given(app, words, arguments)
 
 
 def _check_command(words: Sequence[str]) -> None:
@@ -90,7 +148,7 @@ def _check_command(words: Sequence[str]) -> None:
     Left to cyclopts, `--help` would win, and without it every command be imported to look for a
     similar one.
     """
-    first = next((word for word in words if word not in FLAGS), None)
+    first = next((word for word in words if word not in BEFORE_COMMANDS), None)
     if first is not None and first not in app:
         raise InputError("no such command", value=first, fix=did_you_mean(first, COMMANDS))
 
@@ -101,7 +159,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not words and sys.stdin is not None and not sys.stdin.isatty():
         words = ["uci"]  # a GUI has started us
     try:
-        _check_command(words)
+        _check_command(_without_config(words)[0])
         result = app.meta(words)
     except CycloptsError as error:
         return _refuse(str(error))
@@ -115,6 +173,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader, `head` for one, has left: nothing more can be said, not even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_PIPE_CLOSED
+    finally:
+        config.use(None)
+        app.config = ()
     return result if isinstance(result, int) else 0
 
 

@@ -5,6 +5,7 @@ engine -> **live table, or JSON**
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -15,6 +16,7 @@ from cyclopts import Parameter
 from kibitz.commands.output import JsonFlag, columns, emit
 from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER
+from kibitz.engine.settings import told
 from kibitz.errors import InputError
 from kibitz.log import Stop, console, graceful_stop
 from kibitz.position.board import Board
@@ -26,6 +28,7 @@ from kibitz.search.scores import Score
 if TYPE_CHECKING:
     from rich.table import Table
 
+LINES = 3  # of the best moves
 DEFAULT_SECONDS = 2.0  # for each position
 LINE_SHOWN = 12  # plies
 EXIT_STOPPED = 130
@@ -36,10 +39,10 @@ def analyse(
     what: Annotated[str, Parameter(help="FEN, or a PGN file.")] = START,
     *,
     network: Annotated[str, Parameter(help="Network file, material or uniform.")] = AUTODISCOVER,
-    lines: Annotated[int, Parameter(help="How many of the best moves to show.")] = 3,
+    lines: Annotated[int | None, Parameter(help="Of the best moves to show; 3.")] = None,
     nodes: Annotated[int | None, Parameter(help="Nodes for each position.")] = None,
     time: Annotated[float | None, Parameter(help="Seconds for each position.")] = None,
-    threads: Annotated[int, Parameter(help="Search threads.")] = 1,
+    threads: Annotated[int | None, Parameter(help="Search threads; 1.")] = None,
     json: JsonFlag = False,
 ) -> int:
     """Analyse a position, or a game move by move; Ctrl-C ends it and prints what was found."""
@@ -49,7 +52,13 @@ def analyse(
     milliseconds = None if seconds is None else round(1000 * seconds)
     limits = Limits(nodes=nodes, movetime=milliseconds)
     found: list[dict[str, Any]] = []
-    with Engine(network, multipv=lines, threads=threads) as engine, graceful_stop() as stop:
+    given = {"multipv": lines, "threads": threads}
+    shown = {"multipv": LINES, **told(network).search}
+    shown |= {name: value for name, value in given.items() if value is not None}
+    with Engine(network, **shown) as engine, graceful_stop() as stop:
+        engine.ready()
+        if not json:
+            sys.stdout.write(f"network {engine.source}\n")
         for board, played in _positions(what):
             if stop.requested:
                 break
@@ -58,7 +67,9 @@ def analyse(
             if not json:
                 emit({}, as_json=False, table=_table(board, played, report))
     if json:
-        emit({"network": engine.network, "positions": found}, as_json=True)
+        changed = engine.settings.changed()
+        facts = {"network": engine.source, "settings": changed, "positions": found}
+        emit(facts, as_json=True)
     return EXIT_STOPPED if stop.requested else 0
 
 

@@ -6,7 +6,8 @@ import shlex
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import Annotated
+from dataclasses import dataclass, field, fields, replace
+from typing import Annotated, TypeVar
 
 from cyclopts import Parameter
 
@@ -14,7 +15,7 @@ from kibitz.commands.data import At
 from kibitz.commands.data_import import known
 from kibitz.commands.data_split import refuse_mixing
 from kibitz.commands.output import JsonFlag, emit
-from kibitz.config import load
+from kibitz.config import load, told, used
 from kibitz.errors import InputError
 from kibitz.games.importing import KINDS, PLIES, Imported, count_games, read_all
 from kibitz.games.judging import Judges, Judging
@@ -37,6 +38,7 @@ GAMES, SEED = 1000, 1
 STANDARD: tuple[Start, ...] = (Start(START),)
 
 Work = Iterator[Made]
+Judgement = TypeVar("Judgement", bound=Judging)
 
 
 def label_games(
@@ -120,7 +122,7 @@ class Teaching:
         total, number = GAMES if games is None else games, SEED if seed is None else seed
         _check((("--games", total),), 1, MOST_GAMES)
         _check((("--seed", number),), 0, (1 << 40) - 1)
-        judging = load(Labelling, overrides=self._overrides)
+        judging = _settings(Labelling, self._overrides)
         judging.check()
         starts = STANDARD
         if openings is not None:
@@ -139,7 +141,7 @@ class Teaching:
     def judge(self, files: list[Place], as_json: bool) -> int:
         """Judge the positions of games that exist."""
         refuse_mixing([path for path in files if path.suffix == SUFFIX], self._output)
-        judging = load(Judging, overrides=self._overrides)
+        judging = _settings(Judging, self._overrides)
         judging.check()
         name, model, store = self._name(), LabelModel(), Store(files)
         source = judged_by(name, self._options, judging, model)

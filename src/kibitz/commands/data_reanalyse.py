@@ -11,9 +11,11 @@ from kibitz.commands.data import At
 from kibitz.commands.data_inspect import Places, some_places
 from kibitz.commands.data_split import refuse_mixing
 from kibitz.commands.output import JsonFlag, emit
-from kibitz.commands.search import search_settings
+from kibitz.commands.search import read_options
+from kibitz.engine.options import AUTODISCOVER
+from kibitz.engine.settings import chosen, search_settings
 from kibitz.errors import InputError
-from kibitz.evaluator.discover import AUTODISCOVER, resolve
+from kibitz.evaluator.discover import named
 from kibitz.evaluator.load import load_evaluator
 from kibitz.games.store import Store, shards_in
 from kibitz.log import graceful_stop, progress
@@ -52,8 +54,8 @@ def reanalyse_games(
         raise InputError("--workers", value=workers, fix="give 1 or more")
     store = Store(shards_in(*some_places(places)))
     refuse_mixing(store.paths, output)
-    settings = search_settings(preset, rule, option)
-    where = str(resolve(network))
+    where = chosen(network)
+    settings = search_settings(where, preset, rule or "", read_options(option))
     warm(load_evaluator(where), settings)
     total = sum(header.plies for _, header in store.headers())
     started, positions, shards = time.monotonic(), 0, 0
@@ -66,7 +68,12 @@ def reanalyse_games(
                 work.close()
                 break
     seconds = time.monotonic() - started
-    result = {"shards": shards, "positions": positions, "seconds": round(seconds, 1)}
+    result = {
+        "network": named(where),
+        "shards": shards,
+        "positions": positions,
+        "seconds": round(seconds, 1),
+    }
     speed = {"positions_per_second": round(positions / max(seconds, 1e-9))}
     emit({**result, **speed, **store.facts, "output": str(output)}, as_json=json)
     unfinished = shards + len(store.damaged) < len(store.paths)

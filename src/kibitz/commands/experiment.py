@@ -12,7 +12,9 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from kibitz.commands.output import JsonFlag, columns, emit
+from kibitz.engine.settings import chosen
 from kibitz.errors import InputError, did_you_mean
+from kibitz.evaluator.discover import named
 from kibitz.evaluator.inline import InlineEvaluator
 from kibitz.evaluator.load import load_evaluator
 from kibitz.experiments.ablate import LADDER, Row, ablate, read_problems, variants
@@ -43,7 +45,8 @@ def ablate_command(
     ladder = tuple(rung for rung in LADDER if rung <= nodes)
     if limit < 1 or not ladder:
         raise InputError("--limit at least 1, --nodes at least 100", value=(limit, nodes))
-    evaluator = load_evaluator(network)
+    what = chosen(network)
+    evaluator = load_evaluator(what)
     if not isinstance(evaluator, InlineEvaluator):
         raise InputError("not an inline evaluator", value=network, fix="give a sparse network")
     problems = read_problems(suite, limit)
@@ -55,14 +58,16 @@ def ablate_command(
             bar.advance()
             if stop.requested:
                 break
-    _print(rows, len(problems), ladder, json)
+    _print(named(what), rows, len(problems), ladder, json)
     if len(rows) < len(names):
         say("stopped before every variant had its turn")
         return EXIT_STOPPED
     return 0
 
 
-def _print(rows: list[Row], problems: int, ladder: tuple[int, ...], json: bool) -> None:
+def _print(
+    network: str, rows: list[Row], problems: int, ladder: tuple[int, ...], json: bool
+) -> None:
     listed = [
         {
             "variant": row.variant,
@@ -86,5 +91,5 @@ def _print(rows: list[Row], problems: int, ladder: tuple[int, ...], json: bool) 
         for row in rows
     ]
     headings = ("variant", "solved", "95 %", "nodes to solve", "95 %")
-    table = columns(headings, shown, title=f"{problems} mates, up to {ladder[-1]} nodes")
-    emit({"ladder": list(ladder), "rows": listed}, as_json=json, table=table)
+    table = columns(headings, shown, title=f"{network}: {problems} mates, up to {ladder[-1]} nodes")
+    emit({"network": network, "ladder": list(ladder), "rows": listed}, as_json=json, table=table)

@@ -26,6 +26,7 @@ from kibitz.match.report import (
     crosstable,
     forfeit_lines,
     match_lines,
+    network_lines,
     pair_rows,
     title,
 )
@@ -179,4 +180,5 @@ def _show(setup: Setup, results: Results, heading: str, json: bool) -> None:
         emit({}, as_json=False, table=columns(headings, rows))
         emit({}, as_json=False, table=columns(PAIR_HEADINGS, pair_rows(setup, results)))
         lines = []
-    sys.stdout.write("\n".join([*lines, *forfeit_lines(setup, results)]) + "\n")
+    lines += [*network_lines(setup), *forfeit_lines(setup, results)]
+    sys.stdout.write("\n".join(lines) + "\n")

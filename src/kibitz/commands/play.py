@@ -122,6 +122,7 @@ class Game:
     def play(self, lines: Iterable[str]) -> None:
         """Play until the game, or the input, ends."""
         self.engine.ready()  # before the clocks run
+        _print(f"network {self.engine.source}")
         typed = iter(lines)
         self._show()
         while not self.over:

@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from kibitz.commands.output import JsonFlag, columns, emit
+from kibitz.engine.options import AUTODISCOVER
+from kibitz.engine.settings import chosen, search_settings
 from kibitz.errors import InputError
-from kibitz.evaluator.discover import AUTODISCOVER, resolve
+from kibitz.evaluator.discover import named
 from kibitz.evaluator.load import load_evaluator
 from kibitz.log import console, graceful_stop, say
 from kibitz.position.board import Board
 from kibitz.position.fen import START
 from kibitz.search.limits import Limits
 from kibitz.search.params import Settings
-from kibitz.search.presets import RuleName, preset, with_rule
+from kibitz.search.presets import RuleName
 from kibitz.search.report import Report
 from kibitz.search.searcher import Result, Searcher
 from kibitz.search.warm import warm
@@ -50,35 +52,34 @@ def search(
     json: JsonFlag = False,
 ) -> int:
     """Search a position; Ctrl-C ends it and prints what was found."""
-    settings = search_settings(preset_name, rule, option)
+    what = chosen(network)
+    settings = search_settings(what, preset_name, rule or "", read_options(option))
     board = Board(fen)
     if time is not None and time <= 0:
         raise InputError("--time", value=time, fix="expected seconds above 0")
     seconds = DEFAULT_SECONDS if nodes is None and time is None else time
     milliseconds = None if seconds is None else round(1000 * seconds)
     limits = Limits(nodes=nodes, movetime=milliseconds, searchmoves=moves)
-    result = _searched(board, limits, settings, network, live=not json)
-    emit(_plain(result), as_json=json, table=_table(result.report, board))
+    result = _searched(board, limits, settings, what, live=not json)
+    facts = {"network": named(what), "settings": settings.changed(), **_plain(result)}
+    emit(facts, as_json=json, table=_table(result.report, board))
     if not json:
+        say(f"network {named(what)}")
         say(f"best move {board.san(result.move)}" if result.move else "no legal move")
     return 0
 
 
-def search_settings(name: str, rule: RuleName | None, options: tuple[str, ...]) -> Settings:
-    """A preset, with another rule and its constants, and single options changed."""
-    settings = preset(name)
-    if rule is not None:
-        settings = with_rule(settings, rule)
-    pairs = [option.partition("=") for option in options]
-    for text, (_, sign, _) in zip(options, pairs, strict=True):
-        if not sign:
+def read_options(options: tuple[str, ...]) -> dict[str, str]:
+    """Options of the search by their names, from texts like CPuct=2.5."""
+    for text in options:
+        if "=" not in text:
             raise InputError("--option", value=text, fix="expected Name=value, as CPuct=2.5")
-    return settings.parse({name: value for name, _, value in pairs})
+    return {name: value for name, _, value in (text.partition("=") for text in options)}
 
 
-def _searched(board: Board, limits: Limits, settings: Settings, network: str, live: bool) -> Result:
+def _searched(board: Board, limits: Limits, settings: Settings, what: str, live: bool) -> Result:
     """Search with a table that follows, where somebody watches."""
-    evaluator = load_evaluator(resolve(network))
+    evaluator = load_evaluator(what)
     warm(evaluator, settings)
     with Searcher(evaluator, settings) as searcher, graceful_stop() as stop:
         watched = _screen() if live and console().is_terminal else None

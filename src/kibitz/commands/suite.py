@@ -59,6 +59,7 @@ def suite(
         }
     result = {
         "player": player,
+        **spec.facts(),
         "control": str(control),
         "early": early,
         "suites": [_summed(path, outcomes) for path, outcomes in found.items()],
@@ -121,4 +122,5 @@ def _show(result: dict[str, Any], json: bool) -> None:
     headings = (
         "suite", "solved", "points", "nodes required", "failure nodes", "faults", "s", "STS rating"
     )  # fmt: skip
-    emit({}, as_json=False, table=columns(headings, rows))
+    title = f"{result['player']}: network {result['network']}" if result["network"] else ""
+    emit({}, as_json=False, table=columns(headings, rows, title))

@@ -63,16 +63,22 @@ def technique(
                 )
         except Aborted:
             pass  # endings that were finished are shown
-    _show(player, defender, control, found, json)
+    about = {
+        "player": player,
+        **specs[0].facts(),
+        "defender": defender,
+        "defender_network": specs[1].network,
+        "control": str(control),
+    }
+    _show(about, found, json)
     return EXIT_STOPPED if stop.requested else 0
 
 
-def _show(player: str, defender: str, control: Control, found: list[Technique], json: bool) -> None:
+def _show(about: dict[str, Any], found: list[Technique], json: bool) -> None:
     if json:
         rows: list[dict[str, Any]] = [
             {**one._asdict(), "interval": list(one.interval)} for one in found
         ]
-        about = {"player": player, "defender": defender, "control": str(control)}
         emit({**about, "endings": rows}, as_json=True)
         return
     shown = [
@@ -87,4 +93,5 @@ def _show(player: str, defender: str, control: Control, found: list[Technique], 
         for one in found
     ]
     headings = ("ending", "won", "95 % interval", "plies to mate", "longest", "forfeits")
-    emit({}, as_json=False, table=columns(headings, shown))
+    title = f"network {about['network']}" if about["network"] else ""
+    emit({}, as_json=False, table=columns(headings, shown, title))

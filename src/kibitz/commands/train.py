@@ -13,7 +13,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from kibitz.commands.output import JsonFlag, emit
-from kibitz.config import load
+from kibitz.config import used
 from kibitz.errors import missing_extra
 from kibitz.log import graceful_stop
 
@@ -33,7 +33,6 @@ def train(
     output: Annotated[
         Path | None, Parameter(name=["--output", "-o"], help="Folder for all that is written.")
     ] = None,
-    config: Annotated[Path | None, Parameter(help="TOML file of settings.")] = None,
     steps: Annotated[int | None, Parameter(help="Batches to train on.")] = None,
     epochs: Annotated[float | None, Parameter(help="Instead: times to go over the data.")] = None,
     batch: Annotated[int | None, Parameter(help="Positions in a batch of one process.")] = None,
@@ -67,7 +66,7 @@ def train(
 
     wait_asleep()
     try:
-        from kibitz.training.config import TrainingSettings
+        from kibitz.training.config import from_file
         from kibitz.training.loop import train as run
     except ImportError as error:
         if error.name != "torch":
@@ -95,7 +94,7 @@ def train(
         "run.overfit": "true" if overfit else None,
     }
     overrides = [f"{key}={value}" for key, value in given.items() if value is not None]
-    settings = load(TrainingSettings, config, overrides=[*overrides, *(more or [])])
+    settings = from_file(used(), [*overrides, *(more or [])])
     command = shlex.join(["kibitz", *sys.argv[1:]])
     with graceful_stop() as stop:
         outcome = run(settings, command, stop, resume, allow_damaged)

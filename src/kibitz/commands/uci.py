@@ -10,13 +10,14 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from kibitz.engine.options import AUTODISCOVER
 from kibitz.errors import InputError
 from kibitz.log import say
 
 
 def uci(
     *,
-    network: Annotated[str, Parameter(help="Network file, material or uniform.")] = "",
+    network: Annotated[str, Parameter(help="Network file, material or uniform.")] = AUTODISCOVER,
     serve: Annotated[str, Parameter(help="Listen on HOST:PORT instead.")] = "",
     connect: Annotated[str, Parameter(help="Use the engine at HOST:PORT.")] = "",
     token: Annotated[str, Parameter(help="Shared secret for TCP; or set KIBITZ_TOKEN.")] = "",
@@ -28,19 +29,18 @@ def uci(
         return _serve(serve, network, token)
     if connect:
         return _connect(connect, token)
-    from kibitz.uci.loop import main
+    from kibitz.uci.loop import talk
 
-    return main(network)
+    return talk(network)
 
 
 def _serve(address: str, network: str, token: str) -> int:
     from kibitz.engine import Engine
-    from kibitz.engine.options import AUTODISCOVER
     from kibitz.uci.proxy import Server, parse_address, token_from_environment
 
     secret = token or token_from_environment()
     place = parse_address(address)
-    with Server(place, secret, lambda: Engine(network or AUTODISCOVER)) as server:
+    with Server(place, secret, lambda: Engine(network)) as server:
         say(f"listening on {place[0]}:{server.port}")
         server.serve_forever()
     return 0

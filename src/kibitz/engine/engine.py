@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 from kibitz.engine.backend import open_evaluator
 from kibitz.engine.options import AUTODISCOVER, EngineOptions, option_names
 from kibitz.engine.running import Analysis, Search
+from kibitz.engine.settings import NAMELESS, chosen, told
 from kibitz.errors import EvaluationError, InputError, KibitzError, did_you_mean
 from kibitz.search.limits import Limits
-from kibitz.search.parameter import Value, parameters_of, parsed
+from kibitz.search.parameter import Value, parameters_of, read
 from kibitz.search.params import Settings
 from kibitz.search.presets import to_behaviour, to_rule
 from kibitz.search.strength import strength_of
@@ -40,6 +41,7 @@ class Engine:
     """Plays and analyses, one search at a time; every method may be called from any thread.
 
     `network` is a network file, "material" or "uniform"; options go by their names in Python.
+    Those that are not given are the settings file's, if a program uses one, for this network.
 
     >>> with Engine("material", hash=16) as engine:
     ...     engine.play(Board("6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1"), nodes=2000).move
@@ -47,7 +49,8 @@ class Engine:
     """
 
     def __init__(self, network: str | os.PathLike[str] = AUTODISCOVER, **options: Value) -> None:
-        self._settings, self._options = Settings(), EngineOptions(weights=os.fspath(network))
+        self._settings, self._options = Settings(), EngineOptions()
+        self._given: dict[str, Value] = {}  # options that were given, not the settings file's
         self._state, self._loading = threading.Lock(), threading.Lock()
         self.current: Search | None = None  # the one under way
         self._searcher: Searcher | None = None
@@ -56,8 +59,9 @@ class Engine:
         self._evaluator_of: EngineOptions | None = None  # options it was loaded with
         self._cache: PredictionCache | None = None
         self._unused: list[str] = []  # options the network has no use for
+        self._source = ""
         self._last: Report | None = None
-        self.configure(**options)
+        self.configure(weights=os.fspath(network), **options)
 
     # --- options --------------------------------------------------------------------------------
 
@@ -73,10 +77,16 @@ class Engine:
 
     def configure(self, **options: Value) -> None:
         """Change options by their names in Python; all of them or, if one is wrong, none."""
+        given = {**self._given, **options}
+        file = told(str(given["weights"]))
+        nameless = given["weights"] in NAMELESS
         known = {parameter.name for parameter in parameters_of(EngineOptions)}
-        own: dict[str, Any] = {name: value for name, value in options.items() if name in known}
-        rest = {name: value for name, value in options.items() if name not in known}
-        self._change(self._settings.with_(**rest), replace(self._options, **own))
+        own: dict[str, Any] = {name: value for name, value in given.items() if name in known}
+        own["weights"] = file.engine.get("weights", AUTODISCOVER) if nameless else own["weights"]
+        rest = {name: value for name, value in given.items() if name not in known}
+        settings = Settings().with_(**{**file.search, **rest})
+        self._change(settings, EngineOptions(**{**file.engine, **own}))
+        self._given = given
 
     def set_option(self, name: str, value: str = "") -> None:
         """Change an option by its UCI name, in any case; refused while searching."""
@@ -84,11 +94,10 @@ class Engine:
         if folded == "clear hash":
             return self.new_game()
         folded = "weightsfile" if folded == "evalfile" else folded
-        options = parsed(self._options, folded, value)
-        settings = parsed(self._settings, folded, value)
-        if options is None and settings is None:
-            raise InputError("no such option", value=name, fix=did_you_mean(name, option_names()))
-        return self._change(settings or self._settings, options or self._options)
+        for parameter in parameters_of(EngineOptions) + parameters_of(Settings):
+            if folded in (parameter.uci.casefold(), parameter.name):
+                return self.configure(**{parameter.name: read(parameter, value)})
+        raise InputError("no such option", value=name, fix=did_you_mean(name, option_names()))
 
     def _change(self, settings: Settings, options: EngineOptions) -> None:
         to_rule(settings)  # refuses combinations that make no rule
@@ -112,6 +121,11 @@ class Engine:
     def network(self) -> str:
         """Name of what evaluates positions; empty before `ready`."""
         return "" if self._evaluator is None else self._evaluator.name
+
+    @property
+    def source(self) -> str:
+        """The network that was loaded: a short name or a file; empty before `ready`."""
+        return self._source
 
     @property
     def problems(self) -> list[str]:
@@ -147,30 +161,34 @@ class Engine:
         try:
             return Searcher(self._evaluator, settings)
         except MemoryError as error:
+            self._given["hash"] = Settings().hash
             self._settings = self._settings.with_(hash=Settings().hash)
             fix = f"going on with {self._settings.hash}"
             raise InputError("no memory for Hash", value=settings.hash, fix=fix) from error
 
     def _load(self) -> bool:
         """Load the network if another one is wanted; returns whether that was so."""
-        from kibitz.evaluator.discover import FALLBACK
+        from kibitz.evaluator.discover import FALLBACK, named
 
         wanted, before = self._options, self._evaluator_of
         if before is not None and _loads_alike(wanted, before):
             return False
         try:
-            opened = open_evaluator(*(getattr(wanted, name) for name in LOADED_WITH))
+            what = chosen(wanted.weights)
+            computed = (wanted.backend, wanted.backend_options, wanted.cache_size)
+            opened = open_evaluator(what, *computed)
         except KibitzError:
             self._go_on_with(before or EngineOptions(weights=FALLBACK))
             raise
         self._evaluator, self._cache, self._unused = opened
-        self._evaluator_of = wanted
+        self._evaluator_of, self._source = wanted, named(what)
         return True
 
     def _go_on_with(self, kept: EngineOptions) -> None:
         """Take the network of other options, so that who must have a move gets one."""
         last: dict[str, Any] = {name: getattr(kept, name) for name in LOADED_WITH}
         self._options = replace(self._options, **last)
+        self._given |= last
 
     # --- searching ------------------------------------------------------------------------------
 

@@ -1,7 +1,8 @@
 """Finding a network: a name, or none at all -> **network file** -> load.py.
 
-Whoever names no network gets the newest of his own, else the one that is shipped with the package,
-else the evaluator that counts material. Shipped networks also go by their short names, which are
+Without a name, or by the name `default`, the newest of the user's own networks is meant, else the
+one that is shipped with the package, else the evaluator that counts material. `shipped` means the
+one of the package whatever else is there. Shipped networks also go by their short names, which are
 their files' names without the suffix.
 """
 
@@ -20,10 +21,15 @@ from kibitz.network.card import NetworkCard, read_card
 
 AUTODISCOVER = "<autodiscover>"
 PAIR = "+"  # between a network of values and one of moves
+NAMELESS = ("", AUTODISCOVER, "default")
+SHIPPED = "shipped"
 FALLBACK = "material"  # the built-in evaluator that is better than none
 SUFFIXES = (".safetensors", ".onnx")
 SHIPPED_FOLDER = Path(kibitz.__file__).parent / "networks"
 DEFAULT_FILE = "default.txt"  # in that folder: the short name of the default, on one line
+
+
+_announced: set[Path] = set()  # files that were taken without being named
 
 
 class Found(NamedTuple):
@@ -37,8 +43,10 @@ class Found(NamedTuple):
 def resolve(what: Location) -> str:
     """The file or built-in evaluator that a name means; a file goes before a shipped network."""
     name = os.fspath(what)
-    if name in ("", AUTODISCOVER):
-        return discover()
+    if name in NAMELESS:
+        return _announce(discover())
+    if name == SHIPPED:
+        return str(shipped_default() or FALLBACK)
     path = local_path(name)
     if path is None or path.is_file():
         return name
@@ -46,6 +54,32 @@ def resolve(what: Location) -> str:
         return PAIR.join(resolve(half) for half in name.split(PAIR, 1))
     shipped = shipped_file(name)
     return name if shipped is None else str(shipped)
+
+
+def _announce(found: str) -> str:
+    """Say once which of the user's networks was taken without being named."""
+    file = Path(found)
+    ours = found == FALLBACK or file.parent == SHIPPED_FOLDER
+    if not ours and file.resolve() not in _announced:
+        _announced.add(file.resolve())
+        say(f"network: {file}, the newest found; name another one, or 'shipped' for Kibitz's own")
+    return found
+
+
+def named(what: Location) -> str:
+    """How results name a network: a short name if it is shipped or built in, else its file."""
+    pair = halves(what)
+    if pair is not None:
+        return PAIR.join(named(half) for half in pair)
+    name = os.fspath(what)
+    return Path(name).stem if Path(name).parent == SHIPPED_FOLDER else name
+
+
+def short_name(what: Location) -> str:
+    """The name of a network in the settings file: its file's, without folder and suffix."""
+    pair = halves(what) or (os.fspath(what),)
+    stems = [Path(half).stem if half.endswith(SUFFIXES) else half for half in pair]
+    return PAIR.join(stems)
 
 
 def halves(what: Location) -> tuple[str, str] | None:

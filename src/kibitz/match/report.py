@@ -90,6 +90,11 @@ def pair_rows(setup: Setup, results: Results) -> list[list[Any]]:
 PAIR_HEADINGS = ("pair", "W-D-L", "Elo", "LOS", "Ptnml(0-2)")
 
 
+def network_lines(setup: Setup) -> list[str]:
+    """Which network each of our own engines played with."""
+    return [f"Network of {spec.name}: {spec.network}" for spec in setup.players if spec.network]
+
+
 def forfeit_lines(setup: Setup, results: Results) -> list[str]:
     """Who forfeited how often and why; one line says so if nobody did."""
     lines = []
@@ -133,6 +138,7 @@ def _player_json(setup: Setup, results: Results, index: int) -> dict[str, Any]:
     return {
         "name": spec.name,
         "player": spec.text,
+        **spec.facts(),
         "control": str(setup.control_of(spec)),
         "elo": rating.elo,
         "error": rating.error,

@@ -1,7 +1,8 @@
 """Players by name: `NAME[,option=value...]` -> **Spec** -> a player, as many as games run at once.
 
-`kibitz` is our engine with the network it finds, `uniform`, `material` and network files are the
-same engine with that evaluator; `random` and `greedy` need none. All of them play in this process.
+`kibitz`, or `default`, is our engine with the network it finds, `shipped` with Kibitz's own;
+`uniform`, `material` and network files are the same engine with that evaluator; `random` and
+`greedy` need none. All of them play in this process.
 `uci:COMMAND` is a program. Options that are not the match's own are UCI options of the engine or
 of the program.
 """
@@ -10,22 +11,24 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from kibitz.engine import Engine
+from kibitz.engine.settings import chosen, told
 from kibitz.errors import InputError, did_you_mean
-from kibitz.evaluator.discover import discover, halves, resolve, shipped_names
+from kibitz.evaluator.discover import halves, named, shipped_names
 from kibitz.evaluator.load import SIMPLE, Backend
 from kibitz.files import local_path, sha256_of
 from kibitz.match.control import Control, parse_times
 from kibitz.match.external import UciPlayer
 from kibitz.match.player import START_MS, EnginePlayer, GreedyPlayer, Player, RandomPlayer
-from kibitz.search.presets import RuleName, preset, with_rule
+from kibitz.search.presets import changes_of
 
 Kind: TypeAlias = Literal["random", "greedy", "engine", "uci"]
 OWN_OPTIONS = ("name", "tc", "movetime", "nodes", "depth", "preset", "rule", "backend")
+PLAYERS = ("kibitz", "default", "shipped", "random", "greedy", "uci:COMMAND")
 HASH = 64  # MiB for an engine that is not told otherwise: several play at the same time
 
 
@@ -41,29 +44,40 @@ class Spec:
     options: dict[str, str] = field(default_factory=dict)
     preset: str = "default"
     rule: str = ""
-    backend: Backend = "auto"
+    backend: Backend | Literal[""] = ""
 
     def engine(self) -> Engine:
         """Our own engine as this player wants it; nothing is loaded yet."""
-        settings = preset(self.preset)
-        if self.rule:
-            rules = get_args(RuleName)
-            if self.rule not in rules:
-                fix = did_you_mean(self.rule, rules)
-                raise InputError("no such rule", value=self.rule, fix=fix)
-            settings = with_rule(settings, self.rule)  # type: ignore[arg-type]
-        engine = Engine(self.what, backend=self.backend, **asdict(settings.with_(hash=HASH)))
+        changes = {"hash": HASH, **told(self.what).search, **changes_of(self.preset, self.rule)}
+        if self.backend:
+            changes["backend"] = self.backend
+        engine = Engine(self.what, **changes)
         for name, value in self.options.items():
             engine.set_option(name, value)
         return engine
 
     @property
     def identity(self) -> str:
-        """The player as written and, for a network file, what is in it."""
-        if self.kind == "engine" and self.what not in SIMPLE:
-            files = halves(self.what) or (self.what,)
-            return f"{self.text} #{'+'.join(sha256_of(file)[:12] for file in files)}"
-        return self.text
+        """The player as written, what is in its network, and what the settings file tells it."""
+        if self.kind != "engine":
+            return self.text
+        file = told(self.what)
+        set_there = file.search | {key: v for key, v in file.engine.items() if key != "weights"}
+        written = "".join(f" {name}={value}" for name, value in sorted(set_there.items()))
+        if self.what in SIMPLE:
+            return f"{self.text}{written}"
+        files = halves(self.what) or (self.what,)
+        return f"{self.text} #{'+'.join(sha256_of(file)[:12] for file in files)}{written}"
+
+    @property
+    def network(self) -> str | None:
+        """The network that plays, as a short name or a file; None for players without one."""
+        return named(self.what) if self.kind == "engine" else None
+
+    def facts(self) -> dict[str, Any]:
+        """The network and the settings that are not the defaults, for results."""
+        settings = self.engine().settings.changed() if self.kind == "engine" else None
+        return {"network": self.network, "settings": settings}
 
     def open(self, start_ms: float = START_MS) -> Player:
         """A player of this kind, with its own process or its own tree.
@@ -98,7 +112,7 @@ def parse_player(text: str) -> Spec:
         options=options,
         preset=own.get("preset", "default"),
         rule=own.get("rule", ""),
-        backend=own.get("backend", "auto"),  # type: ignore[arg-type]
+        backend=own.get("backend", ""),  # type: ignore[arg-type]
     )
     _check(spec)
     return spec
@@ -119,13 +133,11 @@ def _kind(head: str) -> tuple[Kind, str]:
         if not command or shutil.which(shlex.split(command)[0]) is None:
             raise InputError("no such program", value=command, fix="give its path after uci:")
         return "uci", command
-    if head == "kibitz":
-        return "engine", discover()
-    what = head if head in SIMPLE else resolve(head)
+    what = head if head in SIMPLE else chosen("" if head == "kibitz" else head)
     path = local_path(what)
     there = what in SIMPLE or path is None or path.is_file() or halves(what) is not None
     if not there:
-        known = ["kibitz", "random", "greedy", "uci:COMMAND", *SIMPLE, *shipped_names()]
+        known = [*PLAYERS, *SIMPLE, *shipped_names()]
         raise InputError(
             "neither a player nor a network", value=head, fix=did_you_mean(head, known)
         )

@@ -72,6 +72,7 @@ class Plan:
         engine = self.player.engine() if self.player.kind == "engine" else None
         return {
             "player": self.player.identity,
+            **self.player.facts(),
             "threads": None if engine is None else engine.settings.threads,
             "hash": None if engine is None else engine.settings.hash,
             "control": str(self.control),

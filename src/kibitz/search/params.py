@@ -220,6 +220,11 @@ class Settings:
         arguments: dict[str, Any] = dict(changes)
         return dataclasses.replace(self, **arguments)
 
+    def changed(self) -> dict[str, Value]:
+        """The values that are not the defaults, by their names in Python."""
+        values = dataclasses.asdict(self)
+        return {row.name: values[row.name] for row in PARAMETERS if values[row.name] != row.default}
+
     def parse(self, options: Mapping[str, str]) -> Settings:
         """A copy with values read from texts, by UCI names in any case, or names in Python."""
         changes = {}

@@ -169,7 +169,7 @@ _CHESSCOACH_AZERO: dict[str, Any] = {
     "virtual_loss": 0.1,
     "faster_mate": 1.0,
 }
-_RULES: dict[RuleName, dict[str, Any]] = {
+_RULES: dict[str, dict[str, Any]] = {
     "puct": {},
     "azero": {
         **_PLAIN,
@@ -234,6 +234,15 @@ def preset(name: str) -> Settings:
     if name not in PRESETS:
         raise ConfigError("no such preset", value=name, fix=did_you_mean(name, PRESETS))
     return Settings(**PRESETS[name])
+
+
+def changes_of(name: str, rule: str) -> dict[str, Any]:
+    """What a preset, and a rule if one is named, change of the settings."""
+    if rule and rule not in _RULES:
+        raise ConfigError("no such rule", value=rule, fix=did_you_mean(rule, _RULES))
+    preset(name)
+    constants = {**_RULES[rule], "search_rule": rule} if rule else {}
+    return {**PRESETS[name], **constants}
 
 
 def with_rule(settings: Settings, rule: RuleName) -> Settings:

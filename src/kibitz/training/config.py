@@ -1,15 +1,18 @@
-"""Everything that can be said about a training; command line, TOML -> **config** -> loop."""
+"""Everything that can be said about a training; command line, TOML -> **config** -> loop.
+
+Imports no torch: the settings file is checked where torch need not be installed.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from kibitz.config import setting
-from kibitz.training.distill import DistillSettings
-from kibitz.training.loss import LossWeights
-from kibitz.training.optimiser import OptimiserSettings
+from kibitz.config import load, setting
+from kibitz.errors import ConfigError
+from kibitz.files import Location
 from kibitz.training.schedule import Schedule
 
 
@@ -72,6 +75,23 @@ class RunSettings:
 
 
 @dataclass(frozen=True)
+class OptimiserSettings:
+    """SGD with momentum, Adam, or AdamW with decay apart from the gradient."""
+
+    kind: Literal["sgd", "adam", "adamw"] = setting("sgd", about="sgd, adam or adamw")
+    momentum: float = setting(0.9, low=0, high=1, about="of sgd")
+    nesterov: bool = setting(False, about="of sgd: look ahead")
+    weight_decay: float = setting(0.0, low=0, about="of weights; biases and norms never decay")
+    beta1: float = setting(0.9, low=0, high=1, about="of adam and adamw")
+    beta2: float = setting(0.999, low=0, high=1, about="of adam and adamw")
+    epsilon: float = setting(1e-8, low=0, about="of adam and adamw")
+
+    def __post_init__(self) -> None:
+        if self.kind == "sgd" and self.nesterov and self.momentum == 0:
+            raise ConfigError("nesterov looks along the momentum", value=0, fix="give a momentum")
+
+
+@dataclass(frozen=True)
 class RunOptimiser(OptimiserSettings):
     """The optimiser's table, with AdamW for the usual one."""
 
@@ -87,6 +107,27 @@ class RunSchedule(Schedule):
     def __post_init__(self) -> None:
         if self.length or self.shape != "cosine":
             super().__post_init__()
+
+
+@dataclass(frozen=True)
+class LossWeights:
+    """What each head's loss counts; a weight of 0 switches a loss off."""
+
+    value: float = setting(1.0, low=0, about="value head: squared error, cross-entropy or ranking")
+    policy: float = setting(1.0, low=0, about="policy head: cross-entropy over the legal moves")
+    mcts_value: float = setting(0.15, low=0, about="value of the search, where the net has a head")
+    soft_policy: float = setting(8.0, low=0, about="softened visits, where the net has a head")
+    soft_temperature: float = setting(4.0, low=1, about="visits to the power 1 / temperature")
+    moves_left: float = setting(0.01, low=0, about="plies to the end, where the net has a head")
+
+
+@dataclass(frozen=True)
+class DistillSettings:
+    """How much a teacher is believed."""
+
+    temperature: float = setting(5.0, low=0.01, about="softens both policies before comparing them")
+    policy_share: float = setting(0.6, low=0, high=1, about="of the teacher in the policy's loss")
+    value_share: float = setting(0.0, low=0, high=1, about="of the teacher in the value target")
 
 
 @dataclass(frozen=True)
@@ -107,3 +148,12 @@ class TrainingSettings:
     loss: LossWeights = field(default_factory=LossWeights)
     average: AverageSettings = field(default_factory=AverageSettings)
     distill: RunDistill = field(default_factory=RunDistill)
+
+
+def from_file(
+    path: Location | None, overrides: Sequence[str] = (), name: str = ""
+) -> TrainingSettings:
+    """Settings of a training; the file's tables [networks.NAME] hold if its network is NAME."""
+    plain = load(TrainingSettings, path, overrides=overrides, partial=True)
+    name = name or plain.run.name or plain.run.output.name
+    return load(TrainingSettings, path, name, overrides, partial=True)

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Meta
 from torch import Tensor, nn
 
-from kibitz.config import load
+from kibitz.config import used
 from kibitz.dataset.batch import recipe
 from kibitz.dataset.loader import Loader, Share
 from kibitz.dataset.window import parse_source, shards_in
@@ -29,7 +29,7 @@ from kibitz.log import say
 from kibitz.match.control import Control, parse_times
 from kibitz.network.build import count_parameters, load_network
 from kibitz.training.average import average_of, checkpoints_that_matter, estimate_norms, has_norms
-from kibitz.training.config import TrainingSettings
+from kibitz.training.config import TrainingSettings, from_file
 from kibitz.training.finish import Training, trained, write_networks
 from kibitz.training.loop import train
 from kibitz.training.parallel import local_device
@@ -93,7 +93,8 @@ class SaveStage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def _training(stage: TrainStage, context: Context) -> TrainingSettings:
     """Return the settings of this iteration's training."""
-    settings = load(TrainingSettings, stage.config or None, overrides=stage.set)
+    file, network = stage.config or used(), context.folder.name
+    settings = from_file(file, stage.set, network)
     start = _start(stage, context)
     given = [
         f"run.output={context.home}",
@@ -103,7 +104,7 @@ def _training(stage: TrainStage, context: Context) -> TrainingSettings:
         *([f"run.network={start}"] if start else []),
         *([f"distill.teacher={_teacher(stage, context)}"] if stage.teacher else []),
     ]
-    return load(TrainingSettings, stage.config or None, overrides=[*stage.set, *given])
+    return from_file(file, [*stage.set, *given], network)
 
 
 def _start(stage: TrainStage, context: Context) -> Path | None:
@@ -134,7 +135,7 @@ def _train_inputs(stage: TrainStage, context: Context) -> list[Path]:
     if len(local) < len(shards):
         what = "a cycle tells by files on this machine what is new, not behind a URL"
         raise InputError(what, value=str(settings.data.folders), fix="copy the shards here")
-    named = [stage.config, settings.distill.teacher, str(start or "")]
+    named = [str(stage.config or used() or ""), settings.distill.teacher, str(start or "")]
     return [*(Path(one) for one in named if one), *local]
 
 

@@ -10,27 +10,17 @@ ChessCoach distils the policy alone, with the student's share of 0.4 on the true
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from kibitz.config import setting
 from kibitz.errors import InputError
 from kibitz.network.card import Heads
 from kibitz.network.heads import Outputs
-from kibitz.training.loss import LossWeights, Targets, known, legal, losses, mean, weighted_sum
+from kibitz.training.config import DistillSettings, LossWeights
+from kibitz.training.loss import Targets, known, legal, losses, mean, weighted_sum
 from kibitz.training.ragged import cross_entropy, softmax
-
-
-@dataclass(frozen=True)
-class DistillSettings:
-    """How much a teacher is believed."""
-
-    temperature: float = setting(5.0, low=0.01, about="softens both policies before comparing them")
-    policy_share: float = setting(0.6, low=0, high=1, about="of the teacher in the policy's loss")
-    value_share: float = setting(0.0, low=0, high=1, about="of the teacher in the value target")
 
 
 class Told(NamedTuple):

@@ -6,16 +6,15 @@ docs/recipes.md. Losses are computed in float32 whatever the network computes in
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from kibitz.config import setting
 from kibitz.network.card import Heads
 from kibitz.network.heads import Outputs
+from kibitz.training.config import LossWeights
 from kibitz.training.optimiser import decayed
 from kibitz.training.ragged import cross_entropy, rows_of, softened
 
@@ -23,18 +22,6 @@ from kibitz.training.ragged import cross_entropy, rows_of, softened
 PAIR_ROWS = 1024
 HUBER_PLIES = 10.0  # beyond that distance the loss grows in a straight line
 PLIES_SCALE = 40.0
-
-
-@dataclass(frozen=True)
-class LossWeights:
-    """What each head's loss counts; a weight of 0 switches a loss off."""
-
-    value: float = setting(1.0, low=0, about="value head: squared error, cross-entropy or ranking")
-    policy: float = setting(1.0, low=0, about="policy head: cross-entropy over the legal moves")
-    mcts_value: float = setting(0.15, low=0, about="value of the search, where the net has a head")
-    soft_policy: float = setting(8.0, low=0, about="softened visits, where the net has a head")
-    soft_temperature: float = setting(4.0, low=1, about="visits to the power 1 / temperature")
-    moves_left: float = setting(0.01, low=0, about="plies to the end, where the net has a head")
 
 
 class Targets(Protocol):

@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from torch import Tensor, nn
 from torch.optim import SGD, Adam, AdamW, Optimizer
 
-from kibitz.config import setting
-from kibitz.errors import ConfigError
+from kibitz.training.config import OptimiserSettings
 
 Kind = Literal["sgd", "adam", "adamw"]
 
 NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.LayerNorm, nn.GroupNorm)
 # The name's ends of what is added, not multiplied: pulling it to 0 regularises nothing.
 ADDED = ("bias", "shift")
-
-
-@dataclass(frozen=True)
-class OptimiserSettings:
-    """SGD with momentum, Adam, or AdamW with decay apart from the gradient."""
-
-    kind: Literal["sgd", "adam", "adamw"] = setting("sgd", about="sgd, adam or adamw")
-    momentum: float = setting(0.9, low=0, high=1, about="of sgd")
-    nesterov: bool = setting(False, about="of sgd: look ahead")
-    weight_decay: float = setting(0.0, low=0, about="of weights; biases and norms never decay")
-    beta1: float = setting(0.9, low=0, high=1, about="of adam and adamw")
-    beta2: float = setting(0.999, low=0, high=1, about="of adam and adamw")
-    epsilon: float = setting(1e-8, low=0, about="of adam and adamw")
-
-    def __post_init__(self) -> None:
-        if self.kind == "sgd" and self.nesterov and self.momentum == 0:
-            raise ConfigError("nesterov looks along the momentum", value=0, fix="give a momentum")
 
 
 def decayed(network: nn.Module) -> list[Tensor]:

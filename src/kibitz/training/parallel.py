@@ -16,7 +16,8 @@ from torch.nn.parallel import DistributedDataParallel
 
 from kibitz.dataset.loader import Share, TensorBatch
 from kibitz.network.heads import Outputs
-from kibitz.training.loss import LossWeights, weighted_sum
+from kibitz.training.config import LossWeights
+from kibitz.training.loss import weighted_sum
 
 # What the losses are means over, where it is not the positions with a policy.
 COUNTED = {"value": "value_weight", "mcts_value": "search_weight"}

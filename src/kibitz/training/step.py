@@ -19,8 +19,9 @@ from kibitz.files import write_bytes
 from kibitz.network.card import FEATURES, NetworkCard
 from kibitz.network.heads import Outputs
 from kibitz.network.sparse import SparseNetwork
-from kibitz.training.distill import DistillSettings, Told, distilled_losses, teacher_outputs
-from kibitz.training.loss import LossWeights, losses
+from kibitz.training.config import DistillSettings, LossWeights
+from kibitz.training.distill import Told, distilled_losses, teacher_outputs
+from kibitz.training.loss import losses
 from kibitz.training.optimiser import set_rate
 from kibitz.training.parallel import averaged, balanced
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from kibitz.engine import Engine
@@ -17,6 +18,7 @@ from kibitz.position.board import Board
 from kibitz.position.count import Stopped, divide
 from kibitz.position.squares import square_name
 from kibitz.search.limits import Limits
+from kibitz.search.params import Settings
 from kibitz.search.report import Report
 from kibitz.search.scores import wdl_of
 from kibitz.search.statistics import MoveStatistics, in_order, moves_below, node_below
@@ -101,7 +103,8 @@ def bench(session: Session, rest: str) -> None:
 def _bench(session: Session, weights: str, nodes: int, job: Job) -> None:
     signature, total = hashlib.sha256(), 0
     try:
-        with Engine(weights, hash=64) as engine:
+        # The same search everywhere, whatever the settings file says.
+        with Engine(weights, **asdict(Settings(hash=64))) as engine:
             engine.ready()
             started = time.perf_counter()
             for fen in BENCH_POSITIONS:

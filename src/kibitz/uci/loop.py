@@ -39,6 +39,7 @@ class Session:
         self.options = UciOptions()
         self.channel = Channel(write)
         self._remote = remote  # the GUI is at the other end of a network
+        self._defaults = self.engine.settings, self.engine.options, self.options
         self._board: Board | None = None  # None: the start of the game, before anything is loaded
         self._job: Job | None = None
         self._told = ""  # the evaluator that was announced
@@ -170,7 +171,7 @@ class Session:
         """`uci`: who we are and what can be set."""
         self.write(f"id name Kibitz {kibitz.__version__}")
         self.write("id author the Kibitz authors")
-        for line in option_lines():
+        for line in option_lines(self._defaults, files=not self._remote):
             self.write(line)
         self.write("uciok")
 
@@ -332,13 +333,26 @@ COMMANDS: dict[str, Command] = {
 }
 
 
-def main(network: str = "") -> int:
+def main() -> int:
+    """The program kibitz-uci: `talk`, with the usual settings file."""
+    from kibitz.settings import use_file
+
+    try:
+        use_file(None)
+    except KibitzError as error:
+        write_line(f"info string {error}")
+        sys.stderr.write(f"kibitz: error: {error}\n")
+        return 2
+    return talk()
+
+
+def talk(network: str = AUTODISCOVER) -> int:
     """Speak UCI on standard input and output until `quit` or the end of the input."""
     from io import TextIOWrapper
 
     if isinstance(sys.stdin, TextIOWrapper):
         sys.stdin.reconfigure(encoding="utf-8", errors="replace")
-    session = Session(write_line, Engine(network or AUTODISCOVER))
+    session = Session(write_line, Engine(network))
     session.run(sys.stdin)
     if session.channel.gone:
         # Nothing more can be said, not even what Python still holds and would flush at exit.

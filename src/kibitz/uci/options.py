@@ -8,8 +8,10 @@ Nothing heavy is imported here: a program that only asks what there is gets its 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from kibitz.engine.options import EngineOptions
 from kibitz.errors import InputError
@@ -58,9 +60,17 @@ def all_parameters() -> list[Parameter]:
     return sorted(rows, key=lambda row: row.visibility != "always" and row.uci not in known)
 
 
-def option_lines() -> list[str]:
-    """The lines that answer `uci`."""
-    lines = [uci_option(parameter).line for parameter in all_parameters()]
+def option_lines(values: Iterable[Any] = (), *, files: bool = True) -> list[str]:
+    """The lines that answer `uci`, with what the tables of `values` say for defaults.
+
+    Without `files`, for callers over TCP, those of options that name files are not told.
+    """
+    told = {name: value for table in values for name, value in vars(table).items()}
+    lines = []
+    for row in all_parameters():
+        shown = files or not row.names_files
+        default = told.get(row.name, row.default) if shown else row.default
+        lines.append(uci_option(row._replace(default=default)).line)
     return [*lines, "option name Clear Hash type button"]
 
 
