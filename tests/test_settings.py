@@ -258,6 +258,9 @@ def test_the_network_that_is_taken_unnamed_is_announced(
     words = "--games", "2", "--nodes", "2", "--max-moves", "2"
     players = run("match", "default", "shipped", *words)["players"]
     assert [player["network"] for player in players] == ["mine.safetensors", shipped]
+    capsys.readouterr()
+    assert main(["search", "--nodes", "9"]) == 0
+    assert "network mine.safetensors" in " ".join(capsys.readouterr().out.split())
     assert main(["match", "default", "shipped", *words]) == 0
     shown = capsys.readouterr().out
     assert "Network of default: mine.safetensors" in shown

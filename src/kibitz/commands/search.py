@@ -62,9 +62,8 @@ def search(
     limits = Limits(nodes=nodes, movetime=milliseconds, searchmoves=moves)
     result = _searched(board, limits, settings, what, live=not json)
     facts = {"network": named(what), "settings": settings.changed(), **_plain(result)}
-    emit(facts, as_json=json, table=_table(result.report, board))
+    emit(facts, as_json=json, table=_table(result.report, board, what))
     if not json:
-        say(f"network {named(what)}")
         say(f"best move {board.san(result.move)}" if result.move else "no legal move")
     return 0
 
@@ -86,7 +85,7 @@ def _searched(board: Board, limits: Limits, settings: Settings, what: str, live:
 
         def follow(report: Report) -> None:
             if watched is not None:
-                watched.update(_table(report, board))
+                watched.update(_table(report, board, what))
             if stop.requested:
                 searcher.stop()
 
@@ -100,7 +99,7 @@ def _screen() -> Any:
     return Live(console=console(), refresh_per_second=8, transient=True)
 
 
-def _table(report: Report, board: Board) -> Table:
+def _table(report: Report, board: Board, what: str) -> Table:
     rows = [
         (
             board.san(row.move),
@@ -114,8 +113,8 @@ def _table(report: Report, board: Board) -> Table:
     ]
     best = " ".join(move.uci() for move in report.best.moves[:LINE_SHOWN])
     title = (
-        f"{report.nodes:,} nodes, {report.nps:,}/s, depth {report.depth}/{report.seldepth}, "
-        f"tree {report.hashfull / 10:.1f} % full: {report.best.score} {best}"
+        f"network {named(what)}: {report.nodes:,} nodes, {report.nps:,}/s, "
+        f"depth {report.depth}/{report.seldepth}, tree {report.hashfull / 10:.1f} % full: {report.best.score} {best}"
     )
     return columns(("move", "visits", "prior", "value", "draw", "proof"), rows, title=title)
 
