@@ -207,6 +207,22 @@ class Teaching:
         return teacher.name or self._command[0]
 
 
+@dataclass(frozen=True)
+class _Tables:
+    """The table of the settings file."""
+
+    label: Labelling = field(default_factory=Labelling)
+
+
+def _settings(cls: type[Judgement], overrides: Sequence[str]) -> Judgement:
+    """The settings file's values, those of the command line instead where it has them."""
+    settings = load(cls, overrides=overrides)
+    given = {text.partition("=")[0].strip() for text in overrides}
+    wanted = {one.name for one in fields(cls)} - given
+    file = told(_Tables, used(), partial=True).get("label", {})
+    return replace(settings, **{name: value for name, value in file.items() if name in wanted})
+
+
 def _show(bar: Bar, positions: int, started: float, games: int) -> None:
     rate = positions / max(time.monotonic() - started, 1e-9)
     bar.describe(f"{games:,} games, {positions:,} positions, {rate:,.0f}/s")

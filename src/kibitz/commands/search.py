@@ -114,7 +114,8 @@ def _table(report: Report, board: Board, what: str) -> Table:
     best = " ".join(move.uci() for move in report.best.moves[:LINE_SHOWN])
     title = (
         f"network {named(what)}: {report.nodes:,} nodes, {report.nps:,}/s, "
-        f"depth {report.depth}/{report.seldepth}, tree {report.hashfull / 10:.1f} % full: {report.best.score} {best}"
+        f"depth {report.depth}/{report.seldepth}, "
+        f"tree {report.hashfull / 10:.1f} % full: {report.best.score} {best}"
     )
     return columns(("move", "visits", "prior", "value", "draw", "proof"), rows, title=title)
 
