@@ -116,6 +116,90 @@ def test_a_transposition_is_not_asked_about_twice(network: str) -> None:
         assert (after.hits - before.hits, after.misses - before.misses) == (1, 0)
 
 
+def test_a_new_network_starts_with_an_empty_cache(network: str, tmp_path: Path) -> None:
+    other = tmp_path / "other.safetensors"
+    create("sparse-64", other)
+    with Engine(network, backend="torch", hash=4, minibatch_size=1) as engine:
+        engine.play(Board(), nodes=1)
+        before = engine.cache_use
+        assert before is not None
+        assert before.misses > 0
+        engine.set_option("WeightsFile", str(other))
+        engine.ready()
+        engine.new_game()
+        engine.play(Board(), nodes=1)
+        after = engine.cache_use
+        assert after is not None
+        assert after[:2] == (0, 1), "an answer of the last network was found"
+        engine.set_option("WeightsFile", "material")
+        engine.ready()
+        assert engine.cache_use is None
+
+
+def test_the_use_of_the_cache_is_said_before_the_last_score(network: str) -> None:
+    with Gui(Engine(network, backend="torch", hash=4, minibatch_size=4)) as gui:
+        gui.ask("isready", "readyok")
+        lines = gui.ask("go nodes 60", "bestmove")
+        use = gui.session.engine.cache_use
+        assert use is not None
+        told = (
+            f"info string cache hits {use.hits} misses {use.misses} evictions {use.evictions}"
+            f" hashfull {use.hashfull}"
+        )
+        assert told in lines
+        assert use.hits + use.misses > 50
+        assert " score " in lines[-2]
+    with Gui(Engine("material", hash=4)) as gui:
+        assert not any("cache" in line for line in gui.ask("go nodes 60", "bestmove"))
+
+
+# --- colours --------------------------------------------------------------------------------------
+
+BLACK_TO_MOVE = "r1bqk2r/ppp2ppp/2n2n2/3pp3/1b2P3/2NP1N2/PPPB1PPP/R2QKB1R b KQkq - 3 6"
+MIRRORED = "r2qkb1r/pppb1ppp/2np1n2/1B2p3/3PP3/2N2N2/PPP2PPP/R1BQK2R w KQkq - 3 6"
+
+
+def judgement(engine: Engine, fen: str) -> tuple[float, dict[int, float]]:
+    """Value of the root and priors by moves as the side to move sees them."""
+    engine.new_game()
+    report = engine.play(Board(fen), nodes=1).report
+    return report.root.raw, {row.code: row.prior for row in report.moves}
+
+
+def test_swapped_colours_give_the_judgement_of_the_mirrored_position() -> None:
+    plain = Engine("kibitz-plain-4x64", hash=4)
+    swapped = Engine("kibitz-plain-4x64", hash=4, swap_colours=True)
+    with plain, swapped:
+        expected, found = judgement(plain, MIRRORED), judgement(swapped, BLACK_TO_MOVE)
+        assert found == expected
+        assert judgement(swapped, MIRRORED) == judgement(plain, BLACK_TO_MOVE)
+        assert abs(found[0] - judgement(plain, BLACK_TO_MOVE)[0]) > 1e-3
+        assert swapped.problems == []
+
+
+def test_swapped_colours_without_use_are_said(network: str, tmp_path: Path) -> None:
+    tower = tmp_path / "tower.safetensors"
+    create("tower-1x8", tower)
+    for weights, backend in ((network, "inline"), (str(tower), "torch")):
+        opened = open_evaluator(weights, "auto", f"backend={backend}", 0, False, True)
+        assert len(opened.unused) == 1
+        assert "SwapColors is of no use to" in opened.unused[0]
+
+
+def test_a_history_is_told_apart_unless_it_is_merged(tmp_path: Path) -> None:
+    tower = tmp_path / "tower.safetensors"
+    create("tower-1x8", tower)
+    games = (["g1f3", "g8f6", "b1c3"], ["b1c3", "g8f6", "g1f3"])
+    for merged, hits in ((False, 0), (True, 1)):
+        with Engine(str(tower), backend="torch", hash=4, merge_cached=merged) as engine:
+            engine.ready()
+            engine.new_game()
+            for moves in games:
+                engine.play(Board(moves=moves), nodes=1)
+            assert engine.cache_use is not None
+            assert engine.cache_use[:2] == (hits, 2 - hits)
+
+
 def test_the_page_has_every_key() -> None:
     page = (PROJECT / "docs" / "uci.md").read_text(encoding="utf-8")
     table = page.split("<!-- backend options -->\n")[1].split("\n\n")[0].splitlines()[2:]

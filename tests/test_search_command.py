@@ -76,3 +76,23 @@ def test_the_bench_says_what_it_searched(capsys: pytest.CaptureFixture[str]) -> 
     assert {(name, "puct", count) for name in ("uniform", "sparse") for count in (1, 2)} < rows
     assert min(row["playouts_per_second"] for row in found["rows"]) > 0
     assert main([*arguments, "--threads", "0"]) == 2
+
+
+def test_the_bench_measures_batches(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["bench", "search", "--batches", "1,8", "--nodes", "60", "--rounds", "2"]
+    arguments += ["--hash", "4"]
+    assert main([*arguments, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [row["batch"] for row in found["rows"]] == [1, 8]
+    for row in found["rows"]:
+        assert row["nodes_per_second"] > 0
+        # Leaves that end the game are not asked about; all else is a hit or a miss.
+        assert 200 < row["cache_hits"] + row["cache_misses"] <= 4 * 60
+        assert row["cache_evictions"] == 0
+        assert row["bytes_an_edge"] == 32
+        assert 32 < row["bytes_a_node"] < 36 + 64 * 32
+    assert main(arguments) == 0
+    assert "kibitz-plain-4x64" in capsys.readouterr().out
+    assert main([*arguments, "--network", "kibitz-64x256"]) == 2
+    assert "not asked in batches: 'kibitz-64x256'" in capsys.readouterr().err
+    assert main(["bench", "search", "--batches", "1,x"]) == 2

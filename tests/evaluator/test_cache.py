@@ -6,17 +6,19 @@ import os
 import subprocess
 import sys
 import threading
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 
+from kibitz.encoding.features import DETAILS, MAX_ACTIVE, batch_features
+from kibitz.encoding.layouts import LAYOUTS, VIEWS, Sight, encode_words, sight_of
 from kibitz.encoding.leaves import Leaves, leaves_of
 from kibitz.errors import InputError
 from kibitz.evaluator import cachetable
 from kibitz.evaluator.batched import Evaluations, InlineBatch, evaluated
-from kibitz.evaluator.cache import CachedEvaluator, PredictionCache
-from kibitz.evaluator.cachekeys import history_key, search_key
+from kibitz.evaluator.cache import CachedEvaluator, PredictionCache, put_keys
 from kibitz.evaluator.cachetable import BUCKET_BYTES, probe, store
 from kibitz.evaluator.load_sparse import sparse_evaluator
 from kibitz.jit import kernel
@@ -24,8 +26,7 @@ from kibitz.network.sizes import new_card
 from kibitz.network.sparse_random import random_weights
 from kibitz.position.bits import signed
 from kibitz.position.fen import START, parse_fen
-from kibitz.position.moves import MAX_MOVES
-from kibitz.position.notation import parse_uci, relative
+from kibitz.position.moves import MAX_MOVES, generate
 from kibitz.position.play import play
 from kibitz.position.state import new_positions
 
@@ -119,49 +120,98 @@ def test_size_is_never_exceeded() -> None:
         PredictionCache(BUCKET_BYTES - 1)
 
 
-def test_a_new_network_clears_the_cache_but_not_too_often() -> None:
-    now = [0.0]
-    cache = PredictionCache(BUCKET_BYTES, throttle=300, clock=lambda: now[0])
-    assert not cache.use_network("first")
-    store(cache.record, np.uint64(5), 0.0, 0.0, 20, random_priors(20))
-    assert not cache.use_network("first")
-    assert look(cache, 5, 20)[0]
-    now[0] = 299
-    assert not cache.use_network("second")
-    assert look(cache, 5, 20)[0]
-    now[0] = 301
-    assert cache.use_network("second")
-    assert not look(cache, 5, 20)[0]
-    assert cache.use() == (0, 1, 0, 0)
-
-
 # --- keys -----------------------------------------------------------------------------------------
 
 
-def test_clocks_and_repetitions_have_keys_of_their_own() -> None:
-    keys = set()
-    for clock in range(100):
-        position = parse_fen(f"8/5k2/8/8/8/2K5/4R3/8 w - - {clock} 90")
-        for repetitions in (0, 1, 2):
-            keys.add(int(search_key(position, repetitions, 80)))
-    assert len(keys) == 2 * (1 + 20)  # clocks below 80 share theirs
+STARTS = (
+    "8/5k2/8/8/8/2K5/4R3/8 w - - 0 1",  # moves to and fro
+    "r3k2r/pp4pp/8/2pPp3/8/8/PP4PP/R3K2R w KQkq c6 0 10",  # castling, en passant
+    START,
+)
 
 
-def test_history_is_told_apart_where_it_is_seen() -> None:
-    knights = (["g1f3", "g8f6", "b1c3", "b8c6"], ["b1c3", "b8c6", "g1f3", "g8f6"])
-    games = []
-    for moves in knights:
-        game = new_positions(5)
-        game[0] = parse_fen(START)
-        for ply, text in enumerate(moves):
-            play(game[ply], game[ply + 1], int(relative(game[ply], parse_uci(game[ply], text))))
-        games.append(game)
-    leaves = leaves_of(games)
-    one, two = (
-        history_key(leaves.positions[row], 5, leaves.repetitions[row], 80) for row in (0, 1)
-    )
-    assert one != two
-    assert search_key(games[0][4], 0, 80) == search_key(games[1][4], 0, 80)
+def walked(fen: str, length: int, chance: np.random.Generator) -> Any:
+    """A game in which every position has three moves, so that positions come again."""
+    game, moves = new_positions(length + 1), np.empty(MAX_MOVES, np.uint16)
+    game[0] = parse_fen(fen)
+    for ply in range(length):
+        count = int(generate(game[ply], moves))
+        if count == 0:
+            return game[: ply + 1]
+        few = moves[: min(3, count)] if chance.integers(8) else moves[:count]
+        play(game[ply], game[ply + 1], int(chance.choice(few)))
+    return game
+
+
+@pytest.fixture(scope="module")
+def crowd() -> Leaves:
+    """Every position of some games with the game so far: transpositions, repetitions, clocks."""
+    chance = np.random.default_rng(3)
+    games = [walked(fen, 40, chance) for fen in STARTS for _ in range(25)]
+    return leaves_of([game[: ply + 1] for game in games for ply in range(len(game))])
+
+
+def keys_of(leaves: Leaves, sees: Sight, merged: bool = False) -> np.ndarray:
+    keys = np.empty(len(leaves.known), np.uint64)
+    put_keys(leaves, sees, merged, keys)
+    return keys
+
+
+def shown(encoding: str, leaves: Leaves) -> list[bytes]:
+    """All that a network of an encoding is told of each leaf, its moves included."""
+    if encoding in LAYOUTS:
+        inputs = np.empty((len(leaves.known), LAYOUTS[encoding].planes), np.uint64)
+        encode_words(encoding, leaves, inputs)
+        rows = [row.tobytes() for row in inputs]
+    else:
+        features = np.empty((2, MAX_ACTIVE * len(leaves.known)), np.int32)
+        offsets = np.zeros(len(leaves.known) + 1, np.int64)
+        positions = np.ascontiguousarray(leaves.positions[:, 0])
+        batch_features(positions, DETAILS[encoding], features, offsets)
+        rows = [features[:, a:b].tobytes() for a, b in pairwise(offsets)]
+    moves = [leaves.moves[a:b].tobytes() for a, b in pairwise(leaves.offsets)]
+    return [row + legal for row, legal in zip(rows, moves, strict=True)]
+
+
+def apart(keys: np.ndarray, told: list[bytes]) -> int:
+    """How many leaves are told otherwise than the first one of their key."""
+    first: dict[int, bytes] = {}
+    return sum(first.setdefault(int(key), one) != one for key, one in zip(keys, told, strict=True))
+
+
+@pytest.mark.parametrize("encoding", sorted(VIEWS))
+def test_leaves_of_one_key_look_alike(encoding: str, crowd: Leaves) -> None:
+    told = shown(encoding, crowd)
+    keys = keys_of(crowd, sight_of(encoding))
+    assert len(set(keys.tolist())) < len(keys) - 150, "nothing comes again"
+    assert apart(keys, told) == 0
+
+
+@pytest.mark.parametrize("encoding", sorted(VIEWS))
+def test_keys_tell_no_more_apart_than_is_seen(encoding: str, crowd: Leaves) -> None:
+    sides = crowd.positions[:, 0]["side"].tolist()  # every key tells them, not every encoding
+    seen = set(zip(shown(encoding, crowd), sides, strict=True))
+    assert len(set(keys_of(crowd, sight_of(encoding)).tolist())) == len(seen)
+
+
+def test_merged_keys_confuse_what_is_seen_and_find_more(crowd: Leaves) -> None:
+    for encoding in ("history109", "colour22", "oriented22"):
+        keys, merged = (keys_of(crowd, sight_of(encoding), choice) for choice in (False, True))
+        assert len(set(merged.tolist())) < len(set(keys.tolist()))
+        assert apart(merged, shown(encoding, crowd)) > 0
+
+
+def test_clocks_and_occurrences_have_keys_of_their_own() -> None:
+    keys, merged = set(), set()
+    for clock in range(140):
+        game = new_positions(1)
+        game[0] = parse_fen(f"8/5k2/8/8/8/2K5/4R3/8 w - - {clock} 90")
+        leaves = leaves_of([game])
+        for leaves.repetitions[0, 0] in range(3):
+            keys.add(int(keys_of(leaves, sight_of("oriented22"))[0]))
+            merged.add(int(keys_of(leaves, sight_of("oriented22"), True)[0]))
+    assert len(keys) == 3 * 140
+    assert len(merged) == 2 * (1 + 60)  # clocks below 80 share theirs
 
 
 # --- in front of an evaluator ---------------------------------------------------------------------
@@ -172,7 +222,7 @@ class Counting:
 
     def __init__(self, evaluator: InlineBatch) -> None:
         self.evaluator, self.asked = evaluator, 0
-        self.name, self.history = evaluator.name, evaluator.history
+        self.name, self.sees = evaluator.name, evaluator.sees
 
     def evaluate(self, leaves: Leaves, out: Evaluations) -> None:
         self.asked += len(leaves.known)

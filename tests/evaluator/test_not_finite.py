@@ -12,6 +12,7 @@ import pytest
 from onnx import numpy_helper
 
 from kibitz import Board, Engine
+from kibitz.encoding.layouts import Sight
 from kibitz.encoding.leaves import Leaves, leaves_of
 from kibitz.engine import engine as engine_module
 from kibitz.engine.backend import Opened
@@ -148,7 +149,7 @@ def test_numbers_of_simple_evaluators_are_finite() -> None:
 class Failing:
     """Answers with what it is told to from some batch on."""
 
-    name, history = "failing", 1
+    name, sees = "failing", Sight()
 
     def __init__(self, wrong: float, where: str, after: int) -> None:
         self.inner = InlineBatch(inline_evaluator(Material()))

@@ -75,7 +75,7 @@ def evaluate(
     """Judge positions with random networks of every family on one core, or on several threads."""
     if threads < 1 or rounds < 1:
         raise InputError("--threads and --rounds at least 1", value=(threads, rounds))
-    counts, options = _numbers(batches), Options(rounds, threads)
+    counts, options = batch_sizes(batches), Options(rounds, threads)
     peaks = speed.peaks(rounds)
     leaves = random_leaves(max(counts), seed=2)
     rows: list[dict[str, Any]] = []
@@ -89,7 +89,8 @@ def evaluate(
     say(f"peak of a core, billion operations a second: {rounded}")
 
 
-def _numbers(text: str) -> list[int]:
+def batch_sizes(text: str) -> list[int]:
+    """The sizes of `--batches`."""
     words = text.split(",")
     if not all(word.isdigit() and int(word) > 0 for word in words):
         raise InputError("--batches", value=text, fix="write them like 1,32,256")

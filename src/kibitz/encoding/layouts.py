@@ -29,6 +29,7 @@ class Layout(NamedTuple):
     view: int  # of mirror.py: moves are spoken in it, too
     clock: int  # the plane that is a number instead of bits, or NO_CLOCK
     divisor: float  # of the clock
+    repetitions: int  # of a position, the most that are told apart
     write: Callable[[Leaves, np.ndarray], None]  # fills words, uint64 [B, planes]
 
 
@@ -39,6 +40,7 @@ LAYOUTS = {
         OWN_VIEW,
         HISTORY_CLOCK,
         CLOCK_DIVISOR,
+        1,
         lambda leaves, words: history_words(leaves, 1, words),
     ),
     "steady109": Layout(
@@ -47,6 +49,7 @@ LAYOUTS = {
         OWN_VIEW,
         HISTORY_CLOCK,
         CLOCK_DIVISOR,
+        1,
         lambda leaves, words: history_words(leaves, 0, words),
     ),
     "colour21": Layout(
@@ -55,6 +58,7 @@ LAYOUTS = {
         WHITE_VIEW,
         CLOCK_PLANE,
         1.0,
+        2,
         lambda leaves, words: colour_words(leaves, WHITE_VIEW, words),
     ),
     "colour22": Layout(
@@ -63,6 +67,7 @@ LAYOUTS = {
         WHITE_VIEW,
         CLOCK_PLANE,
         1.0,
+        2,
         lambda leaves, words: colour_words(leaves, WHITE_VIEW, words),
     ),
     "oriented22": Layout(
@@ -71,10 +76,21 @@ LAYOUTS = {
         ROTATED_VIEW,
         CLOCK_PLANE,
         100.0,
+        2,
         lambda leaves, words: colour_words(leaves, ROTATED_VIEW, words),
     ),
-    "onehot15": Layout(15, 1, OWN_VIEW, NO_CLOCK, 1.0, onehot_words),
+    "onehot15": Layout(15, 1, OWN_VIEW, NO_CLOCK, 1.0, 0, onehot_words),
 }
+
+
+class Sight(NamedTuple):
+    """What an encoding tells of a leaf besides its pieces, castling and en passant."""
+
+    history: int = 1  # columns of Leaves.positions
+    repetitions: int = 0  # the most that are told apart
+    clock: bool = False  # whether the plies without capture or pawn move are told
+    colours: bool = False  # whether White to move looks other than Black with the board turned
+
 
 # Sparse features have no planes; their policy follows the king's mirror.
 VIEWS = {name: layout.view for name, layout in LAYOUTS.items()} | {
@@ -95,6 +111,15 @@ def layout_of(name: str) -> Layout:
     if name not in LAYOUTS:
         raise InputError("unknown encoding", value=name, fix=did_you_mean(name, LAYOUTS))
     return LAYOUTS[name]
+
+
+def sight_of(encoding: str) -> Sight:
+    """What an encoding tells of a leaf; of one position and no more if it has no planes."""
+    if encoding not in LAYOUTS:
+        return Sight()
+    layout = LAYOUTS[encoding]
+    coloured = layout.view in (WHITE_VIEW, ROTATED_VIEW)
+    return Sight(layout.history, layout.repetitions, layout.clock != NO_CLOCK, coloured)
 
 
 def encode_words(name: str, leaves: Leaves, words: np.ndarray) -> None:

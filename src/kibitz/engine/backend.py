@@ -116,8 +116,19 @@ def parse_backend_options(text: str) -> dict[str, Any]:
     return found
 
 
-def open_evaluator(weights: str, backend: Backend, options: str, cached: int) -> Opened:
-    """Load a network; `cached` positions are remembered if its evaluator takes batches."""
+def open_evaluator(
+    weights: str,
+    backend: Backend,
+    options: str,
+    cached: int,
+    merged: bool = False,
+    swapped: bool = False,
+) -> Opened:
+    """Load a network; `cached` positions are remembered if its evaluator takes batches.
+
+    `merged` is the cache's NNCacheMerge; `swapped` shows the network exchanged colours.
+    """
+    from kibitz.evaluator.batched import ColoursSwapped
     from kibitz.evaluator.discover import resolve
     from kibitz.evaluator.inline import InlineEvaluator
     from kibitz.evaluator.load import backend_of, load_evaluator
@@ -134,12 +145,21 @@ def open_evaluator(weights: str, backend: Backend, options: str, cached: int) ->
     arguments = {KEYS[name].argument: value for name, value in fitting.items()}
     arguments.pop("", None)
     evaluator = load_evaluator(what, used, fitting.get("device", ("cpu",)), **arguments)
-    if isinstance(evaluator, InlineEvaluator) or not cached:
+    inline = isinstance(evaluator, InlineEvaluator)
+    if merged and (inline or not cached):
+        unused.append("NNCacheMerge is of no use without a cache")
+    if swapped and (isinstance(evaluator, InlineEvaluator) or not evaluator.sees.colours):
+        unused.append(f"SwapColors is of no use to {evaluator.name}, which sees no colours")
+    if isinstance(evaluator, InlineEvaluator):
+        return Opened(evaluator, None, unused)
+    if swapped and evaluator.sees.colours:
+        evaluator = ColoursSwapped(evaluator)
+    if not cached:
         return Opened(evaluator, None, unused)
     from kibitz.evaluator.cache import CachedEvaluator
 
     cache = _cache_of(cached)
-    return Opened(CachedEvaluator(evaluator, cache), cache, unused)
+    return Opened(CachedEvaluator(evaluator, cache, merged=merged), cache, unused)
 
 
 def _cache_of(positions: int) -> PredictionCache:

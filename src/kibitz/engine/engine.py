@@ -25,7 +25,7 @@ from kibitz.search.presets import to_behaviour, to_rule
 from kibitz.search.strength import strength_of
 
 if TYPE_CHECKING:
-    from kibitz.evaluator.cache import PredictionCache
+    from kibitz.evaluator.cache import CacheUse, PredictionCache
     from kibitz.evaluator.load import Evaluator
     from kibitz.position.board import Board
     from kibitz.search.report import Report
@@ -33,7 +33,15 @@ if TYPE_CHECKING:
 
 # What a searcher is built with; other settings it reads when it needs them.
 BUILT_WITH = ("threads", "hash", "minibatch_size", "seed", "slow_start_nodes")
-LOADED_WITH = ("weights", "backend", "backend_options", "cache_size")  # what a network is
+# What a network is, as open_evaluator wants it.
+LOADED_WITH = (
+    "weights",
+    "backend",
+    "backend_options",
+    "cache_size",
+    "merge_cached",
+    "swap_colours",
+)
 BUILT_WITH_TABLES = ("syzygy_path", "syzygy_limit", "syzygy_rule50", "syzygy_share")
 
 
@@ -126,6 +134,11 @@ class Engine:
     def source(self) -> str:
         """The network that was loaded: a short name or a file; empty before `ready`."""
         return self._source
+
+    @property
+    def cache_use(self) -> CacheUse | None:
+        """What the prediction cache was good for in this game; None if the network has none."""
+        return None if self._cache is None else self._cache.use()
 
     @property
     def problems(self) -> list[str]:

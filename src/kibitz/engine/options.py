@@ -41,6 +41,14 @@ class EngineOptions:
         0,
         "positions remembered for onnx and torch; 0: none",
     )
+    merge_cached: bool = switch(
+        "NNCacheMerge",
+        False,
+        "ChessCoach's keys: answers serve other histories, and clocks below 80 plies",
+    )
+    swap_colours: bool = switch(
+        "SwapColors", False, "the network sees White and Black exchanged, if it sees colours"
+    )
     limit_strength: bool = switch(
         "UCI_LimitStrength", False, "play as UCI_Elo says", visibility="always"
     )

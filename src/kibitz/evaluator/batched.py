@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from kibitz.encoding.leaves import Leaves
+from kibitz.encoding.layouts import Sight
+from kibitz.encoding.leaves import Leaves, swap_colours
 from kibitz.errors import EvaluationError
 from kibitz.evaluator.inline import InlineEvaluator, logits_of, value_of
 from kibitz.jit import kernel
@@ -32,8 +33,8 @@ class BatchedEvaluator(Protocol):
         """What it is, for people."""
 
     @property
-    def history(self) -> int:
-        """How many columns of `Leaves.positions` it looks at."""
+    def sees(self) -> Sight:
+        """What it is told of a leaf."""
 
     def evaluate(self, leaves: Leaves, out: Evaluations) -> None:
         """Fill `out` for all leaves."""
@@ -89,7 +90,7 @@ def evaluate_all(
 class InlineBatch:
     """An inline evaluator asked about whole batches."""
 
-    history = 1
+    sees = Sight()
 
     def __init__(self, evaluator: InlineEvaluator) -> None:
         self.evaluator = evaluator
@@ -111,13 +112,31 @@ class Pair:
     def __init__(self, value: BatchedEvaluator, policy: BatchedEvaluator) -> None:
         self.value, self.policy = value, policy
         self.name = f"{value.name} with {policy.name}"
-        self.history = max(value.history, policy.history)
+        one, other = value.sees, policy.sees
+        self.sees = Sight(
+            max(one.history, other.history),
+            max(one.repetitions, other.repetitions),
+            one.clock or other.clock,
+            one.colours or other.colours,
+        )
 
     def evaluate(self, leaves: Leaves, out: Evaluations) -> None:
         """Ask both."""
         aside = new_evaluations(leaves)
         self.value.evaluate(leaves, Evaluations(out.wdl, aside.logits))
         self.policy.evaluate(leaves, Evaluations(aside.wdl, out.logits))
+
+
+class ColoursSwapped:
+    """A network that is shown every position with White and Black exchanged."""
+
+    def __init__(self, evaluator: BatchedEvaluator) -> None:
+        self.evaluator, self.sees = evaluator, evaluator.sees
+        self.name = f"{evaluator.name}, colours swapped"
+
+    def evaluate(self, leaves: Leaves, out: Evaluations) -> None:
+        """Ask about the exchanged positions; answers are for the side to move in both."""
+        self.evaluator.evaluate(swap_colours(leaves), out)
 
 
 def part_of_evaluations(out: Evaluations, leaves: Leaves, first: int, last: int) -> Evaluations:

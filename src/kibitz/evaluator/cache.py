@@ -7,12 +7,11 @@ batched evaluator.
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
+from kibitz.encoding.layouts import Sight
 from kibitz.encoding.leaves import Leaves
 from kibitz.errors import InputError
 from kibitz.evaluator import cachetable
@@ -22,7 +21,7 @@ from kibitz.evaluator.batched import (
     evaluated,
     refuse_not_finite,
 )
-from kibitz.evaluator.cachekeys import THRESHOLD, history_key, search_key
+from kibitz.evaluator.cachekeys import exact_key, merged_key
 from kibitz.evaluator.cachetable import Cache, probe, store
 from kibitz.jit import kernel
 from kibitz.position.bits import signed
@@ -43,18 +42,8 @@ class CacheUse(NamedTuple):
 class PredictionCache:
     """A table of a fixed number of bytes, shared by threads."""
 
-    def __init__(
-        self,
-        size: int,
-        threshold: int = THRESHOLD,
-        throttle: float = 0.0,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """Take at most `size` bytes.
-
-        Positions whose clocks differ have keys of their own from `threshold` plies on. A new
-        network clears the cache at most once in `throttle` seconds.
-        """
+    def __init__(self, size: int) -> None:
+        """Take at most `size` bytes."""
         buckets = size // cachetable.BUCKET_BYTES
         if not 1 <= buckets < 2**31:
             raise InputError(
@@ -65,10 +54,7 @@ class PredictionCache:
         words = self._words.reshape(-1).view(cachetable.WORD)
         notes = self._notes.reshape(-1).view(cachetable.NOTE)
         places = address_of(words), words.size, address_of(notes), notes.size
-        self.record = as_record(Cache(*places, buckets, salt=0, threshold=threshold))
-        self._throttle, self._clock = throttle, clock
-        self._cleared_at = -math.inf
-        self._network = ""
+        self.record = as_record(Cache(*places, buckets, salt=0))
 
     @property
     def size(self) -> int:
@@ -80,22 +66,6 @@ class PredictionCache:
         self.record["salt"] += 1
         self._words[:] = 0
         self._notes[:] = 0
-        self._cleared_at = self._clock()
-
-    def use_network(self, identity: str) -> bool:
-        """Clear the cache if the network (its card's sha256) is new; returns whether it did.
-
-        Within the throttle's time of the last clearing the old network's predictions stay: in
-        self-play a network is replaced by one that thinks much alike.
-        """
-        if identity == self._network:
-            return False
-        first = not self._network
-        if not first and self._clock() - self._cleared_at < self._throttle:
-            return False
-        self._network = identity
-        self.clear()
-        return not first
 
     def use(self) -> CacheUse:
         """Count hits, misses and evictions, and sample how full the table is."""
@@ -110,15 +80,18 @@ class PredictionCache:
 class CachedEvaluator:
     """A batched evaluator that is asked only about what the cache does not know."""
 
-    def __init__(self, evaluator: BatchedEvaluator, cache: PredictionCache) -> None:
-        self.evaluator, self.cache = evaluator, cache
-        self.name, self.history = evaluator.name, evaluator.history
+    def __init__(
+        self, evaluator: BatchedEvaluator, cache: PredictionCache, *, merged: bool = False
+    ) -> None:
+        """Tell leaves apart as the evaluator does or, `merged`, as ChessCoach does."""
+        self.evaluator, self.cache, self._merged = evaluator, cache, merged
+        self.name, self.sees = evaluator.name, evaluator.sees
 
     def evaluate(self, leaves: Leaves, out: Evaluations) -> None:
         """Fill `out` for all leaves."""
         batch = len(leaves.known)
         keys, missing = np.empty(batch, np.uint64), np.empty(batch, np.bool_)
-        put_keys(*leaves[:3], self.cache.record, self.history > 1, keys)
+        put_keys(leaves, self.sees, self._merged, keys)
         probe_all(self.cache.record, keys, leaves.offsets, out.wdl, out.logits, missing)
         if not missing.any():
             return
@@ -150,22 +123,15 @@ def chosen(leaves: Leaves, rows: np.ndarray) -> Leaves:
 
 
 @kernel
-def put_keys(
-    positions: np.ndarray,
-    known: np.ndarray,
-    repetitions: np.ndarray,
-    cache: np.record,
-    with_history: bool,
-    keys: np.ndarray,
-) -> None:
-    """Write the keys of a batch, uint64 [B]; the first three arrays are those of Leaves."""
+def put_keys(leaves: Leaves, sees: Sight, merged: bool, keys: np.ndarray) -> None:
+    """Write the keys of a batch, uint64 [B]."""
     for row in range(keys.shape[0]):
-        if with_history:
-            columns = min(signed(known[row]), positions.shape[1])
-            keys[row] = history_key(positions[row], columns, repetitions[row], cache.threshold)
+        positions, repetitions = leaves.positions[row], leaves.repetitions[row]
+        if merged:
+            keys[row] = merged_key(positions[0], signed(repetitions[0]))
         else:
-            before = signed(repetitions[row, 0])
-            keys[row] = search_key(positions[row, 0], before, cache.threshold)
+            columns = min(signed(leaves.known[row]), min(positions.shape[0], sees.history))
+            keys[row] = exact_key(positions, columns, repetitions, sees.repetitions, sees.clock)
 
 
 @kernel

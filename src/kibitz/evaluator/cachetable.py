@@ -56,7 +56,6 @@ class Cache(NamedTuple):
     notes_size: int
     buckets: int
     salt: int  # changes when the cache is cleared
-    threshold: int  # of the clock, see cachekeys.py
     faults: int = 0  # counted in debug builds
 
 

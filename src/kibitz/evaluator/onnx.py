@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from kibitz.encoding.layouts import encode, layout_of
+from kibitz.encoding.layouts import encode, layout_of, sight_of
 from kibitz.encoding.leaves import Leaves, part_of
 from kibitz.errors import InputError
 from kibitz.evaluator.batched import Evaluations, part_of_evaluations
@@ -45,7 +45,7 @@ class OnnxEvaluator:
             raise InputError("at least one device, batches of at least 1", value=(devices, largest))
         self.card = read_card(location)
         self.name = f"{self.card.name} ({self.card.precision}, onnx)"
-        self.history = layout_of(self.card.encoding).history
+        self.sees = sight_of(self.card.encoding)
         self.largest = largest
         self.padded = any(device != "cpu" for device in devices) if padded is None else padded
         self._planes = layout_of(self.card.encoding).planes

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from kibitz.encoding.features import DETAILS, MAX_ACTIVE, TACTICS, batch_features
-from kibitz.encoding.layouts import encode_words, layout_of, policy_indices
+from kibitz.encoding.layouts import encode_words, layout_of, policy_indices, sight_of
 from kibitz.encoding.leaves import Leaves, part_of
 from kibitz.encoding.movekinds import batch_kinds
 from kibitz.evaluator.batched import Evaluations, part_of_evaluations, refuse_not_finite
@@ -52,7 +52,7 @@ class TorchEvaluator:
         self.precision = torch.bfloat16 if bfloat16 else torch.float32
         self.name = f"{self.card.name} ({str(self.precision)[6:]}, torch {device})"
         self._sparse = self.card.family == "sparse"
-        self.history = 1 if self._sparse else layout_of(self.card.encoding).history
+        self.sees = sight_of(self.card.encoding)
         self._network: Any = network.to(self.device, self.precision).eval()
         self._forward: Forward = self._planes_forward
         if graphs and self.device.type == "cuda" and not self._sparse:

@@ -90,7 +90,7 @@ class BatchedDriver:
         self.slow_start_nodes, self.slow_start_rows = 0, rows
         # Called before subtrees are given back: edges change their places.
         self.on_room: Callable[[], None] = lambda: None
-        self._free = [Batch(rows, evaluator.history) for _ in range(in_flight)]
+        self._free = [Batch(rows, evaluator.sees.history) for _ in range(in_flight)]
         self._waiting: deque[Batch] = deque()
         self._most_rows = rows
         self._pool = ThreadPoolExecutor(1, "evaluate") if in_flight > 1 else None
@@ -116,7 +116,7 @@ class BatchedDriver:
     def open_root(self, allowed: frozenset[int] | None) -> int:
         """Evaluate and expand a fresh root; returns its number of moves."""
         line = self.walk.line[PAST - self.walk.past : PAST + 1].view(np.recarray)
-        leaves = leaves_of([line], self.evaluator.history)
+        leaves = leaves_of([line], self.evaluator.sees.history)
         out = evaluated(self.evaluator, leaves)
         refuse_not_finite(self.evaluator.name, *out)
         walk, count = self.walk.record, len(leaves.moves)

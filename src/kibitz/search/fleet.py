@@ -72,7 +72,7 @@ class Fleet:
         self._rule = as_record(self.rule)
         self._behaviour = as_record(to_behaviour(settings)._replace(shared=BATCHES, expand_at=1))
         self.ships = [Ship(megabytes_each, settings.seed + 7919 * game) for game in range(games)]
-        self._batch = Batch(games * leaves_each, evaluator.history)
+        self._batch = Batch(games * leaves_each, evaluator.sees.history)
 
     def search(self, boards: Sequence[Board], nodes: int) -> list[TreeMemory]:
         """Give every board's root `nodes` visits, those of kept trees included; the trees.
@@ -108,7 +108,7 @@ class Fleet:
         if fresh:
             lines = [ship.walk.line[PAST - ship.walk.past : PAST + 1] for ship in fresh]
             games = [line.view(np.recarray) for line in lines]
-            leaves = leaves_of(games, self.evaluator.history)
+            leaves = leaves_of(games, self.evaluator.sees.history)
             out = evaluated(self.evaluator, leaves)
             refuse_not_finite(self.evaluator.name, *out)
             self._expand_roots(fresh, leaves, out)

@@ -16,6 +16,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from kibitz.evaluator.batched import BatchedEvaluator
+from kibitz.evaluator.cache import CachedEvaluator, PredictionCache
+from kibitz.evaluator.cachetable import BUCKET_BYTES, SLOTS
 from kibitz.evaluator.inline import InlineEvaluator, inline_evaluator
 from kibitz.evaluator.load_sparse import evaluator_of
 from kibitz.evaluator.simple import Material, Uniform
@@ -26,6 +29,7 @@ from kibitz.position.board import Board
 from kibitz.search.limits import Limits
 from kibitz.search.params import Settings
 from kibitz.search.searcher import Searcher
+from kibitz.search.tree import EDGE, LINK, MOVED, NODE
 
 # From the start, a sharp middlegame, a quiet one, an endgame, a won endgame.
 POSITIONS = (
@@ -41,6 +45,7 @@ RULES: tuple[Literal["puct", "sble", "gumbel"], ...] = ("puct", "sble", "gumbel"
 SIGNATURE_NODES = 3_000
 SPARSE_SIZE = "sparse-512x256-threats"
 PLAIN = Settings(variance_scaling=0.0)  # lc0's form, whose trees others' figures are about
+CACHED = 200_000  # positions, as engines remember by default
 CONTEMPT_LIMIT = 28  # search-contempt's own setting for odds games
 
 
@@ -52,6 +57,23 @@ class Speed(NamedTuple):
     threads: int
     playouts_per_second: float
     average_depth: float
+    bytes_a_node: float  # of the last tree: its nodes and edges, by its nodes
+    bytes_an_edge: int
+
+
+class BatchedSpeed(NamedTuple):
+    """One row of the bench of a batched network; the cache's figures are of all positions."""
+
+    evaluator: str
+    batch: int
+    nodes_per_second: float
+    average_depth: float
+    bytes_a_node: float
+    bytes_an_edge: int
+    cache_hits: int
+    cache_misses: int
+    cache_evictions: int
+    cache_hashfull: int  # per mille
 
 
 def signature(nodes: int = SIGNATURE_NODES) -> str:
@@ -99,29 +121,70 @@ def measure(
         fastest = [[float("inf")] * len(TIMED) for _ in runs]
         reports = [[_EMPTY] * len(TIMED) for _ in runs]
         for _ in range(rounds):
-            for place, fen in enumerate(TIMED):
+            for place in range(len(TIMED)):
                 for run, searcher in enumerate(searchers):
-                    searcher.new_game()
-                    started = time.perf_counter()
-                    report = searcher.search(Board(fen), Limits(nodes=nodes)).report
-                    seconds = time.perf_counter() - started
-                    fastest[run][place] = min(fastest[run][place], seconds)
-                    reports[run][place] = (report.nodes, report.depth)
+                    reports[run][place] = _timed(searcher, place, nodes, fastest[run])
             yield [
                 _speed(evaluator, *measured)
-                for measured in zip(runs, reports, fastest, strict=True)
+                for measured in zip(runs, searchers, reports, fastest, strict=True)
             ]
+
+
+def measure_batches(
+    evaluator: BatchedEvaluator, batches: Sequence[int], megabytes: int, nodes: int, rounds: int
+) -> Iterator[list[BatchedSpeed]]:
+    """Search every position with batches of each size; after every round, the fastest so far.
+
+    The prediction cache, of the size that engines have, is empty at the start of a round.
+    """
+    cache = PredictionCache(CACHED // SLOTS * BUCKET_BYTES)
+    cached = CachedEvaluator(evaluator, cache)
+    with ExitStack() as stack:
+        searchers = [
+            stack.enter_context(Searcher(cached, PLAIN.with_(hash=megabytes, minibatch_size=size)))
+            for size in batches
+        ]
+        searchers[0].search(Board(), Limits(nodes=nodes))  # loads kernels, touches the memory
+        fastest = [[float("inf")] * len(TIMED) for _ in batches]
+        for _ in range(rounds):
+            rows = []
+            for size, searcher, seconds in zip(batches, searchers, fastest, strict=True):
+                cache.clear()
+                reports = [_timed(searcher, place, nodes, seconds) for place in range(len(TIMED))]
+                rate = sum(report[0] for report in reports) / sum(seconds)
+                depth = sum(report[1] for report in reports) / len(reports)
+                sizes = bytes_of(searcher)
+                rows.append(BatchedSpeed(cached.name, size, rate, depth, *sizes, *cache.use()))
+            yield rows
+
+
+def _timed(searcher: Searcher, place: int, nodes: int, seconds: list[float]) -> tuple[int, int]:
+    """Search a position, note its time if it is the shortest; its nodes and depth."""
+    searcher.new_game()
+    started = time.perf_counter()
+    report = searcher.search(Board(TIMED[place]), Limits(nodes=nodes)).report
+    seconds[place] = min(seconds[place], time.perf_counter() - started)
+    return report.nodes, report.depth
+
+
+def bytes_of(searcher: Searcher) -> tuple[float, int]:
+    """Bytes of the tree's nodes and edges in use, by its nodes, and bytes of an edge."""
+    tree, edge = searcher.memory.record, EDGE.itemsize + LINK.itemsize
+    used = tree.nodes_used * (NODE.itemsize + MOVED.itemsize) + tree.edges_used * edge
+    return used / tree.nodes_used, edge
 
 
 def _speed(
     evaluator: InlineEvaluator,
     settings: Settings,
+    searcher: Searcher,
     reports: list[tuple[int, int]],
     seconds: list[float],
 ) -> Speed:
     playouts, depths = zip(*reports, strict=True)
     rate, depth = sum(playouts) / sum(seconds), sum(depths) / len(depths)
-    return Speed(evaluator.name, _rule(settings), settings.threads, rate, depth)
+    sizes = bytes_of(searcher)
+    return Speed(evaluator.name, _rule(settings), settings.threads, rate, depth, *sizes)
 
 
 def _rule(settings: Settings) -> str:

@@ -123,6 +123,16 @@ def _bench(session: Session, weights: str, nodes: int, job: Job) -> None:
         job.answered = True
 
 
+def comment(_: Session, __: str) -> None:
+    """`comment`: refused, as nothing here can write comments yet."""
+    raise InputError("comment: this version writes no comments", fix="~ puct shows the search")
+
+
+def gui(_: Session, __: str) -> None:
+    """`gui`: refused, as there is no board in the browser yet."""
+    raise InputError("gui: this version has no board in the browser", fix="d draws the board")
+
+
 # --- ~ --------------------------------------------------------------------------------------------
 
 

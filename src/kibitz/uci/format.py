@@ -8,10 +8,14 @@ Scores are for the side to move, as the protocol wants them; times are milliseco
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from kibitz.position.board import Board, Termination
 from kibitz.position.notation import Move
 from kibitz.search.report import Line, Report
+
+if TYPE_CHECKING:
+    from kibitz.evaluator.cache import CacheUse
 
 
 def info_lines(report: Report, *, chess960: bool = False, wdl: bool = False) -> list[str]:
@@ -56,6 +60,14 @@ def over_line(board: Board) -> str | None:
         return None
     mated = end.termination is Termination.CHECKMATE
     return f"info depth 0 score {'mate' if mated else 'cp'} 0"
+
+
+def cache_text(use: CacheUse) -> str:
+    """How the prediction cache was used, since the game began."""
+    return (
+        f"cache hits {use.hits} misses {use.misses} evictions {use.evictions}"
+        f" hashfull {use.hashfull}"
+    )
 
 
 def string_line(text: str) -> str:

@@ -253,7 +253,7 @@ class Session:
 
     def _think(self, job: Job, search: Search) -> None:
         """The search's thread: whatever happens, there is an answer."""
-        from kibitz.uci.format import best_line, over_line
+        from kibitz.uci.format import best_line, cache_text, over_line
 
         board, options = search.board, self.options
         over = over_line(board)
@@ -261,8 +261,12 @@ class Session:
         try:
             result = search.run(lambda report: self._tell(report, over))
             move, ponder = result.move, result.ponder
-            if options.verbose and not options.live and over is None:
-                self._tell(result.report, None, verbose=True)
+            cache = self.engine.cache_use
+            verbose = options.verbose and not options.live
+            if over is None and cache is not None:
+                self.info(cache_text(cache))
+            if over is None and (verbose or cache is not None):
+                self._tell(result.report, None, verbose=verbose)
         except (KibitzError, OSError) as error:
             self.info(f"error: {error}")
             move = next(iter(board.legal_moves), None)
@@ -330,6 +334,8 @@ COMMANDS: dict[str, Command] = {
     "eval": _console("evaluate"),
     "bench": _console("bench"),
     "~": _console("look"),
+    "comment": _console("comment"),
+    "gui": _console("gui"),
 }
 
 
