@@ -111,10 +111,20 @@ def test_what_the_user_can_mend_takes_one_line(
         main([failing])
 
 
-@pytest.mark.parametrize("failing", [ZeroDivisionError("ours")], indirect=True)
+@pytest.mark.parametrize("failing", [PermissionError(13, "Refused", "some/file")], indirect=True)
+def test_what_the_system_refuses_takes_one_line(
+    failing: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([failing]) == 2
+    assert capsys.readouterr().err == "kibitz: error: Refused: 'some/file'\n"
+
+
+@pytest.mark.parametrize(
+    "failing", [ZeroDivisionError("ours"), OSError(5, "of no file")], indirect=True
+)
 def test_our_own_mistakes_are_not_dressed_up(failing: str) -> None:
     assert main([failing, "--depth", "0"]) == 0
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises((ZeroDivisionError, OSError)):
         main([failing])
 
 

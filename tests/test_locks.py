@@ -36,11 +36,11 @@ def test_a_second_process_is_refused_until_the_first_has_ended(tmp_path: Path) -
         pass
 
 
-def test_where_there_is_no_folder(tmp_path: Path) -> None:
+def test_where_there_is_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with alone(tmp_path / "new" / "folder", "labelling"):
         assert (tmp_path / "new" / "folder").is_dir()
     with alone("memory://somewhere", "labelling"):
-        pass
+        assert "no locks behind a URL" in capsys.readouterr().err
     (tmp_path / "file").touch()
     with pytest.raises(FileError, match="cannot write"), alone(tmp_path / "file", "labelling"):
         pytest.fail("locked a file")

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,18 @@ def test_text_is_taken_literally(capsys: pytest.CaptureFixture[str]) -> None:
     text = "[%eval 0.24] [bold] " + "x" * 300
     say(text)
     assert capsys.readouterr().err == text + "\n"
+
+
+def test_without_a_terminal_progress_is_a_line_now_and_then(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = iter([0.0, 59.0, 60.0, 60.0, 61.0, 130.0, 130.0])
+    monkeypatch.setattr(time, "monotonic", lambda: next(seconds))
+    with progress("games", total=1200) as bar:
+        bar.describe("7/s")
+        for _ in range(4):
+            bar.advance(300)
+    assert capsys.readouterr().err == "games: 600 of 1,200 (7/s)\ngames: 1,200 of 1,200 (7/s)\n"
 
 
 def test_nothing_is_drawn_where_nobody_watches(capsys: pytest.CaptureFixture[str]) -> None:

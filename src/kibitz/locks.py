@@ -1,7 +1,6 @@
 """Locks between processes: one file, held by one process at a time; the ground floor.
 
-The system gives a lock back when its process ends, however it ends. Where nothing can be written,
-or behind a URL, there is no lock.
+The system gives a lock back when its process ends, however it ends. Behind a URL there is none.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from typing import IO
 
 from kibitz.errors import InputError
 from kibitz.files import Location, local_path, named_failures
+from kibitz.log import say
 
 WINDOWS_POLL_SECONDS = 0.05
 LOCK_FILE = ".lock"
@@ -26,6 +26,7 @@ def alone(folder: Location, work: str) -> Iterator[None]:
     """Refuse to begin where another process works already; `work` says what is done, in a word."""
     local = local_path(folder)
     if local is None:
+        say(f"{os.fspath(folder)}: there are no locks behind a URL, see that no other {work} runs")
         yield
         return
     path = local / LOCK_FILE

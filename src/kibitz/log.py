@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 
+LINE_SECONDS = 60.0  # between two lines of progress
+
 
 class Level(enum.IntEnum):
     """How much is said."""
@@ -83,14 +85,33 @@ class Bar:
         self._rename(text)
 
 
+class _Lines:
+    """Says now and then how far work has come, where no bar can be drawn."""
+
+    def __init__(self, what: str, total: float | None) -> None:
+        self._what, self._text = what, ""
+        self._of = "" if total is None else f" of {total:,g}"
+        self._done, self._said = 0.0, time.monotonic()
+
+    def advance(self, amount: float) -> None:
+        self._done += amount
+        if time.monotonic() - self._said >= LINE_SECONDS:
+            self._said = time.monotonic()
+            say(f"{self._what}: {self._done:,g}{self._of}{self._text}")
+
+    def rename(self, text: str) -> None:
+        self._text = f" ({text})"
+
+
 @contextmanager
 def progress(what: str, total: float | None = None) -> Iterator[Bar]:
     """Show how far long work has come, with the time left; ``total`` may be unknown.
 
-    Nothing is shown when standard error is no terminal or the level is quiet.
+    A bar on a terminal, else a line a minute; nothing when the level is quiet.
     """
     if _level is Level.QUIET or not sys.stderr.isatty():
-        yield Bar(lambda _: None, lambda _: None)
+        lines = _Lines(what, total)
+        yield Bar(lines.advance, lines.rename)
         return
     from rich.progress import Progress
 

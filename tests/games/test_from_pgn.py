@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import math
+import random
 from pathlib import Path
 
 import chess
@@ -159,6 +161,28 @@ def test_the_command(
     assert main(["data", "import", str(folder / "notes.txt"), "-o", str(tmp_path / "x")]) == 2
     assert main(["data", "import", str(tmp_path / "out1"), "-o", str(tmp_path / "x")]) == 2
     assert main(["data", "import", str(tmp_path / "missing.pgn"), "-o", str(tmp_path / "x")]) == 2
+
+
+def test_files_that_hold_nothing_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty.pgn").write_text("")
+    noise = random.Random(1).randbytes
+    cut = gzip.compress(
+        "\n".join(f"{GAMES}\n{{{noise(200).hex()}}}\n" for _ in range(200)).encode()
+    )
+    (tmp_path / "cut.pgn.gz").write_bytes(cut[: len(cut) // 2])
+    words = ["data", "import", str(tmp_path / "empty.pgn"), "-o", str(tmp_path / "out"), "--json"]
+    assert main(words) == 1
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["refused"] == 1
+    assert "empty.pgn: no game in it" in shown.err
+    assert "nothing was imported" in shown.err
+    assert main([*words[:2], str(tmp_path), *words[3:]]) == 1
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["refused"] == 2
+    assert json.loads(shown.out)["games"] > 50
+    assert "the rest of a file skipped: cannot decompress" in shown.err
 
 
 TRICKY = """[Event "Comments"]

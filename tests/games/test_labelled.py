@@ -10,7 +10,7 @@ import math
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import chess
 import numpy as np
@@ -125,6 +125,7 @@ def test_games_with_the_same_positions_stay_apart() -> None:
         "-1,1,k7/8/8/8/8/8/8/K6R w - - 0 1,1,,a1a2,0",
         "1,1,k7/8/8/8/8/8/8/K6R w - - 0 1,nan,,a1a2,0",
         "1,1,k7/8/8/8/8/8/8/K6R w - - 0 1,1e3,,a1a2,0",
+        "1,1,k7/8/8/8/8/8/8/K6R w - - 0 1,1,,a1a1,0",
         "1,1,caf\xe9,1,,a1a2,0",
     ],
 )
@@ -177,6 +178,75 @@ def test_packed_files(suffix: str, tmp_path: Path) -> None:
         assert len(refused) == 1
         assert "cannot decompress" in refused[0]
         assert path.name in refused[0]
+
+
+def imported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes, code: int = 0
+) -> tuple[dict[str, Any], str]:
+    """Import one CSV and a PGN; the result and what was said."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.csv").write_bytes(content)
+    (tmp_path / "in" / "b.pgn").write_text("1. e4 e5 *\n")
+    words = ["data", "import", str(tmp_path / "in"), "-o", str(tmp_path / "out"), "--json"]
+    assert main(words) == code
+    shown = capsys.readouterr()
+    return json.loads(shown.out), shown.err
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "a.csv: no position in it"),
+        (b"\n \n", "a.csv: no position in it"),
+        (b"name;elo\nCarlsen;2830\n", "a.csv: line 1: not a labelled position: 'name;elo'"),
+        ("caf\xe9,1,2,3,4,5,6\n".encode("latin-1"), "line 1: not a labelled position: 'caf\xe9"),
+        ("seed,game,fen\n".encode("utf-16"), "a.csv: line 1: not a labelled position"),
+        (b"fen,cp\n", "a.csv: no position in it"),
+    ],
+)
+def test_a_file_of_another_kind_does_not_stop_the_import(
+    content: bytes, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    facts, told = imported(tmp_path, capsys, content, 1)
+    assert (facts["games"], facts["refused"]) == (1, 1)
+    assert said in told
+    assert main(["data", "fit-labels", str(tmp_path / "in" / "a.csv")]) == 2
+    assert "kibitz: error: " in capsys.readouterr().err
+
+
+def test_bad_lines_are_named_and_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = play(1, 20, 1).lines
+    fields = lines[7].split(",")
+    lines[7] = ",".join([*fields[:5], "a1a8", fields[6]])
+    lines[12] = "caf\xe9\n"
+    facts, told = imported(tmp_path, capsys, "".join(lines).encode("latin-1"))
+    assert (facts["games"], facts["positions"], facts["skipped"]) == (4, 20, 2)
+    assert "a.csv, line 8: the best move 'a1a8' is illegal in" in told
+    assert "a.csv, line 13: not a labelled position: 'caf\xe9'" in told
+
+
+def test_a_heading_names_the_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = play(1, 20, 1).lines
+    plain = shard_of_lines(parse(lines), LabelModel(), {}, {})
+    heading = ["result", "fen", "mate", "cp", "best", "seed", "game"]
+    order = [6, 2, 4, 3, 5, 0, 1]
+    fields = [line.strip().split(",") for line in lines]
+    rows = [heading, *([one[at] for at in order] for one in fields)]
+    text = "\ufeff" + "\r\n".join(",".join(f'"{field}"' for field in row) for row in rows)
+    facts, _ = imported(tmp_path, capsys, text.encode())
+    assert facts["positions"] == 20 + 2
+    shard = read(shards_in(tmp_path / "out")[0])
+    for name in ("starts", "moves", "values", "seeds", "results", "visit_moves"):
+        assert np.array_equal(getattr(shard, name), getattr(plain, name), name == "values"), name
+
+
+def test_a_mate_counts_where_both_are_given() -> None:
+    line = "1,1,k7/8/8/8/8/8/8/K6R w - - 0 1,{},{},a1a2,0\n"
+    found = parse([line.format(-500, 4), line.format("", 4), line.format(-500, "")])
+    assert found.scores[0] == found.scores[1] == score_of(None, 4)
+    assert found.scores[2] == -500
 
 
 def test_the_command_is_repeatable_with_any_number_of_processes(

@@ -173,6 +173,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader, `head` for one, has left: nothing more can be said, not even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_PIPE_CLOSED
+    except OSError as error:
+        if error.filename is None or os.environ.get("KIBITZ_DEBUG") == "1":
+            raise  # not about a file that could be named
+        return _refuse(f"{error.strerror}: {os.fsdecode(error.filename)!r}")
     finally:
         config.use(None)
         app.config = ()

@@ -154,6 +154,8 @@ def _squares(move: str) -> int:
     """Squares and promotion of a move in UCI, 0 for none."""
     if not move:
         return 0
+    if move[:2] == move[2:4]:
+        raise InputError(f"the best move {move!r} goes nowhere")
     return _SQUARES[move[:2]] | _SQUARES[move[2:4]] << 6 | _PIECES[move[4:]] << 12
 
 
