@@ -6,6 +6,7 @@ Writes are atomic: readers see the old content or the new, never a mixture, what
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import io
 import os
@@ -306,3 +307,32 @@ def _folder(variable: str, lookup: str) -> Path:
     import platformdirs
 
     return Path(getattr(platformdirs, lookup)("kibitz", appauthor=False))
+
+
+# --- dates ----------------------------------------------------------------------------------------
+
+EPOCH_VARIABLE = "SOURCE_DATE_EPOCH"  # reproducible-builds.org: seconds since 1970 instead of now
+_dates_left_out = False
+
+
+def leave_out_dates(wanted: bool) -> None:
+    """Choose whether files of this process have dates and measured times from now on."""
+    global _dates_left_out
+    _dates_left_out = wanted
+
+
+def has_dates() -> bool:
+    """Whether files have dates and measured times; without them a seed fixes every byte."""
+    return not _dates_left_out and EPOCH_VARIABLE not in os.environ
+
+
+def dated(moment: datetime.datetime) -> str:
+    """A date as files have it, ISO 8601: SOURCE_DATE_EPOCH's where it is set, empty if left out."""
+    if _dates_left_out:
+        return ""
+    epoch = os.environ.get(EPOCH_VARIABLE)
+    if epoch is not None:
+        if not epoch.isdecimal():
+            raise InputError(EPOCH_VARIABLE, value=epoch, fix="give seconds since 1970")
+        moment = datetime.datetime.fromtimestamp(int(epoch), datetime.UTC)
+    return moment.isoformat(timespec="seconds")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import chess.pgn
 import pytest
 
+from kibitz.commands import main
 from kibitz.errors import InputError
 from kibitz.match.control import Control, GameClock, parse_times
 from kibitz.match.export import PgnFile, to_game
@@ -253,7 +255,8 @@ def test_mistakes_in_players_are_named(text: str, told: str) -> None:
 # --- PGN ------------------------------------------------------------------------------------------
 
 
-def test_games_open_in_python_chess(tmp_path: Path) -> None:
+def test_games_open_in_python_chess(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SOURCE_DATE_EPOCH")
     controls = [parse_times("10+0.1"), Control(nodes=5)]
     records = []
     for number, opening in enumerate(random_openings(4, seed=1)):
@@ -272,16 +275,23 @@ def test_games_open_in_python_chess(tmp_path: Path) -> None:
             assert told.headers["Round"] == f"{record.number // 2 + 1}.{record.number % 2 + 1}"
             assert told.headers["WhiteTimeControl"] == "10+0.1"
             assert told.headers["Termination"] == "normal"
+            assert told.headers["GameEndTime"] == record.ended
+            assert told.headers["Date"] == record.ended[:10].replace("-", ".")
             moves = list(told.mainline())
             assert len(moves) == 8 + len(record.moves) == int(told.headers["PlyCount"])
             assert [node.comment for node in moves[:8]] == ["book"] * 8
             assert moves[8].comment.startswith(("+", "-"))
-            assert "n=" in moves[8].comment
+            assert re.search(r" \d+\.\d{3}s, n=\d+$", moves[8].comment)
             if told.end().board().is_checkmate():
                 assert "+M1/1 " in told.end().comment
 
 
-def test_a_file_of_games_grows_and_is_mended(tmp_path: Path) -> None:
+@pytest.mark.parametrize("dates", [True, False])
+def test_a_file_of_games_grows_and_is_mended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dates: bool
+) -> None:
+    if dates:
+        monkeypatch.delenv("SOURCE_DATE_EPOCH")
     path, names = tmp_path / "games.pgn", ["greedy", "random"]
     controls = [UNTIMED, UNTIMED]
     dice = Seat(0, GreedyPlayer(), UNTIMED, 1), Seat(1, RandomPlayer(), UNTIMED, 2)
@@ -307,6 +317,40 @@ def test_a_file_of_games_grows_and_is_mended(tmp_path: Path) -> None:
     with path.open() as file:
         events = [game.headers["Event"] for game in iter(lambda: chess.pgn.read_game(file), None)]
     assert events == ["Of somebody else", *["Kibitz match"] * 3]
+    other = replace_moves(records[0])
+    with PgnFile(path, names, controls) as pgn:
+        pgn.add(other)
+    assert path.read_text().count("[Event ") == (4 if dates else 5), "another game of that round"
+
+
+def replace_moves(record: GameRecord) -> GameRecord:
+    """Another game with the same number, players and end."""
+    import msgspec
+
+    return msgspec.structs.replace(record, moves=record.moves[:1], result="1/2-1/2")
+
+
+def pgn_of(capsys: pytest.CaptureFixture[str], path: Path, *more: str) -> bytes:
+    command = ["match", "material,nodes=60", "random", "--games", "4", "--seed", "5", "--json"]
+    assert main([*command, "--pgn", str(path), *more]) == 0
+    capsys.readouterr()
+    return path.read_bytes()
+
+
+def test_the_same_seed_gives_the_same_bytes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (pgn_of(capsys, tmp_path / f"{name}.pgn") for name in "ab")
+    assert first == second, "SOURCE_DATE_EPOCH is set for all tests"
+    assert first.count(b'[Date "2000.01.01"]') == 4
+    monkeypatch.delenv("SOURCE_DATE_EPOCH")
+    bare = [pgn_of(capsys, tmp_path / f"{name}.pgn", "--reproducible") for name in "cd"]
+    assert bare[0] == bare[1] == first.replace(b"2000.01.01", b"????.??.??")
+    dated = pgn_of(capsys, tmp_path / "e.pgn")
+    assert dated != bare[0], "--reproducible is for one command only"
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "today")
+    assert main(["match", "greedy", "random", "--games", "2", "--pgn", str(tmp_path / "f")]) == 2
+    assert "SOURCE_DATE_EPOCH: 'today'" in capsys.readouterr().err
 
 
 def test_a_record_survives_json() -> None:

@@ -15,6 +15,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kibitz.commands import main
 from kibitz.errors import DamagedFileError, FileError, InputError
 from kibitz.network.build import build, load_network, save_network
 from kibitz.network.card import (
@@ -168,3 +169,14 @@ def test_cards_and_integer_networks_need_no_torch() -> None:
 
 def test_heads_are_plain_data() -> None:
     assert msgspec.json.decode(msgspec.json.encode(Heads()), type=Heads) == Heads()
+
+
+def test_the_same_network_is_written_with_the_same_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "n.safetensors"
+    written = set()
+    for _ in range(20):  # each order of two entries of metadata would come by chance
+        assert main(["net", "new", "sparse-8x8", "--seed", "3", "--output", str(path)]) == 0
+        written.add(path.read_bytes())
+    assert len(written) == 1
+    assert main(["net", "new", "sparse-8x8", "--seed", "4", "--output", str(path)]) == 0
+    assert path.read_bytes() not in written

@@ -37,6 +37,32 @@ def test_one_flag_changes_the_architecture(
     assert result["training_total"] > 0
 
 
+@pytest.mark.parametrize("network", ["sparse-16x8", "plain-1x8"])
+def test_the_same_seed_gives_the_same_bytes(
+    tmp_path: Path,
+    network: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("SOURCE_DATE_EPOCH")
+    words = ["train", "--network", network, "--data", "games", "--output", "n", "--steps", "2"]
+    files: list[dict[str, bytes]] = []
+    for folder in (tmp_path / "first", tmp_path / "second"):
+        make_games(folder / "games")
+        monkeypatch.chdir(folder)
+        assert main(["net", "new", network, "--output", "new", "--seed", "3"]) == 0
+        assert main([*words, *SMALL, "--reproducible"]) == 0
+        found = [path for path in Path().rglob("*") if path.suffix in (".safetensors", ".onnx")]
+        networks = [path for path in [*found, Path("new")] if "checkpoints" not in path.parts]
+        files.append({path.name: path.read_bytes() for path in networks})
+    capsys.readouterr()
+    assert len(files[0]) == 3
+    assert files[0].keys() == files[1].keys()
+    for name, content in files[0].items():
+        assert content == files[1][name], name
+        assert b'date":""' in content.replace(b"\\", b""), "no date in the card"
+
+
 def test_the_forms_that_play_lie_beside_the_network(games: Path, tmp_path: Path) -> None:
     for network, name in (("sparse-16", "a-int8.safetensors"), ("plain-1x8", "a.onnx")):
         output = tmp_path / network / "a"

@@ -18,6 +18,7 @@ from cyclopts.config import Dict
 import kibitz
 from kibitz import config
 from kibitz.errors import ConfigError, InputError, KibitzError, did_you_mean
+from kibitz.files import leave_out_dates
 from kibitz.log import Level, set_level
 from kibitz.settings import FLAGS, flags, use_file
 
@@ -25,7 +26,8 @@ EXIT_REFUSED = 2
 EXIT_INTERRUPTED = 130
 EXIT_PIPE_CLOSED = 141
 HELP_FLAGS = {"--help", "-h", "--version"}
-BEFORE_COMMANDS = (*HELP_FLAGS, "--quiet", "--verbose")
+GLOBAL = ("--quiet", "--verbose", "--reproducible")  # what all commands have in common
+BEFORE_COMMANDS = (*HELP_FLAGS, *GLOBAL)
 
 
 class Command(NamedTuple):
@@ -84,11 +86,15 @@ def launch(
         str | None,
         Parameter(name="--config", help="File of settings; kibitz.toml by default, '' for none."),
     ] = None,
+    reproducible: Annotated[
+        bool, Parameter(negative="", help="Leave dates and measured times out of files.")
+    ] = False,
 ) -> object:
     """Take what all commands have in common, then run the command."""
     # Where an argument may begin with a hyphen (`data import -`), these come as if they were one.
     quiet, verbose = quiet or "--quiet" in tokens, verbose or "--verbose" in tokens
-    words = [token for token in tokens if token not in ("--quiet", "--verbose")]
+    leave_out_dates(reproducible or "--reproducible" in tokens)
+    words = [token for token in tokens if token not in GLOBAL]
     words, named = _without_config(words)
     set_level(Level.QUIET if quiet else Level.VERBOSE if verbose else Level.NORMAL)
     if words and not HELP_FLAGS & {*words}:
@@ -179,6 +185,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _refuse(f"{error.strerror}: {os.fsdecode(error.filename)!r}")
     finally:
         config.use(None)
+        leave_out_dates(False)
         app.config = ()
     return result if isinstance(result, int) else 0
 

@@ -8,13 +8,15 @@ mover in pawns (`+M5` for a mate in five), the depth, the time and the nodes.
 
 from __future__ import annotations
 
+import datetime
+import hashlib
 import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from kibitz.errors import FileError
-from kibitz.files import data_folder, write_bytes
+from kibitz.files import data_folder, dated, has_dates, write_bytes
 from kibitz.log import say
 from kibitz.match.control import Control
 from kibitz.match.play import FORFEITS, TIME_FORFEIT
@@ -52,18 +54,23 @@ def _tags(record: GameRecord, names: Sequence[str], controls: Sequence[Control])
     tags = {
         "Event": EVENT,
         "Site": "?",
-        "Date": record.ended[:10].replace("-", ".") or "????.??.??",
+        "Date": _date(record)[:10].replace("-", ".") or "????.??.??",
         "Round": f"{record.number // 2 + 1}.{record.number % 2 + 1}",
         "White": names[record.white],
         "Black": names[record.black],
         "Result": record.result,
-        "GameEndTime": record.ended,
+        "GameEndTime": record.ended if has_dates() else "",
         "PlyCount": str(len(record.book) + len(record.moves)),
         "Termination": _termination(record),
     }
+    tags = {name: text for name, text in tags.items() if text}
     if white == black:
         return tags | {"TimeControl": str(white)}
     return tags | {"WhiteTimeControl": str(white), "BlackTimeControl": str(black)}
+
+
+def _date(record: GameRecord) -> str:
+    return dated(datetime.datetime.fromisoformat(record.ended)) if record.ended else ""
 
 
 def _termination(record: GameRecord) -> str:
@@ -82,7 +89,7 @@ def _bare(text: str) -> str:
 
 
 def _comment(move: MoveRecord) -> str:
-    seconds = f"{move.milliseconds / 1000:.3f}s"
+    seconds = f" {move.milliseconds / 1000:.3f}s" if has_dates() else ""
     score = ""
     if move.mate is not None:
         score = f"{'-' if move.mate < 0 else '+'}M{abs(move.mate)}"
@@ -90,7 +97,7 @@ def _comment(move: MoveRecord) -> str:
         score = f"{move.cp / 100:+.2f}"
     depth = f"/{move.depth}" if score and move.depth is not None else ""
     nodes = "" if move.nodes is None else f", n={move.nodes}"
-    return f"{score}{depth} {seconds}{nodes}".strip()
+    return f"{score}{depth}{seconds}{nodes}".strip(", ")
 
 
 class PgnFile:
@@ -170,5 +177,11 @@ class PgnFile:
 
 
 def _known_by(game: bytes) -> tuple[bytes, ...]:
-    """The tags by which a game is known again: round, players, and when it ended."""
-    return tuple(sorted(_TAGS.findall(game)))
+    """The tags by which a game is known again: round, players, and when it ended.
+
+    Without the last, which dates left out take away, only the same game is the same.
+    """
+    tags = tuple(sorted(_TAGS.findall(game)))
+    if any(tag.startswith(b"[GameEndTime ") for tag in tags):
+        return tags
+    return (*tags, hashlib.sha256(game.removeprefix(b"[Event ").strip()).digest())

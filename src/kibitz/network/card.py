@@ -89,10 +89,20 @@ def save(location: Location, weights: Mapping[str, Any], card: NetworkCard) -> N
     arrays = {name: np.ascontiguousarray(array) for name, array in weights.items()}
     card = msgspec.structs.replace(card, sha256=weights_sha256(arrays))
     text = msgspec.json.encode(card).decode()
-    content = safetensors.numpy.save(arrays, metadata={"card": text, "seal": _ZEROS})
+    content = _in_order(safetensors.numpy.save(arrays, metadata={"card": text, "seal": _ZEROS}))
     seal = hashlib.sha256(content).hexdigest()
     write_bytes(location, content.replace(_seal_text(_ZEROS), _seal_text(seal), 1))
     return card
+
+
+def _in_order(content: bytes) -> bytes:
+    """A safetensors file with its metadata in order: the library has another one in every run."""
+    size = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + size])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)  # tensors begin at multiples of eight
+    return len(text).to_bytes(8, "little") + text + content[8 + size :]
 
 
 def save_onnx(location: Location, model: bytes, card: NetworkCard) -> None:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import msgspec
 from torch import Tensor
 
+from kibitz.files import dated
 from kibitz.network import card as cards
 from kibitz.network import make
 from kibitz.network.build import file_weights
@@ -33,7 +34,7 @@ def trained(card: NetworkCard, name: str, training: Training, licence: str = "")
         commands=(*before.commands, training.command),
         steps=before.steps + training.steps,
         positions=before.positions + training.positions,
-        date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        date=dated(datetime.datetime.now(datetime.UTC)),
     )
     licence = licence or card.licence
     return msgspec.structs.replace(card, name=name, licence=licence, provenance=provenance)
