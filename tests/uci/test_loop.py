@@ -265,3 +265,9 @@ def test_the_end_of_the_input_is_answered() -> None:
 def test_words_before_a_command_go_by(gui: Gui) -> None:
     gui.ask("joho isready", "readyok")
     gui.ask("go joho nodes 30 debug", "bestmove")
+
+
+@pytest.mark.parametrize("word", ["comment", "gui"])
+def test_commands_of_rooms_that_are_not_there_say_so(word: str, gui: Gui) -> None:
+    assert f"{word}: this version " in gui.ask(word, "info string")[-1]
+    assert gui.ask("d", "Checkers")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 # What a searcher is built with; other settings it reads when it needs them.
 BUILT_WITH = ("threads", "hash", "minibatch_size", "seed", "slow_start_nodes")
-# What a network is, as open_evaluator wants it.
+# What a network is: its name, and how open_evaluator is to compute it, in order.
 LOADED_WITH = (
     "weights",
     "backend",
@@ -188,7 +188,7 @@ class Engine:
             return False
         try:
             what = chosen(wanted.weights)
-            computed = (wanted.backend, wanted.backend_options, wanted.cache_size)
+            computed = (getattr(wanted, name) for name in LOADED_WITH[1:])
             opened = open_evaluator(what, *computed)
         except KibitzError:
             self._go_on_with(before or EngineOptions(weights=FALLBACK))

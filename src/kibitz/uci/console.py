@@ -65,8 +65,14 @@ def _at_a_glance(session: Session) -> Report:
     """A report after one visit, from an engine of its own, so that the tree stays."""
     ours = session.engine
     options = ours.options
-    computed = {"backend": options.backend, "backend_options": options.backend_options}
-    with Engine(options.weights, hash=1, cache_size=0, **computed) as engine:
+    with Engine(
+        options.weights,
+        hash=1,
+        cache_size=0,
+        backend=options.backend,
+        backend_options=options.backend_options,
+        swap_colours=options.swap_colours,
+    ) as engine:
         return engine.play(session.board, nodes=1).report
 
 
