@@ -272,6 +272,25 @@ def test_a_journal_on_a_full_disk_keeps_what_it_has(tmp_path: Path) -> None:
         assert list(journal.games) == [0, 1, 2, 3]
 
 
+def test_a_match_in_a_log_file_says_how_far_it_has_come(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "match.jsonl"
+    command = ["match", "greedy", "random", "--resume", str(path), "--json", "--games"]
+    assert main([*command, "2"]) == 0
+    assert capsys.readouterr().err == "", "a short match says nothing"
+    monkeypatch.setattr("kibitz.log.LINE_SECONDS", 0.0)
+    assert main([*command, "4"]) == 0
+    told = capsys.readouterr().err.splitlines()
+    assert "2 of 4 games were there already" in told
+    assert [line for line in told if line.startswith("games: ")][-2:] == [
+        "games: 3 of 4",
+        "games: 4 of 4",
+    ]
+    assert main([*command, "4", "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_the_block_of_a_match(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["match", "greedy", "random", "--games", "4", "--sprt", "0", "50"]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -96,6 +96,28 @@ def test_a_search_solves_mates_in_parallel() -> None:
     assert summary(found).rating is None, "no graded moves, no rating"
 
 
+WHEN_FOUND = "r1bqkb1r/pppp1ppp/2n2n2/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - bm Qxf7#;"
+
+
+@pytest.mark.parametrize("line", [WHEN_FOUND, STS + LISTS])
+def test_nodes_required_are_those_until_the_solution_is_kept(line: str) -> None:
+    epd, spec, budget = parse_epd(line), parse_player("material"), 1500
+    found = run_suite([epd], spec, Control(nodes=budget))[0]
+    moves = {}  # searches that are not watched, of all lengths around the number that is told
+    if found.required is None:
+        found = found._replace(required=budget // 2)
+    assert found.required is not None
+    for nodes in (found.required, 2 * found.required, budget):
+        player = spec.open()
+        player.new_game(0)
+        moves[nodes] = epd.board().san(player.think(epd.board(), Limits(nodes=nodes), 1e4).move)
+        player.close()
+    assert moves[budget] == found.move, "being watched does not change a search"
+    if found.solved:
+        assert found.required < budget / 2
+        assert set(moves.values()) == {found.move}
+
+
 def test_a_search_that_may_end_early_finds_the_same_and_stops() -> None:
     epds = [parse_epd(MATE), parse_epd(STS + LISTS)]
     spec, control = parse_player("material"), Control(nodes=20_000)

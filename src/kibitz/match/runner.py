@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from kibitz.engine.undisturbed import undisturbed
 from kibitz.errors import InputError
-from kibitz.log import Stop
+from kibitz.log import Stop, say
 from kibitz.match.control import Control
 from kibitz.match.openings import Opening, digest
 from kibitz.match.pairing import Pairing, schedule, seed_of
@@ -93,6 +93,9 @@ def run(
     Once `stop` is requested, games in progress are left after the current move, not recorded, and
     played from their beginning when the match is continued.
     """
+    there = sum(one.number in journal.games for one in setup.pairings())
+    if there:
+        say(f"{there} of {setup.games} games were there already")
     match = _Match(setup, journal, stop, on_game)
     with undisturbed():
         match.play()

@@ -15,6 +15,7 @@ import math
 import re
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -129,7 +130,8 @@ def solve(
         patience = clock.allowed(board.turn) + PATIENCE_MS
         if early:
             return _solve_early(epd, board, player, control, name)
-        answer = player.think(board, clock.limits(board.turn), patience)
+        limits = replace(clock.limits(board.turn), watched=not control.timed)
+        answer = player.think(board, limits, patience)
     except PlayerError as error:
         return Outcome(name, "", 0, most, 0, None, 0.0, str(error))
     points, most = points_for(epd, answer.move)

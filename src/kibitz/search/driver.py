@@ -24,6 +24,7 @@ from kibitz.search.walk import WalkMemory
 
 DIRECT_PLAYOUTS = 2_000  # searches up to this size run on the calling thread
 POLL_SECONDS = 0.005
+WATCHED_PARTS = 16  # of the playouts done, between two looks at a search that is watched
 FIRST_PIECE, PIECE_SECONDS = 64, 0.001  # of a search in a hurry: playouts, and how long it is
 
 
@@ -78,18 +79,23 @@ class Driver:
         look: Callable[[], bool],
         by_playouts: bool = True,
         hurried: bool = False,
+        watched: bool = False,
     ) -> int:
         """Play out until `playouts_left` are done or `look`, asked every 5 ms, says stop.
 
         Returns how many playouts were done. `look` runs on the calling thread and may read the
         tree meanwhile. `by_playouts` says that their number is the budget of the move, `hurried`
-        that 5 ms are long: then it is asked every millisecond or so.
+        that 5 ms are long: then it is asked every millisecond or so. `watched`: it is asked
+        whenever the playouts have grown by a part, however fast they are.
         """
         before = self.playouts
         self.control.stop = 0
         self.control.budget = playouts_left if by_playouts else 0
         if hurried:
             self._run_hurried(playouts_left, look)
+            return self.playouts - before
+        if watched:
+            self._run_watched(playouts_left, look)
             return self.playouts - before
         slow = min(playouts_left, self._slow_start()) if len(self.walks) > 1 else 0
         self.control.tickets = slow
@@ -109,6 +115,17 @@ class Driver:
             self._run_until(look, threads=1)
             fast = time.perf_counter() - started < PIECE_SECONDS
             piece = min(DIRECT_PLAYOUTS, 2 * piece) if fast else max(1, piece // 2)
+
+    def _run_watched(self, playouts_left: int, look: Callable[[], bool]) -> None:
+        """Play out in pieces that grow with what was done; the budget stays the whole one."""
+        start, end = self.playouts, self.playouts + playouts_left
+        while self.playouts < end and not self.control.stop:
+            piece = max(1, min(DIRECT_PLAYOUTS, (self.playouts - start) // WATCHED_PARTS))
+            self.control.tickets = min(piece, end - self.playouts)
+            several = self.playouts - start >= self._slow_start()
+            self._run_until(look, threads=len(self.walks) if several else 1)
+            if several and len(self.walks) > 1 and not self.control.stop:
+                self.control.stop = int(look())  # threads may be done before they are looked at
 
     def _slow_start(self) -> int:
         """Playouts that one thread does alone before the others may join."""

@@ -41,6 +41,7 @@ class Limits:
     infinite: bool = False  # until told to stop
     ponder: bool = False  # the clock is the opponent's until `ponderhit`
     searchmoves: tuple[str, ...] = ()  # UCI or SAN; empty: all moves
+    watched: bool = False  # report every change of the best move within a sixteenth of the nodes
 
     def __post_init__(self) -> None:
         for name, least in _LEAST.items():

@@ -183,7 +183,7 @@ class Searcher:
                 outcomes=outcomes,
             )
 
-        teller = _Teller(on_report, report)
+        teller = _Teller(on_report, report, 0.0 if limits.watched else REPORT_MS / 10)
         watch.each_look = lambda: self._between(watch, teller)
         with ExitStack() as failure:
             failure.callback(self._forget)  # an error leaves a tree that nobody should go on from
@@ -203,7 +203,11 @@ class Searcher:
         if limits.nodes is not None:
             left = max(0, limits.nodes - int(self.memory.edges[0]["visits"]))
         hurried = watch.plan is not None and watch.plan.soft < HURRY_MS
-        self._driver.run(left, watch.look, limits.nodes is not None, hurried)
+        by_nodes = limits.nodes is not None
+        if limits.watched and by_nodes and isinstance(self._driver, Driver):
+            self._driver.run(left, watch.look, by_nodes, watched=True)
+        else:  # batches are slow enough to be looked at by the clock
+            self._driver.run(left, watch.look, by_nodes, hurried)
 
     def _between(self, watch: Watch, teller: _Teller) -> None:
         """What is done between two looks, while the playouts go on."""
@@ -300,13 +304,15 @@ class Searcher:
 class _Teller:
     """Reports when the best line has changed, and now and then."""
 
-    def __init__(self, listener: Listener | None, report: Callable[[], Report]) -> None:
-        self._listener, self._report = listener, report
+    def __init__(
+        self, listener: Listener | None, report: Callable[[], Report], pause_ms: float
+    ) -> None:
+        self._listener, self._report, self._pause_ms = listener, report, pause_ms
         self._told_at, self._told = 0.0, -1
 
     def tell(self, elapsed: float) -> None:
         """Report if there is something new."""
-        if self._listener is None or elapsed - self._told_at < REPORT_MS / 10:
+        if self._listener is None or elapsed - self._told_at < self._pause_ms:
             return
         report = self._report()
         best = report.best.moves[0].code if report.best.moves else -1
