@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from kibitz.errors import DamagedFileError, InputError
 from kibitz.evaluator import discover as rooms
 from kibitz.evaluator.discover import discover, halves, resolve, shipped_default
 from kibitz.match.spec import parse_player
+from kibitz.network.card import read_card
 from kibitz.network.make import create
 from tests.uci.scripted import Gui
 
@@ -156,3 +158,23 @@ def test_wheels_carry_the_networks(tmp_path: Path) -> None:
     packed = set(zipfile.ZipFile(wheel).namelist())
     wanted = {"kibitz/networks/sparse-64.safetensors", "kibitz/networks/default.txt"}
     assert wanted <= packed
+
+
+def test_the_page_and_the_card_say_how_the_default_network_is_made() -> None:
+    """Every source with its checksum, and every command, from unpacking to the shipped form."""
+    page = (PROJECT / "docs" / "networks.md").read_text(encoding="utf-8")
+    file = shipped_default()
+    assert file is not None
+    provenance = read_card(file).provenance
+    named = re.findall(r"(\S+\.xz) sha256 ([0-9a-f]{16})", provenance.data)
+    listed = re.findall(r"\| `(\S+\.xz)` \| [\d ]+ \| `([0-9a-f]{64})` \|", page)
+    assert len(listed) == 17
+    assert named == [(name, digits[:16]) for name, digits in listed]
+    for command in provenance.commands:
+        first = " ".join(command.split()[:3])
+        assert first in page, first
+    told = "\n".join(provenance.commands)
+    for step in ("sed -E", "kibitz data import", "kibitz train", "net join", "net quantise"):
+        assert step in told
+    folders = set(re.findall(r"--data (\w+)", told))
+    assert folders == set(re.findall(r"data import .* --output (\w+)", told))

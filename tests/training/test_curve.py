@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import pytest
 from kibitz.commands import main
 from kibitz.errors import DamagedFileError, InputError
 from kibitz.log import Metrics
-from kibitz.training.curve import figure, names_of, read_metrics, read_run, table
+from kibitz.training.curve import figure, names_of, read_metrics, read_run, tables
 from kibitz.training.figure import Line, Panel, draw, thinned, ticks
 
 SPACE = "{http://www.w3.org/2000/svg}"
@@ -93,12 +95,73 @@ def test_an_old_report_without_a_bound_is_read(tmp_path: Path) -> None:
 
 def test_rows_are_spread_and_training_figures_are_means(tmp_path: Path) -> None:
     run = read_run(write_training(tmp_path, 2.0))
-    headings, rows = table(run, 2)
-    assert headings == ["step", "value", "rate", "validation value", "validation top1"]
-    assert rows[0] == [5, pytest.approx(1.7), 0.5, pytest.approx(1.55), 0.1]
-    assert rows[1] == [10, pytest.approx(1.2), 0.5, pytest.approx(1.05), 0.2]
-    assert [row[0] for row in table(run, 100)[1]] == list(range(1, 11))
-    assert table(run, 100)[1][0][3] == ""  # nothing was validated by then
+    (_, headings, rows), (title, held_out, validated) = tables(run, 2)
+    assert headings == ["step", "value", "rate"]
+    assert rows == [[5, pytest.approx(1.7), 0.5], [10, pytest.approx(1.2), 0.5]]
+    assert title.endswith("held-out games")
+    assert held_out == ["step", "value", "top1"]
+    assert validated == [[5, pytest.approx(1.55), 0.1], [10, pytest.approx(1.05), 0.2]]
+    assert [row[0] for row in tables(run, 100)[0][2]] == list(range(1, 11))
+
+
+def test_trainings_follow_one_another_as_they_ran(tmp_path: Path) -> None:
+    """Not by name: the student, before the trainer in the alphabet, learned after it."""
+    home = tmp_path / "0001"
+    for name, time, value in (("train", 100.0, 3.0), ("student", 200.0, 1.0)):
+        (home / name).mkdir(parents=True)
+        lines = [{"step": step, "time": time + step, "value": value} for step in (1, 2)]
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        (home / name / "metrics.jsonl").write_text(text, encoding="utf-8")
+    for name, time in (("late", 300.0), ("between", 150.0)):
+        (home / name).mkdir()
+        report = {"opponent": name, "score": 0.5, "elo": 0.0, "error": 9.0, "time": time}
+        report |= {"player": "small-0001", "control": "8 nodes"}
+        (home / name / "strength-0.json").write_text(json.dumps(report), encoding="utf-8")
+    run = read_run(tmp_path)
+    assert run.figures["value"] == [(1, 3), (2, 3), (3, 1), (4, 1)]
+    assert [(one.step, one.opponent) for one in run.strength] == [(2, "between"), (4, "late")]
+    assert {(one.player, one.control) for one in run.strength} == {("small-0001", "8 nodes")}
+
+
+def test_tables_fit_into_eighty_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = [f"a_figure_with_a_name_{number}" for number in range(9)]
+    with Metrics(tmp_path / "metrics.jsonl") as metrics:
+        for step in (1000, 2000):
+            found = {f"validation_{name}": step / 7 for name in names}
+            metrics.write(step, **dict.fromkeys(names, 123456.7), **found)
+    assert main(["curve", str(tmp_path), "-o", str(tmp_path / "curve.svg")]) == 0
+    printed = capsys.readouterr().out
+    assert max(len(line.rstrip()) for line in printed.splitlines()) <= 80
+    for name in names:
+        assert printed.count(name.replace("_", " ")) == 2  # whole, training and held out
+
+
+def test_a_figure_is_not_replaced_unasked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["curve", str(write_training(tmp_path, 2.0)), "-o", str(tmp_path / "curve.svg")]
+    (tmp_path / "curve.svg").write_text("mine")
+    assert main(words) == 2
+    assert "--force" in capsys.readouterr().err
+    assert (tmp_path / "curve.svg").read_text() == "mine"
+    assert main([*words, "--force"]) == 0
+    assert (tmp_path / "curve.svg").read_text().startswith("<svg")
+
+
+@pytest.mark.parametrize(("answer", "replaced"), [("y\n", True), ("\n", False), ("", False)])
+def test_on_a_terminal_it_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str, replaced: bool
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(sys, "stdin", Terminal(answer))
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    file = tmp_path / "curve.svg"
+    file.write_text("mine")
+    assert main(["curve", str(write_training(tmp_path, 2.0)), "-o", str(file)]) == 0
+    assert (file.read_text() != "mine") == replaced
 
 
 def test_a_line_being_written_is_left_out_and_nan_too(tmp_path: Path) -> None:
@@ -212,7 +275,7 @@ def test_the_command_prints_and_draws(
     write_strength(run, 42.0)
     assert main(["curve", str(run), "-o", str(picture), "--rows", "3"]) == 0
     shown = capsys.readouterr().out
-    assert "validation top1" in shown
+    assert "held-out games" in shown
     assert "+42 +/- 20" in shown
     assert "value" in panels_of(picture.read_text(encoding="utf-8"))
     assert main(["curve", str(run), "-o", str(picture), "--json"]) == 0

@@ -15,6 +15,7 @@ import pytest
 
 from kibitz.commands import main
 from kibitz.errors import ConfigError
+from kibitz.files import sha256_of
 from kibitz.games.shard import write
 from kibitz.log import Stop
 from kibitz.match.control import Control
@@ -190,8 +191,44 @@ def test_strength_is_measured_against_players_and_the_past(
         assert one["wins"] + one["draws"] + one["losses"] == one["games"] == 2
         assert one["score"] == (one["wins"] + one["draws"] / 2) / 2
         assert one["control"] == "2 nodes"
+    for iteration, found in reports.items():
+        name = f"small-{iteration:04}-int8.safetensors"
+        playing = tmp_path / "small" / f"{iteration:04}" / "train" / name
+        for one in found:
+            assert one["player"] == name
+            assert one["players"][0] == f"{playing} #{sha256_of(playing)[:12]}"
+    assert "small-0001" in reports[2][1]["players"][1]
     assert main(["curve", str(tmp_path / "small"), "-o", str(tmp_path / "curve.svg")]) == 0
     assert "previous" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("size", ["sparse-16", "residual-1x4"])
+def test_a_damaged_network_is_named_and_written_again_and_nothing_else_is(
+    tmp_path: Path, size: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = prepare(tmp_path, size, more=AVERAGE_SAVE.format(folder=tmp_path))
+    go(path)
+    home = tmp_path / "small"
+    made = {one: one.read_bytes() for one in sorted(home.rglob("small-*")) if one.is_file()}
+    markers = {one: one.read_bytes() for one in home.rglob("*.json") if "0002" in str(one)}
+    assert markers
+    for name in ("train", "average"):
+        found = (home / "0001" / name).glob("small-*.safetensors")
+        (network,) = (one for one in found if "int8" not in one.name)
+        damaged = bytearray(network.read_bytes())
+        damaged[-5] ^= 16
+        network.write_bytes(damaged)
+    capsys.readouterr()
+    time.sleep(1.1)  # a date written anew would be another one
+    go(path)
+    told = capsys.readouterr().err
+    assert told.count("small-0001.safetensors is damaged") == 1
+    assert told.count("small-0001-average.safetensors is damaged") == 1
+    assert "beginning" not in told
+    for one, content in made.items():
+        assert one.read_bytes() == content, one
+    for one, content in markers.items():
+        assert one.read_bytes() == content, one
 
 
 def test_a_stopped_match_goes_on_from_its_journal(tmp_path: Path) -> None:

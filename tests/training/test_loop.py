@@ -13,15 +13,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from scipy import stats  # type: ignore[import-untyped]
 
-from kibitz.errors import DamagedFileError, InputError
+from kibitz.dataset.batch import recipe
+from kibitz.dataset.loader import rows_in_batches
+from kibitz.errors import DamagedFileError, FileError, InputError
 from kibitz.games.shard import write
+from kibitz.locks import alone
 from kibitz.log import Stop
 from kibitz.network import card as cards
 from kibitz.network.build import load_network
 from kibitz.training.checkpoint import checkpoints_in
 from kibitz.training.loop import train
-from kibitz.training.step import LossError
+from kibitz.training.setup import window_of
+from kibitz.training.step import LossError, outputs_of
 from tests.dataset.makers import random_shard
 from tests.training.running import (
     NETWORK,
@@ -165,7 +170,7 @@ def test_more_steps_and_new_games_may_be_added(tmp_path: Path) -> None:
 def test_what_a_finished_training_leaves(games: Path, tmp_path: Path) -> None:
     output = tmp_path / "small"
     settings = settings_of(games, output, "average.kind=ema", "run.steps=5", "run.validate=2")
-    settings = replace(settings, run=replace(settings.run, licence="CC0"))
+    settings = replace(settings, run=replace(settings.run, licence="CC0", best=False))
     outcome = run(settings)
     names = ["small", "small-int8", "small-average", "small-average-int8"]
     assert [path.stem for path in outcome.files] == names
@@ -251,13 +256,16 @@ def test_a_poisoned_value_ends_the_training(tmp_path: Path) -> None:
 def test_two_processes_equal_one_with_the_doubled_batch(games: Path, tmp_path: Path) -> None:
     """The same weights but for the order in which gradients were summed."""
     common = ["--network", NETWORK, "--data", str(games), "--steps", "8", "--threads", "1"]
-    common += ["--device", "cpu", "--rate", "0.01", "--optimiser", "sgd"]
+    common += ["--device", "cpu", "--optimiser", "sgd"]
     for text in ("run.log=1", "run.validate=0", "data.validation=0.2"):
         common += ["--set", text]
     one = [sys.executable, "-m", "kibitz", "train", "--output", str(tmp_path / "one")]
     two = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     two += ["-m", "kibitz", "train", "--output", str(tmp_path / "two")]
-    jobs = [[*one, "--batch", "64", *common], [*two, "--batch", "32", *common]]
+    # What is given for one device is doubled for two: the rate, and half the steps of warm-up.
+    alone = ["--batch", "64", "--rate", "0.02", "--warmup", "2"]
+    together = ["--batch", "32", "--rate", "0.01", "--warmup", "4"]
+    jobs = [[*one, *alone, *common], [*two, *together, *common]]
     for job in jobs:
         subprocess.run(job, check=True, capture_output=True, timeout=240)
     curves = [
@@ -265,9 +273,140 @@ def test_two_processes_equal_one_with_the_doubled_batch(games: Path, tmp_path: P
     ]
     assert len(curves[0]) == len(curves[1]) == 8
     for mine, theirs in zip(*curves, strict=True):
-        for loss in ("value", "policy", "total", "gradient"):
+        for loss in ("value", "policy", "total", "gradient", "rate"):
             assert mine[loss] == pytest.approx(theirs[loss], rel=1e-4)
     ends = [last_checkpoint(tmp_path / name) for name in ("one", "two")]
     for name, tensor in ends[0].part("network").items():
         torch.testing.assert_close(ends[1].part("network")[name], tensor, rtol=1e-4, atol=1e-5)
     assert cards.read_card(tmp_path / "two" / "two.safetensors").provenance.positions == 8 * 64
+
+
+def test_the_best_network_is_exported_and_kept(games: Path, tmp_path: Path) -> None:
+    """A rate that jumps up at the end spoils the weights; what is written is from before."""
+    spoiled = ("schedule.shape=steps", "schedule.boundaries=[0, 20]", "schedule.rates=[0.01, 0.9]")
+    often = ("run.steps=30", "run.validate=5")
+    settings = settings_of(games, tmp_path / "a", *spoiled, *often)
+    outcome = run(settings)
+    found = {
+        line["step"]: line["validation_value"] + line["validation_policy"]
+        for line in lines_of(settings.run.output)
+        if "validation_value" in line
+    }
+    best = min(found, key=lambda step: found[step])
+    assert best < 30
+    assert outcome.best == best
+    card = cards.read_card(outcome.files[0])
+    assert (card.provenance.steps, card.provenance.positions) == (best, best * 64)
+    # The same training, ended there, has these weights.
+    short = settings_of(games, tmp_path / "b", *spoiled, f"run.steps={best}")
+    assert cards.read_card(run(short).files[0]).sha256 == card.sha256
+    kept = settings_of(games, tmp_path / "c", *spoiled, *often, "run.best=false")
+    assert cards.read_card(run(kept).files[0]).provenance.steps == 30
+
+
+def test_patience_ends_a_training_and_resuming_does_not_go_beyond(
+    games: Path, tmp_path: Path
+) -> None:
+    spoiled = ("schedule.shape=steps", "schedule.boundaries=[0, 8]", "schedule.rates=[0.01, 0.9]")
+    settings = settings_of(
+        games, tmp_path / "a", *spoiled, "run.steps=200", "run.validate=4", "run.patience=2"
+    )
+    outcome = run(settings)
+    assert outcome.best is not None
+    assert outcome.step == outcome.best + 8  # two validations, none of them better
+    assert not outcome.stopped
+    again = run(settings, resume=True)
+    assert (again.step, again.best) == (outcome.step, outcome.best)
+    sums = [cards.read_card(one.files[0]).sha256 for one in (outcome, again)]
+    assert sums[0] == sums[1]
+
+
+def test_patience_needs_validations(games: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="patience without validations"):
+        run(settings_of(games, tmp_path / "a", "run.patience=2"))
+
+
+def test_the_best_weights_survive_a_kill_and_their_damage_is_named(
+    games: Path, tmp_path: Path
+) -> None:
+    """Killed after the best validation and before the end, the best is what it would have been."""
+    spoiled = ("schedule.shape=steps", "schedule.boundaries=[0, 10]", "schedule.rates=[0.01, 0.9]")
+    more = (*spoiled, "run.steps=60", "run.validate=5", "run.checkpoint=7", "run.log=1")
+    whole = run(settings_of(games, tmp_path / "whole", *more))
+    killed = settings_of(games, tmp_path / "killed", *more)
+    script = (
+        "import torch; from pathlib import Path; from kibitz.log import Stop\n"
+        "from kibitz.training.loop import train; from tests.training.running import settings_of\n"
+        f"train(settings_of(Path({str(games)!r}), Path({str(killed.run.output)!r}), *{more!r}), "
+        "'kibitz train ...', Stop())"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.DEVNULL) as process:
+        folder = killed.run.output / "checkpoints"
+        while not (folder / "best.safetensors").exists() or not checkpoints_in(folder):
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+    resumed = run(killed, resume=True)
+    assert (resumed.step, resumed.best) == (whole.step, whole.best)
+    sums = [cards.read_card(one.files[0]).sha256 for one in (whole, resumed)]
+    assert sums[0] == sums[1]
+    content = bytearray((folder / "best.safetensors").read_bytes())
+    content[-9] ^= 1
+    (folder / "best.safetensors").write_bytes(content)
+    with pytest.raises(DamagedFileError, match="best"):
+        run(killed, resume=True)
+
+
+def test_two_trainings_do_not_share_a_folder(games: Path, tmp_path: Path) -> None:
+    with alone(tmp_path / "a", "training"), pytest.raises(InputError, match="another training"):
+        run(settings_of(games, tmp_path / "a"))
+    assert run(settings_of(games, tmp_path / "a")).step == 6
+
+
+def test_a_folder_that_cannot_be_written_is_named(games: Path, tmp_path: Path) -> None:
+    """Made below a file, which is refused to everybody, also to the administrator."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FileError, match="file/a"):
+        run(settings_of(games, tmp_path / "file" / "a"))
+
+
+@pytest.mark.parametrize("device", ["cuda:99", "abacus"])
+def test_a_device_that_is_not_there_is_named(games: Path, tmp_path: Path, device: str) -> None:
+    with pytest.raises(InputError, match=f"{device}.*--device cpu"):
+        run(settings_of(games, tmp_path / "a", f"run.device={device}"))
+    assert not (tmp_path / "a").exists()
+
+
+def test_few_steps_are_warned_of(
+    games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = run(settings_of(games, tmp_path / "a", "run.steps=2")).files[0]
+    assert "2 steps are too few" in capsys.readouterr().err
+    run(settings_of(games, tmp_path / "b", f"run.network={first}", "run.steps=2"))
+    assert "too few" not in capsys.readouterr().err  # it has learned before
+
+
+def test_values_are_correlated_by_rank_as_scipy_does(games: Path, tmp_path: Path) -> None:
+    settings = settings_of(games, tmp_path / "a", "run.steps=4", "run.export=false")
+    outcome = run(settings)
+    network, card = load_network(outcome.files[0])
+    window = window_of(settings)
+    samples, rows = window.validation_rows(10_000)
+    how = recipe(card, 0.0)
+    scores, labels = [], []
+    for batch in rows_in_batches(samples, rows, how, 64, "cpu"):
+        found = outputs_of(network.eval(), card, batch)["value"].detach().softmax(1)
+        known = batch.value_weight > 0
+        scores.append((found[:, 0] - found[:, 2])[known])
+        labels.append(batch.value[known])
+    x, y = torch.cat(scores).double().numpy(), torch.cat(labels).double().numpy()
+    expected = {
+        "kendall_b": stats.kendalltau(x, y).statistic,
+        "weighted_kendall": stats.weightedtau(x, y).statistic,
+        "spearman": stats.spearmanr(x, y).statistic,
+        "spearman_others": stats.spearmanr(x[abs(y) < 1], y[abs(y) < 1]).statistic,
+    }
+    told = lines_of(settings.run.output)[-1]
+    for name, value in expected.items():
+        assert outcome.validation[name] == pytest.approx(value, abs=1e-6), name
+        assert told[f"validation_{name}"] == outcome.validation[name]

@@ -10,7 +10,7 @@ import pytest
 import torch
 from scipy import stats  # type: ignore[import-untyped]
 
-from kibitz.training import metrics
+from kibitz.training import metrics, record
 from kibitz.training.metrics import CORRELATIONS, rank_correlations
 
 
@@ -57,6 +57,19 @@ def test_nothing_to_order_is_nan_as_in_scipy() -> None:
     for name in ("kendall_b", "weighted_kendall", "spearman"):
         assert math.isnan(CORRELATIONS[name](constant, x)), name
     assert metrics.kendall_a(constant, x) == 0
+
+
+@pytest.mark.parametrize("count", [27, 139, 1000])
+def test_scores_that_are_all_alike_have_no_correlation(count: int) -> None:
+    """Sums of weights are rounded: the tied pairs may seem to be more than all."""
+    x, y = np.full(count, 0.25), np.random.default_rng(count).normal(size=count)
+    for name in ("kendall_b", "weighted_kendall", "spearman"):
+        for one in (CORRELATIONS[name](x, y), CORRELATIONS[name](y, x)):
+            assert math.isnan(one), name
+
+
+def test_each_correlation_is_a_figure_of_validations() -> None:
+    assert tuple(CORRELATIONS) == record.CORRELATIONS
 
 
 def test_mates_are_looked_at_apart() -> None:

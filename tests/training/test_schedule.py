@@ -15,7 +15,6 @@ from kibitz.errors import ConfigError
 from kibitz.network.build import build
 from kibitz.training.config import OptimiserSettings
 from kibitz.training.optimiser import (
-    decayed,
     make_optimiser,
     parameter_groups,
     set_rate,
@@ -126,7 +125,7 @@ def test_biases_norms_and_shifts_do_not_decay() -> None:
         "sparse-16": {"bias", "move_bias"},
     }.items():
         network = build(size)
-        decaying = {id(tensor) for tensor in decayed(network)}
+        decaying = {id(tensor) for tensor in parameter_groups(network, 0.5)[0]["params"]}
         names = {name for name, one in network.named_parameters() if id(one) not in decaying}
         norms = {name for name in names if network.get_parameter(name).dim() == 1}
         assert {name.split(".")[-1] for name in names - norms} <= kept

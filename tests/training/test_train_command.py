@@ -11,7 +11,8 @@ import torch
 from kibitz.commands import main
 from kibitz.config import dump, load
 from kibitz.network import card as cards
-from kibitz.training.config import TrainingSettings
+from kibitz.network.sizes import FAMILIES
+from kibitz.training.config import RECIPES, TrainingSettings
 from tests.training.running import last_checkpoint, lines_of, make_games
 
 SMALL = ["--threads", "1", "--device", "cpu", "--batch", "64", "--json"]
@@ -167,6 +168,35 @@ def test_what_is_wrong_is_named(
     assert told in capsys.readouterr().err
 
 
+def test_games_as_text_are_to_be_imported_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("games.pgn", "games.PGN.zst", "labels.csv.xz=2"):
+        (tmp_path / name).write_text("")
+        words = ["--network", "sparse-16", "--data", str(tmp_path / name)]
+        assert main(["train", *words, "-o", str(tmp_path / "a")]) == 2
+        told = "".join(capsys.readouterr().err.split())
+        assert f"importitfirst:kibitzdataimport{tmp_path / name}".removesuffix("=2") in told
+    assert not (tmp_path / "a").exists()
+
+
+def test_a_recipe_lies_below_what_is_said_besides(games: Path, tmp_path: Path) -> None:
+    output = tmp_path / "a"
+    words = ["train", "--recipe", "small", "--data", str(games), "-o", str(output)]
+    words += ["--batch", "32", "--epochs", "1", "--threads", "1", "--device", "cpu"]
+    assert main([*words, "--set", "run.tensorboard=false"]) == 0
+    settings = last_checkpoint(output).state["settings"]
+    recipe = load(TrainingSettings, overrides=RECIPES["small"])
+    assert settings["run"]["network"] == recipe.run.network
+    assert settings["schedule"]["rate"] == recipe.schedule.rate
+    assert (settings["run"]["batch"], settings["run"]["epochs"]) == (32, 1)
+
+
+def test_an_unknown_recipe_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "--recipe", "smal", "--data", "x"]) == 2
+    assert "did you mean 'small'" in capsys.readouterr().err
+
+
 def test_settings_survive_their_file(tmp_path: Path) -> None:
     settings = load(TrainingSettings, overrides=["run.network=sparse-16", "schedule.shape=cosine"])
     file = tmp_path / "all.toml"
@@ -197,3 +227,14 @@ def test_ctrl_c_saves_and_stops(games: Path, tmp_path: Path) -> None:
     assert result["files"] == ""
     names = [path.name for path in (output / "checkpoints").iterdir()]
     assert names == [f"step-{result['steps']:09}.safetensors"]
+
+
+@pytest.mark.parametrize("words", [["train"], ["net"], ["net", "new"]])
+def test_help_says_what_each_family_is_good_for(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words, "--help"]) == 0
+    told = "".join(capsys.readouterr().out.replace("│", "").split())
+    for family in FAMILIES:
+        assert f"{family}-" in told, family
+    assert "learnsfromathousandgames" in told

@@ -19,6 +19,7 @@ from kibitz.network import card as cards
 from kibitz.network import make
 from kibitz.network.card import NetworkCard
 from kibitz.network.quantise import PolicyPrecision
+from kibitz.network.sizes import ADVICE
 
 if TYPE_CHECKING:
     from kibitz.encoding.leaves import Leaves
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 net = App(
     name="net",
     help="List, make, show, export, quantise and compare networks.",
+    help_epilogue=f"Sizes. {ADVICE}",
     result_action="return_value",
 )
 
@@ -71,7 +73,7 @@ def _listed(found: Found, taken: str) -> dict[str, Any]:
 
 @net.command
 def new(
-    size: Annotated[str, Parameter(help="Like sparse-512-threats, tower-6x64, plain-4x64.")],
+    size: Annotated[str, Parameter(help=f"Like sparse-512-threats. {ADVICE}")],
     *,
     output: Output = None,
     name: Annotated[str, Parameter(help="Its name; the size by default.")] = "",

@@ -14,8 +14,9 @@ from cyclopts import Parameter
 
 from kibitz.commands.output import JsonFlag, emit
 from kibitz.config import used
-from kibitz.errors import missing_extra
+from kibitz.errors import InputError, did_you_mean, missing_extra
 from kibitz.log import graceful_stop
+from kibitz.network.sizes import ADVICE
 
 EXIT_STOPPED = 130
 
@@ -25,7 +26,8 @@ Keys = Annotated[list[str] | None, Parameter(name="--set", help="Any setting, ta
 def train(
     *,
     network: Annotated[
-        str | None, Parameter(help="Size like sparse-512x256-threats, or a file to go on from.")
+        str | None,
+        Parameter(help=f"Size like sparse-512x256-threats, or a file to go on from. {ADVICE}"),
     ] = None,
     data: Annotated[
         list[str] | None, Parameter(help="Folder of shards; DIR=2 is shown twice an epoch.")
@@ -51,6 +53,13 @@ def train(
     device: Annotated[str | None, Parameter(help="cpu, cuda or auto.")] = None,
     threads: Annotated[int | None, Parameter(help="Threads of torch.")] = None,
     seed: Annotated[int | None, Parameter(help="Of weights and order.")] = None,
+    recipe: Annotated[
+        str | None,
+        Parameter(help="Settings for a purpose: small, a first training on some thousand games."),
+    ] = None,
+    patience: Annotated[
+        int | None, Parameter(help="End after so many validations without a better one.")
+    ] = None,
     more: Keys = None,
     overfit: Annotated[
         bool, Parameter(negative="", help="Show the first batch again and again, as a check.")
@@ -66,13 +75,15 @@ def train(
 
     wait_asleep()
     try:
-        from kibitz.training.config import from_file
+        from kibitz.training.config import RECIPES, from_file
         from kibitz.training.loop import train as run
     except ImportError as error:
         if error.name != "torch":
             raise
         raise missing_extra("training", "torch", "train") from error
     keep_memory()
+    if recipe is not None and recipe not in RECIPES:
+        raise InputError("no such recipe", value=recipe, fix=did_you_mean(recipe, RECIPES))
     given = {
         "run.network": network,
         "data.folders": _list(data),
@@ -91,15 +102,17 @@ def train(
         "run.device": device,
         "run.threads": threads,
         "run.seed": seed,
+        "run.patience": patience,
         "run.overfit": "true" if overfit else None,
     }
     overrides = [f"{key}={value}" for key, value in given.items() if value is not None]
-    settings = from_file(used(), [*overrides, *(more or [])])
+    settings = from_file(used(), [*RECIPES.get(recipe or "", ()), *overrides, *(more or [])])
     command = shlex.join(["kibitz", *sys.argv[1:]])
     with graceful_stop() as stop:
         outcome = run(settings, command, stop, resume, allow_damaged)
     result = {
         "steps": outcome.step,
+        "best_step": outcome.best,
         "positions": outcome.positions,
         "seconds": round(outcome.seconds, 1),
         "positions_per_second": round(outcome.speed),

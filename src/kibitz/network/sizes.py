@@ -43,6 +43,15 @@ class Size(NamedTuple):
     options: frozenset[str]
 
 
+# For the help of commands: what a size is good for.
+ADVICE = (
+    "On a CPU take a sparse one: sparse-8x64-tactics learns from a thousand games (--recipe "
+    "small), sparse-64x256-tactics, the shipped one's, from a million positions, "
+    "sparse-512x256-threats from ten million. With a GPU: plain-4x64 (small, quick), "
+    "residual-4x64, se-4x64, tower-6x64 up to tower-19x256, blocks x filters. dilated-eval judges "
+    "and dilated-move chooses moves: a pair."
+)
+
 _BLOCKS = r"(\d+)x(\d+)"
 _WIDTHS = r"(\d+)(?:x(\d+))?"
 _KINDS = r"(eval|move)(?:-x(\d+))?"

@@ -70,6 +70,8 @@ class RunSettings:
     validate: int = setting(500, low=0, about="steps between validations; 0 at the end only")
     checkpoint: int = setting(1000, low=0, about="steps between checkpoints; 0 at the end only")
     keep: int = setting(3, low=1, about="checkpoints kept, the newest")
+    best: bool = setting(True, about="export the weights of the best validation, not the last ones")
+    patience: int = setting(0, low=0, about="end after so many validations without a better one")
     export: bool = setting(True, about="write the forms that play: int8 or ONNX")
     tensorboard: bool = setting(True, about="write TensorBoard's files, too, if it is installed")
 
@@ -103,6 +105,9 @@ class RunSchedule(Schedule):
     """The schedule's table, in which a cosine ends with the training unless said otherwise."""
 
     length: int = setting(0, low=0, about="cosine: the step of the lowest rate; 0 the last one")
+    by_devices: bool = setting(
+        True, about="several processes: rates times their number, counts of steps divided by it"
+    )
 
     def __post_init__(self) -> None:
         if self.length or self.shape != "cosine":
@@ -157,3 +162,22 @@ def from_file(
     plain = load(TrainingSettings, path, overrides=overrides, partial=True)
     name = name or plain.run.name or plain.run.output.name
     return load(TrainingSettings, path, name, overrides, partial=True)
+
+
+# What `--recipe` stands for: settings below those of the command line.
+RECIPES = {
+    # Value layers that are wider learn a thousand results by heart in two epochs.
+    "small": (
+        "run.network=sparse-8x64-tactics",
+        "run.batch=256",
+        "run.epochs=4",
+        "run.validate=100",
+        "run.patience=5",
+        "run.clip=1.0",
+        "data.validation=0.05",
+        "optimiser.weight_decay=1.0",
+        "schedule.shape=cosine",
+        "schedule.rate=0.002",
+        "schedule.warmup=50",
+    ),
+}

@@ -1,12 +1,15 @@
 """How trainings went: metrics.jsonl and strength reports -> **curves** -> table, figure.
 
-A run is a folder, with all metrics files in it and below it (a cycle has one per iteration; their
-steps are counted on from one to the next), or one metrics file.
+A run is a folder, with all metrics files in it and below it (a cycle has one for each training;
+their steps are counted on from one to the next, in the order in which they ran), or one metrics
+file.
 """
 
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,16 +17,19 @@ from typing import Any
 from kibitz.errors import DamagedFileError, InputError
 from kibitz.files import read_bytes
 from kibitz.training.figure import COLOURS, Line, Panel, draw
+from kibitz.training.record import DETAILS
 
 METRICS = "metrics.jsonl"
 STRENGTH = "strength-*.json"  # not strength.json, which marks a stage
 VALIDATION = "validation_"
 
 # What is shown first, in this order; other figures follow by name.
-FIRST = ("total", "value", "policy", "mcts_value", "soft_policy", "top1", "sign", "value_error")
+LOSSES = ("total", "value", "policy", "mcts_value", "soft_policy", "moves_left")
+FIRST = (*LOSSES, "top1", "top3", "sign", "value_error", "spearman")
 NOT_FIGURES = ("step", "time", "validation_positions")
 
 Points = list[tuple[float, float]]
+Lines = list[dict[str, Any]]
 
 
 @dataclass
@@ -37,6 +43,8 @@ class Strength:
     low: float | None  # ends of the 95 % interval; then one of them is the bound that is known
     high: float | None
     interval: str | None = None  # how the ends were found, see match/elo.py
+    player: str = ""  # empty in old reports, as the limits
+    control: str = ""
 
     @property
     def drawn_at(self) -> float | None:
@@ -68,18 +76,41 @@ def read_run(location: Path) -> Run:
         raise InputError("no training here", value=str(location), fix=fix)
     root = location.resolve() if location.is_dir() else location.resolve().parent
     run = Run(root.name)
-    for path in files:
+    trainings = {path.resolve(): read_metrics(path) for path in files}
+    for path in in_order(trainings, sorted(root.rglob(STRENGTH))):
+        if path not in trainings:
+            run.strength.append(read_strength(path, run.steps))
+            continue
         before = run.steps
-        for line in read_metrics(path):
+        for line in trainings[path]:
             _take(run, line, before)
-        # A strength test comes after the training beside it.
-        beside = path.parent.parent if len(files) > 1 else root
-        reports = sorted(beside.rglob(STRENGTH))
-        run.strength += [read_strength(report, run.steps) for report in reports]
     return run
 
 
-def read_metrics(path: Path) -> list[dict[str, Any]]:
+def in_order(trainings: Mapping[Path, Lines], reports: list[Path]) -> list[Path]:
+    """Return trainings and strength tests in the order in which they ran.
+
+    A training began with its first line. Reports of old have no time: they come after the last
+    training beside them.
+    """
+    keys = {path: (_began(lines), str(path), 0) for path, lines in trainings.items()}
+    made = dict(keys)
+    for report in reports:
+        time = _report(report).get("time")
+        if isinstance(time, (int, float)):
+            made[report] = (float(time), str(report), 1)
+            continue
+        beside = [path for path in trainings if path.is_relative_to(report.parent.parent)]
+        after, name, _ = max(keys[path] for path in beside or trainings)
+        made[report] = (after, name, 1)
+    return sorted(made, key=lambda path: made[path])
+
+
+def _began(lines: Lines) -> float:
+    return float(lines[0].get("time", 0.0)) if lines else math.inf
+
+
+def read_metrics(path: Path) -> Lines:
     """Return the lines of a metrics file; a last one still being written is left out."""
     content = read_bytes(path)
     whole = content[: content.rfind(b"\n") + 1].splitlines()
@@ -107,15 +138,30 @@ def _take(run: Run, line: dict[str, Any], before: int) -> None:
 
 def read_strength(path: Path, step: int) -> Strength:
     """Read a report of a strength test that was made after `step`."""
+    found = _report(path)
     try:
-        found = json.loads(read_bytes(path))
         elo, low, high = _ends(found)
         score, interval = float(found["score"]), found.get("interval")
-        return Strength(step, str(found["opponent"]), score, elo, low, high, interval)
+        player, control = (str(found.get(name, "")) for name in ("player", "control"))
+        opponent = str(found["opponent"])
+        return Strength(step, opponent, score, elo, low, high, interval, player, control)
     except (ValueError, KeyError, TypeError) as error:
-        raise DamagedFileError(
-            f"not a strength report ({error!r})", value=str(path), fix="remove it, or test again"
-        ) from error
+        raise _no_report(path, error) from error
+
+
+def _report(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(read_bytes(path))
+    except ValueError as error:
+        raise _no_report(path, error) from error
+    if not isinstance(found, dict):
+        raise _no_report(path, TypeError(f"{type(found).__name__} instead of an object"))
+    return found
+
+
+def _no_report(path: Path, error: Exception) -> DamagedFileError:
+    what = f"not a strength report ({error!r})"
+    return DamagedFileError(what, value=str(path), fix="remove it, or test again")
 
 
 def _ends(found: dict[str, Any]) -> list[float | None]:
@@ -128,18 +174,32 @@ def _ends(found: dict[str, Any]) -> list[float | None]:
 
 
 def names_of(runs: list[Run]) -> list[str]:
-    """Return the figures that any of the runs has, training and validation under one name."""
-    found = {name.removeprefix(VALIDATION) for run in runs for name in run.figures}
+    """Return the figures that any of the runs has, training and validation under one name.
+
+    Of the rank correlations only one is shown.
+    """
+    found = {name.removeprefix(VALIDATION) for run in runs for name in run.figures} - DETAILS
     return [*(name for name in FIRST if name in found), *sorted(found - set(FIRST))]
 
 
-def table(run: Run, rows: int) -> tuple[list[str], list[list[Any]]]:
-    """Return headings and at most `rows` rows, spread over the steps, the last one always there.
+def tables(run: Run, rows: int) -> list[tuple[str, list[str], list[list[Any]]]]:
+    """Return title, headings and rows of what was trained on and of what was held out.
 
-    Training figures are means since the row before; validations are the last ones made.
+    Each has at most `rows` rows, spread over its steps, the last one always there. Training figures
+    are means since the row before; validations are the last ones made.
     """
-    names = sorted(run.figures, key=lambda name: _order(name, names_of([run])))
-    steps = sorted({step for points in run.figures.values() for step, _ in points})
+    names = names_of([run])
+    shown = {
+        f"{run.name}, training": [name for name in names if name in run.figures],
+        f"{run.name}, held-out games": [
+            VALIDATION + name for name in names if VALIDATION + name in run.figures
+        ],
+    }
+    return [(title, *_table(run, found, rows)) for title, found in shown.items() if found]
+
+
+def _table(run: Run, names: list[str], rows: int) -> tuple[list[str], list[list[Any]]]:
+    steps = sorted({step for name in names for step, _ in run.figures[name]})
     count = min(rows, len(steps))
     chosen = [steps[len(steps) * (number + 1) // count - 1] for number in range(count)]
     listed, before = [], -1.0
@@ -147,11 +207,8 @@ def table(run: Run, rows: int) -> tuple[list[str], list[list[Any]]]:
         cells = [_cell(name, run.figures[name], before, step) for name in names]
         listed.append([int(step), *cells])
         before = step
-    return ["step", *(name.replace("_", " ") for name in names)], listed
-
-
-def _order(name: str, names: list[str]) -> tuple[bool, int]:
-    return name.startswith(VALIDATION), names.index(name.removeprefix(VALIDATION))
+    headings = [name.removeprefix(VALIDATION).replace("_", " ") for name in names]
+    return ["step", *headings], listed
 
 
 def _cell(name: str, points: Points, before: float, step: float) -> float | str:

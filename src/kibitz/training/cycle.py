@@ -170,7 +170,9 @@ def _average(stage: AverageStage, context: Context) -> list[Path] | None:
     if has_norms(network) and stage.norm_batches:
         network = _with_norms(network, stage, context)
     name = f"{context.folder.name}-{context.iteration:04}-average"
-    made = trained(card, name, Training("", f"average of {len(files)} networks", 0, 0))
+    # Made again it has to be the same file, or what was made from it would begin again.
+    date = card.provenance.date
+    made = trained(card, name, Training("", f"average of {len(files)} networks", 0, 0, date))
     count = count_parameters(network)
     return write_networks(context.home, network.state_dict(), made, count, export=True)
 

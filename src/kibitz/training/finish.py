@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -10,7 +9,6 @@ from typing import NamedTuple
 import msgspec
 from torch import Tensor
 
-from kibitz.files import dated
 from kibitz.network import card as cards
 from kibitz.network import make
 from kibitz.network.build import file_weights
@@ -24,6 +22,7 @@ class Training(NamedTuple):
     command: str
     steps: int
     positions: int
+    date: str
 
 
 def trained(card: NetworkCard, name: str, training: Training, licence: str = "") -> NetworkCard:
@@ -34,7 +33,7 @@ def trained(card: NetworkCard, name: str, training: Training, licence: str = "")
         commands=(*before.commands, training.command),
         steps=before.steps + training.steps,
         positions=before.positions + training.positions,
-        date=dated(datetime.datetime.now(datetime.UTC)),
+        date=training.date,
     )
     licence = licence or card.licence
     return msgspec.structs.replace(card, name=name, licence=licence, provenance=provenance)

@@ -9,13 +9,12 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from kibitz.network.card import Heads
 from kibitz.network.heads import Outputs
 from kibitz.training.config import LossWeights
-from kibitz.training.optimiser import decayed
 from kibitz.training.ragged import cross_entropy, rows_of, softened
 
 # Rows of the table of all pairs that exist at the same time: 64 MiB at 16 384 positions.
@@ -186,12 +185,3 @@ class _PairwiseRanking(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
         return ctx.saved_tensors[0] * gradients[0], None, None
-
-
-def l2_penalty(network: nn.Module, factor: float) -> Tensor:
-    """Return factor times the sum of squares of all weights that decay, a scalar.
-
-    Its gradient is a weight decay of 2 * factor, and that is how it is trained: ChessCoach's 1e-4
-    is SGD with weight_decay 2e-4. Here it is a number for the log.
-    """
-    return factor * torch.stack([weight.square().sum() for weight in decayed(network)]).sum()

@@ -20,6 +20,7 @@ from kibitz.training.ragged import row_maxima, row_sums, rows_of
 Array = NDArray[Any]
 
 DECIDED = 0.1
+ROUNDING = 1e-12
 
 
 def value_error(values: Tensor, targets: Tensor, weight: Tensor) -> float:
@@ -70,8 +71,16 @@ def kendall_a(x: Array, y: Array) -> float:
 def kendall_b(x: Array, y: Array) -> float:
     """Kendall's tau-b: the same, of the pairs that are not tied in x or in y (geometric mean)."""
     agreement, pairs, tied_x, tied_y = _agreement(x, y)
-    untied = math.sqrt((pairs - tied_x) * (pairs - tied_y))
-    return agreement / untied if untied else math.nan
+    return _of_untied(agreement, pairs, tied_x, tied_y)
+
+
+def _of_untied(agreement: float, pairs: float, tied_x: float, tied_y: float) -> float:
+    """Return the agreement as a share of the untied pairs, the geometric mean of both sides'."""
+    untied_x, untied_y = pairs - tied_x, pairs - tied_y
+    # Sums of weights are rounded, so what is tied throughout may differ from all pairs by a hair.
+    if min(untied_x, untied_y) <= ROUNDING * pairs:
+        return math.nan
+    return agreement / math.sqrt(untied_x * untied_y)
 
 
 def _agreement(x: Array, y: Array) -> tuple[float, float, float, float]:
@@ -92,8 +101,7 @@ def _weighted_by_first(x: Array, y: Array) -> float:
     weights = np.empty(len(x))
     weights[upwards[::-1]] = 1 / (1 + np.arange(len(x)))
     agreement, pairs, tied_x, tied_y = _weighted_agreement(x, y, weights)
-    untied = math.sqrt((pairs - tied_x) * (pairs - tied_y))
-    return agreement / untied if untied else math.nan
+    return _of_untied(agreement, pairs, tied_x, tied_y)
 
 
 def _weighted_agreement(x: Array, y: Array, weights: Array) -> tuple[float, float, float, float]:

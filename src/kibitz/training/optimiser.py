@@ -16,11 +16,6 @@ NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.LayerNorm, nn.GroupNorm)
 ADDED = ("bias", "shift")
 
 
-def decayed(network: nn.Module) -> list[Tensor]:
-    """Return the trainable weights that decay: those of convolutions, dense and sparse layers."""
-    return [tensor for tensor, decays in _trainable(network) if decays]
-
-
 def parameter_groups(network: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
     """Return torch's groups: weights that decay, then biases, norms and shifts that do not."""
     tensors = _trainable(network)

@@ -15,6 +15,7 @@ from torch import Tensor, distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from kibitz.dataset.loader import Share, TensorBatch
+from kibitz.errors import InputError
 from kibitz.network.heads import Outputs
 from kibitz.training.config import LossWeights
 from kibitz.training.loss import weighted_sum
@@ -50,8 +51,15 @@ def local_device(name: str) -> torch.device:
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if name == "cuda":
-        return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
-    return torch.device(name)
+        name = f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:  # torch built without it says so by assert
+        reason = str(error).splitlines()[0]
+        fix = f"use --device cpu ({reason})"
+        raise InputError("no such device here", value=name, fix=fix) from error
+    return device
 
 
 def shared(network: nn.Module, share: Share, device: torch.device) -> Callable[..., Outputs] | None:

@@ -12,6 +12,12 @@ from typing import Any
 from kibitz.files import write_bytes
 from kibitz.log import Metrics
 
+# Rank correlations of validations, by group of positions. All are in metrics.jsonl and in results;
+# lines, tables and figures show one.
+CORRELATIONS = ("kendall_a", "kendall_b", "weighted_kendall", "spearman")
+GROUPS = ("", "_mates", "_others")
+DETAILS = frozenset(f"{name}{group}" for name in CORRELATIONS for group in GROUPS) - {"spearman"}
+
 
 @contextmanager
 def recording(

@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import json
 import os
+import re
 from typing import Any
 
 import msgspec
@@ -28,11 +29,14 @@ from kibitz.training.parallel import shared
 from kibitz.training.schedule import Schedule
 from kibitz.training.step import Learner, Teacher
 
+FEW_STEPS = 1000  # a new network is far from its best before
+GAMES_AS_TEXT = (".pgn", ".csv", ".epd")  # what `kibitz data import` reads
+
 # Settings that may change when a training goes on.
 MAY_CHANGE = {
     "run": {
         *("steps", "epochs", "device", "threads", "log", "validate", "checkpoint", "keep"),
-        *("tensorboard", "output", "name", "licence", "export"),
+        *("tensorboard", "output", "name", "licence", "export", "best", "patience"),
     },
     "data": {"validation_positions", "memory", "reuse"},
 }
@@ -43,6 +47,31 @@ def as_json(settings: TrainingSettings) -> dict[str, Any]:
     text = msgspec.json.encode(dataclasses.asdict(settings), enc_hook=os.fspath)
     found: dict[str, Any] = json.loads(text)
     return found
+
+
+def check(settings: TrainingSettings) -> None:
+    """Refuse what is known to be wrong before anything is written or read."""
+    run, data = settings.run, settings.data
+    if not run.network:
+        raise InputError("no network to train", fix="give --network, like sparse-512x256-threats")
+    if not run.network.endswith(".safetensors"):
+        new_card(run.network, encoding=run.encoding)
+    if not data.folders:
+        raise InputError("no data to train on", fix="give --data FOLDER")
+    for text in data.folders:
+        _check_imported(text)
+    if run.patience and not (run.validate and data.validation):
+        fix = "give run.validate and data.validation, or leave --patience out"
+        raise InputError("patience without validations", value=run.patience, fix=fix)
+
+
+def _check_imported(text: str) -> None:
+    """Refuse games that are not shards yet."""
+    named = str(parse_source(text).folder)
+    plain = re.sub(r"\.(gz|bz2|xz|zstd?)$", "", named.lower())
+    if plain.endswith(GAMES_AS_TEXT):
+        fix = f"import it first: kibitz data import {named} --output games"
+        raise InputError("games as text are no data to train on", value=named, fix=fix)
 
 
 def found_checkpoint(
@@ -80,8 +109,6 @@ def learner_of(
 ) -> Learner:
     """Return the network with its optimiser, new or as the checkpoint left them."""
     run = settings.run
-    if not run.network:
-        raise InputError("no network to train", fix="give --network, like sparse-512x256-threats")
     if run.network.endswith(".safetensors"):
         network, card = load_network(run.network)
         if run.encoding not in ("", card.encoding):
@@ -132,8 +159,6 @@ def average_of_run(settings: TrainingSettings, found: Checkpoint | None) -> Aver
 def window_of(settings: TrainingSettings) -> Window:
     """Return the data to train on, read and checked."""
     data = settings.data
-    if not data.folders:
-        raise InputError("no data to train on", fix="give --data FOLDER")
     with progress("reading shards") as bar:
         window = Window(
             tuple(parse_source(text) for text in data.folders),
@@ -194,9 +219,21 @@ def total_steps(settings: TrainingSettings, window: Window, loader: Loader) -> i
     return steps
 
 
-def schedule_of(settings: TrainingSettings, total: int) -> Schedule:
-    """Return the learning rates of a training that ends at `total`."""
+def schedule_of(settings: TrainingSettings, total: int, devices: int = 1) -> Schedule:
+    """Return the learning rates of a training that ends at `total` on so many devices."""
     schedule = settings.schedule
     if schedule.shape == "cosine" and not schedule.length:
-        return dataclasses.replace(schedule, length=max(total, schedule.warmup + 1))
+        # Counts of steps are those of one device, and `rate_at` divides them.
+        return dataclasses.replace(schedule, length=max(total * devices, schedule.warmup + 1))
     return schedule
+
+
+def warn_of_few_steps(settings: TrainingSettings, total: int) -> None:
+    """Say that a new network will learn little, where the end comes too soon for it."""
+    run = settings.run
+    if total >= FEW_STEPS or run.overfit or run.network.endswith(".safetensors"):
+        return
+    say(
+        f"warning: {total} steps are too few for a new network, which learns little in less than "
+        f"{FEW_STEPS:,}; give a smaller --batch, more --epochs, or --recipe small"
+    )

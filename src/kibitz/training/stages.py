@@ -20,16 +20,16 @@ import re
 import shutil
 import time
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from kibitz.errors import ConfigError, DamagedFileError, InputError, did_you_mean
+from kibitz.errors import ConfigError, DamagedFileError, did_you_mean
 from kibitz.files import read_bytes, sha256_of, write_bytes
+from kibitz.locks import alone
 from kibitz.log import Stop, say
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
@@ -136,7 +136,7 @@ def _checked(path: Path, table: dict[str, Any], kinds: Mapping[str, Kind]) -> St
 def run_cycle(cycle: Cycle, stages: Mapping[str, StageOf], stop: Stop) -> bool:
     """Go through all stages of all iterations; returns False if asked to stop before the end."""
     folder = Path(cycle.folder)
-    with _alone(folder):
+    with alone(folder, "cycle"):
         for iteration in range(1, cycle.iterations + 1):
             for stage in stages.values():
                 home = marker_of(folder, iteration, stage.name).with_suffix("")
@@ -155,6 +155,8 @@ def _run(stage: StageOf, context: Context) -> bool:
     if before is not None and same and before.outputs is not None and _kept(before.outputs):
         say(f"{where}: done before")
         return True
+    if before is not None and same:
+        _name_damage(where, before.outputs or {})
     if not same and context.home.exists():
         say(f"{where}: made from something else, beginning again")
         shutil.rmtree(context.home)
@@ -184,6 +186,15 @@ def _same(marker: Marker, table: dict[str, Any]) -> bool:
 def _kept(prints: Mapping[str, Print]) -> bool:
     """Whether all files are what they were."""
     return all(Path(path).is_file() and _is(Path(path), mark) for path, mark in prints.items())
+
+
+def _name_damage(where: str, outputs: Mapping[str, Print]) -> None:
+    """Say which files of a stage are no more what they were."""
+    for path, mark in outputs.items():
+        if not Path(path).is_file():
+            say(f"{where}: {path} is gone, making it again")
+        elif not _is(Path(path), mark):
+            say(f"{where}: {path} is damaged, its checksum is another; making it again")
 
 
 def _is(path: Path, mark: Print) -> bool:
@@ -225,21 +236,3 @@ def read_marker(path: Path) -> Marker | None:
 
 def _write(path: Path, marker: Marker) -> None:
     write_bytes(path, msgspec.json.format(msgspec.json.encode(marker), indent=1))
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Keep a second process from the same folder, where the system offers locks."""
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
-    with (folder / ".lock").open("wb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            fix = "wait for it, or name another folder"
-            raise InputError("another process works here", value=str(folder), fix=fix) from error
-        yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,8 +55,13 @@ def measure(trial: Trial, journal: Path, report: Path, stop: Stop) -> bool:
         return False
     pairs, tally = results.pairs(0, 1), results.tally(0, 1)
     found = of_pairs(pairs)
+    ours, theirs = setup.players
     facts: dict[str, Any] = {
+        "player": ours.name,
         "opponent": trial.named,
+        # As given, with checksums of the networks' files: what the result is of, whatever comes.
+        "players": [ours.identity, theirs.identity],
+        "time": round(time.time(), 3),
         "control": str(trial.control),
         "games": trial.games,
         "wins": tally.wins,
@@ -72,5 +78,5 @@ def measure(trial: Trial, journal: Path, report: Path, stop: Stop) -> bool:
     }
     write_bytes(report, msgspec.json.format(msgspec.json.encode(facts), indent=1))
     counts = f"+{tally.wins} ={tally.draws} -{tally.losses}"
-    say(f"against {trial.named}: {counts}, Elo {found.text(0)}")
+    say(f"{ours.name} against {trial.named}, {trial.control}: {counts}, Elo {found.text(0)}")
     return True
