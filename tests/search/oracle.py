@@ -156,7 +156,7 @@ class Oracle:
     def run(self, playouts: int) -> None:
         """Play out; all of them are the budget of one move."""
         for done in range(playouts):
-            if (playouts - done) % LOOK_EVERY == 0:
+            if done % LOOK_EVERY == 0:
                 self.used, self.root_visits_seen = done / playouts, self.root.visits
             self.playout()
 
@@ -318,7 +318,7 @@ class Oracle:
     def sble(self, rule: Sble, node: Node, depth: int) -> Selected:
         """AlphaZero's score, and a linear term for the K best; scores in [0, 1]."""
         replies, n = node.replies or [], node.visits
-        c = growth(rule.exploration, n) * math.sqrt(n)
+        c = growth(rule.exploration if depth else rule.root_exploration, n) * math.sqrt(n)
         default = 1.0 if depth == 0 else 0.0
         if node.first_play is not None:
             default = (node.first_play + 1) / 2
@@ -374,7 +374,24 @@ class Oracle:
         behind = [
             p / sum(powers) - r.visits / (1 + total) for p, r in zip(powers, replies, strict=True)
         ]
+        if depth == 0 and self.plan:
+            behind = [
+                b if math.isfinite(g) else -9.0 for b, g in zip(behind, self.gumbel, strict=True)
+            ]
         return replies[behind.index(max(behind))]
+
+
+def halving(considered: int, playouts: int) -> list[int]:
+    """Sequential halving: how many visits a root move must have to get the p-th playout."""
+    rounds = max(1, math.ceil(math.log2(considered)))
+    plan: list[int] = []
+    visits = 0
+    while len(plan) < playouts:
+        for _ in range(max(1, playouts // (rounds * considered))):
+            plan += [visits] * considered
+            visits += 1
+        considered = max(min(2, considered), considered // 2)
+    return plan[:playouts]
 
 
 # --- formulas -----------------------------------------------------------------------------------

@@ -7,7 +7,8 @@ import time
 import numpy as np
 import pytest
 
-from kibitz.evaluator.batched import InlineBatch
+from kibitz.encoding.leaves import Leaves
+from kibitz.evaluator.batched import Evaluations, InlineBatch
 from kibitz.evaluator.inline import inline_evaluator
 from kibitz.evaluator.simple import Material, Uniform
 from kibitz.position.board import Board
@@ -65,6 +66,30 @@ def test_the_same_batch_size_repeats_itself() -> None:
             used = int(searcher.memory.record.edges_used)
             trees.append(searcher.memory.edges[:used].copy())
     assert np.array_equal(trees[0], trees[1])
+
+
+class Sized(InlineBatch):
+    """Material, and the sizes of the batches."""
+
+    def __init__(self) -> None:
+        super().__init__(inline_evaluator(Material()))
+        self.sizes: list[int] = []
+
+    def evaluate(self, leaves: Leaves, out: Evaluations) -> None:
+        self.sizes.append(len(leaves.known))
+        super().evaluate(leaves, out)
+
+
+def test_slow_start_may_change_between_searches() -> None:
+    evaluator, settings = Sized(), Settings(hash=8, slow_start_nodes=400)
+    with Searcher(evaluator, settings) as searcher:
+        visits(searcher, MIDDLEGAME, 300)
+        assert max(evaluator.sizes) > 5
+        evaluator.sizes.clear()
+        searcher.new_game()
+        searcher.settings = settings.with_(slow_start_parallelism=5)
+        visits(searcher, MIDDLEGAME, 300)
+        assert max(evaluator.sizes) == 5
 
 
 def test_a_mate_is_proved_through_batches() -> None:

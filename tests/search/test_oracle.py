@@ -27,7 +27,7 @@ from kibitz.search.rules import (
 )
 from tests.search.compiled import Compiled
 from tests.search.hashed import HASHED
-from tests.search.oracle import Oracle, walk
+from tests.search.oracle import Oracle, halving, walk
 
 PLAYOUTS = 300 if COMPILED else 25
 
@@ -72,6 +72,7 @@ RULES: dict[str, Rule] = {
     "gini": Puct(gini=0.8),
     "widening": Puct(widening=0.6),
     "sble": Sble(),
+    "sble own root": Sble(root_exploration=Exploration(4.0, 900.0, 2.0, 1.0)),
     "sble greedy": Sble(linear_rate=40.0, linear_delay=400.0, elimination_exponent=10.0),
     "sble wide": Sble(linear_rate=9.0, linear_delay=90.0, backup_threshold=0.1, faster_mate=0.0),
     "gumbel": Gumbel(),
@@ -107,10 +108,10 @@ def grown(
     oracle = Oracle(board, rule, behaviour, evaluator, seed=7, entries=entries)
     if isinstance(rule, Gumbel):
         generator = np.random.default_rng(3)
-        walk = compiled.walk.record
-        plan_gumbel(compiled.memory, walk, rule, playouts // 2, generator)
-        oracle.gumbel = walk.gumbel[: len(compiled.block(0))].tolist()
-        oracle.plan = walk.plan[: int(walk.plan_size)].tolist()
+        planned = playouts // 2
+        plan_gumbel(compiled.memory, rule, planned, generator)
+        oracle.gumbel = compiled.memory.root[0]["gumbel"][: len(compiled.block(0))].tolist()
+        oracle.plan = halving(min(rule.considered, len(oracle.gumbel)), planned)
     compiled.run(playouts)
     oracle.run(playouts)
     return compiled, oracle

@@ -152,16 +152,13 @@ class BatchedDriver:
     def _run(
         self, playouts_left: int, look: Callable[[], bool], by_playouts: bool, hurried: bool
     ) -> None:
-        before, self.control.stop = self.playouts, 0
+        before, self.control.stop, self.control.time_used = self.playouts, 0, 0.0
+        self.control.budget = playouts_left if by_playouts else 0
         self._most_rows = HURRIED_ROWS if hurried else len(self._free[0].out.wdl)
         patience = 0.0 if hurried else LOOK_SECONDS
-        walk = self.walk.record
         looked = time.monotonic()
         while not self.control.stop:
             left = playouts_left - (self.playouts - before)
-            if by_playouts and playouts_left > 0:
-                walk.budget_used = 1.0 - left / playouts_left
-                walk.root_visits = self.memory.edges[0]["visits"]
             outcome = self._send(left) if left > 0 and self._free else 0
             if not self._waiting:
                 if left <= 0 or (outcome == 0 and not self._free):
@@ -178,7 +175,8 @@ class BatchedDriver:
 
     def _send(self, playouts: int) -> int:
         """Gather one batch and give it to the evaluator; the outcome of gathering."""
-        batch = self._free.pop()
+        batch, now = self._free.pop(), min(playouts, STARTED_AT_ONCE)
+        self.control.later = playouts - now
         batch.filled, _, outcome = gather(
             self.rule,
             self.memory.record,
@@ -190,7 +188,8 @@ class BatchedDriver:
             batch.leaves,
             0,
             self._rows(len(batch.out.wdl)),
-            min(playouts, STARTED_AT_ONCE),
+            now,
+            self.control,
         )
         if batch.filled == 0:
             forget_collisions(self.memory.record, self.walk.record, batch.paths.record)

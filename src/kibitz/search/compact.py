@@ -22,6 +22,7 @@ from kibitz.search.tree import (
     make_all_edges,
     moved_at,
     node_at,
+    root_at,
 )
 
 DEAD, ALIVE, DONE = 0, 1, 2  # DONE: alive, and what is below it has been looked at
@@ -203,6 +204,9 @@ def compact(tree: np.record, root: int, min_visits: int) -> None:
     Nobody else may be in the tree, and no visit may be pending.
     """
     tree.layout += 1
+    if root != 0:  # another root: its priors hold no noise yet
+        root_at(tree, 0).noisy = 0
+        root_at(tree, 0).rounds = 0
     _mark(tree, root, min_visits)
     root = _lead(tree, root)
     _close_untried(tree, root)

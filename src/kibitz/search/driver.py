@@ -47,7 +47,7 @@ class Driver:
         self._scratches = [evaluator.new_scratch() for _ in range(threads)]
         self._pool: ThreadPoolExecutor | None = None
         self.control = one_record(CONTROL)
-        self.slow_start_nodes = 0
+        self.slow_start_nodes, self.slow_start_rows = 0, 1  # one thread has no rows
         # Called before subtrees are given back: edges change their places.
         self.on_room: Callable[[], None] = lambda: None
 
@@ -89,7 +89,7 @@ class Driver:
         whenever the playouts have grown by a part, however fast they are.
         """
         before = self.playouts
-        self.control.stop = 0
+        self.control.stop, self.control.time_used = 0, 0.0
         self.control.budget = playouts_left if by_playouts else 0
         if hurried:
             self._run_hurried(playouts_left, look)
@@ -98,10 +98,10 @@ class Driver:
             self._run_watched(playouts_left, look)
             return self.playouts - before
         slow = min(playouts_left, self._slow_start()) if len(self.walks) > 1 else 0
-        self.control.tickets = slow
+        self._hand_out(slow, playouts_left)
         if slow > 0:
             self._run_until(look, threads=1)
-        self.control.tickets = max(0, playouts_left - slow)
+        self._hand_out(max(0, playouts_left - slow), playouts_left - slow)
         if not self.control.stop:
             self._run_until(look, threads=len(self.walks))
         return self.playouts - before
@@ -111,7 +111,7 @@ class Driver:
         piece, end = FIRST_PIECE, self.playouts + playouts_left
         while self.playouts < end and not self.control.stop:
             started = time.perf_counter()
-            self.control.tickets = min(piece, end - self.playouts)
+            self._hand_out(min(piece, end - self.playouts), end - self.playouts)
             self._run_until(look, threads=1)
             fast = time.perf_counter() - started < PIECE_SECONDS
             piece = min(DIRECT_PLAYOUTS, 2 * piece) if fast else max(1, piece // 2)
@@ -121,11 +121,15 @@ class Driver:
         start, end = self.playouts, self.playouts + playouts_left
         while self.playouts < end and not self.control.stop:
             piece = max(1, min(DIRECT_PLAYOUTS, (self.playouts - start) // WATCHED_PARTS))
-            self.control.tickets = min(piece, end - self.playouts)
+            self._hand_out(min(piece, end - self.playouts), end - self.playouts)
             several = self.playouts - start >= self._slow_start()
             self._run_until(look, threads=len(self.walks) if several else 1)
             if several and len(self.walks) > 1 and not self.control.stop:
                 self.control.stop = int(look())  # threads may be done before they are looked at
+
+    def _hand_out(self, tickets: int, left: int) -> None:
+        """Let so many of the playouts that are left be started."""
+        self.control.tickets, self.control.later = tickets, left - tickets
 
     def _slow_start(self) -> int:
         """Playouts that one thread does alone before the others may join."""

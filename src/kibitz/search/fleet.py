@@ -9,6 +9,7 @@ never has to look at a position twice to fill a batch.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -21,8 +22,9 @@ from kibitz.evaluator.batched import (
     refuse_not_finite,
 )
 from kibitz.position.board import Board
-from kibitz.records import as_record
+from kibitz.records import as_record, one_record
 from kibitz.search.batched import Batch
+from kibitz.search.control import CONTROL
 from kibitz.search.gather import gather, release, settle
 from kibitz.search.leaf import adjusted
 from kibitz.search.params import Settings
@@ -42,6 +44,7 @@ class Ship:
     def __init__(self, megabytes: float, seed: int) -> None:
         self.memory, self.walk, self.line = TreeMemory(megabytes), WalkMemory(seed), Line()
         self.generator = np.random.default_rng(seed)
+        self.control: Any = one_record(CONTROL)
         self.rows = (0, 0)  # of the batch, filled for this game
 
     @property
@@ -85,7 +88,8 @@ class Fleet:
         self._open([*zip(self.ships, boards, strict=True)])
         for ship in self.ships:
             if ship.is_open:
-                self._stir(ship, nodes)
+                ship.control.budget = max(0, nodes - ship.visits)
+                self._stir(ship)
         waiting = [ship for ship in self.ships if ship.is_open]
         while waiting := [ship for ship in waiting if ship.visits < nodes]:
             self._step(waiting, nodes)
@@ -101,7 +105,6 @@ class Fleet:
             if not kept:
                 clear(ship.memory.record)
             ship.walk.set_line(board.positions())
-            ship.walk.record.plan_size = 0
             ship.line.remember(board)
             if not kept and board.outcome() is None:
                 fresh.append(ship)
@@ -123,13 +126,12 @@ class Fleet:
             settle_root(ship.memory.record, value, float(out.wdl[row, 1]))
             expand_root(ship.memory.record, walk, self._behaviour, count)
 
-    def _stir(self, ship: Ship, nodes: int) -> None:
+    def _stir(self, ship: Ship) -> None:
         """Noise and plans, each game with its own dice."""
         settings = self.settings
-        if settings.noise_epsilon > 0:
-            mix_noise(ship.memory, settings.noise_epsilon, noise_alpha(settings), ship.generator)
+        mix_noise(ship.memory, settings.noise_epsilon, noise_alpha(settings), ship.generator)
         if isinstance(self.rule, Gumbel):
-            plan_gumbel(ship.memory, ship.walk.record, self.rule, nodes, ship.generator)
+            plan_gumbel(ship.memory, self.rule, int(ship.control.budget), ship.generator)
 
     def _step(self, waiting: list[Ship], nodes: int) -> None:
         """One batch: leaves of every waiting game, their evaluation, and what follows."""
@@ -160,6 +162,7 @@ class Fleet:
             row,
             row + min(self.leaves_each, playouts),
             playouts,
+            ship.control,
         )
         ship.rows = (row, int(last))
         if outcome == NO_ROOM:

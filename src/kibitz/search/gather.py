@@ -18,20 +18,29 @@ from kibitz.jit import kernel
 from kibitz.position.bits import signed
 from kibitz.records import address_of, atomic_store, one_record, record_at
 from kibitz.search.backup import back_up, undo_pending
+from kibitz.search.control import note_share
 from kibitz.search.expand import expand
-from kibitz.search.leaf import MATED, adjusted, ask_tablebase, classify
+from kibitz.search.leaf import (
+    MATED,
+    adjusted,
+    ask_tablebase,
+    classify,
+    forgive_drawn_sibling,
+)
 from kibitz.search.playout import (
     COLLISION,
     DONE,
     NEW_LEAF,
     NO_ROOM,
+    TICKETS,
     follow,
     revisit,
     start_path,
 )
 from kibitz.search.proof import UNPROVED, climb, set_proof
 from kibitz.search.reserve import FULL, new_node
-from kibitz.search.tree import LEAF, NONE, WAITING, link_at, node_at
+from kibitz.search.sharedvalues import recall, remember
+from kibitz.search.tree import LEAF, NONE, WAITING, edge_at, link_at, node_at
 from kibitz.search.walk import MAX_DEPTH, PAST, position_at
 
 STEP = np.dtype([("edge", np.int64), ("trust", np.int64)])
@@ -102,6 +111,8 @@ def _finish(
     if behaviour.prove and proof != UNPROVED:
         set_proof(tree, edge, proof, behaviour.clear_losses != 0)
         climb(tree, edge, behaviour.clear_losses != 0)
+    if behaviour.draw_sibling and value == 0.0 and edge_at(tree, edge).visits == 0:
+        forgive_drawn_sibling(tree, walk, depth)
     back_up(tree, walk, behaviour, depth, -value, draw)
     return DONE
 
@@ -119,16 +130,20 @@ def gather(
     row: int,
     end: int,
     playouts: int,
+    control: np.record,
 ) -> tuple[int, int, int]:
     """Fill rows [row, end) with leaves: (next free row, playouts started, outcome).
 
-    At most `playouts` are started, those that end at once included. It stops early at NO_ROOM and
+    At most `playouts` are started, those that end at once included; `control` knows how many may
+    follow later. It stops early at NO_ROOM and
     at a COLLISION, when as many walks as the batch has rows have ended at leaves that wait already.
     `line` is the walk's, POSITION [PAST + MAX_DEPTH + 2]; `past` of it are known before the root.
     """
     started = 0
     walk.played = 0
     while row < end and started < playouts:
+        if started % TICKETS == 0:
+            note_share(control, tree, walk, playouts - started)
         start_path(tree, walk, behaviour)
         outcome, depth = follow(rule, tree, walk, behaviour, 0)
         if outcome == NEW_LEAF:
@@ -144,6 +159,8 @@ def gather(
         if outcome != NEW_LEAF and outcome != DONE:
             undo_pending(tree, walk, depth)
             return row, started, outcome
+        if behaviour.share_values:  # all nodes on the way but the new one, which has no value yet
+            remember(tree, walk, depth - int(outcome == NEW_LEAF))
         started += 1
         walk.playouts += 1
         walk.depth_sum += depth
@@ -195,6 +212,7 @@ def settle(
         depth = _restore_path(batch, row, walk)
         edge = walk.path[depth]
         start, count = leaves.offsets[row], leaves.offsets[row + 1] - leaves.offsets[row]
+        value, draw = 0.0, 0.0
         node = new_node(tree, walk, behaviour, edge)
         if node == FULL:
             return row
@@ -203,10 +221,15 @@ def settle(
             walk.logits[index] = logits[start + index]
         if not expand(tree, walk, behaviour, node, count, behaviour.policy_temperature):
             return row  # the lone node goes with the next compaction
-        value = adjusted(behaviour, leaves.positions[row, 0], float(wdl[row, 0] - wdl[row, 2]))
+        known, position = False, leaves.positions[row, 0]
+        if behaviour.share_values:
+            known, value, draw = recall(tree, position)
+        if not known:
+            value = adjusted(behaviour, position, float(wdl[row, 0] - wdl[row, 2]))
+            draw = float(wdl[row, 1])
         node_at(tree, node).raw = value
         atomic_store(link_at(tree, edge), "child", node)
-        back_up(tree, walk, behaviour, depth, -value, float(wdl[row, 1]))
+        back_up(tree, walk, behaviour, depth, -value, draw)
         row += 1
     return row
 

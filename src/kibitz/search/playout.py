@@ -15,6 +15,7 @@ from kibitz.position.moves import generate
 from kibitz.position.play import play
 from kibitz.records import atomic_add, atomic_load, atomic_store, compare_and_swap
 from kibitz.search.backup import back_up, undo_pending
+from kibitz.search.control import note_share
 from kibitz.search.expand import expand, mark_opened
 from kibitz.search.leaf import (
     MATED,
@@ -50,8 +51,7 @@ from kibitz.search.walk import MAX_DEPTH, position_at
 # What a walk down the tree, or a whole playout, came to.
 DONE, COLLISION, NO_ROOM, NEW_LEAF, UNOPENED = range(5)
 
-NOTE_EVERY = 32  # playouts between two looks at the share of the budget that is used
-TICKETS = 32  # playouts that a thread takes on at a time
+TICKETS = 32  # playouts that a thread takes on at a time, after a look at what share is used
 
 
 @part_of_kernel
@@ -295,7 +295,7 @@ def playouts(
     A thread takes some tickets at a time, for a counter that all of them change with every playout
     is a queue they stand in.
     """
-    left, mine = 0, 0
+    mine = 0
     walk.played = 0
     while not atomic_load(control, "stop") and not atomic_load(control, "full"):
         if mine == 0:
@@ -304,12 +304,10 @@ def playouts(
             atomic_add(control, "tickets", TICKETS - mine)
             if mine == 0:
                 break
-        if control.budget > 0 and left % NOTE_EVERY == 0:
-            walk.budget_used = 1.0 - left / control.budget
-            walk.root_visits = edge_at(tree, 0).visits
+            note_share(control, tree, walk, left)
         outcome = playout(rule, tree, walk, behaviour, evaluator, scratch)
         if outcome == DONE:
-            left, mine = left - 1, mine - 1
+            mine -= 1
         elif outcome == NO_ROOM:
             atomic_store(control, "full", 1)
     if behaviour.shared == THREADS:

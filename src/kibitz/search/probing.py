@@ -44,18 +44,21 @@ class Prober:
         """Positions answered during this search."""
         return self.tables.hits - self._hits_before
 
-    def start(self, board: Board, walks: Sequence[WalkMemory]) -> list[RootMove]:
+    def start(
+        self, board: Board, walks: Sequence[WalkMemory], settings: Settings
+    ) -> list[RootMove]:
         """Begin a search: what the tables say of the root's moves, [] if they do not know.
 
         When the root is known the moves are chosen by distance, and the tree need not be asked.
         """
-        self._hits_before = self.tables.hits
+        self._hits_before, self._settings = self.tables.hits, settings
         self._budget = ProbeBudget(self._settings.syzygy_share)
         ranked = self.tables.rank_root(board) if self.tables.pieces else []
         for walk in walks:
             walk.record.table_pieces = (
                 0 if ranked or not self._settings.prove else self.tables.pieces
             )
+            walk.record.table_depth = self._settings.syzygy_depth
         return ranked
 
     def best(self, ranked: list[RootMove]) -> frozenset[int]:

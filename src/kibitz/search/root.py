@@ -18,7 +18,9 @@ from kibitz.search.gumbel import completed_logits
 from kibitz.search.leaf import adjusted
 from kibitz.search.rules import Gumbel
 from kibitz.search.tree import EXPANDED, NONE, TreeMemory, edge_at, node_at
-from kibitz.search.walk import MAX_PLAN, position_at
+from kibitz.search.walk import position_at
+
+PLANNED = 4096  # playouts planned by the Gumbel rule where the search's end is not known
 
 
 @kernel
@@ -77,17 +79,33 @@ def mix_noise(
 ) -> None:
     """Blend Dirichlet noise into the priors of the root's moves and sort them again.
 
-    Called at every search, also on a tree kept from the last move. A negative alpha is scaled by
-    the number of moves as KataGo does: alpha = -alpha * 361 / moves.
+    Called at every search, also on a tree kept from the last one: the noise of an earlier search of
+    the same root goes first. A negative alpha is scaled by the number of moves as KataGo does:
+    alpha = -alpha * 361 / moves. An epsilon of 0 leaves the priors without noise.
     """
-    block = root_block(memory)
-    edges = memory.edges[block]
+    take_noise_out(memory)
+    if epsilon == 0.0:
+        return
+    edges = memory.edges[root_block(memory)]
+    memory.root[0]["noisy"], memory.root[0]["clean"][: len(edges)] = 1, edges["prior"]
     concentration = alpha if alpha > 0 else -alpha * 361 / max(1, len(edges))
     noise = generator.standard_gamma(concentration, len(edges))
     noise /= max(noise.sum(), np.finfo(float).tiny)
     priors = (edges["prior"] + 1.0) / 65536.0
     mixed = (1.0 - epsilon) * priors + epsilon * noise
     edges["prior"] = np.floor(np.maximum(1 / 65536, mixed) * 65536 + 0.5 - 1)
+    reorder(memory, np.argsort(-edges["prior"].astype(np.int64), kind="stable"))
+
+
+def take_noise_out(memory: TreeMemory) -> None:
+    """Give the moves of the root the priors they had before noise was mixed in, if it was."""
+    root, block = memory.root[0], root_block(memory)
+    if not root["noisy"]:
+        return
+    edges, clean = memory.edges[block], root["clean"][: block.stop - block.start]
+    lost = memory.links["proof"][block] < 0  # may have lost its prior since (LossPriorClearing)
+    edges["prior"] = np.where(lost, np.minimum(edges["prior"], clean), clean)
+    root["noisy"] = 0
     reorder(memory, np.argsort(-edges["prior"].astype(np.int64), kind="stable"))
 
 
@@ -100,6 +118,8 @@ def reorder(memory: TreeMemory, order: np.ndarray) -> None:
     block = root_block(memory)
     memory.edges[block] = memory.edges[block][order]
     memory.links[block] = memory.links[block][order]
+    clean = memory.root[0]["clean"]
+    clean[: len(order)] = clean[: len(order)][order]
     children = memory.links["child"][block]
     visited = children != NONE
     memory.nodes["parent_edge"][children[visited]] = np.arange(
@@ -108,47 +128,45 @@ def reorder(memory: TreeMemory, order: np.ndarray) -> None:
     memory.nodes["opened"][0] = block.stop - block.start
 
 
-def halving_plan(considered: int, playouts: int) -> np.ndarray:
-    """Sequential halving: how many visits a root move must have to get the p-th playout; int32 [P].
+def halving_rounds(considered: int, playouts: int) -> list[tuple[int, int]]:
+    """Sequential halving: for each round the playouts before it and the moves that take part.
 
     All of the `considered` moves get the same number of visits, then the better half of them, and
     so on; two moves share what is left.
+
+    >>> halving_rounds(8, 96)
+    [(0, 8), (32, 4), (64, 2)]
     """
-    if considered <= 1:
-        return np.arange(playouts, dtype=np.int32)
-    rounds = math.ceil(math.log2(considered))
-    plan: list[int] = []
-    visits = [0] * considered
-    survivors = considered
-    while len(plan) < playouts:
-        extra = max(1, playouts // (rounds * survivors))
-        for _ in range(extra):
-            plan.extend(visits[:survivors])
-            visits[:survivors] = [count + 1 for count in visits[:survivors]]
-        survivors = max(2, survivors // 2)
-    return np.array(plan[:playouts], dtype=np.int32)
+    halvings = math.ceil(math.log2(considered)) if considered > 1 else 1
+    rounds, start = [], 0
+    while start < playouts:
+        rounds.append((start, considered))
+        if considered <= 2:
+            break
+        start += max(1, playouts // (halvings * considered)) * considered
+        considered = max(2, considered // 2)
+    return rounds
 
 
 def plan_gumbel(
-    memory: TreeMemory,
-    walk: np.record,
-    rule: Gumbel,
-    playouts: int,
-    generator: np.random.Generator,
+    memory: TreeMemory, rule: Gumbel, playouts: int | None, generator: np.random.Generator
 ) -> None:
-    """Draw the Gumbel noise of the root's moves and plan the playouts of a fresh root."""
-    block = root_block(memory)
+    """Draw the Gumbel noise of the root's moves and plan the playouts of a fresh root.
+
+    Where the search has another limit than their number (None), the first ones are planned.
+    """
+    block, root = root_block(memory), memory.root[0]
     count = block.stop - block.start
     noise = rule.noise * generator.gumbel(size=count)
     logits = np.log((memory.edges["prior"][block] + 1.0) / 65536.0)
     order = np.argsort(-(noise + logits), kind="stable")
-    outside = order[rule.considered :]
-    walk.gumbel[:count] = noise
-    # A move outside the sample never equals the best of it, whatever its value.
-    walk.gumbel[outside] = -1e9
-    plan = halving_plan(min(rule.considered, count), min(playouts, MAX_PLAN))
-    walk.plan[: len(plan)] = plan
-    walk.plan_size = len(plan)
+    noise[order[rule.considered :]] = -np.inf  # such a move is never visited, whatever it is worth
+    root["gumbel"][:count] = noise
+    playouts = PLANNED if playouts is None else playouts
+    rounds = halving_rounds(min(rule.considered, count), playouts)
+    root["rounds"] = len(rounds)
+    root["starts"][: len(rounds) + 1] = [start for start, _ in rounds] + [playouts]
+    root["survivors"][: len(rounds)] = [survivors for _, survivors in rounds]
     memory.nodes["opened"][0] = count
 
 
@@ -157,5 +175,5 @@ def gumbel_choice(memory: TreeMemory, walk: np.record, rule: Gumbel) -> int:
     completed_logits(as_record(rule), memory.record, 0, walk.scores)
     block = root_block(memory)
     count, visits = block.stop - block.start, memory.edges["visits"][block]
-    scores = np.where(visits == visits.max(), walk.scores[:count] + walk.gumbel[:count], -np.inf)
-    return block.start + int(scores.argmax())
+    scores = walk.scores[:count] + memory.root[0]["gumbel"][:count]
+    return block.start + int(np.where(visits == visits.max(), scores, -np.inf).argmax())

@@ -54,6 +54,7 @@ class Sble(NamedTuple):
     """
 
     exploration: Exploration = Exploration(2.35, 185_000.0, 1.0, 1.0)
+    root_exploration: Exploration = Exploration(2.35, 185_000.0, 1.0, 1.0)
     linear_rate: float = 3_590.0
     linear_delay: float = 1_050_000.0
     elimination_exponent: float = 10.0
@@ -114,6 +115,11 @@ class Behaviour(NamedTuple):
 def looks_by_prior(rule: Rule) -> bool:
     """Whether of the moves not tried yet the rule only ever looks at the likeliest."""
     return isinstance(rule, Sble) or (isinstance(rule, Puct) and rule.gini == 0.0)
+
+
+def names_of(rule: Rule) -> tuple[str, ...]:
+    """The classes of a rule and of the one it wraps, by which its kernels are chosen."""
+    return (type(rule).__name__, type(innermost(rule)).__name__)
 
 
 def innermost(rule: Rule) -> Puct | Sble | Gumbel:

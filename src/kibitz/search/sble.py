@@ -84,7 +84,8 @@ def select_sble(
     first = signed(record.first)
     looked_at = min(signed(record.opened) + 1, signed(record.count))
     visits = visits_of(edge_at(tree, via))
-    weight = exploration_weight(rule.exploration, visits) * math.sqrt(visits)
+    exploration = rule.root_exploration if depth == 0 else rule.exploration
+    weight = exploration_weight(exploration, visits) * math.sqrt(visits)
     untried = _untried_value(tree, node, depth)
     best_azero = -np.inf
     for index in range(looked_at):

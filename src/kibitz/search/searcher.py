@@ -34,6 +34,7 @@ from kibitz.search.root import gumbel_choice, mix_noise, plan_gumbel
 from kibitz.search.rules import Gumbel
 from kibitz.search.statistics import Outcomes, view_of
 from kibitz.search.tree import EXPANDED, TreeMemory, clear
+from kibitz.search.walk import WalkMemory
 from kibitz.search.watch import Watch
 
 FOREVER = 1 << 60  # playouts of a search that something else will stop
@@ -73,18 +74,11 @@ class Searcher:
         settings = self.settings
         behaviour = to_behaviour(settings)
         if isinstance(evaluator, InlineEvaluator):
-            driver = Driver(
+            return Driver(
                 self.memory, evaluator, self.rule, behaviour, settings.threads, settings.seed
             )
-            driver.slow_start_nodes = settings.slow_start_nodes
-            return driver
         rows = settings.minibatch_size
-        batched = BatchedDriver(
-            self.memory, evaluator, self.rule, behaviour, rows, seed=settings.seed
-        )
-        batched.slow_start_nodes = settings.slow_start_nodes
-        batched.slow_start_rows = settings.slow_start_parallelism
-        return batched
+        return BatchedDriver(self.memory, evaluator, self.rule, behaviour, rows, seed=settings.seed)
 
     def close(self) -> None:
         """Stop, end the threads, and leave nothing that would keep the tree in memory."""
@@ -98,6 +92,16 @@ class Searcher:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def walks(self) -> list[WalkMemory]:
+        """What each thread carries."""
+        return self._driver.walks
+
+    @property
+    def batched(self) -> bool:
+        """Whether the evaluator is asked in batches."""
+        return isinstance(self._driver, BatchedDriver)
 
     @property
     def problems(self) -> list[str]:
@@ -199,9 +203,9 @@ class Searcher:
 
     def _run(self, limits: Limits, watch: Watch) -> None:
         """Let the driver play out until a limit is reached, or until `stop` if there is none."""
-        left = FOREVER
-        if limits.nodes is not None:
-            left = max(0, limits.nodes - int(self.memory.edges[0]["visits"]))
+        left = self._playouts_left(limits)
+        self._driver.slow_start_nodes = self.settings.slow_start_nodes
+        self._driver.slow_start_rows = self.settings.slow_start_parallelism
         hurried = watch.plan is not None and watch.plan.soft < HURRY_MS
         by_nodes = limits.nodes is not None
         if limits.watched and by_nodes and isinstance(self._driver, Driver):
@@ -209,14 +213,16 @@ class Searcher:
         else:  # batches are slow enough to be looked at by the clock
             self._driver.run(left, watch.look, by_nodes, hurried)
 
+    def _playouts_left(self, limits: Limits) -> int:
+        if limits.nodes is None:
+            return FOREVER
+        return max(0, limits.nodes - int(self.memory.edges[0]["visits"]))
+
     def _between(self, watch: Watch, teller: _Teller) -> None:
         """What is done between two looks, while the playouts go on."""
         self._prober.answer(self.memory, self._driver.walks)
         teller.tell(watch.elapsed_ms)
-        if watch.plan is not None and watch.plan.hard > 0:
-            for walk in self._driver.walks:
-                walk.record.budget_used = min(1.0, watch.elapsed_ms / watch.plan.soft)
-                walk.record.root_visits = self.memory.edges[0]["visits"]
+        self._driver.control.time_used = watch.time_used
 
     def _totals(self, watch: Watch, nodes: int) -> Totals:
         walks = [walk.record for walk in self._driver.walks]
@@ -252,7 +258,7 @@ class Searcher:
 
     def _allowed(self, board: Board, limits: Limits) -> tuple[frozenset[int] | None, Outcomes]:
         """Codes of the moves to search (None: all), and what tablebases say (nothing: {})."""
-        ranked = self._prober.start(board, self._driver.walks)
+        ranked = self._prober.start(board, self._driver.walks, self.settings)
         outcomes = {row.code: row for row in ranked}
         if limits.searchmoves:
             moves = (board.parse(text) for text in limits.searchmoves)
@@ -266,7 +272,6 @@ class Searcher:
         for walk in self._driver.walks:
             record = walk.record
             record.deepest = record.depth_sum = record.playouts = record.collisions = 0
-            record.plan_size = 0
         if not self._kept and board.outcome() is None:
             self._driver.open_root(allowed)
         if allowed is None:
@@ -277,12 +282,10 @@ class Searcher:
     def _stir(self, limits: Limits) -> None:
         """Dirichlet noise, or the Gumbel rule's noise and plan."""
         settings = self.settings
-        if settings.noise_epsilon > 0:
-            mix_noise(self.memory, settings.noise_epsilon, noise_alpha(settings), self._generator)
+        mix_noise(self.memory, settings.noise_epsilon, noise_alpha(settings), self._generator)
         if isinstance(self.rule, Gumbel):
-            walk = self._driver.walks[0].record
-            budget = limits.nodes or FOREVER
-            plan_gumbel(self.memory, walk, self.rule, budget, self._generator)
+            playouts = self._playouts_left(limits) if limits.nodes is not None else None
+            plan_gumbel(self.memory, self.rule, playouts, self._generator)
 
     def _keep(self, board: Board) -> bool:
         """Keep what the last search knows of this position; whether there was anything."""

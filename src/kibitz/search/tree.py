@@ -22,7 +22,10 @@ import numpy as np
 from kibitz.errors import InputError
 from kibitz.jit import kernel
 from kibitz.position.bits import signed
+from kibitz.position.moves import MAX_MOVES
 from kibitz.records import CACHE_LINE, address_of, aligned, one_record, prefetch_at, record_at
+
+MAX_ROUNDS = 8  # of sequential halving: 256 moves, 128, ... 2
 
 EDGE = np.dtype(
     [
@@ -74,6 +77,8 @@ TREE = np.dtype(
         ("moved_size", np.int64),
         ("known", np.uint64),  # address of KNOWN [known_size], a power of two; see sharedvalues
         ("known_size", np.int64),
+        ("root", np.uint64),  # address of ROOT [root_size], one
+        ("root_size", np.int64),
         ("age", np.int64),  # how often the tree has been cleared
         ("layout", np.int64),  # how often it has been cleared or compacted
         # All threads read the addresses and all change the counters: not in one line of the cache.
@@ -82,6 +87,18 @@ TREE = np.dtype(
         ("further_apart", np.uint8, CACHE_LINE),
         ("nodes_used", np.int64),
         ("faults", np.int64),  # accesses out of bounds, counted in debug builds
+    ],
+    align=True,
+)
+# What one search knows about its root beside the tree, moves in the order of the root's edges.
+ROOT = np.dtype(
+    [
+        ("noisy", np.int64),  # 1: noise has been mixed into the priors of its moves
+        ("clean", np.uint16, MAX_MOVES),  # their priors before that
+        ("gumbel", np.float64, MAX_MOVES),  # the Gumbel rule's noise; -inf: not considered
+        ("rounds", np.int64),  # of sequential halving; 0: nothing is planned
+        ("starts", np.int64, MAX_ROUNDS + 1),  # playouts before each round, and after the last
+        ("survivors", np.int64, MAX_ROUNDS),  # moves that take part in each round
     ],
     align=True,
 )
@@ -109,6 +126,7 @@ MOVED = np.dtype([("place", np.uint32)])
 moved_at = record_at(MOVED, "moved")
 KNOWN = np.dtype([("entry", np.uint64)])  # 32 bits of a key, value, probability of a draw
 known_at = record_at(KNOWN, "known")
+root_at = record_at(ROOT, "root")
 
 # Added to the counts of an edge: one more finished visit, one less on its way.
 ARRIVAL = np.uint64(2**64 - 2**32 + 1)
@@ -144,8 +162,9 @@ class TreeMemory:
         self.nodes = aligned((nodes,), NODE)
         self.moved = aligned((nodes,), MOVED)
         self.known = aligned((entries,), KNOWN)
+        self.root = np.zeros(1, dtype=ROOT)
         self.record: Any = one_record(TREE)
-        for name in ("edges", "links", "nodes", "moved", "known"):
+        for name in ("edges", "links", "nodes", "moved", "known", "root"):
             array = getattr(self, name)
             self.record[name] = address_of(array)
             self.record[f"{name}_size"] = len(array)
@@ -169,6 +188,8 @@ def clear(tree: np.record) -> None:
     """Forget everything: takes no time, whatever the size."""
     clear_edge(tree, 0, 0, 65535)
     clear_node(tree, 0, 0)
+    root_at(tree, 0).noisy = 0
+    root_at(tree, 0).rounds = 0
     tree.edges_used = 1
     tree.nodes_used = 1
     tree.age += 1

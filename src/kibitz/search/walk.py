@@ -17,7 +17,6 @@ MAX_HISTORY = 1024  # plies of the game whose keys repetitions are looked for in
 QUESTIONS = 64  # positions that may wait for a tablebase; more are not asked
 REMEMBERED = 4096  # numbers of visits whose exploration weight is kept
 NOTES = 257  # edges that a thread may have notes of
-MAX_PLAN = 4096  # playouts that the Gumbel rule can plan ahead
 
 WALK = np.dtype(
     [
@@ -35,7 +34,6 @@ WALK = np.dtype(
         ("nodes_next", np.int64),
         ("nodes_end", np.int64),
         ("collisions", np.int64),
-        ("plan_size", np.int64),
         ("questions", np.uint64),  # address of POSITION [questions_size]: asked of tablebases
         ("questions_size", np.int64),
         ("table_pieces", np.int64),  # positions with so few pieces are asked; 0: none
@@ -44,7 +42,7 @@ WALK = np.dtype(
         ("answered", np.int64),
         ("faults", np.int64),
         ("dice", np.uint64),  # state of the random generator
-        ("budget_used", np.float64),  # share of the move's nodes or time, and
+        ("budget_used", np.float64),  # share of the search that is over, see control.py, and
         ("root_visits", np.float64),  # visits of the root when it was last looked at
         ("keys", np.uint64, MAX_HISTORY + MAX_DEPTH + 2),  # game, then root, then path
         ("path", np.int64, MAX_DEPTH + 2),  # edge into each ply; path[0] = 0
@@ -69,8 +67,6 @@ WALK = np.dtype(
         ("sorting", np.int32, MAX_MOVES),  # what moves are sorted by, and
         ("ranks", np.int32, MAX_MOVES),
         ("order", np.uint32, MAX_MOVES),  # prior << 16 | move, best first
-        ("gumbel", np.float64, MAX_MOVES),  # noise of the root moves, for the Gumbel rule
-        ("plan", np.int32, MAX_PLAN),  # visits a root move must have to be chosen at playout p
     ],
     align=True,
 )
@@ -97,6 +93,7 @@ class WalkMemory:
     def set_line(self, line: np.ndarray) -> None:
         """Stand at the end of a line of positions, POSITION [plies + 1]; the rule may be new."""
         self.record.weights[:] = 0.0
+        self.record.budget_used = self.record.root_visits = 0.0
         earlier = line["key"][:-1][-MAX_HISTORY:]
         self.record.keys[: len(earlier)] = earlier
         self.record.history = len(earlier)

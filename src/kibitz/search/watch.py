@@ -50,6 +50,13 @@ class Watch:
         """Milliseconds since the search began, or since `ponderhit`."""
         return 1000.0 * (time.perf_counter() - self._started)
 
+    @property
+    def time_used(self) -> float:
+        """Share of the time for this move that is used; 0 if it has no limit."""
+        if self.plan is None or self.plan.soft <= 0.0:
+            return 0.0
+        return min(1.0, self.elapsed_ms / self.plan.soft)
+
     def start_clock(self) -> None:
         """`ponderhit`: from now on the time is ours."""
         self._started, self._next_look = time.perf_counter(), 0.0

@@ -1,0 +1,137 @@
+"""The share of a search that is over, on which elimination depends: one meaning in all drivers."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+import pytest
+
+from kibitz.evaluator.batched import InlineBatch
+from kibitz.evaluator.inline import inline_evaluator
+from kibitz.evaluator.simple import Material
+from kibitz.position.board import Board
+from kibitz.records import one_record
+from kibitz.search.clock import Budget
+from kibitz.search.control import CONTROL, note_share
+from kibitz.search.driver import Driver
+from kibitz.search.fleet import Fleet
+from kibitz.search.limits import Limits, Signals
+from kibitz.search.params import Settings
+from kibitz.search.sble import survivors
+from kibitz.search.searcher import Searcher
+from kibitz.search.tree import TreeMemory
+from kibitz.search.walk import WalkMemory
+from kibitz.search.watch import Watch
+
+DRIVERS = ("inline", "threads", "batched")
+ENDLESS = {
+    "infinite": Limits(infinite=True),
+    "ponder": Limits(ponder=True, wtime=60_000, btime=60_000),
+    "mate": Limits(mate=3),
+    "depth": Limits(depth=300),
+}
+SBLE = Settings(search_rule="sble", hash=8)
+
+
+def searcher_of(driver: str, **changes: Any) -> Searcher:
+    inline = inline_evaluator(Material())
+    settings = SBLE.with_(threads=2 if driver == "threads" else 1, **changes)
+    return Searcher(InlineBatch(inline) if driver == "batched" else inline, settings)
+
+
+def shares(searcher: Searcher) -> list[float]:
+    return [float(walk.record.budget_used) for walk in searcher._driver.walks]
+
+
+def stopped() -> Signals:
+    """Those of a search that ends when it is first looked at."""
+    signals = Signals()
+    signals.stop.set()
+    return signals
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_a_search_without_an_end_eliminates_nothing_whatever_was_before(driver: str) -> None:
+    with searcher_of(driver) as searcher:
+        searcher.search(Board(), Limits(nodes=5_000))
+        assert max(shares(searcher)) > 0.9
+        for limits in ENDLESS.values():
+            searcher.search(Board(), limits, signals=stopped())
+            assert set(shares(searcher)) == {0.0}
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_time_counts_too(driver: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = count()
+
+    def over(_: Watch) -> bool:
+        return max(shares(searcher)) == 0.7 or next(looks) == 500
+
+    monkeypatch.setattr(Watch, "time_used", 0.7)
+    monkeypatch.setattr(Watch, "_out_of_time", over)
+    with searcher_of(driver) as searcher:
+        searcher.search(Board(), Limits(movetime=10**6, nodes=10**9))
+        assert max(shares(searcher)) == 0.7
+
+
+def test_the_share_of_time_is_that_of_the_soft_limit() -> None:
+    signals, memory = Signals(), TreeMemory(1)
+    watch = Watch(memory, Limits(movetime=10**9), Budget(10.0**9, 10.0**9), signals.stop)
+    assert 0.0 < watch.time_used < 0.01
+    assert Watch(memory, Limits(), Budget(1e-6, 1e-6), signals.stop).time_used == 1.0
+    assert Watch(memory, Limits(infinite=True), None, signals.stop).time_used == 0.0
+
+
+def test_slow_start_with_two_threads_begins_at_nought(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first threads' share of the playouts is handed out apart from the others."""
+    begun: list[tuple[int, float]] = []
+    run = Driver._run_until
+
+    def watched(self: Driver, look: Any, threads: int) -> None:
+        walk, tickets = WalkMemory(0).record, int(self.control.tickets)
+        note_share(self.control, self.memory.record, walk, tickets)
+        begun.append((tickets, float(walk.budget_used)))
+        run(self, look, threads)
+
+    monkeypatch.setattr(Driver, "_run_until", watched)
+    with searcher_of("threads", slow_start_nodes=1_024) as searcher:
+        searcher.search(Board(), Limits(nodes=4_096))
+        searcher.search(Board(), Limits(nodes=8_192))
+    first, second = 1_023, 3_072
+    assert begun == [(first, 0.0), (second, pytest.approx(first / 4_095)), (4_096, 0.0)]
+
+
+def test_every_game_of_a_fleet_has_its_own_share() -> None:
+    fleet = Fleet(InlineBatch(inline_evaluator(Material())), SBLE, 2)
+    fleet.search([Board(), Board()], 300)
+    assert all(ship.walk.record.budget_used > 0.9 for ship in fleet.ships)
+    over = [Board("7k/5Q2/6K1/8/8/8/8/8 b - - 0 1")] * 2
+    fleet.search(over, 300)
+    assert all(ship.walk.record.budget_used == 0.0 for ship in fleet.ships)
+
+
+@pytest.mark.parametrize(
+    ("budget", "later", "left", "time", "surviving"),
+    [
+        (0, 0, 1 << 60, 0.0, 1024),  # no limit at all
+        (5_000, 0, 5_000, 0.0, 1024),
+        (5_000, 4_000, 1_000, 0.0, 1024),  # slow start has begun
+        (5_000, 0, 4_000, 0.0, 256),  # a fifth is over: 2^(10 - 2)
+        (5_000, 2_000, 1_750, 0.0, 256),
+        (5_000, 0, 2_500, 0.0, 32),
+        (5_000, 0, 2_500, 0.9, 2),  # the time is nearly up
+        (5_000, 0, 50, 0.3, 2),
+        (0, 0, 1 << 60, 0.5, 32),
+    ],
+)
+def test_survivors_of_a_share(
+    budget: int, later: int, left: int, time: float, surviving: int
+) -> None:
+    """ChessCoach: K = 2^(10 - floor(10 f)) at the root, f of the nodes or of the time."""
+    control, memory, walk = one_record(CONTROL), TreeMemory(1), WalkMemory(0).record
+    control.budget, control.later, control.time_used = budget, later, time
+    memory.edges[0]["visits"] = 700
+    note_share(control, memory.record, walk, left)
+    assert walk.root_visits == 700
+    assert survivors(10.0, walk.budget_used, walk.root_visits, 700.0, 2_000) == surviving

@@ -1,0 +1,103 @@
+"""Sequential halving at the root: the same plan in every driver, and no move beyond the sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+
+import pytest
+
+from kibitz.evaluator.batched import InlineBatch
+from kibitz.evaluator.inline import inline_evaluator
+from kibitz.evaluator.simple import Material
+from kibitz.position.board import Board
+from kibitz.search.fleet import Fleet
+from kibitz.search.limits import Limits, Signals
+from kibitz.search.params import Settings
+from kibitz.search.report import Report
+from kibitz.search.root import PLANNED, root_block
+from kibitz.search.searcher import Searcher
+from kibitz.search.tree import TreeMemory
+from tests.search.consistency import pending
+from tests.search.oracle import halving
+
+MIDDLEGAME = "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10"
+CONSIDERED = 8
+IN_FLIGHT = 2  # visits by which threads may differ from the plan
+
+GUMBEL = Settings(search_rule="gumbel", gumbel_considered=CONSIDERED, hash=8)
+
+
+def counts(memory: TreeMemory) -> list[int]:
+    assert pending(memory) == 0
+    visits = memory.edges["visits"][root_block(memory)].tolist()
+    return sorted((count for count in visits if count), reverse=True)
+
+
+def planned(playouts: int) -> list[int]:
+    """How often the moves are visited, most visited first."""
+    plan = halving(CONSIDERED, playouts)
+    moves = [
+        sum(1 for level in range(max(plan) + 1) if plan.count(level) > rank) for rank in range(8)
+    ]
+    assert sum(moves) == playouts
+    return moves
+
+
+def searched(nodes: int, batched: bool = False, **changes: int) -> list[int]:
+    inline = inline_evaluator(Material())
+    evaluator = InlineBatch(inline) if batched else inline
+    with Searcher(evaluator, GUMBEL.with_(**changes)) as searcher:
+        searcher.search(Board(MIDDLEGAME), Limits(nodes=nodes))
+        return counts(searcher.memory)
+
+
+def in_a_fleet(nodes: int, leaves_each: int) -> list[int]:
+    fleet = Fleet(InlineBatch(inline_evaluator(Material())), GUMBEL, 2, leaves_each=leaves_each)
+    one, other = fleet.search([Board(MIDDLEGAME), Board(MIDDLEGAME)], nodes)
+    assert counts(one) == counts(other)
+    return counts(one)
+
+
+EXACT: dict[str, Callable[[int], list[int]]] = {
+    "inline": searched,
+    "batches of 1": lambda nodes: searched(nodes, batched=True, minibatch_size=1),
+    "batches of 32": lambda nodes: searched(nodes, batched=True, minibatch_size=32),
+    "batches of 256": lambda nodes: searched(nodes, batched=True, minibatch_size=256),
+    "fleet": lambda nodes: in_a_fleet(nodes, 1),
+    "fleet of 5": lambda nodes: in_a_fleet(nodes, 5),
+}
+
+
+@pytest.mark.parametrize("nodes", [5, 33, 101, 1_025, 6_001])
+@pytest.mark.parametrize("driver", EXACT)
+def test_visits_are_those_of_the_plan(driver: str, nodes: int) -> None:
+    assert EXACT[driver](nodes) == [count for count in planned(nodes - 1) if count]
+
+
+@pytest.mark.parametrize("threads", [2, 4])
+@pytest.mark.parametrize("nodes", [101, 1_025, 6_001])
+def test_threads_follow_one_plan(nodes: int, threads: int) -> None:
+    found = searched(nodes, threads=threads)
+    assert len(found) <= CONSIDERED
+    assert found == [
+        pytest.approx(count, abs=IN_FLIGHT * (threads - 1)) for count in planned(nodes - 1)
+    ]
+
+
+@pytest.mark.parametrize("driver", ["inline", "threads", "batched"])
+def test_a_search_without_an_end_keeps_to_the_sample(driver: str) -> None:
+    inline = inline_evaluator(Material())
+    evaluator = InlineBatch(inline) if driver == "batched" else inline
+    signals = Signals()
+
+    def enough(report: Report) -> None:
+        if report.nodes > 2 * PLANNED:
+            signals.stop.set()
+
+    settings = GUMBEL.with_(threads=2 if driver == "threads" else 1)
+    with closing(Searcher(evaluator, settings)) as searcher:
+        searcher.search(Board(MIDDLEGAME), Limits(infinite=True), enough, signals)
+        found = counts(searcher.memory)
+    assert sum(found) > PLANNED
+    assert len(found) == CONSIDERED

@@ -1,0 +1,82 @@
+"""Dirichlet noise at the root: once for every search, always over the priors of the network."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kibitz.evaluator.batched import InlineBatch
+from kibitz.evaluator.inline import inline_evaluator
+from kibitz.evaluator.simple import Material
+from kibitz.position.board import Board
+from kibitz.search.fleet import Fleet
+from kibitz.search.limits import Limits
+from kibitz.search.params import Settings
+from kibitz.search.root import root_block
+from kibitz.search.searcher import Searcher
+from kibitz.search.tree import TreeMemory
+from tests.search.consistency import check_tree
+
+EPSILON = 0.25
+NOISY = Settings(hash=8, noise_epsilon=EPSILON, policy_temperature=0.3)
+MIDDLEGAME = "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10"
+
+
+def priors(memory: TreeMemory) -> dict[int, int]:
+    block = root_block(memory)
+    codes = memory.links["move"][block].tolist()
+    return dict(zip(codes, memory.edges["prior"][block].tolist(), strict=True))
+
+
+def clean() -> dict[int, int]:
+    quiet = NOISY.with_(noise_epsilon=0.0)
+    with Searcher(inline_evaluator(Material()), quiet) as searcher:
+        searcher.search(Board(MIDDLEGAME), Limits(nodes=10))
+        return priors(searcher.memory)
+
+
+def test_a_root_searched_again_has_new_noise_over_its_own_priors() -> None:
+    network, seen = clean(), []
+    with Searcher(inline_evaluator(Material()), NOISY) as searcher:
+        for nodes in range(100, 2_100, 100):
+            searcher.search(Board(MIDDLEGAME), Limits(nodes=nodes))
+            seen.append(priors(searcher.memory))
+            check_tree(searcher.memory)
+        assert len({tuple(sorted(noisy.items())) for noisy in seen}) == len(seen)
+        for noisy in seen:
+            for code, prior in noisy.items():
+                assert prior >= (1 - EPSILON) * network[code] - 1
+        searcher.settings = NOISY.with_(noise_epsilon=0.0)
+        searcher.search(Board(MIDDLEGAME), Limits(nodes=2_200))
+        assert priors(searcher.memory) == network
+        check_tree(searcher.memory)
+
+
+def test_a_root_that_was_a_reply_gets_noise_of_its_own() -> None:
+    board = Board(MIDDLEGAME)
+    with Searcher(inline_evaluator(Material()), NOISY) as searcher:
+        result = searcher.search(board, Limits(nodes=3_000))
+        assert result.move is not None
+        assert result.ponder is not None
+        board.push(result.move)
+        board.push(result.ponder)
+        searcher.search(board, Limits(nodes=3_000))
+        noisy = priors(searcher.memory)
+        searcher.settings = NOISY.with_(noise_epsilon=0.0)
+        searcher.search(board, Limits(nodes=3_500))
+        network = priors(searcher.memory)
+    assert noisy != network
+    for code, prior in noisy.items():
+        assert prior >= (1 - EPSILON) * network[code] - 1
+
+
+@pytest.mark.parametrize("games", [2])
+def test_games_in_step_keep_their_priors_too(games: int) -> None:
+    network = clean()
+    fleet = Fleet(InlineBatch(inline_evaluator(Material())), NOISY, games)
+    for nodes in (100, 200, 300, 400):
+        first, second = fleet.search([Board(MIDDLEGAME)] * games, nodes)
+        for memory in (first, second):
+            found = priors(memory)
+            assert all(found[code] >= (1 - EPSILON) * network[code] - 1 for code in network)
+        assert not np.array_equal(list(priors(first).values()), list(priors(second).values()))
