@@ -11,7 +11,7 @@ from kibitz.commands.data import At
 from kibitz.commands.data_inspect import Places, some_places
 from kibitz.commands.data_split import refuse_mixing
 from kibitz.commands.output import JsonFlag, emit
-from kibitz.commands.search import read_options
+from kibitz.commands.search import read_options, tell_idle_options
 from kibitz.engine.options import AUTODISCOVER
 from kibitz.engine.settings import chosen, search_settings
 from kibitz.errors import InputError
@@ -56,7 +56,9 @@ def reanalyse_games(
     refuse_mixing(store.paths, output)
     where = chosen(network)
     settings = search_settings(where, preset, rule or "", read_options(option))
-    warm(load_evaluator(where), settings)
+    evaluator = load_evaluator(where)
+    tell_idle_options(evaluator, settings, preset, rule)
+    warm(evaluator, settings)
     total = sum(header.plies for _, header in store.headers())
     started, positions, shards = time.monotonic(), 0, 0
     work = reanalyse(store, output, Reanalysis(where, settings, nodes, values), workers)

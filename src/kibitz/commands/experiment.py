@@ -12,11 +12,13 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from kibitz.commands.output import JsonFlag, columns, emit
+from kibitz.engine.options import AUTODISCOVER
 from kibitz.engine.settings import chosen
 from kibitz.errors import InputError, did_you_mean
 from kibitz.evaluator.discover import named
 from kibitz.evaluator.inline import InlineEvaluator
 from kibitz.evaluator.load import load_evaluator
+from kibitz.experiments import options
 from kibitz.experiments.ablate import LADDER, Row, ablate, read_problems, variants
 from kibitz.log import graceful_stop, progress, say
 
@@ -63,6 +65,41 @@ def ablate_command(
         say("stopped before every variant had its turn")
         return EXIT_STOPPED
     return 0
+
+
+@experiment.command(name="options")
+def options_command(
+    *,
+    network: Annotated[str, Parameter(help="Evaluator: a name or a network file.")] = AUTODISCOVER,
+    syzygy: Annotated[str, Parameter(help="Folder of three-men tables, for their options.")] = "",
+    json: JsonFlag = False,
+) -> int:
+    """Try every option of the search with every rule: where it changes a search, where it cannot.
+
+    1: with one thread, 2: with two threads, b: in batches, -: nowhere, and the engine says so,
+    x: refused, ?: not tried, for want of tables, !: without effect, and nobody says so.
+    """
+    what = chosen(network)
+    evaluator = load_evaluator(what)
+    rows: list[options.Row] = []
+    with progress("options", total=len(options.KINDS)) as bar, graceful_stop() as stop:
+        for kind in options.KINDS:
+            rows += options.walk(evaluator, (kind,), tables=syzygy)
+            bar.advance()
+            if stop.requested:
+                break
+    listed = [row._asdict() for row in rows]
+    shown = columns(("option", *options.KINDS), options.table(rows))
+    emit({"network": named(what), "rows": listed}, as_json=json, table=shown)
+    for row in rows:
+        if row.outcome in options.FAILED:
+            say(f"{row.option}: {row.outcome} ({row.rule}, {row.driver}) {row.why}")
+    untried = sum(row.outcome == "not tried" for row in rows)
+    if untried:
+        say(f"{untried} of {len(rows)} not tried, for want of tablebases: give --syzygy")
+    if stop.requested:
+        return EXIT_STOPPED
+    return 1 if any(row.outcome in options.FAILED for row in rows) else 0
 
 
 def _print(

@@ -15,13 +15,14 @@ from kibitz.engine.options import AUTODISCOVER
 from kibitz.engine.settings import chosen, search_settings
 from kibitz.errors import InputError
 from kibitz.evaluator.discover import named
-from kibitz.evaluator.load import load_evaluator
+from kibitz.evaluator.inline import InlineEvaluator
+from kibitz.evaluator.load import Evaluator, load_evaluator
 from kibitz.log import console, graceful_stop, say
 from kibitz.position.board import Board
 from kibitz.position.fen import START
 from kibitz.search.limits import Limits
 from kibitz.search.params import Settings
-from kibitz.search.presets import RuleName
+from kibitz.search.presets import RuleName, changes_of, without_effect
 from kibitz.search.report import Report
 from kibitz.search.searcher import Result, Searcher
 from kibitz.search.warm import warm
@@ -60,7 +61,9 @@ def search(
     seconds = DEFAULT_SECONDS if nodes is None and time is None else time
     milliseconds = None if seconds is None else round(1000 * seconds)
     limits = Limits(nodes=nodes, movetime=milliseconds, searchmoves=moves)
-    result = _searched(board, limits, settings, what, live=not json)
+    evaluator = load_evaluator(what)
+    tell_idle_options(evaluator, settings, preset_name, rule)
+    result = _searched(board, limits, settings, evaluator, what, live=not json)
     facts = {"network": named(what), "settings": settings.changed(), **_plain(result)}
     emit(facts, as_json=json, table=_table(result.report, board, what))
     if not json:
@@ -76,9 +79,25 @@ def read_options(options: tuple[str, ...]) -> dict[str, str]:
     return {name: value for name, _, value in (text.partition("=") for text in options)}
 
 
-def _searched(board: Board, limits: Limits, settings: Settings, what: str, live: bool) -> Result:
+def tell_idle_options(
+    evaluator: Evaluator, settings: Settings, preset: str, rule: RuleName | None
+) -> None:
+    """Name the options beyond those of a preset and a rule that have no effect."""
+    base = Settings().with_(**changes_of(preset, rule or ""))
+    batched = not isinstance(evaluator, InlineEvaluator)
+    for line in without_effect(settings, base, batched=batched):
+        say(line)
+
+
+def _searched(
+    board: Board,
+    limits: Limits,
+    settings: Settings,
+    evaluator: Evaluator,
+    what: str,
+    live: bool,
+) -> Result:
     """Search with a table that follows, where somebody watches."""
-    evaluator = load_evaluator(what)
     warm(evaluator, settings)
     with Searcher(evaluator, settings) as searcher, graceful_stop() as stop:
         watched = _screen() if live and console().is_terminal else None

@@ -21,7 +21,8 @@ from kibitz.errors import EvaluationError, InputError, KibitzError, did_you_mean
 from kibitz.search.limits import Limits
 from kibitz.search.parameter import Value, parameters_of, read
 from kibitz.search.params import Settings
-from kibitz.search.presets import to_behaviour, to_rule
+from kibitz.search.presets import to_behaviour, to_rule, without_effect
+from kibitz.search.rules import names_of
 from kibitz.search.strength import strength_of
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from kibitz.search.searcher import Listener, Result, Searcher
 
 # What a searcher is built with; other settings it reads when it needs them.
-BUILT_WITH = ("threads", "hash", "minibatch_size", "seed", "slow_start_nodes")
+BUILT_WITH = ("threads", "hash", "minibatch_size", "seed")
 # What a network is: its name, and how open_evaluator is to compute it, in order.
 LOADED_WITH = (
     "weights",
@@ -65,6 +66,7 @@ class Engine:
         self._built = self._settings  # what the searcher was built with
         self._evaluator: Evaluator | None = None
         self._evaluator_of: EngineOptions | None = None  # options it was loaded with
+        self._warm: set[tuple[str, ...]] = set()  # rules whose kernels are loaded for it
         self._cache: PredictionCache | None = None
         self._unused: list[str] = []  # options the network has no use for
         self._source = ""
@@ -126,6 +128,11 @@ class Engine:
         self._prepared(self._settings)
 
     @property
+    def needs_kernels(self) -> bool:
+        """Whether all is loaded but the kernels of the rule that is set, perhaps to be compiled."""
+        return bool(self._warm) and names_of(to_rule(self._settings)) not in self._warm
+
+    @property
     def network(self) -> str:
         """Name of what evaluates positions; empty before `ready`."""
         return "" if self._evaluator is None else self._evaluator.name
@@ -143,7 +150,11 @@ class Engine:
     @property
     def problems(self) -> list[str]:
         """What could not be used and is done without, one line each; known after `ready`."""
-        return [] if self._searcher is None else [*self._unused, *self._searcher.problems]
+        searcher = self._searcher
+        if searcher is None:
+            return []
+        idle = without_effect(self._settings, Settings(), batched=searcher.batched)
+        return [*self._unused, *searcher.problems, *idle]
 
     def _prepared(self, settings: Settings) -> Searcher:
         """The searcher for these settings; it keeps its tree if it need not be built anew."""
@@ -159,11 +170,13 @@ class Engine:
             if self._searcher is not None:
                 self._searcher.close()
                 self._searcher = None  # before the next one takes its memory
+            self._warm = self._warm if not loaded else set()
             try:
                 warm(self._evaluator, settings)
             except EvaluationError:
                 self._go_on_with(EngineOptions(weights=FALLBACK))
                 raise
+            self._warm.add(names_of(to_rule(settings)))
             self._searcher, self._built = self._new_searcher(settings), settings
             return self._searcher
 

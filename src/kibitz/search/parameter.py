@@ -13,6 +13,7 @@ import math
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from kibitz.errors import ConfigError
+from kibitz.search.where import EVERYWHERE, Where
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -40,6 +41,7 @@ class Parameter(NamedTuple):
     help: str
     visibility: Visibility
     names_files: bool = False  # a text with paths or URLs, which callers over TCP may not give
+    where: Where = EVERYWHERE
 
     @property
     def kind(self) -> type:
@@ -83,9 +85,12 @@ def number(
     about: str,
     *,
     visibility: Visibility = "expert",
+    where: Where = EVERYWHERE,
 ) -> float:
     """Declare a number with a fraction."""
-    field: float = _row(uci, float(default), about, visibility, low=low, high=high, step=step)
+    field: float = _row(
+        uci, float(default), about, visibility, low=low, high=high, step=step, where=where
+    )
     return field
 
 
@@ -98,15 +103,23 @@ def whole(
     about: str,
     *,
     visibility: Visibility = "expert",
+    where: Where = EVERYWHERE,
 ) -> int:
     """Declare a whole number."""
-    field: int = _row(uci, default, about, visibility, low=low, high=high, step=step)
+    field: int = _row(uci, default, about, visibility, low=low, high=high, step=step, where=where)
     return field
 
 
-def switch(uci: str, default: bool, about: str, *, visibility: Visibility = "expert") -> bool:
+def switch(
+    uci: str,
+    default: bool,
+    about: str,
+    *,
+    visibility: Visibility = "expert",
+    where: Where = EVERYWHERE,
+) -> bool:
     """Declare something that is on or off."""
-    field: bool = _row(uci, default, about, visibility)
+    field: bool = _row(uci, default, about, visibility, where=where)
     return field
 
 
@@ -116,9 +129,10 @@ def choice(
     about: str,
     *,
     visibility: Visibility = "expert",
+    where: Where = EVERYWHERE,
 ) -> Word:
     """Declare one of several words; the first one is the default."""
-    field: Word = _row(uci, choices[0], about, visibility, choices=choices)
+    field: Word = _row(uci, choices[0], about, visibility, choices=choices, where=where)
     return field
 
 
@@ -154,6 +168,7 @@ def _parameter(field: dataclasses.Field[Any]) -> Parameter:
         help=data["about"],
         visibility=data["visibility"],
         names_files=data.get("names_files", False),
+        where=data.get("where", EVERYWHERE),
     )
 
 

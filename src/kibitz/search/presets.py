@@ -11,7 +11,8 @@ import math
 from typing import Any, Literal, TypeAlias
 
 from kibitz.errors import ConfigError, did_you_mean
-from kibitz.search.params import OFF, Settings
+from kibitz.search.parameter import Parameter
+from kibitz.search.params import OFF, PARAMETERS, Settings, parameter_of
 from kibitz.search.rules import (
     FPU_ABSOLUTE,
     FPU_LOSS,
@@ -27,6 +28,7 @@ from kibitz.search.rules import (
     Sble,
     looks_by_prior,
 )
+from kibitz.search.where import CONTEMPT, DRIVERS, Need
 
 RuleName: TypeAlias = Literal["puct", "azero", "sble", "gumbel"]
 
@@ -108,6 +110,7 @@ def _azero(settings: Settings) -> Puct:
 def _sble(settings: Settings) -> Sble:
     return Sble(
         exploration=_exploration(settings, False, 1.0, 1.0),
+        root_exploration=_exploration(settings, True, 1.0, 1.0),
         linear_rate=settings.linear_rate,
         linear_delay=settings.linear_delay if settings.linear else UNREACHABLE,
         elimination_exponent=float(settings.elimination_exponent) if settings.elimination else 0.0,
@@ -154,6 +157,46 @@ def to_behaviour(settings: Settings) -> Behaviour:
 def noise_alpha(settings: Settings) -> float:
     """Concentration of the root's noise as root.py takes it: negative if scaled by the moves."""
     return -settings.noise_alpha if settings.noise_scaled else settings.noise_alpha
+
+
+# --- options without effect -----------------------------------------------------------------------
+
+
+def why_without_effect(parameter: Parameter, settings: Settings, *, batched: bool) -> str:
+    """Why an option changes nothing with these settings; empty if it does change something."""
+    driver = "batched" if batched else "threads" if settings.threads > 1 else "inline"
+    rules, drivers, need = parameter.where
+    if drivers and driver not in drivers:
+        return DRIVERS[driver]
+    if rules == CONTEMPT.rules and settings.sc_limit == OFF:
+        return "without ScLimit"
+    if rules and rules != CONTEMPT.rules and settings.search_rule not in rules:
+        return f"with SearchRule {settings.search_rule}"
+    values = [getattr(settings, name) for name in need.names]
+    if need.names and not any(value in need.words if need.words else value for value in values):
+        return f"without {asked_for(need)}"
+    return ""
+
+
+def asked_for(need: Need) -> str:
+    """What an option needs beside itself, in words."""
+    names = " or ".join(parameter_of(name).uci for name in need.names)
+    return f"{names} {' or '.join(need.words)}" if need.words else names
+
+
+def without_effect(settings: Settings, base: Settings, *, batched: bool) -> list[str]:
+    """A line for each option that differs from `base` and changes nothing."""
+    changed = [
+        parameter
+        for parameter in PARAMETERS
+        if getattr(settings, parameter.name) != getattr(base, parameter.name)
+    ]
+    reasons = [why_without_effect(parameter, settings, batched=batched) for parameter in changed]
+    return [
+        f"{parameter.uci} has no effect {reason}"
+        for parameter, reason in zip(changed, reasons, strict=True)
+        if reason
+    ]
 
 
 # --- presets --------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from kibitz.search.parameter import (
     uci_option,
 )
 from kibitz.search.params import Settings
+from kibitz.search.where import DRIVERS
 
 TABLE_MARK = "<!-- options -->\n"  # in docs/uci.md; `python -m kibitz.uci.options docs/uci.md`
 
@@ -98,7 +99,10 @@ def _known_networks() -> list[str]:
 
 def option_table() -> str:
     """All options as a table in Markdown."""
-    head = ["| option | type | default | range | what it does |", "|---|---|---|---|---|"]
+    head = [
+        "| option | type | default | range | what it does | only |",
+        "|---|---|---|---|---|---|",
+    ]
     return "\n".join(head + [_row(parameter) for parameter in all_parameters()]) + "\n"
 
 
@@ -108,7 +112,19 @@ def _row(parameter: Parameter) -> str:
     if parameter.low is not None and parameter.high is not None:
         span = f"{parameter.low:.12g} to {parameter.high:.12g}"
     default = option.default.replace("<", "&lt;")
-    return f"| `{option.name}` | {option.type} | {default} | {span} | {parameter.help} |"
+    about = f"{parameter.help} | {_only(parameter)}"
+    return f"| `{option.name}` | {option.type} | {default} | {span} | {about} |"
+
+
+def _only(parameter: Parameter) -> str:
+    """Where an option has an effect, if not everywhere."""
+    from kibitz.search.presets import asked_for
+
+    rules, drivers, need = parameter.where
+    named = ["with ScLimit" if rule == "contempt" else f"`{rule}`" for rule in rules]
+    parts = [" or ".join(named), " or ".join(DRIVERS[driver] for driver in drivers)]
+    parts.append(f"with {asked_for(need)}" if need.names else "")
+    return "; ".join(part for part in parts if part)
 
 
 def write_table(page: Path) -> None:

@@ -1,0 +1,285 @@
+"""A walk over all options of a search: what each one changes, by rule and by the way it is run.
+
+search/params (rows and where they apply), **a small search with and without** -> a table
+
+An option changes a search if anything of it differs: the tree, the report, the move, the plan for a
+clock, what the tablebases say, or the memory. Two searches differ in one option only, and repeat
+themselves: of several threads the first plays alone, next to a visit of another on its way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from kibitz.errors import ConfigError
+from kibitz.evaluator.batched import BatchedEvaluator, InlineBatch
+from kibitz.evaluator.inline import InlineEvaluator
+from kibitz.position.board import Board
+from kibitz.search.clock import budget
+from kibitz.search.limits import Limits
+from kibitz.search.parameter import Parameter, Value
+from kibitz.search.params import OFF, PARAMETERS, Settings
+from kibitz.search.presets import to_rule, why_without_effect
+from kibitz.search.root import root_block
+from kibitz.search.searcher import Searcher
+
+Evaluator: TypeAlias = InlineEvaluator | BatchedEvaluator
+Outcome: TypeAlias = Literal["changes", "no effect", "refused", "not tried", "silent", "wrong"]
+
+RULES = ("puct", "azero", "sble", "gumbel")
+CONTEMPT = "+contempt"
+KINDS = (*RULES, *(rule + CONTEMPT for rule in RULES if rule != "gumbel"))
+
+MIDDLEGAME = "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10"
+LATE = "4k3/2r2p2/4p1p1/8/3P4/5P2/4R1P1/4K3 w - - 60 90"  # near the fifty-move rule
+MATES = "6k1/5ppp/8/8/8/8/5PPP/1R4K1 w - - 0 1"
+ROOKS = "8/5pk1/4p1p1/3pP2p/r2P1P1P/4K1P1/4R3/8 w - - 0 1"
+STALEMATES = "7k/8/8/8/8/8/5KQ1/8 w - - 0 1"
+PAWNS = "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1"
+TABLES = "8/8/8/8/8/2k5/4P3/4K3 w - - 0 1"  # three men
+NEAR_TABLES = "8/8/8/8/8/2k5/3pP3/4K3 w - - 0 1"  # four, one of which can be taken
+PLY = 20
+CLOCK = Limits(wtime=60_000, btime=60_000, winc=500, binc=500)
+DRAWS = 4  # moves chosen on one tree
+
+
+class Probe(NamedTuple):
+    """How an option is tried: another value, what must be set besides, where and how long."""
+
+    value: Value
+    given: Mapping[str, Value] = {}
+    fen: str = MIDDLEGAME
+    nodes: int = 300
+
+
+class Row(NamedTuple):
+    """What came of one option with one rule and driver."""
+
+    option: str
+    rule: str
+    driver: str
+    outcome: Outcome
+    why: str  # what changed, or why nothing does
+
+
+SHARP: dict[str, Value] = {
+    "linear_rate": 9.0,
+    "linear_delay": 90.0,
+}  # or a small search is too small
+WIDE: dict[str, Value] = {"cpuct": 9.0}  # the most visited move is not always the best
+MINIMAX: dict[str, Value] = {
+    "minimax": True,
+    "minimax_visits": 1,
+    "minimax_ignore": 0.0,
+    "minimax_material": 15_258,
+}
+MATING: dict[str, Value] = {"search_proven": True}
+WITH_TABLES = "tables"  # stands for the folder of tables
+
+PROBES: dict[str, Probe] = {
+    "threads": Probe(3),
+    "hash": Probe(4),
+    "multipv": Probe(3),
+    "move_overhead": Probe(900),
+    "time_manager": Probe("dlchess"),
+    "minibatch_size": Probe(5),
+    "seed": Probe(7, {"noise_epsilon": 0.25}),
+    "cpuct": Probe(4.0),
+    "cpuct_base": Probe(30.0),
+    "cpuct_factor": Probe(900.0),
+    "root_cpuct_own": Probe(True, {"root_cpuct": 5.0}),
+    "root_cpuct": Probe(5.0, {"root_cpuct_own": True}),
+    "root_cpuct_base": Probe(30.0, {"root_cpuct_own": True}),
+    "root_cpuct_factor": Probe(900.0, {"root_cpuct_own": True}),
+    "fpu": Probe("win"),
+    "fpu_value": Probe(-0.5),
+    "root_fpu": Probe("win", nodes=40),
+    "root_fpu_value": Probe(-0.9, {"root_fpu": "absolute"}),
+    "count_parent": Probe(True, nodes=900),
+    "virtual_loss": Probe(6.0),
+    "log_visits": Probe(3.0, {"log_base": 10.0}),
+    "log_base": Probe(5.0, {"log_visits": 3.0}),
+    "variance_scaling": Probe(0.0),
+    "gini_scaling": Probe(1.0),
+    "widening": Probe(0.5),
+    "faster_mate": Probe(5.0, MATING, MATES),
+    "linear": Probe(False, SHARP),
+    "linear_rate": Probe(30.0, SHARP),
+    "linear_delay": Probe(900.0, SHARP),
+    "elimination": Probe(False, SHARP),
+    "elimination_exponent": Probe(2, SHARP),
+    "selective_backup": Probe(False, SHARP),
+    "backup_threshold": Probe(0.5, SHARP),
+    "gumbel_considered": Probe(4),
+    "gumbel_noise": Probe(0.0),
+    "gumbel_value_scale": Probe(9.0),
+    "gumbel_visit_offset": Probe(900.0),
+    "sc_limit": Probe(20, nodes=900),
+    "sc_temperature": Probe(0.1, nodes=900),
+    "sc_negative": Probe(True, nodes=900),
+    "sc_admit": Probe(True, nodes=900),
+    "sc_prefer_proven": Probe(False, MATING, MATES, 2_000),
+    "policy_temperature": Probe(0.5),
+    "root_policy_temperature": Probe(0.5),
+    "noise_epsilon": Probe(0.5),
+    "noise_alpha": Probe(5.0, {"noise_epsilon": 0.5}),
+    "noise_scaled": Probe(True, {"noise_epsilon": 0.5}),
+    "expand_at": Probe(1),
+    "share_values": Probe(True, fen=PAWNS, nodes=900),
+    "value_average": Probe("moving"),
+    "average_build": Probe(0.3, {"value_average": "moving"}),
+    "average_cap": Probe(3.0, {"value_average": "moving"}),
+    "prove": Probe(False, fen=MATES),
+    "search_proven": Probe(True, fen=STALEMATES),
+    "clear_losses": Probe(True, fen=MATES, nodes=2_000),
+    "draw_sibling": Probe(True, fen=STALEMATES, nodes=2_000),
+    "rule50_scaling": Probe(1.0, fen=LATE),
+    "slow_start_nodes": Probe(250, {"slow_start_parallelism": 3}),
+    "slow_start_parallelism": Probe(3, {"slow_start_nodes": 250}),
+    "syzygy_path": Probe(WITH_TABLES, fen=TABLES),
+    "syzygy_limit": Probe(2, {"syzygy_path": WITH_TABLES}, TABLES),
+    "syzygy_depth": Probe(100, {"syzygy_path": WITH_TABLES, "syzygy_share": 1.0}, NEAR_TABLES),
+    "syzygy_rule50": Probe(False, {"syzygy_path": WITH_TABLES}, "8/8/8/8/8/8/1k6/3RK3 w - - 90 99"),
+    "syzygy_fastest": Probe(False, {"syzygy_path": WITH_TABLES}, "8/8/8/8/8/8/1k6/3RK3 w - - 0 99"),
+    "syzygy_share": Probe(0.0, {"syzygy_path": WITH_TABLES}, NEAR_TABLES),
+    "move_choice": Probe("lcb", {**WIDE, "lcb_visits": 0.0, "lcb_deviations": 0.0}, ROOKS),
+    "lcb_deviations": Probe(90.0, {**WIDE, "lcb_visits": 0.0, "move_choice": "lcb"}, ROOKS),
+    "lcb_visits": Probe(1.0, {**WIDE, "lcb_deviations": 0.0, "move_choice": "lcb"}, ROOKS),
+    "temperature": Probe(50.0),
+    "temp_decay_moves": Probe(1, {"temperature": 50.0}),
+    "temp_decay_delay_moves": Probe(90, {"temperature": 50.0, "temp_decay_moves": 1}),
+    "temp_cutoff_move": Probe(1, {"temp_endgame": 50.0}),
+    "temp_endgame": Probe(50.0, {"temp_cutoff_move": 1}),
+    "temp_visit_offset": Probe(900.0, {"temperature": 0.2}),
+    "temp_value_cutoff": Probe(0.0, {"temperature": 50.0}),
+    "sampling_plies": Probe(400, {"cpuct": 90.0}),
+    "diversity_temperature": Probe(50.0, {"diversity_plies": 400, "diversity_delta": 1.0}),
+    "diversity_delta": Probe(
+        0.0, {"diversity_plies": 400, "diversity_temperature": 50.0, "diversity_delta": 1.0}
+    ),
+    "diversity_plies": Probe(400, {"diversity_temperature": 50.0, "diversity_delta": 1.0}),
+    "minimax": Probe(True, {**WIDE, **MINIMAX, "minimax": False}, ROOKS),
+    "minimax_material": Probe(15_258, {**WIDE, **MINIMAX, "minimax_material": 0}, ROOKS),
+    "minimax_visits": Probe(10**6, {**WIDE, **MINIMAX}, ROOKS),
+    "minimax_ignore": Probe(1.0, {**WIDE, **MINIMAX}, ROOKS),
+    "score_type": Probe("centipawn"),
+}
+
+
+def base_of(kind: str, driver: str) -> Settings:
+    """Settings of a rule, with search-contempt or without, for a driver (see where.DRIVERS)."""
+    rule: Any = kind.removesuffix(CONTEMPT)
+    settings = Settings(hash=2, search_rule=rule, sc_limit=OFF if kind == rule else 8)
+    if driver == "threads":
+        return settings.with_(threads=2, slow_start_nodes=10**6)
+    return settings
+
+
+def walk(
+    evaluator: Evaluator,
+    kinds: tuple[str, ...] = KINDS,
+    options: tuple[Parameter, ...] = PARAMETERS,
+    tables: str = "",
+) -> Iterator[Row]:
+    """Try every option with every rule and, as far as the evaluator goes, in every driver."""
+    evaluators: dict[str, Evaluator] = {"batched": evaluator}
+    if isinstance(evaluator, InlineEvaluator):
+        batched = InlineBatch(evaluator)
+        evaluators = {"inline": evaluator, "threads": evaluator, "batched": batched}
+    for kind in kinds:
+        for driver, wanted in evaluators.items():
+            known: dict[Any, dict[str, Any]] = {}  # of the searches that others are compared with
+            for parameter in options:
+                outcome, why = _tried(wanted, kind, driver, parameter, tables, known)
+                yield Row(parameter.uci, kind, driver, outcome, why)
+
+
+def _tried(
+    evaluator: Evaluator,
+    kind: str,
+    driver: str,
+    parameter: Parameter,
+    tables: str,
+    known: dict[Any, dict[str, Any]],
+) -> tuple[Outcome, str]:
+    """Search with and without an option."""
+    probe = _probe(parameter, kind, driver)
+    given = {**probe.given, parameter.name: probe.value}
+    if WITH_TABLES in given.values() and not tables:
+        return "not tried", "no tablebases"
+    base = base_of(kind, driver).with_(**_named(probe.given, tables))
+    changed = base.with_(**_named({parameter.name: probe.value}, tables))
+    try:
+        to_rule(changed)
+    except ConfigError as error:
+        return "refused", str(error)
+    key = (base, probe.fen, probe.nodes)
+    if key not in known:
+        known[key] = observed(evaluator, base, probe, driver)
+    seen = observed(evaluator, changed, probe, driver)
+    differences = [what for what, before in known[key].items() if before != seen[what]]
+    reason = why_without_effect(parameter, changed, batched=driver == "batched")
+    if reason:
+        return ("wrong", ", ".join(differences)) if differences else ("no effect", reason)
+    return ("changes", ", ".join(differences)) if differences else ("silent", "")
+
+
+def _probe(parameter: Parameter, kind: str, driver: str) -> Probe:
+    """How to try an option with a rule and in a driver."""
+    if parameter.name == "search_rule":
+        return Probe("sble" if kind.startswith("puct") else "puct")
+    if parameter.name == "slow_start_nodes" and driver == "threads":
+        return Probe(0, nodes=40_000)  # enough for the other thread to have its turn
+    probe = PROBES[parameter.name]
+    alone = {name: value for name, value in probe.given.items() if name != "slow_start_nodes"}
+    return probe._replace(given=alone) if driver == "threads" else probe
+
+
+def _named(values: Mapping[str, Value], tables: str) -> dict[str, Value]:
+    return {name: tables if value == WITH_TABLES else value for name, value in values.items()}
+
+
+def observed(evaluator: Evaluator, settings: Settings, probe: Probe, driver: str) -> dict[str, Any]:
+    """What can be seen of a search, by kind."""
+    with Searcher(evaluator, settings) as searcher:
+        board = Board(probe.fen)
+        limits = Limits(nodes=probe.nodes, infinite=True)  # it goes on where all is proved
+        if driver == "threads":
+            searcher.grow(board, Limits(nodes=2))
+            searcher.memory.edges["pending"][root_block(searcher.memory)][:1] += 2
+        result = searcher.search(board, limits)
+        memory, walks = searcher.memory, searcher.walks
+        used, report = int(memory.record.edges_used), result.report
+        seen = {
+            "tree": memory.edges[:used].tobytes(),
+            "report": [(str(line.score), len(line.moves)) for line in report.lines],
+            "tables": (searcher.problems, report.tbhits),
+            "memory": memory.bytes,
+            "threads": [int(walk.record.playouts) > 0 for walk in walks],
+            "clock": budget(CLOCK, CLOCK.clock("white"), PLY, settings),
+        }
+        moves = [result.move, *(searcher.search(board, limits).move for _ in range(DRAWS))]
+        return {**seen, "move": moves}
+
+
+# --- the table ------------------------------------------------------------------------------------
+
+SIGNS = {"inline": "1", "threads": "2", "batched": "b"}  # of the drivers, in the table
+FAILED = ("silent", "wrong")  # outcomes that no option may have
+MARKS: dict[Outcome, str] = {"not tried": "?", "refused": "x", "silent": "!", "wrong": "!"}
+
+
+def table(rows: Iterable[Row]) -> list[tuple[str, ...]]:
+    """For each option the drivers in which it changes a search, one column for each rule."""
+    cells: dict[str, dict[str, str]] = {}
+    for row in rows:
+        cell = cells.setdefault(row.option, dict.fromkeys(KINDS, ""))
+        cell[row.rule] += SIGNS[row.driver] if row.outcome == "changes" else _mark(row, cell)
+    return [(option, *(cell[kind] or "-" for kind in KINDS)) for option, cell in cells.items()]
+
+
+def _mark(row: Row, cell: dict[str, str]) -> str:
+    """What stands for an outcome other than a change; once in a cell is enough."""
+    mark = MARKS.get(row.outcome, "")
+    return "" if mark in cell[row.rule] else mark

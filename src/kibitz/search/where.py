@@ -1,0 +1,82 @@
+"""Where an option has an effect: by rule, by the way a search is run, by other options.
+
+**where** -> rows of params.Settings -> warnings, the page of options, the walk over all options
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+# How a search is run, and how that is said.
+DRIVERS = {
+    "inline": "with one thread",
+    "threads": "with several threads",
+    "batched": "with a network that is asked in batches",
+}
+
+
+class Need(NamedTuple):
+    """One of some options, by their names in Python, that must be switched on."""
+
+    names: tuple[str, ...]
+    words: tuple[str, ...] = ()  # with one of these values; none given: any but 0 and false
+
+
+class Where(NamedTuple):
+    """The searches that an option changes; what is empty excludes none."""
+
+    rules: tuple[str, ...] = ()  # values of SearchRule, or "contempt": with ScLimit
+    drivers: tuple[str, ...] = ()
+    need: Need = Need(())
+
+
+EVERYWHERE = Where()
+
+# --- by rule --------------------------------------------------------------------------------------
+
+NO_GUMBEL = Where(("puct", "azero", "sble"))  # Gumbel has a formula and a last word of its own
+ONLY_PUCT = Where(("puct",))  # AlphaZero's rule always counts the parent's visit
+PUCT = Where(("puct", "azero"))
+SBLE = Where(("sble",))
+GUMBEL = Where(("gumbel",))
+CONTEMPT = Where(("contempt",))
+
+# --- by driver ------------------------------------------------------------------------------------
+
+INLINE = Where(drivers=("inline", "threads"))
+BATCHED = Where(drivers=("batched",))
+TOGETHER = Where(drivers=("threads", "batched"))  # where visits are on their way
+VIRTUAL = NO_GUMBEL._replace(drivers=TOGETHER.drivers)
+
+
+# --- by other options -----------------------------------------------------------------------------
+
+
+def with_one_of(*names: str, words: tuple[str, ...] = (), where: Where = EVERYWHERE) -> Where:
+    """Searches with another option switched on, one of `names`."""
+    return where._replace(need=Need(names, words))
+
+
+VALUED = ("reduction", "absolute")  # ways to value untried moves that have a number
+
+OWN_ROOT = with_one_of("root_cpuct_own", where=NO_GUMBEL)
+FPU = with_one_of("fpu", words=VALUED, where=PUCT)
+ROOT_FPU = with_one_of("root_fpu", words=VALUED, where=PUCT)
+LOG_VISITS = with_one_of("log_visits", where=PUCT)
+LINEAR = with_one_of("linear", where=SBLE)
+ELIMINATION = with_one_of("elimination", where=SBLE)
+SELECTIVE = with_one_of("selective_backup", where=SBLE)
+NOISE = with_one_of("noise_epsilon")
+MOVING = with_one_of("value_average", words=("moving",))
+PROVING = with_one_of("prove")
+MATES = with_one_of("prove", where=NO_GUMBEL)
+PROVED_REPLIES = with_one_of("prove", where=CONTEMPT)
+SLOW_START = with_one_of("slow_start_nodes", where=BATCHED)
+TABLES = with_one_of("syzygy_path")
+LCB = with_one_of("move_choice", words=("lcb",), where=NO_GUMBEL)
+WARM = with_one_of("temperature", where=NO_GUMBEL)
+DECAY = with_one_of("temp_decay_moves", where=NO_GUMBEL)
+LATER = with_one_of("temp_cutoff_move", "temp_decay_moves", where=NO_GUMBEL)
+DRAWN = with_one_of("temperature", "temp_endgame", where=NO_GUMBEL)
+DIVERSITY = with_one_of("diversity_temperature", where=NO_GUMBEL)
+MINIMAX = with_one_of("minimax", where=NO_GUMBEL)
