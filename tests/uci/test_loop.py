@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kibitz.position.board import Board
+from kibitz.search.params import OFF, Settings
 from kibitz.uci.options import all_parameters
 from tests.uci.scripted import Gui
 
@@ -68,6 +69,40 @@ def test_searchmoves_confine_the_choice(gui: Gui) -> None:
     lines = gui.ask("go nodes 500 searchmoves a2a3 a2a5 h2h3", "bestmove")
     assert any("not legal here: a2a5" in line for line in lines)
     assert lines[-1].split()[1] in ("a2a3", "h2h3")
+
+
+def test_words_that_are_no_moves_are_named_and_the_others_searched(gui: Gui) -> None:
+    gui.say("position startpos")
+    lines = gui.ask("go searchmoves zzzz a2a3 e2e5 nodes 300", "bestmove")
+    assert any(line.endswith("go searchmoves: not legal here: zzzz e2e5") for line in lines)
+    assert lines[-1].split()[1] == "a2a3"
+    lines = gui.ask("go searchmoves zzzz e2e5 nodes 300", "bestmove")
+    assert any("not legal here: zzzz e2e5; all moves are searched" in line for line in lines)
+    assert infos(lines)[-1][2] == "300"
+
+
+def test_kernels_are_loaded_when_the_rule_is_set(gui: Gui, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not when a clock runs: they may have to be compiled."""
+    from kibitz.search import warm
+
+    warmed: list[tuple[str, int]] = []
+
+    def noted(_: object, settings: Settings) -> None:
+        warmed.append((settings.search_rule, settings.sc_limit))
+
+    monkeypatch.setattr(warm, "warm", noted)
+    gui.say("setoption name SearchRule value azero")
+    gui.ask("isready", "readyok")
+    assert warmed == [("azero", OFF)]
+    gui.say("setoption name SearchRule value sble")
+    gui.ask("uci", "uciok")
+    assert warmed[1:] == [("sble", OFF)]
+    gui.say("setoption name ScLimit value 28")
+    gui.ask("uci", "uciok")
+    assert warmed[2:] == [("sble", 28)]
+    gui.say("setoption name CPuct value 2")
+    gui.ask("uci", "uciok")  # the same kernels
+    assert warmed[3:] == []
 
 
 def test_depth_mate_movetime_and_clock_end_by_themselves(gui: Gui) -> None:

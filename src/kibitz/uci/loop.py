@@ -196,6 +196,8 @@ class Session:
         options = parsed(self.options, *given)
         if options is None:
             self.engine.set_option(*given)
+            if self.engine.needs_kernels:
+                self.load()  # now, for a clock may run when it is next asked for a move
             return
         if options.log_file != self.options.log_file:
             self.channel.log_into(options.log_file)
@@ -240,7 +242,8 @@ class Session:
         if limits is not None and limits.searchmoves:
             limits, wrong = legal_only(board, limits)
             if wrong:
-                self.info(f"go searchmoves: not legal here: {' '.join(wrong)}")
+                rest = "" if limits.searchmoves else "; all moves are searched"
+                self.info(f"go searchmoves: not legal here: {' '.join(wrong)[:80]}{rest}")
         search = self.engine.begin(board, limits)
 
         def endless() -> bool:

@@ -35,7 +35,6 @@ FLAGS = ("infinite", "ponder")
 GO_WORDS = frozenset({*NUMBERS, *FLAGS, "searchmoves"})
 
 _NUMBER = re.compile(r"[+-]?[0-9]+")
-_MOVE = re.compile(r"[a-h][1-8][a-h][1-8][nbrqNBRQ]?")
 _OPTION = re.compile(r"\s*name\s+(?P<name>.*?)(?:\s+value(?:\s+(?P<value>.*?))?)?\s*", re.DOTALL)
 
 
@@ -91,9 +90,9 @@ def _number(typed: str) -> int | None:
 
 
 def _moves_from(tokens: Sequence[str], index: int) -> tuple[str, ...]:
-    """The moves from an index on, up to the first word that is none."""
+    """What stands for moves from an index on: all up to the next word of `go`."""
     end = index
-    while end < len(tokens) and _MOVE.fullmatch(tokens[end]):
+    while end < len(tokens) and tokens[end] not in GO_WORDS:
         end += 1
     return tuple(tokens[index:end])
 
