@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import chess
 import numpy as np
 import pytest
 
@@ -17,6 +18,7 @@ from kibitz.evaluator.batched import (
     new_evaluations,
 )
 from kibitz.evaluator.compare import difference, leaves_from
+from kibitz.evaluator.discover import shipped_file
 from kibitz.evaluator.inline import InlineEvaluator
 from kibitz.evaluator.load import as_batched, load_batched, load_evaluator
 from kibitz.evaluator.onnx import OnnxEvaluator
@@ -179,3 +181,26 @@ def test_positions_of_a_file(tmp_path: Path) -> None:
     file.write_text("nothing\n")
     with pytest.raises(InputError, match="no positions"):
         leaves_from(file, 10)
+
+
+def test_the_shipped_convolutional_network_sees_no_colours(tmp_path: Path) -> None:
+    """A position and its image, ranks mirrored and colours exchanged, are judged the same."""
+    file = shipped_file("kibitz-plain-4x64")
+    assert file is not None
+    random, fens = np.random.default_rng(7), []
+    for _ in range(40):
+        board = chess.Board()
+        for _ in range(int(random.integers(1, 90))):
+            moves = list(board.legal_moves)
+            if not moves:
+                break
+            board.push(moves[int(random.integers(len(moves)))])
+        fens += [board.fen(), board.mirror().fen()]
+    (tmp_path / "both.fen").write_text("\n".join(fens))
+    leaves = leaves_from(tmp_path / "both.fen", len(fens))
+    found = evaluated(load_batched(file), leaves)
+    assert np.ptp(found.wdl[:, 0]) > 0.1
+    assert np.abs(found.wdl[::2] - found.wdl[1::2]).max() < 1e-5
+    logits = np.split(found.logits, leaves.offsets[1:-1])
+    for mine, theirs in zip(logits[::2], logits[1::2], strict=True):
+        assert np.allclose(np.sort(mine), np.sort(theirs), atol=1e-4)

@@ -278,7 +278,7 @@ def test_the_command_prints_and_draws(
     assert "held-out games" in shown
     assert "+42 +/- 20" in shown
     assert "value" in panels_of(picture.read_text(encoding="utf-8"))
-    assert main(["curve", str(run), "-o", str(picture), "--json"]) == 0
+    assert main(["curve", str(run), "-o", str(picture), "--force", "--json"]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert found["runs"][0]["figures"]["validation_top1"] == [[5, 0.1], [10, 0.2]]
     for wrong in (["curve"], ["curve", str(run), "--rows", "0"], ["curve", str(tmp_path / "x")]):
