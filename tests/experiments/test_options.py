@@ -12,9 +12,11 @@ from kibitz.experiments.options import (
     FAILED,
     KINDS,
     PROBES,
+    TABLE_MARK,
     Row,
     base_of,
     observed,
+    page_table,
     table,
     walk,
 )
@@ -58,6 +60,12 @@ def test_what_is_missing_without_another_option_is_missing_indeed() -> None:
             assert observed(evaluator, changed, plain, "inline") == before, parameter.uci
             tried += 1
     assert tried > 10
+
+
+def test_the_page_shows_what_the_rows_say() -> None:
+    # After a change: python -m kibitz.experiments.options docs/search.md
+    page = Path(__file__).parents[2] / "docs" / "search.md"
+    assert page.read_text(encoding="utf-8").split(TABLE_MARK)[1] == page_table()
 
 
 def test_without_tables_their_options_are_not_tried() -> None:

@@ -9,12 +9,15 @@ themselves: of several threads the first plays alone, next to a visit of another
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from kibitz.errors import ConfigError
 from kibitz.evaluator.batched import BatchedEvaluator, InlineBatch
 from kibitz.evaluator.inline import InlineEvaluator
+from kibitz.files import write_bytes
 from kibitz.position.board import Board
 from kibitz.search.clock import budget
 from kibitz.search.limits import Limits
@@ -68,6 +71,7 @@ SHARP: dict[str, Value] = {
     "linear_delay": 90.0,
 }  # or a small search is too small
 WIDE: dict[str, Value] = {"cpuct": 9.0}  # the most visited move is not always the best
+LCB: dict[str, Value] = {"move_choice": "lcb", "lcb_visits": 0.0, "lcb_deviations": 0.0}
 MINIMAX: dict[str, Value] = {
     "minimax": True,
     "minimax_visits": 1,
@@ -143,9 +147,9 @@ PROBES: dict[str, Probe] = {
     "syzygy_rule50": Probe(False, {"syzygy_path": WITH_TABLES}, "8/8/8/8/8/8/1k6/3RK3 w - - 90 99"),
     "syzygy_fastest": Probe(False, {"syzygy_path": WITH_TABLES}, "8/8/8/8/8/8/1k6/3RK3 w - - 0 99"),
     "syzygy_share": Probe(0.0, {"syzygy_path": WITH_TABLES}, NEAR_TABLES),
-    "move_choice": Probe("lcb", {**WIDE, "lcb_visits": 0.0, "lcb_deviations": 0.0}, ROOKS),
-    "lcb_deviations": Probe(90.0, {**WIDE, "lcb_visits": 0.0, "move_choice": "lcb"}, ROOKS),
-    "lcb_visits": Probe(1.0, {**WIDE, "lcb_deviations": 0.0, "move_choice": "lcb"}, ROOKS),
+    "move_choice": Probe("lcb", {**WIDE, **LCB, "move_choice": "visits"}, ROOKS),
+    "lcb_deviations": Probe(90.0, {**WIDE, **LCB}, ROOKS),
+    "lcb_visits": Probe(1.0, {**WIDE, **LCB}, ROOKS),
     "temperature": Probe(50.0),
     "temp_decay_moves": Probe(1, {"temperature": 50.0}),
     "temp_decay_delay_moves": Probe(90, {"temperature": 50.0, "temp_decay_moves": 1}),
@@ -163,7 +167,7 @@ PROBES: dict[str, Probe] = {
     "minimax_material": Probe(15_258, {**WIDE, **MINIMAX, "minimax_material": 0}, ROOKS),
     "minimax_visits": Probe(10**6, {**WIDE, **MINIMAX}, ROOKS),
     "minimax_ignore": Probe(1.0, {**WIDE, **MINIMAX}, ROOKS),
-    "score_type": Probe("centipawn"),
+    "score_type": Probe("centipawn", fen=LATE),
 }
 
 
@@ -265,6 +269,8 @@ def observed(evaluator: Evaluator, settings: Settings, probe: Probe, driver: str
 
 # --- the table ------------------------------------------------------------------------------------
 
+TABLE_MARK = "<!-- options by rule and driver -->\n"  # in docs/search.md, which ends with the table
+
 SIGNS = {"inline": "1", "threads": "2", "batched": "b"}  # of the drivers, in the table
 FAILED = ("silent", "wrong")  # outcomes that no option may have
 MARKS: dict[Outcome, str] = {"not tried": "?", "refused": "x", "silent": "!", "wrong": "!"}
@@ -283,3 +289,31 @@ def _mark(row: Row, cell: dict[str, str]) -> str:
     """What stands for an outcome other than a change; once in a cell is enough."""
     mark = MARKS.get(row.outcome, "")
     return "" if mark in cell[row.rule] else mark
+
+
+def declared() -> Iterator[Row]:
+    """What a walk finds if every option does what its row says."""
+    for kind in KINDS:
+        for driver in SIGNS:
+            for parameter in PARAMETERS:
+                probe = _probe(parameter, kind, driver)
+                given = {**probe.given, parameter.name: probe.value}
+                changed, batched = base_of(kind, driver).with_(**given), driver == "batched"
+                why = why_without_effect(parameter, changed, batched=batched)
+                yield Row(parameter.uci, kind, driver, "no effect" if why else "changes", why)
+
+
+def page_table() -> str:
+    """The table in Markdown."""
+    rows = [("option", *KINDS), ("---",) * (1 + len(KINDS)), *table(declared())]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
+
+
+def write_table(page: Path) -> None:
+    """Put the table into a page of the documentation, after its mark."""
+    head, mark, _ = page.read_text(encoding="utf-8").partition(TABLE_MARK)
+    write_bytes(page, f"{head}{mark}{page_table()}".encode())
+
+
+if __name__ == "__main__":
+    write_table(Path(sys.argv[1]))

@@ -236,6 +236,10 @@ class Searcher:
         )
 
     def _chosen(self, board: Board, report: Report, outcomes: Outcomes) -> Result:
+        if isinstance(self.rule, Gumbel) and report.moves and report.moves[0].proof == UNPROVED:
+            edge = gumbel_choice(self.memory, self._driver.walks[0].record, self.rule)
+            move = absolute(board.position, int(self.memory.links["move"][edge]))
+            return self._result(board, move, edge, report)
         chosen = choose_move(
             self.memory,
             board.position,
@@ -247,10 +251,9 @@ class Searcher:
         )
         if chosen is None:
             return Result(None, None, report)
-        move, edge = chosen.move, chosen.edge
-        if isinstance(self.rule, Gumbel) and chosen.proof == UNPROVED:
-            edge = gumbel_choice(self.memory, self._driver.walks[0].record, self.rule)
-            move = absolute(board.position, int(self.memory.links["move"][edge]))
+        return self._result(board, chosen.move, chosen.edge, report)
+
+    def _result(self, board: Board, move: Move, edge: int, report: Report) -> Result:
         line = principal_variation(self.memory, edge, view_of(board.position))
         return Result(move, line[1] if len(line) > 1 else None, report)
 
