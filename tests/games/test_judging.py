@@ -28,6 +28,7 @@ from kibitz.games.shard import NOT_A_POLICY, RANDOM_MOVE, read
 from kibitz.games.store import shards_in
 from kibitz.games.teacher import Judgement, Line, Teacher
 from kibitz.locks import alone
+from kibitz.places import place
 
 MODEL = LabelModel()
 FAKE = Path(__file__).parents[1] / "match" / "fake_engine.py"
@@ -254,6 +255,18 @@ def test_a_run_that_dropped_its_games_does_not_end_well(
     words = words_of([tmp_path / "mine.pgn", tmp_path / "empty.pgn"], tmp_path / "out")
     facts = done(capsys, words, 1)
     assert (facts["games"], facts["refused"]) == (2, 1)
+
+
+def test_labels_may_go_behind_a_url(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Written, packed, and gone on with in a file system that only this process sees."""
+    (tmp_path / "mine.pgn").write_text(STANDARD)
+    words = words_of([tmp_path / "mine.pgn"], tmp_path, "--workers", "1")
+    words[words.index("-o") + 1] = "memory://judged"
+    assert done(capsys, words)["games"] == 2
+    facts = done(capsys, words)
+    assert (facts["games"], facts["there"]) == (0, 2)
+    games = [game for path in shards_in(place("memory://judged")) for game in games_of(read(path))]
+    assert len(games) == 2
 
 
 def test_one_labelling_at_a_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
