@@ -130,10 +130,13 @@ def import_labelled(
 ) -> Iterator[Imported]:
     """Import a CSV of labelled positions; yields as pieces are done."""
     about = {"kind": "labels", "file": path.name} | (source or {})
-    work = partial(_labelled_piece, path=path, output=output, model=model, source=about)
+    work = partial(_labelled_piece, path=path, model=model, source=about)
     pieces = enumerate(labelled_lines(path, plies), start=1)
     try:
-        yield from in_processes(work, pieces, workers)
+        for number, shard, bad in in_processes(work, pieces, workers):
+            if shard.games:  # written here: a place in memory is this process's own
+                add(output, shard, f"{stem_of(path)}-{number:05d}")
+            yield Imported(shard.games, shard.plies, int(shard.games > 0), bad=bad)
     except (InputError, DamagedFileError) as error:
         yield Imported(refused=(f"file skipped: {error}",))
 
@@ -142,18 +145,13 @@ def _labelled_piece(
     piece: tuple[int, tuple[int, list[str]]],
     *,
     path: Place,
-    output: Place,
     model: LabelModel,
     source: dict[str, Any],
-) -> Imported:
+) -> tuple[int, Shard, tuple[str, ...]]:
     number, (first, lines) = piece
     parsed = parse(lines, first)
     bad = tuple(f"{path}, {fault}" for fault in parsed.bad)
-    shard = shard_of_lines(parsed, model, source, provenance("data import"))
-    if not shard.games:
-        return Imported(bad=bad)
-    add(output, shard, f"{stem_of(path)}-{number:05d}")
-    return Imported(shard.games, shard.plies, 1, bad=bad)
+    return number, shard_of_lines(parsed, model, source, provenance("data import")), bad
 
 
 def scores_and_results(paths: Sequence[Place], plies: int = PLIES) -> Iterator[Any]:
