@@ -2,12 +2,15 @@
 
     uci, web, self-play -> **Limits** -> clock.py and the searcher
 
-All times are whole milliseconds.
+All times are whole milliseconds. A tree that grows here and there has no depth of its own; ours is
+a measure of work, see `visits_of`, made so that alpha-beta programs need about as many nodes.
 """
 
 from __future__ import annotations
 
+import math
 import threading
+from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -36,8 +39,8 @@ class Limits:
     winc: int | None = None  # milliseconds gained with every move
     binc: int | None = None
     movestogo: int | None = None  # moves until the clock is filled up again
-    depth: int | None = None  # plies of the principal variation
-    mate: int | None = None  # stop at a proved mate in that many moves
+    depth: int | None = None  # see `depth_of`; a number of visits, like nodes
+    mate: int | None = None  # whether there is a mate in that many moves; the search ends with that
     infinite: bool = False  # until told to stop
     ponder: bool = False  # the clock is the opponent's until `ponderhit`
     searchmoves: tuple[str, ...] = ()  # UCI or SAN; empty: all moves
@@ -63,9 +66,21 @@ class Limits:
         return replace(self, ponder=False)
 
     def ends_for(self, side: Side) -> bool:
-        """Whether the search of that side surely ends; a depth or a mate may not be reached."""
+        """Whether the search of that side surely ends; a mate may take for ever to find."""
         timed = self.movetime is not None or self.clock(side) is not None
-        return (timed or self.nodes is not None) and not (self.infinite or self.ponder)
+        return (timed or self.visits is not None) and not (self.infinite or self.ponder)
+
+    @property
+    def visits(self) -> int | None:
+        """The most visits of the root, by nodes or by depth; None if neither limits them."""
+        by_depth = None if self.depth is None else visits_of(self.depth)
+        return min((count for count in (self.nodes, by_depth) if count is not None), default=None)
+
+    @property
+    def thorough(self) -> bool:
+        """Whether a mate, once proved, is to be shortened: in analysis and where nodes count."""
+        timed = self.movetime is not None or self.wtime is not None or self.btime is not None
+        return (self.infinite or self.nodes is not None) and not timed
 
     @property
     def unlimited(self) -> bool:
@@ -81,6 +96,29 @@ class Signals:
 
     stop: threading.Event = field(default_factory=threading.Event)
     ponderhit: threading.Event = field(default_factory=threading.Event)
+
+
+# Depth d takes UNIT * GROWTH^d visits of the root; beyond the last of these no search ever comes.
+UNIT, GROWTH, DEEPEST = 20, 1.6, 80
+_VISITS = [math.ceil(UNIT * GROWTH**depth) for depth in range(1, DEEPEST + 1)]
+
+
+def visits_of(depth: int) -> int:
+    """Visits of the root that make a depth.
+
+    >>> [visits_of(depth) for depth in (1, 2, 3, 10, 20, 30)]
+    [32, 52, 82, 2200, 241786, 26584560]
+    """
+    return _VISITS[min(depth, DEEPEST) - 1]
+
+
+def depth_of(visits: int) -> int:
+    """The depth that so many visits of the root come to; at least 1.
+
+    >>> [depth_of(visits) for visits in (1, 52, 20_000)]
+    [1, 2, 14]
+    """
+    return max(1, bisect_right(_VISITS, visits))
 
 
 _LEAST = {"nodes": 1, "movetime": 0, "movestogo": 0, "depth": 1, "mate": 1}

@@ -16,7 +16,7 @@ from kibitz.position.mobility import has_legal_move
 from kibitz.position.moves import FLIP_MOVE
 from kibitz.position.notation import Move
 from kibitz.position.state import checkers
-from kibitz.search.proof import UNPROVED
+from kibitz.search.proof import UNPROVED, wins
 from kibitz.search.rules import Rule
 from kibitz.search.scores import Score, Wdl, score_of, wdl_of
 from kibitz.search.statistics import (
@@ -41,9 +41,11 @@ class Totals(NamedTuple):
 
     nodes: int = 0  # playouts of this search
     milliseconds: float = 0.0
-    depth: int = 0  # plies of an average playout
-    seldepth: int = 0  # plies of the longest
+    depth: int = 0  # see limits.depth_of
+    seldepth: int = 0  # plies of the longest playout
     tbhits: int = 0
+    mean_depth: float = 0.0  # plies of an average playout
+    no_mate: int = 0  # moves within which there is none, if that was the question
 
 
 class Line(NamedTuple):
@@ -70,6 +72,8 @@ class Report:
     lines: tuple[Line, ...]  # best first, never empty
     moves: tuple[MoveStatistics, ...]  # all moves of the root, best first
     root: RootStatistics
+    mean_depth: float = 0.0  # plies of an average playout
+    no_mate: int = 0  # moves within which there is no mate, if that was the question
 
     @property
     def best(self) -> Line:
@@ -86,8 +90,13 @@ def make_report(
     multipv: int = 1,
     score_type: str = "WDL_mu",
     outcomes: Outcomes | None = None,
+    mating: tuple[Move, ...] = (),
 ) -> Report:
-    """Report on a search of `position`; `outcomes` are what tablebases say of the root's moves."""
+    """Report on a search of `position`.
+
+    `outcomes` are what tablebases say of the root's moves, `mating` is a mate that the tree may not
+    show.
+    """
     rows = in_order(settled(root_moves(memory, position, rule), outcomes), outcomes)
     root = root_statistics(memory)
     if outcomes and rows:
@@ -100,9 +109,11 @@ def make_report(
         nps=round(1000 * totals.nodes / max(1.0, totals.milliseconds)),
         hashfull=memory.permille,
         tbhits=totals.tbhits,
-        lines=_lines(memory, position, rows, root, multipv, score_type, outcomes or {}),
+        lines=_lines(memory, position, rows, root, multipv, score_type, outcomes or {}, mating),
         moves=tuple(rows),
         root=root,
+        mean_depth=totals.mean_depth,
+        no_mate=totals.no_mate,
     )
 
 
@@ -114,8 +125,9 @@ def _lines(
     multipv: int,
     score_type: str,
     outcomes: Outcomes,
+    mating: tuple[Move, ...],
 ) -> tuple[Line, ...]:
-    judged = [row for row in rows if row.visits or row.code in outcomes]
+    judged = [row for row in rows if row.visits or wins(row.proof) or row.code in outcomes]
     found: list[Line] = []
     if not judged or judged[0] != rows[0]:  # no visit yet, or all visited moves are proved lost
         found.append(_line_without_visits(position, rows, root, score_type))
@@ -123,7 +135,8 @@ def _lines(
     for row in judged[: max(1, multipv) - len(found)]:
         distance = outcomes[row.code].dtz if row.code in outcomes else 0
         score = score_of(score_type, row.value, row.draw, row.proof, distance)
-        line = principal_variation(memory, row.edge, view)
+        mates = mating[:1] == (row.move,)
+        line = mating if mates else principal_variation(memory, row.edge, view)
         found.append(Line(len(found) + 1, score, wdl_of(row.value, row.draw), row.value, line))
     return tuple(found)
 

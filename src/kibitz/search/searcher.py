@@ -23,24 +23,27 @@ from kibitz.search import clock
 from kibitz.search.batched import BatchedDriver
 from kibitz.search.choose import choose_move
 from kibitz.search.driver import Driver
-from kibitz.search.limits import Limits, Signals
+from kibitz.search.limits import Limits, Signals, depth_of
+from kibitz.search.matesearch import MateSearch
 from kibitz.search.params import OFF, Settings
 from kibitz.search.presets import noise_alpha, to_behaviour, to_rule
 from kibitz.search.probing import Prober
-from kibitz.search.proof import UNPROVED
+from kibitz.search.proof import TABLEBASE, UNPROVED, climb, set_proof
 from kibitz.search.report import Report, Totals, make_report, principal_variation
 from kibitz.search.reuse import Line, keep_subtree
-from kibitz.search.root import gumbel_choice, mix_noise, plan_gumbel
+from kibitz.search.root import gumbel_choice, mix_noise, plan_gumbel, root_block
 from kibitz.search.rules import Gumbel
 from kibitz.search.statistics import Outcomes, view_of
 from kibitz.search.tree import EXPANDED, TreeMemory, clear
 from kibitz.search.walk import WalkMemory
-from kibitz.search.watch import Watch
+from kibitz.search.watch import Watch, best_proof, root_is_settled
 
 FOREVER = 1 << 60  # playouts of a search that something else will stop
 FALLBACK_MS = 150  # of a search without any limit that is not infinite: ChessCoach's choice
 HURRY_MS = 20.0  # a move with less time than this must not lose milliseconds anywhere
 REPORT_MS = 500.0  # between two reports while the best line stays the same
+# Rounds of `go mate`: positions tried in the first one, and how many of them to one playout.
+FIRST_ROUND, TO_A_PLAYOUT = 4_096, 16
 
 Listener = Callable[[Report], None]
 
@@ -67,6 +70,8 @@ class Searcher:
         self._line, self._lock, self._kept = Line(), threading.Lock(), False
         self._signals = Signals()
         self._watch: Watch | None = None
+        self._mates: MateSearch | None = None  # of this search, if it looks for a mate
+        self._mating: tuple[Move, ...] = ()  # the mate it has found
         self._generator = np.random.default_rng(self.settings.seed)
         self._driver.on_room = lambda: self._prober.forget_questions(self._driver.walks)
 
@@ -165,6 +170,7 @@ class Searcher:
     ) -> tuple[Callable[[], Report], Outcomes]:
         """Let the tree grow within the limits: how to report on it, and what tablebases say."""
         allowed, outcomes = self._allowed(board, limits)
+        self._mates, self._mating = None, ()
         self._prepare(board, allowed, limits)
         self._prober.prove_root(self.memory, outcomes)
         ply, own_clock = int(board.ply), limits.clock(board.turn)
@@ -181,10 +187,11 @@ class Searcher:
                 self.memory,
                 board.position,
                 self.rule,
-                self._totals(watch, int(self.memory.edges[0]["visits"]) - known),
+                self._totals(watch, limits, known),
                 multipv=self.settings.multipv,
                 score_type=self.settings.score_type,
                 outcomes=outcomes,
+                mating=self._mating,
             )
 
         teller = _Teller(on_report, report, 0.0 if limits.watched else REPORT_MS / 10)
@@ -193,7 +200,7 @@ class Searcher:
             failure.callback(self._forget)  # an error leaves a tree that nobody should go on from
             try:
                 if self.memory.nodes[0]["state"] == EXPANDED:
-                    self._run(limits, watch)
+                    self._run(board, limits, watch)
             finally:
                 watch.end()
             failure.pop_all()
@@ -201,22 +208,72 @@ class Searcher:
         self._watch = None
         return report, outcomes
 
-    def _run(self, limits: Limits, watch: Watch) -> None:
-        """Let the driver play out until a limit is reached, or until `stop` if there is none."""
-        left = self._playouts_left(limits)
+    def _run(self, board: Board, limits: Limits, watch: Watch) -> None:
+        """Search until a limit is reached or nothing is left to learn; if neither, until `stop`."""
+        if limits.mate is not None:
+            self._look_for_mate(board, limits, watch)
+            return
+        self._play_out(FOREVER, limits, watch)
+        proof = best_proof(self.memory)
+        if 1 < proof < TABLEBASE and limits.thorough and not watch.pondering:
+            self._mates = self._new_mate_search(board)
+            self._try_mates(proof - 2, FOREVER, limits, watch)
+
+    def _left(self, limits: Limits) -> int:
+        """Nodes that the limits still allow; positions of the mate search are nodes, too."""
+        if limits.visits is None:
+            return FOREVER
+        beside = 0 if self._mates is None else self._mates.nodes
+        return max(0, limits.visits - int(self.memory.edges[0]["visits"]) - beside)
+
+    def _play_out(self, most: int, limits: Limits, watch: Watch) -> None:
+        """Let the driver play out, at most `most` times, unless the root is settled."""
+        left = min(most, self._left(limits))
         self._driver.slow_start_nodes = self.settings.slow_start_nodes
         self._driver.slow_start_rows = self.settings.slow_start_parallelism
         hurried = watch.plan is not None and watch.plan.soft < HURRY_MS
-        by_nodes = limits.nodes is not None
+        by_nodes = limits.visits is not None and limits.mate is None
+        if left == 0 or root_is_settled(self.memory):
+            return
         if limits.watched and by_nodes and isinstance(self._driver, Driver):
             self._driver.run(left, watch.look, by_nodes, watched=True)
         else:  # batches are slow enough to be looked at by the clock
             self._driver.run(left, watch.look, by_nodes, hurried)
 
-    def _playouts_left(self, limits: Limits) -> int:
-        if limits.nodes is None:
-            return FOREVER
-        return max(0, limits.nodes - int(self.memory.edges[0]["visits"]))
+    # --- mates ----------------------------------------------------------------------------------
+
+    def _new_mate_search(self, board: Board) -> MateSearch:
+        return MateSearch(board, self.memory.links["move"][root_block(self.memory)].tolist())
+
+    def _look_for_mate(self, board: Board, limits: Limits, watch: Watch) -> None:
+        """Try all mates that are short enough; the tree, which may see deep ones, grows, too."""
+        assert limits.mate is not None
+        self._mates, plies, size = self._new_mate_search(board), 2 * limits.mate - 1, FIRST_ROUND
+        while True:
+            self._play_out(size // TO_A_PLAYOUT, limits, watch)
+            proof = best_proof(self.memory)
+            lost = root_is_settled(self.memory) and not 0 < proof <= TABLEBASE
+            if 0 < proof <= plies or lost or self._try_mates(plies, size, limits, watch):
+                return
+            if self._left(limits) == 0 or watch.look_at_clock():
+                return
+            size *= 2
+
+    def _try_mates(self, plies: int, most: int, limits: Limits, watch: Watch) -> bool:
+        """Look for mates within `plies`, and prove what is found; whether the answer is known."""
+        assert self._mates is not None
+        left = min(most, self._left(limits))
+        answered = self._mates.deepen(plies, left, watch.look_at_clock)
+        if self._mates.mate is not None:
+            tree, block = self.memory.record, root_block(self.memory)
+            mate, clear = self._mates.mate, self.settings.clear_losses
+            edge = block.start + self.memory.links["move"][block].tolist().index(mate.code)
+            if set_proof(tree, edge, mate.plies, clear):
+                climb(tree, edge, clear)
+            self._mating = self._mates.line(self._left(limits), watch.look_at_clock)
+        return answered
+
+    # --- reports --------------------------------------------------------------------------------
 
     def _between(self, watch: Watch, teller: _Teller) -> None:
         """What is done between two looks, while the playouts go on."""
@@ -224,15 +281,20 @@ class Searcher:
         teller.tell(watch.elapsed_ms)
         self._driver.control.time_used = watch.time_used
 
-    def _totals(self, watch: Watch, nodes: int) -> Totals:
+    def _totals(self, watch: Watch, limits: Limits, known: int) -> Totals:
+        """What has been counted; `known` visits of the root are of earlier searches."""
         walks = [walk.record for walk in self._driver.walks]
         playouts = max(1, sum(int(walk.playouts) for walk in walks))
+        visits, mates = int(self.memory.edges[0]["visits"]), self._mates
+        excluded = 0 if mates is None or limits.mate is None else mates.excluded // 2
         return Totals(
-            nodes=nodes,
+            nodes=visits - known + (0 if mates is None else mates.nodes),
             milliseconds=watch.elapsed_ms,
-            depth=round(sum(int(walk.depth_sum) for walk in walks) / playouts),
+            depth=depth_of(visits),
             seldepth=max(int(walk.deepest) for walk in walks),
             tbhits=self._prober.hits,
+            mean_depth=sum(int(walk.depth_sum) for walk in walks) / playouts,
+            no_mate=excluded if limits.mate is not None and excluded >= limits.mate else 0,
         )
 
     def _chosen(self, board: Board, report: Report, outcomes: Outcomes) -> Result:
@@ -254,7 +316,9 @@ class Searcher:
         return self._result(board, chosen.move, chosen.edge, report)
 
     def _result(self, board: Board, move: Move, edge: int, report: Report) -> Result:
-        line = principal_variation(self.memory, edge, view_of(board.position))
+        line = report.best.moves
+        if line[:1] != (move,):
+            line = principal_variation(self.memory, edge, view_of(board.position))
         return Result(move, line[1] if len(line) > 1 else None, report)
 
     # --- the root -------------------------------------------------------------------------------
@@ -287,7 +351,7 @@ class Searcher:
         settings = self.settings
         mix_noise(self.memory, settings.noise_epsilon, noise_alpha(settings), self._generator)
         if isinstance(self.rule, Gumbel):
-            playouts = self._playouts_left(limits) if limits.nodes is not None else None
+            playouts = self._left(limits) if limits.visits is not None else None
             plan_gumbel(self.memory, self.rule, playouts, self._generator)
 
     def _keep(self, board: Board) -> bool:

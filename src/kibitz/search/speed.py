@@ -40,7 +40,7 @@ POSITIONS = (
     "8/8/4k3/8/8/3K4/3Q4/8 w - - 0 1",
 )
 TIMED = POSITIONS[:4]
-_EMPTY = (0, 0)  # nodes, depth
+_EMPTY = (0, 0.0)  # nodes, average depth
 RULES: tuple[Literal["puct", "sble", "gumbel"], ...] = ("puct", "sble", "gumbel")
 SIGNATURE_NODES = 3_000
 SPARSE_SIZE = "sparse-512x256-threats"
@@ -158,13 +158,13 @@ def measure_batches(
             yield rows
 
 
-def _timed(searcher: Searcher, place: int, nodes: int, seconds: list[float]) -> tuple[int, int]:
+def _timed(searcher: Searcher, place: int, nodes: int, seconds: list[float]) -> tuple[int, float]:
     """Search a position, note its time if it is the shortest; its nodes and depth."""
     searcher.new_game()
     started = time.perf_counter()
     report = searcher.search(Board(TIMED[place]), Limits(nodes=nodes)).report
     seconds[place] = min(seconds[place], time.perf_counter() - started)
-    return report.nodes, report.depth
+    return report.nodes, report.mean_depth
 
 
 def bytes_of(searcher: Searcher) -> tuple[float, int]:
@@ -178,7 +178,7 @@ def _speed(
     evaluator: InlineEvaluator,
     settings: Settings,
     searcher: Searcher,
-    reports: list[tuple[int, int]],
+    reports: list[tuple[int, float]],
     seconds: list[float],
 ) -> Speed:
     playouts, depths = zip(*reports, strict=True)

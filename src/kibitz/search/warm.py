@@ -23,6 +23,8 @@ def warm(evaluator: InlineEvaluator | BatchedEvaluator, settings: Settings) -> N
     with Searcher(evaluator, small) as searcher:
         for fen in POSITIONS:
             board, limits = Board(fen), Limits(nodes=NODES)
+            searcher.search(board, Limits(mate=2))
+            searcher.new_game()
             first = searcher.search(board, limits)
             if first.move is not None and first.ponder is not None:
                 board.push(first.move)

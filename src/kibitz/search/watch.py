@@ -9,13 +9,14 @@ import threading
 import time
 from collections.abc import Callable
 
+import numpy as np
+
 from kibitz.position.moves import NO_MOVE
 from kibitz.search import clock
 from kibitz.search.limits import Limits
-from kibitz.search.proof import TABLEBASE, UNPROVED, is_settled, rank_of
+from kibitz.search.proof import DRAW, UNPROVED, is_settled, rank_of
 from kibitz.search.root import root_block
-from kibitz.search.statistics import block_of
-from kibitz.search.tree import TreeMemory
+from kibitz.search.tree import BUSY, NONE, PATH_DRAW, TERMINAL, WAITING, TreeMemory
 
 LOOKS_A_MOVE = 40  # how often the unrest of a timed search is taken
 LEAST_INTERVAL_MS = 20.0
@@ -68,17 +69,14 @@ class Watch:
         if self.stop.is_set():
             return True
         self.each_look()
-        return self._decided() or self._out_of_time()
+        return root_is_settled(self.memory) or self._out_of_time()
 
-    def _decided(self) -> bool:
-        """A proved root, a mate as short as asked for, or the depth that was asked for."""
-        if self.limits.mate is not None:
-            proof = best_proof(self.memory)
-            if 0 < proof < TABLEBASE and (proof + 1) // 2 <= self.limits.mate:
-                return True
-        elif is_settled(int(self.memory.links[0]["proof"])) and not self.limits.infinite:
-            return self.limits.searchmoves == () and not self.pondering
-        return self.limits.depth is not None and self._depth() >= self.limits.depth
+    def look_at_clock(self) -> bool:
+        """Whether time or somebody says stop; for work that is not on the tree."""
+        if self.stop.is_set():
+            return True
+        self.each_look()
+        return self._out_of_time()
 
     def _out_of_time(self) -> bool:
         plan, elapsed = self.plan, self.elapsed_ms
@@ -106,18 +104,23 @@ class Watch:
         best = block.start + int(self.memory.edges["visits"][block].argmax())
         return int(self.memory.links[best]["move"]), float(self.memory.edges[best]["value"])
 
-    def _depth(self) -> int:
-        """Plies of the principal variation, by visits."""
-        depth, node = 0, 0
-        while True:
-            block = block_of(self.memory, node)
-            visits = self.memory.edges["visits"][block]
-            if not visits.any():
-                return depth
-            best = block.start + int(visits.argmax())
-            depth, node = depth + 1, int(self.memory.links[best]["child"])
-            if not 0 < node < len(self.memory.nodes):
-                return depth
+
+def root_is_settled(memory: TreeMemory) -> bool:
+    """Whether more playouts can teach nothing: the root is proved, or all its moves end the game.
+
+    A draw by repetition or by the 50-move rule ends the game and is no proof.
+    """
+    if is_settled(int(memory.links[0]["proof"])):
+        return True
+    block = root_block(memory)
+    if block.start == block.stop or not memory.edges["visits"][block].all():
+        return False
+    children = memory.links["child"][block]
+    there = (children != NONE) & (children != BUSY) & (children != WAITING)
+    states = memory.nodes["state"][np.where(there, children, 0)]
+    over = there & ((states == PATH_DRAW) | (states == TERMINAL))
+    proofs = memory.links["proof"][block]
+    return bool((over | (proofs != UNPROVED) & (np.abs(proofs) <= DRAW)).all())
 
 
 def best_proof(memory: TreeMemory) -> int:

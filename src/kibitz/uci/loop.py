@@ -287,6 +287,8 @@ class Session:
         if over is not None:
             self.write(over)
             return
+        if report.no_mate:
+            self.info(f"no mate in {report.no_mate}")
         if options.live if verbose is None else verbose:
             for line in verbose_lines(report, options.chess960 or None):
                 self.write(f"info string {line}")

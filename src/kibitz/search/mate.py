@@ -1,0 +1,229 @@
+"""Is there a mate in so many moves? A depth-first search of all moves, as kernels.
+
+MateSearch -> **search_mate** -> MATE or NO_MATE
+
+The attacker's moves are ordered by the number of replies that they leave, checks first; the
+defender's by what refuted the attacker's last move at the same ply.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kibitz.jit import kernel
+from kibitz.position.attacks import bishop_attacks, knight_attacks, rook_attacks
+from kibitz.position.bits import bit, lowest, pawn_attacks_up, signed
+from kibitz.position.mobility import has_legal_move
+from kibitz.position.moves import (
+    CASTLING,
+    EN_PASSANT,
+    MAX_MOVES,
+    PROMOTION,
+    count_legal,
+    destination_of,
+    generate,
+    kind_of,
+    origin_of,
+)
+from kibitz.position.outcome import FIFTY_PLIES, insufficient_material, search_repetition
+from kibitz.position.play import play
+from kibitz.position.squares import BISHOP, KNIGHT, PAWN, QUEEN, ROOK
+from kibitz.position.state import checkers, piece_on
+
+MOST_PLIES = 63  # of a mate that is looked for
+NEXT, END = MAX_MOVES, MAX_MOVES + 1  # columns beside the moves: which is next, how many
+QUIET = 32  # a move without check is tried as one with check and so many replies more
+OPEN, MATE, NO_MATE = range(3)  # what is known of a position of the line
+TABLE_SIZE = 1 << 18
+
+STATE = np.dtype(
+    [
+        ("limit", np.int64),  # plies within which to mate; odd
+        ("ply", np.int64),  # of the position at work; the attacker moves at even ones
+        ("verdict", np.int64),  # of that position
+        ("nodes", np.int64),  # positions made
+        ("budget", np.int64),  # and how many may be made
+        ("history", np.int64),  # positions of the game before the root
+        ("killers", np.uint16, MOST_PLIES + 1),  # the reply that refuted last, for every ply
+        ("order", np.uint32, MAX_MOVES),
+    ],
+    align=True,
+)
+
+
+@kernel
+def may_check(position: np.record, move: int) -> bool:
+    """Whether a move gives check; castling and en passant always may."""
+    kind = kind_of(move)
+    if kind in (CASTLING, EN_PASSANT):
+        return True
+    king = lowest(position.kings & position.their)
+    target = bit(destination_of(move))
+    rest = position.own & ~bit(origin_of(move))
+    occupied = rest | position.their | target
+    straight, diagonal = rook_attacks(king, occupied), bishop_attacks(king, occupied)
+    lines = straight & (position.rooks | position.queens)
+    lines |= diagonal & (position.bishops | position.queens)
+    if lines & rest:
+        return True
+    piece = piece_on(position, origin_of(move))
+    if kind >= PROMOTION:
+        piece = KNIGHT + kind - PROMOTION
+    if piece == PAWN:
+        return bool(pawn_attacks_up(target) & bit(king))
+    if piece == KNIGHT:
+        return bool(knight_attacks(king) & target)
+    if piece in (ROOK, QUEEN) and straight & target:
+        return True
+    return bool(piece in (BISHOP, QUEEN) and diagonal & target)
+
+
+@kernel
+def _mates_at_once(state: np.record, position: np.record, after: np.record, moves: Any) -> bool:
+    """Whether the side to move mates in one; only checks are played."""
+    count = generate(position, moves)
+    for place in range(count):
+        if may_check(position, moves[place]):
+            play(position, after, moves[place])
+            state.nodes += 1
+            if checkers(after) and not has_legal_move(after):
+                return True
+    return False
+
+
+@kernel
+def list_attacks(state: np.record, position: np.record, after: np.record, moves: Any) -> None:
+    """The attacker's moves: checks and those with few replies first; stalemates are left out."""
+    count, kept = generate(position, moves), 0
+    for place in range(count):
+        move = moves[place]
+        play(position, after, move)
+        state.nodes += 1
+        replies, check = count_legal(after), checkers(after)
+        if replies == 0 and not check:
+            continue
+        word = np.uint32((replies + (0 if check else QUIET)) << 16 | signed(move))
+        at = kept
+        while at > 0 and state.order[at - 1] > word:
+            state.order[at] = state.order[at - 1]
+            at -= 1
+        state.order[at] = word
+        kept += 1
+    for place in range(kept):
+        moves[place] = state.order[place] & np.uint32(0xFFFF)
+    moves[NEXT], moves[END] = 0, kept
+
+
+@kernel
+def _list_replies(state: np.record, position: np.record, moves: Any, ply: int) -> int:
+    """The defender's moves, what refuted last first; MATE or NO_MATE if there is none."""
+    count = generate(position, moves)
+    moves[NEXT], moves[END] = 0, count
+    for place in range(count):
+        if moves[place] == state.killers[ply]:
+            moves[place], moves[0] = moves[0], moves[place]
+    if count == 0:
+        return MATE if checkers(position) else NO_MATE
+    return NO_MATE if ply == state.limit else OPEN
+
+
+@kernel
+def _is_draw(state: np.record, position: np.record, keys: np.ndarray) -> bool:
+    """Whether the game is drawn here; only occurrences before the root count as repetitions.
+
+    A line that repeats itself after the root is no shortest mate.
+    """
+    if insufficient_material(position):
+        return True
+    rule50 = signed(position.rule50)
+    if rule50 >= FIFTY_PLIES and (has_legal_move(position) or not checkers(position)):
+        return True
+    if rule50 < state.ply + 4:
+        return False
+    return search_repetition(keys, state.history + state.ply, rule50, position.key, 0)
+
+
+@kernel
+def _enter(
+    state: np.record,
+    positions: np.ndarray,
+    moves: np.ndarray,
+    keys: np.ndarray,
+    table: np.ndarray,
+) -> int:
+    """Begin with the position of the current ply: its verdict, or OPEN and its moves are listed."""
+    ply, position = state.ply, positions[state.ply]
+    left = state.limit - ply
+    if _is_draw(state, position, keys):
+        return NO_MATE
+    if left == 1:
+        return MATE if _mates_at_once(state, position, positions[ply + 1], moves[ply]) else NO_MATE
+    known = table[_place(position, left)]
+    agrees = known >> np.uint64(1) == _key(position, left) >> np.uint64(1)
+    if agrees and signed(position.rule50) + left < FIFTY_PLIES:
+        return MATE if known & np.uint64(1) else NO_MATE
+    if ply % 2 == 1:
+        return _list_replies(state, position, moves[ply], ply)
+    list_attacks(state, position, positions[ply + 1], moves[ply])
+    return OPEN
+
+
+@kernel
+def _key(position: np.record, left: int) -> np.uint64:
+    """Key of a position together with the plies that are left."""
+    return position.key ^ np.uint64(left) * np.uint64(0x9E37_79B9_7F4A_7C15)
+
+
+@kernel
+def _place(position: np.record, left: int) -> int:
+    return signed(_key(position, left) >> np.uint64(20)) & (TABLE_SIZE - 1)
+
+
+@kernel
+def _remember(state: np.record, position: np.record, table: np.ndarray) -> None:
+    """Write down the verdict of the current ply, unless the 50-move rule is near."""
+    left = state.limit - state.ply
+    if left > 1 and signed(position.rule50) + left < FIFTY_PLIES:
+        key = _key(position, left) & ~np.uint64(1)
+        table[_place(position, left)] = key | np.uint64(state.verdict == MATE)
+
+
+@kernel
+def search_mate(
+    state: np.record,
+    positions: np.ndarray,
+    moves: np.ndarray,
+    keys: np.ndarray,
+    table: np.ndarray,
+) -> int:
+    """Search on until the root's verdict is known or the budget is used up (OPEN).
+
+    positions is POSITION [plies], moves uint16 [plies, MAX_MOVES + 2], keys uint64 [history +
+    plies] those of the game and then zeros, table uint64 [TABLE_SIZE]. The place of the move that
+    mates is moves[0, NEXT] - 1.
+    """
+    while state.nodes < state.budget:
+        ply = state.ply
+        attacking = ply % 2 == 0
+        if state.verdict == OPEN:
+            place = moves[ply, NEXT]
+            if place == moves[ply, END]:
+                state.verdict = NO_MATE if attacking else MATE
+                continue
+            moves[ply, NEXT] = place + 1
+            play(positions[ply], positions[ply + 1], moves[ply, place])
+            state.nodes += not attacking  # the attacker's moves counted when they were listed
+            state.ply = ply + 1
+            state.verdict = _enter(state, positions, moves, keys, table)
+            continue
+        _remember(state, positions[ply], table)
+        if ply == 0:
+            return signed(state.verdict)
+        state.ply = ply - 1
+        if attacking and state.verdict == NO_MATE:
+            state.killers[ply - 1] = moves[ply - 1, moves[ply - 1, NEXT] - 1]
+        elif attacking or state.verdict == NO_MATE:
+            state.verdict = OPEN
+    return OPEN
