@@ -58,8 +58,12 @@ def test_a_suite_without_mates_is_named(tmp_path: Path) -> None:
 
 def test_the_ladder_is_climbed_until_the_mate_is_found() -> None:
     with Searcher(inline_evaluator(Material()), Settings(hash=4)) as searcher:
-        solved = nodes_to_solve(searcher, Problem(LADDER_MATE, 2), (100, 1000, 20_000))
-    assert solved is not None
+        problem = Problem(LADDER_MATE, 2)
+        solved, announced = nodes_to_solve(searcher, problem, (100, 1000, 20_000))
+        assert solved is not None
+        assert announced
+        assert nodes_to_solve(searcher, problem, (1000,), ask=True) == (1000, True)
+        assert not nodes_to_solve(searcher, Problem(LADDER_MATE, 3), (1000,), ask=True)[1]
 
 
 def test_every_variant_has_a_row() -> None:

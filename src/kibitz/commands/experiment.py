@@ -36,6 +36,9 @@ def ablate_command(
     limit: Annotated[int, Parameter(help="So many positions, spread over the file.")] = 100,
     nodes: Annotated[int, Parameter(help="The last rung of the ladder of nodes.")] = LADDER[-1],
     network: Annotated[str, Parameter(help="Evaluator: a name or a network file.")] = "material",
+    ask: Annotated[
+        bool, Parameter(help="Ask for the mate, as `go mate n` does.", negative="")
+    ] = False,
     variant: Annotated[tuple[str, ...], Parameter(help="Only these variants.")] = (),
     json: JsonFlag = False,
 ) -> int:
@@ -44,8 +47,8 @@ def ablate_command(
     for name in variant:
         if name not in known:
             raise InputError("no such variant", value=name, fix=did_you_mean(name, known))
-    ladder = tuple(rung for rung in LADDER if rung <= nodes)
-    if limit < 1 or not ladder:
+    ladder = (*(rung for rung in LADDER if rung < nodes), nodes)
+    if limit < 1 or nodes < LADDER[0]:
         raise InputError("--limit at least 1, --nodes at least 100", value=(limit, nodes))
     what = chosen(network)
     evaluator = load_evaluator(what)
@@ -55,7 +58,7 @@ def ablate_command(
     rows: list[Row] = []
     names = variant or tuple(known)
     with progress("ablate", total=len(names)) as bar, graceful_stop() as stop:
-        for row in ablate(problems, evaluator, names, ladder):
+        for row in ablate(problems, evaluator, names, ladder, ask=ask):
             rows.append(row)
             bar.advance()
             if stop.requested:
@@ -109,6 +112,7 @@ def _print(
         {
             "variant": row.variant,
             "solved": row.solved,
+            "announced": row.announced,
             "problems": row.problems,
             "share": row.solved / row.problems,
             "share_interval": list(row.share),
@@ -121,12 +125,13 @@ def _print(
         (
             row.variant,
             f"{row.solved}/{row.problems}",
+            row.announced,
             f"{100 * row.share[0]:.0f}-{100 * row.share[1]:.0f} %",
             f"{row.nodes[0]:.0f}",
             f"{row.nodes[1]:.0f}-{row.nodes[2]:.0f}",
         )
         for row in rows
     ]
-    headings = ("variant", "solved", "95 %", "nodes to solve", "95 %")
+    headings = ("variant", "solved", "announced", "95 %", "nodes to solve", "95 %")
     table = columns(headings, shown, title=f"{network}: {problems} mates, up to {ladder[-1]} nodes")
     emit({"network": network, "ladder": list(ladder), "rows": listed}, as_json=json, table=table)

@@ -4,6 +4,7 @@
 
 A position is solved at the first rung of a ladder of nodes from which on the move chosen mates in
 the number of moves the suite promises; that is verified by brute force, so other solutions count.
+It is announced if the last search says `mate n` with exactly that n.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from kibitz.position.state import checkers, new_positions
 from kibitz.search.limits import Limits
 from kibitz.search.params import Settings
 from kibitz.search.presets import preset
+from kibitz.search.scores import Score
 from kibitz.search.searcher import Searcher
 
 _MATE = re.compile(r"(?:bm\s+#|dm\s+)(\d+)")
@@ -47,6 +49,7 @@ class Row:
 
     variant: str
     solved: int
+    announced: int
     problems: int
     share: tuple[float, float]  # 95 % interval of the share solved at the last rung
     nodes: tuple[float, float, float]  # geometric mean and interval, of the solved ones
@@ -57,6 +60,7 @@ def variants() -> dict[str, Settings]:
     plain = Settings(prove=False, variance_scaling=0.0)  # lc0's form
     sble = preset("chesscoach")
     return {
+        "default": Settings(),
         "puct": plain,
         "puct + proving": plain.with_(prove=True),
         "puct + proving + faster mate": plain.with_(
@@ -123,22 +127,29 @@ def is_solution(board: Board, move: Move, moves: int) -> bool:
     return is_lost(after, moves - 1)
 
 
-def nodes_to_solve(searcher: Searcher, problem: Problem, ladder: Iterable[int]) -> int | None:
-    """The first rung from which on the chosen move mates as promised; None if it never does."""
-    board, solved_at = Board(problem.fen), None
+def nodes_to_solve(
+    searcher: Searcher, problem: Problem, ladder: Iterable[int], ask: bool = False
+) -> tuple[int | None, bool]:
+    """The first rung from which on the chosen move mates as promised, and whether it is announced.
+
+    None if it never does. `ask` for a mate in that many moves instead of only giving nodes.
+    """
+    board, solved_at, announced = Board(problem.fen), None, False
     verified: dict[int, bool] = {}
     searcher.new_game()
     for nodes in ladder:
-        move = searcher.search(board, Limits(nodes=nodes)).move
+        limits = Limits(nodes=nodes, mate=problem.moves if ask else None)
+        move, _, report = searcher.search(board, limits)
         if move is None:
-            return None
+            return None, False
+        announced = report.best.score == Score("mate", problem.moves)
         if move.code not in verified:
             verified[move.code] = is_solution(board, move, problem.moves)
         if not verified[move.code]:
             solved_at = None
         elif solved_at is None:
             solved_at = nodes
-    return solved_at
+    return solved_at, announced
 
 
 def ablate(
@@ -147,17 +158,19 @@ def ablate(
     names: Iterable[str] | None = None,
     ladder: tuple[int, ...] = LADDER,
     megabytes: int = 64,
+    ask: bool = False,
 ) -> Iterator[Row]:
     """One row after another, each for all problems."""
     table = variants()
     for name in names or table:
         settings = table[name].with_(hash=megabytes, temperature=0.0, diversity_temperature=0.0)
         with Searcher(evaluator, settings) as searcher:
-            found = [nodes_to_solve(searcher, problem, ladder) for problem in problems]
-        solved = [float(nodes) for nodes in found if nodes is not None]
+            found = [nodes_to_solve(searcher, problem, ladder, ask) for problem in problems]
+        solved = [float(nodes) for nodes, _ in found if nodes is not None]
         yield Row(
             name,
             len(solved),
+            sum(announced for _, announced in found),
             len(problems),
             share_interval(len(solved), len(problems)),
             geometric_mean(solved),
