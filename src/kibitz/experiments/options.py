@@ -38,6 +38,7 @@ MIDDLEGAME = "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - 
 LATE = "4k3/2r2p2/4p1p1/8/3P4/5P2/4R1P1/4K3 w - - 60 90"  # near the fifty-move rule
 MATES = "6k1/5ppp/8/8/8/8/5PPP/1R4K1 w - - 0 1"
 ROOKS = "8/5pk1/4p1p1/3pP2p/r2P1P1P/4K1P1/4R3/8 w - - 0 1"
+BACK_RANK = "r5k1/5ppp/8/8/8/8/1Q3PPP/1R4K1 w - - 0 1"  # a mate that most replies stop
 STALEMATES = "7k/8/8/8/8/8/5KQ1/8 w - - 0 1"
 PAWNS = "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1"
 TABLES = "8/8/8/8/8/2k5/4P3/4K3 w - - 0 1"  # three men
@@ -73,6 +74,7 @@ SHARP: dict[str, Value] = {
 WIDE: dict[str, Value] = {"cpuct": 9.0}  # the most visited move is not always the best
 LCB: dict[str, Value] = {"move_choice": "lcb", "lcb_visits": 0.0, "lcb_deviations": 0.0}
 MINIMAX: dict[str, Value] = {
+    "cpuct": 30.0,  # moves that are not the best have visits enough
     "minimax": True,
     "minimax_visits": 1,
     "minimax_ignore": 0.0,
@@ -123,7 +125,7 @@ PROBES: dict[str, Probe] = {
     "sc_temperature": Probe(0.1, nodes=900),
     "sc_negative": Probe(True, nodes=900),
     "sc_admit": Probe(True, nodes=900),
-    "sc_prefer_proven": Probe(False, MATING, MATES, 2_000),
+    "sc_prefer_proven": Probe(False, fen=BACK_RANK, nodes=900),
     "policy_temperature": Probe(0.5),
     "root_policy_temperature": Probe(0.5),
     "noise_epsilon": Probe(0.5),
@@ -163,10 +165,10 @@ PROBES: dict[str, Probe] = {
         0.0, {"diversity_plies": 400, "diversity_temperature": 50.0, "diversity_delta": 1.0}
     ),
     "diversity_plies": Probe(400, {"diversity_temperature": 50.0, "diversity_delta": 1.0}),
-    "minimax": Probe(True, {**WIDE, **MINIMAX, "minimax": False}, ROOKS),
-    "minimax_material": Probe(15_258, {**WIDE, **MINIMAX, "minimax_material": 0}, ROOKS),
-    "minimax_visits": Probe(10**6, {**WIDE, **MINIMAX}, ROOKS),
-    "minimax_ignore": Probe(1.0, {**WIDE, **MINIMAX}, ROOKS),
+    "minimax": Probe(True, {**MINIMAX, "minimax": False}, LATE),
+    "minimax_material": Probe(15_258, {**MINIMAX, "minimax_material": 0}, LATE),
+    "minimax_visits": Probe(10**6, MINIMAX, LATE),
+    "minimax_ignore": Probe(1.0, MINIMAX, LATE),
     "score_type": Probe("centipawn", fen=LATE),
 }
 
