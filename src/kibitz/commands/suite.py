@@ -120,7 +120,7 @@ def _show(result: dict[str, Any], json: bool) -> None:
         for one in result["suites"]
     ]
     headings = (
-        "suite", "solved", "points", "nodes required", "failure nodes", "faults", "s", "STS rating"
+        "suite", "solved", "points", "required", "failure nodes", "faults", "s", "rating"
     )  # fmt: skip
     title = f"{result['player']}: network {result['network']}" if result["network"] else ""
     emit({}, as_json=False, table=columns(headings, rows, title))

@@ -83,7 +83,7 @@ def pair_rows(setup: Setup, results: Results) -> list[list[Any]]:
         names = f"{setup.players[first].name} vs {setup.players[second].name}"
         score = f"{tally.wins}-{tally.draws}-{tally.losses}"
         los = "-" if found.los is None else f"{100 * found.los:.1f} %"
-        rows.append([names, score, found.text(), los, str(list(pairs.five))])
+        rows.append([names, score, found.text(), los, " ".join(map(str, pairs.five))])
     return rows
 
 
