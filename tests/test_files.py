@@ -36,6 +36,19 @@ def test_an_exception_leaves_the_old_content(tmp_path: Path) -> None:
     assert leftovers(tmp_path) == []
 
 
+def test_a_device_or_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        files.write_bytes(pipe, b"knight")
+        assert os.read(reader, 100) == b"knight"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+    assert leftovers(tmp_path) == []
+
+
 def test_a_killed_writer_leaves_the_old_content(tmp_path: Path) -> None:
     path = tmp_path / "net.bin"
     path.write_bytes(b"old")

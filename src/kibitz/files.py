@@ -16,7 +16,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TypeAlias, cast
 
@@ -192,8 +192,15 @@ def atomic_write(location: Location) -> Iterator[IO[bytes]]:
     """Open a location for writing; the content appears there only when the block ends well."""
     with named_failures(location, "cannot write"):
         path = local_path(location)
-        with _upload(os.fspath(location)) if path is None else _replace(path) as file:
+        with _upload(os.fspath(location)) if path is None else _written(path) as file:
             yield file
+
+
+def _written(path: Path) -> AbstractContextManager[IO[bytes]]:
+    """Open a file to be replaced, or what is no file: a device or a pipe, which must stay there."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        return path.open("wb")
+    return _replace(path)
 
 
 @contextmanager
