@@ -96,9 +96,54 @@ def test_journals_are_not_mixed_up(tmp_path: Path) -> None:
         Journal(setup_of("random", "greedy").header(), path)
     with pytest.raises(InputError, match="another match: seed"):
         Journal(setup_of("greedy", "random", seed=1).header(), path)
-    path.write_text("not a match\n")
-    with pytest.raises(DamagedFileError, match="line 1"):
-        Journal(setup.header(), path)
+
+
+@pytest.mark.parametrize("content", ["not a match\n", "notes\nand a last line", "notes", "{"])
+def test_a_file_that_is_no_journal_is_left_as_it_is(tmp_path: Path, content: str) -> None:
+    path, header = tmp_path / "notes.txt", setup_of("greedy", "random").header()
+    path.write_text(content)
+    if content == "{":  # as far as the header of a match that was killed at once
+        Journal(header, path).close()
+        Journal(header, path).close()
+        return
+    with pytest.raises(DamagedFileError, match=r"line 1|no journal"):
+        Journal(header, path)
+    assert path.read_text() == content
+
+
+def test_every_changed_byte_of_a_journal_is_noticed(tmp_path: Path) -> None:
+    path, setup = tmp_path / "match.jsonl", setup_of("random", "random", rounds=1)
+    with Journal(setup.header(), path) as journal:
+        journal.add(finished_games(2)[0])
+        journal.add(finished_games(2)[1])
+        whole = dict(journal.games)
+    content = path.read_bytes()
+    for place in range(0, len(content) - 1, 7):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+        with pytest.raises(DamagedFileError, match="was changed"):
+            Journal(setup.header(), path)
+    path.write_bytes(b"".join(content.splitlines(keepends=True)[:2]))  # as the error advises
+    with Journal(setup.header(), path) as journal:
+        assert journal.games == {0: whole[0]}
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["--patience", "nan"], "--patience: nan"),
+        (["--patience", "inf"], "--patience: inf"),
+        (["--margin", "-5"], "--margin: -5"),
+        (["--plies", "0"], "--plies: 0"),
+        (["--max-moves", "-1"], "--max-moves: -1"),
+        (["--draw", "1", "-2", "3"], "--draw: -2"),
+        (["--pgn", "same", "--resume", "./same"], "--pgn and --resume are one file"),
+    ],
+)
+def test_what_makes_no_match_is_refused_by_name(
+    options: list[str], named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["match", "greedy", "random", "--games", "2", *options]) == 2
+    assert f"error: {named}" in capsys.readouterr().err
 
 
 def test_a_bug_in_this_process_is_raised_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,6 +288,12 @@ def test_games_that_never_fit_are_rescued(tmp_path: Path, monkeypatch: pytest.Mo
     [rescued] = (tmp_path / "data" / "unwritten").iterdir()
     assert str(rescued) in str(refused.value)
     assert rescued.read_text().count("[Event ") == 2
+    with (
+        pytest.raises(FileError),
+        PgnFile(Path("/dev/full"), ["a", "b"], [Control(), Control()]) as more,
+    ):
+        more.add(finished_games(1)[0])
+    assert rescued.read_text().count("[Event ") == 2, "a later rescue took the earlier one's place"
 
 
 def test_a_full_disk_takes_one_line_and_no_result(

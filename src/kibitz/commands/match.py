@@ -5,6 +5,7 @@ match room -> **command line**
 
 from __future__ import annotations
 
+import math
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -71,6 +72,10 @@ def match(
     """Play a match: two players, or all against all; exit code 130 if it was stopped."""
     if games < 2 or games % 2:
         raise InputError("--games", value=games, fix="give an even number; openings come in pairs")
+    if plies is not None and plies < 1:
+        raise InputError("--plies", value=plies, fix="give 1 or more")
+    if pgn is not None and resume is not None and pgn.resolve() == resume.resolve():
+        raise InputError("--pgn and --resume are one file", value=str(pgn), fix="name two files")
     rounds = games // 2
     listed = _openings(openings, plies, rounds, seed)
     times = parse_times(tc) if tc else Control()
@@ -97,9 +102,11 @@ def _openings(path: Path | None, plies: int | None, rounds: int, seed: int) -> l
 
 
 def _terms(rules: Rules, margin: int, patience: float | None) -> Terms:
+    if margin < 0:
+        raise InputError("--margin", value=margin, fix="give milliseconds, 0 or more")
     if patience is None:
         return Terms(rules, float(margin))
-    if patience <= 0:
+    if not 0 < patience < math.inf:
         raise InputError("--patience", value=patience, fix="give seconds, more than 0")
     return Terms(rules, float(margin), patience=1000 * patience, start=1000 * patience)
 
@@ -107,14 +114,14 @@ def _terms(rules: Rules, margin: int, patience: float | None) -> Terms:
 def _rules(
     max_moves: int, draw: tuple[int, int, int] | None, resign: tuple[int, int] | None
 ) -> Rules:
+    for name, values in (("max-moves", (max_moves,)), ("draw", draw), ("resign", resign)):
+        if min(values or (0,)) < 0:
+            raise InputError(f"--{name}", value=min(values or (0,)), fix="give 0 or more")
     given = {"max_moves": max_moves}
     if draw is not None:
         given |= {"draw_from": draw[0], "draw_moves": draw[1], "draw_cp": draw[2]}
     if resign is not None:
         given |= {"resign_moves": resign[0], "resign_cp": resign[1]}
-    for name, value in given.items():
-        if value < 0:
-            raise InputError(f"--{name.partition('_')[0]}", value=value, fix="give 0 or more")
     return Rules(**given)
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-import os
 import re
+import secrets
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -162,7 +162,7 @@ class PgnFile:
         count = f"{len(self._waiting)} games"
         if self._journal is not None:
             return f"{count} are in {self._journal} only; make room and repeat the command"
-        path = data_folder() / "unwritten" / f"{self._file.path.name}-{os.getpid()}.pgn"
+        path = data_folder() / "unwritten" / f"{self._file.path.name}-{secrets.token_hex(4)}.pgn"
         try:
             write_bytes(path, b"".join(self._waiting))
         except OSError as error:

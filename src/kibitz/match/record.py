@@ -2,13 +2,16 @@
 
     play.py -> **GameRecord** -> one line of JSON -> resuming, results, PGN
 
-A journal's first line says what match it is, every further line is one finished game, handed to the
-operating system at once. A line that a crash left unfinished is cut off when the match goes on.
+A journal's first line says what match it is, every further line is one finished game, handed to
+the operating system at once. Each ends with a checksum of itself. A line that a crash left
+unfinished is cut off when the match goes on; a file that is no journal is left as it is.
 """
 
 from __future__ import annotations
 
 import os
+import re
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +25,8 @@ from kibitz.locks import lock
 from kibitz.log import say
 
 Kind = TypeVar("Kind")
+
+_SEALED = re.compile(rb'(\{.*),"crc":"([0-9a-f]{8})"\}')  # a line of a journal
 
 
 class MoveRecord(msgspec.Struct, frozen=True, array_like=True):
@@ -66,7 +71,7 @@ class MatchHeader(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     rules: str
     openings: str  # digest of the list
-    format: str = "kibitz match 1"
+    format: str = "kibitz match 2"
 
 
 class GrowingFile:
@@ -144,26 +149,27 @@ class Journal:
 
     def _read(self, path: Path, header: MatchHeader) -> None:
         assert self._file is not None
-        content = self._file.read()
-        whole = content.rfind(b"\n") + 1
-        if whole < len(content):
-            self._file.cut(whole)
-            say(f"{path}: cut off a game that was not written to its end")
-        lines = content[:whole].splitlines()
-        if not lines:
-            self._file.add(msgspec.json.encode(header) + b"\n")
-            return
-        _compare(_decoded(path, 1, lines[0], MatchHeader), header, path)
+        content, first = self._file.read(), _sealed(header)
+        *lines, torn = content.split(b"\n")
+        if lines:
+            _compare(_unsealed(path, 1, lines[0], MatchHeader), header, path)
+        elif not first.startswith(torn):
+            raise DamagedFileError("no journal of a match", value=str(path), fix=_ANOTHER)
         for number, line in enumerate(lines[1:], start=2):
-            record = _decoded(path, number, line, GameRecord)
+            record = _unsealed(path, number, line, GameRecord)
             self.games[record.number] = record
+        if torn:
+            self._file.cut(len(content) - len(torn))
+            say(f"{path}: cut off a game that was not written to its end")
+        if not lines:
+            self._file.add(first)
 
     def add(self, record: GameRecord) -> None:
         """Keep a game; one that cannot be written ends the match, which can go on from there."""
         assert record.number not in self.games, "played twice"
         if self._file is not None:
             try:
-                self._file.add(msgspec.json.encode(record) + b"\n")
+                self._file.add(_sealed(record))
             except FileError as error:
                 error.fix = f"it has {len(self.games)} games; make room and repeat the command"
                 raise
@@ -187,12 +193,23 @@ class Journal:
         self.close()
 
 
-def _decoded(path: Path, number: int, line: bytes, kind: type[Kind]) -> Kind:
-    try:
-        return msgspec.json.decode(line, type=kind)
-    except msgspec.MsgspecError as error:
-        what = f"line {number} is not of a match ({error})"
-        raise DamagedFileError(what, value=str(path), fix="name another file") from error
+_ANOTHER = "name another file"
+
+
+def _sealed(content: msgspec.Struct) -> bytes:
+    """A line of a journal: a JSON object whose last field is the checksum of what precedes it."""
+    body = msgspec.json.encode(content)[:-1]
+    return b'%b,"crc":"%08x"}\n' % (body, zlib.crc32(body))
+
+
+def _unsealed(path: Path, number: int, line: bytes, kind: type[Kind]) -> Kind:
+    """What a line says, if it is as it was written."""
+    found = _SEALED.fullmatch(line)
+    if found is None or zlib.crc32(found[1]) != int(found[2], 16):
+        what = f"line {number} is not of a match, or was changed"
+        fix = _ANOTHER if number == 1 else "remove this line, and its game is played again"
+        raise DamagedFileError(what, value=str(path), fix=fix)
+    return msgspec.json.decode(line, type=kind)
 
 
 def _compare(found: MatchHeader, wanted: MatchHeader, path: Path) -> None:
