@@ -16,10 +16,11 @@ SCHOLAR = "r1bqkb1r/pppp1ppp/2n2n2/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4"
 def test_one_object_with_legal_moves(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["search", SCHOLAR, "--nodes", "2000", "--option", "Hash=8", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["best_move"], found["score"], found["nodes"]) == ("h5f7", "mate 1", 2000)
+    assert (found["best_move"], found["score"]) == ("h5f7", "mate 1")
+    assert found["nodes"] < 100  # a proved root ends the search
     legal = {move.uci() for move in Board(SCHOLAR).legal_moves}
     assert {row["move"] for row in found["moves"]} == legal
-    assert sum(row["visits"] for row in found["moves"]) == 1999
+    assert sum(row["visits"] for row in found["moves"]) == found["nodes"] - 1
 
 
 def test_only_the_moves_asked_for(capsys: pytest.CaptureFixture[str]) -> None:

@@ -57,7 +57,7 @@ class Compiled:
     def run(self, count: int, walk: WalkMemory | None = None) -> int:
         """Play out `count` times, which are the budget of the move; the outcome."""
         self.control.tickets = self.control.budget = count
-        self.control.full = 0
+        self.control.full = self.control.stop = 0
         return self.work(walk or self.walk)
 
     def work(self, walk: WalkMemory) -> int:

@@ -29,7 +29,6 @@ ENDLESS = {
     "infinite": Limits(infinite=True),
     "ponder": Limits(ponder=True, wtime=60_000, btime=60_000),
     "mate": Limits(mate=3),
-    "depth": Limits(depth=300),
 }
 SBLE = Settings(search_rule="sble", hash=8)
 

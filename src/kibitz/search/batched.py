@@ -28,6 +28,7 @@ from kibitz.search.control import CONTROL
 from kibitz.search.gather import BatchMemory, forget_collisions, gather, release, settle
 from kibitz.search.leaf import adjusted
 from kibitz.search.playout import NO_ROOM
+from kibitz.search.proof import is_settled
 from kibitz.search.room import make_room
 from kibitz.search.root import expand_root, keep_moves, settle_root
 from kibitz.search.rules import BATCHES, Behaviour, Rule
@@ -157,7 +158,7 @@ class BatchedDriver:
         self._most_rows = HURRIED_ROWS if hurried else len(self._free[0].out.wdl)
         patience = 0.0 if hurried else LOOK_SECONDS
         looked = time.monotonic()
-        while not self.control.stop:
+        while not self.control.stop and not self._is_settled():
             left = playouts_left - (self.playouts - before)
             outcome = self._send(left) if left > 0 and self._free else 0
             if not self._waiting:
@@ -172,6 +173,11 @@ class BatchedDriver:
                 self.control.stop = int(self.control.stop or look())
         while self._waiting:
             self._receive()
+
+    def _is_settled(self) -> bool:
+        """Whether more visits would teach nothing, as the root is proved."""
+        settled = bool(is_settled(int(self.memory.links[0]["proof"])))
+        return settled and not self.behaviour.descend_proven
 
     def _send(self, playouts: int) -> int:
         """Gather one batch and give it to the evaluator; the outcome of gathering."""

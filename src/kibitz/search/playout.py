@@ -290,8 +290,9 @@ def playouts(
     scratch: np.record,
     control: np.record,
 ) -> int:
-    """Play out until the tickets are used up, the tree is full, or someone says stop.
+    """Play out until the tickets are used up, the tree is full, or control.stop is set.
 
+    A root that is settled sets it: more visits of what is proved would teach nothing.
     A thread takes some tickets at a time, for a counter that all of them change with every playout
     is a queue they stand in.
     """
@@ -303,6 +304,9 @@ def playouts(
             mine = min(max(left, 0), TICKETS)
             atomic_add(control, "tickets", TICKETS - mine)
             if mine == 0:
+                break
+            if is_settled(signed(link_at(tree, 0).proof)) and not behaviour.descend_proven:
+                atomic_store(control, "stop", 1)
                 break
             note_share(control, tree, walk, left)
         outcome = playout(rule, tree, walk, behaviour, evaluator, scratch)
