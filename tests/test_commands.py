@@ -212,6 +212,19 @@ def test_a_narrow_terminal_folds_long_cells_and_loses_nothing() -> None:
         assert "".join(line[left:right].strip() for line in lines) == cell
 
 
+def test_a_table_gives_up_space_before_its_cells_are_folded(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = ["a-suite-of-its-own.epd", "1234/1500", "11994/15000", "1,234,567", "3317"]
+    table = columns(["suite", "solved", "points", "nodes\nrequired", "rating"], [cells])
+    monkeypatch.setenv("COLUMNS", "70")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    emit({}, as_json=False, table=table)
+    *_, row = [line for line in capsys.readouterr().out.splitlines() if line.strip()]
+    assert row.split() == cells
+    assert len(row) <= 70
+
+
 def test_every_extra_installs_what_some_module_uses() -> None:
     document = tomllib.loads((PROJECT / "pyproject.toml").read_text())
     extras = document["project"]["optional-dependencies"]

@@ -86,6 +86,10 @@ def test_wrong_counts_are_named(capsys: pytest.CaptureFixture[str], tmp_path: Pa
         (["--suite", "/nonexistent.epd"], "no such file"),
         (["--suite", str(DATA / "standard.epd"), "--depth", "0"], "nothing to check"),
         (["--suite", str(DATA / "standard.epd"), "--limit", "1"], "the shallowest count is"),
+        (["--suite", str(DATA / "standard.epd"), "--fen", "x"], "--fen does nothing"),
+        (["--suite", str(DATA / "standard.epd"), "--divide"], "--divide does nothing"),
+        (["--suite", str(DATA / "standard.epd"), "--chess960"], "--chess960 does nothing"),
+        (["--depth", "1", "--limit", "0"], "--limit does nothing"),
     ],
 )
 def test_what_perft_refuses(

@@ -97,3 +97,8 @@ def test_the_bench_measures_batches(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*arguments, "--network", "kibitz-64x256"]) == 2
     assert "not asked in batches: 'kibitz-64x256'" in capsys.readouterr().err
     assert main(["bench", "search", "--batches", "1,x"]) == 2
+    capsys.readouterr()
+    assert main(["bench", "search", "--network", "kibitz-plain-4x64"]) == 2
+    assert "--network is that of --batches" in capsys.readouterr().err
+    assert main([*arguments, "--threads", "2"]) == 2
+    assert "--batches are of one thread" in capsys.readouterr().err

@@ -91,6 +91,10 @@ def test_a_result_is_made_once_and_only_for_the_same_settings(tmp_path: Path) ->
     assert kept(tmp_path, "stopped", {}, lambda: None) is None
     assert kept(tmp_path, "stopped", {}, make) == {"points": 7}
     [file, _] = sorted(tmp_path.iterdir(), reverse=True)
+    whole = file.read_text()
+    file.write_text(whole.replace("7", "8"))
+    with pytest.raises(DamagedFileError, match="was changed"):
+        kept(tmp_path, "suite a/b", {"nodes": 5}, make)
     file.write_text("{")
     with pytest.raises(DamagedFileError, match=file.name):
         kept(tmp_path, "suite a/b", {"nodes": 5}, make)
@@ -148,6 +152,7 @@ def test_mistakes_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
         (["--limit", "0"], "--limit"),
         (["--endings", "-1"], "--endings"),
         (["--opponent", "random", "--opponent", "random"], "two opponents of one name"),
+        (["--suite", "a/x.epd", "--suite", "b/x.epd"], "two suites of one name: 'x'"),
         (["--opponent", "nobody"], "neither a player nor a network"),
     ):
         assert main(["strength", "material", *arguments]) == 2

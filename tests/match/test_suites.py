@@ -157,6 +157,30 @@ def test_the_suite_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert "no position in this suite" in capsys.readouterr().err
 
 
+def test_failed_positions_may_count_among_the_nodes_required(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "mixed.epd"
+    path.write_text(f"{MATE}\n" + MATE.replace("bm", "am") + "\n")
+    command = ["suite", str(path), "--nodes", "300", "--player", "material"]
+    found = []
+    for more in ([], ["--failure-nodes", "5000"]):
+        assert main([*command, *more, "--json"]) == 0
+        found.append(json.loads(capsys.readouterr().out))
+    apart, together = (one["suites"][0] for one in found)
+    assert (apart["positions"], apart["solved"]) == (2, 1)
+    assert together["required"] == apart["required"] + 5000
+    assert together["failed"] == apart["failed"] > 0
+    assert [one["failure_nodes"] for one in found] == [0, 5000]
+    assert main([*command, "--failure-nodes", "5000"]) == 0
+    shown = capsys.readouterr().out
+    assert f"{together['required']:,}" in shown
+    assert "material: network material, 300 nodes" in shown
+    assert "5,000 nodes required of a position not solved" in shown
+    assert main([*command, "--failure-nodes", "-1"]) == 2
+    assert "--failure-nodes: -1" in capsys.readouterr().err
+
+
 def test_the_player_may_be_called_a_network(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -197,6 +221,7 @@ def test_a_queen_mates_a_lonely_king() -> None:
     found = run_technique("KQK", spec, parse_player("random"), Control(nodes=1500), tries=2)
     assert (found.tries, found.forfeits) == (2, 0)
     assert found.wins >= 1
+    assert found.plies is not None
     assert 0 < found.plies <= found.longest < 150
 
 
@@ -219,4 +244,12 @@ def test_the_technique_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["technique", *arguments, "--json"]) == 0
     [row] = json.loads(capsys.readouterr().out)["endings"]
     assert (row["ending"], row["tries"]) == ("KRK", 2)
+    lost = ["kqk", "KQK", "--games", "1", "--player", "random", "--nodes", "5"]
+    assert main(["technique", *lost, "--json"]) == 0
+    [row] = json.loads(capsys.readouterr().out)["endings"]
+    assert (row["wins"], row["plies"]) == (0, None)
+    assert main(["technique", *lost]) == 0
+    shown = capsys.readouterr().out
+    assert "random vs material (network material), 5 nodes" in shown
+    assert "nan" not in shown
     assert main(["technique", "KPK"]) == 2

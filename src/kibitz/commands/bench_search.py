@@ -32,7 +32,7 @@ from kibitz.search.speed import (
 
 EXIT_STOPPED = 130
 BYTES = "bytes a node", "an edge"
-NODES, BATCHED_NODES = 200_000, 2_000
+NODES, BATCHED_NODES, THREADS = 200_000, 2_000, 2
 BATCHED_NETWORK = "kibitz-plain-4x64"
 
 
@@ -43,24 +43,36 @@ def search(
         Parameter(help="Nodes for each position; 200 000, or 2 000 with --batches."),
     ] = None,
     rounds: Annotated[int, Parameter(help="Measure so often; the fastest round counts.")] = 3,
-    threads: Annotated[int, Parameter(help="Measure PUCT with so many threads, too.")] = 2,
+    threads: Annotated[
+        int | None, Parameter(help="Measure PUCT with so many threads, too; by default 2.")
+    ] = None,
     hash: Annotated[int, Parameter(help="Memory of the tree in MiB.")] = 1024,  # noqa: A002 - UCI
     batches: Annotated[
         str, Parameter(help="Measure a network with batches of these sizes instead: 1,8,32.")
     ] = "",
-    network: Annotated[str, Parameter(help="The network of --batches.")] = BATCHED_NETWORK,
+    network: Annotated[
+        str | None, Parameter(help=f"The network of --batches; {BATCHED_NETWORK} by default.")
+    ] = None,
     json: JsonFlag = False,
 ) -> int:
     """Search fixed positions with every evaluator and rule, on one thread and on several.
 
     With --batches: nodes a second by batch size, and what the prediction cache was good for.
     """
+    if network is not None and not batches:
+        fix = "give sizes of batches, too, or see kibitz bench evaluate"
+        raise InputError("--network is that of --batches", value=network, fix=fix)
+    if threads is not None and batches:
+        raise InputError("--batches are of one thread", value=threads, fix="leave --threads out")
+    threads = THREADS if threads is None else threads
     if nodes is None:
         nodes = BATCHED_NODES if batches else NODES
     if nodes < 1 or rounds < 1 or threads < 1:
         raise InputError("--nodes, --rounds, --threads at least 1", value=(nodes, rounds, threads))
     if batches:
-        return _search_in_batches(batches, network, hash, nodes, rounds, as_json=json)
+        return _search_in_batches(
+            batches, network or BATCHED_NETWORK, hash, nodes, rounds, as_json=json
+        )
     runs = [PLAIN.with_(search_rule=rule) for rule in RULES]
     runs += [contempt_settings(), Settings()]
     if threads > 1:

@@ -36,7 +36,11 @@ def emit(result: Mapping[str, Any], *, as_json: bool, table: Table | None = None
     shown = two_columns(result) if table is None else table
     # A pipe has no width to fit into; without one rich would fold the table at 80 columns.
     width = None if sys.stdout.isatty() else PIPE_WIDTH
-    Console(file=sys.stdout, width=width).print(shown)
+    console = Console(file=sys.stdout, width=width)
+    whole = console.measure(shown, options=console.options.update_width(PIPE_WIDTH))
+    if whole.maximum > console.width:  # less space between columns before rich folds their cells
+        shown.collapse_padding, shown.pad_edge, shown.show_edge = True, False, False
+    console.print(shown)
 
 
 def two_columns(result: Mapping[str, Any]) -> Table:

@@ -27,7 +27,9 @@ WARM_UP_DEPTH = 2  # deep enough to load, or compile, everything that is timed a
 
 def perft(
     *,
-    fen: Annotated[str, Parameter(help="The position to start from.")] = START,
+    fen: Annotated[
+        str | None, Parameter(help="The position to start from; by default the first of all games.")
+    ] = None,
     depth: Annotated[int | None, Parameter(help="Plies; by default 5, for suites 4.")] = None,
     divide: Annotated[bool, Parameter(help="Show the count below each move.", negative="")] = False,
     suite: Annotated[Path | None, Parameter(help="Check every count of a suite file.")] = None,
@@ -40,10 +42,19 @@ def perft(
     if threads < 1:
         raise InputError("--threads", value=threads, fix="give 1 or more")
     if suite is not None:
+        _refuse_idle({"--fen": fen, "--divide": divide, "--chess960": chess960}, "--suite is given")
         chosen = DEFAULT_SUITE_DEPTH if depth is None else depth
         return _suite(suite, chosen, threads, limit, json)
+    _refuse_idle({"--limit": limit}, "there is no --suite")
     chosen = DEFAULT_DEPTH if depth is None else depth
-    return _single(fen, chosen, threads, divide, chess960, json)
+    return _single(START if fen is None else fen, chosen, threads, divide, chess960, json)
+
+
+def _refuse_idle(options: dict[str, Any], why: str) -> None:
+    """Refuse options that were given and would do nothing."""
+    for name, value in options.items():
+        if value is not None and value is not False:
+            raise InputError(f"{name} does nothing where {why}", value=value, fix="leave one out")
 
 
 def _single(fen: str, depth: int, threads: int, divided: bool, chess960: bool, json: bool) -> int:

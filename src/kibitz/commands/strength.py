@@ -82,6 +82,7 @@ def strength(
     wanted = preset.games if games is None else games
     if wanted < 0 or wanted % 2:
         raise InputError("--games", value=wanted, fix="give an even number; openings come in pairs")
+    _refuse_twins("suites", [path.stem for path in suite])
     plan = Plan(
         player=parse_player(player),
         control=_control(tc, movetime, nodes, depth, preset),
@@ -122,11 +123,15 @@ def _opponents(texts: tuple[str, ...], quick: bool) -> tuple[Opponent, ...]:
         if stockfish is None:
             say("Stockfish is not installed: nobody on the ladder has a rating")
         found = [parse_opponent(text) for text in usual_opponents(stockfish, quick)]
-    names = [one.spec.name for one in found]
+    _refuse_twins("opponents", [one.spec.name for one in found], "add ,name=ANOTHER")
+    return tuple(found)
+
+
+def _refuse_twins(what: str, names: list[str], fix: str = "rename one") -> None:
+    """Results are kept and shown by name."""
     for name in names:
         if names.count(name) > 1:
-            raise InputError("two opponents of one name", value=name, fix="add ,name=ANOTHER")
-    return tuple(found)
+            raise InputError(f"two {what} of one name", value=name, fix=fix)
 
 
 def _openings(path: Path | None, rounds: int, seed: int) -> list[Opening]:
@@ -196,7 +201,8 @@ def _suite_table(rows: list[dict[str, Any]]) -> Any:
         ]
         for row in rows
     ]
-    headings = ("suite", "solved", "points", "s a position", "nodes a position", "STS rating")
+    each = "s a\nposition", "nodes a\nposition"
+    headings = ("suite", "solved", "points", *each, "STS\nrating")
     return columns(headings, shown)
 
 

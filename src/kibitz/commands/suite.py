@@ -36,6 +36,9 @@ def suite(
     early: Annotated[
         bool, Parameter(help="End a search once the solution stands.", negative="")
     ] = False,
+    failure_nodes: Annotated[
+        int, Parameter(help="Nodes required of a position that was not solved.")
+    ] = 0,
     concurrency: Annotated[int, Parameter(help="Positions at the same time.")] = 1,
     out: Annotated[Path | None, Parameter(help="Write every position's result as JSON.")] = None,
     json: JsonFlag = False,
@@ -46,6 +49,8 @@ def suite(
     for name, value in (("--concurrency", concurrency), ("--limit", limit)):
         if value is not None and value < 1:
             raise InputError(name, value=value, fix="give 1 or more")
+    if failure_nodes < 0:
+        raise InputError("--failure-nodes", value=failure_nodes, fix="give 0 or more")
     spec = parse_player(player)
     control = spec.control or Control(movetime=time, nodes=nodes)
     if not control.limited:
@@ -62,7 +67,8 @@ def suite(
         **spec.facts(),
         "control": str(control),
         "early": early,
-        "suites": [_summed(path, outcomes) for path, outcomes in found.items()],
+        "failure_nodes": failure_nodes,
+        "suites": [_summed(path, outcomes, failure_nodes) for path, outcomes in found.items()],
     }
     if out is not None:
         details = {str(path): [one._asdict() for one in rows] for path, rows in found.items()}
@@ -92,8 +98,8 @@ def _solve(
         )
 
 
-def _summed(path: Path, outcomes: list[Outcome]) -> dict[str, Any]:
-    found = summary(outcomes)
+def _summed(path: Path, outcomes: list[Outcome], failure_nodes: int) -> dict[str, Any]:
+    found = summary(outcomes, failure_nodes)
     rating = found.rating
     return {
         "suite": path.name,
@@ -114,13 +120,20 @@ def _show(result: dict[str, Any], json: bool) -> None:
             one["required"],
             one["failed"],
             one["faults"],
-            round(one["milliseconds"] / 1000, 1),
+            f"{one['milliseconds'] / 1000:.1f}",
             "" if one["rating"] is None else f"{one['rating']:.0f}",
         ]
         for one in result["suites"]
     ]
-    headings = (
-        "suite", "solved", "points", "required", "failure nodes", "faults", "s", "rating"
-    )  # fmt: skip
-    title = f"{result['player']}: network {result['network']}" if result["network"] else ""
-    emit({}, as_json=False, table=columns(headings, rows, title))
+    required, failed, rating = "nodes\nrequired", "failure\nnodes", "STS\nrating"
+    headings = ("suite", "solved", "points", required, failed, "faults", "s", rating)
+    emit({}, as_json=False, table=columns(headings, rows, _title(result)))
+
+
+def _title(result: dict[str, Any]) -> str:
+    """Who solved it with which network and limits, and what a failure counts."""
+    network = f"network {result['network']}, " if result["network"] else ""
+    title = f"{result['player']}: {network}{result['control']}"
+    if result["failure_nodes"]:
+        title += f"\n{result['failure_nodes']:,} nodes required of a position not solved"
+    return title

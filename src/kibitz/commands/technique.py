@@ -43,7 +43,7 @@ def technique(
     control = Control(movetime=movetime, nodes=nodes)
     if not control.limited:
         control = Control(nodes=1000)
-    chosen = [name.upper() for name in endings] or list(ENDINGS)
+    chosen = list(dict.fromkeys(name.upper() for name in endings)) or list(ENDINGS)
     try_out(list(specs))
     found: list[Technique] = []
     with graceful_stop() as stop, progress("endings", total=games * len(chosen)) as bar:
@@ -86,12 +86,18 @@ def _show(about: dict[str, Any], found: list[Technique], json: bool) -> None:
             one.ending,
             f"{one.wins}/{one.tries}",
             "{:.0%} - {:.0%}".format(*one.interval),
-            f"{one.plies:.1f}",
+            "-" if one.plies is None else f"{one.plies:.1f}",
             one.longest,
             one.forfeits,
         ]
         for one in found
     ]
     headings = ("ending", "won", "95 % interval", "plies to mate", "longest", "forfeits")
-    title = f"network {about['network']}" if about["network"] else ""
-    emit({}, as_json=False, table=columns(headings, shown, title))
+    emit({}, as_json=False, table=columns(headings, shown, _title(about)))
+
+
+def _title(about: dict[str, Any]) -> str:
+    """Who plays against whom, with which networks and limits."""
+    sides = (about["player"], about["network"]), (about["defender"], about["defender_network"])
+    named = [f"{name} (network {network})" if network else name for name, network in sides]
+    return f"{' vs '.join(named)}, {about['control']}"

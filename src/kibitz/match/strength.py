@@ -12,6 +12,7 @@ import json
 import math
 import re
 import shutil
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -254,7 +255,7 @@ def run_endings(plan: Plan, folder: Path | None, stop: Stop, tell: Tell) -> list
                 )
             except Aborted:
                 return None
-            plies = None if math.isnan(found.plies) else round(found.plies, 1)
+            plies = None if found.plies is None else round(found.plies, 1)
             return {**found._asdict(), "plies": plies, "interval": list(found.interval)}
 
         row = None if stop.requested else kept(folder, f"ending-{ending}", settings, played)
@@ -276,8 +277,8 @@ def kept(
         return _read(path, settings)
     result = make()
     if result is not None:
-        content = json.dumps({"settings": settings, "result": result}, indent=1)
-        write_bytes(path, content.encode())
+        content = {"settings": settings, "result": result, "crc": _checksum(settings, result)}
+        write_bytes(path, json.dumps(content, indent=1).encode())
     return result
 
 
@@ -285,13 +286,20 @@ def _read(path: Path, settings: dict[str, Any]) -> dict[str, Any]:
     try:
         found = json.loads(read_bytes(path))
         before, result = found["settings"], found["result"]
+        sound = found["crc"] == _checksum(before, result)
     except (ValueError, KeyError, TypeError) as error:
         raise DamagedFileError("not a result", value=str(path), fix="remove it") from error
+    if not sound:
+        raise DamagedFileError("a result that was changed", value=str(path), fix="remove it")
     for name, value in settings.items():
         if before.get(name) != value:
             fix = "repeat the settings, or name another folder"
             raise InputError(f"{path} was made with another {name}", value=value, fix=fix)
     return dict(result)
+
+
+def _checksum(settings: dict[str, Any], result: dict[str, Any]) -> str:
+    return f"{zlib.crc32(json.dumps([settings, result], sort_keys=True).encode()):08x}"
 
 
 def _in_a_name(text: str) -> str:

@@ -60,7 +60,7 @@ class Summary(NamedTuple):
     solved: int
     points: int
     most: int
-    required: int  # nodes, where solved
+    required: int  # nodes, where solved, and failure_nodes where not
     failed: int  # nodes, where not
     faults: int
     milliseconds: float
@@ -224,14 +224,14 @@ def _in_threads(work: Callable[[], None], count: int) -> None:
             worker.join(0.2)  # so that Ctrl-C is noticed
 
 
-def summary(outcomes: Sequence[Outcome]) -> Summary:
-    """Add up."""
+def summary(outcomes: Sequence[Outcome], failure_nodes: int = 0) -> Summary:
+    """Add up; every position without full points adds `failure_nodes` to the nodes required."""
     return Summary(
         positions=len(outcomes),
         solved=sum(one.solved for one in outcomes),
         points=sum(one.points for one in outcomes),
         most=sum(one.best for one in outcomes),
-        required=sum(one.required or 0 for one in outcomes if one.solved),
+        required=sum((one.required or 0) if one.solved else failure_nodes for one in outcomes),
         failed=sum(one.nodes for one in outcomes if not one.solved),
         faults=sum(bool(one.fault) for one in outcomes),
         milliseconds=sum(one.milliseconds for one in outcomes),

@@ -8,7 +8,6 @@ needs no tablebase to run away from the edge for long.
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Callable
 from typing import NamedTuple
@@ -31,7 +30,7 @@ class Technique(NamedTuple):
     ending: str
     tries: int
     wins: int
-    plies: float  # to mate on average; nan without a win
+    plies: float | None  # to mate on average; None without a win
     longest: int
     forfeits: int
 
@@ -107,7 +106,7 @@ def _counted(ending: str, games: list[GameRecord]) -> Technique:
         ending=ending,
         tries=len(games),
         wins=len(mates),
-        plies=sum(mates) / len(mates) if mates else math.nan,
+        plies=sum(mates) / len(mates) if mates else None,
         longest=max(mates, default=0),
         forfeits=sum(game.loser is not None for game in games),
     )
