@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Iterator
 
 import chess
@@ -19,6 +20,8 @@ from kibitz.search.mate import may_check
 from kibitz.search.matesearch import MateSearch
 from kibitz.search.params import Settings
 from kibitz.search.searcher import Searcher
+from kibitz.search.tree import TreeMemory
+from kibitz.search.watch import Watch
 from tests.search.test_proofs import mates_within
 
 # A mate in two which the tree, alone, takes 90 000 visits to find, and one in four before that.
@@ -140,6 +143,17 @@ def test_go_mate_finds_the_shortest_mate(searcher: Searcher) -> None:
     assert str(result.move) == "h5a5"
     assert len(result.report.best.moves) == 3
     assert result.report.nodes < 20_000
+    again = searcher.search(Board(HIDDEN), Limits(nodes=1_000))
+    assert again.report.best.moves == result.report.best.moves
+
+
+def test_the_time_before_ponderhit_counts_in_reports() -> None:
+    """Only the limits begin anew; nodes and their rate are those of the whole search."""
+    memory = TreeMemory(1)
+    watch = Watch(memory, Limits(ponder=True, movetime=10**6), None, threading.Event())
+    watch.start_clock()
+    ours = watch.elapsed_ms
+    assert watch.since_go_ms > ours
 
 
 @pytest.mark.skipif(not COMPILED, reason="takes too many playouts")

@@ -15,10 +15,12 @@ import pytest
 
 from kibitz.evaluator.inline import inline_evaluator
 from kibitz.evaluator.simple import Material
+from kibitz.jit import COMPILED
 from kibitz.position.board import Board
 from kibitz.position.fen import parse_fen
 from kibitz.search.limits import Limits
 from kibitz.search.params import Settings
+from kibitz.search.probing import Prober
 from kibitz.search.proof import AT_LEAST_DRAW, AT_MOST_DRAW, DRAW, TABLEBASE, UNPROVED
 from kibitz.search.searcher import Result, Searcher
 from kibitz.search.tablebase import (
@@ -33,6 +35,7 @@ from kibitz.search.tablebase import (
     rank_of_distance,
     split_paths,
 )
+from tests.search.test_proofs import mates_within
 
 FILES = Path(__file__).parents[1] / "data" / "syzygy"
 ALL_FILES = Path(__file__).parents[3] / "shared" / "data" / "syzygy" / "3-4-men"
@@ -268,10 +271,51 @@ def test_a_root_that_tables_know_is_settled_and_scored(fen: str, proof: int) -> 
     assert best.wdl == {1: (1000, 0, 0), 0: (0, 1000, 0), -1: (0, 0, 1000)}[expected]
 
 
-def test_a_mate_in_sight_is_shown_before_the_tables_score() -> None:
-    result = searched("k7/8/1K6/8/8/8/8/7R w - - 0 1", Limits(nodes=500, infinite=False))
-    assert str(result.move) == "h1h8"
-    assert str(result.report.best.score) in ("mate 1", "cp 19999")
+@pytest.mark.skipif(not COMPILED, reason="takes too many positions")
+@pytest.mark.parametrize("limits", [Limits(infinite=True), Limits(mate=4)])
+@pytest.mark.parametrize(
+    ("fen", "moves"),
+    [
+        ("k7/8/1K6/8/8/8/8/7R w - - 0 1", 1),
+        ("k7/8/2K5/8/8/8/8/7R w - - 0 1", 2),
+    ],
+)
+def test_a_mate_is_looked_for_at_a_root_that_tables_know(
+    fen: str, moves: int, limits: Limits
+) -> None:
+    board = chess.Board(fen)
+    assert mates_within(board, 2 * moves - 1)
+    assert not mates_within(board, 2 * moves - 3)
+    line = searched(fen, limits).report.best
+    assert str(line.score) == f"mate {moves}"
+    for move in line.moves:
+        board.push_uci(str(move))
+    assert board.is_checkmate()
+
+
+@pytest.mark.parametrize(
+    "fen", [KRVK, KRVK.replace(" w ", " b "), "8/8/8/8/8/1k6/1P6/1K6 b - - 0 1"]
+)
+def test_no_mate_is_said_where_tables_know_the_root(fen: str) -> None:
+    """The move is one that the tables prefer, as without the question."""
+    result, plain = searched(fen, Limits(mate=1)), searched(fen, Limits(nodes=100))
+    assert result.report.no_mate == 1
+    assert str(result.report.best.score) == str(plain.report.best.score)
+
+
+def test_moves_that_tables_prefer_rank_first() -> None:
+    """What a rank proves stays the same, also where the 50-move rule is off."""
+    for rule50 in (True, False):
+        settings = Settings(syzygy_path=str(FILES), syzygy_rule50=rule50)
+        prober = Prober(settings)
+        for side in "wb":
+            board = Board(f"8/8/8/3k4/8/8/8/R3K3 {side} - - 40 50")
+            ranked = prober.start(board, [], settings)
+            rows = prober.preferred(ranked)
+            top = max(row.rank for row in rows)
+            assert {row.code for row in rows if row.rank == top} == prober.best(ranked)
+            assert [row.proof for row in rows] == [row.proof for row in ranked]
+        prober.close()
 
 
 def test_a_cursed_win_is_a_draw_unless_the_rule_is_off() -> None:

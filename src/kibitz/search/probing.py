@@ -19,7 +19,7 @@ from kibitz.search.proof import (
 )
 from kibitz.search.root import root_block
 from kibitz.search.statistics import Outcomes
-from kibitz.search.tablebase import ProbeBudget, RootMove, Tablebases, best_ranked
+from kibitz.search.tablebase import DECISIVE, ProbeBudget, RootMove, Tablebases, best_ranked
 from kibitz.search.tree import TreeMemory
 from kibitz.search.walk import QUESTIONS, WalkMemory
 
@@ -65,6 +65,17 @@ class Prober:
         """Codes of the moves worth searching."""
         rows = best_ranked(ranked, fastest=self._settings.syzygy_fastest)
         return frozenset(row.code for row in rows)
+
+    def preferred(self, ranked: list[RootMove]) -> list[RootMove]:
+        """All moves; those worth searching rank above others that win or lose as surely."""
+        best, top = self.best(ranked), max((row.rank for row in ranked), default=0)
+        more, less = (1, 0) if top > 0 else (0, -1)  # away from the ranks of draws
+        return [
+            row._replace(rank=top + (more if row.code in best else less))
+            if row.rank == top and abs(top) >= DECISIVE
+            else row
+            for row in ranked
+        ]
 
     def prove_root(self, memory: TreeMemory, outcomes: Outcomes) -> None:
         """Record what tables say of the best of the root's moves as the proof of the root."""

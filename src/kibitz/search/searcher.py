@@ -71,7 +71,7 @@ class Searcher:
         self._signals = Signals()
         self._watch: Watch | None = None
         self._mates: MateSearch | None = None  # of this search, if it looks for a mate
-        self._mating: tuple[Move, ...] = ()  # the mate it has found
+        self._mating: tuple[Move, ...] = ()  # the mate that was found at the root
         self._generator = np.random.default_rng(self.settings.seed)
         self._driver.on_room = lambda: self._prober.forget_questions(self._driver.walks)
 
@@ -170,7 +170,7 @@ class Searcher:
     ) -> tuple[Callable[[], Report], Outcomes]:
         """Let the tree grow within the limits: how to report on it, and what tablebases say."""
         allowed, outcomes = self._allowed(board, limits)
-        self._mates, self._mating = None, ()
+        self._mates = None
         self._prepare(board, allowed, limits)
         self._prober.prove_root(self.memory, outcomes)
         ply, own_clock = int(board.ply), limits.clock(board.turn)
@@ -215,7 +215,8 @@ class Searcher:
             return
         self._play_out(FOREVER, limits, watch)
         proof = best_proof(self.memory)
-        if 1 < proof < TABLEBASE and limits.thorough and not watch.pondering:
+        longest = TABLEBASE if limits.infinite else TABLEBASE - 1
+        if 1 < proof <= longest and limits.thorough and not watch.pondering:
             self._mates = self._new_mate_search(board)
             self._try_mates(proof - 2, FOREVER, limits, watch)
 
@@ -253,6 +254,8 @@ class Searcher:
             self._play_out(size // TO_A_PLAYOUT, limits, watch)
             proof = best_proof(self.memory)
             lost = root_is_settled(self.memory) and not 0 < proof <= TABLEBASE
+            if lost:
+                self._mates.excluded = plies + 1
             if 0 < proof <= plies or lost or self._try_mates(plies, size, limits, watch):
                 return
             if self._left(limits) == 0 or watch.look_at_clock():
@@ -278,7 +281,7 @@ class Searcher:
     def _between(self, watch: Watch, teller: _Teller) -> None:
         """What is done between two looks, while the playouts go on."""
         self._prober.answer(self.memory, self._driver.walks)
-        teller.tell(watch.elapsed_ms)
+        teller.tell(watch.since_go_ms)
         self._driver.control.time_used = watch.time_used
 
     def _totals(self, watch: Watch, limits: Limits, known: int) -> Totals:
@@ -289,7 +292,7 @@ class Searcher:
         excluded = 0 if mates is None or limits.mate is None else mates.excluded // 2
         return Totals(
             nodes=visits - known + (0 if mates is None else mates.nodes),
-            milliseconds=watch.elapsed_ms,
+            milliseconds=watch.since_go_ms,
             depth=depth_of(visits),
             seldepth=max(int(walk.deepest) for walk in walks),
             tbhits=self._prober.hits,
@@ -330,6 +333,8 @@ class Searcher:
         if limits.searchmoves:
             moves = (board.parse(text) for text in limits.searchmoves)
             return frozenset(int(relative(board.position, move)) for move in moves), outcomes
+        if limits.mate is not None or limits.infinite:  # mates are looked for among all moves
+            return None, {row.code: row for row in self._prober.preferred(ranked)}
         return (self._prober.best(ranked) if ranked else None), outcomes
 
     def _prepare(self, board: Board, allowed: frozenset[int] | None, limits: Limits) -> None:
@@ -362,12 +367,14 @@ class Searcher:
         if plies is None or other_side or isinstance(self.rule, Gumbel):
             return self._forget()
         self._prober.forget_questions(self._driver.walks)
+        self._mating = self._mating if plies == 0 else ()
         return keep_subtree(self.memory, board, plies)
 
     def _forget(self) -> bool:
         clear(self.memory.record)
         self._prober.forget_questions(self._driver.walks)
         self._line.forget()
+        self._mating = ()
         return False
 
 

@@ -17,7 +17,7 @@ from kibitz.position.moves import FLIP_MOVE
 from kibitz.position.notation import Move
 from kibitz.records import as_record
 from kibitz.search.gumbel import mixed_value
-from kibitz.search.proof import DRAW, UNPROVED, is_settled, proved_value, rank_of
+from kibitz.search.proof import DRAW, TABLEBASE, UNPROVED, is_settled, proved_value, rank_of
 from kibitz.search.puct import exploration_weight, first_play_value
 from kibitz.search.root import root_block
 from kibitz.search.rules import Gumbel, Puct, Rule, Sble, innermost
@@ -241,7 +241,9 @@ def standing(proof: int) -> tuple[int, int]:
 
 
 def rank_of_move(row: MoveStatistics, outcomes: Outcomes | None) -> int:
-    """A move's rank by tablebases, 0 if they do not know it."""
+    """A move's rank by tablebases, above all of them if it mates, 0 if they do not know it."""
+    if 0 < row.proof < TABLEBASE:
+        return TABLEBASE
     return outcomes[row.code].rank if outcomes and row.code in outcomes else 0
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from kibitz.position.moves import NO_MOVE
 from kibitz.search import clock
 from kibitz.search.limits import Limits
-from kibitz.search.proof import DRAW, UNPROVED, is_settled, rank_of
+from kibitz.search.proof import DRAW, TABLEBASE, UNPROVED, answer_to, is_settled, rank_of
 from kibitz.search.root import root_block
 from kibitz.search.tree import BUSY, NONE, PATH_DRAW, TERMINAL, WAITING, TreeMemory
 
@@ -37,7 +37,7 @@ class Watch:
         self.when_ours: Callable[[], clock.Budget | None] = lambda: None
         self.reason: clock.Reason | None = None
         self.unrest = clock.Unrest()
-        self._started = time.perf_counter()
+        self._began = self._started = time.perf_counter()
         self._first_visits = int(memory.edges[0]["visits"])
         self._next_look = 0.0
         self.pondering = limits.ponder
@@ -50,6 +50,11 @@ class Watch:
     def elapsed_ms(self) -> float:
         """Milliseconds since the search began, or since `ponderhit`."""
         return 1000.0 * (time.perf_counter() - self._started)
+
+    @property
+    def since_go_ms(self) -> float:
+        """Milliseconds since the search began, those before `ponderhit` included."""
+        return 1000.0 * (time.perf_counter() - self._began)
 
     @property
     def time_used(self) -> float:
@@ -124,7 +129,9 @@ def root_is_settled(memory: TreeMemory) -> bool:
 
 
 def best_proof(memory: TreeMemory) -> int:
-    """The best of what is proved about the root's moves; UNPROVED if nothing is."""
+    """The best of what is proved about the root's moves, else what tablebases say of the root."""
     proofs = memory.links["proof"][root_block(memory)].tolist()
     proofs = [proof for proof in proofs if is_settled(proof)]
-    return max(proofs, key=lambda proof: int(rank_of(proof)), default=UNPROVED)
+    known = int(memory.links[0]["proof"])
+    table = int(answer_to(known)) if abs(known) == TABLEBASE else UNPROVED
+    return max(proofs, key=lambda proof: int(rank_of(proof)), default=table)

@@ -303,7 +303,7 @@ class Session:
         """`wait`: read no further line until the search has ended."""
         if self._job is not None:
             if self.busy and self._job.endless():
-                raise InputError("wait: the search has no end", fix="send stop")
+                raise InputError("wait: the search might not end", fix="send stop")
             self._job.thread.join()
 
     def accept(self, _: str) -> None:
