@@ -128,6 +128,7 @@ def test_refusals_name_the_place_the_value_and_the_fix(
         ("search.threads=", ["a whole number", "''"]),
         ("search.threads.x=1", ["a whole number"]),
         ("search=1", ["search is a table"]),
+        ("book=memory://games", ["book", "'memory://games'", "on this machine"]),
         ("=1", ["unknown key", "''"]),
     ],
 )
@@ -144,6 +145,7 @@ def test_overrides_are_checked_alike(override: str, parts: list[str], tmp_path: 
         ("name=2026", Everything(name="2026")),
         ("name=a=b", Everything(name="a=b")),
         ("book=C:\\book.bin", Everything(book=Path("C:\\book.bin"))),
+        ("book=file:///tmp/book.bin", Everything(book=Path("/tmp/book.bin"))),
         ("tables=['a', 'b']", Everything(tables=("a", "b"))),
         ("weights=[1, 2.5]", Everything(weights=(1.0, 2.5))),
         ("search.ponder=true", Everything(search=Search(ponder=True))),

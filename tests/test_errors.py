@@ -1,6 +1,7 @@
 """The tree of errors: what users read, and what programs can catch."""
 
 import pickle
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -23,6 +24,7 @@ def test_message_has_what_the_value_and_the_fix() -> None:
     assert str(error) == "no such move: 'e2e5'; try e2e4"
     assert str(errors.MoveError("no move")) == "no move"
     assert str(errors.MoveError("no depth", value=0)) == "no depth: 0"
+    assert str(errors.FileError("no file", value=Path("here"))) == "no file: 'here'"
 
 
 def test_a_long_value_is_cut_in_the_middle() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -34,6 +35,27 @@ def test_a_second_process_is_refused_until_the_first_has_ended(tmp_path: Path) -
         pass
     with alone(tmp_path, "labelling"):
         pass
+
+
+FULL = """
+import resource, sys
+from kibitz.errors import FileError
+from kibitz.locks import alone
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+try:
+    with alone(sys.argv[1], "labelling"):
+        pass
+except FileError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no limit for the size of files")
+def test_where_nothing_can_be_written_the_file_is_named(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", FULL, str(tmp_path)]
+    told = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert "cannot write (File too large)" in told.stdout
+    assert ".lock" in told.stdout
 
 
 def test_where_there_is_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

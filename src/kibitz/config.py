@@ -34,7 +34,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from kibitz.errors import ConfigError, did_you_mean
-from kibitz.files import Location, data_folder, read_bytes
+from kibitz.files import Location, data_folder, local_path, read_bytes
 
 Record = TypeVar("Record")
 Value = TypeVar("Value")
@@ -195,7 +195,11 @@ def _convert(value: Any, kind: Any, where: str) -> Any:
 
 def _convert_scalar(value: Any, kind: Any, where: str) -> Any:
     if kind is Path and isinstance(value, str):
-        return Path(value)
+        path = local_path(value)
+        if path is None:
+            fix = "name a path on this machine"
+            raise ConfigError(f"{where}: nothing can be kept behind a URL", value=value, fix=fix)
+        return path
     if kind is float and type(value) is int and abs(value) <= sys.float_info.max:
         return float(value)
     expected = str if kind is Path else kind

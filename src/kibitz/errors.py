@@ -19,6 +19,7 @@ Mistakes of our own are not in the tree: they are assertions, TypeErrors and the
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 
 LONGEST_VALUE = 100
@@ -34,7 +35,8 @@ class KibitzError(Exception):
         self.fix = fix
 
     def __str__(self) -> str:
-        shown = "" if self.value is None else f": {shorten(repr(self.value))}"
+        value = os.fspath(self.value) if isinstance(self.value, os.PathLike) else self.value
+        shown = "" if value is None else f": {shorten(repr(value))}"
         return f"{self.what}{shown}" + (f"; {self.fix}" if self.fix else "")
 
 

@@ -37,9 +37,9 @@ def alone(folder: Location, work: str) -> Iterator[None]:
             other, _, process = _content(file).partition(" ")
             what = f"another {other or work} is running here (process {process or 'unknown'})"
             raise InputError(what, value=str(local), fix="wait for it, or name another folder")
-        file.truncate(0)
-        file.write(f"{work} {os.getpid()}".encode())
-        file.flush()
+        with named_failures(path, "cannot write"):
+            os.ftruncate(file.fileno(), 0)
+            os.write(file.fileno(), f"{work} {os.getpid()}".encode())  # closing writes nothing more
         yield
 
 

@@ -313,7 +313,9 @@ def test_other_settings_are_not_mixed_in(
     words = words_of([tmp_path / "mine.pgn"], tmp_path / "out", "--workers", "1")
     assert main(words) == 0
     assert main([*words, "--set", "nodes=9"]) == 2
-    assert "made with other settings" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "made with other settings" in said
+    assert "--seed" not in said  # which is for games that are played
     assert main(words_of([tmp_path / "out"], tmp_path / "out")) == 2  # into itself
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from kibitz.commands import main
 from kibitz.errors import DamagedFileError, InputError
+from kibitz.files import read_bytes
 from kibitz.log import Metrics
 from kibitz.training.curve import figure, names_of, read_metrics, read_run, tables
 from kibitz.training.figure import Line, Panel, draw, thinned, ticks
@@ -150,18 +151,34 @@ def test_a_figure_is_not_replaced_unasked(
 
 @pytest.mark.parametrize(("answer", "replaced"), [("y\n", True), ("\n", False), ("", False)])
 def test_on_a_terminal_it_is_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str, replaced: bool
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    answer: str,
+    replaced: bool,
 ) -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
             return True
 
     monkeypatch.setattr(sys, "stdin", Terminal(answer))
-    monkeypatch.setattr(sys, "stderr", Terminal())
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
     file = tmp_path / "curve.svg"
     file.write_text("mine")
     assert main(["curve", str(write_training(tmp_path, 2.0)), "-o", str(file)]) == 0
     assert (file.read_text() != "mine") == replaced
+    assert "value" in capsys.readouterr().out  # the tables are shown, whatever the answer
+    assert (f"{file} is as it was" in terminal.getvalue()) != replaced
+
+
+def test_a_figure_may_go_behind_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["curve", str(write_training(tmp_path / "a", 2.0)), "-o", "memory://curves/a.svg"]
+    assert main(words) == 0
+    assert read_bytes("memory://curves/a.svg").startswith(b"<svg")
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+    assert main(words) == 2  # it is there already
 
 
 def test_a_line_being_written_is_left_out_and_nan_too(tmp_path: Path) -> None:

@@ -326,6 +326,21 @@ def test_patience_needs_validations(games: Path, tmp_path: Path) -> None:
         run(settings_of(games, tmp_path / "a", "run.patience=2"))
 
 
+def test_where_no_game_is_held_out_the_last_weights_are_exported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = make_games(tmp_path / "few", shards=1, games=4)
+    rare = ("data.validation=0.001", "run.steps=6", "run.validate=2", "run.batch=16")
+    outcome = run(settings_of(few, tmp_path / "a", *rare))
+    assert (outcome.best, outcome.validation) == (None, {})
+    assert cards.read_card(outcome.files[0]).provenance.steps == 6
+    said = capsys.readouterr().err
+    assert "no game is held out to validate on (data.validation=0.001)" in said
+    assert "positions of held-out games" not in said
+    with pytest.raises(InputError, match=r"no game is held out.*0\.001.*--patience 0"):
+        run(settings_of(few, tmp_path / "b", *rare, "run.patience=2"))
+
+
 def test_the_best_weights_survive_a_kill_and_their_damage_is_named(
     games: Path, tmp_path: Path
 ) -> None:

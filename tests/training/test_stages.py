@@ -217,6 +217,7 @@ def test_what_cannot_be_meant_is_refused(
         ("[[stages]]\nkind = 'append'", "folder"),
         ("folder = 'x'\nspeed = 1\nstages = []", "speed"),
         ("folder = ", "not a file of stages"),
+        ("folder = 'memory://x'\n[[stages]]\nkind = 'append'\nword = 'a'", "not kept behind a URL"),
         ("folder = 'x'\n" + 2 * "[[stages]]\nkind = 'append'\nword = 'a'\n", "two stages"),
     ],
 )
@@ -233,7 +234,7 @@ def test_two_processes_do_not_share_a_folder(workshop: Workshop) -> None:
 
     def nested(_settings: Append, context: Context) -> list[Path]:
         again: Callable[[], bool] = lambda: run_cycle(*read_cycle(path, kinds), Stop())  # noqa: E731
-        with pytest.raises(InputError, match="another process"):
+        with pytest.raises(InputError, match="another cycle is running here"):
             again()
         found.append(context.home.name)
         return []

@@ -11,22 +11,23 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from kibitz.commands.data import At
 from kibitz.commands.output import JsonFlag, columns, emit, spell
 from kibitz.errors import InputError
 from kibitz.files import write_bytes
 from kibitz.log import say
 from kibitz.match.elo import elo_text
+from kibitz.places import Place
 from kibitz.training.curve import Run, figure, read_run, tables
 
 STRENGTH_HEADINGS = ("step", "player", "opponent", "limits", "score", "Elo")
+FIGURE = Path("curve.svg")
 LINE = 80  # columns of an ordinary terminal
 
 
 def curve(
     *runs: Annotated[Path, Parameter(help="Folders of trainings or cycles, or metrics files.")],
-    output: Annotated[Path, Parameter(name=["--output", "-o"], help="The figure, as SVG.")] = Path(
-        "curve.svg"
-    ),
+    output: Annotated[At, Parameter(name=["--output", "-o"], help="The figure, as SVG.")] = FIGURE,
     rows: Annotated[int, Parameter(help="Most rows of each table.")] = 20,
     force: Annotated[
         bool, Parameter(negative="", help="Replace a figure that is there already.")
@@ -39,21 +40,22 @@ def curve(
     if rows < 1:
         raise InputError("--rows", value=rows, fix="give 1 or more")
     found = [read_run(location) for location in runs]
-    if not (force or _may_be_written(output)):
-        return
-    write_bytes(output, figure(found).encode())
+    wanted = force or _may_be_written(output)
+    if wanted:
+        write_bytes(output, figure(found).encode())
     if json:
-        emit({"runs": [_plain(run) for run in found], "figure": str(output)}, as_json=True)
+        drawn = str(output) if wanted else None
+        emit({"runs": [_plain(run) for run in found], "figure": drawn}, as_json=True)
         return
     for run in found:
         for title, headings, listed in tables(run, rows):
             _show(title, headings, [[_short(cell) for cell in row] for row in listed])
         if run.strength:
             _show(f"{run.name}, strength", [*STRENGTH_HEADINGS], _strength(run))
-    say(f"wrote {output}")
+    say(f"wrote {output}" if wanted else f"{output} is as it was")
 
 
-def _may_be_written(output: Path) -> bool:
+def _may_be_written(output: Place) -> bool:
     """Ask before a file is replaced; without a terminal to ask on, refuse."""
     if not output.exists():
         return True

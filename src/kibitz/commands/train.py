@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import shlex
 import sys
-from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
+from kibitz.commands.data import At
 from kibitz.commands.output import JsonFlag, emit
 from kibitz.config import used
 from kibitz.errors import InputError, did_you_mean, missing_extra
@@ -33,7 +33,7 @@ def train(
         list[str] | None, Parameter(help="Folder of shards; DIR=2 is shown twice an epoch.")
     ] = None,
     output: Annotated[
-        Path | None, Parameter(name=["--output", "-o"], help="Folder for all that is written.")
+        At | None, Parameter(name=["--output", "-o"], help="Folder for all that is written.")
     ] = None,
     steps: Annotated[int | None, Parameter(help="Batches to train on.")] = None,
     epochs: Annotated[float | None, Parameter(help="Instead: times to go over the data.")] = None,

@@ -227,7 +227,8 @@ def _compare(wanted: dict[str, Any], found: dict[str, Any], path: Place) -> None
     other = [key for key in sorted({*found, *wanted}) if found.get(key) != wanted.get(key)]
     if other:
         both = [f"{key} {found.get(key)!r} there, {wanted.get(key)!r} now" for key in other]
-        fix = "use the same settings, another --seed or another folder"
+        other_seed = ", another --seed" if wanted.get("kind") == "teacher" else ""
+        fix = f"use the same settings{other_seed} or another folder"
         raise InputError(f"{path}: made with other settings ({'; '.join(both)})", fix=fix)
 
 

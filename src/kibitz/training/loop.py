@@ -19,6 +19,7 @@ from kibitz.dataset.batch import Recipe, recipe
 from kibitz.dataset.loader import Loader, Place, Share, TensorBatch, rows_in_batches
 from kibitz.dataset.sample import Samples
 from kibitz.dataset.window import Window
+from kibitz.errors import InputError
 from kibitz.files import dated
 from kibitz.locks import alone
 from kibitz.log import Bar, Stop, progress, say
@@ -148,6 +149,7 @@ class _Work:
         began, first = time.perf_counter(), self.step
         if self.share.rank == 0:
             warn_of_few_steps(self.settings, self.total)
+            self._hold_out()
         main = self.share.rank == 0
         with recording(self.folder, self.step, main, self.settings.run.tensorboard) as self.write:
             with progress("training", total=self.total) as bar:
@@ -215,11 +217,23 @@ class _Work:
             line = f"step {self.step}/{self.total}: {told}; {speed:,.0f} positions/s"
             say(f"{line}, {_duration(left)} left")
 
-    def _validate(self, whose: str = "") -> None:
-        if self.share.rank or not self.settings.data.validation:
+    def _hold_out(self) -> None:
+        """Find the positions to validate on; few games may have none that is held out."""
+        data, patience = self.settings.data, self.settings.run.patience
+        if not data.validation:
             return
+        samples, rows = self.window.validation_rows(data.validation_positions)
+        if len(rows):
+            self.held_out = samples, rows
+            return
+        what, fix = "no game is held out to validate on", "give a larger data.validation"
+        if patience:
+            raise InputError(what, value=data.validation, fix=f"{fix}, or --patience 0")
+        say(f"warning: {what} (data.validation={data.validation:g}), the last weights count; {fix}")
+
+    def _validate(self, whose: str = "") -> None:
         if self.held_out is None:
-            self.held_out = self.window.validation_rows(self.settings.data.validation_positions)
+            return
         samples, rows = self.held_out
         size, device = self.settings.run.batch, str(self.learner.device)
         figures = validate(self.learner, rows_in_batches(samples, rows, self.how, size, device))
