@@ -176,6 +176,16 @@ def test_the_first_line_is_waited_for_only_so_long(monkeypatch: pytest.MonkeyPat
         assert raw(address, b"u") == b""
 
 
+def test_single_bytes_do_not_prolong_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proxy, "PATIENCE_SECONDS", 0.3)
+    with serving("secret") as address:
+        connection = socket.create_connection(address, timeout=PATIENCE)
+        with connection, pytest.raises(ConnectionError):
+            for _ in range(6000):  # ten minutes of them, each well within the patience
+                connection.sendall(b"x")
+                time.sleep(0.1)
+
+
 # --- files ----------------------------------------------------------------------------------------
 
 

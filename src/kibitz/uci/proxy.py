@@ -111,8 +111,14 @@ class Caller(socketserver.StreamRequestHandler):
     def _obey(self) -> None:
         """Check the first line, then obey."""
         lines = _lines(self.rfile)
-        self.connection.settimeout(PATIENCE_SECONDS if self.server.token else FIRST_LINE_SECONDS)
+        patience = PATIENCE_SECONDS if self.server.token else FIRST_LINE_SECONDS
+        # Not a timeout of the socket, which every single byte would prolong.
+        closing = threading.Timer(patience, self._hang_up)
+        closing.start()
         first = next(lines, "")
+        closing.cancel()
+        if not first.endswith("\n"):
+            return
         if self.server.token:
             if not self._opens(first):
                 self._refuse("wrong token")
@@ -121,8 +127,12 @@ class Caller(socketserver.StreamRequestHandler):
             return
         else:
             lines = itertools.chain([first], lines)
-        self.connection.settimeout(None)
         Session(self._send, self.server.new_engine(), remote=True).run(lines)
+
+    def _hang_up(self) -> None:
+        """End a connection; whoever waits for a line of it gets none."""
+        with suppress(OSError):  # it has ended already
+            self.connection.shutdown(socket.SHUT_RDWR)
 
     def _opens(self, first: str) -> bool:
         """Whether the first line holds the token."""
