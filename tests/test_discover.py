@@ -69,6 +69,42 @@ def test_the_users_newest_goes_before_the_shipped_default(user: Path, package: P
     assert Path(discover()).name == "older.safetensors"
 
 
+def test_a_damaged_network_is_named_and_files_of_others_are_not(
+    user: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    create("sparse-32", user / "mine.safetensors")
+    content = bytearray((user / "mine.safetensors").read_bytes())
+    content[-1] ^= 1
+    (user / "mine.safetensors").write_bytes(content)
+    (user / "other.safetensors").write_bytes(b"something else")
+    (user / "other.onnx").write_bytes(b"something else")
+    assert discover() == discover() == "material"
+    error = capsys.readouterr().err
+    assert error.count("damaged network file") == error.count("mine.safetensors") == 1
+    assert "other" not in error
+
+
+@pytest.mark.usefixtures("user")
+def test_every_net_command_takes_names(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("default", "shipped", "sparse-64"):
+        assert main(["net", "show", name, "--json"]) == 0
+        shown = json.loads(capsys.readouterr().out)
+        assert shown["file"] == str(package / "sparse-64.safetensors")
+    assert main(["net", "join", "default", "sparse-64", "-o", "joined.safetensors"]) == 0
+    assert main(["net", "quantise", "shipped", "-o", "int8.safetensors", "--positions", "20"]) == 0
+    capsys.readouterr()
+    assert main(["net", "compare", "shipped", "sparse-64", "--positions", "20", "--json"]) == 0
+    [row] = json.loads(capsys.readouterr().out)["rows"]
+    assert row["largest_value"] == 0
+    assert main(["net", "show", "material"]) == 2
+    assert "a built-in evaluator has no file: 'material'" in capsys.readouterr().err
+
+
+def test_pairs_of_names_that_are_always_there(package: Path) -> None:
+    file = str(package / "sparse-64.safetensors")
+    assert resolve("shipped+sparse-64") == resolve("default+shipped") == f"{file}+{file}"
+
+
 def test_short_names_are_those_of_shipped_networks_only(user: Path, package: Path) -> None:
     assert resolve("sparse-64-threats") == str(package / "sparse-64-threats.safetensors")
     for name in ("sparse-65", "../networks/sparse-64", "material"):

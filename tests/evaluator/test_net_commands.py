@@ -133,6 +133,7 @@ def test_refusals(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, named in (
         (["net", "show", str(file)], "damaged network file"),
         (["net", "show", "nothing.onnx"], "no such file"),
+        (["net", "new", "sparse-99999999999"], "too large a network"),
         (["net", "new", "sprse-64"], "did you mean 'sparse'"),
         (["net", "compare", "uniform"], "nothing to compare"),
         (["net", "compare", "uniform", "material", "--positions", "0"], "--positions"),

@@ -13,7 +13,14 @@ from cyclopts import App, Parameter
 
 from kibitz.commands.output import JsonFlag, columns, emit
 from kibitz.errors import InputError
-from kibitz.evaluator.discover import Found, discover, discovered, shipped, shipped_file
+from kibitz.evaluator.discover import (
+    SHIPPED_FOLDER,
+    Found,
+    discover,
+    discovered,
+    resolve,
+    shipped,
+)
 from kibitz.log import say
 from kibitz.network import card as cards
 from kibitz.network import make
@@ -88,14 +95,30 @@ def new(
 @net.command
 def show(
     file: Annotated[
-        Path, Parameter(help="A .safetensors or .onnx network file, or a shipped network's name.")
+        str,
+        Parameter(help="A .safetensors or .onnx file, a shipped network's name, default, shipped."),
     ],
     *,
     json: JsonFlag = False,
 ) -> None:
     """Say what a network is, after checking every byte of its file."""
-    found = file if file.is_file() else shipped_file(str(file)) or file
+    found = _file(file)
     emit(_described(found, cards.read_card(found)), as_json=json)
+
+
+def _file(name: str) -> Path:
+    """The file that a network's name means."""
+    from kibitz.evaluator.load import SIMPLE
+
+    found = resolve(name)
+    if found in SIMPLE:
+        raise InputError("a built-in evaluator has no file", value=name, fix="name a network")
+    return Path(found)
+
+
+def _own(file: Path) -> Path:
+    """Where what is made from a network goes: beside it, or here if it is a shipped one."""
+    return Path(file.name) if file.parent == SHIPPED_FOLDER else file
 
 
 def _described(location: Path, card: NetworkCard) -> dict[str, Any]:
@@ -110,9 +133,9 @@ def _described(location: Path, card: NetworkCard) -> dict[str, Any]:
 
 @net.command
 def join(
-    value: Annotated[Path, Parameter(help="A float sparse network.")],
+    value: Annotated[str, Parameter(help="A float sparse network.")],
     policy: Annotated[
-        Path | None, Parameter(help="Another one of the same encoding; none: all moves are alike.")
+        str | None, Parameter(help="Another one of the same encoding; none: all moves are alike.")
     ] = None,
     *,
     output: Annotated[Path, Parameter(name=["--output", "-o"], help="File to write.")],
@@ -121,26 +144,28 @@ def join(
     json: JsonFlag = False,
 ) -> None:
     """Write a sparse network that judges like one and chooses moves like another, or like none."""
-    card = make.join(value, policy, output, name or output.stem, licence)
+    chooser = None if policy is None else _file(policy)
+    card = make.join(_file(value), chooser, output, name or output.stem, licence)
     emit(_described(output, card), as_json=json)
 
 
 @net.command
 def export(
-    file: Annotated[Path, Parameter(help="A float .safetensors network file.")],
+    file: Annotated[str, Parameter(help="A float .safetensors network file.")],
     *,
     output: Output = None,
     json: JsonFlag = False,
 ) -> None:
     """Write the ONNX form of a convolutional network, beside its file unless said otherwise."""
-    location = output or file.with_suffix(".onnx")
-    make.export(file, location)
+    found = _file(file)
+    location = output or _own(found).with_suffix(".onnx")
+    make.export(found, location)
     emit(_described(location, cards.read_card(location)), as_json=json)
 
 
 @net.command
 def quantise(
-    file: Annotated[Path, Parameter(help="A float network: sparse .safetensors, or .onnx.")],
+    file: Annotated[str, Parameter(help="A float network: sparse .safetensors, or .onnx.")],
     *,
     output: Output = None,
     policy: Annotated[
@@ -154,18 +179,19 @@ def quantise(
     from kibitz.evaluator.compare import difference, leaves_from
     from kibitz.evaluator.load import load_batched
 
-    card = cards.read_card(file)
-    location = output or file.with_name(f"{file.stem}-{policy}{file.suffix}")
+    found = _file(file)
+    card = cards.read_card(found)
+    location = output or _own(found).with_name(f"{found.stem}-{policy}{found.suffix}")
     leaves = leaves_from(source, _checked(positions))
     extra: dict[str, Any] = {}
     if card.family == "sparse":
-        done = make.quantise_sparse(file, location, policy)
+        done = make.quantise_sparse(found, location, policy)
         extra = {"clipped_weights": done.clipped, "largest_clip": done.largest_clip}
-    elif file.suffix == ".onnx":
-        make.quantise_onnx(file, location, leaves)
+    elif found.suffix == ".onnx":
+        make.quantise_onnx(found, location, leaves)
     else:
-        raise InputError("quantise the ONNX form", value=str(file), fix="run kibitz net export")
-    lost = difference(load_batched(file), load_batched(location), leaves)
+        raise InputError("quantise the ONNX form", value=str(found), fix="run kibitz net export")
+    lost = difference(load_batched(found), load_batched(location), leaves)
     result = {"file": str(location), "bytes": location.stat().st_size, **extra, **lost._asdict()}
     emit(result, as_json=json)
 
@@ -195,8 +221,8 @@ def _judgement(what: str, leaves: Leaves) -> Any:
     from kibitz.evaluator.batched import evaluated
     from kibitz.evaluator.load import load_batched
 
-    file = what.removeprefix("torch:")
-    return evaluated(load_batched(file, "auto" if file == what else "torch"), leaves)
+    name = what.removeprefix("torch:")
+    return evaluated(load_batched(resolve(name), "auto" if name == what else "torch"), leaves)
 
 
 def _table(found: dict[str, Difference]) -> Any:

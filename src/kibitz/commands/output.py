@@ -6,15 +6,18 @@ Results are the only thing on standard output; all else goes through ``kibitz.lo
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from cyclopts import Parameter
 
+from kibitz.errors import InputError
 from kibitz.log import plain
 
 if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
     from rich.table import Table
 
 PIPE_WIDTH = 10_000  # wider than any table
@@ -25,7 +28,7 @@ JsonFlag: TypeAlias = Annotated[
 ]
 
 
-def emit(result: Mapping[str, Any], *, as_json: bool, table: Table | None = None) -> None:
+def emit(result: Mapping[str, Any], *, as_json: bool, table: RenderableType | None = None) -> None:
     """Print the result as one JSON object, or as ``table`` (two columns unless given)."""
     if as_json:
         sys.stdout.write(json.dumps(plain(dict(result)), allow_nan=False) + "\n")
@@ -34,13 +37,24 @@ def emit(result: Mapping[str, Any], *, as_json: bool, table: Table | None = None
     from rich.console import Console
 
     shown = two_columns(result) if table is None else table
+    if sys.stdout.isatty():
+        Console(file=sys.stdout).print(shown)
+        return
     # A pipe has no width to fit into; without one rich would fold the table at 80 columns.
-    width = None if sys.stdout.isatty() else PIPE_WIDTH
-    console = Console(file=sys.stdout, width=width)
-    whole = console.measure(shown, options=console.options.update_width(PIPE_WIDTH))
-    if whole.maximum > console.width:  # less space between columns before rich folds their cells
-        shown.collapse_padding, shown.pad_edge, shown.show_edge = True, False, False
-    console.print(shown)
+    console = Console(file=sys.stdout, width=PIPE_WIDTH)
+    with console.capture() as captured:
+        console.print(shown)
+    sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
+    sys.stdout.flush()
+
+
+def milliseconds(seconds: float | None) -> int | None:
+    """A command's --time as searches count it."""
+    if seconds is None:
+        return None
+    if not 0 < seconds < math.inf:  # nan, too
+        raise InputError("--time", value=seconds, fix="expected seconds above 0")
+    return round(1000 * seconds)
 
 
 def two_columns(result: Mapping[str, Any]) -> Table:
@@ -49,17 +63,40 @@ def two_columns(result: Mapping[str, Any]) -> Table:
 
 
 def columns(headings: Sequence[str], rows: Sequence[Sequence[Any]], title: str = "") -> Table:
-    """Return a table, numbers to the right, texts to the left and taken literally."""
+    """Return a table, numbers to the right, texts to the left and taken literally.
+
+    Where it is too wide for the terminal, cells go on in the next line at blanks; where not even
+    their words fit, each row is a table of its own, with a line per heading.
+    """
     from rich.box import SIMPLE
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title or None, box=SIMPLE, show_header=bool(headings))
-    width = max([len(headings), *map(len, rows)])
-    for index in range(width):
-        numeric = all(
-            isinstance(plain(row[index]), (int, float)) for row in rows if index < len(row)
-        )
+    class Fitting(Table):
+        def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+            count = len(headings)
+            widths = _widths(headings, rows, options.max_width - 3 * count - 1, shrink=False)
+            self.collapse_padding = widths is None
+            self.pad_edge = self.show_edge = widths is not None
+            if widths is None:  # less space between columns before their cells are folded
+                widths = _widths(headings, rows, options.max_width - 2 * count + 2, shrink=True)
+            if widths is not None:
+                for column, width in zip(self.columns, widths, strict=False):
+                    column.width = width
+                yield from super().__rich_console__(console, options)
+                return
+            if title:
+                yield Text(title)
+            for row in rows:
+                pairs = zip(headings, row, strict=False)
+                told = [(name.replace("\n", " "), cell) for name, cell in pairs if name or cell]
+                yield columns((), told)
+
+    kind = Fitting if headings else Table
+    table = kind(title=title or None, box=SIMPLE, show_header=bool(headings))
+    for index in range(max([len(headings), *map(len, rows)])):
+        cells = [row[index] for row in rows if index < len(row)]
+        numeric = all(isinstance(plain(cell), (int, float)) for cell in cells)
         heading = headings[index] if index < len(headings) else ""
         # Folded, a cell too long for its column goes on in the next line; else rich would cut it.
         table.add_column(heading, justify="right" if numeric else "left", overflow="fold")
@@ -68,9 +105,29 @@ def columns(headings: Sequence[str], rows: Sequence[Sequence[Any]], title: str =
     return table
 
 
+def _widths(
+    headings: Sequence[str], rows: Sequence[Sequence[Any]], room: int, *, shrink: bool
+) -> list[int] | None:
+    """The widths of columns within some room that break no word; None if there are none."""
+    texts = [
+        [heading, *(spell(row[index]) for row in rows if index < len(row))]
+        for index, heading in enumerate(headings)
+    ]
+    widths = [max(len(line) for text in one for line in text.split("\n")) for one in texts]
+    least = [max([len(word) for text in one for word in text.split()], default=0) for one in texts]
+    if sum(least if shrink else widths) > room:
+        return None
+    while sum(widths) > room:
+        widest = max(range(len(widths)), key=lambda i: (widths[i] > least[i], widths[i]))
+        widths[widest] -= 1
+    return widths
+
+
 def spell(value: Any) -> str:
-    """Write a value for people: 1,234,567 and 0.125."""
+    """Write a value for people: 1,234,567 and 0.125, and the items of a list below each other."""
     value = plain(value)
+    if isinstance(value, (list, tuple)):
+        return "\n".join(map(spell, value))
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value)
     return f"{value:,}" if isinstance(value, int) else f"{value:,.3f}"

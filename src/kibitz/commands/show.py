@@ -43,7 +43,7 @@ def show(
         "checkers": " ".join(result["checkers"]),
     }
     table = two_columns({name: value for name, value in shown.items() if value not in ("", None)})
-    emit(result, as_json=False, table=Group(board, table))  # type: ignore[arg-type]
+    emit(result, as_json=False, table=Group(board, table))
 
 
 def _facts(board: Board) -> dict[str, Any]:

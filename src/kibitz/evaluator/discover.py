@@ -17,7 +17,7 @@ import kibitz
 from kibitz.errors import DamagedFileError, KibitzError
 from kibitz.files import Location, data_folder, local_path
 from kibitz.log import Level, say
-from kibitz.network.card import NetworkCard, read_card
+from kibitz.network.card import ForeignFileError, NetworkCard, read_card
 
 AUTODISCOVER = "<autodiscover>"
 PAIR = "+"  # between a network of values and one of moves
@@ -29,7 +29,7 @@ SHIPPED_FOLDER = Path(kibitz.__file__).parent / "networks"
 DEFAULT_FILE = "default.txt"  # in that folder: the short name of the default, on one line
 
 
-_announced: set[Path] = set()  # files that were taken without being named
+_announced: set[Path] = set()  # files that were said to be taken, or damaged
 
 
 class Found(NamedTuple):
@@ -96,6 +96,8 @@ def halves(what: Location) -> tuple[str, str] | None:
 
 
 def _is_known(name: str) -> bool:
+    if name in (*NAMELESS[1:], SHIPPED):
+        return True
     path = local_path(name)
     return (path is not None and path.is_file()) or shipped_file(name) is not None
 
@@ -184,11 +186,13 @@ def _age(file: Path) -> tuple[float, bool]:
 
 
 def _card_of(file: Path) -> NetworkCard | None:
-    """The card of a file that can be used; other programs use the same suffixes."""
+    """The card of a file that can be used; a damaged one is named once."""
     try:
         card = read_card(file)
     except KibitzError as error:
-        say(f"not taken for a network: {error}", Level.VERBOSE)
+        quiet = isinstance(error, ForeignFileError) or file.resolve() in _announced
+        _announced.add(file.resolve())
+        say(f"not taken for a network: {error}", Level.VERBOSE if quiet else Level.NORMAL)
         return None
     served = file.suffix != SUFFIXES[0] or card.family == "sparse"
     return card if served or file.with_suffix(".onnx").is_file() else None

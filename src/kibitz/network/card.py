@@ -47,6 +47,10 @@ _METADATA_FIELD = 14
 _FIXED_BYTES = {1: 8, 5: 4}  # by wire type
 
 
+class ForeignFileError(DamagedFileError):
+    """A file without the marks of a Kibitz network; other programs use the same suffixes."""
+
+
 class Heads(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which outputs a network has; see `network.heads` for their shapes and units."""
 
@@ -201,7 +205,8 @@ def _header_card(location: Location, content: bytes) -> bytes:
     sealed = _SEAL_IN_HEADER.search(header)
     metadata = json.loads(header).get("__metadata__", {}) if sealed else {}
     if sealed is None or "card" not in metadata:
-        raise _damaged(location, "expected a Kibitz network, found a file without card or seal")
+        reason = "expected a Kibitz network, found a file without card or seal"
+        raise _damaged(location, reason, ForeignFileError)
     start = 8 + sealed.start(1)
     unsealed = content[:start] + _ZEROS.encode() + content[start + 64 :]
     _check_seal(location, expected=sealed[1].decode(), sealed=unsealed)
@@ -212,7 +217,8 @@ def _header(location: Location, content: bytes) -> bytes:
     """Return the JSON header, having checked that the file is as long as the header says."""
     length = int.from_bytes(content[:8], "little")
     if len(content) < 8 or content[8:9] != b"{":
-        raise _damaged(location, "expected a safetensors file, found something else")
+        reason = "expected a safetensors file, found something else"
+        raise _damaged(location, reason, ForeignFileError)
     header = content[8 : 8 + length]
     try:
         entries = {name: e for name, e in json.loads(header).items() if name != "__metadata__"}
@@ -229,9 +235,8 @@ def _onnx_card(location: Location, content: bytes) -> bytes:
     """Return the card's JSON from a sealed ONNX file."""
     body, seal = content[: -len(_SEAL_TAG) - 64], content[-len(_SEAL_TAG) - 64 :]
     if not seal.startswith(_SEAL_TAG):
-        raise _damaged(
-            location, "expected a seal at the end, found none: no Kibitz network, or cut"
-        )
+        reason = "expected a seal at the end, found none: no Kibitz network, or cut"
+        raise _damaged(location, reason, ForeignFileError)
     _check_seal(location, seal[len(_SEAL_TAG) :].decode("latin1"), sealed=body)
     found = [value for key, value in _metadata_properties(body) if key == b"card"]
     if not found:
@@ -245,8 +250,10 @@ def _check_seal(location: Location, expected: str, sealed: bytes) -> None:
         raise _damaged(location, f"expected checksum {expected[:16]}, found {found[:16]}")
 
 
-def _damaged(location: Location, reason: str) -> DamagedFileError:
-    return DamagedFileError(
+def _damaged(
+    location: Location, reason: str, kind: type[DamagedFileError] = DamagedFileError
+) -> DamagedFileError:
+    return kind(
         f"damaged network file: {reason}", value=os.fspath(location), fix="fetch or write it again"
     )
 

@@ -21,6 +21,8 @@ from kibitz.encoding.kinds import KINDS
 from kibitz.errors import InputError, did_you_mean
 from kibitz.network.card import FEATURES, PLANES, POLICY_SIZES, Heads, NetworkCard
 
+LARGEST = 1 << 14  # of a size's numbers
+
 
 class Family(NamedTuple):
     """What a family's size strings may say, and what its networks are made for."""
@@ -108,6 +110,8 @@ def _checked(text: str, size: Size) -> Size:
     policy = size.policy_width or size.family != "sparse"
     if not (blocks and size.width and policy):
         raise InputError("a network size of 0", value=text, fix="numbers start at 1")
+    if max(size.blocks, size.width, size.policy_width) > LARGEST:
+        raise InputError("too large a network", value=text, fix=f"numbers end at {LARGEST}")
     if {"threats", "tactics"} <= size.options:
         raise InputError("tactics tell of threats already", value=text, fix="leave -threats out")
     # A gate of squeezed channels needs at least one of them.
