@@ -1,6 +1,7 @@
 """The command line as a shell sees it: output, exit codes, one line for every mistake."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from rich.console import Console
+from rich.table import Table
 
 import kibitz
 from kibitz import commands, log
@@ -197,19 +199,49 @@ def test_a_table_of_rows(capsys: pytest.CaptureFixture[str]) -> None:
     ]  # fmt: skip
 
 
-def test_a_narrow_terminal_folds_long_cells_and_loses_nothing() -> None:
-    name = "a-network-with-a-name-of-many-letters-" + "x" * 40
-    table = columns(["name", "file", "nodes"], [[name, f"/home/{name}.safetensors", 7]])
-    console = Console(file=StringIO(), width=80)
+def shown(table: Table, width: int) -> str:
+    console = Console(file=StringIO(), width=width)
     with console.capture() as captured:
         console.print(table)
+    assert max(map(len, captured.get().splitlines())) <= width
     assert "\N{HORIZONTAL ELLIPSIS}" not in captured.get()
+    return captured.get()
+
+
+def test_a_row_too_wide_for_the_terminal_is_a_table_of_its_own() -> None:
+    name = "a-network-with-a-name-of-many-letters-" + "x" * 40
+    rows = [[name, f"/home/{name}.safetensors", 1234567], ["short", "/short", 7]]
+    lines = shown(columns(["name", "file", "trained on"], rows, "found"), 80).splitlines()
+    assert lines[0] == "found"
     # Joined line by line, the pieces of each column are its cell.
-    heading, *lines = [line for line in captured.get().splitlines() if line.strip(" \u2500")]
-    edges = [heading.index("name"), heading.index("file"), heading.index("nodes")]
-    for column, cell in enumerate([name, f"/home/{name}.safetensors"]):
-        left, right = edges[column : column + 2]
-        assert "".join(line[left:right].strip() for line in lines) == cell
+    cells = "".join(line[14:].strip() for line in lines[1:])
+    assert cells == f"{name}/home/{name}.safetensors1,234,567short/short7"
+    assert [line[2:12] for line in lines].count("trained on") == len(rows)
+
+
+def test_a_table_that_fits_at_blanks_breaks_no_word() -> None:
+    line = "d2d4 " * 30
+    text = shown(columns(["nodes", "network", "line"], [[123456789, "x" * 40, line]]), 80)
+    assert "123,456,789" in text
+    assert "x" * 40 in text
+    assert text.count("d2d4") == 30
+
+
+@pytest.mark.parametrize("arguments", [["show"], ["show", "--json"], ["--help"], ["net", "list"]])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_takes_one_line(arguments: list[str], unbuffered: str) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    command = [sys.executable, "-m", "kibitz", *arguments]
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, env=environment, check=False
+        )
+    assert ended.returncode == 2
+    *before, told = ended.stderr.splitlines()
+    assert told == "kibitz: error: the output is lost: No space left on device"
+    assert [line for line in before if not line.startswith("compiling")] == []
 
 
 def test_a_table_gives_up_space_before_its_cells_are_folded(

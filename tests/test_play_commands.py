@@ -88,3 +88,39 @@ def test_analysis_of_a_game(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     ]  # fmt: skip
     assert positions[3]["lines"][0]["moves"] == ["d8h4"]
     assert positions[4]["lines"][0]["moves"] == []
+
+
+def test_games_that_are_left_out_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad, good = '[Event "a"]\n\n1. e4 e5 2. Nf7 *\n\n', '[Event "b"]\n\n1. e4 *\n'
+    pgn = tmp_path / "games.pgn"
+    words = ["analyse", str(pgn), "--network", "material", "--nodes", "20", "--json"]
+    pgn.write_text(bad + good)
+    assert main(words) == 0
+    captured = capsys.readouterr()
+    found = json.loads(captured.out)
+    assert len(found["positions"]) == 2
+    assert found["limits"] == {"nodes": 20}
+    assert [line for line in found["skipped"] if "Nf7" in line] == found["skipped"] != []
+    assert "Nf7" in captured.err
+    for text, skipped in ((bad, "1 skipped"), ("", "0 skipped")):
+        pgn.write_text(text)
+        assert main(words) == 2
+        assert skipped in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere.pgn"], "neither a FEN nor a file: 'nowhere.pgn'"),
+        (["--time", "nan"], "--time: nan"),
+        (["--time", "inf"], "--time: inf"),
+        (["--nodes", "9" * 23], "at most"),
+    ],
+)
+def test_what_analysis_refuses(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["analyse", *arguments, "--network", "material"]) == 2
+    assert message in capsys.readouterr().err

@@ -23,6 +23,15 @@ def test_one_object_with_legal_moves(capsys: pytest.CaptureFixture[str]) -> None
     assert sum(row["visits"] for row in found["moves"]) == found["nodes"] - 1
 
 
+def test_the_result_names_position_and_limits(capsys: pytest.CaptureFixture[str]) -> None:
+    fen = "6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1"
+    words = ["--network", "material", "--nodes", "20", "--moves", "Kf1"]
+    assert main(["search", fen, *words, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["fen"] == fen
+    assert result["limits"] == {"nodes": 20, "searchmoves": ["Kf1"]}
+
+
 def test_only_the_moves_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["search", SCHOLAR, "--nodes", "500", "--moves", "a2a3", "--moves", "Nh3", "--json"]
     assert main(arguments) == 0
@@ -45,7 +54,10 @@ def test_a_table_for_people(capsys: pytest.CaptureFixture[str]) -> None:
         (["--option", "CPuct=many"], "CPuct"),
         (["--preset", "lc1"], "lc0"),
         (["--nodes", "0"], "nodes"),
+        (["--nodes", "9" * 23], "at most"),
         (["--time", "-1"], "--time"),
+        (["--time", "nan"], "--time"),
+        (["--time", "inf"], "--time"),
         (["8/8/8/8/8/8/8/8 w - - 0 1"], "king"),
         (["--network", "nowhere.safetensors"], "nowhere.safetensors"),
     ],

@@ -202,6 +202,7 @@ def test_the_games_that_an_engine_labels_are_set_in_the_file(place: Path) -> Non
         ("[commands.serach]\nnodes = 1", "did you mean 'search'?"),
         ("[commands.show]\nsgv = 'a'", "[commands.show]: unknown flag: 'sgv'; did you mean 'svg'?"),
         ("commands = 3", "commands"),
+        ("[commands]\nshow = 3", "[commands]: show is a table, found: 3"),
         ("networks = 3", "networks"),
         ("[search", "not TOML"),
     ],
@@ -216,6 +217,22 @@ def test_a_wrong_key_in_any_table_ends_every_command(
     assert "kibitz.toml" in error
     assert main(["show", "--config", "", "--json"]) == 0
     assert main(["--help"]) == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[commands.net.lits]\njson = true",
+        "[commands.net]\nlits = 3",
+        "[commands.net.list.lits]\njson = true",
+    ],
+)
+def test_a_wrong_table_within_a_command_is_named(
+    text: str, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (place / "kibitz.toml").write_text(text)
+    assert main(["net", "list"]) == 2
+    assert "'lits'" in capsys.readouterr().err
 
 
 def test_where_the_file_is_found(

@@ -6,6 +6,7 @@ module knows only their names, so that ``kibitz --help`` imports none of them.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -25,6 +26,7 @@ from kibitz.settings import FLAGS, flags, use_file
 EXIT_REFUSED = 2
 EXIT_INTERRUPTED = 130
 EXIT_PIPE_CLOSED = 141
+DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 HELP_FLAGS = {"--help", "-h", "--version"}
 GLOBAL = ("--quiet", "--verbose", "--reproducible")  # what all commands have in common
 BEFORE_COMMANDS = (*HELP_FLAGS, *GLOBAL)
@@ -132,14 +134,22 @@ class _FlagsOfFile:
     """Gives a command the flags that the settings file has for it and the command line has not."""
 
     def __init__(self, source: str, told: dict[str, Any]) -> None:
-        self._source, self._told = source, told
+        self._source, self._told, self._root = source, told, app
         self._given = Dict(data={FLAGS: told}, root_keys=(FLAGS,), source=source)
 
     def __call__(self, app: App, words: tuple[str, ...], arguments: ArgumentCollection) -> None:
         """What cyclopts calls before it binds arguments; `words` name the command."""
         table: Any = self._told
-        for word in words:
-            table = table.get(word, {}) if isinstance(table, dict) else {}
+        group = self._root
+        for depth, word in enumerate(words):
+            where = f"{self._source}: [{'.'.join((FLAGS, *words[:depth]))}]"
+            unknown = next((name for name in table if name not in group), None)
+            if unknown is not None and group.default_command is None:
+                fix = did_you_mean(unknown, [name for name in group if name[0] != "-"])
+                raise ConfigError(f"{where}: unknown table", value=unknown, fix=fix)
+            group, table = group[word], table.get(word, {})
+            if not isinstance(table, dict):
+                raise ConfigError(f"{where}: {word} is a table, found", value=table)
         flags = {name.lstrip("-") for argument in arguments for name in argument.names}
         for key in table:
             if key not in flags and key not in app:
@@ -167,6 +177,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         _check_command(_without_config(words)[0])
         result = app.meta(words)
+        _flush()
     except CycloptsError as error:
         return _refuse(str(error))
     except KibitzError as error:
@@ -180,6 +191,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_PIPE_CLOSED
     except OSError as error:
+        if error.filename is None and error.errno in DISK_ERRORS:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return _refuse(f"the output is lost: {error.strerror}")
         if error.filename is None or os.environ.get("KIBITZ_DEBUG") == "1":
             raise  # not about a file that could be named
         return _refuse(f"{error.strerror}: {os.fsdecode(error.filename)!r}")
@@ -188,6 +202,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         leave_out_dates(False)
         app.config = ()
     return result if isinstance(result, int) else 0
+
+
+def _flush() -> None:
+    """Write what standard output holds back, while an error can still be told."""
+    if sys.stdout is not None and not sys.stdout.closed:
+        sys.stdout.flush()
 
 
 def _refuse(reason: str) -> int:

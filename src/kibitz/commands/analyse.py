@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from kibitz.commands.output import JsonFlag, columns, emit
+from kibitz.commands.output import JsonFlag, columns, emit, milliseconds
 from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER
 from kibitz.engine.settings import told
 from kibitz.errors import InputError
-from kibitz.log import Stop, console, graceful_stop
+from kibitz.log import Level, Stop, console, graceful_stop, say
 from kibitz.position.board import Board
 from kibitz.position.fen import START
 from kibitz.search.limits import Limits
@@ -47,11 +47,10 @@ def analyse(
 ) -> int:
     """Analyse a position, or a game move by move; Ctrl-C ends it and prints what was found."""
     seconds = DEFAULT_SECONDS if nodes is None and time is None else time
-    if seconds is not None and seconds <= 0:
-        raise InputError("--time", value=seconds, fix="expected seconds above 0")
-    milliseconds = None if seconds is None else round(1000 * seconds)
-    limits = Limits(nodes=nodes, movetime=milliseconds)
+    limits = Limits(nodes=nodes, movetime=milliseconds(seconds))
     found: list[dict[str, Any]] = []
+    skipped: list[str] = []
+    positions = _positions(what, skipped)
     given = {"multipv": lines, "threads": threads}
     shown = {"multipv": LINES, **told(network).search}
     shown |= {name: value for name, value in given.items() if value is not None}
@@ -59,7 +58,7 @@ def analyse(
         engine.ready()
         if not json:
             sys.stdout.write(f"network {engine.source}\n")
-        for board, played in _positions(what):
+        for board, played in positions:
             if stop.requested:
                 break
             report = _watched(engine, board, limits, stop, live=not json)
@@ -68,20 +67,32 @@ def analyse(
                 emit({}, as_json=False, table=_table(board, played, report))
     if json:
         changed = engine.settings.changed()
-        facts = {"network": engine.source, "settings": changed, "positions": found}
-        emit(facts, as_json=True)
+        asked = {"network": engine.source, "settings": changed, "limits": limits.told()}
+        emit({**asked, "skipped": skipped, "positions": found}, as_json=True)
+    if not (found or stop.requested):
+        raise InputError("no game to analyse", value=what, fix=f"{len(skipped)} skipped")
     return EXIT_STOPPED if stop.requested else 0
 
 
-def _positions(what: str) -> Iterator[tuple[Board, str]]:
-    """The positions to look at, each with the move that led to it in SAN."""
-    if not Path(what).is_file():
-        yield Board(what), ""
-        return
-    from kibitz.position.pgn import read_games
+def _positions(what: str, skipped: list[str]) -> Iterator[tuple[Board, str]]:
+    """The positions to look at, each with the move that led to it in SAN; games may be skipped."""
+    if Path(what).is_file():
+        return _played(what, skipped)
+    if len(what.split()) == 1:  # no FEN has only one field
+        raise InputError("neither a FEN nor a file", value=what, fix="check the path")
+    return iter([(Board(what), "")])
+
+
+def _played(what: str, skipped: list[str]) -> Iterator[tuple[Board, str]]:
+    """The positions of a file of games."""
+    from kibitz.position.pgn import BadGame, read_games
+
+    def skip(game: BadGame) -> None:
+        skipped.append(str(game))
+        say(str(game), Level.QUIET)
 
     count = 0
-    for game in read_games(what):
+    for game in read_games(what, skip):
         board = game.start
         yield board, ""
         for move in game.moves:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from kibitz.commands.output import JsonFlag, columns, emit
+from kibitz.commands.output import JsonFlag, columns, emit, milliseconds
 from kibitz.engine.options import AUTODISCOVER
 from kibitz.engine.settings import chosen, search_settings
 from kibitz.errors import InputError
@@ -56,15 +56,13 @@ def search(
     what = chosen(network)
     settings = search_settings(what, preset_name, rule or "", read_options(option))
     board = Board(fen)
-    if time is not None and time <= 0:
-        raise InputError("--time", value=time, fix="expected seconds above 0")
     seconds = DEFAULT_SECONDS if nodes is None and time is None else time
-    milliseconds = None if seconds is None else round(1000 * seconds)
-    limits = Limits(nodes=nodes, movetime=milliseconds, searchmoves=moves)
+    limits = Limits(nodes=nodes, movetime=milliseconds(seconds), searchmoves=moves)
     evaluator = load_evaluator(what)
     tell_idle_options(evaluator, settings, preset_name, rule)
     result = _searched(board, limits, settings, evaluator, what, live=not json)
-    facts = {"network": named(what), "settings": settings.changed(), **_plain(result)}
+    asked = {"fen": board.fen(), "limits": limits.told()}
+    facts = {"network": named(what), "settings": settings.changed(), **asked, **_plain(result)}
     emit(facts, as_json=json, table=_table(result.report, board, what))
     if not json:
         say(f"best move {board.san(result.move)}" if result.move else "no legal move")

@@ -11,13 +11,16 @@ from __future__ import annotations
 import math
 import threading
 from bisect import bisect_right
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kibitz.errors import InputError
 
 if TYPE_CHECKING:  # UCI reads limits before it loads the rules of chess
     from kibitz.position.board import Side
+
+
+LARGEST = 1 << 60  # of any number
 
 
 class Clock(NamedTuple):
@@ -51,6 +54,12 @@ class Limits:
             value = getattr(self, name)
             if value is not None and value < least:
                 raise InputError(f"go {name}", value=value, fix=f"expected at least {least}")
+            if value is not None and value > LARGEST:
+                raise InputError(f"go {name}", value=value, fix=f"expected at most {LARGEST}")
+
+    def told(self) -> dict[str, Any]:
+        """What was asked for, without what was not."""
+        return {name: value for name, value in asdict(self).items() if value}
 
     def clock(self, side: Side) -> Clock | None:
         """The clock of the side to move, None if it has none."""

@@ -10,13 +10,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kibitz.search.limits import Limits
+from kibitz.search.limits import LARGEST, Limits
 
 if TYPE_CHECKING:
     from kibitz.position.board import Board
 
-LARGEST = 1 << 60  # of any number; more is taken for this
-LONGEST_NUMBER = 18  # digits that are read at all
+LONGEST_NUMBER = 18  # digits that are read at all; more is taken for LARGEST
 
 # What `go` knows, with the least value; a smaller one is taken for the least.
 NUMBERS = {
