@@ -172,6 +172,15 @@ def test_a_reader_that_leaves_is_no_error() -> None:
         assert process.wait(timeout=30) == commands.EXIT_PIPE_CLOSED
 
 
+@pytest.mark.parametrize("epoch", ["", "yesterday", "-5", "9" * 20])
+def test_a_date_for_files_that_is_none_is_refused(
+    epoch: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
+    assert main(["show"]) == 2
+    assert f"error: SOURCE_DATE_EPOCH: {epoch!r}; give seconds" in capsys.readouterr().err
+
+
 RESULT = {"nodes": np.uint64(4865609), "seconds": 0.125, "fen": "[w] KQkq", "ok": True}
 
 

@@ -319,6 +319,7 @@ def _folder(variable: str, lookup: str) -> Path:
 # --- dates ----------------------------------------------------------------------------------------
 
 EPOCH_VARIABLE = "SOURCE_DATE_EPOCH"  # reproducible-builds.org: seconds since 1970 instead of now
+LAST_EPOCH = 253_402_300_799  # of the year 9999
 _dates_left_out = False
 
 
@@ -326,6 +327,13 @@ def leave_out_dates(wanted: bool) -> None:
     """Choose whether files of this process have dates and measured times from now on."""
     global _dates_left_out
     _dates_left_out = wanted
+
+
+def check_epoch() -> None:
+    """Refuse a SOURCE_DATE_EPOCH that is no date, before a library stumbles over it."""
+    epoch = os.environ.get(EPOCH_VARIABLE)
+    if epoch is not None and not (epoch.isdecimal() and int(epoch) <= LAST_EPOCH):
+        raise InputError(EPOCH_VARIABLE, value=epoch, fix="give seconds since 1970")
 
 
 def has_dates() -> bool:
@@ -339,7 +347,6 @@ def dated(moment: datetime.datetime) -> str:
         return ""
     epoch = os.environ.get(EPOCH_VARIABLE)
     if epoch is not None:
-        if not epoch.isdecimal():
-            raise InputError(EPOCH_VARIABLE, value=epoch, fix="give seconds since 1970")
+        check_epoch()
         moment = datetime.datetime.fromtimestamp(int(epoch), datetime.UTC)
     return moment.isoformat(timespec="seconds")

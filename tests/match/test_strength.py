@@ -108,6 +108,7 @@ def test_the_command_measures_and_goes_on(
     command = ["strength", "material", "--quick", "--nodes", "30", "--games", "4"]
     command += ["--suite", str(suite), "--suite-nodes", "300", "--endings", "1"]
     command += ["--opponent", "random,rating=100", "--opponent", "greedy"]
+    command += ["--opponent", "uniform,nodes=1"]
     command += ["--resume", str(folder)]
     assert main([*command, "--json"]) == 0
     first = json.loads(capsys.readouterr().out)
@@ -116,20 +117,29 @@ def test_the_command_measures_and_goes_on(
     assert [(row["name"], row["games"]) for row in first["ladder"]] == [
         ("random", 4),
         ("greedy", 4),
+        ("uniform", 4),
     ]
+    assert [row["network"] for row in first["ladder"]] == [None, None, "uniform"]
     assert first["rating"]["games"] == 4
     assert [row["tries"] for row in first["endings"]] == [1, 1, 1]
     settings = first["settings"]
     assert (settings["control"], settings["suite_control"]) == ("30 nodes", "300 nodes")
     before = {file.name: file.read_bytes() for file in folder.iterdir()}
-    assert len(before) == 1 + 2 + 3
+    assert len(before) == 1 + 3 + 3
     (folder / "games-greedy.jsonl").unlink()
     assert main([*command, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == first, "seeded games repeat themselves"
     assert {file.name for file in folder.iterdir()} == set(before)
     assert main(command) == 0
     shown = capsys.readouterr().out
-    for text in ("mates.epd", "random", "Rating: ", "KBNK", "seed 0"):
+    for text in (
+        "mates.epd",
+        "random",
+        "Rating: ",
+        "KBNK",
+        "seed 0",
+        "Network of uniform: uniform",
+    ):
         assert text in shown
 
 

@@ -151,6 +151,10 @@ def test_the_suite_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     ]
     assert main(["suite", str(path), "--nodes", "200", "--limit", "1"]) == 0
     assert "1/1" in capsys.readouterr().out
+    assert main(["suite", str(path), "--player", "random", "--out", "/dev/full", "--json"]) == 2
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["suites"][0]["positions"] == 2, "results went with the file"
+    assert "No space left on device" in shown.err
     assert main(["suite"]) == 2
     path.write_text("\n")
     assert main(["suite", str(path), "--player", "material"]) == 2

@@ -19,7 +19,7 @@ from cyclopts.config import Dict
 import kibitz
 from kibitz import config
 from kibitz.errors import ConfigError, InputError, KibitzError, did_you_mean
-from kibitz.files import leave_out_dates
+from kibitz.files import check_epoch, leave_out_dates
 from kibitz.log import Level, set_level
 from kibitz.settings import FLAGS, flags, use_file
 
@@ -175,6 +175,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not words and sys.stdin is not None and not sys.stdin.isatty():
         words = ["uci"]  # a GUI has started us
     try:
+        check_epoch()
         _check_command(_without_config(words)[0])
         result = app.meta(words)
         _flush()

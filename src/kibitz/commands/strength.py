@@ -184,6 +184,9 @@ def _show(result: dict[str, Any], rungs: list[Rung]) -> None:
         emit({}, as_json=False, table=_suite_table(result["suites"]))
     if rungs:
         emit({}, as_json=False, table=_ladder_table(rungs))
+        for rung in rungs:
+            if rung.network:
+                sys.stdout.write(f"Network of {rung.name}: {rung.network}\n")
         sys.stdout.write(f"{_rating_line(rungs)}\n")
     if result["endings"]:
         emit({}, as_json=False, table=_ending_table(result["endings"]))

@@ -70,10 +70,10 @@ def suite(
         "failure_nodes": failure_nodes,
         "suites": [_summed(path, outcomes, failure_nodes) for path, outcomes in found.items()],
     }
+    _show(result, json)  # before the file, which may be refused: results are not lost then
     if out is not None:
         details = {str(path): [one._asdict() for one in rows] for path, rows in found.items()}
         write_bytes(out, jsonlib.dumps({**result, "positions": details}, indent=1).encode())
-    _show(result, json)
     return EXIT_STOPPED if stop.requested else 0
 
 

@@ -91,8 +91,12 @@ PAIR_HEADINGS = ("pair", "W-D-L", "Elo", "LOS", "Ptnml(0-2)")
 
 
 def network_lines(setup: Setup) -> list[str]:
-    """Which network each of our own engines played with."""
-    return [f"Network of {spec.name}: {spec.network}" for spec in setup.players if spec.network]
+    """Which network each of our own engines played with, and what it was told besides."""
+    return [
+        f"Network of {spec.name}: {spec.network}" + (f" ({spec.text})" if "," in spec.text else "")
+        for spec in setup.players
+        if spec.network
+    ]
 
 
 def forfeit_lines(setup: Setup, results: Results) -> list[str]:

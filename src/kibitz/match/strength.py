@@ -94,6 +94,7 @@ class Rung(NamedTuple):
 
     name: str
     player: str  # the opponent as it was written
+    network: str | None  # that it played with, if it is our engine
     rating: float | None
     tally: Tally
     estimate: Estimate  # from pairs of games
@@ -184,6 +185,7 @@ def _rung(
     return Rung(
         spec.name,
         spec.text,
+        spec.network,
         opponent.rating,
         results.tally(0, 1),
         of_pairs(results.pairs(0, 1)),
@@ -339,6 +341,7 @@ def _rung_json(rung: Rung) -> dict[str, Any]:
     return {
         "name": rung.name,
         "player": rung.player,
+        "network": rung.network,
         "rating": rung.rating,
         "games": tally.games,
         "wins": tally.wins,
