@@ -124,3 +124,28 @@ def test_what_analysis_refuses(
 ) -> None:
     assert main(["analyse", *arguments, "--network", "material"]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_options_without_effect_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In analysis, in a game and in a match alike; what a rule brings with it is not."""
+    file = tmp_path / "settings.toml"
+    file.write_text("[search]\nminibatch_size = 5\n")
+    said = "MinibatchSize has no effect with one thread"
+    options = ["--config", str(file), "--network", "material", "--nodes", "20"]
+    assert main(["analyse", *options]) == 0
+    assert capsys.readouterr().err.count(said) == 1
+    monkeypatch.setattr("sys.stdin", io.StringIO("quit\n"))
+    assert main(["play", *options]) == 0
+    assert capsys.readouterr().err.count(said) == 1
+    player = "material,rule=sble,FpuStrategy=absolute"
+    assert main(["match", player, "greedy", "--games", "2", "--nodes", "2"]) == 0
+    warned = [line for line in capsys.readouterr().err.splitlines() if "no effect" in line]
+    assert warned == ["material: FpuStrategy has no effect with SearchRule sble"]
+
+
+def test_a_search_names_tables_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["search", "--network", "material", "--nodes", "10"]
+    assert main([*words, "--option", "SyzygyPath=/nowhere"]) == 0
+    assert "SyzygyPath: no folder '/nowhere'" in capsys.readouterr().err

@@ -56,6 +56,8 @@ def analyse(
     shown |= {name: value for name, value in given.items() if value is not None}
     with Engine(network, **shown) as engine, graceful_stop() as stop:
         engine.ready()
+        for problem in engine.problems:
+            say(problem)
         if not json:
             sys.stdout.write(f"network {engine.source}\n")
         for board, played in positions:

@@ -15,6 +15,7 @@ from cyclopts import Parameter
 from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER
 from kibitz.errors import InputError, KibitzError
+from kibitz.log import say
 from kibitz.position.board import SIDES, Board, Outcome, Side
 from kibitz.position.fen import START
 from kibitz.position.notation import Move
@@ -122,6 +123,8 @@ class Game:
     def play(self, lines: Iterable[str]) -> None:
         """Play until the game, or the input, ends."""
         self.engine.ready()  # before the clocks run
+        for problem in self.engine.problems:
+            say(problem)
         _print(f"network {self.engine.source}")
         typed = iter(lines)
         self._show()

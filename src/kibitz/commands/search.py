@@ -98,6 +98,8 @@ def _searched(
     """Search with a table that follows, where somebody watches."""
     warm(evaluator, settings)
     with Searcher(evaluator, settings) as searcher, graceful_stop() as stop:
+        for problem in searcher.problems:
+            say(problem)
         watched = _screen() if live and console().is_terminal else None
 
         def follow(report: Report) -> None:

@@ -150,10 +150,14 @@ class Engine:
     @property
     def problems(self) -> list[str]:
         """What could not be used and is done without, one line each; known after `ready`."""
+        return self.problems_beyond(Settings())
+
+    def problems_beyond(self, base: Settings) -> list[str]:
+        """The problems, but for options without effect which are as in `base`, a preset for one."""
         searcher = self._searcher
         if searcher is None:
             return []
-        idle = without_effect(self._settings, Settings(), batched=searcher.batched)
+        idle = without_effect(self._settings, base, batched=searcher.batched)
         return [*self._unused, *searcher.problems, *idle]
 
     def _prepared(self, settings: Settings) -> Searcher:

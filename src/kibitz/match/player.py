@@ -18,6 +18,7 @@ from kibitz.errors import KibitzError
 from kibitz.position.board import Board
 from kibitz.position.notation import Move
 from kibitz.search.limits import Limits
+from kibitz.search.params import Settings
 from kibitz.search.report import Report
 from kibitz.search.scores import Score
 
@@ -137,8 +138,13 @@ def _worth(board: Board, move: Move) -> int:
 class EnginePlayer:
     """Our own engine; every game has its seed and an empty tree, so that it can be repeated."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, base: Settings | None = None) -> None:
+        self._engine, self._base = engine, base or Settings()
+
+    @property
+    def problems(self) -> list[str]:
+        """What was set beyond the preset `base` and has no effect, one line each."""
+        return self._engine.problems_beyond(self._base)
 
     def new_game(self, seed: int) -> None:
         """Forget the last game; loading, and compiling the first time, is not thinking time."""

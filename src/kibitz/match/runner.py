@@ -187,6 +187,8 @@ def try_out(specs: list[Spec], start_ms: float = START_MS) -> list[tuple[str, st
         try:
             player.new_game(0)
             found.append(getattr(player, "resources", _resources(spec)))
+            for problem in getattr(player, "problems", ()):
+                say(f"{spec.name}: {problem}")
         except PlayerError as error:
             raise InputError(f"{spec.name} does not start ({error.detail})") from error
         finally:

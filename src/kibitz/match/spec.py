@@ -24,6 +24,7 @@ from kibitz.files import local_path, sha256_of
 from kibitz.match.control import Control, parse_times
 from kibitz.match.external import UciPlayer
 from kibitz.match.player import START_MS, EnginePlayer, GreedyPlayer, Player, RandomPlayer
+from kibitz.search.params import Settings
 from kibitz.search.presets import changes_of
 
 Kind: TypeAlias = Literal["random", "greedy", "engine", "uci"]
@@ -89,7 +90,8 @@ class Spec:
         if self.kind == "greedy":
             return GreedyPlayer()
         if self.kind == "engine":
-            return EnginePlayer(self.engine())
+            base = Settings().with_(**changes_of(self.preset, self.rule))
+            return EnginePlayer(self.engine(), base)
         return UciPlayer(shlex.split(self.what), self.options, start_ms)
 
 
