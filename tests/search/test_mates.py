@@ -19,6 +19,7 @@ from kibitz.search.limits import Limits, depth_of, visits_of
 from kibitz.search.mate import may_check
 from kibitz.search.matesearch import MateSearch
 from kibitz.search.params import Settings
+from kibitz.search.report import Report
 from kibitz.search.searcher import Searcher
 from kibitz.search.tree import TreeMemory
 from kibitz.search.watch import Watch
@@ -223,3 +224,17 @@ def test_depth_ends_a_search_with_nodes_that_would_go_on() -> None:
         assert searcher.search(Board(), Limits(depth=4, nodes=10**6)).report.nodes == visits_of(4)
         searcher.new_game()
         assert searcher.search(Board(), Limits(depth=9, nodes=50)).report.nodes == 50
+
+
+@pytest.mark.skipif(not COMPILED, reason="takes too many playouts")
+def test_no_line_that_is_shown_is_longer_than_its_mate(
+    searcher: Searcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even while the longest defence is looked for, with a report at every look."""
+    monkeypatch.setattr("kibitz.search.searcher.REPORT_MS", 0.0)
+    reports: list[Report] = []
+    board = Board("8/p7/rp1N4/kp6/1p5r/1P4QK/1P5p/7R w - - 0 1")
+    searcher.search(board, Limits(mate=2), reports.append)
+    shown = [report.best for report in reports if report.best.score.kind == "mate"]
+    assert shown
+    assert max(len(line.moves) for line in shown) == 3

@@ -105,6 +105,10 @@ class MateSearch:
             verdict = search_mate(state, self._positions, self._moves, self._keys, self._table)
         return int(verdict)
 
+    def first_move(self, mate: Mate) -> Move:
+        """The move that begins a mate of this position."""
+        return absolute(self._board.position, mate.code)
+
     def line(self, budget: int, look: Callable[[], bool]) -> tuple[Move, ...]:
         """The mate that was found, with the longest defence, as far as `budget` more positions go.
 

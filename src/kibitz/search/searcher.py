@@ -271,6 +271,7 @@ class Searcher:
             tree, block = self.memory.record, root_block(self.memory)
             mate, clear = self._mates.mate, self.settings.clear_losses
             edge = block.start + self.memory.links["move"][block].tolist().index(mate.code)
+            self._mating = (self._mates.first_move(mate),)  # until the whole line is known
             if set_proof(tree, edge, mate.plies, clear):
                 climb(tree, edge, clear)
             self._mating = self._mates.line(self._left(limits), watch.look_at_clock)
