@@ -125,3 +125,16 @@ def test_a_gui_that_dies_takes_the_engine_along() -> None:
         process.stdout.close()
         process.stdin.close()
         assert process.wait(PATIENCE) in (0, -signal.SIGPIPE)
+
+
+def test_arguments_of_the_program_without_any_are_named() -> None:
+    code = "import sys; from kibitz.uci.loop import main; sys.exit(main())"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "--config", "mine.toml"],
+        input="quit\n",
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert "takes no arguments: '--config mine.toml'" in done.stdout.splitlines()[0]

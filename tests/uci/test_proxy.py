@@ -212,7 +212,7 @@ def test_files_cannot_be_named_from_afar(name: str, tmp_path: Path) -> None:
 
 def test_networks_go_by_their_names_over_tcp() -> None:
     with Gui(remote=True) as gui:
-        for name in ("uniform", *shipped_names()):
+        for name in ("uniform", "default", "shipped", *shipped_names()):
             gui.say(f"setoption name WeightsFile value {name}")
             assert not any("over TCP" in line for line in gui.ask("isready", "readyok"))
         assert gui.session.engine.network

@@ -348,6 +348,9 @@ def main() -> int:
     """The program kibitz-uci: `talk`, with the usual settings file."""
     from kibitz.settings import use_file
 
+    if sys.argv[1:]:
+        given = " ".join(sys.argv[1:])
+        write_line(f"info string kibitz-uci takes no arguments: {given!r}; use kibitz uci {given}")
     try:
         use_file(None)
     except KibitzError as error:

@@ -91,10 +91,10 @@ def refuse_files(name: str, typed: str) -> None:
 
 
 def _known_networks() -> list[str]:
-    from kibitz.evaluator.discover import AUTODISCOVER, shipped_names
+    from kibitz.evaluator.discover import AUTODISCOVER, SHIPPED, shipped_names
     from kibitz.evaluator.load import SIMPLE
 
-    return [AUTODISCOVER, *SIMPLE, *shipped_names()]
+    return [AUTODISCOVER, "default", SHIPPED, *SIMPLE, *shipped_names()]
 
 
 def option_table() -> str:
