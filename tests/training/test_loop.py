@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -267,7 +268,8 @@ def test_two_processes_equal_one_with_the_doubled_batch(games: Path, tmp_path: P
     together = ["--batch", "32", "--rate", "0.01", "--warmup", "4"]
     jobs = [[*one, *alone, *common], [*two, *together, *common]]
     for job in jobs:
-        subprocess.run(job, check=True, capture_output=True, timeout=240)
+        done = subprocess.run([*job, "--json"], check=True, capture_output=True, timeout=240)
+        assert json.loads(done.stdout)["steps"] == 8  # one object, however many processes
     curves = [
         [line for line in lines_of(tmp_path / name) if "total" in line] for name in ("one", "two")
     ]

@@ -120,7 +120,8 @@ def train(
         **{f"validation_{name}": value for name, value in outcome.validation.items()},
         "files": ", ".join(str(path) for path in outcome.files),
     }
-    emit(result, as_json=json)
+    if outcome.rank == 0:
+        emit(result, as_json=json)
     return EXIT_STOPPED if outcome.stopped else 0
 
 

@@ -64,6 +64,7 @@ class Outcome(NamedTuple):
     validation: dict[str, float]  # of the network that is exported
     best: int | None  # the step of the best validation; None without one
     files: list[Path]
+    rank: int  # of several processes the first, 0, tells what came of it
 
 
 def train(
@@ -162,7 +163,8 @@ class _Work:
         speed = self.shown / self.busy if self.busy else 0.0
         shown = self.step * self.settings.run.batch * self.share.processes
         figures, step = self.validation, self.best.step if self.best else None
-        return Outcome(stopped, self.step, shown, seconds, speed, self.losses, figures, step, files)
+        how_long = (self.step, shown, seconds, speed)
+        return Outcome(stopped, *how_long, self.losses, figures, step, files, self.share.rank)
 
     def _steps(self, bar: Bar) -> bool:
         """Train up to the last step; returns whether it was stopped before."""
