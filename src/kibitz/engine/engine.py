@@ -181,6 +181,8 @@ class Engine:
                 self._go_on_with(EngineOptions(weights=FALLBACK))
                 raise
             self._warm.add(names_of(to_rule(settings)))
+            if loaded and self._cache is not None:
+                self._cache.clear()  # of warming up, which is no part of the game it tells about
             self._searcher, self._built = self._new_searcher(settings), settings
             return self._searcher
 
