@@ -206,6 +206,32 @@ def test_files_of_all_kinds(
     assert list(map(repr, found(one))) == list(map(repr, games))
 
 
+@pytest.mark.parametrize("patience", ["0", "-1", "nan"])
+def test_patience_that_makes_no_sense_is_refused(
+    patience: str, files: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words_of(files, tmp_path / "out", f"--patience={patience}")) == 2
+    assert "--patience" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_games_in_a_damaged_shard_are_judged_again(
+    files: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert main(words_of(files, out)) == 0
+    (shard,) = out.glob("*.shard")
+    content = bytearray(shard.read_bytes())
+    content[len(content) // 2] ^= 1
+    shard.write_bytes(content)
+    capsys.readouterr()
+    assert main(words_of(files, out)) == 0
+    shown = capsys.readouterr()
+    assert (json.loads(shown.out)["games"], json.loads(shown.out)["there"]) == (6, 0)
+    assert "games are not there" in shown.err
+    assert "left out" not in shown.err
+
+
 def test_copies_are_counted_and_more_files_added(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

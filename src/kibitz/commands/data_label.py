@@ -79,6 +79,8 @@ def label_games(
     """
     count = processors() if workers is None else workers
     _check((("--workers", count), ("--plies", plies)), 1, MOST_GAMES)
+    if not patience > 0:
+        raise InputError("--patience", value=patience, fix="give seconds, more than 0")
     teaching = Teaching(engine, option, setting, patience, output, count, plies)
     if not files:
         return teaching.play(games, seed, openings, json)

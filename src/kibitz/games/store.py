@@ -69,8 +69,9 @@ def shards_in(*places: Place) -> list[Place]:
 class Store:
     """Shards that are read one by one. Damaged ones are left out: each is named, and counted."""
 
-    def __init__(self, paths: Sequence[Place]) -> None:
+    def __init__(self, paths: Sequence[Place], fate: str = "left out") -> None:
         self.paths = list(paths)
+        self._fate = fate  # of damaged games, for the line that names them
         self.damaged: dict[str, int | None] = {}  # games by the damaged header, if it can be read
 
     def __iter__(self) -> Iterator[Shard]:
@@ -97,7 +98,7 @@ class Store:
             return
         games = self.damaged[str(path)] = claimed_games(path)
         lost = "its games are" if games is None else f"its {games} games are"
-        say(f"damaged, {lost} left out: {error}")
+        say(f"damaged, {lost} {self._fate}: {error}")
 
     @property
     def facts(self) -> dict[str, Any]:

@@ -92,7 +92,7 @@ class Kept:
         self.done: set[Hashable] = set()
         self._loose: dict[Place, Shard] = {}
         paths = folder.glob(f"{stem}-*{SUFFIX}") if folder.is_dir() else ()
-        self.store = Store(sorted(paths, key=lambda path: path.name))
+        self.store = Store(sorted(paths, key=lambda path: path.name), "not there")
         found = dict(self.store.named())
         for path, shard in found.items():
             for source in shard.header.sources:
