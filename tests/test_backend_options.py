@@ -165,9 +165,11 @@ def judgement(engine: Engine, fen: str) -> tuple[float, dict[int, float]]:
     return report.root.raw, {row.code: row.prior for row in report.moves}
 
 
-def test_swapped_colours_give_the_judgement_of_the_mirrored_position() -> None:
-    plain = Engine("kibitz-plain-4x64", hash=4)
-    swapped = Engine("kibitz-plain-4x64", hash=4, swap_colours=True)
+def test_swapped_colours_give_the_judgement_of_the_mirrored_position(tmp_path: Path) -> None:
+    network = str(tmp_path / "seeing-colours.safetensors")
+    create("plain-1x8", Path(network))
+    plain = Engine(network, backend="torch", hash=4)
+    swapped = Engine(network, backend="torch", hash=4, swap_colours=True)
     with plain, swapped:
         expected, found = judgement(plain, MIRRORED), judgement(swapped, BLACK_TO_MOVE)
         assert found == expected
