@@ -39,6 +39,17 @@ def test_only_the_moves_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     assert {row["move"] for row in found["moves"]} == {"a2a3", "g1h3"}
 
 
+def test_several_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
+    arguments = ["search", start, "--network", "material", "--nodes", "300"]
+    assert main([*arguments, "--option", "MultiPV=3", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert len(found["lines"]) == len({line["pv"].split()[0] for line in found["lines"]}) == 3
+    assert found["lines"][0]["pv"].split() == found["pv"]
+    assert main([*arguments, "--option", "MultiPV=3"]) == 0
+    assert capsys.readouterr().out.count("cp ") == 3
+
+
 def test_a_table_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["search", SCHOLAR, "--nodes", "1500"]) == 0
     shown = capsys.readouterr()

@@ -80,7 +80,7 @@ def options_command(
     """Try every option of the search with every rule: where it changes a search, where it cannot.
 
     1: with one thread, 2: with two threads, b: in batches, -: nowhere, and the engine says so,
-    x: refused, ?: not tried, for want of tables, !: without effect, and nobody says so.
+    x: refused, ?: not tried, for want of tables, !: without effect and without a warning.
     """
     what = chosen(network)
     evaluator = load_evaluator(what)

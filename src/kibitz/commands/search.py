@@ -23,7 +23,7 @@ from kibitz.position.fen import START
 from kibitz.search.limits import Limits
 from kibitz.search.params import Settings
 from kibitz.search.presets import RuleName, changes_of, without_effect
-from kibitz.search.report import Report
+from kibitz.search.report import Line, Report
 from kibitz.search.searcher import Result, Searcher
 from kibitz.search.warm import warm
 
@@ -130,13 +130,17 @@ def _table(report: Report, board: Board, what: str) -> Table:
         )
         for row in report.moves[:ROWS_SHOWN]
     ]
-    best = " ".join(move.uci() for move in report.best.moves[:LINE_SHOWN])
+    best = "\n".join(f"{line.score} {_moves(line, LINE_SHOWN)}" for line in report.lines)
     title = (
         f"network {named(what)}: {report.nodes:,} nodes, {report.nps:,}/s, "
         f"depth {report.depth}/{report.seldepth}, "
-        f"tree {report.hashfull / 10:.1f} % full: {report.best.score} {best}"
+        f"tree {report.hashfull / 10:.1f} % full: {best}"
     )
     return columns(("move", "visits", "prior", "value", "draw", "proof"), rows, title=title)
+
+
+def _moves(line: Line, most: int | None = None) -> str:
+    return " ".join(move.uci() for move in line.moves[:most])
 
 
 def _plain(result: Result) -> dict[str, Any]:
@@ -155,6 +159,7 @@ def _plain(result: Result) -> dict[str, Any]:
         "hashfull": report.hashfull,
         "tbhits": report.tbhits,
         "pv": [move.uci() for move in report.best.moves],
+        "lines": [{"score": str(line.score), "pv": _moves(line)} for line in report.lines],
         "moves": [
             {"move": row.move.uci(), "visits": row.visits, "prior": row.prior, "value": row.value}
             for row in report.moves

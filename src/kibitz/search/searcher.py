@@ -197,7 +197,7 @@ class Searcher:
         teller = _Teller(on_report, report, 0.0 if limits.watched else REPORT_MS / 10)
         watch.each_look = lambda: self._between(watch, teller)
         with ExitStack() as failure:
-            failure.callback(self._forget)  # an error leaves a tree that nobody should go on from
+            failure.callback(self._forget)  # the tree is in no known state after an error
             try:
                 if self.memory.nodes[0]["state"] == EXPANDED:
                     self._run(board, limits, watch)

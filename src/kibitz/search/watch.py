@@ -77,7 +77,7 @@ class Watch:
         return root_is_settled(self.memory) or self._out_of_time()
 
     def look_at_clock(self) -> bool:
-        """Whether time or somebody says stop; for work that is not on the tree."""
+        """Whether the time is up or the search was stopped; for work that is not on the tree."""
         if self.stop.is_set():
             return True
         self.each_look()

@@ -171,5 +171,5 @@ def _seal_text(seal: str) -> bytes:
 
 
 def _damaged(path: Path, why: str) -> DamagedFileError:
-    fix = "delete it, or allow the one before with --allow-damaged"
+    fix = "delete it to go on from the one before (kibitz train: --allow-damaged)"
     return DamagedFileError(f"damaged checkpoint, {why}", value=os.fspath(path), fix=fix)
