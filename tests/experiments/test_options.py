@@ -40,7 +40,7 @@ def test_every_option_changes_a_search_or_says_that_it_does_not(kind: str) -> No
     assert [row for row in rows if row.outcome in FAILED] == []
     outcomes = Counter(row.outcome for row in rows)
     assert len(rows) == len(DRIVERS) * len(PARAMETERS)
-    assert outcomes["changes"] > outcomes["no effect"] > 0
+    assert min(outcomes["changes"], outcomes["no effect"]) > 40
     assert outcomes["not tried"] == 0
     assert {row.option for row in rows if row.outcome == "refused"} <= {"ScLimit"}
 

@@ -176,8 +176,7 @@ class BatchedDriver:
 
     def _is_settled(self) -> bool:
         """Whether more visits would teach nothing, as the root is proved."""
-        settled = bool(is_settled(int(self.memory.links[0]["proof"])))
-        return settled and not self.behaviour.descend_proven
+        return bool(is_settled(int(self.memory.links[0]["proof"])))
 
     def _send(self, playouts: int) -> int:
         """Gather one batch and give it to the evaluator; the outcome of gathering."""

@@ -305,7 +305,7 @@ def playouts(
             atomic_add(control, "tickets", TICKETS - mine)
             if mine == 0:
                 break
-            if is_settled(signed(link_at(tree, 0).proof)) and not behaviour.descend_proven:
+            if is_settled(signed(link_at(tree, 0).proof)):
                 atomic_store(control, "stop", 1)
                 break
             note_share(control, tree, walk, left)

@@ -19,7 +19,6 @@ from kibitz.dataset.batch import Recipe, recipe
 from kibitz.dataset.loader import Loader, Place, Share, TensorBatch, rows_in_batches
 from kibitz.dataset.sample import Samples
 from kibitz.dataset.window import Window
-from kibitz.errors import InputError
 from kibitz.files import dated
 from kibitz.locks import alone
 from kibitz.log import Bar, Stop, progress, say
@@ -228,10 +227,9 @@ class _Work:
         if len(rows):
             self.held_out = samples, rows
             return
-        what, fix = "no game is held out to validate on", "give a larger data.validation"
-        if patience:
-            raise InputError(what, value=data.validation, fix=f"{fix}, or --patience 0")
-        say(f"warning: {what} (data.validation={data.validation:g}), the last weights count; {fix}")
+        what = f"no game is held out to validate on (data.validation={data.validation:g})"
+        then = "the last weights count" + (", and patience does not" if patience else "")
+        say(f"warning: {what}: {then}; give a larger data.validation")
 
     def _validate(self, whose: str = "") -> None:
         if self.held_out is None:
