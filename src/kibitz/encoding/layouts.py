@@ -29,7 +29,7 @@ class Layout(NamedTuple):
     view: int  # of mirror.py: moves are spoken in it, too
     clock: int  # the plane that is a number instead of bits, or NO_CLOCK
     divisor: float  # of the clock
-    repetitions: int  # of a position, the most that are told apart
+    repetitions: int  # of a position, the most that the planes distinguish
     write: Callable[[Leaves, np.ndarray], None]  # fills words, uint64 [B, planes]
 
 
@@ -87,8 +87,8 @@ class Sight(NamedTuple):
     """What an encoding tells of a leaf besides its pieces, castling and en passant."""
 
     history: int = 1  # columns of Leaves.positions
-    repetitions: int = 0  # the most that are told apart
-    clock: bool = False  # whether the plies without capture or pawn move are told
+    repetitions: int = 0  # the most that the planes distinguish
+    clock: bool = False  # whether the plies without capture or pawn move are encoded
     colours: bool = False  # whether White to move looks other than Black with the board turned
 
 
