@@ -186,13 +186,13 @@ def test_wheels_carry_the_networks(tmp_path: Path) -> None:
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(PROJECT / name, project / name)
     shutil.copy(PROJECT / ".gitignore", project / ".gitignore")
-    create("sparse-64", project / "src/kibitz/networks/sparse-64.safetensors")
-    (project / "src/kibitz/networks/default.txt").write_text("sparse-64\n")
+    create("sparse-64", project / "src/kibitz/network/shipped/sparse-64.safetensors")
+    (project / "src/kibitz/network/shipped/default.txt").write_text("sparse-64\n")
     builder = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(builder, cwd=project, check=True, capture_output=True)
     [wheel] = tmp_path.glob("*.whl")
     packed = set(zipfile.ZipFile(wheel).namelist())
-    wanted = {"kibitz/networks/sparse-64.safetensors", "kibitz/networks/default.txt"}
+    wanted = {"kibitz/network/shipped/sparse-64.safetensors", "kibitz/network/shipped/default.txt"}
     assert wanted <= packed
 
 

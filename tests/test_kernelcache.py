@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from kibitz import kernelcache
-from kibitz.jit import COMPILED
+from kibitz.kernel import cache as kernelcache
+from kibitz.kernel.compile import COMPILED
 
-SOURCE = Path(kernelcache.__file__).parent
+SOURCE = Path(kernelcache.__file__).parents[1]
 COUNT = """
-from kibitz import kernelcache
+from kibitz.kernel import cache as kernelcache
 compiled = []
 kernelcache.on_compile.append(compiled.append)
 from kibitz.position.bits import bit, king_spread
@@ -136,8 +136,8 @@ def test_unused_folders_are_dropped_after_two_weeks(
 def test_a_kernel_may_be_called_by_kernels_first_and_then_by_python(tmp_path: Path) -> None:
     script = tmp_path / "two_forms.py"
     script.write_text(
-        "from kibitz import kernelcache\n"
-        "from kibitz.jit import kernel\n"
+        "from kibitz.kernel import cache as kernelcache\n"
+        "from kibitz.kernel.compile import kernel\n"
         "compiled = []\n"
         "kernelcache.on_compile.append(compiled.append)\n"
         "@kernel\n"
@@ -170,8 +170,8 @@ def test_a_kernel_may_be_called_by_kernels_first_and_then_by_python(tmp_path: Pa
 TWO_FORMS = """
 import gc
 import numpy as np
-from kibitz import kernelcache
-from kibitz.jit import kernel
+from kibitz.kernel import cache as kernelcache
+from kibitz.kernel.compile import kernel
 
 compiled = []
 kernelcache.on_compile.append(lambda name: compiled.append((name.split()[1], gc.isenabled())))

@@ -10,19 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from kibitz import kernellock
-from kibitz.jit import COMPILED
-from kibitz.kernellock import Promises
+from kibitz.kernel import lock as kernellock
+from kibitz.kernel.compile import COMPILED
+from kibitz.kernel.lock import Promises
 from kibitz.locks import locked
 from kibitz.workers import processors
 
 COUNT = """
-from kibitz import kernelcache
+from kibitz.kernel import cache as kernelcache
 compiled = []
 kernelcache.on_compile.append(compiled.append)
 from kibitz.evaluator.load import load_evaluator
 from kibitz.search.params import Settings
-from kibitz.search.warm import warm
+from kibitz.search.mcts.warm import warm
 warm(load_evaluator("uniform"), Settings())
 print(len(compiled), sum("playouts" in name for name in compiled))
 """

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from kibitz.bench import rivals
 from kibitz.commands import main
-from kibitz.position import rivals
 from kibitz.position.fen import START
 
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"

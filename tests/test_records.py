@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kibitz.jit import COMPILED, kernel
-from kibitz.records import (
+from kibitz.kernel.compile import COMPILED, kernel
+from kibitz.kernel.records import (
     atomic_add,
     atomic_load,
     atomic_store,

@@ -84,7 +84,7 @@ def test_mistakes_take_one_line(
 
 def test_the_signature_of_the_search(capsys: pytest.CaptureFixture[str]) -> None:
     """A change that is meant to leave the search as it is keeps it; another one says so here."""
-    from kibitz.search.speed import signature
+    from kibitz.bench.search import signature
 
     assert signature() == SIGNATURE
     capsys.readouterr()

@@ -10,7 +10,7 @@ import chess
 import numpy as np
 import pytest
 
-from kibitz.jit import COMPILED
+from kibitz.kernel.compile import COMPILED
 from kibitz.position.fen import chess960_fen, parse_fen
 from kibitz.position.moves import MAX_MOVES, generate, kind_of
 from kibitz.position.play import play

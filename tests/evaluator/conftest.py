@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kibitz.encoding.leaves import Leaves
-from kibitz.encoding.speed import random_leaves
+from kibitz.encoding.leaves import Leaves, random_leaves
 
 
 @pytest.fixture(scope="session")

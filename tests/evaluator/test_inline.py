@@ -13,7 +13,7 @@ import pytest
 
 from kibitz.evaluator.inline import InlineEvaluator, inline_evaluator, logits_of, value_of
 from kibitz.evaluator.simple import Material, Uniform
-from kibitz.jit import kernel
+from kibitz.kernel.compile import kernel
 from kibitz.position.fen import START, parse_fen
 from kibitz.position.moves import MAX_MOVES, generate
 

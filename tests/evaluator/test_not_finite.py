@@ -28,10 +28,10 @@ from kibitz.network import card as cards
 from kibitz.network.make import create
 from kibitz.network.sizes import new_card
 from kibitz.network.sparse_random import random_weights
-from kibitz.search.batched import BatchedDriver
 from kibitz.search.limits import Limits
+from kibitz.search.mcts.batched import BatchedDriver
+from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.params import Settings
-from kibitz.search.searcher import Searcher
 from tests.uci.scripted import Gui
 
 SPARSE, PLAIN = shipped_file("kibitz-64x256"), shipped_file("kibitz-plain-4x64")

@@ -13,7 +13,8 @@ import pytest
 from kibitz.evaluator import tail
 from kibitz.evaluator.dots import dot_products
 from kibitz.evaluator.hidden import hidden_layer
-from kibitz.evaluator.vectors import (
+from kibitz.kernel.records import aligned
+from kibitz.kernel.vectors import (
     ANY,
     AVX2,
     AVX512,
@@ -24,7 +25,6 @@ from kibitz.evaluator.vectors import (
     Kind,
     Vectors,
 )
-from kibitz.records import aligned
 
 CAN = dict(llvm.get_host_cpu_features())
 PROCESSORS = [

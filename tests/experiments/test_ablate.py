@@ -20,8 +20,8 @@ from kibitz.experiments.ablate import (
 )
 from kibitz.experiments.intervals import geometric_mean, share_interval
 from kibitz.position.board import Board
+from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.params import Settings
-from kibitz.search.searcher import Searcher
 
 LADDER_MATE = "6k1/8/8/8/8/8/R7/1R4K1 w - - 0 1"  # two rooks: 1 Ra7 and 2 Rb8#
 

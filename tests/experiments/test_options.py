@@ -20,7 +20,7 @@ from kibitz.experiments.options import (
     table,
     walk,
 )
-from kibitz.jit import COMPILED
+from kibitz.kernel.compile import COMPILED
 from kibitz.search.params import PARAMETERS, Settings
 from kibitz.search.presets import why_without_effect, without_effect
 from kibitz.search.where import DRIVERS

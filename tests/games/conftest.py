@@ -7,7 +7,7 @@ import random
 import pytest
 
 from kibitz.games.record import Game, Ply
-from kibitz.jit import COMPILED
+from kibitz.kernel.compile import COMPILED
 from kibitz.position.board import Board
 from kibitz.position.notation import legal_codes
 

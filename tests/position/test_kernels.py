@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kibitz.jit import COMPILED, kernel
+from kibitz.kernel.compile import COMPILED, kernel
 from kibitz.position import attacks, bits
 from kibitz.position.fen import START, parse_fen
 from kibitz.position.moves import encode_move

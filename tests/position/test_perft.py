@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from kibitz.errors import InputError
-from kibitz.jit import COMPILED
+from kibitz.kernel.compile import COMPILED
 from kibitz.position.count import Stopped, divide, leaves, nodes
 from kibitz.position.fen import START, parse_fen
 from kibitz.position.perft import STOPPED, new_stack, perft

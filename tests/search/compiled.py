@@ -9,17 +9,17 @@ import chess
 import numpy as np
 
 from kibitz.evaluator.inline import inline_evaluator
+from kibitz.kernel.records import as_record, one_record
 from kibitz.position.board import Board
 from kibitz.position.moves import FLIP_MOVE
 from kibitz.position.notation import Move
-from kibitz.records import as_record, one_record
-from kibitz.search.control import CONTROL
-from kibitz.search.playout import playouts
-from kibitz.search.proof import DRAW, bounded, is_settled
-from kibitz.search.root import evaluate_root, expand_root
-from kibitz.search.rules import Behaviour, Rule, looks_by_prior
-from kibitz.search.tree import EXPANDED, NONE, TreeMemory, edges_of
-from kibitz.search.walk import WalkMemory
+from kibitz.search.mcts.playout.context import WalkMemory
+from kibitz.search.mcts.playout.control import CONTROL
+from kibitz.search.mcts.playout.playout import playouts
+from kibitz.search.mcts.playout.root import evaluate_root, expand_root
+from kibitz.search.mcts.rules.parameters import Behaviour, Rule, looks_by_prior
+from kibitz.search.mcts.tree.nodes import EXPANDED, NONE, TreeMemory, edges_of
+from kibitz.search.mcts.tree.proof import DRAW, bounded, is_settled
 
 
 class Compiled:

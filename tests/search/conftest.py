@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from kibitz.jit import COMPILED
+from kibitz.kernel.compile import COMPILED
+from kibitz.kernel.records import as_record
 from kibitz.position.fen import parse_fen
 from kibitz.position.notation import parse_uci, relative
 from kibitz.position.play import play
 from kibitz.position.state import new_positions
-from kibitz.records import as_record
-from kibitz.search.reserve import new_node, reserve_edges
-from kibitz.search.rules import Behaviour
-from kibitz.search.tree import EXPANDED, LEAF, TreeMemory, clear_edge, quantise_prior
-from kibitz.search.walk import WalkMemory
+from kibitz.search.mcts.playout.context import WalkMemory
+from kibitz.search.mcts.rules.parameters import Behaviour
+from kibitz.search.mcts.tree.allocation import new_node, reserve_edges
+from kibitz.search.mcts.tree.nodes import EXPANDED, LEAF, TreeMemory, clear_edge, quantise_prior
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from kibitz.search.statistics import block_of, words_of
-from kibitz.search.tree import (
+from kibitz.search.mcts.statistics import block_of, words_of
+from kibitz.search.mcts.tree.nodes import (
     BUSY,
     EXPANDED,
     HEADER_MOVE,

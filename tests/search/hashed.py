@@ -16,7 +16,7 @@ import numpy as np
 
 from kibitz.evaluator.inline import LOGITS, VALUES
 from kibitz.evaluator.simple import balance
-from kibitz.jit import kernel
+from kibitz.kernel.compile import kernel
 from kibitz.position.bits import signed
 
 NOISE_SHIFT, NOISE_MASK = np.uint64(20), np.uint64(255)

@@ -19,7 +19,7 @@ from kibitz.evaluator.simple import Material, Uniform
 from kibitz.position.fen import parse_fen
 from kibitz.position.moves import FLIP_MOVE, MAX_MOVES, generate
 from kibitz.position.notation import Move
-from kibitz.search.rules import (
+from kibitz.search.mcts.rules.parameters import (
     FPU_ABSOLUTE,
     FPU_LOSS,
     FPU_REDUCTION,

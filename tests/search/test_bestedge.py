@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kibitz.jit import kernel
-from kibitz.records import address_of
-from kibitz.search.bestedge import CONTESTED, LANES, LEAST, best_edge, plain_best_edge
-from kibitz.search.tree import EDGE
+from kibitz.kernel.compile import kernel
+from kibitz.kernel.records import address_of
+from kibitz.search.mcts.rules.best_edge import CONTESTED, LANES, LEAST, best_edge, plain_best_edge
+from kibitz.search.mcts.tree.nodes import EDGE
 
 
 @kernel
@@ -62,7 +62,7 @@ def test_one_more_move_that_has_visits_is_not_judged() -> None:
 
 def test_the_plain_form_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     edges = _random_edges(np.random.default_rng(1), 9)
-    monkeypatch.setattr("kibitz.search.bestedge.plain_array", lambda _: edges)
+    monkeypatch.setattr("kibitz.search.mcts.rules.best_edge.plain_array", lambda _: edges)
     for weight in (0.0, 0.3, 2.0):
         numbers = (1, 8, 0, weight, 0.0)
         assert plain_best_edge(0, *numbers) == _choose(address_of(edges), *numbers)

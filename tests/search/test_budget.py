@@ -10,19 +10,19 @@ import pytest
 from kibitz.evaluator.batched import InlineBatch
 from kibitz.evaluator.inline import inline_evaluator
 from kibitz.evaluator.simple import Material
+from kibitz.kernel.records import one_record
 from kibitz.position.board import Board
-from kibitz.records import one_record
 from kibitz.search.clock import Budget
-from kibitz.search.control import CONTROL, note_share
-from kibitz.search.driver import Driver
-from kibitz.search.fleet import Fleet
 from kibitz.search.limits import Limits, Signals
+from kibitz.search.mcts.driver import Driver
+from kibitz.search.mcts.fleet import Fleet
+from kibitz.search.mcts.playout.context import WalkMemory
+from kibitz.search.mcts.playout.control import CONTROL, note_share
+from kibitz.search.mcts.rules.sble import survivors
+from kibitz.search.mcts.searcher import Searcher
+from kibitz.search.mcts.tree.nodes import TreeMemory
+from kibitz.search.mcts.watch import Watch
 from kibitz.search.params import Settings
-from kibitz.search.sble import survivors
-from kibitz.search.searcher import Searcher
-from kibitz.search.tree import TreeMemory
-from kibitz.search.walk import WalkMemory
-from kibitz.search.watch import Watch
 
 DRIVERS = ("inline", "threads", "batched")
 ENDLESS = {

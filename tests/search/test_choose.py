@@ -10,7 +10,7 @@ import pytest
 
 from kibitz.position.fen import START
 from kibitz.position.notation import Move
-from kibitz.search.choose import (
+from kibitz.search.mcts.choose import (
     choose_move,
     diversity_weights,
     highest_bound,
@@ -18,11 +18,11 @@ from kibitz.search.choose import (
     temperature_at,
     temperature_weights,
 )
-from kibitz.search.minimax import minimax_value
+from kibitz.search.mcts.minimax import minimax_value
+from kibitz.search.mcts.rules.parameters import Puct
+from kibitz.search.mcts.statistics import MoveStatistics
+from kibitz.search.mcts.tree.proof import DRAW, TABLEBASE
 from kibitz.search.params import Settings
-from kibitz.search.proof import DRAW, TABLEBASE
-from kibitz.search.rules import Puct
-from kibitz.search.statistics import MoveStatistics
 from kibitz.search.tablebase import RootMove
 
 ENDGAME = "8/8/8/3k4/8/3K4/3P4/8 w - - 0 60"

@@ -9,12 +9,12 @@ import chess
 import numpy as np
 import pytest
 
-from kibitz.jit import COMPILED
-from kibitz.search.compact import compact
-from kibitz.search.playout import NO_ROOM
-from kibitz.search.room import ROOM_WANTED, make_room
-from kibitz.search.rules import Behaviour, Contempt, Puct, Rule, Sble
-from kibitz.search.tree import NODE, NONE, PATH_DRAW, clear
+from kibitz.kernel.compile import COMPILED
+from kibitz.search.mcts.playout.playout import NO_ROOM
+from kibitz.search.mcts.rules.parameters import Behaviour, Contempt, Puct, Rule, Sble
+from kibitz.search.mcts.tree.compaction import compact
+from kibitz.search.mcts.tree.nodes import NODE, NONE, PATH_DRAW, clear
+from kibitz.search.mcts.tree.room import ROOM_WANTED, make_room
 from tests.search.compiled import Compiled
 from tests.search.consistency import check_sums, check_tree
 from tests.search.hashed import HASHED

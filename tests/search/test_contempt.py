@@ -6,10 +6,10 @@ import chess
 import numpy as np
 import pytest
 
-from kibitz.jit import COMPILED
-from kibitz.search.contempt import FROZEN
-from kibitz.search.proof import set_proof
-from kibitz.search.rules import Behaviour, Contempt, Puct, Rule, Sble
+from kibitz.kernel.compile import COMPILED
+from kibitz.search.mcts.rules.contempt import FROZEN
+from kibitz.search.mcts.rules.parameters import Behaviour, Contempt, Puct, Rule, Sble
+from kibitz.search.mcts.tree.proof import set_proof
 from tests.search.compiled import Compiled
 from tests.search.hashed import HASHED
 

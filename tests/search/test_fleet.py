@@ -11,10 +11,10 @@ from kibitz.evaluator.batched import Evaluations, InlineBatch
 from kibitz.evaluator.inline import inline_evaluator
 from kibitz.evaluator.simple import Material
 from kibitz.position.board import Board
-from kibitz.search.fleet import Fleet
+from kibitz.search.mcts.fleet import Fleet
+from kibitz.search.mcts.playout.root import root_block
+from kibitz.search.mcts.tree.nodes import TreeMemory
 from kibitz.search.params import Settings
-from kibitz.search.root import root_block
-from kibitz.search.tree import TreeMemory
 from tests.search.consistency import pending
 
 FENS = (

@@ -12,17 +12,17 @@ import pytest
 from kibitz.evaluator.batched import InlineBatch
 from kibitz.evaluator.inline import inline_evaluator
 from kibitz.evaluator.simple import Material
-from kibitz.jit import COMPILED
+from kibitz.kernel.compile import COMPILED
 from kibitz.position.board import Board
 from kibitz.position.notation import legal_codes, relative
 from kibitz.search.limits import Limits, depth_of, visits_of
 from kibitz.search.mate import may_check
 from kibitz.search.matesearch import MateSearch
+from kibitz.search.mcts.searcher import Searcher
+from kibitz.search.mcts.tree.nodes import TreeMemory
+from kibitz.search.mcts.watch import Watch
 from kibitz.search.params import Settings
 from kibitz.search.report import Report
-from kibitz.search.searcher import Searcher
-from kibitz.search.tree import TreeMemory
-from kibitz.search.watch import Watch
 from tests.search.test_proofs import mates_within
 
 # A mate in two which the tree, alone, takes 90 000 visits to find, and one in four before that.
@@ -231,7 +231,7 @@ def test_no_line_that_is_shown_is_longer_than_its_mate(
     searcher: Searcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not even while the longest defence is looked for, with a report at every look."""
-    monkeypatch.setattr("kibitz.search.searcher.REPORT_MS", 0.0)
+    monkeypatch.setattr("kibitz.search.mcts.searcher.REPORT_MS", 0.0)
     reports: list[Report] = []
     board = Board("8/p7/rp1N4/kp6/1p5r/1P4QK/1P5p/7R w - - 0 1")
     searcher.search(board, Limits(mate=2), reports.append)

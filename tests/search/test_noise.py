@@ -9,12 +9,12 @@ from kibitz.evaluator.batched import InlineBatch
 from kibitz.evaluator.inline import inline_evaluator
 from kibitz.evaluator.simple import Material
 from kibitz.position.board import Board
-from kibitz.search.fleet import Fleet
 from kibitz.search.limits import Limits
+from kibitz.search.mcts.fleet import Fleet
+from kibitz.search.mcts.playout.root import root_block
+from kibitz.search.mcts.searcher import Searcher
+from kibitz.search.mcts.tree.nodes import TreeMemory
 from kibitz.search.params import Settings
-from kibitz.search.root import root_block
-from kibitz.search.searcher import Searcher
-from kibitz.search.tree import TreeMemory
 from tests.search.consistency import check_tree
 
 EPSILON = 0.25

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from kibitz.evaluator.simple import Material, Uniform
-from kibitz.jit import COMPILED
-from kibitz.search.root import plan_gumbel
-from kibitz.search.rules import (
+from kibitz.kernel.compile import COMPILED
+from kibitz.search.mcts.playout.root import plan_gumbel
+from kibitz.search.mcts.rules.parameters import (
     FPU_ABSOLUTE,
     FPU_LOSS,
     FPU_REDUCTION,

@@ -7,11 +7,16 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from kibitz.jit import kernel
+from kibitz.kernel.compile import kernel
 from kibitz.position.bits import signed
-from kibitz.search.ordering import fill_edges, order_moves, plain_fill_edges, plain_order_moves
-from kibitz.search.tree import TreeMemory
-from kibitz.search.walk import WalkMemory
+from kibitz.search.mcts.playout.context import WalkMemory
+from kibitz.search.mcts.playout.ordering import (
+    fill_edges,
+    order_moves,
+    plain_fill_edges,
+    plain_order_moves,
+)
+from kibitz.search.mcts.tree.nodes import TreeMemory
 
 COUNTS = [1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 30, 31, 64, 218, 256]
 
@@ -102,7 +107,7 @@ def test_edges_are_made_and_no_others_touched(
         memory.edges.view(np.uint8)[:] = memory.links.view(np.uint8)[:] = 0xAB
     _fill(compiled.record, first, walk, count)
     arrays = {1: plain.edges, 2: plain.links}
-    monkeypatch.setattr("kibitz.search.ordering.plain_array", arrays.__getitem__)
+    monkeypatch.setattr("kibitz.search.mcts.playout.ordering.plain_array", arrays.__getitem__)
     plain_fill_edges(1, 2, first, walk, count)
     assert compiled.edges.tobytes() == plain.edges.tobytes()
     assert compiled.links.tobytes() == plain.links.tobytes()

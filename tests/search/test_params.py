@@ -11,6 +11,17 @@ from hypothesis import strategies as st
 from kibitz.config import dump, load
 from kibitz.errors import ConfigError
 from kibitz.files import write_bytes
+from kibitz.search.mcts.rules.parameters import (
+    FPU_ABSOLUTE,
+    FPU_LOSS,
+    FPU_WIN,
+    Behaviour,
+    Contempt,
+    FirstPlay,
+    Gumbel,
+    Puct,
+    Sble,
+)
 from kibitz.search.parameter import Parameter, read, uci_option, written
 from kibitz.search.params import OFF, PARAMETERS, Settings, parameter_of, uci_options
 from kibitz.search.presets import (
@@ -21,17 +32,6 @@ from kibitz.search.presets import (
     to_behaviour,
     to_rule,
     with_rule,
-)
-from kibitz.search.rules import (
-    FPU_ABSOLUTE,
-    FPU_LOSS,
-    FPU_WIN,
-    Behaviour,
-    Contempt,
-    FirstPlay,
-    Gumbel,
-    Puct,
-    Sble,
 )
 
 

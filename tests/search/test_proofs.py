@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from kibitz.evaluator.simple import Material
-from kibitz.jit import COMPILED
-from kibitz.search.proof import (
+from kibitz.kernel.compile import COMPILED
+from kibitz.search.mcts.rules.parameters import Behaviour, Puct, Rule, Sble
+from kibitz.search.mcts.tree.nodes import EDGE, LINK, NODE, NONE, TERMINAL, TreeMemory
+from kibitz.search.mcts.tree.proof import (
     AT_LEAST_DRAW,
     AT_MOST_DRAW,
     DRAW,
@@ -19,8 +21,6 @@ from kibitz.search.proof import (
     proof_from_children,
     set_proof,
 )
-from kibitz.search.rules import Behaviour, Puct, Rule, Sble
-from kibitz.search.tree import EDGE, LINK, NODE, NONE, TERMINAL, TreeMemory
 from tests.search.compiled import Compiled
 
 # Position and plies until mate: positive if the side to move mates, negative if it is mated.

@@ -5,14 +5,14 @@ from __future__ import annotations
 import chess
 import pytest
 
-from kibitz.jit import COMPILED
+from kibitz.kernel.compile import COMPILED
 from kibitz.position.board import Board
-from kibitz.search.compact import compact
-from kibitz.search.leaf import classify
-from kibitz.search.proof import DRAW, UNPROVED
-from kibitz.search.rules import Behaviour, Puct
-from kibitz.search.tree import EXPANDED, LEAF, NONE, PATH_DRAW, TERMINAL
-from kibitz.search.walk import WalkMemory
+from kibitz.search.mcts.playout.context import WalkMemory
+from kibitz.search.mcts.playout.leaf import classify
+from kibitz.search.mcts.rules.parameters import Behaviour, Puct
+from kibitz.search.mcts.tree.compaction import compact
+from kibitz.search.mcts.tree.nodes import EXPANDED, LEAF, NONE, PATH_DRAW, TERMINAL
+from kibitz.search.mcts.tree.proof import DRAW, UNPROVED
 from tests.search.compiled import Compiled
 from tests.search.hashed import HASHED
 from tests.search.oracle import identities, repeats

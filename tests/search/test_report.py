@@ -13,11 +13,11 @@ import pytest
 from kibitz.position.board import Board
 from kibitz.position.fen import START
 from kibitz.search import verbose
-from kibitz.search.proof import TABLEBASE
+from kibitz.search.mcts.rules.parameters import Contempt, Gumbel, Puct, Rule, Sble
+from kibitz.search.mcts.statistics import root_moves
+from kibitz.search.mcts.tree.proof import TABLEBASE
 from kibitz.search.report import Totals, make_report
-from kibitz.search.rules import Contempt, Gumbel, Puct, Rule, Sble
 from kibitz.search.scores import Score, Wdl
-from kibitz.search.statistics import root_moves
 from kibitz.search.verbose import policy_index, verbose_lines
 
 BLACK_TO_MOVE = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kibitz.search import scores
-from kibitz.search.proof import DRAW, TABLEBASE
+from kibitz.search.mcts.tree.proof import DRAW, TABLEBASE
 from kibitz.search.scores import (
     Score,
     Wdl,

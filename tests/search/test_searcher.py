@@ -13,8 +13,8 @@ from kibitz.evaluator.inline import inline_evaluator
 from kibitz.evaluator.simple import Material
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits
+from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.params import Settings
-from kibitz.search.searcher import Searcher
 
 
 @pytest.fixture

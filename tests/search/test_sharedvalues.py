@@ -5,11 +5,11 @@ from __future__ import annotations
 import chess
 import numpy as np
 
-from kibitz.jit import COMPILED
+from kibitz.kernel.compile import COMPILED
 from kibitz.position.board import Board
-from kibitz.search.rules import Behaviour, Puct
-from kibitz.search.sharedvalues import LATEST, recall
-from kibitz.search.tree import clear
+from kibitz.search.mcts.rules.parameters import Behaviour, Puct
+from kibitz.search.mcts.tree.nodes import clear
+from kibitz.search.mcts.tree.sharing import LATEST, recall
 from tests.search.compiled import Compiled
 from tests.search.hashed import HASHED
 

@@ -15,14 +15,14 @@ import pytest
 
 from kibitz.evaluator.inline import inline_evaluator
 from kibitz.evaluator.simple import Material
-from kibitz.jit import COMPILED
+from kibitz.kernel.compile import COMPILED
 from kibitz.position.board import Board
 from kibitz.position.fen import parse_fen
 from kibitz.search.limits import Limits
+from kibitz.search.mcts.probing import Prober
+from kibitz.search.mcts.searcher import Result, Searcher
+from kibitz.search.mcts.tree.proof import AT_LEAST_DRAW, AT_MOST_DRAW, DRAW, TABLEBASE, UNPROVED
 from kibitz.search.params import Settings
-from kibitz.search.probing import Prober
-from kibitz.search.proof import AT_LEAST_DRAW, AT_MOST_DRAW, DRAW, TABLEBASE, UNPROVED
-from kibitz.search.searcher import Result, Searcher
 from kibitz.search.tablebase import (
     CERTAIN,
     DECISIVE,

@@ -13,12 +13,12 @@ import chess
 import numpy as np
 import pytest
 
-from kibitz.jit import COMPILED
-from kibitz.search import rules
-from kibitz.search.compact import compact
-from kibitz.search.rules import Behaviour, Contempt, Gumbel, Puct, Rule, Sble
-from kibitz.search.tree import NONE, clear
-from kibitz.search.walk import WalkMemory
+from kibitz.kernel.compile import COMPILED
+from kibitz.search.mcts.playout.context import WalkMemory
+from kibitz.search.mcts.rules import parameters as rules
+from kibitz.search.mcts.rules.parameters import Behaviour, Contempt, Gumbel, Puct, Rule, Sble
+from kibitz.search.mcts.tree.compaction import compact
+from kibitz.search.mcts.tree.nodes import NONE, clear
 from tests.search.compiled import Compiled
 from tests.search.consistency import check_sums, check_tree, pending, used_nodes
 from tests.search.hashed import HASHED

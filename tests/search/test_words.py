@@ -5,13 +5,21 @@ from __future__ import annotations
 import chess
 import pytest
 
-from kibitz.jit import COMPILED
+from kibitz.kernel.compile import COMPILED
+from kibitz.kernel.records import as_record
 from kibitz.position.board import Board
-from kibitz.records import as_record
-from kibitz.search.compact import compact
-from kibitz.search.rules import Behaviour, Contempt, Gumbel, Puct, Rule, Sble, looks_by_prior
-from kibitz.search.statistics import moves_below, words_of
-from kibitz.search.tree import EXPANDED, NONE
+from kibitz.search.mcts.rules.parameters import (
+    Behaviour,
+    Contempt,
+    Gumbel,
+    Puct,
+    Rule,
+    Sble,
+    looks_by_prior,
+)
+from kibitz.search.mcts.statistics import moves_below, words_of
+from kibitz.search.mcts.tree.compaction import compact
+from kibitz.search.mcts.tree.nodes import EXPANDED, NONE
 from tests.search.compiled import Compiled
 from tests.search.consistency import check_tree
 from tests.search.hashed import HASHED

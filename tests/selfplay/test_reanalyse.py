@@ -16,15 +16,15 @@ from kibitz.evaluator.simple import Material
 from kibitz.games.record import Game, Ply, games_of, shard_of
 from kibitz.games.shard import NOT_A_POLICY, RANDOM_MOVE, read
 from kibitz.games.store import add, shards_in
-from kibitz.jit import COMPILED
+from kibitz.kernel.compile import COMPILED
+from kibitz.kernel.records import as_record
 from kibitz.position.board import Board
 from kibitz.position.moves import NO_MOVE
 from kibitz.position.notation import relative
-from kibitz.records import as_record
-from kibitz.search.gumbel import completed_policy
 from kibitz.search.limits import Limits
+from kibitz.search.mcts.rules.gumbel import completed_policy
+from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.params import Settings
-from kibitz.search.searcher import Searcher
 from kibitz.selfplay.targets import SHARES, policy_target
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="searches thousands of positions")

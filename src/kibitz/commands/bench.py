@@ -12,12 +12,12 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
+from kibitz.bench.rivals import Counter, Timed, installed, timed
 from kibitz.commands.output import JsonFlag, columns, emit
 from kibitz.errors import InputError
 from kibitz.log import graceful_stop, progress, say
 from kibitz.position.count import leaves
 from kibitz.position.fen import parse_fen
-from kibitz.position.rivals import Counter, Timed, installed, timed
 
 EXIT_MISMATCH = 1
 EXIT_STOPPED = 130

@@ -1,6 +1,6 @@
 """`kibitz bench encoding`: positions encoded a second, for every layout.
 
-encoding/speed.py -> **table or JSON**
+bench/encoding.py -> **table or JSON**
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from kibitz.bench.encoding import encoding_speed
 from kibitz.commands.output import JsonFlag, columns, emit
-from kibitz.encoding.speed import encoding_speed
 from kibitz.errors import InputError
 
 

@@ -1,6 +1,6 @@
 """`kibitz bench evaluate`: positions judged a second, for every kind of network and evaluator.
 
-evaluator/speed.py -> **table or JSON**
+bench/evaluator.py -> **table or JSON**
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from cyclopts import Parameter
 
+from kibitz.bench import evaluator as speed
 from kibitz.commands.output import JsonFlag, columns, emit
-from kibitz.encoding.leaves import Leaves
-from kibitz.encoding.speed import random_leaves
+from kibitz.encoding.leaves import Leaves, random_leaves
 from kibitz.errors import InputError
-from kibitz.evaluator import speed
 from kibitz.evaluator.inline import InlineEvaluator, inline_evaluator
 from kibitz.evaluator.load import Evaluator, load_evaluator
 from kibitz.evaluator.simple import Material, Uniform

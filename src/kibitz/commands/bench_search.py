@@ -1,6 +1,6 @@
 """`kibitz bench search`: playouts a second for evaluators, rules and threads, and the signature.
 
-search/speed.py -> **table or JSON**
+bench/search.py -> **table or JSON**
 """
 
 from __future__ import annotations
@@ -9,15 +9,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from kibitz.commands.bench_evaluate import batch_sizes
-from kibitz.commands.output import JsonFlag, columns, emit
-from kibitz.errors import InputError
-from kibitz.evaluator.discover import resolve
-from kibitz.evaluator.inline import InlineEvaluator
-from kibitz.evaluator.load import load_evaluator
-from kibitz.log import graceful_stop, progress, say
-from kibitz.search.params import Settings
-from kibitz.search.speed import (
+from kibitz.bench.search import (
     PLAIN,
     RULES,
     TIMED,
@@ -29,6 +21,14 @@ from kibitz.search.speed import (
     measure_batches,
     signature,
 )
+from kibitz.commands.bench_evaluate import batch_sizes
+from kibitz.commands.output import JsonFlag, columns, emit
+from kibitz.errors import InputError
+from kibitz.evaluator.discover import resolve
+from kibitz.evaluator.inline import InlineEvaluator
+from kibitz.evaluator.load import load_evaluator
+from kibitz.log import graceful_stop, progress, say
+from kibitz.search.params import Settings
 
 EXIT_STOPPED = 130
 BYTES = "bytes a node", "an edge"

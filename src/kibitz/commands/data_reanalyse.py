@@ -19,8 +19,8 @@ from kibitz.evaluator.discover import named
 from kibitz.evaluator.load import load_evaluator
 from kibitz.games.store import Store, shards_in
 from kibitz.log import graceful_stop, progress
+from kibitz.search.mcts.warm import warm
 from kibitz.search.presets import RuleName
-from kibitz.search.warm import warm
 from kibitz.selfplay.reanalyse import Reanalysis, reanalyse
 
 EXIT_STOPPED = 130

@@ -17,7 +17,7 @@ from kibitz.encoding.leaves import Leaves, new_leaves
 from kibitz.encoding.movekinds import batch_kinds
 from kibitz.encoding.policy import put_policy_indices
 from kibitz.games.shard import UNKNOWN_RESULT
-from kibitz.jit import kernel
+from kibitz.kernel.compile import kernel
 from kibitz.network.card import FEATURES, NetworkCard
 from kibitz.position.bits import signed
 from kibitz.position.compact import unpack_compact

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kibitz.jit import kernel
+from kibitz.kernel.compile import kernel
 from kibitz.position.bits import signed
 
 _MULTIPLIER = np.uint64(0xBF58476D1CE4E5B9)

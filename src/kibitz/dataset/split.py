@@ -10,7 +10,7 @@ import numpy as np
 
 from kibitz.dataset.order import mix
 from kibitz.games.shard import Shard
-from kibitz.jit import kernel
+from kibitz.kernel.compile import kernel
 
 
 def held_out(shard: Shard, share: float) -> np.ndarray:

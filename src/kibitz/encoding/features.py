@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from kibitz.encoding.mirror import mirror_mask
-from kibitz.jit import kernel
+from kibitz.kernel.compile import kernel
 from kibitz.position.bits import lowest, signed, without_lowest
 from kibitz.position.exchange import MAX_CAPTURES, loose_pieces, threat_maps
 from kibitz.position.squares import EMPTY, FLIP, ONE

@@ -14,7 +14,7 @@ import numpy as np
 
 from kibitz.encoding.leaves import Leaves
 from kibitz.encoding.words import everywhere, put_castling, put_pieces
-from kibitz.jit import kernel
+from kibitz.kernel.compile import kernel
 from kibitz.position.bits import signed
 from kibitz.position.squares import FLIP
 

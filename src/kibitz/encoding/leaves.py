@@ -8,10 +8,15 @@ from typing import NamedTuple
 import numpy as np
 
 from kibitz.encoding.mirror import exchange_colours
-from kibitz.jit import kernel
+from kibitz.kernel.compile import kernel
 from kibitz.position.bits import signed
+from kibitz.position.fen import START, parse_fen
 from kibitz.position.moves import MAX_MOVES, generate
+from kibitz.position.play import play
 from kibitz.position.state import copy_position, new_positions
+
+LONGEST_GAME = 120  # plies; random games of up to this length have 30 moves a position on average
+
 
 MOST_HISTORY = 8  # plies that any encoding looks at, the leaf itself included
 
@@ -108,3 +113,22 @@ def _exchange_all(leaves: Leaves) -> None:
         for back in range(min(leaves.known[row], leaves.positions.shape[1])):
             position = leaves.positions[row, back]
             exchange_colours(position, position)
+
+
+def random_leaves(batch: int, seed: int = 1) -> Leaves:
+    """Return the last positions of random games, with their history."""
+    generator = np.random.default_rng(seed)
+    lengths = generator.integers(LONGEST_GAME, size=batch)
+    return leaves_of([_random_game(int(length), generator) for length in lengths])
+
+
+def _random_game(length: int, generator: np.random.Generator) -> np.ndarray:
+    positions = new_positions(length + 1)
+    positions[0] = parse_fen(START)
+    moves = np.zeros(MAX_MOVES, dtype=np.uint16)
+    for ply in range(length):
+        count = generate(positions[ply], moves)
+        if count == 0:
+            return positions[: ply + 1]
+        play(positions[ply], positions[ply + 1], int(moves[generator.integers(count)]))
+    return positions

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kibitz.jit import kernel
+from kibitz.kernel.compile import kernel
 from kibitz.position.bits import flip, lowest, mirror, signed
 from kibitz.position.keys import compute_key
 from kibitz.position.squares import FLIP, NO_SQUARE

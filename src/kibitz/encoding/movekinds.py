@@ -29,7 +29,7 @@ from kibitz.encoding.kinds import (
     THREATS,
 )
 from kibitz.encoding.leaves import Leaves
-from kibitz.jit import kernel
+from kibitz.kernel.compile import kernel
 from kibitz.position.attacks import bishop_attacks, king_attacks, knight_attacks, rook_attacks
 from kibitz.position.bits import (
     bit,

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from kibitz.encoding.words import castling_rook, everywhere, put_pieces
-from kibitz.jit import kernel
+from kibitz.kernel.compile import kernel
 from kibitz.position.bits import signed
 from kibitz.position.compact import put_state, state_word
 from kibitz.position.keys import compute_key

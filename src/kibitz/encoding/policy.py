@@ -14,7 +14,7 @@ import numpy as np
 from kibitz.encoding.leaves import Leaves
 from kibitz.encoding.mirror import view_mask
 from kibitz.encoding.policytable import CHESSCOACH, PAIRS, SECTIONS, policy_table
-from kibitz.jit import kernel, static_table
+from kibitz.kernel.compile import kernel, static_table
 from kibitz.position.bits import signed
 from kibitz.position.moves import CASTLING, NO_MOVE, PROMOTION, kind_of
 

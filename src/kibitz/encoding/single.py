@@ -10,7 +10,7 @@ import numpy as np
 from kibitz.encoding.leaves import Leaves
 from kibitz.encoding.mirror import WHITE_VIEW, seen, view_mask
 from kibitz.encoding.words import everywhere, put_castling, put_pieces
-from kibitz.jit import kernel
+from kibitz.kernel.compile import kernel
 from kibitz.position.bits import bit, signed
 from kibitz.position.squares import ALL, EMPTY, NO_SQUARE
 

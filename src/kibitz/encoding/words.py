@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from kibitz.encoding.mirror import seen
-from kibitz.jit import kernel
+from kibitz.kernel.compile import kernel
 from kibitz.position.squares import ALL, EMPTY, ONE, RANK_1, RANK_8
 
 NO_CLOCK = -1

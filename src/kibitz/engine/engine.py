@@ -19,18 +19,18 @@ from kibitz.engine.running import Analysis, Search
 from kibitz.engine.settings import NAMELESS, chosen, told
 from kibitz.errors import EvaluationError, InputError, KibitzError, did_you_mean
 from kibitz.search.limits import Limits
+from kibitz.search.mcts.rules.parameters import names_of
 from kibitz.search.parameter import Value, parameters_of, read
 from kibitz.search.params import Settings
 from kibitz.search.presets import to_behaviour, to_rule, without_effect
-from kibitz.search.rules import names_of
 from kibitz.search.strength import strength_of
 
 if TYPE_CHECKING:
     from kibitz.evaluator.cache import CacheUse, PredictionCache
     from kibitz.evaluator.load import Evaluator
     from kibitz.position.board import Board
+    from kibitz.search.mcts.searcher import Listener, Result, Searcher
     from kibitz.search.report import Report
-    from kibitz.search.searcher import Listener, Result, Searcher
 
 # What a searcher is built with; other settings it reads when it needs them.
 BUILT_WITH = ("threads", "hash", "minibatch_size", "seed")
@@ -163,7 +163,7 @@ class Engine:
     def _prepared(self, settings: Settings) -> Searcher:
         """The searcher for these settings; it keeps its tree if it need not be built anew."""
         from kibitz.evaluator.discover import FALLBACK
-        from kibitz.search.warm import warm
+        from kibitz.search.mcts.warm import warm
 
         with self._loading:
             loaded = self._load()
@@ -187,7 +187,7 @@ class Engine:
             return self._searcher
 
     def _new_searcher(self, settings: Settings) -> Searcher:
-        from kibitz.search.searcher import Searcher
+        from kibitz.search.mcts.searcher import Searcher
 
         assert self._evaluator is not None
         try:

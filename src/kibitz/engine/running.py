@@ -15,8 +15,8 @@ from kibitz.search.limits import Limits, Signals
 if TYPE_CHECKING:
     from kibitz.engine.engine import Engine
     from kibitz.position.board import Board
+    from kibitz.search.mcts.searcher import Listener, Result
     from kibitz.search.report import Report
-    from kibitz.search.searcher import Listener, Result
 
 HOLD_SECONDS = 0.005  # between two looks at whether a search may answer
 

@@ -15,7 +15,7 @@ from kibitz.encoding.layouts import Sight
 from kibitz.encoding.leaves import Leaves, swap_colours
 from kibitz.errors import EvaluationError
 from kibitz.evaluator.inline import InlineEvaluator, logits_of, value_of
-from kibitz.jit import kernel
+from kibitz.kernel.compile import kernel
 
 
 class Evaluations(NamedTuple):

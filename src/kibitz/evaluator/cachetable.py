@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kibitz.jit import kernel
+from kibitz.kernel.compile import kernel
+from kibitz.kernel.records import atomic_add, atomic_load, atomic_store, record_at
 from kibitz.position.bits import signed
-from kibitz.records import atomic_add, atomic_load, atomic_store, record_at
 
 WORD = np.dtype([("word", np.uint64)])
 NOTE = np.dtype([("note", np.uint32)])

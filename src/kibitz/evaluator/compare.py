@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kibitz.encoding.leaves import MOST_HISTORY, Leaves, leaves_of
-from kibitz.encoding.speed import random_leaves
+from kibitz.encoding.leaves import MOST_HISTORY, Leaves, leaves_of, random_leaves
 from kibitz.errors import InputError
 from kibitz.evaluator.batched import BatchedEvaluator, Evaluations, evaluated, values_of
 from kibitz.evaluator.cache import put_priors

@@ -25,7 +25,7 @@ NAMELESS = ("", AUTODISCOVER, "default")
 SHIPPED = "shipped"
 FALLBACK = "material"  # the built-in evaluator that is better than none
 SUFFIXES = (".safetensors", ".onnx")
-SHIPPED_FOLDER = Path(kibitz.__file__).parent / "networks"
+SHIPPED_FOLDER = Path(kibitz.__file__).parent / "network" / "shipped"
 DEFAULT_FILE = "default.txt"  # in that folder: the short name of the default, on one line
 
 

@@ -14,7 +14,8 @@ import numpy as np
 from numba import types
 from numba.core import cgutils
 
-from kibitz.evaluator.vectors import (
+from kibitz.kernel.compile import lowered
+from kibitz.kernel.vectors import (
     COARSE,
     FINE,
     HOST,
@@ -36,7 +37,6 @@ from kibitz.evaluator.vectors import (
     store,
     vector_of,
 )
-from kibitz.jit import lowered
 
 FOUR = 4  # sums that are added up across vectors at once
 MOVES_TOGETHER, TAIL_TOGETHER = 4, 8

@@ -13,7 +13,8 @@ import numpy as np
 from numba import types
 from numba.core import cgutils
 
-from kibitz.evaluator.vectors import (
+from kibitz.kernel.compile import lowered
+from kibitz.kernel.vectors import (
     COARSE,
     COLUMNS,
     FINE,
@@ -34,7 +35,6 @@ from kibitz.evaluator.vectors import (
     store,
     vector_of,
 )
-from kibitz.jit import lowered
 
 QA, REAL_TOP = 255, 1.0  # what the clipped sum is at most
 

@@ -19,7 +19,7 @@ from numba.extending import overload
 
 from kibitz.errors import InputError
 from kibitz.evaluator import simple, sparse
-from kibitz.records import as_record, class_name_of
+from kibitz.kernel.records import as_record, class_name_of
 
 VALUES: dict[str, Callable[..., Any]] = {
     "Uniform": simple.uniform_value,

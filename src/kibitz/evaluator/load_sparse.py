@@ -17,11 +17,11 @@ from kibitz.errors import InputError
 from kibitz.evaluator import sparse
 from kibitz.evaluator.inline import InlineEvaluator, Scratch
 from kibitz.evaluator.sparse import SCRATCH, Sparse
-from kibitz.evaluator.vectors import COLUMNS
+from kibitz.kernel.records import CACHE_LINE, address_of, aligned, as_record
+from kibitz.kernel.vectors import COLUMNS
 from kibitz.network.card import Heads, NetworkCard
 from kibitz.network.quantise import QuantisedSparse, from_arrays
 from kibitz.network.sizes import check_card
-from kibitz.records import CACHE_LINE, address_of, aligned, as_record
 
 Arrays = Mapping[str, np.ndarray]
 LARGEST = 1e12  # of a weight

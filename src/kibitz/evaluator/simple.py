@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kibitz.jit import kernel
+from kibitz.kernel.compile import kernel
 from kibitz.position.bits import popcount
 
 # Centipawns of a knight, a bishop, a rook and a queen more than the opponent; a pawn is 100.

@@ -29,10 +29,10 @@ from kibitz.evaluator.dots import (
 )
 from kibitz.evaluator.hidden import coarse_layer, fine_layer, real_layer
 from kibitz.evaluator.tail import next_layer, scaled
-from kibitz.jit import kernel
+from kibitz.kernel.compile import kernel
+from kibitz.kernel.records import value_at
 from kibitz.position.exchange import MAX_CAPTURES
 from kibitz.position.moves import MAX_MOVES
-from kibitz.records import value_at
 
 REAL, FINE, COARSE = 0, 1, 2  # precision: float32, int16, int16 with an int8 policy
 TAIL, SECOND_TAIL, WDL = 16, 32, 3

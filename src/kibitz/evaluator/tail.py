@@ -11,7 +11,8 @@ import numpy as np
 from numba import types
 from numba.core import cgutils
 
-from kibitz.evaluator.vectors import (
+from kibitz.kernel.compile import lowered
+from kibitz.kernel.vectors import (
     F32,
     I32,
     I64,
@@ -24,7 +25,6 @@ from kibitz.evaluator.vectors import (
     store,
     vector_of,
 )
-from kibitz.jit import lowered
 
 LANES = 16
 BYTES = 4 * LANES

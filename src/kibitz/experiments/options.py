@@ -21,11 +21,11 @@ from kibitz.files import write_bytes
 from kibitz.position.board import Board
 from kibitz.search.clock import budget
 from kibitz.search.limits import Limits
+from kibitz.search.mcts.playout.root import root_block
+from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.parameter import Parameter, Value
 from kibitz.search.params import OFF, PARAMETERS, Settings
 from kibitz.search.presets import to_rule, why_without_effect
-from kibitz.search.root import root_block
-from kibitz.search.searcher import Searcher
 
 Evaluator: TypeAlias = InlineEvaluator | BatchedEvaluator
 Outcome: TypeAlias = Literal["changes", "no effect", "refused", "not tried", "silent", "wrong"]

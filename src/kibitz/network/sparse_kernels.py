@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kibitz.jit import kernel, sum_kernel
+from kibitz.kernel.compile import kernel, sum_kernel
 
 Array = NDArray[Any]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kibitz.jit import HAS_PEXT, kernel, static_table
+from kibitz.kernel.compile import HAS_PEXT, kernel, static_table
 from kibitz.position.bits import bit, extract, flip, mirror, signed
 from kibitz.position.squares import FILE_A, RANK_1
 from kibitz.position.tables import (

@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-from kibitz.jit import kernel, lowered
+from kibitz.kernel.compile import kernel, lowered
 from kibitz.position.squares import (
     NOT_FILE_A,
     NOT_FILE_H,

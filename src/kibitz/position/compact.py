@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kibitz.jit import kernel
+from kibitz.kernel.compile import kernel
 from kibitz.position.bits import bit, lowest, signed, without_lowest
 from kibitz.position.keys import compute_key
 from kibitz.position.squares import EMPTY, ONE

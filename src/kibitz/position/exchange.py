@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kibitz.jit import kernel
+from kibitz.kernel.compile import kernel
 from kibitz.position.attacks import bishop_attacks, rook_attacks
 from kibitz.position.bits import (
     bit,

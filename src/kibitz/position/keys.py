@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kibitz.jit import kernel, static_table
+from kibitz.kernel.compile import kernel, static_table
 from kibitz.position.bits import lowest, signed, without_lowest
 from kibitz.position.squares import EMPTY, FLIP, NO_SQUARE
 

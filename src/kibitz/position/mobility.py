@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kibitz.jit import kernel
+from kibitz.kernel.compile import kernel
 from kibitz.position.attacks import bishop_attacks, king_attacks, rook_attacks
 from kibitz.position.bits import (
     EIGHT,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kibitz.jit import kernel
+from kibitz.kernel.compile import kernel
 from kibitz.position.attacks import (
     between,
     bishop_attacks,

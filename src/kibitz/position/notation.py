@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from kibitz.errors import MoveError, NotationError
-from kibitz.jit import COMPILED
+from kibitz.kernel.compile import COMPILED
 from kibitz.position.fen import fen_of
 from kibitz.position.mobility import has_legal_move
 from kibitz.position.moves import (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kibitz.jit import kernel
+from kibitz.kernel.compile import kernel
 from kibitz.position.bits import popcount, signed
 from kibitz.position.mobility import has_legal_move
 from kibitz.position.squares import EMPTY, LIGHT_SQUARES

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from kibitz.jit import kernel
+from kibitz.kernel.compile import kernel
+from kibitz.kernel.records import atomic_load
 from kibitz.position.moves import MAX_MOVES, count_legal, generate
 from kibitz.position.play import play
 from kibitz.position.state import POSITION
-from kibitz.records import atomic_load
 
 MAX_DEPTH = 32
 STOPPED = -1

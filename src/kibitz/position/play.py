@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kibitz.jit import kernel
+from kibitz.kernel.compile import kernel
 from kibitz.position.bits import bit, flip, lowest, pawn_attacks_down, signed, without_lowest
 from kibitz.position.keys import castling_key, en_passant_key, piece_key, side_key
 from kibitz.position.moves import (

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kibitz.jit import kernel
+from kibitz.kernel.compile import kernel
 from kibitz.position.bits import bit, lowest, popcount, signed
 from kibitz.position.keys import compute_key
 from kibitz.position.play import legal_en_passant

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from kibitz.jit import kernel
+from kibitz.kernel.compile import kernel
 from kibitz.position.attacks import bishop_attacks, knight_attacks, rook_attacks
 from kibitz.position.bits import bit, lowest, pawn_attacks_up, signed
 from kibitz.position.mobility import has_legal_move

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kibitz.kernel.records import one_record
 from kibitz.position.board import Board
 from kibitz.position.moves import MAX_MOVES
 from kibitz.position.notation import Move, absolute, legal_codes
 from kibitz.position.state import new_positions
-from kibitz.records import one_record
 from kibitz.search.mate import (
     END,
     MATE,
@@ -29,7 +29,7 @@ from kibitz.search.mate import (
     list_attacks,
     search_mate,
 )
-from kibitz.search.walk import MAX_HISTORY
+from kibitz.search.mcts.playout.context import MAX_HISTORY
 
 SLICE = 20_000  # positions between two looks at whether to stop
 

@@ -11,9 +11,7 @@ import math
 from typing import Any, Literal, TypeAlias
 
 from kibitz.errors import ConfigError, did_you_mean
-from kibitz.search.parameter import Parameter
-from kibitz.search.params import OFF, PARAMETERS, Settings, parameter_of
-from kibitz.search.rules import (
+from kibitz.search.mcts.rules.parameters import (
     FPU_ABSOLUTE,
     FPU_LOSS,
     FPU_REDUCTION,
@@ -28,6 +26,8 @@ from kibitz.search.rules import (
     Sble,
     looks_by_prior,
 )
+from kibitz.search.parameter import Parameter
+from kibitz.search.params import OFF, PARAMETERS, Settings, parameter_of
 from kibitz.search.where import CONTEMPT, DRIVERS, Need
 
 RuleName: TypeAlias = Literal["puct", "azero", "sble", "gumbel"]

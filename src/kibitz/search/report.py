@@ -16,10 +16,8 @@ from kibitz.position.mobility import has_legal_move
 from kibitz.position.moves import FLIP_MOVE
 from kibitz.position.notation import Move
 from kibitz.position.state import checkers
-from kibitz.search.proof import UNPROVED, wins
-from kibitz.search.rules import Rule
-from kibitz.search.scores import Score, Wdl, score_of, wdl_of
-from kibitz.search.statistics import (
+from kibitz.search.mcts.rules.parameters import Rule
+from kibitz.search.mcts.statistics import (
     MoveStatistics,
     Outcomes,
     RootStatistics,
@@ -31,7 +29,9 @@ from kibitz.search.statistics import (
     settled,
     view_of,
 )
-from kibitz.search.tree import TreeMemory
+from kibitz.search.mcts.tree.nodes import TreeMemory
+from kibitz.search.mcts.tree.proof import UNPROVED, wins
+from kibitz.search.scores import Score, Wdl, score_of, wdl_of
 
 LONGEST_LINE = 100  # plies of a principal variation
 

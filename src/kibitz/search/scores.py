@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from typing import Literal, NamedTuple
 
-from kibitz.search.proof import DRAW, TABLEBASE
+from kibitz.search.mcts.tree.proof import DRAW, TABLEBASE
 
 PERMILLE = 1000
 # The logistic model is not asked about probabilities below this; the tangent takes over.

@@ -11,9 +11,9 @@ from __future__ import annotations
 import functools
 
 from kibitz.position.moves import PROMOTION
-from kibitz.search.proof import UNPROVED
+from kibitz.search.mcts.statistics import MoveStatistics, RootStatistics
+from kibitz.search.mcts.tree.proof import UNPROVED
 from kibitz.search.report import Report
-from kibitz.search.statistics import MoveStatistics, RootStatistics
 
 
 def verbose_lines(report: Report, chess960: bool | None = None) -> list[str]:

@@ -25,9 +25,9 @@ from kibitz.position.fen import castles960
 from kibitz.position.moves import NO_MOVE
 from kibitz.position.notation import absolute
 from kibitz.search.limits import Limits
+from kibitz.search.mcts.searcher import Searcher
+from kibitz.search.mcts.statistics import root_statistics
 from kibitz.search.params import Settings
-from kibitz.search.searcher import Searcher
-from kibitz.search.statistics import root_statistics
 from kibitz.selfplay.targets import policy_target, value_target
 from kibitz.workers import in_processes
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kibitz.jit import kernel
+from kibitz.kernel.compile import kernel
 
 Array = NDArray[Any]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from kibitz.jit import kernel
+from kibitz.kernel.compile import kernel
 
 Array = NDArray[Any]
 

@@ -110,7 +110,7 @@ class Session:
 
     def load(self) -> None:
         """Load rules, network and kernels, with a message if they must be compiled first."""
-        from kibitz import kernelcache
+        from kibitz.kernel import cache as kernelcache
 
         def tell(_: str) -> None:
             kernelcache.on_compile.remove(tell)

@@ -1,0 +1,1 @@
+"""Every measurement of speed; `kibitz bench` prints them."""

@@ -1,0 +1,4 @@
+"""Compiled code: the `@kernel` decorator, its disk cache, records, atomic operations, vectors.
+
+The only room that names the inner parts of numba and llvmlite.
+"""

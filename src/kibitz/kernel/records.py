@@ -1,0 +1,311 @@
+"""Records: how compiled rooms hold state, reach large arrays, and share memory between threads.
+
+A record is one row of a structured array: one pointer to a kernel, with named fields. Large arrays
+hang on a record by address (`address_of`), and kernels read them through accessors made by
+`record_at` and `value_at`. Atomic operations name a place by owner and key: a field of a record or
+an index of an array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+
+from kibitz.kernel.compile import BOUNDSCHECK, COMPILED, lowered
+
+CACHE_LINE = 64  # bytes; threads that write into the same one wait for each other
+
+_plain_arrays: dict[int, np.ndarray] = {}  # only filled when the compiler is off
+
+
+def address_of(array: np.ndarray) -> int:
+    """Address to store in a record; whoever stores it keeps the array alive."""
+    address = int(array.ctypes.data)
+    if not COMPILED:
+        _plain_arrays[address] = array
+    return address
+
+
+def aligned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Zeros that start on a line of the cache."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    memory = np.zeros(size + CACHE_LINE, dtype=np.uint8)
+    start = -memory.ctypes.data % CACHE_LINE
+    found: np.ndarray = memory[start : start + size].view(dtype).reshape(shape)
+    return found
+
+
+def plain_array(address: int) -> np.ndarray:
+    """The array behind an address, where the compiler is off."""
+    return _plain_arrays[int(address)]
+
+
+def one_record(dtype: np.dtype) -> Any:
+    """A zeroed record, usable alike by kernels and by plain Python."""
+    return np.zeros(1, dtype=dtype).view(np.recarray)[0]
+
+
+def as_record(numbers: NamedTuple) -> Any:
+    """A NamedTuple of numbers and NamedTuples as a record of the same field names.
+
+    The first field of the record is named after the class, so that kernels can be chosen by it.
+    """
+    record = one_record(_dtype_of(numbers))
+    _fill(record, numbers)
+    return record
+
+
+def class_name_of(record_type: Any) -> str:
+    """Name of the class a record was made from, given the record or its numba type."""
+    if isinstance(record_type, types.Record):
+        return next(iter(record_type.fields))
+    return str(record_type.dtype.names[0])
+
+
+def _dtype_of(numbers: Any) -> np.dtype:
+    kinds: list[Any] = [(type(numbers).__name__, np.int64)]
+    for name, value in zip(numbers._fields, numbers, strict=True):
+        nested = isinstance(value, tuple)
+        number = np.float64 if isinstance(value, float) else np.int64
+        kinds.append((name, _dtype_of(value) if nested else number))
+    return np.dtype(kinds, align=True)
+
+
+def _fill(record: Any, numbers: Any) -> None:
+    for name, value in zip(numbers._fields, numbers, strict=True):
+        if isinstance(value, tuple):
+            _fill(record[name], value)
+        else:
+            record[name] = value
+
+
+# --- arrays behind a record -----------------------------------------------------------------------
+
+
+def _element(
+    builder: Any, owner: Any, arguments: Any, field: str, size: int, checked: bool = BOUNDSCHECK
+) -> Any:
+    """Address of element `arguments[1]` of the array whose address is in the owner's `field`."""
+    word = ir.IntType(64)
+    place = cgutils.get_record_member(builder, arguments[0], owner.offset(field), word)
+    base = builder.load(place)
+    base.set_metadata("invariant.load", builder.module.add_metadata([]))
+    index = arguments[1]
+    if checked:
+        index = _checked(builder, owner, arguments, field)
+    return builder.add(base, builder.mul(index, word(size)))
+
+
+def _checked(builder: Any, owner: Any, arguments: Any, field: str) -> Any:
+    """In debug builds an index out of bounds counts as a fault and becomes 0."""
+    word = ir.IntType(64)
+    sizes = cgutils.get_record_member(builder, arguments[0], owner.offset(f"{field}_size"), word)
+    outside = builder.icmp_unsigned(">=", arguments[1], builder.load(sizes))
+    faults = cgutils.get_record_member(builder, arguments[0], owner.offset("faults"), word)
+    builder.atomic_rmw("add", faults, builder.zext(outside, word), "monotonic")
+    return builder.select(outside, word(0), arguments[1])
+
+
+def record_at(dtype: np.dtype, field: str) -> Callable[[Any, int], Any]:
+    """Accessor `at(owner, index)`: the record at `index` of the array `field` leads to.
+
+    The owner has the fields `<field>` (address), `<field>_size` (elements) and `faults`.
+    """
+    record_type = numba.from_dtype(dtype)
+
+    def plain(owner: Any, index: int) -> Any:
+        return plain_array(owner[field]).view(dtype).view(np.recarray)[index]
+
+    def generate(_context: Any, owner: Any, _index: Any) -> Any:
+        def code(target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            address = _element(builder, owner, arguments, field, dtype.itemsize)
+            return builder.inttoptr(address, target.get_value_type(record_type))
+
+        return record_type(owner, types.int64), code
+
+    return lowered(plain)(generate)
+
+
+def value_at(dtype: Any, field: str) -> Callable[[Any, int], Any]:
+    """Accessor `at(owner, index)`: the number at `index` of the array `field` leads to."""
+    number_type = numba.from_dtype(np.dtype(dtype))
+
+    def plain(owner: Any, index: int) -> Any:
+        return plain_array(owner[field])[index]
+
+    def generate(_context: Any, owner: Any, _index: Any) -> Any:
+        def code(target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            size = np.dtype(dtype).itemsize
+            address = _element(builder, owner, arguments, field, size)
+            pointer = target.get_value_type(number_type).as_pointer()
+            return builder.load(builder.inttoptr(address, pointer))
+
+        return number_type(owner, types.int64), code
+
+    return lowered(plain)(generate)
+
+
+def prefetch_at(dtype: np.dtype, field: str, *, write: bool = False) -> Callable[[Any, int], None]:
+    """`ask(owner, index)`: have the line of memory with that record fetched while others work.
+
+    No promise to the program: results are the same without it, and any index does no harm. To
+    `write`, the line is taken away from other processors.
+    """
+
+    def plain(owner: Any, index: int) -> None:
+        """Memory is where it is."""
+
+    def generate(_context: Any, owner: Any, _index: Any) -> Any:
+        def code(_target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            byte = ir.IntType(8).as_pointer()
+            address = _element(builder, owner, arguments, field, dtype.itemsize, checked=False)
+            kind = ir.FunctionType(ir.VoidType(), [byte, *[ir.IntType(32)] * 3])
+            fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+            how, keep, data = (ir.IntType(32)(word) for word in (int(write), 3, 1))
+            builder.call(fetch, [builder.inttoptr(address, byte), how, keep, data])
+
+        return types.void(owner, types.int64), code
+
+    return lowered(plain)(generate)
+
+
+# --- atomics: (owner, key, ...) -------------------------------------------------------------------
+
+
+def _member(owner: Any, key: Any) -> Any:
+    """Numba type of the place."""
+    return owner.typeof(key.literal_value) if isinstance(owner, types.Record) else owner.dtype
+
+
+def _place(target: Any, builder: Any, owner: Any, key: Any, arguments: Any) -> Any:
+    """Pointer to a record's field or an array's element."""
+    if isinstance(owner, types.Record):
+        kind = target.get_data_type(_member(owner, key))
+        offset = owner.offset(key.literal_value)
+        return cgutils.get_record_member(builder, arguments[0], offset, kind)
+    view = target.make_array(owner)(target, builder, arguments[0])
+    index = target.cast(builder, arguments[1], key, types.intp)
+    return cgutils.get_item_pointer(target, builder, owner, view, [index])
+
+
+def _plain_add(owner: Any, key: Any, amount: Any) -> Any:
+    before = owner[key]
+    owner[key] = before + np.array(amount).astype(before.dtype)
+    return before
+
+
+@lowered(_plain_add)
+def atomic_add(_context: Any, owner: Any, key: Any, amount: Any) -> Any:
+    """Add to an integer place; returns what was there before."""
+    member = _member(owner, key)
+
+    def code(target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        change = target.cast(builder, arguments[2], amount, member)
+        place = _place(target, builder, owner, key, arguments)
+        return builder.atomic_rmw("add", place, change, "monotonic")
+
+    return member(owner, key, amount), code
+
+
+def _plain_swap(owner: Any, key: Any, expected: Any, value: Any) -> bool:
+    if owner[key] != expected:
+        return False
+    owner[key] = value
+    return True
+
+
+@lowered(_plain_swap)
+def compare_and_swap(_context: Any, owner: Any, key: Any, expected: Any, value: Any) -> Any:
+    """Store `value` if the place still holds `expected`; returns whether it did."""
+    member = _member(owner, key)
+
+    def code(target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        place = _place(target, builder, owner, key, arguments)
+        old = target.cast(builder, arguments[2], expected, member)
+        new = target.cast(builder, arguments[3], value, member)
+        if isinstance(member, types.Float):  # the instruction compares bits
+            bits = ir.IntType(member.bitwidth)
+            place = builder.bitcast(place, bits.as_pointer())
+            old, new = builder.bitcast(old, bits), builder.bitcast(new, bits)
+        outcome = builder.cmpxchg(place, old, new, "acq_rel", "acquire")
+        return builder.extract_value(outcome, 1)
+
+    return types.boolean(owner, key, expected, value), code
+
+
+def _plain_swap_words(owner: Any, first: Any, second: Any, after: Any, following: Any) -> bool:
+    here, there = owner.dtype.names
+    if owner[here] != first or owner[there] != second:
+        return False
+    owner[here], owner[there] = after, following
+    return True
+
+
+@lowered(_plain_swap_words)
+def swap_words(
+    _context: Any, owner: Any, first: Any, second: Any, after: Any, following: Any
+) -> Any:
+    """Replace both words of a record of 16 bytes if they are still `first` and `second`.
+
+    One operation instead of one for each word. The record starts on a multiple of 16 bytes.
+    """
+    members = [owner.typeof(name) for name in owner.fields]
+
+    def code(target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        word, pair = ir.IntType(64), ir.IntType(128)
+        words = [
+            builder.bitcast(target.cast(builder, argument, kind, member), word)
+            for argument, kind, member in zip(
+                arguments[1:], (first, second, after, following), members * 2, strict=True
+            )
+        ]
+        low, high, new_low, new_high = (builder.zext(one, pair) for one in words)
+        old, new = (
+            builder.or_(lower, builder.shl(upper, pair(64)))
+            for lower, upper in ((low, high), (new_low, new_high))
+        )
+        place = builder.bitcast(arguments[0], pair.as_pointer())
+        return builder.extract_value(builder.cmpxchg(place, old, new, "acq_rel", "acquire"), 1)
+
+    return types.boolean(owner, first, second, after, following), code
+
+
+def _plain_load(owner: Any, key: Any) -> Any:
+    return owner[key]
+
+
+@lowered(_plain_load)
+def atomic_load(_context: Any, owner: Any, key: Any) -> Any:
+    """Read a place that another thread may write; never hoisted out of a loop (acquire)."""
+    member = _member(owner, key)
+
+    def code(target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        size = target.get_abi_sizeof(target.get_data_type(member))
+        place = _place(target, builder, owner, key, arguments)
+        return builder.load_atomic(place, "acquire", size)
+
+    return member(owner, key), code
+
+
+def _plain_store(owner: Any, key: Any, value: Any) -> None:
+    owner[key] = value
+
+
+@lowered(_plain_store)
+def atomic_store(_context: Any, owner: Any, key: Any, value: Any) -> Any:
+    """Write a place that another thread may read; earlier writes become visible first (release)."""
+    member = _member(owner, key)
+
+    def code(target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        new = target.cast(builder, arguments[2], value, member)
+        place = _place(target, builder, owner, key, arguments)
+        builder.store_atomic(new, place, "release", target.get_abi_sizeof(new.type))
+        return target.get_dummy_value()
+
+    return types.none(owner, key, value), code

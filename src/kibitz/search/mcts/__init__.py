@@ -1,0 +1,1 @@
+"""Monte Carlo tree search: `tree` is the data, `rules` choose moves, `playout` is one visit."""

@@ -1,0 +1,160 @@
+"""The move that is played, from what the search knows about the moves of the root.
+
+    statistics, settings, dice -> **choose_move** -> the move
+
+What is proved goes first: tablebase rank, then shortest mates; moves proved lost come last. Among
+the rest it is most visits or the highest lower bound, minimax in endgames, or a random choice that
+one of three schedules asks for. All dice are the generator's.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from kibitz.search.mcts.minimax import minimax_move
+from kibitz.search.mcts.playout.leaf import non_pawn_material
+from kibitz.search.mcts.rules.parameters import Rule
+from kibitz.search.mcts.statistics import (
+    MoveStatistics,
+    Outcomes,
+    in_order,
+    rank_of_move,
+    root_moves,
+    settled,
+    standing,
+)
+from kibitz.search.mcts.tree.nodes import TreeMemory
+from kibitz.search.params import Settings
+
+Rows = list[MoveStatistics]
+
+HALF_TO_FULL = 2.0  # from values in [0, 1] to [-1, 1]
+
+
+def choose_move(
+    memory: TreeMemory,
+    position: np.record,
+    rule: Rule,
+    settings: Settings,
+    generator: np.random.Generator,
+    outcomes: Outcomes | None = None,
+    rows: Rows | None = None,
+) -> MoveStatistics | None:
+    """The move to play in the root's `position`; None if there is none.
+
+    `outcomes` are what tablebases say; moves below the best rank are never played. `rows` are those
+    of all moves, in order, if they are there already.
+    """
+    if rows is None:
+        rows = in_order(settled(root_moves(memory, position, rule), outcomes), outcomes)
+    if not rows:
+        return None
+    candidates = peers(rows, outcomes)
+    if not any(row.visits for row in candidates):
+        return max(candidates, key=lambda row: row.prior)
+    ply, material = int(position["ply"]), int(non_pawn_material(position))
+    return _drawn(candidates, settings, ply, generator) or _best(
+        memory, candidates, settings, material
+    )
+
+
+def peers(rows: Rows, outcomes: Outcomes | None) -> Rows:
+    """The moves as certain to win, or as uncertain, as the first of `rows`, which are in order."""
+    best = rows[0]
+
+    def grade(row: MoveStatistics) -> tuple[int, tuple[int, int]]:
+        return rank_of_move(row, outcomes), standing(row.proof)
+
+    return [row for row in rows if grade(row) == grade(best)]
+
+
+def _drawn(
+    candidates: Rows, settings: Settings, ply: int, generator: np.random.Generator
+) -> MoveStatistics | None:
+    """A move drawn at random, if a schedule asks for one at this ply."""
+    if ply < settings.sampling_plies:
+        return sample(candidates, temperature_weights(candidates, 1.0), generator)
+    temperature = temperature_at(settings, ply)
+    if temperature > 0.0:
+        weights = temperature_weights(
+            candidates, temperature, settings.temp_visit_offset, settings.temp_value_cutoff
+        )
+        return sample(candidates, weights, generator)
+    if ply < settings.diversity_plies and settings.diversity_temperature > 0.0:
+        delta = HALF_TO_FULL * settings.diversity_delta
+        near = [row for row in candidates if row.value >= candidates[0].value - delta]
+        return sample(near, diversity_weights(near, settings.diversity_temperature), generator)
+    return None
+
+
+def _best(
+    memory: TreeMemory, candidates: Rows, settings: Settings, material: int
+) -> MoveStatistics:
+    """The best move without dice; `candidates` are in order."""
+    if settings.minimax and material <= settings.minimax_material:
+        found = minimax_move(memory, candidates, settings)
+        if found is not None:
+            return found
+    if settings.move_choice == "lcb":
+        return highest_bound(candidates, settings.lcb_deviations, settings.lcb_visits)
+    return candidates[0]
+
+
+def highest_bound(candidates: Rows, deviations: float, least_share: float) -> MoveStatistics:
+    """The highest value less `deviations` standard errors, among moves with visits enough."""
+    least = max(1.0, least_share * candidates[0].visits)
+
+    def bound(row: MoveStatistics) -> float:
+        return row.value - deviations * row.deviation / math.sqrt(row.visits)
+
+    return max((row for row in candidates if row.visits >= least), key=bound)
+
+
+# --- random choices -------------------------------------------------------------------------------
+
+
+def temperature_at(settings: Settings, ply: int) -> float:
+    """lc0's schedule: constant, then falling to 0, then constant again; moves count from 0."""
+    moves, temperature = ply // 2, settings.temperature
+    if settings.temp_cutoff_move and moves + 1 >= settings.temp_cutoff_move:
+        return settings.temp_endgame
+    if not temperature or not settings.temp_decay_moves:
+        return temperature
+    left = settings.temp_decay_delay_moves + settings.temp_decay_moves - moves
+    share = min(1.0, max(0.0, left / settings.temp_decay_moves))
+    return max(temperature * share, settings.temp_endgame)
+
+
+def temperature_weights(
+    rows: Rows, temperature: float, visit_offset: float = 0.0, value_cutoff: float = 100.0
+) -> np.ndarray:
+    """((N + offset) / most)^(1 / temperature); float64 [rows].
+
+    0 for moves whose chance to win is `value_cutoff` % below that of the most visited one.
+    """
+    visits = np.array([row.visits for row in rows], dtype=float) + visit_offset
+    values = np.array([row.value for row in rows])
+    most = visits.max()
+    if most <= 0.0:
+        return np.zeros(len(rows))
+    weights = (np.maximum(0.0, visits) / most) ** (1.0 / temperature)
+    lowest = values[int(visits.argmax())] - HALF_TO_FULL * value_cutoff / 100.0
+    return np.where(values < lowest, 0.0, weights)
+
+
+def diversity_weights(rows: Rows, temperature: float) -> np.ndarray:
+    """ChessCoach's (max(1, N) / N of the best)^(1 / temperature); float64 [rows], best first."""
+    visits = np.maximum(1.0, np.array([row.visits for row in rows], dtype=float))
+    return (visits / visits[0]) ** (1.0 / temperature)
+
+
+def sample(
+    rows: Rows, weights: np.ndarray, generator: np.random.Generator
+) -> MoveStatistics | None:
+    """One of the rows in proportion to weights, None if all of them are 0."""
+    total = weights.sum()
+    if total <= 0.0:
+        return None
+    return rows[int(generator.choice(len(rows), p=weights / total))]

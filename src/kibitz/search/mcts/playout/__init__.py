@@ -1,0 +1,1 @@
+"""One playout from top to bottom: select, expand, evaluate, back up."""

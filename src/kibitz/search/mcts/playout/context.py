@@ -1,0 +1,117 @@
+"""What one thread carries down the tree and back: positions, keys, path, scratch and dice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kibitz.kernel.compile import kernel
+from kibitz.kernel.records import address_of, one_record, record_at
+from kibitz.position.moves import MAX_MOVES
+from kibitz.position.state import POSITION
+
+MAX_DEPTH = 400  # plies below the root; deeper lines count as even
+PAST = 160  # positions of the game before the root: all that repetitions can reach back to
+MAX_HISTORY = 1024  # plies of the game whose keys repetitions are looked for in
+QUESTIONS = 64  # positions that may wait for a tablebase; more are not asked
+REMEMBERED = 4096  # numbers of visits whose exploration weight is kept
+NOTES = 257  # edges that a thread may have notes of
+
+WALK = np.dtype(
+    [
+        ("positions", np.uint64),  # address of POSITION [positions_size]; 0 is the root
+        ("positions_size", np.int64),
+        ("history", np.int64),  # how many of `keys` are of the game before the root
+        ("played", np.int64),  # plies of `path` whose positions and keys are still there
+        ("deepest", np.int64),
+        ("depth_sum", np.int64),
+        ("playouts", np.int64),
+        # Edges and nodes this thread has taken for itself, while the tree's layout is this one.
+        ("layout", np.int64),
+        ("edges_next", np.int64),
+        ("edges_end", np.int64),
+        ("nodes_next", np.int64),
+        ("nodes_end", np.int64),
+        ("collisions", np.int64),
+        ("questions", np.uint64),  # address of POSITION [questions_size]: asked of tablebases
+        ("questions_size", np.int64),
+        ("table_pieces", np.int64),  # positions with so few pieces are asked; 0: none
+        ("table_depth", np.int64),  # plies from the root before tablebases are asked
+        ("asked", np.int64),  # questions put so far; entry asked % QUESTIONS is the next
+        ("answered", np.int64),
+        ("faults", np.int64),
+        ("dice", np.uint64),  # state of the random generator
+        ("budget_used", np.float64),  # share of the search that is over, see control.py, and
+        ("root_visits", np.float64),  # visits of the root when it was last looked at
+        ("keys", np.uint64, MAX_HISTORY + MAX_DEPTH + 2),  # game, then root, then path
+        ("path", np.int64, MAX_DEPTH + 2),  # edge into each ply; path[0] = 0
+        ("trust", np.uint8, MAX_DEPTH + 2),  # 1 if the choice of that edge may be believed
+        ("noting", np.uint8, MAX_DEPTH + 2),  # 1 if what is added to that edge will be noted
+        # What the last playout brought home to each ply, and 1 / step of the means there.
+        ("values", np.float64, MAX_DEPTH + 2),
+        ("draws", np.float64, MAX_DEPTH + 2),
+        ("divisors", np.float64, MAX_DEPTH + 2),
+        # Notes of edges: visits, those that are samples, and sums over the samples. 0: the root's.
+        ("noted", np.int64, NOTES),
+        ("noted_visits", np.int64, NOTES),
+        ("noted_samples", np.int64, NOTES),
+        ("noted_values", np.float64, NOTES),
+        ("noted_draws", np.float64, NOTES),
+        ("noted_squares", np.float64, NOTES),
+        ("asking", np.int64, QUESTIONS),  # the edges that led to the positions in `questions`
+        ("moves", np.uint16, MAX_MOVES),
+        ("logits", np.float32, MAX_MOVES),
+        ("scores", np.float64, MAX_MOVES),
+        ("weights", np.float64, REMEMBERED),  # c(N) sqrt(N) below the root; 0: not needed yet
+        ("sorting", np.int32, MAX_MOVES),  # what moves are sorted by, and
+        ("ranks", np.int32, MAX_MOVES),
+        ("order", np.uint32, MAX_MOVES),  # prior << 16 | move, best first
+    ],
+    align=True,
+)
+position_at = record_at(POSITION, "positions")
+question_at = record_at(POSITION, "questions")
+
+
+class WalkMemory:
+    """Owner of a walk's arrays; `record` is what kernels get."""
+
+    def __init__(self, seed: int) -> None:
+        self.line = np.zeros(PAST + MAX_DEPTH + 2, dtype=POSITION)
+        self.positions = self.line[PAST:]  # [0] is the root
+        self.past = 0  # positions before the root that are known
+        self.record: Any = one_record(WALK)
+        self.record.positions = address_of(self.positions)
+        self.record.positions_size = len(self.positions)
+        self.questions = np.zeros(QUESTIONS, dtype=POSITION)
+        self.record.questions = address_of(self.questions)
+        self.record.questions_size = QUESTIONS
+        self.record.dice = seed & 0xFFFF_FFFF_FFFF_FFFF
+        self.record.trust[:] = 1
+
+    def set_line(self, line: np.ndarray) -> None:
+        """Stand at the end of a line of positions, POSITION [plies + 1]; the rule may be new."""
+        self.record.weights[:] = 0.0
+        self.record.budget_used = self.record.root_visits = 0.0
+        earlier = line["key"][:-1][-MAX_HISTORY:]
+        self.record.keys[: len(earlier)] = earlier
+        self.record.history = len(earlier)
+        self.past = min(PAST, len(line) - 1)
+        self.line[PAST - self.past : PAST + 1] = line[-self.past - 1 :]
+
+
+@kernel
+def random_word(walk: np.record) -> np.uint64:
+    """Next 64 random bits (SplitMix64)."""
+    walk.dice = np.uint64(walk.dice + np.uint64(0x9E37_79B9_7F4A_7C15))
+    word = walk.dice
+    word = np.uint64((word ^ (word >> np.uint64(30))) * np.uint64(0xBF58_476D_1CE4_E5B9))
+    word = np.uint64((word ^ (word >> np.uint64(27))) * np.uint64(0x94D0_49BB_1331_11EB))
+    return word ^ (word >> np.uint64(31))
+
+
+@kernel
+def random_unit(walk: np.record) -> float:
+    """Uniform in [0, 1)."""
+    return float(random_word(walk) >> np.uint64(11)) / 9007199254740992.0

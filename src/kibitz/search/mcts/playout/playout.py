@@ -1,0 +1,320 @@
+"""One playout after another, everything compiled: select, expand, evaluate, back up.
+
+This is the loop for inline evaluators, for one thread or several on one tree. The batched loop in
+`gather.py` uses the same verbs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kibitz.evaluator.inline import logits_of, value_of
+from kibitz.kernel.compile import kernel, packed_kernel, part_of_kernel
+from kibitz.kernel.records import atomic_add, atomic_load, atomic_store, compare_and_swap
+from kibitz.position.bits import signed
+from kibitz.position.moves import generate
+from kibitz.position.play import play
+from kibitz.search.mcts.playout.accumulator import hand_in_all, is_noted
+from kibitz.search.mcts.playout.backup import back_up, undo_pending
+from kibitz.search.mcts.playout.context import MAX_DEPTH, position_at
+from kibitz.search.mcts.playout.control import note_share
+from kibitz.search.mcts.playout.expand import expand, mark_opened
+from kibitz.search.mcts.playout.leaf import (
+    MATED,
+    adjusted,
+    ask_tablebase,
+    classify,
+    forgive_drawn_sibling,
+)
+from kibitz.search.mcts.rules.parameters import BATCHES, THREADS
+from kibitz.search.mcts.rules.puct import BLOCKED
+from kibitz.search.mcts.rules.select import select
+from kibitz.search.mcts.tree.allocation import FULL, new_node, next_edge
+from kibitz.search.mcts.tree.nodes import (
+    BUSY,
+    EXPANDED,
+    EXPANDING,
+    LEAF,
+    NONE,
+    WAITING,
+    ask_below,
+    ask_room,
+    claim_edge,
+    claim_node,
+    edge_at,
+    link_at,
+    node_at,
+)
+from kibitz.search.mcts.tree.proof import UNPROVED, climb, is_settled, set_proof
+from kibitz.search.mcts.tree.sharing import recall, remember
+
+# What a walk down the tree, or a whole playout, came to.
+DONE, COLLISION, NO_ROOM, NEW_LEAF, UNOPENED = range(5)
+
+TICKETS = 32  # playouts that a thread takes on at a time, after a look at what share is used
+
+
+@part_of_kernel
+def step(tree: np.record, walk: np.record, behaviour: np.record, depth: int, edge: int) -> None:
+    """Follow `edge` from ply `depth`: play its move and note it on the path."""
+    walk.noting[depth + 1] = behaviour.shared == THREADS and is_noted(tree, behaviour, edge)
+    counted = behaviour.shared and not walk.noting[depth + 1]
+    if counted and behaviour.shared == THREADS:
+        claim_edge(tree, edge)
+    ask_below(tree, edge)
+    if depth >= walk.played or walk.path[depth + 1] != edge:
+        walk.keys[walk.history + depth] = position_at(walk, depth).key
+        play(position_at(walk, depth), position_at(walk, depth + 1), link_at(tree, edge).move)
+        walk.path[depth + 1] = edge
+        walk.played = depth + 1
+    if counted:
+        atomic_add(edge_at(tree, edge), "pending", 1)
+
+
+@part_of_kernel
+def give_moves(
+    tree: np.record,
+    walk: np.record,
+    behaviour: np.record,
+    evaluator: np.record,
+    scratch: np.record,
+    depth: int,
+    node: int,
+) -> bool:
+    """Expand `node` with the `walk.moves` of its position; False if the tree is full."""
+    position = position_at(walk, depth)
+    count = generate(position, walk.moves)
+    logits_of(evaluator, scratch, position, walk.moves, count, walk.logits)
+    done = expand(tree, walk, behaviour, node, count, behaviour.policy_temperature)
+    ask_room(tree, next_edge(tree, walk, behaviour))
+    return done
+
+
+@part_of_kernel
+def open_node(
+    tree: np.record,
+    walk: np.record,
+    behaviour: np.record,
+    evaluator: np.record,
+    scratch: np.record,
+    depth: int,
+    node: int,
+) -> int:
+    """Expand a node on its second visit."""
+    if behaviour.shared != THREADS:
+        node_at(tree, node).state = EXPANDING
+    elif not compare_and_swap(node_at(tree, node), "state", LEAF, EXPANDING):
+        return COLLISION
+    if give_moves(tree, walk, behaviour, evaluator, scratch, depth, node):
+        return DONE
+    atomic_store(node_at(tree, node), "state", LEAF)
+    return NO_ROOM
+
+
+@part_of_kernel
+def follow(
+    rule: np.record, tree: np.record, walk: np.record, behaviour: np.record, depth: int
+) -> tuple[int, int]:
+    """Walk down from ply `depth` of the path as far as there are moves: (what is there, depth).
+
+    NEW_LEAF: a move without a node. UNOPENED: a node without moves. DONE: a game that is over, a
+    proof, or too deep a line. COLLISION: somebody else is at work here.
+    """
+    edge = walk.path[depth]
+    while depth < MAX_DEPTH:
+        node = signed(link_at(tree, edge).child)
+        state = signed(atomic_load(node_at(tree, node), "state"))
+        if state != EXPANDED:
+            return (UNOPENED if state == LEAF else COLLISION if state == EXPANDING else DONE), depth
+        proved = depth > 0 and is_settled(signed(link_at(tree, edge).proof))
+        if proved and not behaviour.descend_proven:
+            return DONE, depth
+        chosen, trust = select(rule, tree, walk, edge, node, depth)
+        if chosen == BLOCKED:
+            return COLLISION, depth
+        mark_opened(tree, behaviour, node, chosen)
+        step(tree, walk, behaviour, depth, chosen)
+        depth, edge = depth + 1, chosen
+        walk.trust[depth] = trust
+        child = signed(atomic_load(link_at(tree, edge), "child"))
+        if child == NONE:
+            return NEW_LEAF, depth
+        if child >= WAITING:
+            return COLLISION, depth
+    return DONE, depth
+
+
+@part_of_kernel
+def start_path(tree: np.record, walk: np.record, behaviour: np.record) -> None:
+    """Stand at the root."""
+    walk.path[0] = 0
+    walk.noting[0] = behaviour.shared == THREADS
+    if behaviour.shared == BATCHES:
+        atomic_add(edge_at(tree, 0), "pending", 1)
+
+
+@part_of_kernel
+def descend(
+    rule: np.record,
+    tree: np.record,
+    walk: np.record,
+    behaviour: np.record,
+    evaluator: np.record,
+    scratch: np.record,
+) -> tuple[int, int]:
+    """Walk down to a new leaf or an end, opening nodes on the way."""
+    start_path(tree, walk, behaviour)
+    depth = 0
+    while True:
+        outcome, depth = follow(rule, tree, walk, behaviour, depth)
+        if outcome != UNOPENED:
+            return outcome, depth
+        node = signed(link_at(tree, walk.path[depth]).child)
+        opened = open_node(tree, walk, behaviour, evaluator, scratch, depth, node)
+        if opened != DONE:
+            return opened, depth
+
+
+@kernel
+def claim(tree: np.record, behaviour: np.record, edge: int) -> bool:
+    """Take a move without a node for oneself; False if another thread was faster."""
+    if behaviour.shared == THREADS:
+        return bool(compare_and_swap(link_at(tree, edge), "child", NONE, BUSY))
+    link_at(tree, edge).child = BUSY
+    return True
+
+
+@kernel
+def claim_path(tree: np.record, walk: np.record, depth: int) -> None:
+    """Have what a visit will change fetched from other processors while the leaf is evaluated."""
+    for ply in range(1, depth):
+        if not walk.noting[ply]:
+            claim_edge(tree, walk.path[ply])
+            claim_node(tree, signed(link_at(tree, walk.path[ply]).child))
+
+
+@part_of_kernel
+def visit_leaf(
+    tree: np.record,
+    walk: np.record,
+    behaviour: np.record,
+    evaluator: np.record,
+    scratch: np.record,
+    depth: int,
+) -> int:
+    """First visit of a move: evaluate the position it leads to, make its node, back up."""
+    edge = walk.path[depth]
+    if not claim(tree, behaviour, edge):
+        return COLLISION
+    if behaviour.shared == THREADS:
+        claim_path(tree, walk, depth)
+    node = new_node(tree, walk, behaviour, edge)
+    if node == FULL:
+        atomic_store(link_at(tree, edge), "child", NONE)
+        return NO_ROOM
+    edge_visits = signed(edge_at(tree, edge).visits)  # not 0 if its subtree was given back
+    position = position_at(walk, depth)
+    state, proof = classify(walk, depth)
+    value, draw = (-1.0, 0.0) if proof == MATED else (0.0, 1.0)
+    drawn = state != LEAF and proof != MATED
+    if state == LEAF:
+        known = False
+        if behaviour.share_values:
+            known, value, draw = recall(tree, position)
+        if not known:
+            value, draw = value_of(evaluator, scratch, position)
+            value = adjusted(behaviour, position, value)
+        if walk.table_pieces > 0:
+            ask_tablebase(walk, position, edge, depth)
+        if behaviour.expand_at == 1:
+            give_moves(tree, walk, behaviour, evaluator, scratch, depth, node)
+            state = signed(node_at(tree, node).state)
+    node_at(tree, node).raw = value
+    node_at(tree, node).draw = draw
+    node_at(tree, node).square = value * value
+    node_at(tree, node).state = state
+    atomic_store(link_at(tree, edge), "child", node)
+    if behaviour.prove and proof != UNPROVED:
+        set_proof(tree, edge, proof, behaviour.clear_losses != 0)
+        climb(tree, edge, behaviour.clear_losses != 0)
+    if behaviour.draw_sibling and drawn and edge_visits == 0:
+        forgive_drawn_sibling(tree, walk, depth)
+    back_up(tree, walk, behaviour, depth, -value, float(draw))
+    return DONE
+
+
+@part_of_kernel
+def revisit(tree: np.record, walk: np.record, behaviour: np.record, depth: int) -> int:
+    """Back up once more what a finished move is worth: game over, proved, drawn by the path."""
+    node = signed(link_at(tree, walk.path[depth]).child)
+    value = float(node_at(tree, node).raw)
+    back_up(tree, walk, behaviour, depth, -value, 1.0 if value == 0.0 else 0.0)
+    return DONE
+
+
+@part_of_kernel
+def playout(
+    rule: np.record,
+    tree: np.record,
+    walk: np.record,
+    behaviour: np.record,
+    evaluator: np.record,
+    scratch: np.record,
+) -> int:
+    """One more visit of the root: DONE, or COLLISION or NO_ROOM and nothing has changed."""
+    outcome, depth = descend(rule, tree, walk, behaviour, evaluator, scratch)
+    if outcome == NEW_LEAF:
+        outcome = visit_leaf(tree, walk, behaviour, evaluator, scratch, depth)
+    elif outcome == DONE:
+        outcome = revisit(tree, walk, behaviour, depth)
+    if outcome == DONE:
+        walk.playouts += 1
+        walk.depth_sum += depth
+        walk.deepest = max(walk.deepest, depth)
+        if behaviour.share_values:
+            remember(tree, walk, depth)
+        return DONE
+    walk.collisions += 1
+    if behaviour.shared:
+        undo_pending(tree, walk, depth)
+    return outcome
+
+
+@packed_kernel
+def playouts(
+    rule: np.record,
+    tree: np.record,
+    walk: np.record,
+    behaviour: np.record,
+    evaluator: np.record,
+    scratch: np.record,
+    control: np.record,
+) -> int:
+    """Play out until the tickets are used up, the tree is full, or control.stop is set.
+
+    A root that is settled sets it: more visits of what is proved would teach nothing.
+    A thread takes some tickets at a time, for a counter that all of them change with every playout
+    is a queue they stand in.
+    """
+    mine = 0
+    walk.played = 0
+    while not atomic_load(control, "stop") and not atomic_load(control, "full"):
+        if mine == 0:
+            left = signed(atomic_add(control, "tickets", -TICKETS))
+            mine = min(max(left, 0), TICKETS)
+            atomic_add(control, "tickets", TICKETS - mine)
+            if mine == 0:
+                break
+            if is_settled(signed(link_at(tree, 0).proof)):
+                atomic_store(control, "stop", 1)
+                break
+            note_share(control, tree, walk, left)
+        outcome = playout(rule, tree, walk, behaviour, evaluator, scratch)
+        if outcome == DONE:
+            mine -= 1
+        elif outcome == NO_ROOM:
+            atomic_store(control, "full", 1)
+    if behaviour.shared == THREADS:
+        hand_in_all(tree, walk, behaviour)
+    atomic_add(control, "tickets", mine)
+    return NO_ROOM if control.full else DONE

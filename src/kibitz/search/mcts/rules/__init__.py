@@ -1,0 +1,1 @@
+"""Selection rules: their numbers and their scoring kernels."""

@@ -1,0 +1,56 @@
+"""First verb: choose the move to follow from a node, by the kernel of the rule's class.
+
+Every kernel returns the edge, or BLOCKED, and whether the choice may be believed (selective
+backup). Unvisited moves stand behind the visited ones in order of prior, so only the first of
+them is ever looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba.extending import overload
+
+from kibitz.kernel.compile import kernel
+from kibitz.kernel.records import class_name_of
+from kibitz.search.mcts.rules.contempt import is_frozen, sample_frozen
+from kibitz.search.mcts.rules.gumbel import select_gumbel
+from kibitz.search.mcts.rules.puct import select_puct
+from kibitz.search.mcts.rules.sble import select_sble
+
+
+def select(
+    rule: np.record, tree: np.record, walk: np.record, via: int, node: int, depth: int
+) -> tuple[int, int]:
+    """Choose an edge of `node`, reached by edge `via`, `depth` plies below the root."""
+    return KERNELS[class_name_of(rule)](rule, tree, walk, via, node, depth)
+
+
+@overload(select)
+def _compiled_select(rule: Any, tree: Any, walk: Any, via: Any, node: Any, depth: Any) -> Any:
+    chosen = KERNELS[class_name_of(rule)]
+
+    def call(rule: Any, tree: Any, walk: Any, via: Any, node: Any, depth: Any) -> Any:
+        return chosen(rule, tree, walk, via, node, depth)
+
+    return call
+
+
+@kernel
+def select_contempt(
+    rule: np.record, tree: np.record, walk: np.record, via: int, node: int, depth: int
+) -> tuple[int, int]:
+    """Search as the inner rule does, but sample the opponent's replies once they are frozen."""
+    if is_frozen(rule, tree, node, depth):
+        return sample_frozen(rule, tree, walk, node), 1
+    return select(rule.inner, tree, walk, via, node, depth)
+
+
+KERNELS: dict[str, Callable[..., tuple[int, int]]] = {
+    "Puct": select_puct,
+    "Sble": select_sble,
+    "Gumbel": select_gumbel,
+    "Contempt": select_contempt,
+}

@@ -1,0 +1,1 @@
+"""The search tree: nodes and edges, allocation, compaction, proofs."""

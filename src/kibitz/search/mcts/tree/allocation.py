@@ -1,0 +1,135 @@
+"""Places for new nodes and blocks of edges; expand, playout -> **reserve** -> tree.
+
+Alone, a search takes the next free place. Threads take many places at a time: a counter that all of
+them change is a queue they stand in, and what one makes then lies in lines of memory that no other
+writes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kibitz.kernel.compile import kernel
+from kibitz.kernel.records import atomic_load, compare_and_swap
+from kibitz.position.bits import signed
+from kibitz.search.mcts.rules.parameters import THREADS
+from kibitz.search.mcts.tree.nodes import (
+    BUSY,
+    HEADER_MOVE,
+    clear_edge,
+    clear_node,
+    edge_at,
+    link_at,
+    node_at,
+)
+
+FULL = -1
+EDGES_AT_A_TIME, NODES_AT_A_TIME = 1024, 32  # that a thread among others takes
+
+
+@kernel
+def _grab_edges(tree: np.record, amount: int) -> int:
+    """Take edges from those that nobody has; the first one, or FULL."""
+    while True:
+        used = signed(atomic_load(tree, "edges_used"))
+        if used + amount > tree.edges_size:
+            return FULL
+        if compare_and_swap(tree, "edges_used", used, used + amount):
+            return used
+
+
+@kernel
+def _take_edges(tree: np.record, walk: np.record, behaviour: np.record, amount: int) -> int:
+    """Reserve edges; the first one, or FULL. What a thread has left has a header of its own."""
+    if behaviour.shared != THREADS:
+        used = signed(tree.edges_used)
+        if used + amount > tree.edges_size:
+            return FULL
+        tree.edges_used = used + amount
+        return used
+    _forget_moved(tree, walk)
+    if walk.edges_end - walk.edges_next < amount:
+        size = max(amount, EDGES_AT_A_TIME)
+        start = _grab_edges(tree, size)
+        if start == FULL:
+            size = amount
+            start = _grab_edges(tree, size)
+            if start == FULL:
+                return FULL
+        walk.edges_next, walk.edges_end = start, start + size
+    start = signed(walk.edges_next)
+    walk.edges_next = start + amount
+    left = signed(walk.edges_end - walk.edges_next)
+    if left > 0:
+        _put_header(tree, start + amount, BUSY, left - 1)
+    return start
+
+
+@kernel
+def next_edge(tree: np.record, walk: np.record, behaviour: np.record) -> int:
+    """Where the next block will probably be."""
+    return signed(walk.edges_next if behaviour.shared == THREADS else tree.edges_used)
+
+
+@kernel
+def _forget_moved(tree: np.record, walk: np.record) -> None:
+    """Edges and nodes taken before the tree was cleared or compacted belong to nobody now."""
+    if walk.layout != tree.layout:
+        walk.layout = tree.layout
+        walk.edges_next, walk.edges_end = 0, 0
+        walk.nodes_next, walk.nodes_end = 0, 0
+
+
+@kernel
+def _put_header(tree: np.record, place: int, owner: int, count: int) -> None:
+    """Begin a block of `count` edges; the owner is BUSY if they are not used."""
+    clear_edge(tree, place, HEADER_MOVE, 0)
+    edge_at(tree, place).visits = count
+    link_at(tree, place).child = owner
+
+
+@kernel
+def _grab_nodes(tree: np.record) -> tuple[int, int]:
+    """Take some nodes that nobody has and clear them: [first, end), empty if there are none."""
+    while True:
+        used = signed(atomic_load(tree, "nodes_used"))
+        end = min(used + NODES_AT_A_TIME, signed(tree.nodes_size))
+        if used == end:
+            return used, used
+        if compare_and_swap(tree, "nodes_used", used, end):
+            for node in range(used, end):
+                clear_node(tree, node, 0)
+            return used, end
+
+
+@kernel
+def new_node(tree: np.record, walk: np.record, behaviour: np.record, edge: int) -> int:
+    """A node for `edge`, not yet linked to it; FULL if there is no room."""
+    if behaviour.shared != THREADS:
+        node = signed(tree.nodes_used)
+        if node >= tree.nodes_size:
+            return FULL
+        tree.nodes_used = node + 1
+        clear_node(tree, node, edge)
+        return node
+    _forget_moved(tree, walk)
+    if walk.nodes_next == walk.nodes_end:
+        walk.nodes_next, walk.nodes_end = _grab_nodes(tree)
+        if walk.nodes_next == walk.nodes_end:
+            return FULL
+    node = signed(walk.nodes_next)
+    walk.nodes_next = node + 1
+    node_at(tree, node).parent_edge = edge
+    return node
+
+
+@kernel
+def reserve_edges(
+    tree: np.record, walk: np.record, behaviour: np.record, node: int, count: int
+) -> int:
+    """First edge of a new block that belongs to `node`, its header written; FULL if no room."""
+    header = _take_edges(tree, walk, behaviour, count + 1)
+    if header == FULL:
+        return FULL
+    _put_header(tree, header, node, count)
+    return header + 1

@@ -1,0 +1,218 @@
+"""Making room: keep the part of the tree that matters, slid to the front, in a few linear passes.
+
+Used when a move is played (its subtree becomes the tree) and when memory is full (subtrees of
+little-visited moves are given back; the moves keep their statistics). It needs no second copy:
+nodes and blocks of edges keep their order, and children always stand behind their parents.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kibitz.kernel.compile import kernel
+from kibitz.position.bits import signed
+from kibitz.search.mcts.tree.nodes import (
+    BUSY,
+    EXPANDED,
+    NONE,
+    PATH_DRAW,
+    edge_at,
+    edges_of,
+    link_at,
+    make_all_edges,
+    moved_at,
+    node_at,
+    root_at,
+)
+
+DEAD, ALIVE, DONE = 0, 1, 2  # DONE: alive, and what is below it has been looked at
+
+
+@kernel
+def _mark(tree: np.record, root: int, min_visits: int) -> None:
+    """Mark the nodes to keep: reached from `root` by moves visited often enough.
+
+    Draws by repetition and the 50-move rule are dropped, as they depend on where the root is.
+    """
+    for node in range(tree.nodes_used):
+        moved_at(tree, node).place = DEAD
+    moved_at(tree, root).place = ALIVE
+    again = True
+    while again:  # threads that take nodes for themselves may put a child before its parent
+        again = False
+        for node in range(tree.nodes_used):
+            if moved_at(tree, node).place == ALIVE:
+                again = _mark_children(tree, node, min_visits) or again
+                moved_at(tree, node).place = DONE
+
+
+@kernel
+def _mark_children(tree: np.record, node: int, min_visits: int) -> bool:
+    """Mark those to keep and cut the links to the others; whether one stands before its parent."""
+    record, before = node_at(tree, node), False
+    if record.state != EXPANDED:
+        return False
+    first = signed(record.first)
+    for edge in range(first, first + edges_of(tree, node)):
+        child = signed(link_at(tree, edge).child)
+        if child == NONE:
+            continue
+        keep = signed(edge_at(tree, edge).visits) >= min_visits
+        if keep and node_at(tree, child).state != PATH_DRAW:
+            moved_at(tree, child).place = ALIVE
+            before = before or child < node
+        else:
+            link_at(tree, edge).child = NONE
+    return before
+
+
+@kernel
+def _close_untried(tree: np.record, root: int) -> None:
+    """Let moves that were chosen but not visited in the end, for want of room, count as untried.
+
+    Selection takes opened moves for visited ones. All moves of the root may count as opened (see
+    root.reorder); there, every move is looked at for its visits.
+    """
+    for node in range(tree.nodes_used):
+        record = node_at(tree, node)
+        alive = moved_at(tree, node).place != DEAD
+        if alive and node != root and record.state == EXPANDED:
+            first, opened = signed(record.first), signed(record.opened)
+            while opened > 0 and edge_at(tree, first + opened - 1).visits == 0:
+                opened -= 1
+            if opened < record.opened:
+                make_all_edges(tree, node)  # edges do not become words again
+            record.opened = opened
+
+
+@kernel
+def _lead(tree: np.record, root: int) -> int:
+    """Let the root stand before all that is kept, as it will be node 0; where it stands now."""
+    first = 0
+    while moved_at(tree, first).place == DEAD:
+        first += 1
+    if first != root:
+        _swap_nodes(tree, first, root)
+    return first
+
+
+@kernel
+def _swap_nodes(tree: np.record, one: int, other: int) -> None:
+    """Let two nodes change places; tell the links and block headers that lead to them."""
+    here, there = node_at(tree, one), node_at(tree, other)
+    here.first, there.first = there.first, here.first
+    here.parent_edge, there.parent_edge = there.parent_edge, here.parent_edge
+    here.doubted, there.doubted = there.doubted, here.doubted
+    here.draw, there.draw = there.draw, here.draw
+    here.square, there.square = there.square, here.square
+    here.raw, there.raw = there.raw, here.raw
+    here.fpu, there.fpu = there.fpu, here.fpu
+    here.count, there.count = there.count, here.count
+    here.opened, there.opened = there.opened, here.opened
+    here.state, there.state = there.state, here.state
+    here.freezing, there.freezing = there.freezing, here.freezing
+    for node in (one, other):
+        record = node_at(tree, node)
+        link_at(tree, signed(record.parent_edge)).child = node
+        if record.first != NONE:
+            link_at(tree, signed(record.first) - 1).child = node
+
+
+@kernel
+def _adopt_root(tree: np.record, root: int) -> None:
+    """Let edge 0 carry the statistics of the move into the new root."""
+    above = signed(node_at(tree, root).parent_edge)
+    here, old = edge_at(tree, 0), edge_at(tree, above)
+    here.value = old.value
+    here.visits = old.visits
+    here.pending = 0
+    link_at(tree, 0).proof = link_at(tree, above).proof
+    node_at(tree, root).parent_edge = 0
+
+
+@kernel
+def _copy_node(tree: np.record, source: int, target: int) -> None:
+    old, new = node_at(tree, source), node_at(tree, target)
+    new.first = old.first
+    new.parent_edge = old.parent_edge
+    new.doubted = old.doubted
+    new.draw = old.draw
+    new.square = old.square
+    new.raw = old.raw
+    new.fpu = old.fpu
+    new.count = old.count
+    new.opened = old.opened
+    new.state = old.state
+    new.freezing = old.freezing
+
+
+@kernel
+def _copy_edge(tree: np.record, source: int, target: int) -> None:
+    old, new = edge_at(tree, source), edge_at(tree, target)
+    new.value = old.value
+    new.visits = old.visits
+    new.pending = old.pending
+    new.prior = old.prior
+    old_link, new_link = link_at(tree, source), link_at(tree, target)
+    new_link.child = old_link.child
+    new_link.block = old_link.block
+    new_link.frozen = old_link.frozen
+    new_link.move = old_link.move
+    new_link.proof = old_link.proof
+
+
+@kernel
+def _slide_nodes(tree: np.record) -> None:
+    """Close the gaps between nodes; tell links and block headers the new places."""
+    free = 0
+    for node in range(tree.nodes_used):
+        record = node_at(tree, node)
+        alive = moved_at(tree, node).place != DEAD
+        if record.first != NONE:
+            link_at(tree, signed(record.first) - 1).child = free if alive else BUSY
+        if alive:
+            link_at(tree, signed(record.parent_edge)).child = free
+            _copy_node(tree, node, free)
+            free += 1
+    tree.nodes_used = free
+
+
+@kernel
+def _slide_blocks(tree: np.record) -> None:
+    """Close the gaps between blocks of edges; tell nodes the new places."""
+    free, header = 1, 1
+    while header < tree.edges_used:
+        owner, count = signed(link_at(tree, header).child), signed(edge_at(tree, header).visits)
+        if owner != BUSY:
+            edges = edges_of(tree, owner)
+            node_at(tree, owner).first = free + 1
+            link_at(tree, signed(node_at(tree, owner).parent_edge)).block = free + 1
+            for offset in range(count + 1):
+                _copy_edge(tree, header + offset, free + offset)
+                child = signed(link_at(tree, free + offset).child)
+                if 0 < offset <= edges and child != NONE:
+                    node_at(tree, child).parent_edge = free + offset
+            free += count + 1
+        header += count + 1
+    tree.edges_used = free
+
+
+@kernel
+def compact(tree: np.record, root: int, min_visits: int) -> None:
+    """Make `root` the root node and keep below it what has at least `min_visits` visits.
+
+    Nobody else may be in the tree, and no visit may be pending.
+    """
+    tree.layout += 1
+    if root != 0:  # another root: its priors hold no noise yet
+        root_at(tree, 0).noisy = 0
+        root_at(tree, 0).rounds = 0
+    _mark(tree, root, min_visits)
+    root = _lead(tree, root)
+    _close_untried(tree, root)
+    _adopt_root(tree, root)
+    _slide_nodes(tree)
+    _slide_blocks(tree)
+    link_at(tree, 0).child = 0
+    if node_at(tree, 0).state == EXPANDED:
+        make_all_edges(tree, 0)  # more is done with the moves of a root

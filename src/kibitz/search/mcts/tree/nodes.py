@@ -1,0 +1,292 @@
+"""The tree: arrays with an exact byte cap, filled from the front, compacted in place.
+
+An *edge* is a move from a node; the edges of a node are one contiguous block, best prior first. A
+*node* exists for every edge that has been visited. What selection reads is 16 bytes an edge; the
+move, the links to the node and to its block, and the proof are 16 bytes more; the rest lives in the
+node. Edge 0 leads to the root, node 0. The slot before each block is its header: its link leads to
+the owner, its visits are the size of the block. Threads take edges and nodes for themselves, many
+at a time; a block that nobody uses has the owner BUSY, a node that nobody uses the parent edge 0.
+
+A large tree is not in the processor's cache. No record crosses a line of it, and a link knows where
+node and block are, so that both can be asked for before they are needed.
+
+Values on an edge are for the player who makes the move, in [-1, 1].
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kibitz.errors import InputError
+from kibitz.kernel.compile import kernel
+from kibitz.kernel.records import (
+    CACHE_LINE,
+    address_of,
+    aligned,
+    one_record,
+    prefetch_at,
+    record_at,
+)
+from kibitz.position.bits import signed
+from kibitz.position.moves import MAX_MOVES
+
+MAX_ROUNDS = 8  # of sequential halving: 256 moves, 128, ... 2
+
+EDGE = np.dtype(
+    [
+        ("value", np.float64),  # average value of the visits, for the player who moves
+        ("visits", np.uint32),  # finished visits
+        ("pending", np.uint16),  # visits on their way (other threads, unfinished batches)
+        ("prior", np.uint16),  # probability of the move: (prior + 1) / 65536
+    ],
+    align=True,
+)
+LINK = np.dtype(
+    [
+        ("child", np.uint32),  # node, NONE before the first visit, BUSY or WAITING during it
+        (
+            "block",
+            np.uint32,
+        ),  # first edge of the node's block, once it has one; a hint
+        ("frozen", np.uint32),  # visits when search-contempt froze the replies
+        ("move", np.uint16),
+        ("proof", np.int16),  # see proof.py; 0 if nothing is proved
+    ],
+    align=True,
+)
+NODE = np.dtype(
+    [
+        ("first", np.uint32),  # first edge of its block, NONE before expansion
+        ("parent_edge", np.uint32),
+        ("doubted", np.uint32),  # visits that are no samples in the means: selective backup
+        ("draw", np.float32),  # average probability of a draw
+        ("square", np.float32),  # average squared value
+        ("raw", np.float32),  # the evaluator's own value, for the side to move
+        ("fpu", np.float32),  # value of unvisited moves after a drawn sibling, else NaN
+        ("count", np.uint8),  # edges in the block
+        ("opened", np.uint8),  # edges [0, opened) have been chosen before; the rest never
+        ("state", np.uint8),
+        ("freezing", np.uint8),  # 0, 1 while one thread writes the frozen counts, 2 when frozen
+    ],
+    align=True,
+)
+TREE = np.dtype(
+    [
+        ("edges", np.uint64),  # address of EDGE [edges_size]
+        ("edges_size", np.int64),
+        ("links", np.uint64),  # address of LINK [links_size]
+        ("links_size", np.int64),
+        ("nodes", np.uint64),  # address of NODE [nodes_size]
+        ("nodes_size", np.int64),
+        ("moved", np.uint64),  # address of uint32 [nodes_size], working memory of compaction
+        ("moved_size", np.int64),
+        ("known", np.uint64),  # address of KNOWN [known_size], a power of two; see sharedvalues
+        ("known_size", np.int64),
+        ("root", np.uint64),  # address of ROOT [root_size], one
+        ("root_size", np.int64),
+        ("age", np.int64),  # how often the tree has been cleared
+        ("layout", np.int64),  # how often it has been cleared or compacted
+        # All threads read the addresses and all change the counters: not in one line of the cache.
+        ("apart", np.uint8, CACHE_LINE),
+        ("edges_used", np.int64),
+        ("further_apart", np.uint8, CACHE_LINE),
+        ("nodes_used", np.int64),
+        ("faults", np.int64),  # accesses out of bounds, counted in debug builds
+    ],
+    align=True,
+)
+# What one search knows about its root beside the tree, moves in the order of the root's edges.
+ROOT = np.dtype(
+    [
+        ("noisy", np.int64),  # 1: noise has been mixed into the priors of its moves
+        ("clean", np.uint16, MAX_MOVES),  # their priors before that
+        ("gumbel", np.float64, MAX_MOVES),  # the Gumbel rule's noise; -inf: not considered
+        ("rounds", np.int64),  # of sequential halving; 0: nothing is planned
+        ("starts", np.int64, MAX_ROUNDS + 1),  # playouts before each round, and after the last
+        ("survivors", np.int64, MAX_ROUNDS),  # moves that take part in each round
+    ],
+    align=True,
+)
+# A node with many moves has few of them as edges: those that were chosen before and one more. The
+# others wait as words of prior << 16 | move at the end of the block, where the last edges will be;
+# no edge reaches the word of a later move. The block's header then has the prior WORDS.
+MOVE_WORDS = np.dtype([("words", np.uint32, 4)])
+WORDS = 1
+# The same bytes in as few words as they fill, for making many edges at once.
+EDGE_WORDS = np.dtype([("value", np.float64), ("counts", np.uint64)])
+LINK_WORDS = np.dtype([("child_block", np.uint64), ("frozen_move_proof", np.uint64)])
+
+edge_at = record_at(EDGE, "edges")
+link_at = record_at(LINK, "links")
+node_at = record_at(NODE, "nodes")
+edge_words_at = record_at(EDGE_WORDS, "edges")
+_move_words_at = record_at(MOVE_WORDS, "edges")
+_link_words_at = record_at(LINK_WORDS, "links")
+_ask_edge = prefetch_at(EDGE, "edges")
+_ask_link = prefetch_at(LINK, "links")
+_ask_node = prefetch_at(NODE, "nodes")
+claim_edge = prefetch_at(EDGE, "edges", write=True)
+claim_node = prefetch_at(NODE, "nodes", write=True)
+MOVED = np.dtype([("place", np.uint32)])
+moved_at = record_at(MOVED, "moved")
+KNOWN = np.dtype([("entry", np.uint64)])  # 32 bits of a key, value, probability of a draw
+known_at = record_at(KNOWN, "known")
+root_at = record_at(ROOT, "root")
+
+# Added to the counts of an edge: one more finished visit, one less on its way.
+ARRIVAL = np.uint64(2**64 - 2**32 + 1)
+
+EDGES_PER_LINE, LINKS_PER_LINE = CACHE_LINE // EDGE.itemsize, CACHE_LINE // LINK.itemsize
+ROOM_LINES = 10  # of edges, and of links, that most new blocks fill
+
+NONE = 0  # edge 0 and node 0 belong to the root and are nobody's child
+BUSY = 0xFFFF_FFFF  # selection goes elsewhere: another thread will be done in a moment
+WAITING = 0xFFFF_FFFE  # a leaf in a batch: selection may want it, and then has to wait
+HEADER_MOVE = 0xFFFF  # no move: marks the slot before each block of edges
+
+LEAF, EXPANDING, EXPANDED, TERMINAL, PATH_DRAW = range(5)  # NODE.state
+
+EDGES_PER_NODE = 12  # how the byte cap is divided: edges are many, visited ones few
+BYTES_PER_NODE = NODE.itemsize + MOVED.itemsize + EDGES_PER_NODE * (EDGE.itemsize + LINK.itemsize)
+MIN_NODES = 256
+KNOWN_SHARE = 64  # of the bytes, at most, hold shared values
+
+
+class TreeMemory:
+    """Owner of a tree's arrays; `record` is what kernels get."""
+
+    def __init__(self, megabytes: float) -> None:
+        size = int(megabytes * 2**20)
+        entries = 1 << (max(size // KNOWN_SHARE // KNOWN.itemsize, 1).bit_length() - 1)
+        nodes = (size - entries * KNOWN.itemsize) // BYTES_PER_NODE
+        if nodes < MIN_NODES:
+            least = MIN_NODES * BYTES_PER_NODE / 2**20 * KNOWN_SHARE / (KNOWN_SHARE - 1)
+            raise InputError("tree memory", value=megabytes, fix=f"at least {least:.2f} MiB")
+        self.edges = aligned((nodes * EDGES_PER_NODE,), EDGE)
+        self.links = aligned((nodes * EDGES_PER_NODE,), LINK)
+        self.nodes = aligned((nodes,), NODE)
+        self.moved = aligned((nodes,), MOVED)
+        self.known = aligned((entries,), KNOWN)
+        self.root = np.zeros(1, dtype=ROOT)
+        self.record: Any = one_record(TREE)
+        for name in ("edges", "links", "nodes", "moved", "known", "root"):
+            array = getattr(self, name)
+            self.record[name] = address_of(array)
+            self.record[f"{name}_size"] = len(array)
+        clear(self.record)
+
+    @property
+    def bytes(self) -> int:
+        """Memory reserved for the tree; never exceeded."""
+        arrays = (self.edges, self.links, self.nodes, self.moved, self.known)
+        return sum(array.nbytes for array in arrays)
+
+    @property
+    def permille(self) -> int:
+        """How full the tree is, for `hashfull`."""
+        edges = self.record.edges_used / len(self.edges)
+        return int(1000 * max(edges, self.record.nodes_used / len(self.nodes)))
+
+
+@kernel
+def clear(tree: np.record) -> None:
+    """Forget everything: takes no time, whatever the size."""
+    clear_edge(tree, 0, 0, 65535)
+    clear_node(tree, 0, 0)
+    root_at(tree, 0).noisy = 0
+    root_at(tree, 0).rounds = 0
+    tree.edges_used = 1
+    tree.nodes_used = 1
+    tree.age += 1
+    tree.layout += 1
+
+
+@kernel
+def clear_edge(tree: np.record, edge: int, move: int, prior: int) -> None:
+    """Make an unvisited edge."""
+    here, link = edge_words_at(tree, edge), _link_words_at(tree, edge)
+    here.value = 0.0
+    here.counts = np.uint64(prior) << np.uint64(48)
+    link.child_block = 0
+    link.frozen_move_proof = np.uint64(move) << np.uint64(32)
+
+
+@kernel
+def edges_of(tree: np.record, node: int) -> int:
+    """How many moves of an expanded node are edges, from the first on; the others are words."""
+    record = node_at(tree, node)
+    count = signed(record.count)
+    if edge_at(tree, signed(record.first) - 1).prior == WORDS:
+        return min(signed(record.opened) + 1, count)
+    return count
+
+
+@kernel
+def make_edges(tree: np.record, node: int, start: int, end: int) -> None:
+    """Turn the moves [start, end) of a node from words into edges, in this order."""
+    record = node_at(tree, node)
+    first, count = signed(record.first), signed(record.count)
+    for index in range(start, end):
+        word = 3 * count + index  # of the block
+        packed = signed(_move_words_at(tree, first + (word >> 2)).words[word & 3])
+        clear_edge(tree, first + index, packed & 0xFFFF, packed >> 16)
+
+
+@kernel
+def make_all_edges(tree: np.record, node: int) -> None:
+    """Turn all moves of a node into edges. Nobody else may be in the tree."""
+    header = edge_at(tree, signed(node_at(tree, node).first) - 1)
+    if header.prior == WORDS:
+        make_edges(tree, node, edges_of(tree, node), signed(node_at(tree, node).count))
+        header.prior = 0
+
+
+@kernel
+def clear_node(tree: np.record, node: int, parent_edge: int) -> None:
+    """Make an unexpanded node."""
+    record = node_at(tree, node)
+    record.first = NONE
+    record.parent_edge = parent_edge
+    record.doubted = 0
+    record.draw = 0.0
+    record.square = 0.0
+    record.raw = 0.0
+    record.fpu = np.nan
+    record.count = 0
+    record.opened = 0
+    record.state = LEAF
+    record.freezing = 0
+
+
+@kernel
+def ask_below(tree: np.record, edge: int) -> None:
+    """Have the node that an edge leads to, and the best of its moves, fetched from memory."""
+    link = link_at(tree, edge)
+    block = signed(link.block)
+    _ask_node(tree, signed(link.child))
+    _ask_edge(tree, block)
+    _ask_edge(tree, block + EDGES_PER_LINE)
+    _ask_link(tree, block)
+    _ask_link(tree, block + LINKS_PER_LINE)
+
+
+@kernel
+def ask_room(tree: np.record, free: int) -> None:
+    """Have the place of the next block, from edge `free` on, fetched before it is needed."""
+    for line in range(ROOM_LINES):
+        _ask_edge(tree, free + line * EDGES_PER_LINE)
+        _ask_link(tree, free + line * LINKS_PER_LINE)
+
+
+@kernel
+def prior_of(quantised: int) -> float:
+    """Probability of a 16-bit prior; never 0."""
+    return (quantised + 1.0) / 65536.0
+
+
+@kernel
+def quantise_prior(probability: float) -> Any:
+    """16-bit prior of a probability, rounded, int32; exact in float32, too."""
+    return np.int32(max(probability * np.float32(65536.0), np.float32(1.0)) - np.float32(0.5))

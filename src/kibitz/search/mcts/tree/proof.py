@@ -1,0 +1,147 @@
+"""What is proved about a move, and how proofs climb the tree.
+
+A proof is an int16 on an edge, for the player who moves: +n wins by force, mate at the latest n
+plies from the position before the move (odd), -n loses likewise (even); tablebase results win or
+lose without a distance; draws are exact. A bound says that a move does not lose, or does not win:
+tablebases know no more while the 50-move clock runs, and a sure draw among the replies proves it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kibitz.kernel.compile import kernel
+from kibitz.position.bits import signed
+from kibitz.search.mcts.tree.nodes import EXPANDED, HEADER_MOVE, edge_at, edges_of, link_at, node_at
+
+UNPROVED = 0
+TABLEBASE = 10_000  # +-TABLEBASE: won or lost by tablebase, distance unknown
+DRAW = 20_000
+AT_LEAST_DRAW, AT_MOST_DRAW = 20_001, -20_001  # bounds: the search below goes on
+LOSS_PRIOR_DIVISOR = 1000
+
+
+@kernel
+def is_settled(proof: int) -> bool:
+    """Whether the outcome is known exactly, not only a bound of it."""
+    return proof != UNPROVED and abs(proof) <= DRAW
+
+
+@kernel
+def wins(proof: int) -> bool:
+    """Whether the player who moves wins by force."""
+    return 0 < proof < DRAW
+
+
+@kernel
+def loses(proof: int) -> bool:
+    """Whether the player who moves loses by force."""
+    return -DRAW < proof < 0
+
+
+@kernel
+def bounded(proof: int, value: float) -> float:
+    """A value in [-1, 1] as far as a proof or a bound allows it."""
+    if proof == AT_LEAST_DRAW:
+        return max(value, 0.0)
+    if proof == AT_MOST_DRAW:
+        return min(value, 0.0)
+    return value if proof == UNPROVED else proved_value(proof)
+
+
+@kernel
+def proved_value(proof: int) -> float:
+    """1, 0 or -1 for the player who moves."""
+    if proof == DRAW:
+        return 0.0
+    return 1.0 if proof > 0 else -1.0
+
+
+@kernel
+def rank_of(proof: int) -> int:
+    """Order of settled proofs, best first for the player who moves."""
+    if proof == DRAW:
+        return 0
+    if proof > 0:
+        return 30_000 - proof  # sooner is better
+    return -30_000 - proof  # later is better
+
+
+@kernel
+def answer_to(proof: int) -> int:
+    """The proof of a move whose best reply has `proof`."""
+    if proof == DRAW:
+        return DRAW
+    if abs(proof) == TABLEBASE or abs(proof) == AT_LEAST_DRAW:
+        return -proof
+    return -(proof + 1) if proof > 0 else -proof + 1
+
+
+@kernel
+def proof_from_children(tree: np.record, node: int) -> int:
+    """What the replies prove about the move into `node`; UNPROVED if they prove nothing yet."""
+    record = node_at(tree, node)
+    if record.state != EXPANDED:
+        return UNPROVED
+    first, best = signed(record.first), UNPROVED
+    edges = edges_of(tree, node)
+    complete, may_win, may_draw = edges == signed(record.count), False, False
+    for edge in range(first, first + edges):
+        proof = signed(link_at(tree, edge).proof)
+        if not is_settled(proof):
+            complete = False
+            may_win = may_win or proof != AT_MOST_DRAW
+            may_draw = may_draw or proof == AT_LEAST_DRAW
+        elif best == UNPROVED or rank_of(proof) > rank_of(best):
+            best = proof
+    if wins(best) or (best != UNPROVED and complete):
+        return answer_to(best)
+    may_draw = may_draw or best == DRAW
+    if edges == signed(record.count) and not may_win:
+        return DRAW if may_draw else AT_LEAST_DRAW
+    return AT_MOST_DRAW if may_draw else UNPROVED
+
+
+@kernel
+def set_proof(tree: np.record, edge: int, proof: int, clear_losses: bool) -> bool:
+    """Record a proof or a bound that says more than the one before; returns whether it does.
+
+    From then on the edge is worth what is proved, whatever its visits averaged before. Two bounds
+    that meet are a draw.
+    """
+    before = signed(link_at(tree, edge).proof)
+    if before == proof or (is_settled(before) and not is_settled(proof)):
+        return False
+    if not is_settled(proof) and before != UNPROVED:
+        proof = DRAW
+    link_at(tree, edge).proof = proof
+    edge_at(tree, edge).value = bounded(proof, edge_at(tree, edge).value)
+    if clear_losses and loses(proof) and not is_settled(before):
+        edge_at(tree, edge).prior = edge_at(tree, edge).prior // LOSS_PRIOR_DIVISOR
+    return True
+
+
+@kernel
+def climb(tree: np.record, edge: int, clear_losses: bool) -> None:
+    """After `edge` got a proof, prove what follows from it, up to the root's own edge."""
+    while edge != 0:
+        parent = owner_of(tree, edge)
+        above = signed(node_at(tree, parent).parent_edge)
+        proof = proof_from_children(tree, parent)
+        if proof == UNPROVED or not set_proof(tree, above, proof, clear_losses):
+            return
+        edge = above
+
+
+@kernel
+def owner_of(tree: np.record, edge: int) -> int:
+    """The node an edge starts from, by walking back to its block's header."""
+    while not is_header(tree, edge):
+        edge -= 1
+    return signed(link_at(tree, edge).child)
+
+
+@kernel
+def is_header(tree: np.record, edge: int) -> bool:
+    """Whether a slot is the header of a block (its move is HEADER_MOVE)."""
+    return link_at(tree, edge).move == HEADER_MOVE
