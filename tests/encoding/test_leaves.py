@@ -9,7 +9,7 @@ import numpy as np
 
 from kibitz.encoding.leaves import leaves_of, new_leaves, put_leaf, swap_colours
 from kibitz.position.fen import fen_of, parse_fen
-from kibitz.position.keys import compute_key
+from kibitz.position.state import compute_key
 
 
 def situation(board: chess.Board) -> tuple[Any, ...]:

@@ -10,8 +10,7 @@ import numpy as np
 from kibitz.encoding.leaves import leaves_of
 from kibitz.encoding.mirror import exchange_colours, mirror_move, mirror_position
 from kibitz.position.fen import fen_of
-from kibitz.position.keys import compute_key
-from kibitz.position.state import new_positions
+from kibitz.position.state import compute_key, new_positions
 
 
 def test_mirrored_boards_and_moves_are_python_chess(games: Any) -> None:

@@ -11,8 +11,7 @@ import pytest
 from kibitz.encoding.layouts import ORDERS, VIEWS, policy_codes, policy_indices
 from kibitz.encoding.leaves import Leaves, leaves_of
 from kibitz.encoding.mirror import mirror_position, view_mask
-from kibitz.encoding.policy import move_of_index
-from kibitz.encoding.policytable import NO_INDEX, PAIRS, SECTIONS, TABLE1858, policy_table
+from kibitz.encoding.policy import NO_INDEX, PAIRS, SECTIONS, TABLE1858, move_of_index, policy_table
 from kibitz.errors import InputError
 from kibitz.position.fen import chess960_fen, parse_fen
 from kibitz.position.state import new_positions

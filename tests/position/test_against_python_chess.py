@@ -12,11 +12,10 @@ from kibitz.position.board import Board, Termination
 from kibitz.position.display import squares_of
 from kibitz.position.exchange import threat_maps
 from kibitz.position.fen import parse_fen
-from kibitz.position.keys import compute_key
 from kibitz.position.moves import pins
 from kibitz.position.notation import legal_sans, relative
 from kibitz.position.play import play, play_null
-from kibitz.position.state import gives_away_king, new_positions, own_king
+from kibitz.position.state import compute_key, gives_away_king, new_positions, own_king
 
 RandomGames = Callable[[int, int], Iterator[tuple[chess.Board, Board]]]
 FEW = 600 if COMPILED else 40

@@ -19,8 +19,8 @@ import kibitz
 from kibitz.errors import MoveError, NotationError, PositionError
 from kibitz.position import board as board_module
 from kibitz.position.board import Board, Outcome, Termination
-from kibitz.position.keys import compute_key
 from kibitz.position.notation import NULL
+from kibitz.position.state import compute_key
 
 ROOK_ENDING = "4k3/8/8/8/8/8/8/R3K3 w - - {} 80"
 THERE_AND_BACK = ("Nf3", "Nf6", "Ng1", "Ng8")

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from kibitz.kernel.compile import COMPILED, kernel
 from kibitz.position import attacks, bits
+from kibitz.position.attacks import attack_table
 from kibitz.position.fen import START, parse_fen
 from kibitz.position.moves import encode_move
 from kibitz.position.notation import legal_codes
@@ -26,7 +27,6 @@ from kibitz.position.outcome import (
 )
 from kibitz.position.play import play
 from kibitz.position.state import attackers, checkers, new_positions, piece_on
-from kibitz.position.tables import attack_table
 
 boards = st.integers(0, 2**64 - 1)
 squares = st.integers(0, 63)

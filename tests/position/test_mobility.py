@@ -9,7 +9,7 @@ import pytest
 
 from kibitz.kernel.compile import COMPILED
 from kibitz.position.fen import parse_fen
-from kibitz.position.mobility import has_legal_move
+from kibitz.position.outcome import has_legal_move
 
 
 def _cramped(dice: random.Random) -> chess.Board | None:

@@ -83,7 +83,7 @@ def test_words_that_are_no_moves_are_named_and_the_others_searched(gui: Gui) -> 
 
 def test_kernels_are_loaded_when_the_rule_is_set(gui: Gui, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not when a clock runs: they may have to be compiled."""
-    from kibitz.search import warm
+    from kibitz.search.mcts import warm
 
     warmed: list[tuple[str, int]] = []
 

@@ -15,9 +15,8 @@ from kibitz.commands.output import JsonFlag, columns, emit
 from kibitz.errors import InputError, PositionError
 from kibitz.log import Level, Stop, graceful_stop, progress, say
 from kibitz.position import count
-from kibitz.position.count import Stopped
+from kibitz.position.count import Entry, Stopped, read_suite
 from kibitz.position.fen import START, parse_fen
-from kibitz.position.suites import Entry, read_suite
 
 EXIT_MISMATCH = 1
 EXIT_STOPPED = 130

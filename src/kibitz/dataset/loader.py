@@ -16,7 +16,7 @@ from kibitz.dataset.order import key_of
 from kibitz.dataset.sample import Samples
 from kibitz.dataset.window import Chunk, Window
 from kibitz.encoding.layouts import layout_of
-from kibitz.encoding.words import expand
+from kibitz.encoding.planes import expand
 from kibitz.errors import InputError
 from kibitz.evaluator.torch import unpacked
 from kibitz.network.build import laid_out

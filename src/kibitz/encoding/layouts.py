@@ -1,7 +1,4 @@
-"""The face of the room: planes and policy indices by the names a network's card uses.
-
-leaves -> **planes, policy indices** -> network
-"""
+"""Planes and policy indices by the names that a network's card uses."""
 
 from __future__ import annotations
 
@@ -10,14 +7,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kibitz.encoding.history import CLOCK_DIVISOR, history_words
-from kibitz.encoding.history import CLOCK_PLANE as HISTORY_CLOCK
 from kibitz.encoding.leaves import MOST_HISTORY, Leaves
 from kibitz.encoding.mirror import KING_VIEW, OWN_VIEW, ROTATED_VIEW, WHITE_VIEW
-from kibitz.encoding.policy import put_policy_indices
-from kibitz.encoding.policytable import BATCHFIRST, CHESSCOACH, DLCHESS, TABLE1858
-from kibitz.encoding.single import CLOCK_PLANE, colour_words, onehot_words
-from kibitz.encoding.words import NO_CLOCK, expand
+from kibitz.encoding.planes import (
+    CLOCK_PLANE,
+    HISTORY_CLOCK,
+    HISTORY_DIVISOR,
+    NO_CLOCK,
+    colour_words,
+    expand,
+    history_words,
+    onehot_words,
+)
+from kibitz.encoding.policy import BATCHFIRST, CHESSCOACH, DLCHESS, TABLE1858, put_policy_indices
 from kibitz.errors import InputError, did_you_mean
 
 
@@ -33,52 +35,26 @@ class Layout(NamedTuple):
     write: Callable[[Leaves, np.ndarray], None]  # fills words, uint64 [B, planes]
 
 
+def _history(alternating: int) -> Layout:
+    def write(leaves: Leaves, words: np.ndarray) -> None:
+        history_words(leaves, alternating, words)
+
+    return Layout(109, MOST_HISTORY, OWN_VIEW, HISTORY_CLOCK, HISTORY_DIVISOR, 1, write)
+
+
+def _colours(planes: int, view: int, divisor: float) -> Layout:
+    def write(leaves: Leaves, words: np.ndarray) -> None:
+        colour_words(leaves, view, words)
+
+    return Layout(planes, 1, view, CLOCK_PLANE, divisor, 2, write)
+
+
 LAYOUTS = {
-    "history109": Layout(
-        109,
-        MOST_HISTORY,
-        OWN_VIEW,
-        HISTORY_CLOCK,
-        CLOCK_DIVISOR,
-        1,
-        lambda leaves, words: history_words(leaves, 1, words),
-    ),
-    "steady109": Layout(
-        109,
-        MOST_HISTORY,
-        OWN_VIEW,
-        HISTORY_CLOCK,
-        CLOCK_DIVISOR,
-        1,
-        lambda leaves, words: history_words(leaves, 0, words),
-    ),
-    "colour21": Layout(
-        21,
-        1,
-        WHITE_VIEW,
-        CLOCK_PLANE,
-        1.0,
-        2,
-        lambda leaves, words: colour_words(leaves, WHITE_VIEW, words),
-    ),
-    "colour22": Layout(
-        22,
-        1,
-        WHITE_VIEW,
-        CLOCK_PLANE,
-        1.0,
-        2,
-        lambda leaves, words: colour_words(leaves, WHITE_VIEW, words),
-    ),
-    "oriented22": Layout(
-        22,
-        1,
-        ROTATED_VIEW,
-        CLOCK_PLANE,
-        100.0,
-        2,
-        lambda leaves, words: colour_words(leaves, ROTATED_VIEW, words),
-    ),
+    "history109": _history(alternating=1),
+    "steady109": _history(alternating=0),
+    "colour21": _colours(21, WHITE_VIEW, 1.0),
+    "colour22": _colours(22, WHITE_VIEW, 1.0),
+    "oriented22": _colours(22, ROTATED_VIEW, 100.0),
     "onehot15": Layout(15, 1, OWN_VIEW, NO_CLOCK, 1.0, 0, onehot_words),
 }
 
@@ -164,7 +140,7 @@ def policy_indices(order: str, encoding: str, leaves: Leaves, out: np.ndarray) -
 
 
 def _check(array: np.ndarray, shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> None:
-    """Kernels write where they are told: refuse what has not the shape they count on."""
+    """Refuse an array of another shape or type: kernels do not check where they write."""
     if array.shape != shape or array.dtype != dtype or not array.flags.c_contiguous:
         found = f"{array.dtype} {list(array.shape)}"
         raise InputError("wrong array", value=found, fix=f"expected {dtype} {list(shape)}")

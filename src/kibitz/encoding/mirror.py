@@ -12,9 +12,8 @@ import numpy as np
 
 from kibitz.kernel.compile import kernel
 from kibitz.position.bits import flip, lowest, mirror, signed
-from kibitz.position.keys import compute_key
 from kibitz.position.squares import FLIP, NO_SQUARE
-from kibitz.position.state import copy_position, own_king
+from kibitz.position.state import compute_key, copy_position, own_king
 
 MIRROR = 7  # square ^ MIRROR exchanges the a-file and the h-file
 MIRROR_MOVE = MIRROR | MIRROR << 6

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from kibitz.encoding.words import castling_rook, everywhere, put_pieces
+from kibitz.encoding.planes import castling_rook, everywhere, put_pieces
 from kibitz.kernel.compile import kernel
 from kibitz.position.bits import signed
 from kibitz.position.compact import put_state, state_word
-from kibitz.position.keys import compute_key
 from kibitz.position.squares import EMPTY
+from kibitz.position.state import compute_key
 
 WORDS = 18
 REPETITION_WORD, CASTLING_WORD, STATE_WORD = 12, 13, 17

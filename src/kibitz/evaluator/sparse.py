@@ -17,8 +17,7 @@ from kibitz.encoding.features import MAX_ACTIVE, TACTICS, piece_states, put_feat
 from kibitz.encoding.kinds import KINDS
 from kibitz.encoding.mirror import KING_VIEW, view_mask
 from kibitz.encoding.movekinds import put_kinds
-from kibitz.encoding.policy import move_index
-from kibitz.encoding.policytable import TABLE1858, TABLE_POLICY
+from kibitz.encoding.policy import TABLE1858, TABLE_POLICY, move_index
 from kibitz.evaluator.dots import (
     MOVES_TOGETHER,
     coarse_move_dots,

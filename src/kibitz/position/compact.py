@@ -15,8 +15,8 @@ import numpy as np
 
 from kibitz.kernel.compile import kernel
 from kibitz.position.bits import bit, lowest, signed, without_lowest
-from kibitz.position.keys import compute_key
 from kibitz.position.squares import EMPTY, ONE
+from kibitz.position.state import compute_key
 
 COMPACT = np.dtype(
     [

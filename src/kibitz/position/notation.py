@@ -18,7 +18,6 @@ import numpy as np
 from kibitz.errors import MoveError, NotationError
 from kibitz.kernel.compile import COMPILED
 from kibitz.position.fen import fen_of
-from kibitz.position.mobility import has_legal_move
 from kibitz.position.moves import (
     CASTLING,
     EN_PASSANT,
@@ -28,6 +27,7 @@ from kibitz.position.moves import (
     PROMOTION,
     list_moves,
 )
+from kibitz.position.outcome import has_legal_move
 from kibitz.position.play import play
 from kibitz.position.squares import KING, KNIGHT, PAWN, parse_square, square_name
 from kibitz.position.state import checkers, new_positions

@@ -6,7 +6,6 @@ import numpy as np
 
 from kibitz.kernel.compile import kernel
 from kibitz.position.bits import bit, flip, lowest, pawn_attacks_down, signed, without_lowest
-from kibitz.position.keys import castling_key, en_passant_key, piece_key, side_key
 from kibitz.position.moves import (
     CASTLING,
     DOUBLE_PUSH,
@@ -18,7 +17,14 @@ from kibitz.position.moves import (
     origin_of,
 )
 from kibitz.position.squares import FLIP, KING, KNIGHT, NO_SQUARE, PAWN, RANK_1, ROOK
-from kibitz.position.state import copy_position, piece_on
+from kibitz.position.state import (
+    castling_key,
+    copy_position,
+    en_passant_key,
+    piece_key,
+    piece_on,
+    side_key,
+)
 
 
 @kernel

@@ -11,10 +11,9 @@ import numpy as np
 
 from kibitz.kernel.compile import kernel
 from kibitz.position.bits import bit, lowest, popcount, signed
-from kibitz.position.keys import compute_key
 from kibitz.position.play import legal_en_passant
 from kibitz.position.squares import NO_SQUARE, RANK_1, RANK_8
-from kibitz.position.state import gives_away_king
+from kibitz.position.state import compute_key, gives_away_king
 
 VALID = 0
 WRONG_KINGS = 1  # not exactly one of each side

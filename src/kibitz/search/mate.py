@@ -15,7 +15,6 @@ import numpy as np
 from kibitz.kernel.compile import kernel
 from kibitz.position.attacks import bishop_attacks, knight_attacks, rook_attacks
 from kibitz.position.bits import bit, lowest, pawn_attacks_up, signed
-from kibitz.position.mobility import has_legal_move
 from kibitz.position.moves import (
     CASTLING,
     EN_PASSANT,
@@ -27,7 +26,12 @@ from kibitz.position.moves import (
     kind_of,
     origin_of,
 )
-from kibitz.position.outcome import FIFTY_PLIES, insufficient_material, search_repetition
+from kibitz.position.outcome import (
+    FIFTY_PLIES,
+    has_legal_move,
+    insufficient_material,
+    search_repetition,
+)
 from kibitz.position.play import play
 from kibitz.position.squares import BISHOP, KNIGHT, PAWN, QUEEN, ROOK
 from kibitz.position.state import checkers, piece_on

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kibitz.position.mobility import has_legal_move
 from kibitz.position.moves import FLIP_MOVE
 from kibitz.position.notation import Move
+from kibitz.position.outcome import has_legal_move
 from kibitz.position.state import checkers
 from kibitz.search.mcts.rules.parameters import Rule
 from kibitz.search.mcts.statistics import (

@@ -9,8 +9,12 @@ import numpy as np
 from kibitz.kernel.compile import kernel
 from kibitz.kernel.records import atomic_add
 from kibitz.position.bits import popcount, signed
-from kibitz.position.mobility import has_legal_move
-from kibitz.position.outcome import FIFTY_PLIES, insufficient_material, search_repetition
+from kibitz.position.outcome import (
+    FIFTY_PLIES,
+    has_legal_move,
+    insufficient_material,
+    search_repetition,
+)
 from kibitz.position.state import checkers, copy_position
 from kibitz.search.mcts.playout.context import QUESTIONS, position_at, question_at
 from kibitz.search.mcts.tree.nodes import LEAF, PATH_DRAW, TERMINAL, edge_at, link_at, node_at
