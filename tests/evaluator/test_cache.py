@@ -21,10 +21,10 @@ from kibitz.evaluator.batched import Evaluations, InlineBatch, evaluated
 from kibitz.evaluator.cache import CachedEvaluator, PredictionCache, put_keys
 from kibitz.evaluator.cachetable import BUCKET_BYTES, probe, store
 from kibitz.evaluator.load_sparse import sparse_evaluator
+from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
 from kibitz.network.sizes import new_card
 from kibitz.network.sparse_random import random_weights
-from kibitz.position.bits import signed
 from kibitz.position.fen import START, parse_fen
 from kibitz.position.moves import MAX_MOVES, generate
 from kibitz.position.play import play

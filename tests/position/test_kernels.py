@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kibitz.kernel import bits
 from kibitz.kernel.compile import COMPILED, kernel
-from kibitz.position import attacks, bits
+from kibitz.position import attacks, spreads
 from kibitz.position.attacks import attack_table
 from kibitz.position.fen import START, parse_fen
 from kibitz.position.moves import encode_move
@@ -62,7 +63,7 @@ def test_instructions(board: int) -> None:
     word = np.uint64(board)
     assert int(compiled_popcount(word)) == board.bit_count()
     assert int(compiled_flip(word)) == int.from_bytes(board.to_bytes(8, "little"), "big")
-    assert int(bits.mirror(word)) == board_of(lambda square: bool(board >> (square ^ 7) & 1))
+    assert int(spreads.mirror(word)) == board_of(lambda square: bool(board >> (square ^ 7) & 1))
     if board:
         assert int(compiled_lowest(word)) == (board & -board).bit_length() - 1
         assert int(bits.without_lowest(word)) == board & (board - 1)
@@ -77,9 +78,11 @@ def test_spreads(board: int) -> None:
     word = np.uint64(board)
     origins = [square for square in range(64) if board >> square & 1]
     expected: dict[Callable[[Any], Any], list[int]] = {
-        bits.knight_spread: [chess.BB_KNIGHT_ATTACKS[square] for square in origins],
-        bits.pawn_attacks_up: [chess.BB_PAWN_ATTACKS[chess.WHITE][square] for square in origins],
-        bits.pawn_attacks_down: [chess.BB_PAWN_ATTACKS[chess.BLACK][square] for square in origins],
+        spreads.knight_spread: [chess.BB_KNIGHT_ATTACKS[square] for square in origins],
+        spreads.pawn_attacks_up: [chess.BB_PAWN_ATTACKS[chess.WHITE][square] for square in origins],
+        spreads.pawn_attacks_down: [
+            chess.BB_PAWN_ATTACKS[chess.BLACK][square] for square in origins
+        ],
     }
     for spread, parts in expected.items():
         assert int(spread(word)) == int(
@@ -87,7 +90,7 @@ def test_spreads(board: int) -> None:
         )
     kings = [chess.BB_KING_ATTACKS[square] for square in origins]
     reached = int(np.bitwise_or.reduce(np.array([0, *kings], dtype=np.uint64)))
-    assert int(bits.king_spread(word)) == reached & ~board
+    assert int(spreads.king_spread(word)) == reached & ~board
 
 
 @given(squares, boards)
@@ -119,9 +122,15 @@ def test_both_tables_agree() -> None:
 
 
 UINT64_MODULES = {
-    "bits": {"bit", "without_lowest", "mirror", "knight_spread", "king_spread"}
+    "kernel.bits": {"bit", "without_lowest"},
+    "position.spreads": {"mirror", "knight_spread", "king_spread"}
     | {"pawn_attacks_up", "pawn_attacks_down"},
-    "attacks": {"rook_by_subtraction", "bishop_by_subtraction", "rook_attacks", "bishop_attacks"}
+    "position.attacks": {
+        "rook_by_subtraction",
+        "bishop_by_subtraction",
+        "rook_attacks",
+        "bishop_attacks",
+    }
     | {"knight_attacks", "king_attacks", "between"},
 }
 ARGUMENTS = {"square": 9, "first": 1, "second": 57}
@@ -131,7 +140,7 @@ ARGUMENTS = {"square": 9, "first": 1, "second": 57}
     ("module", "name"), [(m, name) for m, names in UINT64_MODULES.items() for name in sorted(names)]
 )
 def test_boards_stay_unsigned(module: str, name: str) -> None:
-    function = getattr(importlib.import_module(f"kibitz.position.{module}"), name)
+    function = getattr(importlib.import_module(f"kibitz.{module}"), name)
     plain = getattr(function, "py_func", function)
     names = inspect.signature(plain).parameters
     for word in WRAPS:
@@ -146,7 +155,7 @@ def test_boards_stay_unsigned(module: str, name: str) -> None:
 
 def test_every_kernel_of_bits_and_attacks_is_looked_at() -> None:
     for name, listed in UINT64_MODULES.items():
-        module = importlib.import_module(f"kibitz.position.{name}")
+        module = importlib.import_module(f"kibitz.{name}")
         public = {
             function
             for function, value in vars(module).items()

@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
-from kibitz.position.bits import signed
 from kibitz.search.mcts.playout.context import WalkMemory
 from kibitz.search.mcts.playout.ordering import (
     fill_edges,

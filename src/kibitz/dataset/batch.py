@@ -17,9 +17,9 @@ from kibitz.encoding.leaves import Leaves, new_leaves
 from kibitz.encoding.movekinds import batch_kinds
 from kibitz.encoding.policy import put_policy_indices
 from kibitz.games.shard import UNKNOWN_RESULT
+from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
 from kibitz.network.card import FEATURES, NetworkCard
-from kibitz.position.bits import signed
 from kibitz.position.compact import unpack_compact
 from kibitz.position.moves import generate
 

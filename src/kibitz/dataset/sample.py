@@ -15,8 +15,8 @@ from kibitz.encoding.leaves import earlier_occurrences
 from kibitz.errors import DamagedFileError
 from kibitz.files import Location
 from kibitz.games.shard import NOT_A_POLICY, UNKNOWN_RESULT, Shard, compact_starts
+from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
-from kibitz.position.bits import signed
 from kibitz.position.compact import new_compact, pack_compact, unpack_compact
 from kibitz.position.moves import MAX_MOVES, NO_MOVE, generate
 from kibitz.position.play import play

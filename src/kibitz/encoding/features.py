@@ -17,8 +17,8 @@ from __future__ import annotations
 import numpy as np
 
 from kibitz.encoding.mirror import mirror_mask
+from kibitz.kernel.bits import lowest, signed, without_lowest
 from kibitz.kernel.compile import kernel
-from kibitz.position.bits import lowest, signed, without_lowest
 from kibitz.position.exchange import MAX_CAPTURES, loose_pieces, threat_maps
 from kibitz.position.squares import EMPTY, FLIP, ONE
 

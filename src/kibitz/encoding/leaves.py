@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kibitz.encoding.mirror import exchange_colours
+from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
-from kibitz.position.bits import signed
 from kibitz.position.fen import START, parse_fen
 from kibitz.position.moves import MAX_MOVES, generate
 from kibitz.position.play import play

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from kibitz.kernel.bits import flip, lowest, signed
 from kibitz.kernel.compile import kernel
-from kibitz.position.bits import flip, lowest, mirror, signed
+from kibitz.position.spreads import mirror
 from kibitz.position.squares import FLIP, NO_SQUARE
 from kibitz.position.state import compute_key, copy_position, own_king
 

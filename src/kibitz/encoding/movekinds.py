@@ -29,15 +29,9 @@ from kibitz.encoding.kinds import (
     THREATS,
 )
 from kibitz.encoding.leaves import Leaves
+from kibitz.kernel.bits import bit, lowest, signed, without_lowest
 from kibitz.kernel.compile import kernel
 from kibitz.position.attacks import bishop_attacks, king_attacks, knight_attacks, rook_attacks
-from kibitz.position.bits import (
-    bit,
-    lowest,
-    pawn_attacks_up,
-    signed,
-    without_lowest,
-)
 from kibitz.position.exchange import (
     MAX_CAPTURES,
     VALUES,
@@ -54,6 +48,7 @@ from kibitz.position.moves import (
     kind_of,
     origin_of,
 )
+from kibitz.position.spreads import pawn_attacks_up
 from kibitz.position.squares import BISHOP, EMPTY, KING, KNIGHT, ONE, PAWN, ROOK
 from kibitz.position.state import attackers, piece_on
 

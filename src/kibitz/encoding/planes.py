@@ -11,8 +11,8 @@ import numpy as np
 
 from kibitz.encoding.leaves import Leaves
 from kibitz.encoding.mirror import WHITE_VIEW, seen, view_mask
+from kibitz.kernel.bits import bit, signed
 from kibitz.kernel.compile import kernel
-from kibitz.position.bits import bit, signed
 from kibitz.position.squares import ALL, EMPTY, FLIP, NO_SQUARE, ONE, RANK_1, RANK_8
 
 NO_CLOCK = -1

@@ -19,8 +19,8 @@ import numpy as np
 
 from kibitz.encoding.leaves import Leaves
 from kibitz.encoding.mirror import view_mask
+from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel, static_table
-from kibitz.position.bits import signed
 from kibitz.position.moves import CASTLING, NO_MOVE, PROMOTION, kind_of
 
 # --- the table of indices -------------------------------------------------------------------------

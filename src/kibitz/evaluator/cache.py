@@ -23,9 +23,9 @@ from kibitz.evaluator.batched import (
 )
 from kibitz.evaluator.cachekeys import exact_key, merged_key
 from kibitz.evaluator.cachetable import Cache, probe, store
+from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
 from kibitz.kernel.records import address_of, aligned, as_record
-from kibitz.position.bits import signed
 
 HASHFULL_BUCKETS = 125  # a thousand entries are looked at
 

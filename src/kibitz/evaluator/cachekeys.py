@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
-from kibitz.position.bits import signed
 from kibitz.position.squares import EMPTY
 
 MERGED_BELOW = 80  # plies of the clock that merged keys do not tell apart

@@ -20,9 +20,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kibitz.kernel.atomics import atomic_add, atomic_load, atomic_store
+from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
-from kibitz.kernel.records import atomic_add, atomic_load, atomic_store, record_at
-from kibitz.position.bits import signed
+from kibitz.kernel.records import record_at
 
 WORD = np.dtype([("word", np.uint64)])
 NOTE = np.dtype([("note", np.uint32)])

@@ -14,7 +14,7 @@ import numpy as np
 from numba import types
 from numba.core import cgutils
 
-from kibitz.kernel.compile import lowered
+from kibitz.kernel.compile import intrinsic
 from kibitz.kernel.vectors import (
     COARSE,
     FINE,
@@ -77,7 +77,7 @@ def dot_products(kind: Kind, vectors: Vectors, together: int) -> Callable[..., N
 
         return types.none(*[types.int64] * 6), code
 
-    return lowered(plain)(generate)
+    return intrinsic(plain)(generate)
 
 
 def _dot_group(

@@ -13,7 +13,7 @@ import numpy as np
 from numba import types
 from numba.core import cgutils
 
-from kibitz.kernel.compile import lowered
+from kibitz.kernel.compile import intrinsic
 from kibitz.kernel.vectors import (
     COARSE,
     COLUMNS,
@@ -70,7 +70,7 @@ def hidden_layer(kind: Kind, vectors: Vectors) -> Callable[..., None]:
 
         return types.none(*[types.int64] * 6), code
 
-    return lowered(plain)(generate)
+    return intrinsic(plain)(generate)
 
 
 def _plain_activation(kind: Kind, total: np.ndarray) -> np.ndarray:

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kibitz.kernel.bits import popcount
 from kibitz.kernel.compile import kernel
-from kibitz.position.bits import popcount
 
 # Centipawns of a knight, a bishop, a rook and a queen more than the opponent; a pawn is 100.
 KNIGHT_VALUE, BISHOP_VALUE, ROOK_VALUE, QUEEN_VALUE = 310, 330, 500, 950

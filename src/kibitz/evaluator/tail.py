@@ -11,7 +11,7 @@ import numpy as np
 from numba import types
 from numba.core import cgutils
 
-from kibitz.kernel.compile import lowered
+from kibitz.kernel.compile import intrinsic
 from kibitz.kernel.vectors import (
     F32,
     I32,
@@ -37,7 +37,7 @@ def _plain_scaled(sums: int, scale: int, bias: int, out: int) -> None:
     seen_at(out, LANES, "float32")[:] = products + seen_at(bias, LANES, "float32")
 
 
-@lowered(_plain_scaled)
+@intrinsic(_plain_scaled)
 def scaled(_context: Any, _sums: Any, _scale: Any, _bias: Any, _out: Any) -> Any:
     """Out = sums * scale + bias, rounded twice; addresses of int32 and float32 [16]."""
 
@@ -59,7 +59,7 @@ def _plain_next(weights: int, bias: int, before: int, inputs: int, outputs: int,
     seen_at(out, outputs, "float32")[:] = seen_at(bias, outputs, "float32") + x @ matrix
 
 
-@lowered(_plain_next)
+@intrinsic(_plain_next)
 def next_layer(
     _context: Any,
     _weights: Any,

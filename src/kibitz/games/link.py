@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
-from kibitz.position.bits import signed
 from kibitz.position.moves import (
     CASTLING,
     NO_MOVE,

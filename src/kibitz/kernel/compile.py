@@ -19,7 +19,7 @@ import llvmlite.binding as llvm
 import numba
 import numpy as np
 from llvmlite import ir
-from numba.extending import intrinsic
+from numba import extending
 
 from kibitz.kernel import cache, passes
 
@@ -42,7 +42,7 @@ def kernel(function: F) -> F:
     return _compiled(function, fastmath=False)
 
 
-def part_of_kernel(function: F) -> F:
+def inlined_kernel(function: F) -> F:
     """Like `kernel`, for what is written apart only to be read: its code becomes its caller's.
 
     Each kernel is optimised with all that it calls, and again with every kernel that calls it, so
@@ -85,7 +85,7 @@ def _compiled(
     return dispatcher  # type: ignore[no-any-return]
 
 
-def lowered(plain: F) -> Callable[[Callable[..., Any]], F]:
+def intrinsic(plain: F) -> Callable[[Callable[..., Any]], F]:
     """Decorate an LLVM code generator that replaces `plain` inside kernels.
 
     `plain` is the same operation in Python: it serves when the compiler is off, and it is the
@@ -93,7 +93,7 @@ def lowered(plain: F) -> Callable[[Callable[..., Any]], F]:
     """
 
     def choose(generator: Callable[..., Any]) -> F:
-        return cast(F, intrinsic(prefer_literal=True)(generator)) if COMPILED else plain
+        return cast(F, extending.intrinsic(prefer_literal=True)(generator)) if COMPILED else plain
 
     return choose
 
@@ -130,4 +130,4 @@ def static_table(name: str, table: np.ndarray) -> Callable[[int], Any]:
 
         return numba_type(index), code
 
-    return lowered(read)(generate)
+    return intrinsic(read)(generate)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from kibitz.kernel.bits import bit, extract, flip, signed
 from kibitz.kernel.compile import HAS_PEXT, kernel, static_table
-from kibitz.position.bits import bit, extract, flip, mirror, signed
+from kibitz.position.spreads import mirror
 from kibitz.position.squares import FILE_A, NOT_FILE_A, NOT_FILE_H, RANK_1
 
 # --- the table, filled once with whole-array NumPy operations (about 15 ms) -----------------------

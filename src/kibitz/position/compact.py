@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from kibitz.kernel.bits import bit, lowest, signed, without_lowest
 from kibitz.kernel.compile import kernel
-from kibitz.position.bits import bit, lowest, signed, without_lowest
 from kibitz.position.squares import EMPTY, ONE
 from kibitz.position.state import compute_key
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from kibitz.kernel.bits import bit, lowest, popcount, signed, without_lowest
 from kibitz.kernel.compile import kernel
 from kibitz.position.attacks import (
     between,
@@ -19,18 +20,13 @@ from kibitz.position.attacks import (
     knight_attacks,
     rook_attacks,
 )
-from kibitz.position.bits import (
+from kibitz.position.spreads import (
     EIGHT,
     NINE,
     SEVEN,
-    bit,
     king_spread,
     knight_spread,
-    lowest,
     pawn_attacks_down,
-    popcount,
-    signed,
-    without_lowest,
 )
 from kibitz.position.squares import (
     ALL,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from kibitz.kernel.atomics import atomic_load
 from kibitz.kernel.compile import kernel
-from kibitz.kernel.records import atomic_load
 from kibitz.position.moves import MAX_MOVES, count_legal, generate
 from kibitz.position.play import play
 from kibitz.position.state import POSITION

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from kibitz.kernel.bits import bit, lowest, signed, without_lowest
 from kibitz.kernel.compile import kernel, static_table
 from kibitz.position.attacks import (
     bishop_attacks,
@@ -16,14 +17,7 @@ from kibitz.position.attacks import (
     knight_attacks,
     rook_attacks,
 )
-from kibitz.position.bits import (
-    bit,
-    lowest,
-    pawn_attacks_down,
-    pawn_attacks_up,
-    signed,
-    without_lowest,
-)
+from kibitz.position.spreads import pawn_attacks_down, pawn_attacks_up
 from kibitz.position.squares import BISHOP, EMPTY, FLIP, KING, KNIGHT, NO_SQUARE, PAWN, QUEEN, ROOK
 
 # --- the record -----------------------------------------------------------------------------------

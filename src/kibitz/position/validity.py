@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from kibitz.kernel.bits import bit, lowest, popcount, signed
 from kibitz.kernel.compile import kernel
-from kibitz.position.bits import bit, lowest, popcount, signed
 from kibitz.position.play import legal_en_passant
 from kibitz.position.squares import NO_SQUARE, RANK_1, RANK_8
 from kibitz.position.state import compute_key, gives_away_king

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from kibitz.kernel.atomics import atomic_add, swap_words
+from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
-from kibitz.kernel.records import atomic_add, swap_words
-from kibitz.position.bits import signed
 from kibitz.search.mcts.playout.average import step_size
 from kibitz.search.mcts.playout.context import NOTES
 from kibitz.search.mcts.tree.nodes import edge_at, edge_words_at, link_at, node_at

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from kibitz.encoding.leaves import Leaves, put_leaf
+from kibitz.kernel.atomics import atomic_store
+from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
-from kibitz.kernel.records import address_of, atomic_store, one_record, record_at
-from kibitz.position.bits import signed
+from kibitz.kernel.records import address_of, one_record, record_at
 from kibitz.search.mcts.playout.backup import back_up, undo_pending
 from kibitz.search.mcts.playout.context import MAX_DEPTH, PAST, position_at
 from kibitz.search.mcts.playout.control import note_share

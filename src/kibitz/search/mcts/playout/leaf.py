@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+from kibitz.kernel.atomics import atomic_add
+from kibitz.kernel.bits import popcount, signed
 from kibitz.kernel.compile import kernel
-from kibitz.kernel.records import atomic_add
-from kibitz.position.bits import popcount, signed
 from kibitz.position.outcome import (
     FIFTY_PLIES,
     has_legal_move,

@@ -17,7 +17,7 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-from kibitz.kernel.compile import lowered
+from kibitz.kernel.compile import intrinsic
 from kibitz.kernel.records import plain_array
 from kibitz.kernel.vectors import (
     F32,
@@ -57,7 +57,7 @@ def plain_order_moves(walk: Any, count: int, sharpness: float) -> None:
     walk.order[:count] = (priors << 16 | walk.moves[:count])[order]
 
 
-@lowered(plain_order_moves)
+@intrinsic(plain_order_moves)
 def order_moves(_context: Any, walk: Any, _count: Any, _sharpness: Any) -> Any:
     """`order_moves(walk, count, sharpness)`: walk.order from walk.logits and walk.moves.
 
@@ -257,7 +257,7 @@ def plain_fill_edges(edges: int, links: int, first: int, walk: Any, count: int) 
     here["prior"][block], there["move"][block] = order >> 16, order & 0xFFFF
 
 
-@lowered(plain_fill_edges)
+@intrinsic(plain_fill_edges)
 def fill_edges(_context: Any, _edges: Any, _links: Any, _first: Any, walk: Any, _count: Any) -> Any:
     """`fill_edges(edges, links, first, walk, count)`: unvisited edges for walk.order, from `first`.
 
@@ -315,7 +315,7 @@ def plain_hold_moves(edges: int, first: int, walk: Any, count: int) -> None:
     words[end - count : end] = walk.order[:count]
 
 
-@lowered(plain_hold_moves)
+@intrinsic(plain_hold_moves)
 def hold_moves(_context: Any, _edges: Any, _first: Any, walk: Any, _count: Any) -> Any:
     """`hold_moves(edges, first, walk, count)`: walk.order to the end of the block from `first`.
 

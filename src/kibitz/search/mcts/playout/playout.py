@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from kibitz.evaluator.inline import logits_of, value_of
-from kibitz.kernel.compile import kernel, packed_kernel, part_of_kernel
-from kibitz.kernel.records import atomic_add, atomic_load, atomic_store, compare_and_swap
-from kibitz.position.bits import signed
+from kibitz.kernel.atomics import atomic_add, atomic_load, atomic_store, compare_and_swap
+from kibitz.kernel.bits import signed
+from kibitz.kernel.compile import inlined_kernel, kernel, packed_kernel
 from kibitz.position.moves import generate
 from kibitz.position.play import play
 from kibitz.search.mcts.playout.accumulator import hand_in_all, is_noted
@@ -54,7 +54,7 @@ DONE, COLLISION, NO_ROOM, NEW_LEAF, UNOPENED = range(5)
 TICKETS = 32  # playouts that a thread takes on at a time, after a look at what share is used
 
 
-@part_of_kernel
+@inlined_kernel
 def step(tree: np.record, walk: np.record, behaviour: np.record, depth: int, edge: int) -> None:
     """Follow `edge` from ply `depth`: play its move and note it on the path."""
     walk.noting[depth + 1] = behaviour.shared == THREADS and is_noted(tree, behaviour, edge)
@@ -71,7 +71,7 @@ def step(tree: np.record, walk: np.record, behaviour: np.record, depth: int, edg
         atomic_add(edge_at(tree, edge), "pending", 1)
 
 
-@part_of_kernel
+@inlined_kernel
 def give_moves(
     tree: np.record,
     walk: np.record,
@@ -90,7 +90,7 @@ def give_moves(
     return done
 
 
-@part_of_kernel
+@inlined_kernel
 def open_node(
     tree: np.record,
     walk: np.record,
@@ -111,7 +111,7 @@ def open_node(
     return NO_ROOM
 
 
-@part_of_kernel
+@inlined_kernel
 def follow(
     rule: np.record, tree: np.record, walk: np.record, behaviour: np.record, depth: int
 ) -> tuple[int, int]:
@@ -144,7 +144,7 @@ def follow(
     return DONE, depth
 
 
-@part_of_kernel
+@inlined_kernel
 def start_path(tree: np.record, walk: np.record, behaviour: np.record) -> None:
     """Stand at the root."""
     walk.path[0] = 0
@@ -153,7 +153,7 @@ def start_path(tree: np.record, walk: np.record, behaviour: np.record) -> None:
         atomic_add(edge_at(tree, 0), "pending", 1)
 
 
-@part_of_kernel
+@inlined_kernel
 def descend(
     rule: np.record,
     tree: np.record,
@@ -193,7 +193,7 @@ def claim_path(tree: np.record, walk: np.record, depth: int) -> None:
             claim_node(tree, signed(link_at(tree, walk.path[ply]).child))
 
 
-@part_of_kernel
+@inlined_kernel
 def visit_leaf(
     tree: np.record,
     walk: np.record,
@@ -243,7 +243,7 @@ def visit_leaf(
     return DONE
 
 
-@part_of_kernel
+@inlined_kernel
 def revisit(tree: np.record, walk: np.record, behaviour: np.record, depth: int) -> int:
     """Back up once more what a finished move is worth: game over, proved, drawn by the path."""
     node = signed(link_at(tree, walk.path[depth]).child)
@@ -252,7 +252,7 @@ def revisit(tree: np.record, walk: np.record, behaviour: np.record, depth: int) 
     return DONE
 
 
-@part_of_kernel
+@inlined_kernel
 def playout(
     rule: np.record,
     tree: np.record,

@@ -12,7 +12,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-from kibitz.kernel.compile import lowered
+from kibitz.kernel.compile import intrinsic
 from kibitz.kernel.records import plain_array
 from kibitz.kernel.vectors import I32, I64, Code, load, shuffle, splat, spread, vector_of
 from kibitz.search.mcts.tree.nodes import EDGE
@@ -37,7 +37,7 @@ def plain_best_edge(
     return int(np.argmax(scores))
 
 
-@lowered(plain_best_edge)
+@intrinsic(plain_best_edge)
 def best_edge(
     _context: Any, _edges: Any, _first: Any, _count: Any, _fresh: Any, _weight: Any, _untried: Any
 ) -> Any:

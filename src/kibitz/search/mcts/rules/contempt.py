@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from kibitz.kernel.atomics import atomic_load, atomic_store, compare_and_swap
+from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
-from kibitz.kernel.records import atomic_load, atomic_store, compare_and_swap
-from kibitz.position.bits import signed
 from kibitz.search.mcts.playout.context import random_unit
 from kibitz.search.mcts.rules.puct import BLOCKED
 from kibitz.search.mcts.tree.nodes import BUSY, edge_at, link_at, node_at, prior_of

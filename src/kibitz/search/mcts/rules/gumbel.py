@@ -14,8 +14,8 @@ import math
 
 import numpy as np
 
+from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
-from kibitz.position.bits import signed
 from kibitz.search.mcts.rules.puct import BLOCKED
 from kibitz.search.mcts.tree.nodes import BUSY, edge_at, link_at, node_at, prior_of, root_at
 

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
-from kibitz.position.bits import signed
 from kibitz.search.mcts.playout.context import REMEMBERED
 from kibitz.search.mcts.rules.best_edge import CONTESTED, LEAST, best_edge
 from kibitz.search.mcts.rules.parameters import (

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from kibitz.kernel.atomics import atomic_load, compare_and_swap
+from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
-from kibitz.kernel.records import atomic_load, compare_and_swap
-from kibitz.position.bits import signed
 from kibitz.search.mcts.rules.parameters import THREADS
 from kibitz.search.mcts.tree.nodes import (
     BUSY,

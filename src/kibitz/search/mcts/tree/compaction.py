@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
-from kibitz.position.bits import signed
 from kibitz.search.mcts.tree.nodes import (
     BUSY,
     EXPANDED,

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from kibitz.errors import InputError
+from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
 from kibitz.kernel.records import (
     CACHE_LINE,
@@ -29,7 +30,6 @@ from kibitz.kernel.records import (
     prefetch_at,
     record_at,
 )
-from kibitz.position.bits import signed
 from kibitz.position.moves import MAX_MOVES
 
 MAX_ROUNDS = 8  # of sequential halving: 256 moves, 128, ... 2

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
-from kibitz.position.bits import signed
 from kibitz.search.mcts.tree.nodes import EXPANDED, HEADER_MOVE, edge_at, edges_of, link_at, node_at
 
 UNPROVED = 0

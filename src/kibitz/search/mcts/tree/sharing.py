@@ -12,8 +12,8 @@ import math
 
 import numpy as np
 
+from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
-from kibitz.position.bits import signed
 from kibitz.search.mcts.playout.context import position_at
 from kibitz.search.mcts.tree.nodes import PATH_DRAW, edge_at, known_at, link_at, node_at
 

@@ -2,50 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from kibitz.kernel import lock as kernellock
-from kibitz.kernel.compile import COMPILED
 from kibitz.kernel.lock import Promises
 from kibitz.locks import locked
-from kibitz.workers import processors
-
-COUNT = """
-from kibitz.kernel import cache as kernelcache
-compiled = []
-kernelcache.on_compile.append(compiled.append)
-from kibitz.evaluator.load import load_evaluator
-from kibitz.search.params import Settings
-from kibitz.search.mcts.warm import warm
-warm(load_evaluator("uniform"), Settings())
-print(len(compiled), sum("playouts" in name for name in compiled))
-"""
 
 
 @pytest.fixture
 def two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernellock, "processors", lambda: 2)
-
-
-@pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
-@pytest.mark.skipif(processors() < 2, reason="there is nobody to help")
-def test_a_helper_compiles_the_playouts(tmp_path: Path) -> None:
-    counts = []
-    for _ in range(2):
-        environment = {**os.environ, "KIBITZ_CACHE": str(tmp_path)}
-        command = [sys.executable, "-c", COUNT]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        counts.append([int(word) for word in done.stdout.split()])
-    assert counts[0][0] > 20
-    assert [count[1] for count in counts] == [0, 0]  # somebody else has compiled them
-    assert counts[1][0] == 0
 
 
 @pytest.mark.usefixtures("two_processors")

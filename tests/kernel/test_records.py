@@ -9,14 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kibitz.kernel.atomics import atomic_add, atomic_load, atomic_store, compare_and_swap
 from kibitz.kernel.compile import COMPILED, kernel
-from kibitz.kernel.records import (
-    atomic_add,
-    atomic_load,
-    atomic_store,
-    compare_and_swap,
-    one_record,
-)
+from kibitz.kernel.records import one_record
 
 ROUNDS = 2_000_000 if COMPILED else 2_000
 ONE: Any = np.float32(1)
