@@ -13,7 +13,7 @@ from kibitz.position.compact import new_compact, pack_compact_batch, unpack_comp
 from kibitz.encoding.features import TACTICS, THREATS, batch_features
 from kibitz.encoding.layouts import LAYOUTS, ORDERS, encode, policy_indices
 from kibitz.encoding.leaves import leaves_of, swap_colours
-from kibitz.encoding.movekinds import batch_kinds
+from kibitz.encoding.move_features import batch_move_features
 from kibitz.encoding.packing import pack_batch, unpack_batch
 from kibitz.position.fen import parse_fen
 from kibitz.position.play import play
@@ -49,7 +49,7 @@ offsets = np.zeros(len(games) + 1, dtype=np.int64)
 for detail in (THREATS, TACTICS):
     batch_features(first, detail, indices, offsets)
     digest.update(indices.tobytes())
-digest.update(batch_kinds(leaves).tobytes())
+digest.update(batch_move_features(leaves).tobytes())
 words, packed = np.zeros((len(games), 18), dtype=np.uint64), new_compact(len(games))
 counts, back = np.zeros(len(games), dtype=np.uint8), new_positions(len(games))
 pack_batch(first, counts, words)

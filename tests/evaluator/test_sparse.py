@@ -13,7 +13,7 @@ import torch
 from kibitz.encoding.features import DETAILS, batch_features
 from kibitz.encoding.layouts import policy_indices
 from kibitz.encoding.leaves import Leaves, part_of
-from kibitz.encoding.movekinds import batch_kinds
+from kibitz.encoding.move_features import batch_move_features
 from kibitz.errors import InputError
 from kibitz.evaluator.batched import InlineBatch, evaluated, values_of
 from kibitz.evaluator.load_sparse import evaluator_of, sparse_evaluator
@@ -51,7 +51,7 @@ def test_integers_equal_numpy_bit_by_bit(
     network = quantise(random_weights(card), precision).network
     evaluator = evaluator_of("test", network, card.encoding)
     scratch, (features, starts) = evaluator.new_scratch(), features_of(leaves, size)
-    kinds = batch_kinds(leaves) + 1858
+    kinds = batch_move_features(leaves) + 1858
     indices = np.zeros(len(leaves.moves), dtype=np.int32)
     policy_indices("table1858", "sparse768", leaves, indices)
     views = 2 if "both" in size else 1
@@ -80,7 +80,7 @@ def test_floats_equal_torch(size: str, leaves: Leaves) -> None:
     weights = random_weights(card)
     network = with_weights(card, weights)
     features, starts = features_of(leaves, size)
-    kinds = [batch_kinds(leaves)] if "tactics" in size else []
+    kinds = [batch_move_features(leaves)] if "tactics" in size else []
     indices = np.zeros(len(leaves.moves), dtype=np.int32)
     policy_indices("table1858", "sparse768", leaves, indices)
     with torch.no_grad():

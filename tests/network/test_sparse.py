@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from kibitz.encoding.kinds import KINDS
+from kibitz.encoding import MOVE_FEATURES
 from kibitz.network.build import build, file_weights, load_network, save_network
 from kibitz.network.quantise import (
     COARSE_TOP,
@@ -101,13 +101,15 @@ def test_forward_equals_dense_matrices(size: str) -> None:
 def test_kinds_of_moves_add_their_rows() -> None:
     network, random = network_of("sparse-64-tactics"), np.random.default_rng(8)
     table = network.sizes.moves
-    assert network.sizes.kinds == KINDS
+    assert network.sizes.kinds == MOVE_FEATURES
     with torch.no_grad():  # they start with nothing to say
         assert not network.move_weight[table:].any()
-        network.move_weight[table:] = torch.randn(KINDS, 32)
-        network.move_bias[table:] = torch.randn(KINDS)
+        network.move_weight[table:] = torch.randn(MOVE_FEATURES, 32)
+        network.move_bias[table:] = torch.randn(MOVE_FEATURES)
     batch = random_batch(random, 3072, 5)
-    kinds = torch.from_numpy(random.integers(0, KINDS, (2, len(batch.moves)), dtype=np.int32))
+    kinds = torch.from_numpy(
+        random.integers(0, MOVE_FEATURES, (2, len(batch.moves)), dtype=np.int32)
+    )
     features, offsets, moves, starts = batch
     with_kinds = network(features, offsets, moves, starts, kinds)["policy"]
     parts = [network(features, offsets, rows, starts)["policy"] for rows in (moves, *kinds + table)]

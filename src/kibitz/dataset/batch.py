@@ -14,7 +14,7 @@ from kibitz.dataset.sample import Samples
 from kibitz.encoding.features import DETAILS, MAX_ACTIVE, TACTICS, batch_features
 from kibitz.encoding.layouts import encode_words, layout_of, policy_codes
 from kibitz.encoding.leaves import Leaves, new_leaves
-from kibitz.encoding.movekinds import batch_kinds
+from kibitz.encoding.move_features import batch_move_features
 from kibitz.encoding.policy import put_policy_indices
 from kibitz.games.shard import UNKNOWN_RESULT
 from kibitz.kernel.bits import signed
@@ -41,7 +41,7 @@ class Batch(NamedTuple):
     """B positions with N features, M legal moves; as NumPy here, as torch after the loader."""
 
     # Planes: (words uint64 [B, P],), after the loader (planes float32 [B, P, 8, 8],).
-    # Sparse: (features int32 [P, N], offsets int64 [B + 1]), then with tactics kinds int32 [2, M].
+    # Sparse: (features int32 [P, N], offsets int64 [B + 1]), then with tactics features of moves int32 [2, M].
     inputs: tuple[np.ndarray, ...]
     moves: np.ndarray  # int32 [M]: policy indices of all legal moves
     move_offsets: np.ndarray  # int64 [B + 1]
@@ -114,7 +114,11 @@ def _inputs(leaves: Leaves, how: Recipe) -> tuple[np.ndarray, ...]:
     detail = DETAILS[how.encoding]
     total = batch_features(leaves.positions[:, 0], detail, indices, offsets)
     features = np.ascontiguousarray(indices[:, :total])
-    return (features, offsets, batch_kinds(leaves)) if detail == TACTICS else (features, offsets)
+    return (
+        (features, offsets, batch_move_features(leaves))
+        if detail == TACTICS
+        else (features, offsets)
+    )
 
 
 @kernel

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kibitz.encoding import MOVE_FEATURES
 from kibitz.encoding.features import MAX_ACTIVE, TACTICS, piece_states, put_features
-from kibitz.encoding.kinds import KINDS
 from kibitz.encoding.mirror import KING_VIEW, view_mask
-from kibitz.encoding.movekinds import put_kinds
+from kibitz.encoding.move_features import put_move_features
 from kibitz.encoding.policy import TABLE1858, TABLE_POLICY, move_index
 from kibitz.evaluator.dots import (
     MOVES_TOGETHER,
@@ -53,7 +53,7 @@ class Sparse(NamedTuple):
     """
 
     precision: int
-    detail: int  # what is told of pieces: PLAIN, THREATS or, with kinds of moves, TACTICS
+    detail: int  # what is told of pieces: PLAIN, THREATS or, with features of moves, TACTICS
     perspectives: int
     direct: int  # whether the first tail layer gives win, draw and loss
     value_columns: int
@@ -71,7 +71,7 @@ class Sparse(NamedTuple):
     faults: int = 0  # counted in debug builds
 
 
-MOST_ROWS = 3  # of the policy for one move: where it goes, its deed and its effect
+MOST_ROWS = 3  # of the policy for one move: where it goes, its two features
 # The last group of dot products may be incomplete.
 ROOM = MOST_ROWS * MAX_MOVES + 4 * MOVES_TOGETHER
 
@@ -86,9 +86,9 @@ SCRATCH = np.dtype(
         ("products", np.float32, ROOM),
         ("inputs", np.float32, SECOND_TAIL),
         ("gains", np.int64, MAX_CAPTURES),  # scratch of exchanges
-        ("deeds", np.int32, MAX_MOVES),  # kinds of the moves, then the places of their rows
-        ("effects", np.int32, MAX_MOVES),
-        ("places", np.int16, -(-KINDS // 32) * 32),  # where a kind's row was placed last
+        ("exchanges", np.int32, MAX_MOVES),  # features of the moves, then the places of their rows
+        ("threats", np.int32, MAX_MOVES),
+        ("places", np.int16, -(-MOVE_FEATURES // 32) * 32),  # where a kind's row was placed last
         ("first_rows", np.int32, SECOND_TAIL),  # 0, 1, 2, ...
         ("count", np.int64),  # of features
         ("hidden", np.int64),  # addresses: activations of a layer, and the fields above
@@ -221,21 +221,21 @@ def move_products(network: np.record, scratch: np.record, count: int) -> None:
 
 
 @kernel
-def place_rows(scratch: np.record, kinds: np.ndarray, count: int, total: int) -> int:
-    """Append the rows of `count` kinds, each once, and write their places over the kinds.
+def place_rows(scratch: np.record, features: np.ndarray, count: int, total: int) -> int:
+    """Append the rows of `count` features, each once, and write their places over them.
 
     Many moves of a position are of one kind. Where a kind was placed is believed only if its row is
     there, so that nothing has to be cleared.
     """
     rows, places = scratch.rows, scratch.places
     for index in range(count):
-        row, place = kinds[index] + TABLE_POLICY, places[kinds[index]]
+        row, place = features[index] + TABLE_POLICY, places[features[index]]
         if place >= total or rows[place] != row:
             place = total
             rows[place] = row
-            places[kinds[index]] = place
+            places[features[index]] = place
             total += 1
-        kinds[index] = place
+        features[index] = place
     return total
 
 
@@ -243,16 +243,16 @@ def place_rows(scratch: np.record, kinds: np.ndarray, count: int, total: int) ->
 def put_rows(
     network: np.record, scratch: np.record, position: np.record, moves: np.ndarray, count: int
 ) -> int:
-    """Write the rows of the moves, then, with tactics, of their kinds; returns how many."""
+    """Write the rows of the moves, then, with tactics, of their features; returns how many."""
     mask = view_mask(position, KING_VIEW)
     rows = scratch.rows
     for index in range(count):
         rows[index] = move_index(TABLE1858, mask, moves[index])
     total = count
     if network.detail == TACTICS:
-        put_kinds(position, moves, count, scratch.gains, scratch.deeds, scratch.effects)
-        total = place_rows(scratch, scratch.deeds, count, total)
-        total = place_rows(scratch, scratch.effects, count, total)
+        put_move_features(position, moves, count, scratch.gains, scratch.exchanges, scratch.threats)
+        total = place_rows(scratch, scratch.exchanges, count, total)
+        total = place_rows(scratch, scratch.threats, count, total)
     for index in range(total, total + MOVES_TOGETHER):
         rows[index] = 0
     return total
@@ -280,7 +280,7 @@ def sparse_logits(
     for index in range(count):
         logits[index] = products[index]
     if network.detail == TACTICS:
-        deeds, effects = scratch.deeds, scratch.effects
+        exchanges, threats = scratch.exchanges, scratch.threats
         for index in range(count):
-            logits[index] += products[deeds[index]]
-            logits[index] += products[effects[index]]
+            logits[index] += products[exchanges[index]]
+            logits[index] += products[threats[index]]

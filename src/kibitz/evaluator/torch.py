@@ -16,7 +16,7 @@ from torch import Tensor
 from kibitz.encoding.features import DETAILS, MAX_ACTIVE, TACTICS, batch_features
 from kibitz.encoding.layouts import encode_words, layout_of, policy_indices, sight_of
 from kibitz.encoding.leaves import Leaves, part_of
-from kibitz.encoding.movekinds import batch_kinds
+from kibitz.encoding.move_features import batch_move_features
 from kibitz.evaluator.batched import Evaluations, part_of_evaluations, refuse_not_finite
 from kibitz.evaluator.decode import put_wdl
 from kibitz.files import Location
@@ -105,7 +105,7 @@ class TorchEvaluator:
         """Kinds of the moves int32 [2, M], or None if the network knows none."""
         if DETAILS[self.card.encoding] != TACTICS:
             return None
-        return torch.from_numpy(batch_kinds(leaves)).to(self.device)
+        return torch.from_numpy(batch_move_features(leaves)).to(self.device)
 
     def _features(self, leaves: Leaves) -> tuple[Tensor, Tensor]:
         """Active features int32 [2, N] and offsets int64 [B + 1]."""

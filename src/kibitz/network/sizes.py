@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from kibitz.encoding.kinds import KINDS
+from kibitz.encoding import MOVE_FEATURES
 from kibitz.errors import InputError, did_you_mean
 from kibitz.network.card import FEATURES, PLANES, POLICY_SIZES, Heads, NetworkCard
 
@@ -181,7 +181,7 @@ def _misfit(
 
 def policy_rows(card: NetworkCard) -> int:
     """Return how many rows of weights the policy of a sparse network has: moves, and kinds."""
-    return POLICY_SIZES[card.policy_order] + (KINDS if card.encoding == "tactic3072" else 0)
+    return POLICY_SIZES[card.policy_order] + (MOVE_FEATURES if card.encoding == "tactic3072" else 0)
 
 
 def inputs_of(card: NetworkCard) -> int:

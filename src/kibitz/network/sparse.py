@@ -32,7 +32,7 @@ class SparseSizes(NamedTuple):
     width: int
     policy_width: int
     moves: int = 1858
-    kinds: int = 0  # rows of the policy for what moves do, see encoding/movekinds.py
+    kinds: int = 0  # rows of the policy for what moves do, see encoding/move_features.py
     perspectives: int = 1
     direct: bool = False
 

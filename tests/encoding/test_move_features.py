@@ -1,4 +1,4 @@
-"""Kinds of moves, and loose pieces, against plain definitions on python-chess boards."""
+"""Features of moves, and loose pieces, against plain definitions on python-chess boards."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import Any
 import chess
 import numpy as np
 
-from kibitz.encoding.features import TACTICS, active_features
-from kibitz.encoding.kinds import (
+from kibitz.encoding import (
     CHECKS,
-    DEEDS,
-    EFFECTS,
+    EXCHANGE_FEATURES,
     GAINS,
     HELPS,
-    KINDS,
     LOSSES,
     LOST,
+    MOVE_FEATURES,
     REACHES,
     TAKEN,
+    THREAT_FEATURES,
     THREATS,
 )
+from kibitz.encoding.features import TACTICS, active_features
 from kibitz.encoding.leaves import leaves_of
-from kibitz.encoding.movekinds import batch_kinds
+from kibitz.encoding.move_features import batch_move_features
 from kibitz.position.exchange import MAX_CAPTURES, taking_value
 from kibitz.position.fen import parse_fen
 from kibitz.position.moves import CASTLING, PROMOTION
@@ -62,7 +62,7 @@ def gain(board: chess.Board, move: chess.Move) -> int:
     return won - won_by_taking(board, move.to_square, not board.turn, standing, there)
 
 
-def deed(board: chess.Board, move: chess.Move) -> int:
+def exchange_feature(board: chess.Board, move: chess.Move) -> int:
     us, origin, square = board.turn, move.from_square, move.to_square
     piece = board.piece_type_at(origin) or 0
     taken = chess.PAWN if board.is_en_passant(move) else board.piece_type_at(square) or 0
@@ -76,7 +76,7 @@ def deed(board: chess.Board, move: chess.Move) -> int:
     return (((piece - 1) * TAKEN + taken) * GAINS + gained) * LOSSES + loss
 
 
-def effect(board: chess.Board, move: chess.Move) -> int:
+def threat_feature(board: chess.Board, move: chess.Move) -> int:
     us, origin, square = board.turn, move.from_square, move.to_square
     piece = board.piece_type_at(origin) or 0
     standing = move.promotion or piece
@@ -105,40 +105,40 @@ def effect(board: chess.Board, move: chess.Move) -> int:
     helps = 2 if square in hunters else 1 if set(ours) & set(reach) - {origin} else 0
     found = ((piece - 1) * CHECKS + check) * THREATS + min(2, len(threatened))
     found = found * REACHES + min(2, len(reach & ring))
-    return DEEDS + (found * LOST + (gain(board, move) < 0)) * HELPS + helps
+    return EXCHANGE_FEATURES + (found * LOST + (gain(board, move) < 0)) * HELPS + helps
 
 
-def assert_kinds_are_the_oracles(position: Any, board: chess.Board) -> None:
+def assert_features_are_the_oracles(position: Any, board: chess.Board) -> None:
     leaves = leaves_of([np.array([position])], 1)
-    kinds = batch_kinds(leaves)
+    features = batch_move_features(leaves)
     flip = 0 if board.turn else 56
     for index, code in enumerate(leaves.moves[: int(leaves.offsets[1])].tolist()):
         origin, square, kind = code & 63 ^ flip, code >> 6 & 63 ^ flip, code >> 12
         if kind == CASTLING:
-            assert kinds[:, index].tolist() == [DEEDS - 1, KINDS - 1]
+            assert features[:, index].tolist() == [EXCHANGE_FEATURES - 1, MOVE_FEATURES - 1]
             continue
         promotion = kind - PROMOTION + chess.KNIGHT if kind >= PROMOTION else None
         move = chess.Move(origin, square, promotion)
         assert board.is_legal(move)
-        assert kinds[0, index] == deed(board, move), (board.fen(), move)
-        assert kinds[1, index] == effect(board, move), (board.fen(), move)
+        assert features[0, index] == exchange_feature(board, move), (board.fen(), move)
+        assert features[1, index] == threat_feature(board, move), (board.fen(), move)
 
 
-def test_kinds_are_the_oracles(games: Any) -> None:
+def test_features_are_the_oracles(games: Any) -> None:
     for game in games:
         for ply in range(0, len(game.boards), 9):
             if game.boards[ply].legal_moves:
-                assert_kinds_are_the_oracles(game.positions[ply], game.boards[ply])
+                assert_features_are_the_oracles(game.positions[ply], game.boards[ply])
 
 
-def test_kinds_of_promotions_en_passant_and_discoveries() -> None:
+def test_features_of_promotions_en_passant_and_discoveries() -> None:
     for fen in (
         "r3k2r/pP3ppp/8/3pP3/8/8/PPP2PPP/R3K2R w KQkq d6 0 9",
         "3rk3/2P5/8/8/4N3/8/4R3/4K3 w - - 0 1",
         "4k3/8/8/8/1b6/2p5/3p4/K3B3 b - - 0 1",
         "k7/2b5/8/4P3/8/8/7B/K7 b - - 0 1",
     ):
-        assert_kinds_are_the_oracles(parse_fen(fen), chess.Board(fen))
+        assert_features_are_the_oracles(parse_fen(fen), chess.Board(fen))
 
 
 def test_loose_pieces_have_features_of_their_own(games: Any) -> None:
@@ -164,7 +164,7 @@ def test_loose_pieces_have_features_of_their_own(games: Any) -> None:
     assert seen > 0
 
 
-def test_there_are_as_many_kinds_as_the_parts_say() -> None:
-    assert DEEDS == 6 * TAKEN * GAINS * LOSSES + 1 == 1441
-    assert EFFECTS == 6 * CHECKS * THREATS * REACHES * LOST * HELPS + 1 == 973
-    assert KINDS == DEEDS + EFFECTS
+def test_there_are_as_many_features_as_the_parts_say() -> None:
+    assert EXCHANGE_FEATURES == 6 * TAKEN * GAINS * LOSSES + 1 == 1441
+    assert THREAT_FEATURES == 6 * CHECKS * THREATS * REACHES * LOST * HELPS + 1 == 973
+    assert MOVE_FEATURES == EXCHANGE_FEATURES + THREAT_FEATURES
