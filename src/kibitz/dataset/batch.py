@@ -41,7 +41,8 @@ class Batch(NamedTuple):
     """B positions with N features, M legal moves; as NumPy here, as torch after the loader."""
 
     # Planes: (words uint64 [B, P],), after the loader (planes float32 [B, P, 8, 8],).
-    # Sparse: (features int32 [P, N], offsets int64 [B + 1]), then with tactics features of moves int32 [2, M].
+    # Sparse: (features int32 [P, N], offsets int64 [B + 1]); with tactics then features of
+    # moves, int32 [2, M].
     inputs: tuple[np.ndarray, ...]
     moves: np.ndarray  # int32 [M]: policy indices of all legal moves
     move_offsets: np.ndarray  # int64 [B + 1]
