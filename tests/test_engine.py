@@ -13,11 +13,11 @@ import pytest
 
 from kibitz import Board, Engine, Limits
 from kibitz.engine.engine import _same_build
+from kibitz.engine.options import STRONGEST, WEAKEST, handicap_of
 from kibitz.engine.undisturbed import undisturbed
 from kibitz.errors import ConfigError, FileError, InputError
 from kibitz.network.make import create
 from kibitz.search.params import Settings
-from kibitz.search.strength import STRONGEST, WEAKEST, strength_of
 
 MATE_IN_ONE = "6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1"
 SOON = 5.0  # seconds: for what takes milliseconds, on a machine that does something else, too
@@ -160,14 +160,14 @@ def test_only_what_a_searcher_is_built_with_builds_it_anew(engine: Engine) -> No
 
 def test_an_elo_limits_nodes() -> None:
     with Engine("material", hash=4, limit_strength=True, elo=900) as engine:
-        assert engine.play(Board(), nodes=5000).report.nodes == strength_of(900).nodes
+        assert engine.play(Board(), nodes=5000).report.nodes == handicap_of(900).nodes
         engine.configure(limit_strength=False, skill=0)
         engine.new_game()
-        assert engine.play(Board(), nodes=5000).report.nodes == strength_of(WEAKEST).nodes
+        assert engine.play(Board(), nodes=5000).report.nodes == handicap_of(WEAKEST).nodes
 
 
 def test_more_elo_is_never_weaker() -> None:
-    steps = [strength_of(elo) for elo in range(WEAKEST, STRONGEST + 1)]
+    steps = [handicap_of(elo) for elo in range(WEAKEST, STRONGEST + 1)]
     for weaker, stronger in pairwise(steps):
         assert weaker.nodes <= stronger.nodes
         assert weaker.temperature >= stronger.temperature

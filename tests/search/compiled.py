@@ -19,7 +19,7 @@ from kibitz.search.mcts.playout.playout import playouts
 from kibitz.search.mcts.playout.root import evaluate_root, expand_root
 from kibitz.search.mcts.rules.parameters import Behaviour, Rule, looks_by_prior
 from kibitz.search.mcts.tree.nodes import EXPANDED, NONE, TreeMemory, edges_of
-from kibitz.search.mcts.tree.proof import DRAW, bounded, is_settled
+from kibitz.search.proof import DRAW, bounded, is_settled
 
 
 class Compiled:

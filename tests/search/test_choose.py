@@ -14,15 +14,15 @@ from kibitz.search.mcts.choose import (
     choose_move,
     diversity_weights,
     highest_bound,
+    minimax_value,
     sample,
     temperature_at,
     temperature_weights,
 )
-from kibitz.search.mcts.minimax import minimax_value
 from kibitz.search.mcts.rules.parameters import Puct
-from kibitz.search.mcts.statistics import MoveStatistics
-from kibitz.search.mcts.tree.proof import DRAW, TABLEBASE
 from kibitz.search.params import Settings
+from kibitz.search.proof import DRAW, TABLEBASE
+from kibitz.search.report import MoveStatistics
 from kibitz.search.tablebase import RootMove
 
 ENDGAME = "8/8/8/3k4/8/3K4/3P4/8 w - - 0 60"

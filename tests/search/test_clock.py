@@ -25,8 +25,8 @@ from kibitz.search.clock import (
     verdict,
 )
 from kibitz.search.limits import Clock, Limits
-from kibitz.search.mcts.tree.proof import DRAW, TABLEBASE
 from kibitz.search.params import Settings
+from kibitz.search.proof import DRAW, TABLEBASE
 
 QUIET = Unrest(looks=10)
 PLAN = Budget(1000.0, 4000.0)

@@ -12,7 +12,7 @@ from kibitz.search.mcts.playout.leaf import classify
 from kibitz.search.mcts.rules.parameters import Behaviour, Puct
 from kibitz.search.mcts.tree.compaction import compact
 from kibitz.search.mcts.tree.nodes import EXPANDED, LEAF, NONE, PATH_DRAW, TERMINAL
-from kibitz.search.mcts.tree.proof import DRAW, UNPROVED
+from kibitz.search.proof import DRAW, UNPROVED
 from tests.search.compiled import Compiled
 from tests.search.hashed import HASHED
 from tests.search.oracle import identities, repeats

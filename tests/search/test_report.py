@@ -10,15 +10,14 @@ from typing import Any
 import chess
 import pytest
 
+import kibitz.uci.format as uci_format
 from kibitz.position.board import Board
 from kibitz.position.fen import START
-from kibitz.search import verbose
 from kibitz.search.mcts.rules.parameters import Contempt, Gumbel, Puct, Rule, Sble
-from kibitz.search.mcts.statistics import root_moves
-from kibitz.search.mcts.tree.proof import TABLEBASE
-from kibitz.search.report import Totals, make_report
-from kibitz.search.scores import Score, Wdl
-from kibitz.search.verbose import policy_index, verbose_lines
+from kibitz.search.mcts.statistics import make_report, root_moves
+from kibitz.search.proof import TABLEBASE
+from kibitz.search.report import Score, Totals, Wdl
+from kibitz.uci.format import policy_index, verbose_lines
 
 BLACK_TO_MOVE = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1"
 
@@ -214,4 +213,4 @@ def test_knights_are_promoted_to_without_a_letter() -> None:
 
 
 def test_examples_in_the_docstrings() -> None:
-    assert doctest.testmod(verbose).failed == 0
+    assert doctest.testmod(uci_format).failed == 0

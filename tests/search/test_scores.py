@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kibitz.search import scores
-from kibitz.search.mcts.tree.proof import DRAW, TABLEBASE
-from kibitz.search.scores import (
+from kibitz.search import report
+from kibitz.search.proof import DRAW, TABLEBASE
+from kibitz.search.report import (
     Score,
     Wdl,
     centipawns,
@@ -107,4 +107,4 @@ def test_scores_as_text() -> None:
 
 
 def test_examples_in_the_docstrings() -> None:
-    assert doctest.testmod(scores).failed == 0
+    assert doctest.testmod(report).failed == 0

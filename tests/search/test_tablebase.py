@@ -19,10 +19,11 @@ from kibitz.kernel.compile import COMPILED
 from kibitz.position.board import Board
 from kibitz.position.fen import parse_fen
 from kibitz.search.limits import Limits
-from kibitz.search.mcts.probing import Prober
-from kibitz.search.mcts.searcher import Result, Searcher
-from kibitz.search.mcts.tree.proof import AT_LEAST_DRAW, AT_MOST_DRAW, DRAW, TABLEBASE, UNPROVED
+from kibitz.search.mcts.proving import Prober
+from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.params import Settings
+from kibitz.search.proof import AT_LEAST_DRAW, AT_MOST_DRAW, DRAW, TABLEBASE, UNPROVED
+from kibitz.search.report import Result
 from kibitz.search.tablebase import (
     CERTAIN,
     DECISIVE,

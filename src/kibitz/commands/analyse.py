@@ -22,8 +22,7 @@ from kibitz.log import Level, Stop, console, graceful_stop, say
 from kibitz.position.board import Board
 from kibitz.position.fen import START
 from kibitz.search.limits import Limits
-from kibitz.search.report import Line, Report
-from kibitz.search.scores import Score
+from kibitz.search.report import Line, Report, Score
 
 if TYPE_CHECKING:
     from rich.table import Table

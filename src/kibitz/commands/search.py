@@ -21,11 +21,11 @@ from kibitz.log import console, graceful_stop, say
 from kibitz.position.board import Board
 from kibitz.position.fen import START
 from kibitz.search.limits import Limits
-from kibitz.search.mcts.searcher import Result, Searcher
+from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.mcts.warm import warm
 from kibitz.search.params import Settings
 from kibitz.search.presets import RuleName, changes_of, without_effect
-from kibitz.search.report import Line, Report
+from kibitz.search.report import Line, Report, Result
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kibitz.engine.backend import open_evaluator
-from kibitz.engine.options import AUTODISCOVER, EngineOptions, option_names
+from kibitz.engine.options import AUTODISCOVER, EngineOptions, handicap_of, option_names
 from kibitz.engine.running import Analysis, Search
 from kibitz.engine.settings import NAMELESS, chosen, told
 from kibitz.errors import EvaluationError, InputError, KibitzError, did_you_mean
@@ -23,14 +23,13 @@ from kibitz.search.mcts.rules.parameters import names_of
 from kibitz.search.parameter import Value, parameters_of, read
 from kibitz.search.params import Settings
 from kibitz.search.presets import to_behaviour, to_rule, without_effect
-from kibitz.search.strength import strength_of
 
 if TYPE_CHECKING:
     from kibitz.evaluator.cache import CacheUse, PredictionCache
     from kibitz.evaluator.load import Evaluator
     from kibitz.position.board import Board
-    from kibitz.search.mcts.searcher import Listener, Result, Searcher
-    from kibitz.search.report import Report
+    from kibitz.search.mcts.searcher import Searcher
+    from kibitz.search.report import Listener, Report, Result
 
 # What a searcher is built with; other settings it reads when it needs them.
 BUILT_WITH = ("threads", "hash", "minibatch_size", "seed")
@@ -318,9 +317,9 @@ class Engine:
         settings, limits = self._settings, search.limits
         elo = self._options.limited_elo
         if elo is not None:
-            strength, limits = strength_of(elo), limits or Limits()
-            nodes = min(limits.nodes or strength.nodes, strength.nodes)
-            settings = settings.with_(temperature=strength.temperature)
+            handicap, limits = handicap_of(elo), limits or Limits()
+            nodes = min(limits.nodes or handicap.nodes, handicap.nodes)
+            settings = settings.with_(temperature=handicap.temperature)
             limits = replace(limits, nodes=nodes)
         try:
             searcher = self._prepared(settings)

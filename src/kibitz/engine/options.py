@@ -6,14 +6,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from kibitz.engine.backend import MOST_CACHED, parse_backend_options
 from kibitz.search.parameter import checked, choice, parameters_of, switch, text, whole
 from kibitz.search.params import Settings
-from kibitz.search.strength import FULL_SKILL, STRONGEST, WEAKEST, elo_of_skill
 
 AUTODISCOVER = "<autodiscover>"
+
+WEAKEST, STRONGEST = 500, 3000  # of UCI_Elo
+NODES_DOUBLE_EVERY = 150.0  # points: 4 nodes up to 800, some 100 000 at 3000
+COLDEST = 2500  # points from which on the best move is always chosen
+HOTTEST_TEMPERATURE = 1.5  # at 500 points
+FULL_SKILL = 20
 
 
 @dataclass(frozen=True)
@@ -72,3 +77,37 @@ def option_names() -> list[str]:
     """UCI names of all options of an engine."""
     rows = parameters_of(EngineOptions) + parameters_of(Settings)
     return [parameter.uci for parameter in rows]
+
+
+# --- playing weaker on purpose --------------------------------------------------------------------
+# The figures are monotone and not calibrated: 100 points more are always stronger, but no match has
+# yet said what any of them is worth against people or other programs.
+
+
+class Handicap(NamedTuple):
+    """What makes a player weaker on purpose."""
+
+    nodes: int  # the most visits of the root
+    temperature: float  # of the final choice by visits
+
+
+def handicap_of(elo: int) -> Handicap:
+    """Nodes and temperature for an Elo figure.
+
+    >>> handicap_of(500), handicap_of(2500)
+    (Handicap(nodes=4, temperature=1.5), Handicap(nodes=10321, temperature=0.0))
+    """
+    nodes = max(4, round(2.0 ** ((elo - WEAKEST) / NODES_DOUBLE_EVERY)))  # 4: moves to choose from
+    share = max(0.0, (COLDEST - elo) / (COLDEST - WEAKEST))
+    return Handicap(nodes, HOTTEST_TEMPERATURE * share)
+
+
+def elo_of_skill(level: int) -> int | None:
+    """The Elo figure of a Skill Level from 0 to 20, evenly spread; None for 20, which is no limit.
+
+    >>> elo_of_skill(0), elo_of_skill(10), elo_of_skill(20)
+    (500, 1815, None)
+    """
+    if level >= FULL_SKILL:
+        return None
+    return WEAKEST + (STRONGEST - WEAKEST) * level // (FULL_SKILL - 1)

@@ -15,8 +15,7 @@ from kibitz.search.limits import Limits, Signals
 if TYPE_CHECKING:
     from kibitz.engine.engine import Engine
     from kibitz.position.board import Board
-    from kibitz.search.mcts.searcher import Listener, Result
-    from kibitz.search.report import Report
+    from kibitz.search.report import Listener, Report, Result
 
 HOLD_SECONDS = 0.005  # between two looks at whether a search may answer
 

@@ -26,7 +26,7 @@ from kibitz.match.player import START_MS, Answer, Head, PlayerError
 from kibitz.position.board import Board
 from kibitz.position.notation import Move
 from kibitz.search.limits import Limits
-from kibitz.search.scores import Score
+from kibitz.search.report import Score
 from kibitz.workers import kill_group
 
 QUIT_SECONDS = 2.0  # until a process that was asked to quit is killed

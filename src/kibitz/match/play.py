@@ -18,7 +18,7 @@ from kibitz.match.openings import Opening
 from kibitz.match.player import START_MS, Answer, Player, PlayerError
 from kibitz.match.record import GameRecord, MoveRecord
 from kibitz.position.board import SIDES, Board, Side, Termination
-from kibitz.search.scores import Score
+from kibitz.search.report import Score
 
 WORDS = {termination: termination.name.lower().replace("_", " ") for termination in Termination}
 TIME_FORFEIT, CRASH = "time forfeit", "crash"

@@ -19,8 +19,7 @@ from kibitz.position.board import Board
 from kibitz.position.notation import Move
 from kibitz.search.limits import Limits
 from kibitz.search.params import Settings
-from kibitz.search.report import Report
-from kibitz.search.scores import Score
+from kibitz.search.report import Report, Score
 
 START_MS = 60_000.0  # that a program has to start: some compile first, or read large files
 

@@ -3,7 +3,7 @@
     Plan -> **run_suites, run_ladder, run_endings** -> as_json -> `kibitz strength`
 
 Whatever is finished is kept in a folder, and not done again: games as journals, the rest as JSON
-beside the settings it was made with. (Playing weaker on purpose is search/strength.py.)
+beside the settings it was made with. (Playing weaker on purpose is engine/options.py.)
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from kibitz.search.limits import Clock, Limits
-from kibitz.search.mcts.tree.proof import DRAW, TABLEBASE
 from kibitz.search.params import Settings
+from kibitz.search.proof import DRAW, TABLEBASE
 
 # --- the managers of other systems: milliseconds for one move, without a look at our overhead ----
 

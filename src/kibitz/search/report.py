@@ -1,39 +1,182 @@
-"""What a search has found so far: scores, principal variations, counts.
+"""What a search reports: scores, lines, the moves of the root, counts; the same for every kind.
 
-    tree arrays -> statistics -> **Report** -> uci, web, commentary, terminal
-
-All values are for the side to move at the root; moves are in White's view.
+All values are for the side to move at the root; moves are in White's view. Centipawns can be
+written in three ways. `WDL_mu`, the default, is the place where a logistic model with the same win
+and loss probabilities has its middle: +1.00 means a 50 % chance to win, as in Stockfish and lc0.
+The others are tangents of the value alone: lc0's, and the one of 2019 of ChessCoach and DLChess.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-import numpy as np
-
-from kibitz.position.moves import FLIP_MOVE
 from kibitz.position.notation import Move
-from kibitz.position.outcome import has_legal_move
-from kibitz.position.state import checkers
-from kibitz.search.mcts.rules.parameters import Rule
-from kibitz.search.mcts.statistics import (
-    MoveStatistics,
-    Outcomes,
-    RootStatistics,
-    best_edge,
-    in_order,
-    node_below,
-    root_moves,
-    root_statistics,
-    settled,
-    view_of,
-)
-from kibitz.search.mcts.tree.nodes import TreeMemory
-from kibitz.search.mcts.tree.proof import UNPROVED, wins
-from kibitz.search.scores import Score, Wdl, score_of, wdl_of
+from kibitz.search.proof import DRAW, TABLEBASE
 
-LONGEST_LINE = 100  # plies of a principal variation
+PERMILLE = 1000
+# The logistic model is not asked about probabilities below this; the tangent takes over.
+RAREST = 0.0005
+# Its scale has an upper bound, or values without draws would make centipawns without bound.
+WIDEST_SCALE = 5.0
+# A win by tablebase, less the plies to the next capture, pawn move or mate; Stockfish's number.
+TABLE_CENTIPAWNS = 20_000
+
+TANGENT_CENTIPAWNS, TANGENT_ANGLE = 45.0, 1.56728071628
+TANGENT_2019_CENTIPAWNS, TANGENT_2019_ANGLE = 111.714640912, 1.5620688421
+
+
+class Wdl(NamedTuple):
+    """Wins, draws and losses of the side to move, per mille; they add up to 1000."""
+
+    wins: int
+    draws: int
+    losses: int
+
+
+class Score(NamedTuple):
+    """`cp` centipawns for the side to move, or `mate` in moves, negative when it is mated."""
+
+    kind: Literal["cp", "mate"]
+    amount: int
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.amount}"
+
+
+def chances(value: float, draw: float) -> tuple[float, float]:
+    """Probabilities to win and to lose of a value in [-1, 1] and a probability of a draw.
+
+    >>> chances(0.25, 0.5)
+    (0.375, 0.125)
+    """
+    value = min(1.0, max(-1.0, value))
+    draw = min(1.0 - abs(value), max(0.0, draw))
+    return (1.0 - draw + value) / 2.0, (1.0 - draw - value) / 2.0
+
+
+def wdl_of(value: float, draw: float) -> Wdl:
+    """Per mille of wins, draws, losses.
+
+    >>> wdl_of(0.25, 0.5)
+    Wdl(wins=375, draws=500, losses=125)
+    """
+    win, loss = chances(value, draw)
+    wins = round(PERMILLE * win)
+    losses = min(round(PERMILLE * loss), PERMILLE - wins)
+    return Wdl(wins, PERMILLE - wins - losses, losses)
+
+
+# --- centipawns -----------------------------------------------------------------------------------
+
+
+def centipawns_wdl(value: float, draw: float) -> float:
+    """100 (ln(1/L - 1) - ln(1/W - 1)) / (ln(1/L - 1) + ln(1/W - 1)), a tangent near certainty.
+
+    >>> round(centipawns_wdl(0.5, 0.5))  # wins half of the games, draws the rest
+    100
+    """
+    win, loss = chances(value, draw)
+    towards_loss, towards_win = _log_odds_against(loss), _log_odds_against(win)
+    both = max(towards_loss + towards_win, 2.0 / WIDEST_SCALE)
+    middle = 100.0 * (towards_loss - towards_win) / both
+    tangent = centipawns_tangent(value)
+    return middle if abs(middle) > abs(tangent) else tangent
+
+
+def _log_odds_against(probability: float) -> float:
+    probability = min(1.0 - RAREST, max(RAREST, probability))
+    return math.log(1.0 / probability - 1.0)
+
+
+def centipawns_tangent(value: float) -> float:
+    """lc0: 45 tan(1.56728 value)."""
+    return TANGENT_CENTIPAWNS * math.tan(TANGENT_ANGLE * min(1.0, max(-1.0, value)))
+
+
+def centipawns_2019(value: float) -> float:
+    """ChessCoach and DLChess: 111.7 tan(1.562 value); 12800 for a win."""
+    return TANGENT_2019_CENTIPAWNS * math.tan(TANGENT_2019_ANGLE * min(1.0, max(-1.0, value)))
+
+
+def value_of_2019(centipawns: float) -> float:
+    """The value in [-1, 1] that `centipawns_2019` turns into those centipawns."""
+    return math.atan(centipawns / TANGENT_2019_CENTIPAWNS) / TANGENT_2019_ANGLE
+
+
+def centipawns(score_type: str, value: float, draw: float) -> int:
+    """Whole centipawns of a value for the side to move, by the name of ScoreType."""
+    if score_type == "WDL_mu":
+        return round(centipawns_wdl(value, draw))
+    tangents = {"centipawn": centipawns_tangent, "centipawn_2019": centipawns_2019}
+    return round(tangents[score_type](value))
+
+
+# --- scores of proofs -----------------------------------------------------------------------------
+
+
+def mate_moves(proof: int) -> int | None:
+    """Moves until mate, negative for the one who is mated; None if the proof is not of a mate.
+
+    `proof` is that of a move (see proof.py), so mating with it is mate in 1.
+    """
+    if proof in (0, DRAW) or abs(proof) >= TABLEBASE:
+        return None
+    return (proof + 1) // 2 if proof > 0 else -(-proof // 2)
+
+
+def score_of(score_type: str, value: float, draw: float, proof: int, distance: int = 0) -> Score:
+    """Centipawns, or the mate if one is proved; `distance` in plies is that of a tablebase's win.
+
+    >>> str(score_of("WDL_mu", 1.0, 0.0, TABLEBASE, distance=19))
+    'cp 19981'
+    """
+    mate = mate_moves(proof)
+    if mate is not None:
+        return Score("mate", mate)
+    if abs(proof) == TABLEBASE:
+        amount = TABLE_CENTIPAWNS - abs(distance)
+        return Score("cp", amount if proof > 0 else -amount)
+    return Score("cp", centipawns(score_type, value, draw))
+
+
+# --- reports --------------------------------------------------------------------------------------
+
+
+class MoveStatistics(NamedTuple):
+    """One move of the root; values in [-1, 1] for the player who makes it."""
+
+    move: Move
+    code: int  # 16 bits, in the view of the side to move
+    edge: int
+    visits: int
+    pending: int
+    prior: float
+    value: float  # average of the visits, or what is proved; unvisited: the first-play value
+    draw: float  # average probability of a draw
+    deviation: float  # standard deviation of the values of the visits
+    bonus: float  # what the rule's exploration adds to the value; 0 for rules without one
+    raw: float | None  # the evaluator's own value; None if the move has no node
+    proof: int  # see proof.py
+
+    @property
+    def score(self) -> float:
+        """Value and exploration, by which the rule selects."""
+        return self.value + self.bonus
+
+
+class RootStatistics(NamedTuple):
+    """The root itself; values in [-1, 1] for the side to move."""
+
+    visits: int
+    pending: int
+    value: float
+    draw: float
+    raw: float
+    proof: int  # for the side to move, of its best move
+    tried_mass: float  # prior probability of the moves that have been visited
 
 
 class Totals(NamedTuple):
@@ -81,89 +224,12 @@ class Report:
         return self.lines[0]
 
 
-def make_report(
-    memory: TreeMemory,
-    position: np.record,
-    rule: Rule,
-    totals: Totals,
-    *,
-    multipv: int = 1,
-    score_type: str = "WDL_mu",
-    outcomes: Outcomes | None = None,
-    mating: tuple[Move, ...] = (),
-) -> Report:
-    """Report on a search of `position`.
+class Result(NamedTuple):
+    """What a search came to; `move` is None if there was no legal move."""
 
-    `outcomes` are what tablebases say of the root's moves, `mating` is a mate that the tree may not
-    show.
-    """
-    rows = in_order(settled(root_moves(memory, position, rule), outcomes), outcomes)
-    root = root_statistics(memory)
-    if outcomes and rows:
-        root = root._replace(value=rows[0].value, draw=rows[0].draw, proof=rows[0].proof)
-    return Report(
-        depth=totals.depth,
-        seldepth=totals.seldepth,
-        nodes=totals.nodes,
-        milliseconds=round(totals.milliseconds),
-        nps=round(1000 * totals.nodes / max(1.0, totals.milliseconds)),
-        hashfull=memory.permille,
-        tbhits=totals.tbhits,
-        lines=_lines(memory, position, rows, root, multipv, score_type, outcomes or {}, mating),
-        moves=tuple(rows),
-        root=root,
-        mean_depth=totals.mean_depth,
-        no_mate=totals.no_mate,
-    )
+    move: Move | None
+    ponder: Move | None  # the reply that is expected
+    report: Report
 
 
-def _lines(
-    memory: TreeMemory,
-    position: np.record,
-    rows: list[MoveStatistics],
-    root: RootStatistics,
-    multipv: int,
-    score_type: str,
-    outcomes: Outcomes,
-    mating: tuple[Move, ...],
-) -> tuple[Line, ...]:
-    judged = [row for row in rows if row.visits or wins(row.proof) or row.code in outcomes]
-    found: list[Line] = []
-    if not judged or judged[0] != rows[0]:  # no visit yet, or all visited moves are proved lost
-        found.append(_line_without_visits(position, rows, root, score_type))
-    view = view_of(position)
-    for row in judged[: max(1, multipv) - len(found)]:
-        distance = outcomes[row.code].dtz if row.code in outcomes else 0
-        score = score_of(score_type, row.value, row.draw, row.proof, distance)
-        mates = mating[:1] == (row.move,)
-        line = mating if mates else principal_variation(memory, row.edge, view)
-        found.append(Line(len(found) + 1, score, wdl_of(row.value, row.draw), row.value, line))
-    return tuple(found)
-
-
-def _line_without_visits(
-    position: np.record, rows: list[MoveStatistics], root: RootStatistics, score_type: str
-) -> Line:
-    """The end of the game, or the root's own evaluation and its likeliest move."""
-    if not has_legal_move(position):
-        if checkers(position):
-            return Line(1, Score("mate", 0), Wdl(0, 0, 1000), -1.0, ())
-        return Line(1, Score("cp", 0), Wdl(0, 1000, 0), 0.0, ())
-    score = score_of(score_type, root.value, root.draw, UNPROVED)
-    moves = tuple(row.move for row in rows[:1])
-    return Line(1, score, wdl_of(root.value, root.draw), root.value, moves)
-
-
-def principal_variation(memory: TreeMemory, edge: int, view: int) -> tuple[Move, ...]:
-    """The line from a move of the root on, always by the best visited move.
-
-    `view` is that of the side to move at the root, see `view_of`.
-    """
-    moves: list[Move] = []
-    following: int | None = edge
-    while following is not None and len(moves) < LONGEST_LINE:
-        moves.append(Move(int(memory.links["move"][following]) ^ view))
-        view ^= FLIP_MOVE
-        node = node_below(memory, following)
-        following = None if node is None else best_edge(memory, node)
-    return tuple(moves)
+Listener = Callable[[Report], None]

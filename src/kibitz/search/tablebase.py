@@ -24,8 +24,8 @@ from kibitz.errors import shorten
 from kibitz.position.board import Board
 from kibitz.position.notation import Move, relative
 from kibitz.position.squares import FLIP, NO_SQUARE
-from kibitz.search.mcts.tree.proof import AT_LEAST_DRAW, AT_MOST_DRAW, DRAW, TABLEBASE, UNPROVED
 from kibitz.search.parameter import EMPTY_TEXT
+from kibitz.search.proof import AT_LEAST_DRAW, AT_MOST_DRAW, DRAW, TABLEBASE, UNPROVED
 
 CACHED_POSITIONS = 1 << 16
 

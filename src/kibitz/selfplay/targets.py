@@ -8,9 +8,9 @@ from kibitz.kernel.records import as_record
 from kibitz.search.mcts.playout.root import root_block
 from kibitz.search.mcts.rules.gumbel import completed_policy
 from kibitz.search.mcts.rules.parameters import Gumbel, Rule
-from kibitz.search.mcts.statistics import RootStatistics
 from kibitz.search.mcts.tree.nodes import TreeMemory
-from kibitz.search.mcts.tree.proof import DRAW, UNPROVED, proved_value
+from kibitz.search.proof import DRAW, UNPROVED, proved_value
+from kibitz.search.report import RootStatistics
 
 SHARES = 10_000  # of a policy that is not made of visits
 

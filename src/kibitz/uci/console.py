@@ -18,10 +18,9 @@ from kibitz.position.board import Board
 from kibitz.position.count import Stopped, divide
 from kibitz.position.squares import square_name
 from kibitz.search.limits import Limits
-from kibitz.search.mcts.statistics import MoveStatistics, in_order, moves_below, node_below
+from kibitz.search.mcts.statistics import in_order, moves_below, node_below
 from kibitz.search.params import Settings
-from kibitz.search.report import Report
-from kibitz.search.scores import wdl_of
+from kibitz.search.report import MoveStatistics, Report, wdl_of
 from kibitz.uci.format import move_text
 
 if TYPE_CHECKING:

@@ -280,8 +280,7 @@ class Session:
 
     def _tell(self, report: Report, over: str | None, verbose: bool | None = None) -> None:
         """Send a report; messages go first, as the last line before the answer has a score."""
-        from kibitz.search.verbose import verbose_lines
-        from kibitz.uci.format import info_lines
+        from kibitz.uci.format import info_lines, verbose_lines
 
         options = self.options
         if over is not None:

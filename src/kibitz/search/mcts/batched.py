@@ -38,8 +38,8 @@ from kibitz.search.mcts.playout.playout import NO_ROOM
 from kibitz.search.mcts.playout.root import expand_root, keep_moves, settle_root
 from kibitz.search.mcts.rules.parameters import BATCHES, Behaviour, Rule
 from kibitz.search.mcts.tree.nodes import LEAF, TreeMemory
-from kibitz.search.mcts.tree.proof import is_settled
 from kibitz.search.mcts.tree.room import make_room
+from kibitz.search.proof import is_settled
 
 LOOK_SECONDS = 0.005
 STARTED_AT_ONCE = 2_000  # playouts of one gathering: all may end at once, and nobody looks then

@@ -13,13 +13,13 @@ import math
 
 import numpy as np
 
-from kibitz.search.mcts.minimax import minimax_move
 from kibitz.search.mcts.playout.leaf import non_pawn_material
 from kibitz.search.mcts.rules.parameters import Rule
 from kibitz.search.mcts.statistics import (
-    MoveStatistics,
     Outcomes,
+    block_of,
     in_order,
+    node_below,
     rank_of_move,
     root_moves,
     settled,
@@ -27,9 +27,12 @@ from kibitz.search.mcts.statistics import (
 )
 from kibitz.search.mcts.tree.nodes import TreeMemory
 from kibitz.search.params import Settings
+from kibitz.search.proof import is_settled, proved_value
+from kibitz.search.report import MoveStatistics
 
 Rows = list[MoveStatistics]
 
+DEEPEST = 64  # plies; forced lines could otherwise go deeper than Python recurses
 HALF_TO_FULL = 2.0  # from values in [0, 1] to [-1, 1]
 
 
@@ -110,6 +113,49 @@ def highest_bound(candidates: Rows, deviations: float, least_share: float) -> Mo
         return row.value - deviations * row.deviation / math.sqrt(row.visits)
 
     return max((row for row in candidates if row.visits >= least), key=bound)
+
+
+# --- endgame minimax ----------------------------------------------------------------------------
+# In an endgame an average over many half-good replies hides the one that matters: where there are
+# visits enough, a move is worth what its best considered reply leaves it.
+
+
+def minimax_move(
+    memory: TreeMemory, candidates: list[MoveStatistics], settings: Settings
+) -> MoveStatistics | None:
+    """The candidate of the highest minimax value; None if the root has too few visits."""
+    root_visits = int(memory.edges["visits"][0])
+    if root_visits < settings.minimax_visits:
+        return None
+    enough = [row for row in candidates if row.visits >= settings.minimax_ignore * root_visits]
+    if not enough:
+        return None
+    return max(enough, key=lambda row: minimax_value(memory, row.edge, settings))
+
+
+def minimax_value(memory: TreeMemory, edge: int, settings: Settings, plies: int = DEEPEST) -> float:
+    """Value in [-1, 1] for the player who makes the move, by the best of the considered replies."""
+    proof = int(memory.links["proof"][edge])
+    if is_settled(proof):
+        return float(proved_value(proof))
+    average, visits = float(memory.edges["value"][edge]), int(memory.edges["visits"][edge])
+    node = node_below(memory, edge)
+    if visits < settings.minimax_visits or node is None or not plies:
+        return average
+    replies = _considered(memory, node, settings.minimax_ignore * visits)
+    if not replies:
+        return average
+    return -max(minimax_value(memory, reply, settings, plies - 1) for reply in replies)
+
+
+def _considered(memory: TreeMemory, node: int, least_visits: float) -> list[int]:
+    """Replies with enough visits whose proofs are no worse than the best of them."""
+    block = block_of(memory, node)
+    visits = memory.edges["visits"][block]
+    enough = block.start + np.flatnonzero((visits >= least_visits) & (visits > 0))
+    grades = {int(edge): standing(int(memory.links["proof"][edge])) for edge in enough}
+    best = max(grades.values(), default=(0, 0))
+    return [edge for edge, grade in grades.items() if grade == best]
 
 
 # --- random choices -------------------------------------------------------------------------------

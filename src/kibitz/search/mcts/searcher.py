@@ -11,7 +11,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import NamedTuple
 
 import numpy as np
 
@@ -27,16 +26,17 @@ from kibitz.search.mcts.choose import choose_move
 from kibitz.search.mcts.driver import Driver
 from kibitz.search.mcts.playout.context import WalkMemory
 from kibitz.search.mcts.playout.root import gumbel_choice, mix_noise, plan_gumbel, root_block
-from kibitz.search.mcts.probing import Prober
+from kibitz.search.mcts.proving import Prober
 from kibitz.search.mcts.rules.parameters import Gumbel
-from kibitz.search.mcts.statistics import Outcomes, view_of
+from kibitz.search.mcts.statistics import Outcomes, make_report, principal_variation, view_of
 from kibitz.search.mcts.tree.nodes import EXPANDED, TreeMemory, clear
-from kibitz.search.mcts.tree.proof import TABLEBASE, UNPROVED, climb, set_proof
+from kibitz.search.mcts.tree.proof import climb, set_proof
 from kibitz.search.mcts.tree.reuse import Line, keep_subtree
 from kibitz.search.mcts.watch import Watch, best_proof, root_is_settled
 from kibitz.search.params import OFF, Settings
 from kibitz.search.presets import noise_alpha, to_behaviour, to_rule
-from kibitz.search.report import Report, Totals, make_report, principal_variation
+from kibitz.search.proof import TABLEBASE, UNPROVED
+from kibitz.search.report import Listener, Report, Result, Totals
 
 FOREVER = 1 << 60  # playouts of a search that something else will stop
 FALLBACK_MS = 150  # of a search without any limit that is not infinite: ChessCoach's choice
@@ -44,16 +44,6 @@ HURRY_MS = 20.0  # a move with less time than this must not lose milliseconds an
 REPORT_MS = 500.0  # between two reports while the best line stays the same
 # Rounds of `go mate`: positions tried in the first one, and how many of them to one playout.
 FIRST_ROUND, TO_A_PLAYOUT = 4_096, 16
-
-Listener = Callable[[Report], None]
-
-
-class Result(NamedTuple):
-    """What a search came to; `move` is None if there was no legal move."""
-
-    move: Move | None
-    ponder: Move | None  # the reply that is expected
-    report: Report
 
 
 class Searcher:

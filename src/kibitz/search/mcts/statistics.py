@@ -9,63 +9,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from kibitz.kernel.records import as_record
 from kibitz.position.moves import FLIP_MOVE
 from kibitz.position.notation import Move
+from kibitz.position.outcome import has_legal_move
+from kibitz.position.state import checkers
 from kibitz.search.mcts.playout.root import root_block
 from kibitz.search.mcts.rules.gumbel import mixed_value
 from kibitz.search.mcts.rules.parameters import Gumbel, Puct, Rule, Sble, innermost
 from kibitz.search.mcts.rules.puct import exploration_weight, first_play_value
 from kibitz.search.mcts.tree.nodes import BUSY, EDGE, EXPANDED, NONE, WAITING, TreeMemory, edges_of
-from kibitz.search.mcts.tree.proof import (
-    DRAW,
-    TABLEBASE,
-    UNPROVED,
-    is_settled,
-    proved_value,
-    rank_of,
+from kibitz.search.proof import DRAW, TABLEBASE, UNPROVED, is_settled, proved_value, rank_of, wins
+from kibitz.search.report import (
+    Line,
+    MoveStatistics,
+    Report,
+    RootStatistics,
+    Score,
+    Totals,
+    Wdl,
+    score_of,
+    wdl_of,
 )
 from kibitz.search.tablebase import RootMove
 
+LONGEST_LINE = 100  # plies of a principal variation
+
 Outcomes = Mapping[int, RootMove]  # what tablebases say of moves, by their 16-bit codes
-
-
-class MoveStatistics(NamedTuple):
-    """One move of the root; values in [-1, 1] for the player who makes it."""
-
-    move: Move
-    code: int  # 16 bits, in the view of the side to move
-    edge: int
-    visits: int
-    pending: int
-    prior: float
-    value: float  # average of the visits, or what is proved; unvisited: the first-play value
-    draw: float  # average probability of a draw
-    deviation: float  # standard deviation of the values of the visits
-    bonus: float  # what the rule's exploration adds to the value; 0 for rules without one
-    raw: float | None  # the evaluator's own value; None if the move has no node
-    proof: int  # see proof.py
-
-    @property
-    def score(self) -> float:
-        """Value and exploration, by which the rule selects."""
-        return self.value + self.bonus
-
-
-class RootStatistics(NamedTuple):
-    """The root itself; values in [-1, 1] for the side to move."""
-
-    visits: int
-    pending: int
-    value: float
-    draw: float
-    raw: float
-    proof: int  # for the side to move, of its best move
-    tried_mass: float  # prior probability of the moves that have been visited
 
 
 def view_of(position: np.record) -> int:
@@ -273,3 +247,94 @@ def best_edge(memory: TreeMemory, node: int) -> int | None:
     tried = np.flatnonzero(visits)
     best = max(tried, key=lambda i: (*standing(int(proofs[i])), int(visits[i]), float(values[i])))
     return block.start + int(best)
+
+
+# --- reports --------------------------------------------------------------------------------------
+
+
+def make_report(
+    memory: TreeMemory,
+    position: np.record,
+    rule: Rule,
+    totals: Totals,
+    *,
+    multipv: int = 1,
+    score_type: str = "WDL_mu",
+    outcomes: Outcomes | None = None,
+    mating: tuple[Move, ...] = (),
+) -> Report:
+    """Report on a search of `position`.
+
+    `outcomes` are what tablebases say of the root's moves, `mating` is a mate that the tree may not
+    show.
+    """
+    rows = in_order(settled(root_moves(memory, position, rule), outcomes), outcomes)
+    root = root_statistics(memory)
+    if outcomes and rows:
+        root = root._replace(value=rows[0].value, draw=rows[0].draw, proof=rows[0].proof)
+    return Report(
+        depth=totals.depth,
+        seldepth=totals.seldepth,
+        nodes=totals.nodes,
+        milliseconds=round(totals.milliseconds),
+        nps=round(1000 * totals.nodes / max(1.0, totals.milliseconds)),
+        hashfull=memory.permille,
+        tbhits=totals.tbhits,
+        lines=_lines(memory, position, rows, root, multipv, score_type, outcomes or {}, mating),
+        moves=tuple(rows),
+        root=root,
+        mean_depth=totals.mean_depth,
+        no_mate=totals.no_mate,
+    )
+
+
+def _lines(
+    memory: TreeMemory,
+    position: np.record,
+    rows: list[MoveStatistics],
+    root: RootStatistics,
+    multipv: int,
+    score_type: str,
+    outcomes: Outcomes,
+    mating: tuple[Move, ...],
+) -> tuple[Line, ...]:
+    judged = [row for row in rows if row.visits or wins(row.proof) or row.code in outcomes]
+    found: list[Line] = []
+    if not judged or judged[0] != rows[0]:  # no visit yet, or all visited moves are proved lost
+        found.append(_line_without_visits(position, rows, root, score_type))
+    view = view_of(position)
+    for row in judged[: max(1, multipv) - len(found)]:
+        distance = outcomes[row.code].dtz if row.code in outcomes else 0
+        score = score_of(score_type, row.value, row.draw, row.proof, distance)
+        mates = mating[:1] == (row.move,)
+        line = mating if mates else principal_variation(memory, row.edge, view)
+        found.append(Line(len(found) + 1, score, wdl_of(row.value, row.draw), row.value, line))
+    return tuple(found)
+
+
+def _line_without_visits(
+    position: np.record, rows: list[MoveStatistics], root: RootStatistics, score_type: str
+) -> Line:
+    """The end of the game, or the root's own evaluation and its likeliest move."""
+    if not has_legal_move(position):
+        if checkers(position):
+            return Line(1, Score("mate", 0), Wdl(0, 0, 1000), -1.0, ())
+        return Line(1, Score("cp", 0), Wdl(0, 1000, 0), 0.0, ())
+    score = score_of(score_type, root.value, root.draw, UNPROVED)
+    moves = tuple(row.move for row in rows[:1])
+    return Line(1, score, wdl_of(root.value, root.draw), root.value, moves)
+
+
+def principal_variation(memory: TreeMemory, edge: int, view: int) -> tuple[Move, ...]:
+    """The line from a move of the root on, always by the best visited move.
+
+    `view` is that of the side to move at the root, see `view_of`.
+    """
+    moves: list[Move] = []
+    following: int | None = edge
+    while following is not None and len(moves) < LONGEST_LINE:
+        moves.append(Move(int(memory.links["move"][following]) ^ view))
+        view ^= FLIP_MOVE
+        node = node_below(memory, following)
+        following = None if node is None else best_edge(memory, node)
+    return tuple(moves)

@@ -16,7 +16,7 @@ from kibitz.search import clock
 from kibitz.search.limits import Limits
 from kibitz.search.mcts.playout.root import root_block
 from kibitz.search.mcts.tree.nodes import BUSY, NONE, PATH_DRAW, TERMINAL, WAITING, TreeMemory
-from kibitz.search.mcts.tree.proof import DRAW, TABLEBASE, UNPROVED, answer_to, is_settled, rank_of
+from kibitz.search.proof import DRAW, TABLEBASE, UNPROVED, answer_to, is_settled, rank_of
 
 LOOKS_A_MOVE = 40  # how often the unrest of a timed search is taken
 LEAST_INTERVAL_MS = 20.0

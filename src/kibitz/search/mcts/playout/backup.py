@@ -10,7 +10,7 @@ from kibitz.kernel.compile import kernel
 from kibitz.search.mcts.playout.accumulator import note
 from kibitz.search.mcts.playout.average import step_size
 from kibitz.search.mcts.tree.nodes import ARRIVAL, edge_at, edge_words_at, link_at, node_at
-from kibitz.search.mcts.tree.proof import UNPROVED, bounded, is_settled
+from kibitz.search.proof import UNPROVED, bounded, is_settled
 
 
 @kernel

@@ -41,8 +41,9 @@ from kibitz.search.mcts.playout.playout import (
 )
 from kibitz.search.mcts.tree.allocation import FULL, new_node
 from kibitz.search.mcts.tree.nodes import LEAF, NONE, WAITING, edge_at, link_at, node_at
-from kibitz.search.mcts.tree.proof import UNPROVED, climb, set_proof
+from kibitz.search.mcts.tree.proof import climb, set_proof
 from kibitz.search.mcts.tree.sharing import recall, remember
+from kibitz.search.proof import UNPROVED
 
 STEP = np.dtype([("edge", np.int64), ("trust", np.int64)])
 ROW = np.dtype([("depth", np.int64)])

@@ -18,7 +18,7 @@ from kibitz.position.outcome import (
 from kibitz.position.state import checkers, copy_position
 from kibitz.search.mcts.playout.context import QUESTIONS, position_at, question_at
 from kibitz.search.mcts.tree.nodes import LEAF, PATH_DRAW, TERMINAL, edge_at, link_at, node_at
-from kibitz.search.mcts.tree.proof import DRAW, UNPROVED
+from kibitz.search.proof import DRAW, UNPROVED
 
 MATED = 1  # proof of the move that mates: won in one ply
 

@@ -45,8 +45,9 @@ from kibitz.search.mcts.tree.nodes import (
     link_at,
     node_at,
 )
-from kibitz.search.mcts.tree.proof import UNPROVED, climb, is_settled, set_proof
+from kibitz.search.mcts.tree.proof import climb, set_proof
 from kibitz.search.mcts.tree.sharing import recall, remember
+from kibitz.search.proof import UNPROVED, is_settled
 
 # What a walk down the tree, or a whole playout, came to.
 DONE, COLLISION, NO_ROOM, NEW_LEAF, UNOPENED = range(5)

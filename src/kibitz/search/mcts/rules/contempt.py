@@ -14,7 +14,7 @@ from kibitz.kernel.compile import kernel
 from kibitz.search.mcts.playout.context import random_unit
 from kibitz.search.mcts.rules.puct import BLOCKED
 from kibitz.search.mcts.tree.nodes import BUSY, edge_at, link_at, node_at, prior_of
-from kibitz.search.mcts.tree.proof import loses, wins
+from kibitz.search.proof import loses, wins
 
 THAWED, FREEZING, FROZEN = 0, 1, 2  # NODE.freezing
 

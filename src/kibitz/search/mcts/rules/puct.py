@@ -16,7 +16,7 @@ from kibitz.search.mcts.rules.parameters import (
     FPU_WIN,
 )
 from kibitz.search.mcts.tree.nodes import BUSY, edge_at, link_at, node_at, prior_of
-from kibitz.search.mcts.tree.proof import TABLEBASE
+from kibitz.search.proof import TABLEBASE
 
 BLOCKED = -1  # no move can be chosen: all are being expanded by other threads
 

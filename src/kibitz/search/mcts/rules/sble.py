@@ -15,7 +15,7 @@ from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
 from kibitz.search.mcts.rules.puct import BLOCKED, exploration_weight, mate_bonus, visits_of
 from kibitz.search.mcts.tree.nodes import BUSY, NONE, WAITING, edge_at, link_at, node_at, prior_of
-from kibitz.search.mcts.tree.proof import is_settled
+from kibitz.search.proof import is_settled
 
 SURVIVORS_MAX = 1024
 

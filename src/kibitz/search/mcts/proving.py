@@ -12,15 +12,9 @@ from kibitz.search.mcts.playout.context import QUESTIONS, WalkMemory
 from kibitz.search.mcts.playout.root import root_block
 from kibitz.search.mcts.statistics import Outcomes
 from kibitz.search.mcts.tree.nodes import TreeMemory
-from kibitz.search.mcts.tree.proof import (
-    UNPROVED,
-    answer_to,
-    climb,
-    is_settled,
-    rank_of,
-    set_proof,
-)
+from kibitz.search.mcts.tree.proof import climb, set_proof
 from kibitz.search.params import Settings
+from kibitz.search.proof import UNPROVED, answer_to, is_settled, rank_of
 from kibitz.search.tablebase import DECISIVE, ProbeBudget, RootMove, Tablebases, best_ranked
 
 
