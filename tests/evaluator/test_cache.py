@@ -23,8 +23,8 @@ from kibitz.evaluator.cachetable import BUCKET_BYTES, probe, store
 from kibitz.evaluator.load_sparse import sparse_evaluator
 from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
+from kibitz.network.make import random_weights
 from kibitz.network.sizes import new_card
-from kibitz.network.sparse_random import random_weights
 from kibitz.position.fen import START, parse_fen
 from kibitz.position.moves import MAX_MOVES, generate
 from kibitz.position.play import play

@@ -25,9 +25,8 @@ from kibitz.evaluator.load import load_evaluator
 from kibitz.evaluator.load_sparse import LARGEST, sparse_evaluator
 from kibitz.evaluator.simple import Material, Uniform
 from kibitz.network import card as cards
-from kibitz.network.make import create
+from kibitz.network.make import create, random_weights
 from kibitz.network.sizes import new_card
-from kibitz.network.sparse_random import random_weights
 from kibitz.search.limits import Limits
 from kibitz.search.mcts.batched import BatchedDriver
 from kibitz.search.mcts.searcher import Searcher

@@ -19,9 +19,9 @@ from kibitz.evaluator.batched import InlineBatch, evaluated, values_of
 from kibitz.evaluator.load_sparse import evaluator_of, sparse_evaluator
 from kibitz.evaluator.sparse import put_wdl_logits, sparse_logits
 from kibitz.network.build import with_weights
+from kibitz.network.make import random_weights
 from kibitz.network.quantise import PolicyPrecision, exact_policy, exact_wdl, quantise
 from kibitz.network.sizes import new_card
-from kibitz.network.sparse_random import random_weights
 
 SIZES = [
     "sparse-64",
@@ -121,7 +121,7 @@ from kibitz.evaluator.inline import logits_of, value_of
 from kibitz.evaluator.load_sparse import evaluator_of, sparse_evaluator
 from kibitz.network.quantise import quantise
 from kibitz.network.sizes import new_card
-from kibitz.network.sparse_random import random_weights
+from kibitz.network.make import random_weights
 from kibitz.position.fen import parse_fen
 from kibitz.position.moves import generate
 card = new_card("sparse-64-tactics-both")

@@ -8,10 +8,9 @@ import torch
 from kibitz.errors import InputError
 from kibitz.network.build import build, count_parameters
 from kibitz.network.card import Heads
-from kibitz.network.dilated import AttackShapedInput
+from kibitz.network.convolutional import AttackShapedInput, Tower
 from kibitz.network.heads import legal_logits
 from kibitz.network.sizes import inputs_of, new_card, parse
-from kibitz.network.tower import Tower
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,8 @@ import pytest
 import torch
 
 from kibitz.errors import InputError
-from kibitz.network.build import build
+from kibitz.network.build import build, export_int8, export_onnx, run_onnx
 from kibitz.network.card import Heads, NetworkCard, load_weights, read_card
-from kibitz.network.export import export_int8, export_onnx, run_onnx
 from kibitz.network.sizes import inputs_of, new_card
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from kibitz.network.sparse_functions import screlu
+from kibitz.network.sparse import screlu
 
 
 def plain(x: torch.Tensor) -> torch.Tensor:

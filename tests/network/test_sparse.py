@@ -27,8 +27,7 @@ from kibitz.network.quantise import (
     quantise,
 )
 from kibitz.network.sizes import new_card
-from kibitz.network.sparse import SparseNetwork, SparseSizes
-from kibitz.network.sparse_functions import feature_sum, move_logits
+from kibitz.network.sparse import SparseNetwork, SparseSizes, feature_sum, move_logits
 
 MOVES = 1858
 

@@ -22,9 +22,9 @@ from kibitz.evaluator.cachetable import BUCKET_BYTES, SLOTS
 from kibitz.evaluator.inline import InlineEvaluator, inline_evaluator
 from kibitz.evaluator.load_sparse import evaluator_of
 from kibitz.evaluator.simple import Material, Uniform
+from kibitz.network.make import random_weights
 from kibitz.network.quantise import quantise
 from kibitz.network.sizes import new_card
-from kibitz.network.sparse_random import random_weights
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits
 from kibitz.search.mcts.searcher import Searcher

@@ -20,13 +20,17 @@ from kibitz.errors import InputError, missing_extra
 from kibitz.network import card as cards
 from kibitz.network.card import NetworkCard, Provenance
 from kibitz.network.quantise import PolicyPrecision, Quantisation, quantise
-from kibitz.network.sizes import FAMILIES, new_card, parse
-from kibitz.network.sparse_random import random_weights
+from kibitz.network.sizes import FAMILIES, inputs_of, new_card, parse, policy_rows
 
 OPTIONS = FAMILIES["sparse"].options
 POLICY = ("policy_features.", "move_")  # how the names of a sparse network's policy begin
 Weights = dict[str, Any]  # arrays by name
 CALIBRATION = 512  # positions that fix the ranges of an int8 network
+
+# Of random sparse networks.
+TAIL, WDL = (16, 32), 3
+FEATURE_DEVIATION, BIAS_DEVIATION, FEATURE_BIAS = 0.08, 0.1, 0.25
+TAIL_GAIN = 2.0  # so that values differ from position to position
 
 
 def create(size: str, location: Path, name: str = "", seed: int = 0) -> NetworkCard:
@@ -46,15 +50,39 @@ def _create_with_torch(card: NetworkCard, location: Path, seed: int) -> NetworkC
     return saved
 
 
+def random_weights(card: NetworkCard, seed: int = 0) -> dict[str, Any]:
+    """Float arrays under the names `SparseNetwork` gives them; hidden units are busy at once."""
+    size, features = parse(card.size), inputs_of(card)
+    hidden = size.width * (2 if "both" in size.options else 1)
+    direct = "direct" in size.options
+    random = np.random.default_rng(seed)
+
+    def normal(deviation: float, *shape: int) -> np.ndarray:
+        return np.asarray(deviation * random.standard_normal(shape, dtype=np.float32))
+
+    weights: dict[str, Any] = {}
+    for name, width in (("value", size.width), ("policy", size.policy_width)):
+        weights[f"{name}_features.weight"] = normal(FEATURE_DEVIATION, features, width)
+        weights[f"{name}_features.bias"] = normal(BIAS_DEVIATION, width) + np.float32(FEATURE_BIAS)
+    layers = [(hidden, WDL)] if direct else [(hidden, TAIL[0]), TAIL, (TAIL[1], WDL)]
+    for number, (inputs, outputs) in enumerate(layers, start=1):
+        weights[f"tail{number}.weight"] = normal(TAIL_GAIN * inputs**-0.5, outputs, inputs)
+        weights[f"tail{number}.bias"] = normal(BIAS_DEVIATION, outputs)
+    moves = policy_rows(card)
+    weights["move_weight"] = normal(size.policy_width**-0.5, moves, size.policy_width)
+    weights["move_bias"] = normal(BIAS_DEVIATION, moves)
+    return weights
+
+
 def export(file: Path, location: Path) -> None:
     """Write the ONNX form of a float network file."""
-    build, onnx = (_needing_torch(f"kibitz.network.{name}") for name in ("build", "export"))
+    build = _needing_torch("kibitz.network.build")
     network, card = build.load_network(file)
     # torch warns of its own insides and of packages that are not needed.
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        onnx.export_onnx(network, card, location)
+        build.export_onnx(network, card, location)
 
 
 def quantise_sparse(file: Path, location: Path, policy: PolicyPrecision) -> Quantisation:
@@ -129,7 +157,7 @@ def quantise_onnx(file: Path, location: Path, leaves: Leaves) -> None:
     before = quiet.level
     quiet.setLevel(logging.ERROR)  # it recommends what has been done already
     try:
-        _needing_torch("kibitz.network.export").export_int8(file, location, planes)
+        _needing_torch("kibitz.network.build").export_int8(file, location, planes)
     finally:
         quiet.setLevel(before)
 
