@@ -1,4 +1,4 @@
-"""The compiled search by hand, without threads, limits and reports: a tree, a walk, playouts."""
+"""The compiled search by hand, without threads, limits and reports: a tree, a context, playouts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kibitz.kernel.records import as_record, one_record
 from kibitz.position.board import Board
 from kibitz.position.moves import FLIP_MOVE
 from kibitz.position.notation import Move
-from kibitz.search.mcts.playout.context import WalkMemory
+from kibitz.search.mcts.playout.context import ContextMemory
 from kibitz.search.mcts.playout.control import CONTROL
 from kibitz.search.mcts.playout.playout import playouts
 from kibitz.search.mcts.playout.root import evaluate_root, expand_root
@@ -23,7 +23,7 @@ from kibitz.search.proof import DRAW, bounded, is_settled
 
 
 class Compiled:
-    """One tree, one walk, and what the kernels need besides."""
+    """One tree, one context, and what the kernels need besides."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class Compiled:
         seed: int = 1,
         megabytes: float = 2.0,
     ) -> None:
-        self.memory, self.walk = TreeMemory(megabytes), WalkMemory(seed)
+        self.memory, self.context = TreeMemory(megabytes), ContextMemory(seed)
         behaviour = behaviour._replace(by_prior=int(looks_by_prior(rule)))
         self.rule, self.behaviour = as_record(rule), as_record(behaviour)
         self.evaluator = inline_evaluator(evaluator)
@@ -45,28 +45,28 @@ class Compiled:
 
     def stand_at(self, board: chess.Board) -> None:
         """Let searches start from here."""
-        self.walk.set_line(Board.from_chess(board).positions())
+        self.context.set_line(Board.from_chess(board).positions())
 
     def open_root(self) -> None:
         """Evaluate the root and give it its moves."""
         common = (self.behaviour, self.evaluator.record, self.scratch.record)
-        count = evaluate_root(self.memory.record, self.walk.record, *common)
+        count = evaluate_root(self.memory.record, self.context.record, *common)
         if self.memory.nodes[0]["state"] != EXPANDED:
-            assert expand_root(self.memory.record, self.walk.record, self.behaviour, count)
+            assert expand_root(self.memory.record, self.context.record, self.behaviour, count)
 
-    def run(self, count: int, walk: WalkMemory | None = None) -> int:
+    def run(self, count: int, context: ContextMemory | None = None) -> int:
         """Play out `count` times, which are the budget of the move; the outcome."""
         self.control.tickets = self.control.budget = count
         self.control.full = self.control.stop = 0
-        return self.work(walk or self.walk)
+        return self.work(context or self.context)
 
-    def work(self, walk: WalkMemory) -> int:
+    def work(self, context: ContextMemory) -> int:
         """Use up the tickets that are there."""
         return int(
             playouts(
                 self.rule,
                 self.memory.record,
-                walk.record,
+                context.record,
                 self.behaviour,
                 self.evaluator.record,
                 self.scratch.record,
@@ -86,28 +86,28 @@ class Compiled:
 
     def edges(self, node: int = 0, path: str = "") -> Iterator[tuple[str, int]]:
         """Every visited edge below a node, with the moves that lead to it."""
-        memory, black = self.memory, bool(self.walk.positions["side"][0])
+        memory, black = self.memory, bool(self.context.positions["side"][0])
         flip = FLIP_MOVE if (len(path.split()) + black) % 2 else 0
         for edge in self.block(node):
             if memory.edges["visits"][edge] == 0:
                 continue
-            move = Move(int(memory.links["move"][edge]) ^ flip)
+            move = Move(int(memory.cold["move"][edge]) ^ flip)
             here = f"{path} {move}".strip()
             yield here, edge
-            child = int(memory.links["child"][edge])
+            child = int(memory.cold["child"][edge])
             if child != NONE:
                 yield from self.edges(child, here)
 
     def proof(self, edge: int) -> tuple[int, int] | None:
         """Value and plies of what is proved about an edge."""
-        proof = int(self.memory.links["proof"][edge])
+        proof = int(self.memory.cold["proof"][edge])
         if not is_settled(proof):
             return None
         return (0, 0) if proof == DRAW else (int(np.sign(proof)), abs(proof))
 
     def bounds(self, edge: int) -> tuple[float, float]:
         """The least and the most that an edge may be worth."""
-        proof = int(self.memory.links["proof"][edge])
+        proof = int(self.memory.cold["proof"][edge])
         return float(bounded(proof, -1.0)), float(bounded(proof, 1.0))
 
     def root_visits(self) -> list[int]:

@@ -14,7 +14,7 @@ from kibitz.position.fen import parse_fen
 from kibitz.position.notation import parse_uci, relative
 from kibitz.position.play import play
 from kibitz.position.state import new_positions
-from kibitz.search.mcts.playout.context import WalkMemory
+from kibitz.search.mcts.playout.context import ContextMemory
 from kibitz.search.mcts.rules.parameters import Behaviour
 from kibitz.search.mcts.tree.allocation import new_node, reserve_edges
 from kibitz.search.mcts.tree.nodes import EXPANDED, LEAF, TreeMemory, clear_edge, quantise_prior
@@ -46,7 +46,7 @@ class HandmadeTree:
     """A tree, its root's position, and the position and node of every line planted."""
 
     def __init__(self, fen: str, visits: int = 0, value: float = 0.0) -> None:
-        self.memory, self._walk = TreeMemory(1), WalkMemory(0).record
+        self.memory, self._context = TreeMemory(1), ContextMemory(0).record
         self.position = parse_fen(fen)
         self.nodes: dict[str, tuple[int, np.record]] = {"": (0, self.position)}
         self.edges: dict[str, int] = {"": 0}
@@ -57,7 +57,7 @@ class HandmadeTree:
     def plant(self, line: str, replies: Sequence[Reply]) -> HandmadeTree:
         """Expand the node at the end of a line of moves, in UCI, with the given replies."""
         node, position = self.nodes[line]
-        first = int(reserve_edges(self.memory.record, self._walk, ALONE, node, len(replies)))
+        first = int(reserve_edges(self.memory.record, self._context, ALONE, node, len(replies)))
         self.memory.nodes[node]["first"] = first
         self.memory.nodes[node]["count"] = len(replies)
         self.memory.nodes[node]["opened"] = sum(reply.visits > 0 for reply in replies)
@@ -72,11 +72,11 @@ class HandmadeTree:
         clear_edge(memory.record, edge, int(code), int(quantise_prior(reply.prior)))
         self.edges[line] = edge
         memory.edges[edge]["visits"], memory.edges[edge]["value"] = reply.visits, reply.value
-        memory.links[edge]["proof"] = reply.proof
+        memory.cold[edge]["proof"] = reply.proof
         if not reply.visits:
             return
-        node = int(new_node(memory.record, self._walk, ALONE, edge))
-        memory.links[edge]["child"] = node
+        node = int(new_node(memory.record, self._context, ALONE, edge))
+        memory.cold[edge]["child"] = node
         record = memory.nodes[node]
         record["draw"], record["square"] = reply.draw, reply.square
         record["raw"], record["state"] = -reply.value, LEAF

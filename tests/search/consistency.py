@@ -21,7 +21,7 @@ from kibitz.search.mcts.tree.nodes import (
 
 
 def check_tree(memory: TreeMemory) -> None:
-    """Every link leads somewhere and back, and nothing is lost or on its way."""
+    """Every edge leads somewhere and back, and nothing is lost or on its way."""
     tree = memory.record
     assert tree.faults == 0
     assert 1 <= tree.nodes_used <= len(memory.nodes)
@@ -54,8 +54,8 @@ def check_blocks(memory: TreeMemory) -> dict[int, int]:
     owners: dict[int, int] = {}
     header, used = 1, int(memory.record.edges_used)
     while header < used:
-        assert memory.links["move"][header] == HEADER_MOVE
-        owner, count = int(memory.links["child"][header]), int(memory.edges["visits"][header])
+        assert memory.cold["move"][header] == HEADER_MOVE
+        owner, count = int(memory.cold["child"][header]), int(memory.edges["visits"][header])
         if owner == BUSY:  # taken by a thread, and not used
             header += count + 1
             continue
@@ -63,8 +63,8 @@ def check_blocks(memory: TreeMemory) -> dict[int, int]:
         assert owner not in owners
         owners[owner] = header + 1
         made = slice(header + 1, header + 1 + int(edges_of(memory.record, owner)))
-        assert not np.any(memory.links["move"][made] == HEADER_MOVE)
-        assert np.all(memory.links["child"][made] < memory.record.nodes_used)
+        assert not np.any(memory.cold["move"][made] == HEADER_MOVE)
+        assert np.all(memory.cold["child"][made] < memory.record.nodes_used)
         header += count + 1
     assert header == used
     return owners
@@ -74,7 +74,7 @@ def check_node(memory: TreeMemory, node: int, owners: dict[int, int]) -> bool:
     """A node, the edge into it and its block know each other; whether it has a block."""
     record = memory.nodes[node]
     above = int(record["parent_edge"])
-    assert int(memory.links["child"][above]) == node
+    assert int(memory.cold["child"][above]) == node
     assert (above == 0) == (node == 0)
     assert record["state"] in (LEAF, EXPANDED, TERMINAL, PATH_DRAW)
     if record["state"] != EXPANDED:
@@ -85,9 +85,9 @@ def check_node(memory: TreeMemory, node: int, owners: dict[int, int]) -> bool:
     assert count == memory.edges["visits"][first - 1]
     made, words = block_of(memory, node), words_of(memory, node)
     assert made.stop - made.start + len(words) == count
-    visits, links = memory.edges["visits"][made], memory.links["child"][made]
-    assert np.all(links[visits == 0] == NONE)
-    codes = [*memory.links["move"][made].tolist(), *(code for code, _ in words)]
+    visits, cold = memory.edges["visits"][made], memory.cold["child"][made]
+    assert np.all(cold[visits == 0] == NONE)
+    codes = [*memory.cold["move"][made].tolist(), *(code for code, _ in words)]
     assert len(set(codes)) == count
     if node:
         opened = int(record["opened"])
@@ -109,4 +109,4 @@ def check_sums(memory: TreeMemory) -> None:
         if record["state"] == EXPANDED:
             below = int(memory.edges["visits"][block_of(memory, node)].sum())
             assert memory.edges["visits"][record["parent_edge"]] == 1 + below
-            assert memory.nodes["doubted"][node] <= below
+            assert memory.nodes["excluded"][node] <= below

@@ -16,8 +16,8 @@ from kibitz.search.clock import Budget
 from kibitz.search.limits import Limits, Signals
 from kibitz.search.mcts.driver import Driver
 from kibitz.search.mcts.fleet import Fleet
-from kibitz.search.mcts.playout.context import WalkMemory
-from kibitz.search.mcts.playout.control import CONTROL, note_share
+from kibitz.search.mcts.playout.context import ContextMemory
+from kibitz.search.mcts.playout.control import CONTROL, set_share
 from kibitz.search.mcts.rules.sble import survivors
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.mcts.tree.nodes import TreeMemory
@@ -40,7 +40,7 @@ def searcher_of(driver: str, **changes: Any) -> Searcher:
 
 
 def shares(searcher: Searcher) -> list[float]:
-    return [float(walk.record.budget_used) for walk in searcher._driver.walks]
+    return [float(context.record.budget_used) for context in searcher._driver.contexts]
 
 
 def stopped() -> Signals:
@@ -88,9 +88,9 @@ def test_slow_start_with_two_threads_begins_at_nought(monkeypatch: pytest.Monkey
     run = Driver._run_until
 
     def watched(self: Driver, look: Any, threads: int) -> None:
-        walk, tickets = WalkMemory(0).record, int(self.control.tickets)
-        note_share(self.control, self.memory.record, walk, tickets)
-        begun.append((tickets, float(walk.budget_used)))
+        context, tickets = ContextMemory(0).record, int(self.control.tickets)
+        set_share(self.control, self.memory.record, context, tickets)
+        begun.append((tickets, float(context.budget_used)))
         run(self, look, threads)
 
     monkeypatch.setattr(Driver, "_run_until", watched)
@@ -104,10 +104,10 @@ def test_slow_start_with_two_threads_begins_at_nought(monkeypatch: pytest.Monkey
 def test_every_game_of_a_fleet_has_its_own_share() -> None:
     fleet = Fleet(InlineBatch(inline_evaluator(Material())), SBLE, 2)
     fleet.search([Board(), Board()], 300)
-    assert all(ship.walk.record.budget_used > 0.9 for ship in fleet.ships)
+    assert all(ship.context.record.budget_used > 0.9 for ship in fleet.ships)
     over = [Board("7k/5Q2/6K1/8/8/8/8/8 b - - 0 1")] * 2
     fleet.search(over, 300)
-    assert all(ship.walk.record.budget_used == 0.0 for ship in fleet.ships)
+    assert all(ship.context.record.budget_used == 0.0 for ship in fleet.ships)
 
 
 @pytest.mark.parametrize(
@@ -128,9 +128,9 @@ def test_survivors_of_a_share(
     budget: int, later: int, left: int, time: float, surviving: int
 ) -> None:
     """ChessCoach: K = 2^(10 - floor(10 f)) at the root, f of the nodes or of the time."""
-    control, memory, walk = one_record(CONTROL), TreeMemory(1), WalkMemory(0).record
+    control, memory, context = one_record(CONTROL), TreeMemory(1), ContextMemory(0).record
     control.budget, control.later, control.time_used = budget, later, time
     memory.edges[0]["visits"] = 700
-    note_share(control, memory.record, walk, left)
-    assert walk.root_visits == 700
-    assert survivors(10.0, walk.budget_used, walk.root_visits, 700.0, 2_000) == surviving
+    set_share(control, memory.record, context, left)
+    assert context.root_visits == 700
+    assert survivors(10.0, context.budget_used, context.root_visits, 700.0, 2_000) == surviving

@@ -55,18 +55,20 @@ def fits(drawn: list[int], weights: np.ndarray) -> bool:
 
 
 def chosen(tree: Any, settings: Settings | None = None, seed: int = 0, **others: Any) -> str:
-    dice = np.random.default_rng(seed)
-    found = choose_move(tree.memory, tree.position, Puct(), settings or Settings(), dice, **others)
+    generator = np.random.default_rng(seed)
+    found = choose_move(
+        tree.memory, tree.position, Puct(), settings or Settings(), generator, **others
+    )
     assert found is not None
     return str(found.move)
 
 
-# --- without dice ---------------------------------------------------------------------------------
+# --- without chance -------------------------------------------------------------------------------
 
 
 def test_no_moves_no_choice(handmade: Any) -> None:
-    tree, dice = handmade("7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"), np.random.default_rng(0)
-    assert choose_move(tree.memory, tree.position, Puct(), Settings(), dice) is None
+    tree, generator = handmade("7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"), np.random.default_rng(0)
+    assert choose_move(tree.memory, tree.position, Puct(), Settings(), generator) is None
 
 
 def test_most_visits_then_value_then_prior(handmade: Any, reply: Any) -> None:
@@ -114,7 +116,7 @@ def test_what_is_proved_goes_first(
 
 def test_tablebase_ranks_go_before_everything(handmade: Any, reply: Any) -> None:
     tree = handmade(START, 151).plant("", [reply("e2e4", 100, 0.9), reply("d2d4", 1, 0.0)])
-    codes = {str(move): int(tree.memory.links["move"][edge]) for move, edge in tree.edges.items()}
+    codes = {str(move): int(tree.memory.cold["move"][edge]) for move, edge in tree.edges.items()}
     ranks = {codes["e2e4"]: 899, codes["d2d4"]: 1000}
     outcomes = {code: RootMove(Move(code), code, rank, 0) for code, rank in ranks.items()}
     assert chosen(tree, outcomes=outcomes) == "d2d4"
@@ -174,21 +176,21 @@ def test_golden_weights_of_move_diversity(temperature: float, shares: tuple[floa
 
 
 def test_samples_follow_their_weights() -> None:
-    rows, dice = [row(350), row(250), row(150), row(50)], np.random.default_rng(11)
+    rows, generator = [row(350), row(250), row(150), row(50)], np.random.default_rng(11)
     for weights in (temperature_weights(rows, 1.0), diversity_weights(rows, 2.52)):
-        drawn = Counter(sample(rows, weights, dice) for _ in range(20_000))
+        drawn = Counter(sample(rows, weights, generator) for _ in range(20_000))
         assert fits([drawn[one] for one in rows], weights)
         assert not fits([drawn[one] for one in rows], weights**1.3)
-    assert sample(rows, np.zeros(4), dice) is None
+    assert sample(rows, np.zeros(4), generator) is None
 
 
 def test_chosen_moves_follow_the_schedule(handmade: Any, reply: Any) -> None:
     visits = {"e2e4": 400, "d2d4": 300, "c2c4": 100}
     tree = handmade(START, 801).plant("", [reply(move, n) for move, n in visits.items()])
-    dice, settings = np.random.default_rng(5), Settings(temperature=0.5)
+    generator, settings = np.random.default_rng(5), Settings(temperature=0.5)
     drawn: Counter[str] = Counter()
     for _ in range(3000):
-        found = choose_move(tree.memory, tree.position, Puct(), settings, dice)
+        found = choose_move(tree.memory, tree.position, Puct(), settings, generator)
         assert found is not None
         drawn[str(found.move)] += 1
     weights = np.array([n**2 for n in visits.values()], dtype=float)
@@ -251,7 +253,7 @@ def test_minimax_needs_visits_and_an_endgame(handmade: Any, reply: Any) -> None:
 
 def test_minimax_believes_proofs(handmade: Any, reply: Any) -> None:
     tree = minimax_tree(handmade, reply)
-    tree.memory.links["proof"][tree.edges["d3c3 d5e4"]] = TABLEBASE
+    tree.memory.cold["proof"][tree.edges["d3c3 d5e4"]] = TABLEBASE
     settings = Settings(minimax=True, minimax_visits=200)
     assert minimax_value(tree.memory, tree.edges["d3c3"], settings) == -1.0
     assert chosen(tree, settings) == "d3e3"

@@ -36,11 +36,11 @@ def facts(compiled: Compiled, node: int = 0, path: str = "") -> Facts:
     """All that is known about the visited moves below a node."""
     memory, known = compiled.memory, {}
     for line, edge in compiled.edges(node, path):
-        link = memory.links[edge]
+        cold = memory.cold[edge]
         known[line] = (
             memory.edges[edge].tobytes(),
-            (link["frozen"], link["move"], link["proof"]),
-            node_facts(compiled, int(link["child"])),
+            (cold["frozen"], cold["move"], cold["proof"]),
+            node_facts(compiled, int(cold["child"])),
         )
     return known
 
@@ -57,11 +57,11 @@ def reached_by(kept: Facts, least: int) -> Facts:
     """What is to stay when little-visited subtrees go: moves below often visited ones."""
     visits = {line: int(np.frombuffer(kept[line][0][8:12], np.uint32)[0]) for line in kept}
     stays: Facts = {}
-    for line, (edge, link, node) in kept.items():
+    for line, (edge, cold, node) in kept.items():
         words = line.split()
         above = [" ".join(words[:count]) for count in range(1, len(words))]
         if all(visits.get(prefix, least) >= least for prefix in above):
-            stays[line] = (edge, link, node if visits[line] >= least else None)
+            stays[line] = (edge, cold, node if visits[line] >= least else None)
     return stays
 
 
@@ -77,7 +77,7 @@ def play_best(compiled: Compiled, board: chess.Board) -> tuple[int, str]:
     edge = compiled.block(0)[visits.index(max(visits))]
     line = next(line for line, place in compiled.edges() if place == edge)
     board.push_uci(line)
-    return int(compiled.memory.links["child"][edge]), line
+    return int(compiled.memory.cold["child"][edge]), line
 
 
 @pytest.mark.parametrize("fen", FENS)
@@ -125,7 +125,7 @@ def test_pruning_keeps_statistics_and_what_is_visited_often(fen: str, least: int
 
 def test_nothing_happens_to_a_tree_in_order() -> None:
     compiled = grown(MIDDLEGAME, Puct(), prove=0)
-    arrays = ("edges", "links", "nodes")
+    arrays = ("edges", "cold", "nodes")
     before = [getattr(compiled.memory, name).tobytes() for name in arrays]
     compact(compiled.memory.record, 0, 0)
     assert [getattr(compiled.memory, name).tobytes() for name in arrays] == before
@@ -145,19 +145,21 @@ def test_a_rerooted_tree_grows_like_the_same_tree_elsewhere() -> None:
 
 @pytest.mark.parametrize("seed", range(FUZZES))
 def test_any_sequence_of_growing_and_cutting(seed: int) -> None:
-    dice = random.Random(seed)
-    board = chess.Board(dice.choice(FENS))
-    rule = dice.choice(list(RULES.values()))
-    behaviour = Behaviour(expand_at=dice.choice([1, 2]), prove=dice.choice([0, 1]))
-    compiled = Compiled(board, rule, behaviour, HASHED, seed, megabytes=dice.choice([0.15, 0.5, 2]))
+    generator = random.Random(seed)
+    board = chess.Board(generator.choice(FENS))
+    rule = generator.choice(list(RULES.values()))
+    behaviour = Behaviour(expand_at=generator.choice([1, 2]), prove=generator.choice([0, 1]))
+    compiled = Compiled(
+        board, rule, behaviour, HASHED, seed, megabytes=generator.choice([0.15, 0.5, 2])
+    )
     for _ in range(8):
-        outcome = compiled.run(dice.choice([1, 30, 300, PLAYOUTS]))
+        outcome = compiled.run(generator.choice([1, 30, 300, PLAYOUTS]))
         check_tree(compiled.memory)
-        if outcome == NO_ROOM or dice.random() < 0.3:
-            before, least = facts(compiled), dice.choice([2, 3, 10, 1_000])
+        if outcome == NO_ROOM or generator.random() < 0.3:
+            before, least = facts(compiled), generator.choice([2, 3, 10, 1_000])
             compact(compiled.memory.record, 0, least)
             assert facts(compiled) == reached_by(before, least)
-        elif dice.random() < 0.4:
+        elif generator.random() < 0.4:
             node, _ = play_best(compiled, board)
             if node != NONE and compiled.block(node):
                 compact(compiled.memory.record, node, 0)
@@ -174,7 +176,7 @@ def test_a_full_tree_goes_on_within_its_cap(expand_at: int) -> None:
     compiled = Compiled(chess.Board(MIDDLEGAME), Puct(), behaviour, HASHED, megabytes=cap)
     rounds = 0
     compiled.control.tickets = 20_000 if COMPILED else 300
-    while compiled.work(compiled.walk) == NO_ROOM:
+    while compiled.work(compiled.context) == NO_ROOM:
         check_tree(compiled.memory)
         make_room(compiled.memory)
         check_tree(compiled.memory)
@@ -183,7 +185,7 @@ def test_a_full_tree_goes_on_within_its_cap(expand_at: int) -> None:
         rounds += 1
     assert rounds > 3 or not COMPILED
     assert compiled.memory.bytes <= cap * 2**20
-    assert compiled.memory.edges["visits"][0] == compiled.walk.record.playouts + 1
+    assert compiled.memory.edges["visits"][0] == compiled.context.record.playouts + 1
     assert compiled.control.tickets == 0
 
 

@@ -30,15 +30,15 @@ def grown(rule: Rule, playouts: int = PLAYOUTS, seed: int = 1) -> Compiled:
 
 def depths(compiled: Compiled) -> dict[int, int]:
     """Plies below the root of every node."""
-    links = compiled.memory.links["child"]
-    found = {int(links[edge]): len(line.split()) for line, edge in compiled.edges()}
+    cold = compiled.memory.cold["child"]
+    found = {int(cold[edge]): len(line.split()) for line, edge in compiled.edges()}
     return found | {0: 0}
 
 
 def shares(compiled: Compiled, node: int) -> tuple[np.ndarray, np.ndarray]:
     """Visits of a node's replies when frozen, and since; int64 [replies]."""
     block = compiled.block(node)
-    frozen = compiled.memory.links["frozen"][block.start : block.stop].astype(np.int64)
+    frozen = compiled.memory.cold["frozen"][block.start : block.stop].astype(np.int64)
     visits = compiled.memory.edges["visits"][block.start : block.stop].astype(np.int64)
     return frozen, visits - frozen
 
@@ -67,7 +67,7 @@ def test_off_it_is_the_rule_it_wraps(inner: Puct | Sble) -> None:
     visited = dict(bare.edges())
     assert visited == dict(wrapped.edges())
     places = [*visited.values()]
-    for name in ("edges", "links"):
+    for name in ("edges", "cold"):
         arrays = (getattr(tree.memory, name)[places] for tree in (bare, wrapped))
         assert len({array.tobytes() for array in arrays}) == 1
 
@@ -150,6 +150,6 @@ def test_the_same_seed_grows_the_same_tree() -> None:
     used = int(first.memory.record.edges_used)
     assert used == second.memory.record.edges_used
     assert first.memory.edges[:used].tobytes() == second.memory.edges[:used].tobytes()
-    assert first.walk.record.dice == second.walk.record.dice
+    assert first.context.record.random_state == second.context.record.random_state
     if COMPILED:
         assert first.memory.edges[:used].tobytes() != other.memory.edges[:used].tobytes()

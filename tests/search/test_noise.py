@@ -24,7 +24,7 @@ MIDDLEGAME = "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - 
 
 def priors(memory: TreeMemory) -> dict[int, int]:
     block = root_block(memory)
-    codes = memory.links["move"][block].tolist()
+    codes = memory.cold["move"][block].tolist()
     return dict(zip(codes, memory.edges["prior"][block].tolist(), strict=True))
 
 

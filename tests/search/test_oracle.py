@@ -121,7 +121,7 @@ def compare(compiled: Compiled, oracle: Oracle) -> None:
     """Every visited move of the whole tree agrees in all that the search knows about it."""
     memory, places = compiled.memory, dict(compiled.edges())
     nodes = {path: node for path, node in walk(oracle.root) if path}
-    weights = memory.edges["visits"] - memory.nodes["doubted"][memory.links["child"]]
+    weights = memory.edges["visits"] - memory.nodes["excluded"][memory.cold["child"]]
     found = {
         path: (
             int(memory.edges["visits"][edge]),

@@ -25,7 +25,7 @@ from kibitz.search.mcts.rules.parameters import (
 from kibitz.search.parameter import Parameter, read, uci_option, written
 from kibitz.search.params import OFF, PARAMETERS, Settings, parameter_of, uci_options
 from kibitz.search.presets import (
-    NOTED_FROM,
+    ACCUMULATE_FROM,
     PRESETS,
     noise_alpha,
     preset,
@@ -38,15 +38,15 @@ from kibitz.search.presets import (
 def test_defaults_are_those_of_the_rules() -> None:
     plain = Settings(policy_temperature=1.0, variance_scaling=0.0)  # defaults that were tuned
     assert to_rule(plain) == Puct()
-    assert to_behaviour(plain) == Behaviour(by_prior=1, noted_from=NOTED_FROM)
+    assert to_behaviour(plain) == Behaviour(by_prior=1, accumulate_from=ACCUMULATE_FROM)
     assert to_behaviour(Settings()).root_policy_temperature == Settings().policy_temperature
 
 
 def test_rules_that_count_visits_exactly_have_nothing_noted() -> None:
     for exact in (Settings(search_rule="gumbel"), Settings(sc_limit=28)):
-        assert to_behaviour(exact).noted_from == Behaviour().noted_from
+        assert to_behaviour(exact).accumulate_from == Behaviour().accumulate_from
     for rule in ("puct", "azero", "sble"):
-        assert to_behaviour(with_rule(Settings(), rule)).noted_from == NOTED_FROM
+        assert to_behaviour(with_rule(Settings(), rule)).accumulate_from == ACCUMULATE_FROM
 
 
 def test_names_are_unique_and_rows_make_sense() -> None:

@@ -11,7 +11,7 @@ import pytest
 from kibitz.evaluator.simple import Material
 from kibitz.kernel.compile import COMPILED
 from kibitz.search.mcts.rules.parameters import Behaviour, Puct, Rule, Sble
-from kibitz.search.mcts.tree.nodes import EDGE, LINK, NODE, NONE, TERMINAL, TreeMemory
+from kibitz.search.mcts.tree.nodes import COLD, EDGE, NODE, NONE, TERMINAL, TreeMemory
 from kibitz.search.mcts.tree.proof import LOSS_PRIOR_DIVISOR, proof_from_children, set_proof
 from kibitz.search.proof import AT_LEAST_DRAW, AT_MOST_DRAW, DRAW, UNPROVED
 from tests.search.compiled import Compiled
@@ -70,7 +70,7 @@ def grown(fen: str, rule: Rule, behaviour: Behaviour, playouts: int = PLAYOUTS) 
 def test_known_mates_are_proved_at_their_distance(fen: str, rule: str) -> None:
     compiled = grown(fen, RULES[rule], Behaviour(descend_proven=1))
     plies = MATES[fen]
-    proved = int(compiled.memory.links["proof"][0])  # for the player who moved into the root
+    proved = int(compiled.memory.cold["proof"][0])  # for the player who moved into the root
     assert proved == (-plies - 1 if plies > 0 else -plies + 1)
 
 
@@ -80,7 +80,7 @@ def test_no_proof_is_too_good(fen: str) -> None:
         return
     compiled, proofs = grown(fen, Puct(), Behaviour(), min(PLAYOUTS, 2_000)), 0
     for line, edge in compiled.edges():
-        proof = int(compiled.memory.links["proof"][edge])
+        proof = int(compiled.memory.cold["proof"][edge])
         if proof in (0, DRAW) or abs(proof) > 3 or len(line.split()) > 3 or proofs == 100:
             continue
         board = chess.Board(fen)
@@ -131,7 +131,7 @@ def test_a_first_loss_divides_the_prior_by_a_thousand(clear_losses: int) -> None
     before = compiled.memory.edges["prior"].copy()
     compiled.run(300)
     block = compiled.block(0)
-    lost = [edge for edge in block if compiled.memory.links["proof"][edge] < 0]
+    lost = [edge for edge in block if compiled.memory.cold["proof"][edge] < 0]
     assert lost
     divisor = LOSS_PRIOR_DIVISOR if clear_losses else 1
     assert LOSS_PRIOR_DIVISOR == 1000
@@ -160,10 +160,10 @@ def test_a_bound_clamps_what_is_backed_up(bound: int, clamp: tuple[float, float]
         compiled.run(1)
         assert clamp[0] <= memory.edges["value"][edge] <= clamp[1]
     assert memory.record.nodes_used > below
-    assert memory.links["proof"][edge] == bound
+    assert memory.cold["proof"][edge] == bound
     assert not set_proof(memory.record, edge, bound, True)
     assert set_proof(memory.record, edge, -bound, True)  # the two bounds meet
-    assert memory.links["proof"][edge] == DRAW
+    assert memory.cold["proof"][edge] == DRAW
     assert not set_proof(memory.record, edge, bound, True)
     assert memory.edges["prior"][edge] == prior  # a bound is no loss
 
@@ -190,7 +190,7 @@ def test_what_replies_prove(
     tree = handmade("7k/8/8/8/8/8/8/K7 w - - 0 1", 9).plant("", [reply("a1a2", 5)])
     moves = zip(("h8h7", "h8g8"), replies, strict=True)
     tree.plant("a1a2", [reply(move, 1, 0.1, proof=known) for move, known in moves])
-    node = int(tree.memory.links["child"][tree.edges["a1a2"]])
+    node = int(tree.memory.cold["child"][tree.edges["a1a2"]])
     assert proof_from_children(tree.memory.record, node) == proof
 
 
@@ -238,7 +238,7 @@ def test_a_first_drawn_sample_is_forgiven() -> None:
 def weights_of(memory: TreeMemory) -> np.ndarray:
     """Samples in the mean of every node, int64 [nodes]."""
     visits = memory.edges["visits"][memory.nodes["parent_edge"]].astype(np.int64)
-    found: np.ndarray = visits - memory.nodes["doubted"].astype(np.int64)
+    found: np.ndarray = visits - memory.nodes["excluded"].astype(np.int64)
     return found
 
 
@@ -258,18 +258,18 @@ def test_selective_backup_weighs_less_than_visits(fen: str) -> None:
     wide = Sble(linear_rate=9.0, linear_delay=30.0)
     playouts = 2_000 if COMPILED else 60
 
-    def doubted(threshold: float) -> int:
+    def excluded(threshold: float) -> int:
         rule = wide._replace(backup_threshold=threshold)
         compiled = grown(fen, rule, Behaviour(prove=0), playouts)
         used = compiled.memory.record.nodes_used
         above = compiled.memory.nodes["parent_edge"][:used]
         visits = compiled.memory.edges["visits"][above].astype(int)
-        doubted = compiled.memory.nodes["doubted"][:used].astype(int)
-        assert np.all(doubted < visits)
-        return int(doubted.sum())
+        excluded = compiled.memory.nodes["excluded"][:used].astype(int)
+        assert np.all(excluded < visits)
+        return int(excluded.sum())
 
-    assert doubted(2.0) == 0
-    assert doubted(0.02) > 0 or not COMPILED
+    assert excluded(2.0) == 0
+    assert excluded(0.02) > 0 or not COMPILED
 
 
 def test_an_edge_is_compact() -> None:
@@ -278,9 +278,9 @@ def test_an_edge_is_compact() -> None:
     No record lies in two lines of the cache.
     """
     assert EDGE.itemsize == 16
-    assert LINK.itemsize == 16
+    assert COLD.itemsize == 16
     assert NODE.itemsize == 32
     memory = TreeMemory(3.0)
-    arrays = (memory.edges, memory.links, memory.nodes, memory.moved, memory.known)
+    arrays = (memory.edges, memory.cold, memory.nodes, memory.moved, memory.known)
     assert sum(array.nbytes for array in arrays) == memory.bytes
     assert 2.99 * 2**20 < memory.bytes <= 3.0 * 2**20

@@ -7,7 +7,7 @@ import pytest
 
 from kibitz.kernel.compile import COMPILED
 from kibitz.position.board import Board
-from kibitz.search.mcts.playout.context import WalkMemory
+from kibitz.search.mcts.playout.context import ContextMemory
 from kibitz.search.mcts.playout.leaf import classify
 from kibitz.search.mcts.rules.parameters import Behaviour, Puct
 from kibitz.search.mcts.tree.compaction import compact
@@ -25,14 +25,14 @@ PLAYOUTS = 1_500 if COMPILED else 60
 def classified(fen: str, game: str, line: str) -> tuple[int, int]:
     """State and proof of the leaf at the end of a line that begins after a game."""
     whole = Board(fen, f"{game} {line}".split())
-    walk, depth = WalkMemory(1), len(line.split())
+    context, depth = ContextMemory(1), len(line.split())
     positions = whole.positions()
     root = len(positions) - 1 - depth
-    walk.set_line(positions[: root + 1])
-    walk.positions[: depth + 1] = positions[root:]
+    context.set_line(positions[: root + 1])
+    context.positions[: depth + 1] = positions[root:]
     for ply in range(depth):
-        walk.record.keys[root + ply] = positions["key"][root + ply]
-    state, proof = classify(walk.record, depth)
+        context.record.keys[root + ply] = positions["key"][root + ply]
+    state, proof = classify(context.record, depth)
     return int(state), int(proof)
 
 
@@ -79,7 +79,7 @@ def check_path_draws(compiled: Compiled, board: chess.Board) -> int:
     """Every node drawn by its path is drawn seen from this root, and no other is; how many are."""
     memory, drawn = compiled.memory, 0
     for line, edge in compiled.edges():
-        child = int(memory.links["child"][edge])
+        child = int(memory.cold["child"][edge])
         if child == NONE or memory.nodes["state"][child] == TERMINAL:
             continue
         after, moves = board.copy(), line.split()
@@ -88,7 +88,7 @@ def check_path_draws(compiled: Compiled, board: chess.Board) -> int:
         expected = after.halfmove_clock >= 100 or repeats(identities(after), len(moves))
         is_drawn = memory.nodes["state"][child] == PATH_DRAW
         assert is_drawn == expected, line
-        assert memory.links["proof"][edge] in (UNPROVED, DRAW) or not is_drawn
+        assert memory.cold["proof"][edge] in (UNPROVED, DRAW) or not is_drawn
         drawn += is_drawn
     return drawn
 
@@ -105,7 +105,7 @@ def test_no_stale_draws_after_rerooting() -> None:
     for _ in range(3):
         visits = compiled.root_visits()
         edge = compiled.block(0)[visits.index(max(visits))]
-        node = int(compiled.memory.links["child"][edge])
+        node = int(compiled.memory.cold["child"][edge])
         if compiled.memory.nodes["state"][node] != EXPANDED:
             break
         board.push_uci(next(line for line, place in compiled.edges() if place == edge))

@@ -51,13 +51,13 @@ def tables() -> Iterator[Tablebases]:
     opened.close()
 
 
-def random_board(dice: random.Random, pieces: str) -> chess.Board:
+def random_board(generator: random.Random, pieces: str) -> chess.Board:
     """A legal position with the given pieces somewhere; pawns off the first and last rank."""
     while True:
         board = chess.Board(None)
-        for square, letter in zip(dice.sample(range(64), len(pieces)), pieces, strict=True):
+        for square, letter in zip(generator.sample(range(64), len(pieces)), pieces, strict=True):
             board.set_piece_at(square, chess.Piece.from_symbol(letter))
-        board.turn = dice.random() < 0.5
+        board.turn = generator.random() < 0.5
         if board.is_valid():
             return board
 
@@ -96,10 +96,10 @@ def test_ranks_prove() -> None:
 
 @pytest.mark.parametrize("pieces", ["KQk", "KRk", "KPk", "KBk", "KNk", "Kqk", "Kpk"])
 def test_distances_agree_with_python_chess(tables: Tablebases, pieces: str) -> None:
-    dice = random.Random(pieces)
+    generator = random.Random(pieces)
     with chess.syzygy.open_tablebase(str(FILES)) as oracle:
         for _ in range(10):
-            reference = random_board(dice, pieces)
+            reference = random_board(generator, pieces)
             ranked = tables.rank_root(Board(reference.fen()))
             assert len(ranked) == reference.legal_moves.count()
             if not ranked:
@@ -113,10 +113,10 @@ def test_distances_agree_with_python_chess(tables: Tablebases, pieces: str) -> N
 
 
 def test_the_position_for_python_chess_is_the_same() -> None:
-    dice = random.Random(3)
+    generator = random.Random(3)
     for pieces in ("KQRBNPkqrbnp", "Kk", "KPPkpp"):
         for _ in range(20):
-            reference = random_board(dice, pieces)
+            reference = random_board(generator, pieces)
             made = chess_board(parse_fen(reference.fen()))
             assert made.fen() == reference.fen()
     en_passant = "8/8/8/8/1k1pP3/8/8/4K3 b - e3 0 1"
@@ -139,9 +139,9 @@ def test_only_moves_that_keep_the_win_within_fifty_moves_are_kept(tables: Tableb
 
 
 def test_wins_by_tables_are_played_to_the_end(tables: Tablebases) -> None:
-    dice = random.Random(5)
+    generator = random.Random(5)
     for pieces in ("KRk", "KQk", "KRk"):
-        reference = random_board(dice, pieces)
+        reference = random_board(generator, pieces)
         reference.turn = chess.WHITE
         if not reference.is_valid():
             continue
@@ -392,11 +392,11 @@ def test_damage_inside_a_file_is_survived(tmp_path: Path) -> None:
 @pytest.mark.parametrize("file", sorted(ALL_FILES.glob("*.rtbz")), ids=lambda file: file.stem)
 def test_every_table_agrees_with_python_chess(file: Path) -> None:
     strong, weak = file.stem.split("v")
-    tables, dice = Tablebases(str(ALL_FILES)), random.Random(file.stem)
+    tables, generator = Tablebases(str(ALL_FILES)), random.Random(file.stem)
     assert tables.problems == []
     with chess.syzygy.open_tablebase(str(ALL_FILES)) as oracle:
         for _ in range(40):
-            reference = random_board(dice, strong + weak.lower())
+            reference = random_board(generator, strong + weak.lower())
             if not reference.ep_square and any(reference.legal_moves):
                 ranked = best_ranked(tables.rank_root(Board(reference.fen())))
                 wdl, dtz = oracle.probe_wdl(reference), oracle.probe_dtz(reference)

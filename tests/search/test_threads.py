@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from kibitz.kernel.compile import COMPILED
-from kibitz.search.mcts.playout.context import WalkMemory
+from kibitz.search.mcts.playout.context import ContextMemory
 from kibitz.search.mcts.rules import parameters as rules
 from kibitz.search.mcts.rules.parameters import Behaviour, Contempt, Gumbel, Puct, Rule, Sble
 from kibitz.search.mcts.tree.compaction import compact
@@ -34,37 +34,41 @@ RULES: dict[str, Rule] = {
 }
 
 
-def search_together(compiled: Compiled, playouts: int, threads: int = THREADS) -> list[WalkMemory]:
-    """Let threads share the playouts; their walks."""
-    walks = [WalkMemory(seed) for seed in range(threads)]
-    board = compiled.walk.positions[:1]
-    for walk in walks:
-        walk.set_line(board)
+def search_together(
+    compiled: Compiled, playouts: int, threads: int = THREADS
+) -> list[ContextMemory]:
+    """Let threads share the playouts; their contexts."""
+    contexts = [ContextMemory(seed) for seed in range(threads)]
+    board = compiled.context.positions[:1]
+    for context in contexts:
+        context.set_line(board)
     compiled.control.tickets = compiled.control.full = 0
-    compiled.work(walks[0])  # compiles or loads the kernel, which the threads would wait for
+    compiled.work(contexts[0])  # compiles or loads the kernel, which the threads would wait for
     compiled.control.tickets = compiled.control.budget = playouts
     together = Barrier(threads)  # or the first is done before the last has begun
 
-    def work(walk: WalkMemory) -> int:
+    def work(context: ContextMemory) -> int:
         together.wait()
-        return compiled.work(walk)
+        return compiled.work(context)
 
     with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(work, walks))
-    return walks
+        list(pool.map(work, contexts))
+    return contexts
 
 
 @pytest.mark.skipif(not COMPILED, reason="in plain Python the operations are not atomic")
-@pytest.mark.parametrize("noted_from", [10, Behaviour().noted_from])
+@pytest.mark.parametrize("accumulate_from", [10, Behaviour().accumulate_from])
 @pytest.mark.parametrize("expand_at", [1, 2])
 @pytest.mark.parametrize("rule", RULES)
-def test_threads_share_a_tree(rule: str, expand_at: int, noted_from: int) -> None:
-    behaviour = Behaviour(shared=rules.THREADS, prove=0, expand_at=expand_at, noted_from=noted_from)
+def test_threads_share_a_tree(rule: str, expand_at: int, accumulate_from: int) -> None:
+    behaviour = Behaviour(
+        shared=rules.THREADS, prove=0, expand_at=expand_at, accumulate_from=accumulate_from
+    )
     compiled = Compiled(chess.Board(MIDDLEGAME), RULES[rule], behaviour, HASHED, megabytes=40)
-    walks = search_together(compiled, 20_000)
+    contexts = search_together(compiled, 20_000)
     assert compiled.control.tickets == 0
-    assert sum(int(walk.record.playouts) for walk in walks) == 20_000
-    assert min(int(walk.record.playouts) for walk in walks) > 0
+    assert sum(int(context.record.playouts) for context in contexts) == 20_000
+    assert min(int(context.record.playouts) for context in contexts) > 0
     assert compiled.memory.edges["visits"][0] == 20_001
     check_tree(compiled.memory)
     check_sums(compiled.memory)
@@ -73,7 +77,7 @@ def test_threads_share_a_tree(rule: str, expand_at: int, noted_from: int) -> Non
 @pytest.mark.skipif(not COMPILED, reason="in plain Python the operations are not atomic")
 @pytest.mark.parametrize("rule", RULES)
 def test_threads_prove_mates(rule: str) -> None:
-    behaviour = Behaviour(shared=rules.THREADS, clear_losses=1, draw_sibling=1, noted_from=100)
+    behaviour = Behaviour(shared=rules.THREADS, clear_losses=1, draw_sibling=1, accumulate_from=100)
     compiled = Compiled(chess.Board(MATES), RULES[rule], behaviour, HASHED, megabytes=40)
     search_together(compiled, 20_000)
     assert compiled.memory.edges["visits"][0] == 20_001
@@ -92,7 +96,7 @@ def test_one_thread_in_a_shared_tree_does_what_it_would_do_alone(rule: str, fen:
     alone, sharing = grown(rules.NOBODY), grown(rules.BATCHES)
     assert alone.memory.record.edges_used == sharing.memory.record.edges_used
     assert np.array_equal(alone.memory.edges, sharing.memory.edges)
-    assert np.array_equal(alone.memory.links, sharing.memory.links)
+    assert np.array_equal(alone.memory.cold, sharing.memory.cold)
 
 
 @pytest.mark.skipif(not COMPILED, reason="in plain Python the operations are not atomic")
@@ -104,7 +108,7 @@ def test_replies_frozen_by_threads_are_those_tried_so_far() -> None:
     memory, totals = compiled.memory, []
     for node in np.flatnonzero(memory.nodes["freezing"]):
         block = compiled.block(int(node))
-        totals.append(int(memory.links["frozen"][block.start : block.stop].sum()))
+        totals.append(int(memory.cold["frozen"][block.start : block.stop].sum()))
     assert len(totals) > 20
     # While one thread writes the counts down, visits of other threads may come and go: one each,
     # more only where the writer loses its processor in between.
@@ -123,7 +127,7 @@ print(sum(bounds_checked_searches(RULES[name], {searches}, {playouts}) for name 
 def bounds_checked_searches(rule: Rule, searches: int, playouts: int) -> int:
     """Short searches by two threads in one tree; how often an index was out of bounds."""
     behaviour = Behaviour(
-        shared=rules.THREADS, clear_losses=1, draw_sibling=1, rule50_scaling=1.0, noted_from=20
+        shared=rules.THREADS, clear_losses=1, draw_sibling=1, rule50_scaling=1.0, accumulate_from=20
     )
     boards = [chess.Board(MIDDLEGAME), chess.Board(MATES)]
     compiled, faults = Compiled(boards[0], rule, behaviour, HASHED), 0
@@ -131,8 +135,8 @@ def bounds_checked_searches(rule: Rule, searches: int, playouts: int) -> int:
         clear(compiled.memory.record)
         compiled.stand_at(boards[search % 2])
         compiled.open_root()
-        walks = search_together(compiled, playouts, threads=2)
-        faults += sum(int(walk.record.faults) for walk in walks)
+        contexts = search_together(compiled, playouts, threads=2)
+        faults += sum(int(context.record.faults) for context in contexts)
         assert compiled.memory.edges["visits"][0] == playouts + 1
         assert pending(compiled.memory) == 0
     return faults + int(compiled.memory.record.faults)
@@ -173,13 +177,13 @@ def test_what_threads_have_grown_can_be_compacted(least: int) -> None:
     compiled = Compiled(chess.Board(MIDDLEGAME), Puct(), behaviour, HASHED, megabytes=40)
     search_together(compiled, 20_000)
     memory = compiled.memory
-    links, nodes = memory.links, memory.nodes
+    cold, nodes = memory.cold, memory.nodes
     used = used_nodes(memory)
     parents = {
-        int(links["child"][edge]): node
+        int(cold["child"][edge]): node
         for node in used
         for edge in range(compiled.block(node).start, compiled.block(node).stop)
-        if links["child"][edge] != NONE
+        if cold["child"][edge] != NONE
     }
     # Played is a move below which a node stands before the one that the move leads to.
     chosen = max(parents[node] for node in used if node and parents[node] > node)
@@ -190,6 +194,6 @@ def test_what_threads_have_grown_can_be_compacted(least: int) -> None:
     assert len(used_nodes(memory)) == memory.record.nodes_used  # no gaps are left
     assert (int(memory.edges["visits"][0]), float(memory.nodes["raw"][0])) == (visits, raw)
     if least == 0:
-        walk = compiled.walk.record
+        context = compiled.context.record
         assert memory.record.nodes_used < len(used)
-        assert walk.layout != memory.record.layout
+        assert context.layout != memory.record.layout

@@ -55,7 +55,7 @@ def test_the_search_is_the_same(rule: str, fen: str, expand_at: int) -> None:
     assert dict(held.edges()) == dict(whole.edges())
     position = Board(fen).position
     for _, edge in held.edges():
-        child = held.memory.links["child"][edge]
+        child = held.memory.cold["child"][edge]
         if child != NONE:
             rows = (moves_below(tree.memory, position, RULES[rule], edge) for tree in (held, whole))
             first, second = rows
@@ -67,7 +67,7 @@ def test_a_new_root_has_all_its_moves(rule: str) -> None:
     compiled = grown(MIDDLEGAME, RULES[rule], True, 2)
     visits = compiled.root_visits()
     edge = compiled.block(0)[visits.index(max(visits))]
-    node = int(compiled.memory.links["child"][edge])
+    node = int(compiled.memory.cold["child"][edge])
     count = int(compiled.memory.nodes["count"][node])
     words = words_of(compiled.memory, node)
     assert words
@@ -76,7 +76,7 @@ def test_a_new_root_has_all_its_moves(rule: str) -> None:
     assert words_of(compiled.memory, 0) == []
     block = compiled.block(0)
     assert len(block) == count
-    last = [int(code) for code in compiled.memory.links["move"][block.start : block.stop]]
+    last = [int(code) for code in compiled.memory.cold["move"][block.start : block.stop]]
     assert last[-len(words) :] == [code for code, _ in words]
 
 

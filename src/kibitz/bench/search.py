@@ -28,7 +28,7 @@ from kibitz.network.sizes import new_card
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits
 from kibitz.search.mcts.searcher import Searcher
-from kibitz.search.mcts.tree.nodes import EDGE, LINK, MOVED, NODE
+from kibitz.search.mcts.tree.nodes import COLD, EDGE, MOVED, NODE
 from kibitz.search.params import Settings
 
 # From the start, a sharp middlegame, a quiet one, an endgame, a won endgame.
@@ -169,7 +169,7 @@ def _timed(searcher: Searcher, place: int, nodes: int, seconds: list[float]) -> 
 
 def bytes_of(searcher: Searcher) -> tuple[float, int]:
     """Bytes of the tree's nodes and edges in use, by its nodes, and bytes of an edge."""
-    tree, edge = searcher.memory.record, EDGE.itemsize + LINK.itemsize
+    tree, edge = searcher.memory.record, EDGE.itemsize + COLD.itemsize
     used = tree.nodes_used * (NODE.itemsize + MOVED.itemsize) + tree.edges_used * edge
     return used / tree.nodes_used, edge
 

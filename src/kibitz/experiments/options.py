@@ -255,14 +255,14 @@ def observed(evaluator: Evaluator, settings: Settings, probe: Probe, driver: str
             searcher.grow(board, Limits(nodes=2))
             searcher.memory.edges["pending"][root_block(searcher.memory)][:1] += 2
         result = searcher.search(board, limits)
-        memory, walks = searcher.memory, searcher.walks
+        memory, contexts = searcher.memory, searcher.contexts
         used, report = int(memory.record.edges_used), result.report
         seen = {
             "tree": memory.edges[:used].tobytes(),
             "report": [(str(line.score), len(line.moves)) for line in report.lines],
             "tables": (searcher.problems, report.tbhits),
             "memory": memory.bytes,
-            "threads": [int(walk.record.playouts) > 0 for walk in walks],
+            "threads": [int(context.record.playouts) > 0 for context in contexts],
             "clock": budget(CLOCK, CLOCK.clock("white"), PLY, settings),
         }
         moves = [result.move, *(searcher.search(board, limits).move for _ in range(DRAWS))]

@@ -130,7 +130,7 @@ def _gumbel(settings: Settings) -> Gumbel:
 
 
 # Other rules count visits exactly: replies to be frozen, playouts as the Gumbel rule plans them.
-NOTED_FROM = 1024
+ACCUMULATE_FROM = 1024
 
 
 def to_behaviour(settings: Settings) -> Behaviour:
@@ -150,7 +150,9 @@ def to_behaviour(settings: Settings) -> Behaviour:
         draw_sibling=int(settings.draw_sibling),
         rule50_scaling=settings.rule50_scaling,
         share_values=int(settings.share_values),
-        noted_from=NOTED_FROM if isinstance(to_rule(settings), Puct | Sble) else mean.noted_from,
+        accumulate_from=ACCUMULATE_FROM
+        if isinstance(to_rule(settings), Puct | Sble)
+        else mean.accumulate_from,
     )
 
 

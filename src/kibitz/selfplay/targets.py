@@ -36,7 +36,7 @@ def policy_target(memory: TreeMemory, rule: Rule) -> Visits:
     has found it does not visit it again.
     """
     block = root_block(memory)
-    codes, proofs = memory.links["move"][block], memory.links["proof"][block]
+    codes, proofs = memory.cold["move"][block], memory.cold["proof"][block]
     won = np.flatnonzero((proofs > 0) & (proofs < DRAW))
     if len(won):
         return ((int(codes[won[proofs[won].argmin()]]), SHARES),)

@@ -1,6 +1,6 @@
-"""Running a search whose evaluator answers in batches: gather, evaluate, settle, in overlap.
+"""Running a search whose evaluator answers in batches: gather, evaluate, back up, in overlap.
 
-    Searcher -> **BatchedDriver** -> gather / evaluate / settle
+    Searcher -> **BatchedDriver** -> gather / evaluate / back up
 
 While one batch is with the evaluator the next is gathered. The tree itself is only ever touched by
 the calling thread, so a search with a fixed batch size repeats itself bit for bit.
@@ -24,18 +24,18 @@ from kibitz.evaluator.batched import (
 )
 from kibitz.kernel.records import as_record, one_record
 from kibitz.position.moves import MAX_MOVES
-from kibitz.search.mcts.playout.context import PAST, WalkMemory
+from kibitz.search.mcts.playout.context import PAST, ContextMemory
 from kibitz.search.mcts.playout.control import CONTROL
 from kibitz.search.mcts.playout.gather import (
     BatchMemory,
-    forget_collisions,
+    back_up_batch,
+    cancel,
+    cancel_collisions,
     gather,
-    release,
-    settle,
 )
 from kibitz.search.mcts.playout.leaf import adjusted
 from kibitz.search.mcts.playout.playout import NO_ROOM
-from kibitz.search.mcts.playout.root import expand_root, keep_moves, settle_root
+from kibitz.search.mcts.playout.root import expand_root, keep_moves, set_root_value
 from kibitz.search.mcts.rules.parameters import BATCHES, Behaviour, Rule
 from kibitz.search.mcts.tree.nodes import LEAF, TreeMemory
 from kibitz.search.mcts.tree.room import make_room
@@ -76,7 +76,7 @@ class Batch:
 
 
 class BatchedDriver:
-    """One walk, one tree, one evaluator, and a few batches in flight."""
+    """One context, one tree, one evaluator, and a few batches in flight."""
 
     def __init__(
         self,
@@ -91,8 +91,8 @@ class BatchedDriver:
         self.memory, self.evaluator = memory, evaluator
         self.rule = as_record(rule)
         self.behaviour = as_record(behaviour._replace(shared=BATCHES, expand_at=1))
-        self.walk = WalkMemory(seed)
-        self.walks = [self.walk]
+        self.context = ContextMemory(seed)
+        self.contexts = [self.context]
         self.control = one_record(CONTROL)
         self.slow_start_nodes, self.slow_start_rows = 0, rows
         # Called before subtrees are given back: edges change their places.
@@ -104,8 +104,8 @@ class BatchedDriver:
 
     @property
     def playouts(self) -> int:
-        """Playouts started since the walk was made."""
-        return int(self.walk.record.playouts)
+        """Playouts started since the context was made."""
+        return int(self.context.record.playouts)
 
     def close(self) -> None:
         """End the evaluator's thread."""
@@ -117,24 +117,24 @@ class BatchedDriver:
         self.control.stop = 1
 
     def set_root(self, line: np.ndarray) -> None:
-        """Tell the walk the game so far; POSITION [plies + 1], the root last."""
-        self.walk.set_line(line)
+        """Tell the context the game so far; POSITION [plies + 1], the root last."""
+        self.context.set_line(line)
 
     def open_root(self, allowed: frozenset[int] | None) -> int:
         """Evaluate and expand a fresh root; returns its number of moves."""
-        line = self.walk.line[PAST - self.walk.past : PAST + 1].view(np.recarray)
+        line = self.context.line[PAST - self.context.past : PAST + 1].view(np.recarray)
         leaves = leaves_of([line], self.evaluator.sees.history)
         out = evaluated(self.evaluator, leaves)
         refuse_not_finite(self.evaluator.name, *out)
-        walk, count = self.walk.record, len(leaves.moves)
-        walk.moves[:count], walk.logits[:count] = leaves.moves, out.logits[:count]
+        context, count = self.context.record, len(leaves.moves)
+        context.moves[:count], context.logits[:count] = leaves.moves, out.logits[:count]
         value = float(out.wdl[0, 0] - out.wdl[0, 2])
         value = adjusted(self.behaviour, leaves.positions[0, 0], value)
-        settle_root(self.memory.record, value, float(out.wdl[0, 1]))
+        set_root_value(self.memory.record, value, float(out.wdl[0, 1]))
         if allowed is not None:
-            count = keep_moves(walk, count, allowed)
+            count = keep_moves(context, count, allowed)
         if count and self.memory.nodes[0]["state"] == LEAF:
-            expand_root(self.memory.record, walk, self.behaviour, count)
+            expand_root(self.memory.record, context, self.behaviour, count)
         return count
 
     def run(
@@ -182,7 +182,7 @@ class BatchedDriver:
 
     def _is_settled(self) -> bool:
         """Whether more visits would teach nothing, as the root is proved."""
-        return bool(is_settled(int(self.memory.links[0]["proof"])))
+        return bool(is_settled(int(self.memory.cold[0]["proof"])))
 
     def _send(self, playouts: int) -> int:
         """Gather one batch and give it to the evaluator; the outcome of gathering."""
@@ -191,10 +191,10 @@ class BatchedDriver:
         batch.filled, _, outcome = gather(
             self.rule,
             self.memory.record,
-            self.walk.record,
+            self.context.record,
             self.behaviour,
-            self.walk.line.view(np.recarray),
-            self.walk.past,
+            self.context.line.view(np.recarray),
+            self.context.past,
             batch.paths.record,
             batch.leaves,
             0,
@@ -203,7 +203,7 @@ class BatchedDriver:
             self.control,
         )
         if batch.filled == 0:
-            forget_collisions(self.memory.record, self.walk.record, batch.paths.record)
+            cancel_collisions(self.memory.record, self.context.record, batch.paths.record)
             self._free.append(batch)
             return int(outcome)
         self._waiting.append(batch)
@@ -227,11 +227,11 @@ class BatchedDriver:
             batch.answer.result()
         refuse_not_finite(self.evaluator.name, *batch.filled_out())
         self._waiting.popleft()
-        tree, walk = self.memory.record, self.walk.record
-        forget_collisions(tree, walk, batch.paths.record)
-        done = settle(
+        tree, context = self.memory.record, self.context.record
+        cancel_collisions(tree, context, batch.paths.record)
+        done = back_up_batch(
             tree,
-            walk,
+            context,
             self.behaviour,
             batch.paths.record,
             batch.leaves,
@@ -246,21 +246,21 @@ class BatchedDriver:
 
     def _take_back(self, batch: Batch, done: int) -> None:
         """No room: forget the rest of this batch and all others, then make room."""
-        tree, walk = self.memory.record, self.walk.record
-        release(tree, walk, batch.paths.record, done, batch.filled)
-        walk.playouts -= batch.filled - done
+        tree, context = self.memory.record, self.context.record
+        cancel(tree, context, batch.paths.record, done, batch.filled)
+        context.playouts -= batch.filled - done
         while self._waiting:
             self._abandon(self._waiting.popleft())
         self._make_room()
 
     def _abandon(self, batch: Batch) -> None:
         """Take back all of a batch, whatever its answer will be."""
-        tree, walk = self.memory.record, self.walk.record
+        tree, context = self.memory.record, self.context.record
         if batch.answer is not None:
             wait([batch.answer])
-        forget_collisions(tree, walk, batch.paths.record)
-        release(tree, walk, batch.paths.record, 0, batch.filled)
-        walk.playouts -= batch.filled
+        cancel_collisions(tree, context, batch.paths.record)
+        cancel(tree, context, batch.paths.record, 0, batch.filled)
+        context.playouts -= batch.filled
         self._free.append(batch)
 
     def _make_room(self) -> None:

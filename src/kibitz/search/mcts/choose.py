@@ -135,7 +135,7 @@ def minimax_move(
 
 def minimax_value(memory: TreeMemory, edge: int, settings: Settings, plies: int = DEEPEST) -> float:
     """Value in [-1, 1] for the player who makes the move, by the best of the considered replies."""
-    proof = int(memory.links["proof"][edge])
+    proof = int(memory.cold["proof"][edge])
     if is_settled(proof):
         return float(proved_value(proof))
     average, visits = float(memory.edges["value"][edge]), int(memory.edges["visits"][edge])
@@ -153,7 +153,7 @@ def _considered(memory: TreeMemory, node: int, least_visits: float) -> list[int]
     block = block_of(memory, node)
     visits = memory.edges["visits"][block]
     enough = block.start + np.flatnonzero((visits >= least_visits) & (visits > 0))
-    grades = {int(edge): standing(int(memory.links["proof"][edge])) for edge in enough}
+    grades = {int(edge): standing(int(memory.cold["proof"][edge])) for edge in enough}
     best = max(grades.values(), default=(0, 0))
     return [edge for edge, grade in grades.items() if grade == best]
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from kibitz.evaluator.inline import InlineEvaluator
 from kibitz.kernel.records import as_record, one_record
-from kibitz.search.mcts.playout.context import WalkMemory
+from kibitz.search.mcts.playout.context import ContextMemory
 from kibitz.search.mcts.playout.control import CONTROL
 from kibitz.search.mcts.playout.playout import playouts
 from kibitz.search.mcts.playout.root import evaluate_root, expand_root, keep_moves
@@ -29,7 +29,7 @@ FIRST_PIECE, PIECE_SECONDS = 64, 0.001  # of a search in a hurry: playouts, and 
 
 
 class Driver:
-    """Threads, their walks and scratches, around one tree and one inline evaluator."""
+    """Threads, their contexts and scratches, around one tree and one inline evaluator."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Driver:
         self.memory, self.evaluator = memory, evaluator
         self.rule = as_record(rule)
         self.behaviour = as_record(behaviour._replace(shared=THREADS if threads > 1 else NOBODY))
-        self.walks = [WalkMemory(seed + 7919 * thread) for thread in range(threads)]
+        self.contexts = [ContextMemory(seed + 7919 * thread) for thread in range(threads)]
         self._scratches = [evaluator.new_scratch() for _ in range(threads)]
         self._pool: ThreadPoolExecutor | None = None
         self.control = one_record(CONTROL)
@@ -58,19 +58,19 @@ class Driver:
             self._pool.shutdown(wait=True)
 
     def set_root(self, line: np.ndarray) -> None:
-        """Tell every walk the game so far; POSITION [plies + 1], the root last."""
-        for walk in self.walks:
-            walk.set_line(line)
+        """Tell every context the game so far; POSITION [plies + 1], the root last."""
+        for context in self.contexts:
+            context.set_line(line)
 
     def open_root(self, allowed: frozenset[int] | None) -> int:
         """Evaluate and expand a fresh root; returns its number of moves."""
-        walk, scratch = self.walks[0].record, self._scratches[0].record
+        context, scratch = self.contexts[0].record, self._scratches[0].record
         tree = self.memory.record
-        count = int(evaluate_root(tree, walk, self.behaviour, self.evaluator.record, scratch))
+        count = int(evaluate_root(tree, context, self.behaviour, self.evaluator.record, scratch))
         if allowed is not None:
-            count = keep_moves(walk, count, allowed)
+            count = keep_moves(context, count, allowed)
         if count and self.memory.nodes[0]["state"] == LEAF:
-            expand_root(tree, walk, self.behaviour, count)
+            expand_root(tree, context, self.behaviour, count)
         return count
 
     def run(
@@ -97,13 +97,13 @@ class Driver:
         if watched:
             self._run_watched(playouts_left, look)
             return self.playouts - before
-        slow = min(playouts_left, self._slow_start()) if len(self.walks) > 1 else 0
+        slow = min(playouts_left, self._slow_start()) if len(self.contexts) > 1 else 0
         self._hand_out(slow, playouts_left)
         if slow > 0:
             self._run_until(look, threads=1)
         self._hand_out(max(0, playouts_left - slow), playouts_left - slow)
         if not self.control.stop:
-            self._run_until(look, threads=len(self.walks))
+            self._run_until(look, threads=len(self.contexts))
         return self.playouts - before
 
     def _run_hurried(self, playouts_left: int, look: Callable[[], bool]) -> None:
@@ -123,8 +123,8 @@ class Driver:
             piece = max(1, min(DIRECT_PLAYOUTS, (self.playouts - start) // WATCHED_PARTS))
             self._hand_out(min(piece, end - self.playouts), end - self.playouts)
             several = self.playouts - start >= self._slow_start()
-            self._run_until(look, threads=len(self.walks) if several else 1)
-            if several and len(self.walks) > 1 and not self.control.stop:
+            self._run_until(look, threads=len(self.contexts) if several else 1)
+            if several and len(self.contexts) > 1 and not self.control.stop:
                 self.control.stop = int(look())  # threads may be done before they are looked at
 
     def _hand_out(self, tickets: int, left: int) -> None:
@@ -147,8 +147,8 @@ class Driver:
 
     @property
     def playouts(self) -> int:
-        """Playouts finished since the walks were made."""
-        return sum(int(walk.record.playouts) for walk in self.walks)
+        """Playouts finished since the contexts were made."""
+        return sum(int(context.record.playouts) for context in self.contexts)
 
     def stop(self) -> None:
         """Make the running playouts return; safe to call from any thread."""
@@ -174,7 +174,7 @@ class Driver:
 
     def _executor(self) -> ThreadPoolExecutor:
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(len(self.walks), "search")
+            self._pool = ThreadPoolExecutor(len(self.contexts), "search")
         return self._pool
 
     def arguments(self, index: int) -> tuple[Any, ...]:
@@ -182,7 +182,7 @@ class Driver:
         return (
             self.rule,
             self.memory.record,
-            self.walks[index].record,
+            self.contexts[index].record,
             self.behaviour,
             self.evaluator.record,
             self._scratches[index].record,

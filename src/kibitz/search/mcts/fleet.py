@@ -2,8 +2,8 @@
 
     boards -> **Fleet** -> one evaluator call for a leaf of every game -> a tree for every board
 
-What self-play with a batched evaluator wants: every game has its own tree and dice, and a search
-never has to look at a position twice to fill a batch.
+What self-play with a batched evaluator wants: every game has its own tree and random generator,
+and a search never has to look at a position twice to fill a batch.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from kibitz.evaluator.batched import (
 from kibitz.kernel.records import as_record, one_record
 from kibitz.position.board import Board
 from kibitz.search.mcts.batched import Batch
-from kibitz.search.mcts.playout.context import PAST, WalkMemory
+from kibitz.search.mcts.playout.context import PAST, ContextMemory
 from kibitz.search.mcts.playout.control import CONTROL
-from kibitz.search.mcts.playout.gather import gather, release, settle
+from kibitz.search.mcts.playout.gather import back_up_batch, cancel, gather
 from kibitz.search.mcts.playout.leaf import adjusted
 from kibitz.search.mcts.playout.playout import NO_ROOM
-from kibitz.search.mcts.playout.root import expand_root, mix_noise, plan_gumbel, settle_root
+from kibitz.search.mcts.playout.root import expand_root, mix_noise, plan_gumbel, set_root_value
 from kibitz.search.mcts.rules.parameters import BATCHES, Gumbel
 from kibitz.search.mcts.tree.nodes import EXPANDED, TreeMemory, clear
 from kibitz.search.mcts.tree.reuse import Line, keep_subtree
@@ -39,10 +39,10 @@ from kibitz.search.presets import noise_alpha, to_behaviour, to_rule
 
 
 class Ship:
-    """One game's tree, walk and dice."""
+    """One game's tree, context and random generator."""
 
     def __init__(self, megabytes: float, seed: int) -> None:
-        self.memory, self.walk, self.line = TreeMemory(megabytes), WalkMemory(seed), Line()
+        self.memory, self.context, self.line = TreeMemory(megabytes), ContextMemory(seed), Line()
         self.generator = np.random.default_rng(seed)
         self.control: Any = one_record(CONTROL)
         self.rows = (0, 0)  # of the batch, filled for this game
@@ -104,12 +104,12 @@ class Fleet:
             kept = kept and keep_subtree(ship.memory, board, plies or 0)
             if not kept:
                 clear(ship.memory.record)
-            ship.walk.set_line(board.positions())
+            ship.context.set_line(board.positions())
             ship.line.remember(board)
             if not kept and board.outcome() is None:
                 fresh.append(ship)
         if fresh:
-            lines = [ship.walk.line[PAST - ship.walk.past : PAST + 1] for ship in fresh]
+            lines = [ship.context.line[PAST - ship.context.past : PAST + 1] for ship in fresh]
             games = [line.view(np.recarray) for line in lines]
             leaves = leaves_of(games, self.evaluator.sees.history)
             out = evaluated(self.evaluator, leaves)
@@ -119,15 +119,18 @@ class Fleet:
     def _expand_roots(self, ships: list[Ship], leaves: Leaves, out: Evaluations) -> None:
         for row, ship in enumerate(ships):
             start, end = int(leaves.offsets[row]), int(leaves.offsets[row + 1])
-            walk, count = ship.walk.record, end - start
-            walk.moves[:count], walk.logits[:count] = leaves.moves[start:end], out.logits[start:end]
+            context, count = ship.context.record, end - start
+            context.moves[:count], context.logits[:count] = (
+                leaves.moves[start:end],
+                out.logits[start:end],
+            )
             value = float(out.wdl[row, 0] - out.wdl[row, 2])
             value = adjusted(self._behaviour, leaves.positions[row, 0], value)
-            settle_root(ship.memory.record, value, float(out.wdl[row, 1]))
-            expand_root(ship.memory.record, walk, self._behaviour, count)
+            set_root_value(ship.memory.record, value, float(out.wdl[row, 1]))
+            expand_root(ship.memory.record, context, self._behaviour, count)
 
     def _stir(self, ship: Ship) -> None:
-        """Noise and plans, each game with its own dice."""
+        """Noise and plans, each game with its own generator."""
         settings = self.settings
         mix_noise(ship.memory, settings.noise_epsilon, noise_alpha(settings), ship.generator)
         if isinstance(self.rule, Gumbel):
@@ -136,7 +139,7 @@ class Fleet:
     def _step(self, waiting: list[Ship], nodes: int) -> None:
         """One batch: leaves of every waiting game, their evaluation, and what follows."""
         batch, row = self._batch, 0
-        batch.paths.record.collided = batch.paths.record.capacity  # walks do not share collisions
+        batch.paths.record.collided = batch.paths.record.capacity  # games do not share collisions
         full: list[Ship] = []
         for ship in waiting:
             row = self._gather(ship, row, nodes - ship.visits, full)
@@ -144,7 +147,7 @@ class Fleet:
         if row:
             self.evaluator.evaluate(part_of(batch.leaves, 0, row), batch.filled_out())
             refuse_not_finite(self.evaluator.name, *batch.filled_out())
-        full += [ship for ship in waiting if not self._settle(ship)]
+        full += [ship for ship in waiting if not self._back_up(ship)]
         for ship in full:
             make_room(ship.memory)
 
@@ -153,10 +156,10 @@ class Fleet:
         last, _, outcome = gather(
             self._rule,
             ship.memory.record,
-            ship.walk.record,
+            ship.context.record,
             self._behaviour,
-            ship.walk.line.view(np.recarray),
-            ship.walk.past,
+            ship.context.line.view(np.recarray),
+            ship.context.past,
             self._batch.paths.record,
             self._batch.leaves,
             row,
@@ -169,12 +172,14 @@ class Fleet:
             full.append(ship)
         return int(last)
 
-    def _settle(self, ship: Ship) -> bool:
+    def _back_up(self, ship: Ship) -> bool:
         """Settle the ship's rows; False if its tree is full, the rest then taken back."""
         first, last = ship.rows
-        tree, walk, paths = ship.memory.record, ship.walk.record, self._batch.paths.record
+        tree, context, paths = ship.memory.record, ship.context.record, self._batch.paths.record
         out, leaves = self._batch.out, self._batch.leaves
-        done = settle(tree, walk, self._behaviour, paths, leaves, out.wdl, out.logits, first, last)
+        done = back_up_batch(
+            tree, context, self._behaviour, paths, leaves, out.wdl, out.logits, first, last
+        )
         if done < last:
-            release(tree, walk, paths, done, last)
+            cancel(tree, context, paths, done, last)
         return bool(done == last)

@@ -1,6 +1,6 @@
 """Answering what a search asks of the tablebases, within a share of its time.
 
-leaf.ask_tablebase (a queue in each walk) -> **Prober** -> proofs that climb the tree
+leaf.queue_probe (a queue in each context) -> **Prober** -> proofs that climb the tree
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kibitz.position.board import Board
-from kibitz.search.mcts.playout.context import QUESTIONS, WalkMemory
+from kibitz.search.mcts.playout.context import QUESTIONS, ContextMemory
 from kibitz.search.mcts.playout.root import root_block
 from kibitz.search.mcts.statistics import Outcomes
 from kibitz.search.mcts.tree.nodes import TreeMemory
@@ -39,7 +39,7 @@ class Prober:
         return self.tables.hits - self._hits_before
 
     def start(
-        self, board: Board, walks: Sequence[WalkMemory], settings: Settings
+        self, board: Board, contexts: Sequence[ContextMemory], settings: Settings
     ) -> list[RootMove]:
         """Begin a search: what the tables say of the root's moves, [] if they do not know.
 
@@ -48,11 +48,11 @@ class Prober:
         self._hits_before, self._settings = self.tables.hits, settings
         self._budget = ProbeBudget(self._settings.syzygy_share)
         ranked = self.tables.rank_root(board) if self.tables.pieces else []
-        for walk in walks:
-            walk.record.table_pieces = (
+        for context in contexts:
+            context.record.table_pieces = (
                 0 if ranked or not self._settings.prove else self.tables.pieces
             )
-            walk.record.table_depth = self._settings.syzygy_depth
+            context.record.table_depth = self._settings.syzygy_depth
         return ranked
 
     def best(self, ranked: list[RootMove]) -> frozenset[int]:
@@ -73,23 +73,23 @@ class Prober:
 
     def prove_root(self, memory: TreeMemory, outcomes: Outcomes) -> None:
         """Record what tables say of the best of the root's moves as the proof of the root."""
-        codes = memory.links["move"][root_block(memory)].tolist()
+        codes = memory.cold["move"][root_block(memory)].tolist()
         proofs = [outcomes[code].proof for code in codes if code in outcomes]
         if proofs and self._settings.prove:
             set_proof(memory.record, 0, answer_to(max(proofs, key=rank_of)), False)
 
-    def forget_questions(self, walks: Sequence[WalkMemory]) -> None:
+    def forget_questions(self, contexts: Sequence[ContextMemory]) -> None:
         """Drop what was asked: edges are about to change their places."""
-        for walk in walks:
-            walk.record.answered = walk.record.asked
+        for context in contexts:
+            context.record.answered = context.record.asked
 
-    def answer(self, memory: TreeMemory, walks: Sequence[WalkMemory]) -> None:
+    def answer(self, memory: TreeMemory, contexts: Sequence[ContextMemory]) -> None:
         """Answer questions while the budget lasts; the search may go on meanwhile."""
-        for walk in walks:
-            record = walk.record
+        for context in contexts:
+            record = context.record
             while record.asked > record.answered and self._budget.may_probe():
                 place = int(record.answered) % QUESTIONS
-                proof = self._budget.probe(self.tables, walk.questions[place])
+                proof = self._budget.probe(self.tables, context.questions[place])
                 if proof != UNPROVED:
                     self._prove(memory, int(record.asking[place]), answer_to(proof))
                 record.answered += 1
@@ -98,6 +98,6 @@ class Prober:
         """Record what is proved of a move for the player who makes it, and what follows from it."""
         clear = self._settings.clear_losses
         tree = memory.record
-        known = is_settled(int(memory.links["proof"][edge]))
+        known = is_settled(int(memory.cold["proof"][edge]))
         if not known and set_proof(tree, edge, proof, clear):
             climb(tree, edge, clear)

@@ -24,7 +24,7 @@ from kibitz.search.matesearch import MateSearch
 from kibitz.search.mcts.batched import BatchedDriver
 from kibitz.search.mcts.choose import choose_move
 from kibitz.search.mcts.driver import Driver
-from kibitz.search.mcts.playout.context import WalkMemory
+from kibitz.search.mcts.playout.context import ContextMemory
 from kibitz.search.mcts.playout.root import gumbel_choice, mix_noise, plan_gumbel, root_block
 from kibitz.search.mcts.proving import Prober
 from kibitz.search.mcts.rules.parameters import Gumbel
@@ -63,7 +63,7 @@ class Searcher:
         self._mates: MateSearch | None = None  # of this search, if it looks for a mate
         self._mating: tuple[Move, ...] = ()  # the mate that was found at the root
         self._generator = np.random.default_rng(self.settings.seed)
-        self._driver.on_room = lambda: self._prober.forget_questions(self._driver.walks)
+        self._driver.on_room = lambda: self._prober.forget_questions(self._driver.contexts)
 
     def _new_driver(self, evaluator: InlineEvaluator | BatchedEvaluator) -> Driver | BatchedDriver:
         settings = self.settings
@@ -89,9 +89,9 @@ class Searcher:
         self.close()
 
     @property
-    def walks(self) -> list[WalkMemory]:
+    def contexts(self) -> list[ContextMemory]:
         """What each thread carries."""
-        return self._driver.walks
+        return self._driver.contexts
 
     @property
     def batched(self) -> bool:
@@ -194,7 +194,7 @@ class Searcher:
             finally:
                 watch.end()
             failure.pop_all()
-        self._prober.answer(self.memory, self._driver.walks)
+        self._prober.answer(self.memory, self._driver.contexts)
         self._watch = None
         return report, outcomes
 
@@ -234,7 +234,7 @@ class Searcher:
     # --- mates ----------------------------------------------------------------------------------
 
     def _new_mate_search(self, board: Board) -> MateSearch:
-        return MateSearch(board, self.memory.links["move"][root_block(self.memory)].tolist())
+        return MateSearch(board, self.memory.cold["move"][root_block(self.memory)].tolist())
 
     def _look_for_mate(self, board: Board, limits: Limits, watch: Watch) -> None:
         """Try all mates that are short enough; the tree, which may see deep ones, grows, too."""
@@ -260,7 +260,7 @@ class Searcher:
         if self._mates.mate is not None:
             tree, block = self.memory.record, root_block(self.memory)
             mate, clear = self._mates.mate, self.settings.clear_losses
-            edge = block.start + self.memory.links["move"][block].tolist().index(mate.code)
+            edge = block.start + self.memory.cold["move"][block].tolist().index(mate.code)
             self._mating = (self._mates.first_move(mate),)  # until the whole line is known
             if set_proof(tree, edge, mate.plies, clear):
                 climb(tree, edge, clear)
@@ -271,30 +271,30 @@ class Searcher:
 
     def _between(self, watch: Watch, teller: _Teller) -> None:
         """What is done between two looks, while the playouts go on."""
-        self._prober.answer(self.memory, self._driver.walks)
+        self._prober.answer(self.memory, self._driver.contexts)
         teller.tell(watch.since_go_ms)
         self._driver.control.time_used = watch.time_used
 
     def _totals(self, watch: Watch, limits: Limits, known: int) -> Totals:
         """What has been counted; `known` visits of the root are of earlier searches."""
-        walks = [walk.record for walk in self._driver.walks]
-        playouts = max(1, sum(int(walk.playouts) for walk in walks))
+        contexts = [context.record for context in self._driver.contexts]
+        playouts = max(1, sum(int(context.playouts) for context in contexts))
         visits, mates = int(self.memory.edges[0]["visits"]), self._mates
         excluded = 0 if mates is None or limits.mate is None else mates.excluded // 2
         return Totals(
             nodes=visits - known + (0 if mates is None else mates.nodes),
             milliseconds=watch.since_go_ms,
             depth=depth_of(visits),
-            seldepth=max(int(walk.deepest) for walk in walks),
+            seldepth=max(int(context.deepest) for context in contexts),
             tbhits=self._prober.hits,
-            mean_depth=sum(int(walk.depth_sum) for walk in walks) / playouts,
+            mean_depth=sum(int(context.depth_sum) for context in contexts) / playouts,
             no_mate=excluded if limits.mate is not None and excluded >= limits.mate else 0,
         )
 
     def _chosen(self, board: Board, report: Report, outcomes: Outcomes) -> Result:
         if isinstance(self.rule, Gumbel) and report.moves and report.moves[0].proof == UNPROVED:
-            edge = gumbel_choice(self.memory, self._driver.walks[0].record, self.rule)
-            move = absolute(board.position, int(self.memory.links["move"][edge]))
+            edge = gumbel_choice(self.memory, self._driver.contexts[0].record, self.rule)
+            move = absolute(board.position, int(self.memory.cold["move"][edge]))
             return self._result(board, move, edge, report)
         chosen = choose_move(
             self.memory,
@@ -319,7 +319,7 @@ class Searcher:
 
     def _allowed(self, board: Board, limits: Limits) -> tuple[frozenset[int] | None, Outcomes]:
         """Codes of the moves to search (None: all), and what tablebases say (nothing: {})."""
-        ranked = self._prober.start(board, self._driver.walks, self.settings)
+        ranked = self._prober.start(board, self._driver.contexts, self.settings)
         outcomes = {row.code: row for row in ranked}
         if limits.searchmoves:
             moves = (board.parse(text) for text in limits.searchmoves)
@@ -332,8 +332,8 @@ class Searcher:
         """Make the root ready: kept from the last search or fresh, with noise and plans."""
         self._kept = self._keep(board) if allowed is None else self._forget()
         self._driver.set_root(board.positions())
-        for walk in self._driver.walks:
-            record = walk.record
+        for context in self._driver.contexts:
+            record = context.record
             record.deepest = record.depth_sum = record.playouts = record.collisions = 0
         if not self._kept and board.outcome() is None:
             self._driver.open_root(allowed)
@@ -357,13 +357,13 @@ class Searcher:
         other_side = self.settings.sc_limit != OFF and plies is not None and plies % 2 == 1
         if plies is None or other_side or isinstance(self.rule, Gumbel):
             return self._forget()
-        self._prober.forget_questions(self._driver.walks)
+        self._prober.forget_questions(self._driver.contexts)
         self._mating = self._mating if plies == 0 else ()
         return keep_subtree(self.memory, board, plies)
 
     def _forget(self) -> bool:
         clear(self.memory.record)
-        self._prober.forget_questions(self._driver.walks)
+        self._prober.forget_questions(self._driver.contexts)
         self._line.forget()
         self._mating = ()
         return False

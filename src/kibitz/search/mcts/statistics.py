@@ -49,7 +49,7 @@ def view_of(position: np.record) -> int:
 
 def node_below(memory: TreeMemory, edge: int) -> int | None:
     """The node a move leads to, if the tree has it."""
-    child = int(memory.links["child"][edge])
+    child = int(memory.cold["child"][edge])
     return None if child in (NONE, BUSY, WAITING) and edge != 0 else child
 
 
@@ -106,12 +106,12 @@ def _columns(memory: TreeMemory, block: slice) -> tuple[list[Any], ...]:
     Edges, visits, pending, priors, values, codes, proofs; whether there is a node below, and its
     draw, value and square.
     """
-    edges, links = memory.edges[block], memory.links[block]
-    children = links["child"]
+    edges, cold = memory.edges[block], memory.cold[block]
+    children = cold["child"]
     there = (children != NONE) & (children != BUSY) & (children != WAITING)
     below = memory.nodes[np.where(there, children, 0)]
     columns = [edges[name] for name in ("visits", "pending", "prior", "value")]
-    columns += [links["move"], links["proof"], there]
+    columns += [cold["move"], cold["proof"], there]
     columns += [below[name] for name in ("draw", "raw", "square")]
     return list(range(block.start, block.stop)), *(column.tolist() for column in columns)
 
@@ -169,8 +169,8 @@ def root_statistics(memory: TreeMemory) -> RootStatistics:
     block = root_block(memory)
     tried = memory.edges["visits"][block] > 0
     priors = (memory.edges["prior"][block].astype(float) + 1) / 65536
-    proofs = [proof for proof in memory.links["proof"][block].tolist() if is_settled(proof)]
-    decided = is_settled(int(memory.links[0]["proof"]))
+    proofs = [proof for proof in memory.cold["proof"][block].tolist() if is_settled(proof)]
+    decided = is_settled(int(memory.cold[0]["proof"]))
     return RootStatistics(
         visits=int(above["visits"]),
         pending=int(above["pending"]),
@@ -243,7 +243,7 @@ def best_edge(memory: TreeMemory, node: int) -> int | None:
     visits = memory.edges["visits"][block]
     if not visits.any():
         return None
-    values, proofs = memory.edges["value"][block], memory.links["proof"][block]
+    values, proofs = memory.edges["value"][block], memory.cold["proof"][block]
     tried = np.flatnonzero(visits)
     best = max(tried, key=lambda i: (*standing(int(proofs[i])), int(visits[i]), float(values[i])))
     return block.start + int(best)
@@ -333,7 +333,7 @@ def principal_variation(memory: TreeMemory, edge: int, view: int) -> tuple[Move,
     moves: list[Move] = []
     following: int | None = edge
     while following is not None and len(moves) < LONGEST_LINE:
-        moves.append(Move(int(memory.links["move"][following]) ^ view))
+        moves.append(Move(int(memory.cold["move"][following]) ^ view))
         view ^= FLIP_MOVE
         node = node_below(memory, following)
         following = None if node is None else best_edge(memory, node)

@@ -107,7 +107,7 @@ class Watch:
         if block.start == block.stop:
             return NO_MOVE, 0.0
         best = block.start + int(self.memory.edges["visits"][block].argmax())
-        return int(self.memory.links[best]["move"]), float(self.memory.edges[best]["value"])
+        return int(self.memory.cold[best]["move"]), float(self.memory.edges[best]["value"])
 
 
 def root_is_settled(memory: TreeMemory) -> bool:
@@ -115,23 +115,23 @@ def root_is_settled(memory: TreeMemory) -> bool:
 
     A draw by repetition or by the 50-move rule ends the game and is no proof.
     """
-    if is_settled(int(memory.links[0]["proof"])):
+    if is_settled(int(memory.cold[0]["proof"])):
         return True
     block = root_block(memory)
     if block.start == block.stop or not memory.edges["visits"][block].all():
         return False
-    children = memory.links["child"][block]
+    children = memory.cold["child"][block]
     there = (children != NONE) & (children != BUSY) & (children != WAITING)
     states = memory.nodes["state"][np.where(there, children, 0)]
     over = there & ((states == PATH_DRAW) | (states == TERMINAL))
-    proofs = memory.links["proof"][block]
+    proofs = memory.cold["proof"][block]
     return bool((over | (proofs != UNPROVED) & (np.abs(proofs) <= DRAW)).all())
 
 
 def best_proof(memory: TreeMemory) -> int:
     """The best of what is proved about the root's moves, else what tablebases say of the root."""
-    proofs = memory.links["proof"][root_block(memory)].tolist()
+    proofs = memory.cold["proof"][root_block(memory)].tolist()
     proofs = [proof for proof in proofs if is_settled(proof)]
-    known = int(memory.links[0]["proof"])
+    known = int(memory.cold[0]["proof"])
     table = int(answer_to(known)) if abs(known) == TABLEBASE else UNPROVED
     return max(proofs, key=lambda proof: int(rank_of(proof)), default=table)

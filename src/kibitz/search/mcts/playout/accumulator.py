@@ -1,8 +1,9 @@
-"""What a thread notes about moves that all threads come by; backup -> **notes** -> tree.
+"""Thread-local sums of the visits of busy moves, flushed to the tree now and then.
 
 Threads that change the same place after every playout wait for each other, and so do those that
-only want to read it. A thread sums up what it brings home to such a move, and hands it in after
-some visits. The root is noted from the start, a move when it has `Behaviour.noted_from` visits.
+only want to read it. So a thread sums up its visits of such a move and flushes the sums after some
+of them. The root's are accumulated from the start, a move's once it has
+`Behaviour.accumulate_from` visits.
 """
 
 from __future__ import annotations
@@ -13,73 +14,73 @@ from kibitz.kernel.atomics import atomic_add, swap_words
 from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
 from kibitz.search.mcts.playout.average import step_size
-from kibitz.search.mcts.playout.context import NOTES
-from kibitz.search.mcts.tree.nodes import edge_at, edge_words_at, link_at, node_at
+from kibitz.search.mcts.playout.context import SUMS
+from kibitz.search.mcts.tree.nodes import cold_at, edge_at, edge_words_at, node_at
 
 LAG = 64  # a thread keeps no more than this part of a move's visits to itself,
 TOGETHER = 32  # and no more visits than these
 
 
 @kernel
-def is_noted(tree: np.record, behaviour: np.record, edge: int) -> bool:
-    """Whether visits of a move are noted: it has many of them."""
-    return bool(edge_at(tree, edge).visits >= behaviour.noted_from)
+def is_accumulated(tree: np.record, behaviour: np.record, edge: int) -> bool:
+    """Whether the visits of a move are accumulated: it has many of them."""
+    return bool(edge_at(tree, edge).visits >= behaviour.accumulate_from)
 
 
 @kernel
-def note(
+def accumulate(
     tree: np.record,
-    walk: np.record,
+    context: np.record,
     behaviour: np.record,
     edge: int,
     value: float,
     draw: float,
     samples: int,
 ) -> None:
-    """Add a visit to a move sooner or later, with 1 sample of its means or none."""
-    place = 0 if edge == 0 else 1 + edge % (NOTES - 1)
-    if walk.noted[place] != edge:
-        _hand_in(tree, walk, behaviour, place)
-        walk.noted[place] = edge
-    walk.noted_visits[place] += 1
-    walk.noted_samples[place] += samples
-    walk.noted_values[place] += samples * value
-    walk.noted_draws[place] += samples * draw
-    walk.noted_squares[place] += samples * value * value
-    visits = signed(walk.noted_visits[place])
+    """Add a visit to the sums of a move, with 1 sample of its means or none."""
+    place = 0 if edge == 0 else 1 + edge % (SUMS - 1)
+    if context.sum_edges[place] != edge:
+        _flush(tree, context, behaviour, place)
+        context.sum_edges[place] = edge
+    context.sum_visits[place] += 1
+    context.sum_samples[place] += samples
+    context.sum_values[place] += samples * value
+    context.sum_draws[place] += samples * draw
+    context.sum_squares[place] += samples * value * value
+    visits = signed(context.sum_visits[place])
     if visits * LAG > signed(edge_at(tree, edge).visits) or visits == TOGETHER:
-        _hand_in(tree, walk, behaviour, place)
+        _flush(tree, context, behaviour, place)
 
 
 @kernel
-def _hand_in(tree: np.record, walk: np.record, behaviour: np.record, place: int) -> None:
-    """Add the visits that have been noted of one move."""
-    visits, samples = signed(walk.noted_visits[place]), signed(walk.noted_samples[place])
+def _flush(tree: np.record, context: np.record, behaviour: np.record, place: int) -> None:
+    """Add the accumulated visits of one move to the tree."""
+    visits, samples = signed(context.sum_visits[place]), signed(context.sum_samples[place])
     if visits == 0:
         return
-    edge = signed(walk.noted[place])
-    node = signed(link_at(tree, edge).child)
+    edge = signed(context.sum_edges[place])
+    node = signed(cold_at(tree, edge).child)
     record, words = node_at(tree, node), edge_words_at(tree, edge)
     if visits > samples:
-        atomic_add(node_at(tree, node), "doubted", visits - samples)
+        atomic_add(node_at(tree, node), "excluded", visits - samples)
     counted = max(samples, 1)
-    mean, share = walk.noted_values[place] / counted, 0.0
+    mean, share = context.sum_values[place] / counted, 0.0
     while True:
         before, counts = words.value, words.counts
-        weight = signed(counts & np.uint64(0xFFFF_FFFF)) + visits - signed(record.doubted)
+        weight = signed(counts & np.uint64(0xFFFF_FFFF)) + visits - signed(record.excluded)
         share = min(1.0, samples / step_size(behaviour, weight))
         after = before + (mean - before) * share
         if swap_words(words, before, counts, after, counts + np.uint64(visits)):
             break
-    record.draw += (walk.noted_draws[place] / counted - record.draw) * share
-    record.square += (walk.noted_squares[place] / counted - record.square) * share
-    walk.noted_visits[place], walk.noted_samples[place] = 0, 0
-    walk.noted_values[place] = 0.0
-    walk.noted_draws[place], walk.noted_squares[place] = 0.0, 0.0
+    record.draw += (context.sum_draws[place] / counted - record.draw) * share
+    record.square += (context.sum_squares[place] / counted - record.square) * share
+    context.sum_visits[place], context.sum_samples[place] = 0, 0
+    context.sum_values[place] = 0.0
+    context.sum_draws[place], context.sum_squares[place] = 0.0, 0.0
 
 
 @kernel
-def hand_in_all(tree: np.record, walk: np.record, behaviour: np.record) -> None:
-    """Add everything, before anybody looks at the tree or moves things in it."""
-    for place in range(NOTES):
-        _hand_in(tree, walk, behaviour, place)
+def flush_all(tree: np.record, context: np.record, behaviour: np.record) -> None:
+    """Add everything, before the tree is read or compacted."""
+    for place in range(SUMS):
+        _flush(tree, context, behaviour, place)

@@ -1,4 +1,4 @@
-"""What one thread carries down the tree and back: positions, keys, path, scratch and dice."""
+"""What one search thread keeps for itself: positions, keys, path, scratch and random state."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ PAST = 160  # positions of the game before the root: all that repetitions can re
 MAX_HISTORY = 1024  # plies of the game whose keys repetitions are looked for in
 QUESTIONS = 64  # positions that may wait for a tablebase; more are not asked
 REMEMBERED = 4096  # numbers of visits whose exploration weight is kept
-NOTES = 257  # edges that a thread may have notes of
+SUMS = 257  # edges that a thread accumulates visits of at a time
 
-WALK = np.dtype(
+CONTEXT = np.dtype(
     [
         ("positions", np.uint64),  # address of POSITION [positions_size]; 0 is the root
         ("positions_size", np.int64),
@@ -41,24 +41,24 @@ WALK = np.dtype(
         ("asked", np.int64),  # questions put so far; entry asked % QUESTIONS is the next
         ("answered", np.int64),
         ("faults", np.int64),
-        ("dice", np.uint64),  # state of the random generator
+        ("random_state", np.uint64),  # state of the random generator
         ("budget_used", np.float64),  # share of the search that is over, see control.py, and
         ("root_visits", np.float64),  # visits of the root when it was last looked at
         ("keys", np.uint64, MAX_HISTORY + MAX_DEPTH + 2),  # game, then root, then path
         ("path", np.int64, MAX_DEPTH + 2),  # edge into each ply; path[0] = 0
         ("trust", np.uint8, MAX_DEPTH + 2),  # 1 if the choice of that edge may be believed
-        ("noting", np.uint8, MAX_DEPTH + 2),  # 1 if what is added to that edge will be noted
+        ("accumulating", np.uint8, MAX_DEPTH + 2),  # 1 if its visits are accumulated
         # What the last playout brought home to each ply, and 1 / step of the means there.
         ("values", np.float64, MAX_DEPTH + 2),
         ("draws", np.float64, MAX_DEPTH + 2),
         ("divisors", np.float64, MAX_DEPTH + 2),
-        # Notes of edges: visits, those that are samples, and sums over the samples. 0: the root's.
-        ("noted", np.int64, NOTES),
-        ("noted_visits", np.int64, NOTES),
-        ("noted_samples", np.int64, NOTES),
-        ("noted_values", np.float64, NOTES),
-        ("noted_draws", np.float64, NOTES),
-        ("noted_squares", np.float64, NOTES),
+        # Sums of edges: visits, those that are samples, and sums over the samples. 0: the root's.
+        ("sum_edges", np.int64, SUMS),
+        ("sum_visits", np.int64, SUMS),
+        ("sum_samples", np.int64, SUMS),
+        ("sum_values", np.float64, SUMS),
+        ("sum_draws", np.float64, SUMS),
+        ("sum_squares", np.float64, SUMS),
         ("asking", np.int64, QUESTIONS),  # the edges that led to the positions in `questions`
         ("moves", np.uint16, MAX_MOVES),
         ("logits", np.float32, MAX_MOVES),
@@ -74,20 +74,20 @@ position_at = record_at(POSITION, "positions")
 question_at = record_at(POSITION, "questions")
 
 
-class WalkMemory:
-    """Owner of a walk's arrays; `record` is what kernels get."""
+class ContextMemory:
+    """Owner of a context's arrays; `record` is what kernels get."""
 
     def __init__(self, seed: int) -> None:
         self.line = np.zeros(PAST + MAX_DEPTH + 2, dtype=POSITION)
         self.positions = self.line[PAST:]  # [0] is the root
         self.past = 0  # positions before the root that are known
-        self.record: Any = one_record(WALK)
+        self.record: Any = one_record(CONTEXT)
         self.record.positions = address_of(self.positions)
         self.record.positions_size = len(self.positions)
         self.questions = np.zeros(QUESTIONS, dtype=POSITION)
         self.record.questions = address_of(self.questions)
         self.record.questions_size = QUESTIONS
-        self.record.dice = seed & 0xFFFF_FFFF_FFFF_FFFF
+        self.record.random_state = seed & 0xFFFF_FFFF_FFFF_FFFF
         self.record.trust[:] = 1
 
     def set_line(self, line: np.ndarray) -> None:
@@ -102,16 +102,16 @@ class WalkMemory:
 
 
 @kernel
-def random_word(walk: np.record) -> np.uint64:
+def random_word(context: np.record) -> np.uint64:
     """Next 64 random bits (SplitMix64)."""
-    walk.dice = np.uint64(walk.dice + np.uint64(0x9E37_79B9_7F4A_7C15))
-    word = walk.dice
+    context.random_state = np.uint64(context.random_state + np.uint64(0x9E37_79B9_7F4A_7C15))
+    word = context.random_state
     word = np.uint64((word ^ (word >> np.uint64(30))) * np.uint64(0xBF58_476D_1CE4_E5B9))
     word = np.uint64((word ^ (word >> np.uint64(27))) * np.uint64(0x94D0_49BB_1331_11EB))
     return word ^ (word >> np.uint64(31))
 
 
 @kernel
-def random_unit(walk: np.record) -> float:
+def random_unit(context: np.record) -> float:
     """Uniform in [0, 1)."""
-    return float(random_word(walk) >> np.uint64(11)) / 9007199254740992.0
+    return float(random_word(context) >> np.uint64(11)) / 9007199254740992.0

@@ -23,13 +23,13 @@ CONTROL = np.dtype(
 
 
 @kernel
-def note_share(control: np.record, tree: np.record, walk: np.record, left: int) -> None:
-    """Tell a walk which share of the search is over, with `left` tickets to go.
+def set_share(control: np.record, tree: np.record, context: np.record, left: int) -> None:
+    """Set which share of the search is over, with `left` tickets to go.
 
     Of the playouts or of the time, whichever is larger; 0 if neither has a limit.
     """
-    walk.budget_used = control.time_used
+    context.budget_used = control.time_used
     if control.budget > 0:
         done = control.budget - left - control.later
-        walk.budget_used = max(walk.budget_used, done / control.budget)
-    walk.root_visits = edge_at(tree, 0).visits
+        context.budget_used = max(context.budget_used, done / control.budget)
+    context.root_visits = edge_at(tree, 0).visits

@@ -13,8 +13,8 @@ from kibitz.search.mcts.tree.allocation import FULL, reserve_edges
 from kibitz.search.mcts.tree.nodes import (
     EXPANDED,
     WORDS,
+    cold_at,
     edge_at,
-    link_at,
     make_edges,
     node_at,
 )
@@ -26,15 +26,15 @@ PATIENCE = 1000  # tries to be alone at a node
 @kernel
 def expand(
     tree: np.record,
-    walk: np.record,
+    context: np.record,
     behaviour: np.record,
     node: int,
     count: int,
     temperature: float,
 ) -> bool:
-    """Make edges for walk.moves with the softmax of walk.logits; False if the tree is full."""
-    order_moves(walk, count, 1.0 / temperature)
-    first = reserve_edges(tree, walk, behaviour, node, count)
+    """Make edges for context.moves, priors from context.logits; False if the tree is full."""
+    order_moves(context, count, 1.0 / temperature)
+    first = reserve_edges(tree, context, behaviour, node, count)
     if first == FULL:
         return False
     record = node_at(tree, node)
@@ -42,12 +42,12 @@ def expand(
     record.count = count
     record.opened = 0
     if behaviour.by_prior and count > FEW_MOVES and node != 0:
-        hold_moves(signed(tree.edges), first, walk, count)
+        hold_moves(signed(tree.edges), first, context, count)
         edge_at(tree, first - 1).prior = WORDS
         make_edges(tree, node, 0, 1)
     else:
-        fill_edges(signed(tree.edges), signed(tree.links), first, walk, count)
-    link_at(tree, signed(record.parent_edge)).block = first
+        fill_edges(signed(tree.edges), signed(tree.cold), first, context, count)
+    cold_at(tree, signed(record.parent_edge)).block = first
     atomic_store(node_at(tree, node), "state", EXPANDED)
     return True
 

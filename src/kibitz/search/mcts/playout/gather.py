@@ -1,6 +1,6 @@
-"""Collecting a batch of leaves for a batched evaluator, and settling it when the answers are in.
+"""Collecting a batch of leaves for a batched evaluator, and backing it up when it is evaluated.
 
-    select -> **gather** -> Leaves -> evaluator -> **settle** -> expand, back up
+    select -> **gather** -> Leaves -> evaluator -> **back_up_batch** -> expand, back up
 
 Between the two, every visit is pending along its path, so that the next batch is gathered around
 it. Games that are over, proofs and drawn paths never reach the evaluator: they are backed up at
@@ -18,16 +18,16 @@ from kibitz.kernel.atomics import atomic_store
 from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
 from kibitz.kernel.records import address_of, one_record, record_at
-from kibitz.search.mcts.playout.backup import back_up, undo_pending
+from kibitz.search.mcts.playout.backup import back_up, cancel_pending
 from kibitz.search.mcts.playout.context import MAX_DEPTH, PAST, position_at
-from kibitz.search.mcts.playout.control import note_share
+from kibitz.search.mcts.playout.control import set_share
 from kibitz.search.mcts.playout.expand import expand
 from kibitz.search.mcts.playout.leaf import (
     MATED,
     adjusted,
-    ask_tablebase,
     classify,
     forgive_drawn_sibling,
+    queue_probe,
 )
 from kibitz.search.mcts.playout.playout import (
     COLLISION,
@@ -40,7 +40,7 @@ from kibitz.search.mcts.playout.playout import (
     start_path,
 )
 from kibitz.search.mcts.tree.allocation import FULL, new_node
-from kibitz.search.mcts.tree.nodes import LEAF, NONE, WAITING, edge_at, link_at, node_at
+from kibitz.search.mcts.tree.nodes import LEAF, NONE, WAITING, cold_at, edge_at, node_at
 from kibitz.search.mcts.tree.proof import climb, set_proof
 from kibitz.search.mcts.tree.sharing import recall, remember
 from kibitz.search.proof import UNPROVED
@@ -53,7 +53,7 @@ BATCH = np.dtype(
         ("steps_size", np.int64),
         ("rows", np.uint64),  # address of ROW [rows_size]
         ("rows_size", np.int64),
-        ("capacity", np.int64),  # leaves; as many walks again may end at leaves that wait already
+        ("capacity", np.int64),  # leaves; as many paths again may end at leaves that wait already
         ("collided", np.int64),  # of those, how many have; they stay pending until the batch is in
         ("faults", np.int64),
     ],
@@ -79,43 +79,43 @@ class BatchMemory:
 
 
 @kernel
-def _keep_path(batch: np.record, row: int, walk: np.record, depth: int) -> None:
+def _keep_path(batch: np.record, row: int, context: np.record, depth: int) -> None:
     row_at(batch, row).depth = depth
     for ply in range(depth + 1):
-        step_at(batch, row * STRIDE + ply).edge = walk.path[ply]
-        step_at(batch, row * STRIDE + ply).trust = walk.trust[ply]
+        step_at(batch, row * STRIDE + ply).edge = context.path[ply]
+        step_at(batch, row * STRIDE + ply).trust = context.trust[ply]
 
 
 @kernel
-def _restore_path(batch: np.record, row: int, walk: np.record) -> int:
+def _restore_path(batch: np.record, row: int, context: np.record) -> int:
     depth = row_at(batch, row).depth
-    walk.played = 0
+    context.played = 0
     for ply in range(depth + 1):
-        walk.path[ply] = step_at(batch, row * STRIDE + ply).edge
-        walk.trust[ply] = step_at(batch, row * STRIDE + ply).trust
+        context.path[ply] = step_at(batch, row * STRIDE + ply).edge
+        context.trust[ply] = step_at(batch, row * STRIDE + ply).trust
     return signed(depth)
 
 
 @kernel
 def _finish(
-    tree: np.record, walk: np.record, behaviour: np.record, depth: int, state: int, proof: int
+    tree: np.record, context: np.record, behaviour: np.record, depth: int, state: int, proof: int
 ) -> int:
     """Back up a new leaf that needs no evaluator."""
-    edge = walk.path[depth]
-    node = new_node(tree, walk, behaviour, edge)
+    edge = context.path[depth]
+    node = new_node(tree, context, behaviour, edge)
     if node == FULL:
-        atomic_store(link_at(tree, edge), "child", NONE)
+        atomic_store(cold_at(tree, edge), "child", NONE)
         return NO_ROOM
     value, draw = (-1.0, 0.0) if proof == MATED else (0.0, 1.0)
     node_at(tree, node).raw = value
     node_at(tree, node).state = state
-    atomic_store(link_at(tree, edge), "child", node)
+    atomic_store(cold_at(tree, edge), "child", node)
     if behaviour.prove and proof != UNPROVED:
         set_proof(tree, edge, proof, behaviour.clear_losses != 0)
         climb(tree, edge, behaviour.clear_losses != 0)
     if behaviour.draw_sibling and value == 0.0 and edge_at(tree, edge).visits == 0:
-        forgive_drawn_sibling(tree, walk, depth)
-    back_up(tree, walk, behaviour, depth, -value, draw)
+        forgive_drawn_sibling(tree, context, depth)
+    back_up(tree, context, behaviour, depth, -value, draw)
     return DONE
 
 
@@ -123,7 +123,7 @@ def _finish(
 def gather(
     rule: np.record,
     tree: np.record,
-    walk: np.record,
+    context: np.record,
     behaviour: np.record,
     line: np.ndarray,
     past: int,
@@ -137,43 +137,43 @@ def gather(
     """Fill rows [row, end) with leaves: (next free row, playouts started, outcome).
 
     At most `playouts` are started, those that end at once included; `control` knows how many may
-    follow later. It stops early at NO_ROOM and
-    at a COLLISION, when as many walks as the batch has rows have ended at leaves that wait already.
-    `line` is the walk's, POSITION [PAST + MAX_DEPTH + 2]; `past` of it are known before the root.
+    follow later. It stops early at NO_ROOM and at a COLLISION, when as many paths as the batch has
+    rows have ended at leaves that wait already. `line` is the context's, POSITION
+    [PAST + MAX_DEPTH + 2]; `past` of it are known before the root.
     """
     started = 0
-    walk.played = 0
+    context.played = 0
     while row < end and started < playouts:
         if started % TICKETS == 0:
-            note_share(control, tree, walk, playouts - started)
-        start_path(tree, walk, behaviour)
-        outcome, depth = follow(rule, tree, walk, behaviour, 0)
+            set_share(control, tree, context, playouts - started)
+        start_path(tree, context, behaviour)
+        outcome, depth = follow(rule, tree, context, behaviour, 0)
         if outcome == NEW_LEAF:
-            outcome = _claim(tree, walk, behaviour, line, past, batch, leaves, row, depth)
+            outcome = _claim(tree, context, behaviour, line, past, batch, leaves, row, depth)
             row += outcome == NEW_LEAF
         elif outcome == DONE:
-            revisit(tree, walk, behaviour, depth)
+            revisit(tree, context, behaviour, depth)
         if outcome == COLLISION and batch.collided < batch.capacity:
-            _keep_path(batch, batch.capacity + batch.collided, walk, depth)
+            _keep_path(batch, batch.capacity + batch.collided, context, depth)
             batch.collided += 1
-            walk.collisions += 1
-            continue  # what is pending along this path makes the next walk go elsewhere
+            context.collisions += 1
+            continue  # what is pending along this path makes the next path go elsewhere
         if outcome != NEW_LEAF and outcome != DONE:
-            undo_pending(tree, walk, depth)
+            cancel_pending(tree, context, depth)
             return row, started, outcome
         if behaviour.share_values:  # all nodes on the way but the new one, which has no value yet
-            remember(tree, walk, depth - int(outcome == NEW_LEAF))
+            remember(tree, context, depth - int(outcome == NEW_LEAF))
         started += 1
-        walk.playouts += 1
-        walk.depth_sum += depth
-        walk.deepest = max(walk.deepest, depth)
+        context.playouts += 1
+        context.depth_sum += depth
+        context.deepest = max(context.deepest, depth)
     return row, started, DONE
 
 
 @kernel
 def _claim(
     tree: np.record,
-    walk: np.record,
+    context: np.record,
     behaviour: np.record,
     line: np.ndarray,
     past: int,
@@ -183,21 +183,21 @@ def _claim(
     depth: int,
 ) -> int:
     """Reserve a new leaf: NEW_LEAF if it waits in `row`, DONE if it is over and backed up."""
-    state, proof = classify(walk, depth)
+    state, proof = classify(context, depth)
     if state != LEAF:
-        return _finish(tree, walk, behaviour, depth, state, proof)
+        return _finish(tree, context, behaviour, depth, state, proof)
     put_leaf(leaves, row, line[PAST - past :], past + depth)
-    if walk.table_pieces > 0:
-        ask_tablebase(walk, position_at(walk, depth), walk.path[depth], depth)
-    atomic_store(link_at(tree, walk.path[depth]), "child", WAITING)
-    _keep_path(batch, row, walk, depth)
+    if context.table_pieces > 0:
+        queue_probe(context, position_at(context, depth), context.path[depth], depth)
+    atomic_store(cold_at(tree, context.path[depth]), "child", WAITING)
+    _keep_path(batch, row, context, depth)
     return NEW_LEAF
 
 
 @kernel
-def settle(
+def back_up_batch(
     tree: np.record,
-    walk: np.record,
+    context: np.record,
     behaviour: np.record,
     batch: np.record,
     leaves: Leaves,
@@ -211,17 +211,17 @@ def settle(
     wdl is float32 [B, 3], logits float32 aligned with leaves.moves.
     """
     while row < end:
-        depth = _restore_path(batch, row, walk)
-        edge = walk.path[depth]
+        depth = _restore_path(batch, row, context)
+        edge = context.path[depth]
         start, count = leaves.offsets[row], leaves.offsets[row + 1] - leaves.offsets[row]
         value, draw = 0.0, 0.0
-        node = new_node(tree, walk, behaviour, edge)
+        node = new_node(tree, context, behaviour, edge)
         if node == FULL:
             return row
         for index in range(count):
-            walk.moves[index] = leaves.moves[start + index]
-            walk.logits[index] = logits[start + index]
-        if not expand(tree, walk, behaviour, node, count, behaviour.policy_temperature):
+            context.moves[index] = leaves.moves[start + index]
+            context.logits[index] = logits[start + index]
+        if not expand(tree, context, behaviour, node, count, behaviour.policy_temperature):
             return row  # the lone node goes with the next compaction
         known, position = False, leaves.positions[row, 0]
         if behaviour.share_values:
@@ -230,25 +230,25 @@ def settle(
             value = adjusted(behaviour, position, float(wdl[row, 0] - wdl[row, 2]))
             draw = float(wdl[row, 1])
         node_at(tree, node).raw = value
-        atomic_store(link_at(tree, edge), "child", node)
-        back_up(tree, walk, behaviour, depth, -value, draw)
+        atomic_store(cold_at(tree, edge), "child", node)
+        back_up(tree, context, behaviour, depth, -value, draw)
         row += 1
     return row
 
 
 @kernel
-def forget_collisions(tree: np.record, walk: np.record, batch: np.record) -> None:
+def cancel_collisions(tree: np.record, context: np.record, batch: np.record) -> None:
     """Take back the visits that ended at leaves of a batch, now that it is in."""
     for number in range(batch.collided):
-        undo_pending(tree, walk, _restore_path(batch, batch.capacity + number, walk))
+        cancel_pending(tree, context, _restore_path(batch, batch.capacity + number, context))
     batch.collided = 0
 
 
 @kernel
-def release(tree: np.record, walk: np.record, batch: np.record, row: int, end: int) -> None:
-    """Take back rows [row, end) that will not be settled."""
+def cancel(tree: np.record, context: np.record, batch: np.record, row: int, end: int) -> None:
+    """Take back rows [row, end) that will not be backed up."""
     while row < end:
-        depth = _restore_path(batch, row, walk)
-        atomic_store(link_at(tree, walk.path[depth]), "child", NONE)
-        undo_pending(tree, walk, depth)
+        depth = _restore_path(batch, row, context)
+        atomic_store(cold_at(tree, context.path[depth]), "child", NONE)
+        cancel_pending(tree, context, depth)
         row += 1

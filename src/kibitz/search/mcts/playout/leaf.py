@@ -17,7 +17,7 @@ from kibitz.position.outcome import (
 )
 from kibitz.position.state import checkers, copy_position
 from kibitz.search.mcts.playout.context import QUESTIONS, position_at, question_at
-from kibitz.search.mcts.tree.nodes import LEAF, PATH_DRAW, TERMINAL, edge_at, link_at, node_at
+from kibitz.search.mcts.tree.nodes import LEAF, PATH_DRAW, TERMINAL, cold_at, edge_at, node_at
 from kibitz.search.proof import DRAW, UNPROVED
 
 MATED = 1  # proof of the move that mates: won in one ply
@@ -29,12 +29,12 @@ RULE50_DIVISOR = 151.0
 
 
 @kernel
-def classify(walk: np.record, depth: int) -> tuple[int, int]:
+def classify(context: np.record, depth: int) -> tuple[int, int]:
     """(state, proof of the move into it) of a leaf.
 
     Draws by the 50-move rule and by repetition depend on the path and are never proofs.
     """
-    position = position_at(walk, depth)
+    position = position_at(context, depth)
     if not has_legal_move(position):
         return TERMINAL, MATED if checkers(position) else DRAW
     if insufficient_material(position):
@@ -42,8 +42,8 @@ def classify(walk: np.record, depth: int) -> tuple[int, int]:
     rule50 = signed(position.rule50)
     if rule50 >= FIFTY_PLIES:
         return PATH_DRAW, UNPROVED
-    earlier = walk.history + depth
-    if rule50 >= 4 and search_repetition(walk.keys, earlier, rule50, position.key, depth):
+    earlier = context.history + depth
+    if rule50 >= 4 and search_repetition(context.keys, earlier, rule50, position.key, depth):
         return PATH_DRAW, UNPROVED
     return LEAF, UNPROVED
 
@@ -73,15 +73,15 @@ def adjusted(behaviour: np.record, position: np.record, value: float) -> float:
 
 
 @kernel
-def forgive_drawn_sibling(tree: np.record, walk: np.record, depth: int) -> None:
+def forgive_drawn_sibling(tree: np.record, context: np.record, depth: int) -> None:
     """Keep a drawn first visit out of the means, and value its untried siblings as the root.
 
     A draw is the end of a game or a repetition; a value of 0 from the evaluator is not. One early
     draw would hide the other moves where untried ones start as losses. The first draw decides; the
     root's own moves never start as losses.
     """
-    walk.trust[depth] = 0
-    parent = signed(link_at(tree, walk.path[depth - 1]).child)
+    context.trust[depth] = 0
+    parent = signed(cold_at(tree, context.path[depth - 1]).child)
     if depth == 1 or not math.isnan(node_at(tree, parent).fpu):
         return
     root_value = edge_at(tree, 0).value  # for the player who is not to move at the root
@@ -89,15 +89,15 @@ def forgive_drawn_sibling(tree: np.record, walk: np.record, depth: int) -> None:
 
 
 @kernel
-def ask_tablebase(walk: np.record, position: np.record, edge: int, depth: int) -> None:
+def queue_probe(context: np.record, position: np.record, edge: int, depth: int) -> None:
     """Put a position that tables may know into the queue, if there is room; Python answers."""
-    if depth < walk.table_depth:
+    if depth < context.table_depth:
         return
-    if popcount(position.own | position.their) > walk.table_pieces:
+    if popcount(position.own | position.their) > context.table_pieces:
         return
-    if position.castling or walk.asked - walk.answered >= QUESTIONS:
+    if position.castling or context.asked - context.answered >= QUESTIONS:
         return
-    place = walk.asked % QUESTIONS
-    copy_position(position, question_at(walk, place))
-    walk.asking[place] = edge
-    atomic_add(walk, "asked", 1)
+    place = context.asked % QUESTIONS
+    copy_position(position, question_at(context, place))
+    context.asking[place] = edge
+    atomic_add(context, "asked", 1)

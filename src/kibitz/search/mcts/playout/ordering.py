@@ -1,6 +1,6 @@
 """From the logits of a node's moves to its edges, best prior first, in vectors.
 
-    walk.logits, walk.moves -> order_moves -> walk.order -> fill_edges -> edges and links
+    context.logits, context.moves -> order_moves -> context.order -> fill_edges -> edges
 
 Every node that is expanded comes through here. Written with vectors because the compiler neither
 keeps a list this short in registers nor ranks one list against itself without adding up lanes.
@@ -32,13 +32,13 @@ from kibitz.kernel.vectors import (
     store,
     vector_of,
 )
-from kibitz.search.mcts.tree.nodes import EDGE, LINK
+from kibitz.search.mcts.tree.nodes import COLD, EDGE
 
 LANES = 8
 LOWEST = -80.0  # logits this far below the highest are as good as -infinity
 LOG2_E, LN_2 = float(np.float32(1.4426950408889634)), float(np.float32(0.6931471805599453))
 SERIES = tuple(float(np.float32(1 / factor)) for factor in (120, 24, 6, 2, 1, 1))
-AT_ONCE = 4  # edges, or links, that fill a line of memory
+AT_ONCE = 4  # edges, or cold records, that fill a line of memory
 WORDS = EDGE.itemsize // 4
 
 REALS, NUMBERS, MOVES = (vector_of(kind, LANES) for kind in (F32, I32, I16))
@@ -47,19 +47,19 @@ REALS, NUMBERS, MOVES = (vector_of(kind, LANES) for kind in (F32, I32, I16))
 # --- logits to moves in order ---------------------------------------------------------------------
 
 
-def plain_order_moves(walk: Any, count: int, sharpness: float) -> None:
+def plain_order_moves(context: Any, count: int, sharpness: float) -> None:
     """Order moves as `order_moves` does; it serves where the compiler is off."""
-    logits = walk.logits[:count].astype(np.float32)
+    logits = context.logits[:count].astype(np.float32)
     shares = np.exp(np.maximum((logits - logits.max()) * np.float32(sharpness), LOWEST))
     shares = shares.astype(np.float32) / shares.sum(dtype=np.float32)
     priors = (np.maximum(shares * 65536, 1) - 0.5).astype(np.int64)
     order = np.arange(count) if (logits == logits[0]).all() else np.argsort(-priors, kind="stable")
-    walk.order[:count] = (priors << 16 | walk.moves[:count])[order]
+    context.order[:count] = (priors << 16 | context.moves[:count])[order]
 
 
 @intrinsic(plain_order_moves)
-def order_moves(_context: Any, walk: Any, _count: Any, _sharpness: Any) -> Any:
-    """`order_moves(walk, count, sharpness)`: walk.order from walk.logits and walk.moves.
+def order_moves(_context: Any, context: Any, _count: Any, _sharpness: Any) -> Any:
+    """`order_moves(context, count, sharpness)`: context.order from its logits and moves.
 
     An entry of the order is prior << 16 | move, the prior being the 16-bit softmax of the logits
     times `sharpness` (1 / temperature). Equal priors keep the order of generation. The
@@ -70,13 +70,13 @@ def order_moves(_context: Any, walk: Any, _count: Any, _sharpness: Any) -> Any:
         record, count, sharpness = arguments
         sharpness = builder.fptrunc(sharpness, F32)
         fields = {
-            name: builder.add(builder.ptrtoint(record, I64), I64(walk.offset(name)))
+            name: builder.add(builder.ptrtoint(record, I64), I64(context.offset(name)))
             for name in ("logits", "moves", "sorting", "ranks", "order")
         }
         _Ordering(builder, fields, count, sharpness).write()
         return target.get_dummy_value()
 
-    return types.void(walk, types.int64, types.float64), code
+    return types.void(context, types.int64, types.float64), code
 
 
 class _Ordering:
@@ -249,36 +249,38 @@ def _across(builder: Code, vector: Code, combine: Any) -> Code:
 # --- the order to edges ---------------------------------------------------------------------------
 
 
-def plain_fill_edges(edges: int, links: int, first: int, walk: Any, count: int) -> None:
+def plain_fill_edges(edges: int, cold: int, first: int, context: Any, count: int) -> None:
     """Make edges as `fill_edges` does; it serves where the compiler is off."""
-    block, order = slice(int(first), int(first + count)), walk.order[:count]
-    here, there = plain_array(edges), plain_array(links)
-    here[block], there[block] = np.zeros((), EDGE), np.zeros((), LINK)
+    block, order = slice(int(first), int(first + count)), context.order[:count]
+    here, there = plain_array(edges), plain_array(cold)
+    here[block], there[block] = np.zeros((), EDGE), np.zeros((), COLD)
     here["prior"][block], there["move"][block] = order >> 16, order & 0xFFFF
 
 
 @intrinsic(plain_fill_edges)
-def fill_edges(_context: Any, _edges: Any, _links: Any, _first: Any, walk: Any, _count: Any) -> Any:
-    """`fill_edges(edges, links, first, walk, count)`: unvisited edges for walk.order, from `first`.
+def fill_edges(
+    _context: Any, _edges: Any, _links: Any, _first: Any, context: Any, _count: Any
+) -> Any:
+    """`fill_edges(edges, cold, first, context, count)`: edges for context.order, from `first`.
 
-    edges and links are the addresses of EDGE [...] and LINK [...].
+    edges and cold are the addresses of EDGE [...] and COLD [...].
     """
 
     def code(target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        edges, links, first, record, count = arguments
-        order = builder.add(builder.ptrtoint(record, I64), I64(walk.offset("order")))
-        edges, links = (
-            builder.add(base, builder.mul(first, I64(EDGE.itemsize))) for base in (edges, links)
+        edges, cold, first, record, count = arguments
+        order = builder.add(builder.ptrtoint(record, I64), I64(context.offset("order")))
+        edges, cold = (
+            builder.add(base, builder.mul(first, I64(EDGE.itemsize))) for base in (edges, cold)
         )
         fours = builder.icmp_signed(">=", count, I64(AT_ONCE))
         with builder.if_else(fours) as (many, few):
             with many, _in_fours(builder, count) as at:
-                _fill(builder, edges, links, order, at, AT_ONCE)
+                _fill(builder, edges, cold, order, at, AT_ONCE)
             with few, cgutils.for_range(builder, count) as loop:
-                _fill(builder, edges, links, order, loop.index, 1)
+                _fill(builder, edges, cold, order, loop.index, 1)
         return target.get_dummy_value()
 
-    return types.void(*[types.int64] * 3, walk, types.int64), code
+    return types.void(*[types.int64] * 3, context, types.int64), code
 
 
 @contextmanager
@@ -294,7 +296,7 @@ def _in_fours(builder: Code, count: Code) -> Iterator[Code]:
         yield builder.select(builder.icmp_signed(">", at, last), last, at)
 
 
-def _fill(builder: Code, edges: Code, links: Code, order: Code, at: Code, count: int) -> None:
+def _fill(builder: Code, edges: Code, cold: Code, order: Code, at: Code, count: int) -> None:
     """Some edges: all is 0 but the prior and the move, which lie in the upper word of each."""
     some = vector_of(I32, count)
     order = load(builder, builder.add(order, builder.mul(at, I64(4))), some, 4)
@@ -302,29 +304,29 @@ def _fill(builder: Code, edges: Code, links: Code, order: Code, at: Code, count:
     places = [place for one in range(count) for place in (*[count] * (WORDS - 1), one)]
     for base, word in (
         (edges, builder.and_(order, splat(some, 0xFFFF_0000 - 2**32))),
-        (links, builder.and_(order, splat(some, 0xFFFF))),
+        (cold, builder.and_(order, splat(some, 0xFFFF))),
     ):
         words = shuffle(builder, word, splat(some, 0), places)
         store(builder, words, builder.add(base, offset), 8)
 
 
-def plain_hold_moves(edges: int, first: int, walk: Any, count: int) -> None:
+def plain_hold_moves(edges: int, first: int, context: Any, count: int) -> None:
     """Hold moves as `hold_moves` does; it serves where the compiler is off."""
     words = plain_array(edges).view(np.uint32).reshape(-1)
     end = int(first + count) * WORDS
-    words[end - count : end] = walk.order[:count]
+    words[end - count : end] = context.order[:count]
 
 
 @intrinsic(plain_hold_moves)
-def hold_moves(_context: Any, _edges: Any, _first: Any, walk: Any, _count: Any) -> Any:
-    """`hold_moves(edges, first, walk, count)`: walk.order to the end of the block from `first`.
+def hold_moves(_context: Any, _edges: Any, _first: Any, context: Any, _count: Any) -> Any:
+    """`hold_moves(edges, first, context, count)`: context.order to the end of a block.
 
     There are at least 4 moves.
     """
 
     def code(target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         edges, first, record, count = arguments
-        order = builder.add(builder.ptrtoint(record, I64), I64(walk.offset("order")))
+        order = builder.add(builder.ptrtoint(record, I64), I64(context.offset("order")))
         end = builder.add(edges, builder.mul(builder.add(first, count), I64(EDGE.itemsize)))
         start = builder.sub(end, builder.mul(count, I64(4)))
         with _in_fours(builder, count) as at:
@@ -333,4 +335,4 @@ def hold_moves(_context: Any, _edges: Any, _first: Any, walk: Any, _count: Any) 
             store(builder, words, builder.add(start, offset), 4)
         return target.get_dummy_value()
 
-    return types.void(*[types.int64] * 2, walk, types.int64), code
+    return types.void(*[types.int64] * 2, context, types.int64), code

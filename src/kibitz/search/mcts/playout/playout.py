@@ -14,17 +14,17 @@ from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import inlined_kernel, kernel, packed_kernel
 from kibitz.position.moves import generate
 from kibitz.position.play import play
-from kibitz.search.mcts.playout.accumulator import hand_in_all, is_noted
-from kibitz.search.mcts.playout.backup import back_up, undo_pending
+from kibitz.search.mcts.playout.accumulator import flush_all, is_accumulated
+from kibitz.search.mcts.playout.backup import back_up, cancel_pending
 from kibitz.search.mcts.playout.context import MAX_DEPTH, position_at
-from kibitz.search.mcts.playout.control import note_share
+from kibitz.search.mcts.playout.control import set_share
 from kibitz.search.mcts.playout.expand import expand, mark_opened
 from kibitz.search.mcts.playout.leaf import (
     MATED,
     adjusted,
-    ask_tablebase,
     classify,
     forgive_drawn_sibling,
+    queue_probe,
 )
 from kibitz.search.mcts.rules.parameters import BATCHES, THREADS
 from kibitz.search.mcts.rules.puct import BLOCKED
@@ -37,37 +37,39 @@ from kibitz.search.mcts.tree.nodes import (
     LEAF,
     NONE,
     WAITING,
-    ask_below,
-    ask_room,
-    claim_edge,
-    claim_node,
+    cold_at,
     edge_at,
-    link_at,
     node_at,
+    prefetch_below,
+    prefetch_block,
+    prefetch_edge_to_write,
+    prefetch_node_to_write,
 )
 from kibitz.search.mcts.tree.proof import climb, set_proof
 from kibitz.search.mcts.tree.sharing import recall, remember
 from kibitz.search.proof import UNPROVED, is_settled
 
-# What a walk down the tree, or a whole playout, came to.
+# What a descent of the tree, or a whole playout, came to.
 DONE, COLLISION, NO_ROOM, NEW_LEAF, UNOPENED = range(5)
 
 TICKETS = 32  # playouts that a thread takes on at a time, after a look at what share is used
 
 
 @inlined_kernel
-def step(tree: np.record, walk: np.record, behaviour: np.record, depth: int, edge: int) -> None:
-    """Follow `edge` from ply `depth`: play its move and note it on the path."""
-    walk.noting[depth + 1] = behaviour.shared == THREADS and is_noted(tree, behaviour, edge)
-    counted = behaviour.shared and not walk.noting[depth + 1]
+def step(tree: np.record, context: np.record, behaviour: np.record, depth: int, edge: int) -> None:
+    """Follow `edge` from ply `depth`: play its move and put it on the path."""
+    context.accumulating[depth + 1] = behaviour.shared == THREADS and is_accumulated(
+        tree, behaviour, edge
+    )
+    counted = behaviour.shared and not context.accumulating[depth + 1]
     if counted and behaviour.shared == THREADS:
-        claim_edge(tree, edge)
-    ask_below(tree, edge)
-    if depth >= walk.played or walk.path[depth + 1] != edge:
-        walk.keys[walk.history + depth] = position_at(walk, depth).key
-        play(position_at(walk, depth), position_at(walk, depth + 1), link_at(tree, edge).move)
-        walk.path[depth + 1] = edge
-        walk.played = depth + 1
+        prefetch_edge_to_write(tree, edge)
+    prefetch_below(tree, edge)
+    if depth >= context.played or context.path[depth + 1] != edge:
+        context.keys[context.history + depth] = position_at(context, depth).key
+        play(position_at(context, depth), position_at(context, depth + 1), cold_at(tree, edge).move)
+        context.path[depth + 1] = edge
+        context.played = depth + 1
     if counted:
         atomic_add(edge_at(tree, edge), "pending", 1)
 
@@ -75,26 +77,26 @@ def step(tree: np.record, walk: np.record, behaviour: np.record, depth: int, edg
 @inlined_kernel
 def give_moves(
     tree: np.record,
-    walk: np.record,
+    context: np.record,
     behaviour: np.record,
     evaluator: np.record,
     scratch: np.record,
     depth: int,
     node: int,
 ) -> bool:
-    """Expand `node` with the `walk.moves` of its position; False if the tree is full."""
-    position = position_at(walk, depth)
-    count = generate(position, walk.moves)
-    logits_of(evaluator, scratch, position, walk.moves, count, walk.logits)
-    done = expand(tree, walk, behaviour, node, count, behaviour.policy_temperature)
-    ask_room(tree, next_edge(tree, walk, behaviour))
+    """Expand `node` with the `context.moves` of its position; False if the tree is full."""
+    position = position_at(context, depth)
+    count = generate(position, context.moves)
+    logits_of(evaluator, scratch, position, context.moves, count, context.logits)
+    done = expand(tree, context, behaviour, node, count, behaviour.policy_temperature)
+    prefetch_block(tree, next_edge(tree, context, behaviour))
     return done
 
 
 @inlined_kernel
 def open_node(
     tree: np.record,
-    walk: np.record,
+    context: np.record,
     behaviour: np.record,
     evaluator: np.record,
     scratch: np.record,
@@ -106,7 +108,7 @@ def open_node(
         node_at(tree, node).state = EXPANDING
     elif not compare_and_swap(node_at(tree, node), "state", LEAF, EXPANDING):
         return COLLISION
-    if give_moves(tree, walk, behaviour, evaluator, scratch, depth, node):
+    if give_moves(tree, context, behaviour, evaluator, scratch, depth, node):
         return DONE
     atomic_store(node_at(tree, node), "state", LEAF)
     return NO_ROOM
@@ -114,30 +116,30 @@ def open_node(
 
 @inlined_kernel
 def follow(
-    rule: np.record, tree: np.record, walk: np.record, behaviour: np.record, depth: int
+    rule: np.record, tree: np.record, context: np.record, behaviour: np.record, depth: int
 ) -> tuple[int, int]:
     """Walk down from ply `depth` of the path as far as there are moves: (what is there, depth).
 
     NEW_LEAF: a move without a node. UNOPENED: a node without moves. DONE: a game that is over, a
     proof, or too deep a line. COLLISION: somebody else is at work here.
     """
-    edge = walk.path[depth]
+    edge = context.path[depth]
     while depth < MAX_DEPTH:
-        node = signed(link_at(tree, edge).child)
+        node = signed(cold_at(tree, edge).child)
         state = signed(atomic_load(node_at(tree, node), "state"))
         if state != EXPANDED:
             return (UNOPENED if state == LEAF else COLLISION if state == EXPANDING else DONE), depth
-        proved = depth > 0 and is_settled(signed(link_at(tree, edge).proof))
+        proved = depth > 0 and is_settled(signed(cold_at(tree, edge).proof))
         if proved and not behaviour.descend_proven:
             return DONE, depth
-        chosen, trust = select(rule, tree, walk, edge, node, depth)
+        chosen, trust = select(rule, tree, context, edge, node, depth)
         if chosen == BLOCKED:
             return COLLISION, depth
         mark_opened(tree, behaviour, node, chosen)
-        step(tree, walk, behaviour, depth, chosen)
+        step(tree, context, behaviour, depth, chosen)
         depth, edge = depth + 1, chosen
-        walk.trust[depth] = trust
-        child = signed(atomic_load(link_at(tree, edge), "child"))
+        context.trust[depth] = trust
+        child = signed(atomic_load(cold_at(tree, edge), "child"))
         if child == NONE:
             return NEW_LEAF, depth
         if child >= WAITING:
@@ -146,10 +148,10 @@ def follow(
 
 
 @inlined_kernel
-def start_path(tree: np.record, walk: np.record, behaviour: np.record) -> None:
+def start_path(tree: np.record, context: np.record, behaviour: np.record) -> None:
     """Stand at the root."""
-    walk.path[0] = 0
-    walk.noting[0] = behaviour.shared == THREADS
+    context.path[0] = 0
+    context.accumulating[0] = behaviour.shared == THREADS
     if behaviour.shared == BATCHES:
         atomic_add(edge_at(tree, 0), "pending", 1)
 
@@ -158,20 +160,20 @@ def start_path(tree: np.record, walk: np.record, behaviour: np.record) -> None:
 def descend(
     rule: np.record,
     tree: np.record,
-    walk: np.record,
+    context: np.record,
     behaviour: np.record,
     evaluator: np.record,
     scratch: np.record,
 ) -> tuple[int, int]:
     """Walk down to a new leaf or an end, opening nodes on the way."""
-    start_path(tree, walk, behaviour)
+    start_path(tree, context, behaviour)
     depth = 0
     while True:
-        outcome, depth = follow(rule, tree, walk, behaviour, depth)
+        outcome, depth = follow(rule, tree, context, behaviour, depth)
         if outcome != UNOPENED:
             return outcome, depth
-        node = signed(link_at(tree, walk.path[depth]).child)
-        opened = open_node(tree, walk, behaviour, evaluator, scratch, depth, node)
+        node = signed(cold_at(tree, context.path[depth]).child)
+        opened = open_node(tree, context, behaviour, evaluator, scratch, depth, node)
         if opened != DONE:
             return opened, depth
 
@@ -180,42 +182,42 @@ def descend(
 def claim(tree: np.record, behaviour: np.record, edge: int) -> bool:
     """Take a move without a node for oneself; False if another thread was faster."""
     if behaviour.shared == THREADS:
-        return bool(compare_and_swap(link_at(tree, edge), "child", NONE, BUSY))
-    link_at(tree, edge).child = BUSY
+        return bool(compare_and_swap(cold_at(tree, edge), "child", NONE, BUSY))
+    cold_at(tree, edge).child = BUSY
     return True
 
 
 @kernel
-def claim_path(tree: np.record, walk: np.record, depth: int) -> None:
+def prefetch_path_to_write(tree: np.record, context: np.record, depth: int) -> None:
     """Have what a visit will change fetched from other processors while the leaf is evaluated."""
     for ply in range(1, depth):
-        if not walk.noting[ply]:
-            claim_edge(tree, walk.path[ply])
-            claim_node(tree, signed(link_at(tree, walk.path[ply]).child))
+        if not context.accumulating[ply]:
+            prefetch_edge_to_write(tree, context.path[ply])
+            prefetch_node_to_write(tree, signed(cold_at(tree, context.path[ply]).child))
 
 
 @inlined_kernel
 def visit_leaf(
     tree: np.record,
-    walk: np.record,
+    context: np.record,
     behaviour: np.record,
     evaluator: np.record,
     scratch: np.record,
     depth: int,
 ) -> int:
     """First visit of a move: evaluate the position it leads to, make its node, back up."""
-    edge = walk.path[depth]
+    edge = context.path[depth]
     if not claim(tree, behaviour, edge):
         return COLLISION
     if behaviour.shared == THREADS:
-        claim_path(tree, walk, depth)
-    node = new_node(tree, walk, behaviour, edge)
+        prefetch_path_to_write(tree, context, depth)
+    node = new_node(tree, context, behaviour, edge)
     if node == FULL:
-        atomic_store(link_at(tree, edge), "child", NONE)
+        atomic_store(cold_at(tree, edge), "child", NONE)
         return NO_ROOM
     edge_visits = signed(edge_at(tree, edge).visits)  # not 0 if its subtree was given back
-    position = position_at(walk, depth)
-    state, proof = classify(walk, depth)
+    position = position_at(context, depth)
+    state, proof = classify(context, depth)
     value, draw = (-1.0, 0.0) if proof == MATED else (0.0, 1.0)
     drawn = state != LEAF and proof != MATED
     if state == LEAF:
@@ -225,31 +227,31 @@ def visit_leaf(
         if not known:
             value, draw = value_of(evaluator, scratch, position)
             value = adjusted(behaviour, position, value)
-        if walk.table_pieces > 0:
-            ask_tablebase(walk, position, edge, depth)
+        if context.table_pieces > 0:
+            queue_probe(context, position, edge, depth)
         if behaviour.expand_at == 1:
-            give_moves(tree, walk, behaviour, evaluator, scratch, depth, node)
+            give_moves(tree, context, behaviour, evaluator, scratch, depth, node)
             state = signed(node_at(tree, node).state)
     node_at(tree, node).raw = value
     node_at(tree, node).draw = draw
     node_at(tree, node).square = value * value
     node_at(tree, node).state = state
-    atomic_store(link_at(tree, edge), "child", node)
+    atomic_store(cold_at(tree, edge), "child", node)
     if behaviour.prove and proof != UNPROVED:
         set_proof(tree, edge, proof, behaviour.clear_losses != 0)
         climb(tree, edge, behaviour.clear_losses != 0)
     if behaviour.draw_sibling and drawn and edge_visits == 0:
-        forgive_drawn_sibling(tree, walk, depth)
-    back_up(tree, walk, behaviour, depth, -value, float(draw))
+        forgive_drawn_sibling(tree, context, depth)
+    back_up(tree, context, behaviour, depth, -value, float(draw))
     return DONE
 
 
 @inlined_kernel
-def revisit(tree: np.record, walk: np.record, behaviour: np.record, depth: int) -> int:
+def revisit(tree: np.record, context: np.record, behaviour: np.record, depth: int) -> int:
     """Back up once more what a finished move is worth: game over, proved, drawn by the path."""
-    node = signed(link_at(tree, walk.path[depth]).child)
+    node = signed(cold_at(tree, context.path[depth]).child)
     value = float(node_at(tree, node).raw)
-    back_up(tree, walk, behaviour, depth, -value, 1.0 if value == 0.0 else 0.0)
+    back_up(tree, context, behaviour, depth, -value, 1.0 if value == 0.0 else 0.0)
     return DONE
 
 
@@ -257,27 +259,27 @@ def revisit(tree: np.record, walk: np.record, behaviour: np.record, depth: int) 
 def playout(
     rule: np.record,
     tree: np.record,
-    walk: np.record,
+    context: np.record,
     behaviour: np.record,
     evaluator: np.record,
     scratch: np.record,
 ) -> int:
     """One more visit of the root: DONE, or COLLISION or NO_ROOM and nothing has changed."""
-    outcome, depth = descend(rule, tree, walk, behaviour, evaluator, scratch)
+    outcome, depth = descend(rule, tree, context, behaviour, evaluator, scratch)
     if outcome == NEW_LEAF:
-        outcome = visit_leaf(tree, walk, behaviour, evaluator, scratch, depth)
+        outcome = visit_leaf(tree, context, behaviour, evaluator, scratch, depth)
     elif outcome == DONE:
-        outcome = revisit(tree, walk, behaviour, depth)
+        outcome = revisit(tree, context, behaviour, depth)
     if outcome == DONE:
-        walk.playouts += 1
-        walk.depth_sum += depth
-        walk.deepest = max(walk.deepest, depth)
+        context.playouts += 1
+        context.depth_sum += depth
+        context.deepest = max(context.deepest, depth)
         if behaviour.share_values:
-            remember(tree, walk, depth)
+            remember(tree, context, depth)
         return DONE
-    walk.collisions += 1
+    context.collisions += 1
     if behaviour.shared:
-        undo_pending(tree, walk, depth)
+        cancel_pending(tree, context, depth)
     return outcome
 
 
@@ -285,7 +287,7 @@ def playout(
 def playouts(
     rule: np.record,
     tree: np.record,
-    walk: np.record,
+    context: np.record,
     behaviour: np.record,
     evaluator: np.record,
     scratch: np.record,
@@ -298,7 +300,7 @@ def playouts(
     is a queue they stand in.
     """
     mine = 0
-    walk.played = 0
+    context.played = 0
     while not atomic_load(control, "stop") and not atomic_load(control, "full"):
         if mine == 0:
             left = signed(atomic_add(control, "tickets", -TICKETS))
@@ -306,16 +308,16 @@ def playouts(
             atomic_add(control, "tickets", TICKETS - mine)
             if mine == 0:
                 break
-            if is_settled(signed(link_at(tree, 0).proof)):
+            if is_settled(signed(cold_at(tree, 0).proof)):
                 atomic_store(control, "stop", 1)
                 break
-            note_share(control, tree, walk, left)
-        outcome = playout(rule, tree, walk, behaviour, evaluator, scratch)
+            set_share(control, tree, context, left)
+        outcome = playout(rule, tree, context, behaviour, evaluator, scratch)
         if outcome == DONE:
             mine -= 1
         elif outcome == NO_ROOM:
             atomic_store(control, "full", 1)
     if behaviour.shared == THREADS:
-        hand_in_all(tree, walk, behaviour)
+        flush_all(tree, context, behaviour)
     atomic_add(control, "tickets", mine)
     return NO_ROOM if control.full else DONE

@@ -26,22 +26,22 @@ PLANNED = 4096  # playouts planned by the Gumbel rule where the search's end is 
 @kernel
 def evaluate_root(
     tree: np.record,
-    walk: np.record,
+    context: np.record,
     behaviour: np.record,
     evaluator: np.record,
     scratch: np.record,
 ) -> int:
-    """First visit of the root; its moves and logits are left in the walk, their number returned."""
-    position = position_at(walk, 0)
-    count = generate(position, walk.moves)
+    """First visit of the root; leaves its moves and logits in the context, returns their number."""
+    position = position_at(context, 0)
+    count = generate(position, context.moves)
     value, draw = value_of(evaluator, scratch, position)
-    logits_of(evaluator, scratch, position, walk.moves, count, walk.logits)
-    settle_root(tree, adjusted(behaviour, position, value), draw)
+    logits_of(evaluator, scratch, position, context.moves, count, context.logits)
+    set_root_value(tree, adjusted(behaviour, position, value), draw)
     return count
 
 
 @kernel
-def settle_root(tree: np.record, value: float, draw: float) -> None:
+def set_root_value(tree: np.record, value: float, draw: float) -> None:
     """Record the root's own evaluation as its first visit."""
     root, above = node_at(tree, 0), edge_at(tree, 0)
     root.raw = value
@@ -53,16 +53,16 @@ def settle_root(tree: np.record, value: float, draw: float) -> None:
 
 
 @kernel
-def expand_root(tree: np.record, walk: np.record, behaviour: np.record, count: int) -> bool:
-    """Give the root the first `count` moves of the walk; False if the tree is full."""
-    return expand(tree, walk, behaviour, 0, count, behaviour.root_policy_temperature)
+def expand_root(tree: np.record, context: np.record, behaviour: np.record, count: int) -> bool:
+    """Give the root the first `count` moves of the context; False if the tree is full."""
+    return expand(tree, context, behaviour, 0, count, behaviour.root_policy_temperature)
 
 
-def keep_moves(walk: np.record, count: int, allowed: frozenset[int]) -> int:
-    """Drop the walk's moves that are not among `allowed` (16-bit codes); returns how many stay."""
-    kept = [index for index in range(count) if int(walk.moves[index]) in allowed]
-    walk.moves[: len(kept)] = walk.moves[kept]
-    walk.logits[: len(kept)] = walk.logits[kept]
+def keep_moves(context: np.record, count: int, allowed: frozenset[int]) -> int:
+    """Drop the moves that are not among `allowed` (16-bit codes); returns how many stay."""
+    kept = [index for index in range(count) if int(context.moves[index]) in allowed]
+    context.moves[: len(kept)] = context.moves[kept]
+    context.logits[: len(kept)] = context.logits[kept]
     return len(kept)
 
 
@@ -103,7 +103,7 @@ def take_noise_out(memory: TreeMemory) -> None:
     if not root["noisy"]:
         return
     edges, clean = memory.edges[block], root["clean"][: block.stop - block.start]
-    lost = memory.links["proof"][block] < 0  # may have lost its prior since (LossPriorClearing)
+    lost = memory.cold["proof"][block] < 0  # may have lost its prior since (LossPriorClearing)
     edges["prior"] = np.where(lost, np.minimum(edges["prior"], clean), clean)
     root["noisy"] = 0
     reorder(memory, np.argsort(-edges["prior"].astype(np.int64), kind="stable"))
@@ -117,10 +117,10 @@ def reorder(memory: TreeMemory, order: np.ndarray) -> None:
     """
     block = root_block(memory)
     memory.edges[block] = memory.edges[block][order]
-    memory.links[block] = memory.links[block][order]
+    memory.cold[block] = memory.cold[block][order]
     clean = memory.root[0]["clean"]
     clean[: len(order)] = clean[: len(order)][order]
-    children = memory.links["child"][block]
+    children = memory.cold["child"][block]
     visited = children != NONE
     memory.nodes["parent_edge"][children[visited]] = np.arange(
         block.start, block.stop, dtype=np.uint32
@@ -170,10 +170,10 @@ def plan_gumbel(
     memory.nodes["opened"][0] = count
 
 
-def gumbel_choice(memory: TreeMemory, walk: np.record, rule: Gumbel) -> int:
+def gumbel_choice(memory: TreeMemory, context: np.record, rule: Gumbel) -> int:
     """Of the most visited edges the best by Gumbel noise + logit + sigma(Q)."""
-    completed_logits(as_record(rule), memory.record, 0, walk.scores)
+    completed_logits(as_record(rule), memory.record, 0, context.scores)
     block = root_block(memory)
     count, visits = block.stop - block.start, memory.edges["visits"][block]
-    scores = walk.scores[:count] + memory.root[0]["gumbel"][:count]
+    scores = context.scores[:count] + memory.root[0]["gumbel"][:count]
     return block.start + int(np.where(visits == visits.max(), scores, -np.inf).argmax())

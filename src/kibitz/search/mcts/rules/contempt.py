@@ -1,7 +1,7 @@
 """Search-contempt: freezing the replies of a node, and sampling from what was frozen.
 
-The counts are exact (one uint32 an edge), visits on their way count when freezing, and the dice are
-the walk's own, so one thread with a seed repeats itself.
+The counts are exact (one uint32 an edge), visits on their way count when freezing, and the random
+generator is the context's own, so one thread with a seed repeats itself.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
 from kibitz.search.mcts.playout.context import random_unit
 from kibitz.search.mcts.rules.puct import BLOCKED
-from kibitz.search.mcts.tree.nodes import BUSY, edge_at, link_at, node_at, prior_of
+from kibitz.search.mcts.tree.nodes import BUSY, cold_at, edge_at, node_at, prior_of
 from kibitz.search.proof import loses, wins
 
 THAWED, FREEZING, FROZEN = 0, 1, 2  # NODE.freezing
@@ -38,7 +38,7 @@ def freeze(tree: np.record, node: int) -> None:
     first = signed(record.first)
     for edge in range(first, first + signed(record.count)):
         tries = signed(edge_at(tree, edge).visits) + signed(edge_at(tree, edge).pending)
-        link_at(tree, edge).frozen = tries
+        cold_at(tree, edge).frozen = tries
     atomic_store(node_at(tree, node), "freezing", FROZEN)
 
 
@@ -58,7 +58,7 @@ def is_frozen(rule: np.record, tree: np.record, node: int, depth: int) -> bool:
 @kernel
 def weight_of(rule: np.record, tree: np.record, edge: int) -> float:
     """Sampling weight of a reply."""
-    frozen = float(signed(link_at(tree, edge).frozen))
+    frozen = float(signed(cold_at(tree, edge).frozen))
     if frozen == 0.0:
         return prior_of(signed(edge_at(tree, edge).prior)) if rule.admit else 0.0
     if rule.temperature == 1.0:
@@ -67,13 +67,13 @@ def weight_of(rule: np.record, tree: np.record, edge: int) -> float:
 
 
 @kernel
-def sample_frozen(rule: np.record, tree: np.record, walk: np.record, node: int) -> int:
-    """A reply drawn from the frozen distribution; BLOCKED if the dice hit one being expanded."""
+def sample_frozen(rule: np.record, tree: np.record, context: np.record, node: int) -> int:
+    """A reply drawn from the frozen distribution; BLOCKED if it is one being expanded."""
     record = node_at(tree, node)
     first, end = signed(record.first), signed(record.first) + signed(record.count)
     total, open_total = 0.0, 0.0
     for edge in range(first, end):
-        proof = signed(link_at(tree, edge).proof)
+        proof = signed(cold_at(tree, edge).proof)
         if rule.prefer_proven and wins(proof):
             return edge
         weight = weight_of(rule, tree, edge)
@@ -81,10 +81,10 @@ def sample_frozen(rule: np.record, tree: np.record, walk: np.record, node: int) 
         if not loses(proof):
             open_total += weight
     skip_lost = rule.prefer_proven != 0 and open_total > 0.0
-    left = random_unit(walk) * (open_total if skip_lost else total)
+    left = random_unit(context) * (open_total if skip_lost else total)
     chosen = BLOCKED
     for edge in range(first, end):
-        proof = signed(link_at(tree, edge).proof)
+        proof = signed(cold_at(tree, edge).proof)
         weight = weight_of(rule, tree, edge)
         if weight == 0.0 or (skip_lost and loses(proof)):
             continue
@@ -92,6 +92,6 @@ def sample_frozen(rule: np.record, tree: np.record, walk: np.record, node: int) 
         left -= weight
         if left < 0.0:
             break
-    if chosen == BLOCKED or link_at(tree, chosen).child == BUSY:
+    if chosen == BLOCKED or cold_at(tree, chosen).child == BUSY:
         return BLOCKED
     return chosen

@@ -17,7 +17,7 @@ import numpy as np
 from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
 from kibitz.search.mcts.rules.puct import BLOCKED
-from kibitz.search.mcts.tree.nodes import BUSY, edge_at, link_at, node_at, prior_of, root_at
+from kibitz.search.mcts.tree.nodes import BUSY, cold_at, edge_at, node_at, prior_of, root_at
 
 LARGEST = np.iinfo(np.int64).max
 
@@ -113,7 +113,9 @@ def _least_tries(tree: np.record, root: np.record, first: int, count: int, survi
 
 
 @kernel
-def _select_root(tree: np.record, walk: np.record, first: int, count: int, survivors: int) -> int:
+def _select_root(
+    tree: np.record, context: np.record, first: int, count: int, survivors: int
+) -> int:
     """Of the moves that survive, those with the most visits, the one that is furthest behind.
 
     Where several are, the best by Gumbel + logit + sigma(Q): so halving needs no other memory.
@@ -125,15 +127,15 @@ def _select_root(tree: np.record, walk: np.record, first: int, count: int, survi
         here = edge_at(tree, first + index)
         if signed(here.visits) + signed(here.pending) != least:
             continue
-        score = walk.scores[index] + root.gumbel[index]
-        if score > best_score and link_at(tree, first + index).child != BUSY:
+        score = context.scores[index] + root.gumbel[index]
+        if score > best_score and cold_at(tree, first + index).child != BUSY:
             best, best_score = first + index, score
     return best
 
 
 @kernel
 def select_gumbel(
-    rule: np.record, tree: np.record, walk: np.record, via: int, node: int, depth: int
+    rule: np.record, tree: np.record, context: np.record, via: int, node: int, depth: int
 ) -> tuple[int, int]:
     """At the root by plan while it lasts, elsewhere the move furthest behind its share."""
     record, root = node_at(tree, node), root_at(tree, 0)
@@ -147,16 +149,16 @@ def select_gumbel(
         if number > round_at(root, done):
             return BLOCKED, 0  # who survives is known when the visits on their way are back
         if number < root.rounds:
-            completed_logits(rule, tree, node, walk.scores)
-            return _select_root(tree, walk, first, count, signed(root.survivors[number])), 1
-    completed_policy(rule, tree, node, walk.scores)
+            completed_logits(rule, tree, node, context.scores)
+            return _select_root(tree, context, first, count, signed(root.survivors[number])), 1
+    completed_policy(rule, tree, node, context.scores)
     best, best_score = BLOCKED, -np.inf
     for index in range(count):
         if depth == 0 and root.gumbel[index] == -np.inf:
             continue
         here = edge_at(tree, first + index)
         tries = signed(here.visits) + signed(here.pending)
-        score = walk.scores[index] - tries / (1.0 + total)
-        if score > best_score and link_at(tree, first + index).child != BUSY:
+        score = context.scores[index] - tries / (1.0 + total)
+        if score > best_score and cold_at(tree, first + index).child != BUSY:
             best, best_score = first + index, score
     return best, 1

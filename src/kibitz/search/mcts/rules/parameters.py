@@ -108,7 +108,7 @@ class Behaviour(NamedTuple):
     draw_sibling: int = 0  # 1: after a drawn first visit untried siblings are worth the root
     rule50_scaling: float = 0.0  # 1: ChessCoach's shrinking of values towards a draw
     share_values: int = 0  # 1: a leaf known from elsewhere in the tree begins with its value there
-    noted_from: int = 1 << 40  # visits of a move from which threads note what they add, see notes
+    accumulate_from: int = 1 << 40  # visits of a move from which threads accumulate locally
     shared: int = 0  # who else is in the tree: NOBODY, BATCHES not finished yet, other THREADS
 
 

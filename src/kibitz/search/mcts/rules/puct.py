@@ -15,7 +15,7 @@ from kibitz.search.mcts.rules.parameters import (
     FPU_LOSS,
     FPU_WIN,
 )
-from kibitz.search.mcts.tree.nodes import BUSY, edge_at, link_at, node_at, prior_of
+from kibitz.search.mcts.tree.nodes import BUSY, cold_at, edge_at, node_at, prior_of
 from kibitz.search.proof import TABLEBASE
 
 BLOCKED = -1  # no move can be chosen: all are being expanded by other threads
@@ -32,17 +32,17 @@ def exploration_weight(exploration: np.record, visits: float) -> float:
 
 @kernel
 def _remembered_weight(
-    rule: np.record, walk: np.record, exploration: np.record, visits: float, depth: int
+    rule: np.record, context: np.record, exploration: np.record, visits: float, depth: int
 ) -> float:
     """c(N) sqrt(N), which a prior is multiplied by; small N come often, and a logarithm is long."""
     known = depth > 0 and visits < REMEMBERED
     place = int(visits) if known else 0
-    if known and walk.weights[place] != 0.0:
-        return float(walk.weights[place])
+    if known and context.weights[place] != 0.0:
+        return float(context.weights[place])
     below = visits if rule.count_parent else max(visits - 1.0, 1.0)
     weight = exploration_weight(exploration, visits) * math.sqrt(below)
     if known:
-        walk.weights[place] = weight
+        context.weights[place] = weight
     return weight
 
 
@@ -100,7 +100,7 @@ def _scale(rule: np.record, tree: np.record, node: int, visits: float) -> float:
     if rule.log_visits > 0.0:
         scale *= 1.0 + rule.log_visits * math.log(1.0 + visits / rule.log_base)
     above = edge_at(tree, signed(record.parent_edge))
-    if rule.variance > 0.0 and signed(above.visits) - signed(record.doubted) > 1:
+    if rule.variance > 0.0 and signed(above.visits) - signed(record.excluded) > 1:
         mean = above.value
         deviation = math.sqrt(max(0.0, float(record.square) - mean * mean))
         scale *= 1.0 - rule.variance + rule.variance * min(2.0, deviation / 0.4)
@@ -129,7 +129,7 @@ def candidates(rule: np.record, visits: float, opened: int, count: int) -> int:
 
 @kernel
 def select_puct(
-    rule: np.record, tree: np.record, walk: np.record, via: int, node: int, depth: int
+    rule: np.record, tree: np.record, context: np.record, via: int, node: int, depth: int
 ) -> tuple[int, int]:
     """The edge with the highest Q + U."""
     record = node_at(tree, node)
@@ -137,10 +137,10 @@ def select_puct(
     parent = edge_at(tree, via)
     visits = visits_of(parent)
     if depth == 0:
-        visits += walk.noted_visits[0]
+        visits += context.sum_visits[0]
     exploration = rule.root_exploration if depth == 0 else rule.exploration
     first_play = rule.root_first_play if depth == 0 else rule.first_play
-    weight = _remembered_weight(rule, walk, exploration, visits, depth)
+    weight = _remembered_weight(rule, context, exploration, visits, depth)
     if rule.log_visits + rule.variance + rule.gini > 0.0:
         weight *= _scale(rule, tree, node, visits)
     looked_at = candidates(rule, visits, opened, count)
@@ -150,7 +150,7 @@ def select_puct(
         if fresh:
             untried = first_play_value(first_play, tree, via, node, first, opened)
         place = best_edge(signed(tree.edges), first, visited, fresh, weight, untried)
-        if place != CONTESTED and link_at(tree, first + place).child != BUSY:
+        if place != CONTESTED and cold_at(tree, first + place).child != BUSY:
             return first + place, 1
     untried = first_play_value(first_play, tree, via, node, first, opened)
     return _best_of_crowd(rule, tree, first, first + looked_at, weight, untried), 1
@@ -167,14 +167,14 @@ def _best_of_crowd(
         done, pending = signed(here.visits), signed(here.pending)
         value = here.value if done > 0 else untried
         if pending > 0:
-            if link_at(tree, edge).child == BUSY:
+            if cold_at(tree, edge).child == BUSY:
                 continue
             if rule.virtual_loss > 0.0:
                 lost = rule.virtual_loss * pending
                 value = ((value + 1.0) * max(1, done)) / (max(1, done) + lost) - 1.0
         score = value + weight * prior_of(signed(here.prior)) / (1.0 + done + pending)
         if rule.faster_mate > 0.0:
-            bonus = mate_bonus(signed(link_at(tree, edge).proof))
+            bonus = mate_bonus(signed(cold_at(tree, edge).proof))
             score += rule.faster_mate * weight * bonus / (1.0 + done + pending)
         if score > best_score:
             best, best_score = edge, score

@@ -14,7 +14,7 @@ import numpy as np
 from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
 from kibitz.search.mcts.rules.puct import BLOCKED, exploration_weight, mate_bonus, visits_of
-from kibitz.search.mcts.tree.nodes import BUSY, NONE, WAITING, edge_at, link_at, node_at, prior_of
+from kibitz.search.mcts.tree.nodes import BUSY, NONE, WAITING, cold_at, edge_at, node_at, prior_of
 from kibitz.search.proof import is_settled
 
 SURVIVORS_MAX = 1024
@@ -37,15 +37,15 @@ def azero_score(
     rule: np.record, tree: np.record, edge: int, weight: float, untried: float
 ) -> float:
     """Q + E P + E m of one move, in [0, 1] and bonuses."""
-    here, link = edge_at(tree, edge), link_at(tree, edge)
+    here, cold = edge_at(tree, edge), cold_at(tree, edge)
     done, pending = signed(here.visits), signed(here.pending)
     value = 0.5 * (here.value + 1.0) if done > 0 else untried
-    proof = signed(link.proof)
+    proof = signed(cold.proof)
     if pending > 0 and not is_settled(proof):
         samples = 1.0
-        if done > 0 and NONE < link.child < WAITING:
-            doubted = signed(node_at(tree, signed(link.child)).doubted)
-            samples = max(1.0, float(done - doubted))
+        if done > 0 and NONE < cold.child < WAITING:
+            excluded = signed(node_at(tree, signed(cold.child)).excluded)
+            samples = max(1.0, float(done - excluded))
         value = value * samples / (samples + rule.virtual_loss * pending)
     explore = weight / (1.0 + done + pending)
     return value + explore * (prior_of(signed(here.prior)) + rule.faster_mate * mate_bonus(proof))
@@ -77,7 +77,7 @@ def _better_than(scores: np.ndarray, count: int, score: float) -> int:
 
 @kernel
 def select_sble(
-    rule: np.record, tree: np.record, walk: np.record, via: int, node: int, depth: int
+    rule: np.record, tree: np.record, context: np.record, via: int, node: int, depth: int
 ) -> tuple[int, int]:
     """The edge with the highest score, and whether its AlphaZero score is close to the best."""
     record = node_at(tree, node)
@@ -89,23 +89,23 @@ def select_sble(
     untried = _untried_value(tree, node, depth)
     best_azero = -np.inf
     for index in range(looked_at):
-        walk.scores[index] = azero_score(rule, tree, first + index, weight, untried)
-        best_azero = max(best_azero, walk.scores[index])
-    root_visits = max(visits, walk.root_visits)
+        context.scores[index] = azero_score(rule, tree, first + index, weight, untried)
+        best_azero = max(best_azero, context.scores[index])
+    root_visits = max(visits, context.root_visits)
     surviving = survivors(
-        rule.elimination_exponent, walk.budget_used, root_visits, visits, signed(record.count)
+        rule.elimination_exponent, context.budget_used, root_visits, visits, signed(record.count)
     )
 
     best, best_score, blocked_score = BLOCKED, -np.inf, -np.inf
     for index in range(looked_at):
-        score = walk.scores[index]
-        if surviving >= looked_at or _better_than(walk.scores, looked_at, score) < surviving:
+        score = context.scores[index]
+        if surviving >= looked_at or _better_than(context.scores, looked_at, score) < surviving:
             score += linear_score(rule, tree, first + index, visits)
-        if link_at(tree, first + index).child == BUSY:
+        if cold_at(tree, first + index).child == BUSY:
             blocked_score = max(blocked_score, score)
         elif score > best_score:
             best, best_score = first + index, score
     if best == BLOCKED:
         return BLOCKED, 0
-    close = best_azero - walk.scores[best - first] <= rule.backup_threshold
+    close = best_azero - context.scores[best - first] <= rule.backup_threshold
     return best, 1 if close and best_score >= blocked_score else 0

@@ -22,30 +22,30 @@ from kibitz.search.mcts.rules.sble import select_sble
 
 
 def select(
-    rule: np.record, tree: np.record, walk: np.record, via: int, node: int, depth: int
+    rule: np.record, tree: np.record, context: np.record, via: int, node: int, depth: int
 ) -> tuple[int, int]:
     """Choose an edge of `node`, reached by edge `via`, `depth` plies below the root."""
-    return KERNELS[class_name_of(rule)](rule, tree, walk, via, node, depth)
+    return KERNELS[class_name_of(rule)](rule, tree, context, via, node, depth)
 
 
 @overload(select)
-def _compiled_select(rule: Any, tree: Any, walk: Any, via: Any, node: Any, depth: Any) -> Any:
+def _compiled_select(rule: Any, tree: Any, context: Any, via: Any, node: Any, depth: Any) -> Any:
     chosen = KERNELS[class_name_of(rule)]
 
-    def call(rule: Any, tree: Any, walk: Any, via: Any, node: Any, depth: Any) -> Any:
-        return chosen(rule, tree, walk, via, node, depth)
+    def call(rule: Any, tree: Any, context: Any, via: Any, node: Any, depth: Any) -> Any:
+        return chosen(rule, tree, context, via, node, depth)
 
     return call
 
 
 @kernel
 def select_contempt(
-    rule: np.record, tree: np.record, walk: np.record, via: int, node: int, depth: int
+    rule: np.record, tree: np.record, context: np.record, via: int, node: int, depth: int
 ) -> tuple[int, int]:
     """Search as the inner rule does, but sample the opponent's replies once they are frozen."""
     if is_frozen(rule, tree, node, depth):
-        return sample_frozen(rule, tree, walk, node), 1
-    return select(rule.inner, tree, walk, via, node, depth)
+        return sample_frozen(rule, tree, context, node), 1
+    return select(rule.inner, tree, context, via, node, depth)
 
 
 KERNELS: dict[str, Callable[..., tuple[int, int]]] = {

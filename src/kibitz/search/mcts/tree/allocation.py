@@ -18,8 +18,8 @@ from kibitz.search.mcts.tree.nodes import (
     HEADER_MOVE,
     clear_edge,
     clear_node,
+    cold_at,
     edge_at,
-    link_at,
     node_at,
 )
 
@@ -39,7 +39,7 @@ def _grab_edges(tree: np.record, amount: int) -> int:
 
 
 @kernel
-def _take_edges(tree: np.record, walk: np.record, behaviour: np.record, amount: int) -> int:
+def _take_edges(tree: np.record, context: np.record, behaviour: np.record, amount: int) -> int:
     """Reserve edges; the first one, or FULL. What a thread has left has a header of its own."""
     if behaviour.shared != THREADS:
         used = signed(tree.edges_used)
@@ -47,8 +47,8 @@ def _take_edges(tree: np.record, walk: np.record, behaviour: np.record, amount: 
             return FULL
         tree.edges_used = used + amount
         return used
-    _forget_moved(tree, walk)
-    if walk.edges_end - walk.edges_next < amount:
+    _forget_moved(tree, context)
+    if context.edges_end - context.edges_next < amount:
         size = max(amount, EDGES_AT_A_TIME)
         start = _grab_edges(tree, size)
         if start == FULL:
@@ -56,28 +56,28 @@ def _take_edges(tree: np.record, walk: np.record, behaviour: np.record, amount: 
             start = _grab_edges(tree, size)
             if start == FULL:
                 return FULL
-        walk.edges_next, walk.edges_end = start, start + size
-    start = signed(walk.edges_next)
-    walk.edges_next = start + amount
-    left = signed(walk.edges_end - walk.edges_next)
+        context.edges_next, context.edges_end = start, start + size
+    start = signed(context.edges_next)
+    context.edges_next = start + amount
+    left = signed(context.edges_end - context.edges_next)
     if left > 0:
         _put_header(tree, start + amount, BUSY, left - 1)
     return start
 
 
 @kernel
-def next_edge(tree: np.record, walk: np.record, behaviour: np.record) -> int:
+def next_edge(tree: np.record, context: np.record, behaviour: np.record) -> int:
     """Where the next block will probably be."""
-    return signed(walk.edges_next if behaviour.shared == THREADS else tree.edges_used)
+    return signed(context.edges_next if behaviour.shared == THREADS else tree.edges_used)
 
 
 @kernel
-def _forget_moved(tree: np.record, walk: np.record) -> None:
+def _forget_moved(tree: np.record, context: np.record) -> None:
     """Edges and nodes taken before the tree was cleared or compacted belong to nobody now."""
-    if walk.layout != tree.layout:
-        walk.layout = tree.layout
-        walk.edges_next, walk.edges_end = 0, 0
-        walk.nodes_next, walk.nodes_end = 0, 0
+    if context.layout != tree.layout:
+        context.layout = tree.layout
+        context.edges_next, context.edges_end = 0, 0
+        context.nodes_next, context.nodes_end = 0, 0
 
 
 @kernel
@@ -85,7 +85,7 @@ def _put_header(tree: np.record, place: int, owner: int, count: int) -> None:
     """Begin a block of `count` edges; the owner is BUSY if they are not used."""
     clear_edge(tree, place, HEADER_MOVE, 0)
     edge_at(tree, place).visits = count
-    link_at(tree, place).child = owner
+    cold_at(tree, place).child = owner
 
 
 @kernel
@@ -103,7 +103,7 @@ def _grab_nodes(tree: np.record) -> tuple[int, int]:
 
 
 @kernel
-def new_node(tree: np.record, walk: np.record, behaviour: np.record, edge: int) -> int:
+def new_node(tree: np.record, context: np.record, behaviour: np.record, edge: int) -> int:
     """A node for `edge`, not yet linked to it; FULL if there is no room."""
     if behaviour.shared != THREADS:
         node = signed(tree.nodes_used)
@@ -112,23 +112,23 @@ def new_node(tree: np.record, walk: np.record, behaviour: np.record, edge: int) 
         tree.nodes_used = node + 1
         clear_node(tree, node, edge)
         return node
-    _forget_moved(tree, walk)
-    if walk.nodes_next == walk.nodes_end:
-        walk.nodes_next, walk.nodes_end = _grab_nodes(tree)
-        if walk.nodes_next == walk.nodes_end:
+    _forget_moved(tree, context)
+    if context.nodes_next == context.nodes_end:
+        context.nodes_next, context.nodes_end = _grab_nodes(tree)
+        if context.nodes_next == context.nodes_end:
             return FULL
-    node = signed(walk.nodes_next)
-    walk.nodes_next = node + 1
+    node = signed(context.nodes_next)
+    context.nodes_next = node + 1
     node_at(tree, node).parent_edge = edge
     return node
 
 
 @kernel
 def reserve_edges(
-    tree: np.record, walk: np.record, behaviour: np.record, node: int, count: int
+    tree: np.record, context: np.record, behaviour: np.record, node: int, count: int
 ) -> int:
     """First edge of a new block that belongs to `node`, its header written; FULL if no room."""
-    header = _take_edges(tree, walk, behaviour, count + 1)
+    header = _take_edges(tree, context, behaviour, count + 1)
     if header == FULL:
         return FULL
     _put_header(tree, header, node, count)

@@ -16,9 +16,9 @@ from kibitz.search.mcts.tree.nodes import (
     EXPANDED,
     NONE,
     PATH_DRAW,
+    cold_at,
     edge_at,
     edges_of,
-    link_at,
     make_all_edges,
     moved_at,
     node_at,
@@ -48,13 +48,13 @@ def _mark(tree: np.record, root: int, min_visits: int) -> None:
 
 @kernel
 def _mark_children(tree: np.record, node: int, min_visits: int) -> bool:
-    """Mark those to keep and cut the links to the others; whether one stands before its parent."""
+    """Mark those to keep and cut the edges to the others; whether one stands before its parent."""
     record, before = node_at(tree, node), False
     if record.state != EXPANDED:
         return False
     first = signed(record.first)
     for edge in range(first, first + edges_of(tree, node)):
-        child = signed(link_at(tree, edge).child)
+        child = signed(cold_at(tree, edge).child)
         if child == NONE:
             continue
         keep = signed(edge_at(tree, edge).visits) >= min_visits
@@ -62,7 +62,7 @@ def _mark_children(tree: np.record, node: int, min_visits: int) -> bool:
             moved_at(tree, child).place = ALIVE
             before = before or child < node
         else:
-            link_at(tree, edge).child = NONE
+            cold_at(tree, edge).child = NONE
     return before
 
 
@@ -98,11 +98,11 @@ def _lead(tree: np.record, root: int) -> int:
 
 @kernel
 def _swap_nodes(tree: np.record, one: int, other: int) -> None:
-    """Let two nodes change places; tell the links and block headers that lead to them."""
+    """Let two nodes change places; update the edges and block headers that lead to them."""
     here, there = node_at(tree, one), node_at(tree, other)
     here.first, there.first = there.first, here.first
     here.parent_edge, there.parent_edge = there.parent_edge, here.parent_edge
-    here.doubted, there.doubted = there.doubted, here.doubted
+    here.excluded, there.excluded = there.excluded, here.excluded
     here.draw, there.draw = there.draw, here.draw
     here.square, there.square = there.square, here.square
     here.raw, there.raw = there.raw, here.raw
@@ -113,9 +113,9 @@ def _swap_nodes(tree: np.record, one: int, other: int) -> None:
     here.freezing, there.freezing = there.freezing, here.freezing
     for node in (one, other):
         record = node_at(tree, node)
-        link_at(tree, signed(record.parent_edge)).child = node
+        cold_at(tree, signed(record.parent_edge)).child = node
         if record.first != NONE:
-            link_at(tree, signed(record.first) - 1).child = node
+            cold_at(tree, signed(record.first) - 1).child = node
 
 
 @kernel
@@ -126,7 +126,7 @@ def _adopt_root(tree: np.record, root: int) -> None:
     here.value = old.value
     here.visits = old.visits
     here.pending = 0
-    link_at(tree, 0).proof = link_at(tree, above).proof
+    cold_at(tree, 0).proof = cold_at(tree, above).proof
     node_at(tree, root).parent_edge = 0
 
 
@@ -135,7 +135,7 @@ def _copy_node(tree: np.record, source: int, target: int) -> None:
     old, new = node_at(tree, source), node_at(tree, target)
     new.first = old.first
     new.parent_edge = old.parent_edge
-    new.doubted = old.doubted
+    new.excluded = old.excluded
     new.draw = old.draw
     new.square = old.square
     new.raw = old.raw
@@ -153,25 +153,25 @@ def _copy_edge(tree: np.record, source: int, target: int) -> None:
     new.visits = old.visits
     new.pending = old.pending
     new.prior = old.prior
-    old_link, new_link = link_at(tree, source), link_at(tree, target)
-    new_link.child = old_link.child
-    new_link.block = old_link.block
-    new_link.frozen = old_link.frozen
-    new_link.move = old_link.move
-    new_link.proof = old_link.proof
+    old_cold, new_cold = cold_at(tree, source), cold_at(tree, target)
+    new_cold.child = old_cold.child
+    new_cold.block = old_cold.block
+    new_cold.frozen = old_cold.frozen
+    new_cold.move = old_cold.move
+    new_cold.proof = old_cold.proof
 
 
 @kernel
 def _slide_nodes(tree: np.record) -> None:
-    """Close the gaps between nodes; tell links and block headers the new places."""
+    """Close the gaps between nodes; update edges and block headers."""
     free = 0
     for node in range(tree.nodes_used):
         record = node_at(tree, node)
         alive = moved_at(tree, node).place != DEAD
         if record.first != NONE:
-            link_at(tree, signed(record.first) - 1).child = free if alive else BUSY
+            cold_at(tree, signed(record.first) - 1).child = free if alive else BUSY
         if alive:
-            link_at(tree, signed(record.parent_edge)).child = free
+            cold_at(tree, signed(record.parent_edge)).child = free
             _copy_node(tree, node, free)
             free += 1
     tree.nodes_used = free
@@ -179,17 +179,17 @@ def _slide_nodes(tree: np.record) -> None:
 
 @kernel
 def _slide_blocks(tree: np.record) -> None:
-    """Close the gaps between blocks of edges; tell nodes the new places."""
+    """Close the gaps between blocks of edges; update their nodes."""
     free, header = 1, 1
     while header < tree.edges_used:
-        owner, count = signed(link_at(tree, header).child), signed(edge_at(tree, header).visits)
+        owner, count = signed(cold_at(tree, header).child), signed(edge_at(tree, header).visits)
         if owner != BUSY:
             edges = edges_of(tree, owner)
             node_at(tree, owner).first = free + 1
-            link_at(tree, signed(node_at(tree, owner).parent_edge)).block = free + 1
+            cold_at(tree, signed(node_at(tree, owner).parent_edge)).block = free + 1
             for offset in range(count + 1):
                 _copy_edge(tree, header + offset, free + offset)
-                child = signed(link_at(tree, free + offset).child)
+                child = signed(cold_at(tree, free + offset).child)
                 if 0 < offset <= edges and child != NONE:
                     node_at(tree, child).parent_edge = free + offset
             free += count + 1
@@ -213,6 +213,6 @@ def compact(tree: np.record, root: int, min_visits: int) -> None:
     _adopt_root(tree, root)
     _slide_nodes(tree)
     _slide_blocks(tree)
-    link_at(tree, 0).child = 0
+    cold_at(tree, 0).child = 0
     if node_at(tree, 0).state == EXPANDED:
         make_all_edges(tree, 0)  # more is done with the moves of a root

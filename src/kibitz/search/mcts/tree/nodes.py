@@ -2,13 +2,13 @@
 
 An *edge* is a move from a node; the edges of a node are one contiguous block, best prior first. A
 *node* exists for every edge that has been visited. What selection reads is 16 bytes an edge; the
-move, the links to the node and to its block, and the proof are 16 bytes more; the rest lives in the
-node. Edge 0 leads to the root, node 0. The slot before each block is its header: its link leads to
+move, the cold to the node and to its block, and the proof are 16 bytes more; the rest lives in the
+node. Edge 0 leads to the root, node 0. The slot before each block is its header: its cold leads to
 the owner, its visits are the size of the block. Threads take edges and nodes for themselves, many
 at a time; a block that nobody uses has the owner BUSY, a node that nobody uses the parent edge 0.
 
-A large tree is not in the processor's cache. No record crosses a line of it, and a link knows where
-node and block are, so that both can be asked for before they are needed.
+A large tree is not in the processor's cache. No record crosses a line of it, and cold edge
+data say where node and block are, so that both can be prefetched.
 
 Values on an edge are for the player who makes the move, in [-1, 1].
 """
@@ -43,7 +43,7 @@ EDGE = np.dtype(
     ],
     align=True,
 )
-LINK = np.dtype(
+COLD = np.dtype(
     [
         ("child", np.uint32),  # node, NONE before the first visit, BUSY or WAITING during it
         (
@@ -60,7 +60,7 @@ NODE = np.dtype(
     [
         ("first", np.uint32),  # first edge of its block, NONE before expansion
         ("parent_edge", np.uint32),
-        ("doubted", np.uint32),  # visits that are no samples in the means: selective backup
+        ("excluded", np.uint32),  # visits that are no samples in the means: selective backup
         ("draw", np.float32),  # average probability of a draw
         ("square", np.float32),  # average squared value
         ("raw", np.float32),  # the evaluator's own value, for the side to move
@@ -76,8 +76,8 @@ TREE = np.dtype(
     [
         ("edges", np.uint64),  # address of EDGE [edges_size]
         ("edges_size", np.int64),
-        ("links", np.uint64),  # address of LINK [links_size]
-        ("links_size", np.int64),
+        ("cold", np.uint64),  # address of COLD [cold_size]
+        ("cold_size", np.int64),
         ("nodes", np.uint64),  # address of NODE [nodes_size]
         ("nodes_size", np.int64),
         ("moved", np.uint64),  # address of uint32 [nodes_size], working memory of compaction
@@ -116,19 +116,19 @@ MOVE_WORDS = np.dtype([("words", np.uint32, 4)])
 WORDS = 1
 # The same bytes in as few words as they fill, for making many edges at once.
 EDGE_WORDS = np.dtype([("value", np.float64), ("counts", np.uint64)])
-LINK_WORDS = np.dtype([("child_block", np.uint64), ("frozen_move_proof", np.uint64)])
+COLD_WORDS = np.dtype([("child_block", np.uint64), ("frozen_move_proof", np.uint64)])
 
 edge_at = record_at(EDGE, "edges")
-link_at = record_at(LINK, "links")
+cold_at = record_at(COLD, "cold")
 node_at = record_at(NODE, "nodes")
 edge_words_at = record_at(EDGE_WORDS, "edges")
 _move_words_at = record_at(MOVE_WORDS, "edges")
-_link_words_at = record_at(LINK_WORDS, "links")
-_ask_edge = prefetch_at(EDGE, "edges")
-_ask_link = prefetch_at(LINK, "links")
-_ask_node = prefetch_at(NODE, "nodes")
-claim_edge = prefetch_at(EDGE, "edges", write=True)
-claim_node = prefetch_at(NODE, "nodes", write=True)
+_cold_words_at = record_at(COLD_WORDS, "cold")
+_prefetch_edge = prefetch_at(EDGE, "edges")
+_prefetch_cold = prefetch_at(COLD, "cold")
+_prefetch_node = prefetch_at(NODE, "nodes")
+prefetch_edge_to_write = prefetch_at(EDGE, "edges", write=True)
+prefetch_node_to_write = prefetch_at(NODE, "nodes", write=True)
 MOVED = np.dtype([("place", np.uint32)])
 moved_at = record_at(MOVED, "moved")
 KNOWN = np.dtype([("entry", np.uint64)])  # 32 bits of a key, value, probability of a draw
@@ -138,8 +138,8 @@ root_at = record_at(ROOT, "root")
 # Added to the counts of an edge: one more finished visit, one less on its way.
 ARRIVAL = np.uint64(2**64 - 2**32 + 1)
 
-EDGES_PER_LINE, LINKS_PER_LINE = CACHE_LINE // EDGE.itemsize, CACHE_LINE // LINK.itemsize
-ROOM_LINES = 10  # of edges, and of links, that most new blocks fill
+EDGES_PER_LINE, COLD_PER_LINE = CACHE_LINE // EDGE.itemsize, CACHE_LINE // COLD.itemsize
+ROOM_LINES = 10  # of edges, and of cold data, that most new blocks fill
 
 NONE = 0  # edge 0 and node 0 belong to the root and are nobody's child
 BUSY = 0xFFFF_FFFF  # selection goes elsewhere: another thread will be done in a moment
@@ -149,7 +149,7 @@ HEADER_MOVE = 0xFFFF  # no move: marks the slot before each block of edges
 LEAF, EXPANDING, EXPANDED, TERMINAL, PATH_DRAW = range(5)  # NODE.state
 
 EDGES_PER_NODE = 12  # how the byte cap is divided: edges are many, visited ones few
-BYTES_PER_NODE = NODE.itemsize + MOVED.itemsize + EDGES_PER_NODE * (EDGE.itemsize + LINK.itemsize)
+BYTES_PER_NODE = NODE.itemsize + MOVED.itemsize + EDGES_PER_NODE * (EDGE.itemsize + COLD.itemsize)
 MIN_NODES = 256
 KNOWN_SHARE = 64  # of the bytes, at most, hold shared values
 
@@ -165,13 +165,13 @@ class TreeMemory:
             least = MIN_NODES * BYTES_PER_NODE / 2**20 * KNOWN_SHARE / (KNOWN_SHARE - 1)
             raise InputError("tree memory", value=megabytes, fix=f"at least {least:.2f} MiB")
         self.edges = aligned((nodes * EDGES_PER_NODE,), EDGE)
-        self.links = aligned((nodes * EDGES_PER_NODE,), LINK)
+        self.cold = aligned((nodes * EDGES_PER_NODE,), COLD)
         self.nodes = aligned((nodes,), NODE)
         self.moved = aligned((nodes,), MOVED)
         self.known = aligned((entries,), KNOWN)
         self.root = np.zeros(1, dtype=ROOT)
         self.record: Any = one_record(TREE)
-        for name in ("edges", "links", "nodes", "moved", "known", "root"):
+        for name in ("edges", "cold", "nodes", "moved", "known", "root"):
             array = getattr(self, name)
             self.record[name] = address_of(array)
             self.record[f"{name}_size"] = len(array)
@@ -180,7 +180,7 @@ class TreeMemory:
     @property
     def bytes(self) -> int:
         """Memory reserved for the tree; never exceeded."""
-        arrays = (self.edges, self.links, self.nodes, self.moved, self.known)
+        arrays = (self.edges, self.cold, self.nodes, self.moved, self.known)
         return sum(array.nbytes for array in arrays)
 
     @property
@@ -206,11 +206,11 @@ def clear(tree: np.record) -> None:
 @kernel
 def clear_edge(tree: np.record, edge: int, move: int, prior: int) -> None:
     """Make an unvisited edge."""
-    here, link = edge_words_at(tree, edge), _link_words_at(tree, edge)
+    here, cold = edge_words_at(tree, edge), _cold_words_at(tree, edge)
     here.value = 0.0
     here.counts = np.uint64(prior) << np.uint64(48)
-    link.child_block = 0
-    link.frozen_move_proof = np.uint64(move) << np.uint64(32)
+    cold.child_block = 0
+    cold.frozen_move_proof = np.uint64(move) << np.uint64(32)
 
 
 @kernel
@@ -249,7 +249,7 @@ def clear_node(tree: np.record, node: int, parent_edge: int) -> None:
     record = node_at(tree, node)
     record.first = NONE
     record.parent_edge = parent_edge
-    record.doubted = 0
+    record.excluded = 0
     record.draw = 0.0
     record.square = 0.0
     record.raw = 0.0
@@ -261,23 +261,23 @@ def clear_node(tree: np.record, node: int, parent_edge: int) -> None:
 
 
 @kernel
-def ask_below(tree: np.record, edge: int) -> None:
+def prefetch_below(tree: np.record, edge: int) -> None:
     """Have the node that an edge leads to, and the best of its moves, fetched from memory."""
-    link = link_at(tree, edge)
-    block = signed(link.block)
-    _ask_node(tree, signed(link.child))
-    _ask_edge(tree, block)
-    _ask_edge(tree, block + EDGES_PER_LINE)
-    _ask_link(tree, block)
-    _ask_link(tree, block + LINKS_PER_LINE)
+    cold = cold_at(tree, edge)
+    block = signed(cold.block)
+    _prefetch_node(tree, signed(cold.child))
+    _prefetch_edge(tree, block)
+    _prefetch_edge(tree, block + EDGES_PER_LINE)
+    _prefetch_cold(tree, block)
+    _prefetch_cold(tree, block + COLD_PER_LINE)
 
 
 @kernel
-def ask_room(tree: np.record, free: int) -> None:
+def prefetch_block(tree: np.record, free: int) -> None:
     """Have the place of the next block, from edge `free` on, fetched before it is needed."""
     for line in range(ROOM_LINES):
-        _ask_edge(tree, free + line * EDGES_PER_LINE)
-        _ask_link(tree, free + line * LINKS_PER_LINE)
+        _prefetch_edge(tree, free + line * EDGES_PER_LINE)
+        _prefetch_cold(tree, free + line * COLD_PER_LINE)
 
 
 @kernel

@@ -6,7 +6,7 @@ import numpy as np
 
 from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
-from kibitz.search.mcts.tree.nodes import EXPANDED, HEADER_MOVE, edge_at, edges_of, link_at, node_at
+from kibitz.search.mcts.tree.nodes import EXPANDED, HEADER_MOVE, cold_at, edge_at, edges_of, node_at
 from kibitz.search.proof import (
     AT_LEAST_DRAW,
     AT_MOST_DRAW,
@@ -33,7 +33,7 @@ def proof_from_children(tree: np.record, node: int) -> int:
     edges = edges_of(tree, node)
     complete, may_win, may_draw = edges == signed(record.count), False, False
     for edge in range(first, first + edges):
-        proof = signed(link_at(tree, edge).proof)
+        proof = signed(cold_at(tree, edge).proof)
         if not is_settled(proof):
             complete = False
             may_win = may_win or proof != AT_MOST_DRAW
@@ -55,12 +55,12 @@ def set_proof(tree: np.record, edge: int, proof: int, clear_losses: bool) -> boo
     From then on the edge is worth what is proved, whatever its visits averaged before. Two bounds
     that meet are a draw.
     """
-    before = signed(link_at(tree, edge).proof)
+    before = signed(cold_at(tree, edge).proof)
     if before == proof or (is_settled(before) and not is_settled(proof)):
         return False
     if not is_settled(proof) and before != UNPROVED:
         proof = DRAW
-    link_at(tree, edge).proof = proof
+    cold_at(tree, edge).proof = proof
     edge_at(tree, edge).value = bounded(proof, edge_at(tree, edge).value)
     if clear_losses and loses(proof) and not is_settled(before):
         edge_at(tree, edge).prior = edge_at(tree, edge).prior // LOSS_PRIOR_DIVISOR
@@ -84,10 +84,10 @@ def owner_of(tree: np.record, edge: int) -> int:
     """The node an edge starts from, by walking back to its block's header."""
     while not is_header(tree, edge):
         edge -= 1
-    return signed(link_at(tree, edge).child)
+    return signed(cold_at(tree, edge).child)
 
 
 @kernel
 def is_header(tree: np.record, edge: int) -> bool:
     """Whether a slot is the header of a block (its move is HEADER_MOVE)."""
-    return link_at(tree, edge).move == HEADER_MOVE
+    return cold_at(tree, edge).move == HEADER_MOVE

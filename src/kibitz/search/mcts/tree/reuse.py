@@ -56,8 +56,8 @@ def _reached(memory: TreeMemory, board: Board, plies: int) -> int | None:
     node = 0
     for code in board.codes(since=len(board.moves) - plies):
         block = block_of(memory, node)
-        found = np.flatnonzero(memory.links["move"][block] == code)
-        if len(found) == 0 or memory.links["child"][block][found[0]] == NONE:
+        found = np.flatnonzero(memory.cold["move"][block] == code)
+        if len(found) == 0 or memory.cold["child"][block][found[0]] == NONE:
             return None
-        node = int(memory.links["child"][block][found[0]])
+        node = int(memory.cold["child"][block][found[0]])
     return node if memory.nodes[node]["state"] == EXPANDED else None

@@ -15,7 +15,7 @@ import numpy as np
 from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
 from kibitz.search.mcts.playout.context import position_at
-from kibitz.search.mcts.tree.nodes import PATH_DRAW, edge_at, known_at, link_at, node_at
+from kibitz.search.mcts.tree.nodes import PATH_DRAW, cold_at, edge_at, known_at, node_at
 
 LATEST = 60  # plies since a capture or pawn move from which on values depend on that number
 ONE, DRAWN = 32_767, 65_535  # a value of 1, a probability of a draw of 1
@@ -46,11 +46,11 @@ def recall(tree: np.record, position: np.record) -> tuple[bool, float, float]:
 
 
 @kernel
-def remember(tree: np.record, walk: np.record, depth: int) -> None:
+def remember(tree: np.record, context: np.record, depth: int) -> None:
     """Note what the positions along the path are worth now, all but the root."""
     for ply in range(1, depth + 1):
-        position, edge = position_at(walk, ply), walk.path[ply]
-        node = node_at(tree, signed(link_at(tree, edge).child))
+        position, edge = position_at(context, ply), context.path[ply]
+        node = node_at(tree, signed(cold_at(tree, edge).child))
         if signed(position.rule50) < LATEST and node.state != PATH_DRAW:
             value = math.floor(ONE - edge_at(tree, edge).value * ONE + 0.5)
             draw = math.floor(min(float(node.draw), 1.0) * DRAWN + 0.5)
