@@ -16,8 +16,7 @@ import numpy as np
 from kibitz.encoding.layouts import encode, layout_of, sight_of
 from kibitz.encoding.leaves import Leaves, part_of
 from kibitz.errors import InputError
-from kibitz.evaluator.batched import Evaluations, part_of_evaluations
-from kibitz.evaluator.decode import decode
+from kibitz.evaluator.batched import Evaluations, decode, part_of_evaluations
 from kibitz.files import Location, read_bytes
 from kibitz.network.card import check_onnx_weights, read_card
 

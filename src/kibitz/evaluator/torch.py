@@ -17,8 +17,12 @@ from kibitz.encoding.features import DETAILS, MAX_ACTIVE, TACTICS, batch_feature
 from kibitz.encoding.layouts import encode_words, layout_of, policy_indices, sight_of
 from kibitz.encoding.leaves import Leaves, part_of
 from kibitz.encoding.move_features import batch_move_features
-from kibitz.evaluator.batched import Evaluations, part_of_evaluations, refuse_not_finite
-from kibitz.evaluator.decode import put_wdl
+from kibitz.evaluator.batched import (
+    Evaluations,
+    part_of_evaluations,
+    put_wdl,
+    refuse_not_finite,
+)
 from kibitz.files import Location
 from kibitz.network.build import load_network
 from kibitz.network.card import NetworkCard
