@@ -18,13 +18,13 @@ from cyclopts.config import Dict
 
 import kibitz
 from kibitz import config
+from kibitz.commands.output import EXIT_STOPPED
 from kibitz.errors import ConfigError, InputError, KibitzError, did_you_mean
 from kibitz.files import check_epoch, leave_out_dates
 from kibitz.log import Level, set_level
 from kibitz.settings import FLAGS, flags, use_file
 
 EXIT_REFUSED = 2
-EXIT_INTERRUPTED = 130
 EXIT_PIPE_CLOSED = 141
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 HELP_FLAGS = {"--help", "-h", "--version"}
@@ -40,7 +40,7 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
-    "perft": Command("kibitz.commands.perft:perft", "Count the positions at a given depth."),
+    "perft": Command("kibitz.commands.position:perft", "Count the positions at a given depth."),
     "bench": Command("kibitz.commands.bench:bench", "Measure the speed of this machine."),
     "match": Command("kibitz.commands.match:match", "Play matches: Elo, SPRT, tables, PGN."),
     "net": Command("kibitz.commands.net:net", "Make, show, export, quantise, compare networks."),
@@ -49,19 +49,19 @@ COMMANDS = {
         "kibitz.commands.experiment:experiment", "Answer a question about search by experiment."
     ),
     "play": Command("kibitz.commands.play:play", "Play against the engine in the terminal."),
-    "analyse": Command("kibitz.commands.analyse:analyse", "Analyse a position or a game."),
+    "analyse": Command("kibitz.commands.search:analyse", "Analyse a position or a game."),
     "uci": Command("kibitz.commands.uci:uci", "Speak UCI with a GUI, here or over TCP."),
     "search": Command("kibitz.commands.search:search", "Search a position, with a live table."),
-    "show": Command("kibitz.commands.show:show", "Draw a position and say what it is."),
+    "show": Command("kibitz.commands.position:show", "Draw a position and say what it is."),
     "suite": Command("kibitz.commands.suite:suite", "Solve test suites in EPD."),
     "train": Command("kibitz.commands.train:train", "Train a network on games."),
-    "cycle": Command("kibitz.commands.cycle:cycle", "Train, average, test and save in stages."),
-    "curve": Command("kibitz.commands.curve:curve", "Show how trainings went: tables, figure."),
+    "cycle": Command("kibitz.commands.train:cycle", "Train, average, test and save in stages."),
+    "curve": Command("kibitz.commands.train:curve", "Show how trainings went: tables, figure."),
     "strength": Command(
         "kibitz.commands.strength:strength",
         "Measure a player: suites, a ladder, endings, a rating.",
     ),
-    "technique": Command("kibitz.commands.technique:technique", "Play endings that are won."),
+    "technique": Command("kibitz.commands.suite:technique", "Play endings that are won."),
 }
 
 app = App(
@@ -186,7 +186,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         return _refuse(str(error))
     except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
+        return EXIT_STOPPED
     except BrokenPipeError:
         # The reader, `head` for one, has left: nothing more can be said, not even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -13,14 +13,14 @@ from typing import Annotated, Any
 from cyclopts import App, Parameter
 
 from kibitz.bench.rivals import Counter, Timed, installed, timed
-from kibitz.commands.output import JsonFlag, columns, emit
+from kibitz.commands.arguments import JsonFlag
+from kibitz.commands.output import EXIT_STOPPED, columns, emit
 from kibitz.errors import InputError
 from kibitz.log import graceful_stop, progress, say
 from kibitz.position.count import leaves
 from kibitz.position.fen import parse_fen
 
 EXIT_MISMATCH = 1
-EXIT_STOPPED = 130
 OURSELVES = "kibitz"
 
 # The six positions that everybody counts (chessprogramming.org, "Perft Results"), and how deep.

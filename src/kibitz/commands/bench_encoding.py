@@ -10,7 +10,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from kibitz.bench.encoding import encoding_speed
-from kibitz.commands.output import JsonFlag, columns, emit
+from kibitz.commands.arguments import JsonFlag
+from kibitz.commands.output import columns, emit
 from kibitz.errors import InputError
 
 

@@ -15,7 +15,8 @@ import numpy as np
 from cyclopts import Parameter
 
 from kibitz.bench import evaluator as speed
-from kibitz.commands.output import JsonFlag, columns, emit
+from kibitz.commands.arguments import JsonFlag
+from kibitz.commands.output import columns, emit
 from kibitz.encoding.leaves import Leaves, random_leaves
 from kibitz.errors import InputError
 from kibitz.evaluator.inline import InlineEvaluator, inline_evaluator

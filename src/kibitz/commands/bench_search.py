@@ -21,8 +21,9 @@ from kibitz.bench.search import (
     measure_batches,
     signature,
 )
+from kibitz.commands.arguments import JsonFlag
 from kibitz.commands.bench_evaluate import batch_sizes
-from kibitz.commands.output import JsonFlag, columns, emit
+from kibitz.commands.output import EXIT_STOPPED, columns, emit
 from kibitz.errors import InputError
 from kibitz.evaluator.discover import resolve
 from kibitz.evaluator.inline import InlineEvaluator
@@ -30,7 +31,6 @@ from kibitz.evaluator.load import load_evaluator
 from kibitz.log import graceful_stop, progress, say
 from kibitz.search.params import Settings
 
-EXIT_STOPPED = 130
 BYTES = "bytes a node", "an edge"
 NODES, BATCHED_NODES, THREADS = 200_000, 2_000, 2
 BATCHED_NETWORK = "kibitz-plain-4x64"

@@ -1,23 +1,35 @@
-"""`kibitz data`: games in and out, labelled, looked at, split, put together, checked.
+"""`kibitz data`: stored games looked at, checked, split, put together, exported and pruned.
 
-games room -> **command line**; the sub-commands are in data_*.py, imported when they are used
+games and dataset rooms -> **command line**; games come in by data_import.py and data_label.py.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeAlias
+from collections.abc import Iterator
+from itertools import islice
+from typing import Annotated, Any, Literal
 
+import numpy as np
 from cyclopts import App, Parameter
 
-from kibitz.places import Place, place
+from kibitz.commands.arguments import At, JsonFlag
+from kibitz.commands.output import columns, emit, spell
+from kibitz.dataset.experience import write_experience
+from kibitz.dataset.table import write_parquet
+from kibitz.errors import DamagedFileError, InputError
+from kibitz.games.combine import chosen, select
+from kibitz.games.importing import PLIES
+from kibitz.games.record import games_of
+from kibitz.games.shard import Shard, verify
+from kibitz.games.store import EXIT_DAMAGED, Store, outdated, rewrite, shards_in
+from kibitz.games.summary import Summary
+from kibitz.games.to_pgn import tree_of
+from kibitz.log import progress, say
+from kibitz.places import Place, below, size_of
+from kibitz.position.pgn import Game, write_games
 
+# --- data -----------------------------------------------------------------------------------------
 
-def _place(_: Any, tokens: Any) -> Place:
-    return place(tokens[0].value)
-
-
-# An argument that names a file or folder, by a path or a URL.
-At: TypeAlias = Annotated[Place, Parameter(converter=_place, n_tokens=1, accepts_keys=False)]
 
 data = App(
     name="data",
@@ -28,15 +40,225 @@ data = App(
 _COMMANDS = {
     "import": ("data_import:import_games", "Bring games (PGN) or labelled positions (CSV) in."),
     "label": ("data_label:label_games", "Make games in which an engine judges every position."),
-    "reanalyse": ("data_reanalyse:reanalyse_games", "Search stored games again, for policies."),
-    "inspect": ("data_inspect:inspect", "Say what is in shards."),
-    "split": ("data_split:split", "Part games into training and validation."),
-    "combine": ("data_split:combine", "Put shards together or cut them up."),
-    "verify": ("data_inspect:check", "Check shards; exit code 1 if one is damaged."),
-    "export": ("data_export:export", "Write PGN, Parquet, or DLChess's experience."),
-    "prune": ("data_inspect:prune", "Delete shards of old generations."),
+    "reanalyse": ("data_label:reanalyse_games", "Search stored games again, for policies."),
+    "inspect": ("data:inspect", "Say what is in shards."),
+    "split": ("data:split", "Part games into training and validation."),
+    "combine": ("data:combine", "Put shards together or cut them up."),
+    "verify": ("data:check", "Check shards; exit code 1 if one is damaged."),
+    "export": ("data:export", "Write PGN, Parquet, or DLChess's experience."),
+    "prune": ("data:prune", "Delete shards of old generations."),
     "fit-labels": ("data_import:fit_labels", "Fit what centipawns are worth to games' results."),
 }
 
 for _name, (_home, _help) in _COMMANDS.items():
     data.command(f"kibitz.commands.{_home}", name=_name, help=_help)
+
+
+# --- inspect --------------------------------------------------------------------------------------
+
+WIDTH = 40  # of the longest bar
+SHOWN_PLIES = 16
+
+Places = Annotated[At, Parameter(help="Shards, or folders of them.")]
+
+
+def inspect(
+    *places: Places,
+    games: Annotated[int, Parameter(help="How many of the first games are shown.")] = 3,
+    json: JsonFlag = False,
+) -> int:
+    """Say what is in shards: counts, results, ends, sources, lengths, values, the first games."""
+    store = Store(shards_in(*some_places(places)))
+    summary = Summary()
+    first: list[dict[str, Any]] = []
+    with progress("shards", total=len(store.paths)) as bar:
+        for shard in bar.over(store):
+            summary.add(shard)
+            for game in islice(games_of(shard), max(games - len(first), 0)):
+                first.append(_shown(game, len(first) + 1))
+    facts = summary.facts() | store.facts | {"first_games": first}
+    emit(facts, as_json=json, table=None if json else _table(facts))
+    return store.exit_code
+
+
+def _shown(game: Any, number: int) -> dict[str, Any]:
+    tree = tree_of(game, number)
+    board, moves = tree.board(), list(tree.mainline_moves())
+    text = board.variation_san(moves[:SHOWN_PLIES]) + (" ..." if len(moves) > SHOWN_PLIES else "")
+    facts = {"start": game.start, "result": tree.headers["Result"], "end": game.end}
+    return facts | {"plies": len(game.plies), "moves": text, "seed": game.seed}
+
+
+def _table(facts: dict[str, Any]) -> Any:
+    rows: list[tuple[str, str]] = []
+    for name, value in facts.items():
+        title = name.replace("_", " ")
+        if name == "values":
+            rows += _bars(value)
+        elif name == "damaged_shards":
+            rows += [(f"damaged: {one['file']}", f"{one['games']} games") for one in value]
+        elif name == "first_games":
+            rows += [
+                (f"game {number}", f"{one['result']} ({one['end']}) {one['moves']}")
+                for number, one in enumerate(value, start=1)
+            ]
+        elif isinstance(value, dict):
+            rows += [(f"{title}: {entry}", spell(count)) for entry, count in value.items()]
+        else:
+            rows.append((title, spell(value)))
+    return columns((), rows)
+
+
+def _bars(values: dict[str, int]) -> list[tuple[str, str]]:
+    most = max([1, *values.values()])
+    return [
+        (f"values from {low}", f"{'#' * round(WIDTH * count / most):<{WIDTH}} {count:,}")
+        for low, count in values.items()
+    ]
+
+
+def check(*places: Places, json: JsonFlag = False) -> int:
+    """Check every byte and every reference of shards; exit code 1 if one is damaged."""
+    paths = shards_in(*some_places(places))
+    damaged: list[str] = []
+    sound = plies = 0
+    with progress("shards", total=len(paths)) as bar:
+        for path in paths:
+            try:
+                plies += verify(path).plies
+                sound += 1
+            except DamagedFileError as error:
+                damaged.append(str(path))
+                say(str(error))
+            bar.advance()
+    emit({"sound": sound, "positions": plies, "damaged": damaged}, as_json=json)
+    return EXIT_DAMAGED if damaged else 0
+
+
+def prune(
+    *places: Places,
+    keep: Annotated[int, Parameter(help="So many generations stay.")],
+    dry_run: Annotated[bool, Parameter(negative="", help="Only list what would go.")] = False,
+    json: JsonFlag = False,
+) -> int:
+    """Delete shards of old generations; shards that belong to no generation stay."""
+    if keep < 1:
+        raise InputError("--keep", value=keep, fix="give 1 or more")
+    store = Store(shards_in(*some_places(places)))
+    old = outdated(store, keep)
+    size = sum(size_of(path) for _, path in old)
+    for generation, path in old:
+        say(f"{'would delete' if dry_run else 'deleted'} generation {generation}: {path}")
+        if not dry_run:
+            path.unlink()
+    facts = {"files": [str(path) for _, path in old], "bytes": size, "deleted": not dry_run}
+    facts |= store.facts
+    shown = {**facts, "files": len(old)}
+    emit(facts if json else shown, as_json=json)
+    return store.exit_code
+
+
+def some_places(places: tuple[Place, ...]) -> tuple[Place, ...]:
+    """The places a command was given; refuses none."""
+    if not places:
+        raise InputError("no shards named", fix="name shards or folders of them")
+    return places
+
+
+# --- split ----------------------------------------------------------------------------------------
+
+Output = Annotated[At, Parameter(name=["--output", "-o"], help="Folder for the new shards.")]
+Size = Annotated[int, Parameter(name="--plies", help="Positions in a shard, about.")]
+
+
+def split(
+    *places: Places,
+    output: Output,
+    share: Annotated[float, Parameter(help="Of the games, for validation.")] = 0.1,
+    plies: Size = PLIES,
+    json: JsonFlag = False,
+) -> int:
+    """Part games into OUTPUT/train and OUTPUT/validation; a game is never cut in two."""
+    if not 0 < share < 1:
+        raise InputError("--share", value=share, fix="give a number between 0 and 1")
+    store = Store(shards_in(*some_places(places)))
+    refuse_mixing(store.paths, output)
+    result: dict[str, int] = {}
+    for name, wanted in (("train", False), ("validation", True)):
+        parts = _parts(store, share, wanted)
+        done = rewrite(parts, output / name, name, _checked(plies))
+        if not done.games:
+            say(f"no game fell into {name}: there are too few")
+        result |= {f"{name}_games": done.games, f"{name}_positions": done.plies}
+    emit(result | store.facts | {"output": str(output)}, as_json=json)
+    return store.exit_code
+
+
+def _parts(store: Store, share: float, wanted: bool) -> Iterator[Shard]:
+    for shard in store:
+        yield select(shard, np.flatnonzero(chosen(shard, share) == wanted))
+
+
+def combine(
+    *places: Places,
+    output: Output,
+    name: Annotated[str, Parameter(help="What the new files' names begin with.")] = "combined",
+    plies: Size = PLIES,
+    json: JsonFlag = False,
+) -> int:
+    """Put shards together, or cut them up, into shards of another size."""
+    store = Store(shards_in(*some_places(places)))
+    refuse_mixing(store.paths, output)
+    done = rewrite(store, output, name, _checked(plies))
+    emit({**done._asdict(), **store.facts, "output": str(output)}, as_json=json)
+    return store.exit_code
+
+
+def refuse_mixing(paths: list[Place], output: Place) -> None:
+    """Old and new shards in one folder would hold every game twice."""
+    if any(below(path, output) for path in paths):
+        raise InputError(
+            "the output folder holds what is read", value=str(output), fix="give another folder"
+        )
+
+
+def _checked(plies: int) -> int:
+    if plies < 1:
+        raise InputError("--plies", value=plies, fix="give 1 or more")
+    return plies
+
+
+# --- export ---------------------------------------------------------------------------------------
+
+Format = Literal["pgn", "parquet", "experience"]
+
+
+def export(
+    *places: Places,
+    output: Annotated[
+        At, Parameter(name=["--output", "-o"], help="File; a folder for experience.")
+    ],
+    format: Annotated[  # noqa: A002 - the name of the option
+        Format | None, Parameter(help="By the name of the output unless it is given.")
+    ] = None,
+    label: Annotated[str, Parameter(help="In the names of experience files.")] = "kibitz",
+    json: JsonFlag = False,
+) -> int:
+    """Write games as PGN, positions as Parquet, or both as DLChess's experience."""
+    store = Store(shards_in(*some_places(places)))
+    kind = format or output.suffix.removeprefix(".").lower()
+    with progress("shards", total=len(store.paths)) as bar:
+        shards = bar.over(store)
+        if kind == "pgn":
+            games = (game for shard in shards for game in games_of(shard))
+            trees = (Game(n, tree_of(game, n)) for n, game in enumerate(games, start=1))
+            result = {"games": write_games(output, trees)}
+        elif kind == "parquet":
+            result = {"positions": write_parquet(output, shards)}
+        elif kind == "experience":
+            result = {"positions": write_experience(output, label, shards)}
+        else:
+            fix = "give --format pgn, parquet or experience"
+            raise InputError("cannot tell what to write", value=str(output), fix=fix)
+    emit({**result, **store.facts, "output": str(output)}, as_json=json)
+    return store.exit_code

@@ -8,8 +8,8 @@ from typing import Annotated
 import numpy as np
 from cyclopts import Parameter
 
-from kibitz.commands.data import At
-from kibitz.commands.output import JsonFlag, emit
+from kibitz.commands.arguments import At, JsonFlag
+from kibitz.commands.output import EXIT_STOPPED, emit
 from kibitz.errors import InputError
 from kibitz.games.importing import (
     KINDS,
@@ -26,7 +26,6 @@ from kibitz.games.pieces import STANDARD_INPUT
 from kibitz.log import graceful_stop, progress, say
 from kibitz.places import Place
 
-EXIT_STOPPED = 130
 EXIT_REFUSED = 1  # of an import that could not read a file, and named it
 DEFAULT = LabelModel()
 

@@ -1,4 +1,7 @@
-"""`kibitz data label`: positions judged by an external engine; games room -> **command line**."""
+"""`kibitz data label` and `reanalyse`: positions of games evaluated by an engine, or by our search.
+
+games and selfplay rooms -> **command line**
+"""
 
 from __future__ import annotations
 
@@ -11,27 +14,36 @@ from typing import Annotated, TypeVar
 
 from cyclopts import Parameter
 
-from kibitz.commands.data import At
+from kibitz.commands.arguments import At, JsonFlag
+from kibitz.commands.data import Places, refuse_mixing, some_places
 from kibitz.commands.data_import import known
-from kibitz.commands.data_split import refuse_mixing
-from kibitz.commands.output import JsonFlag, emit
+from kibitz.commands.output import EXIT_STOPPED, emit
+from kibitz.commands.search import read_options, tell_idle_options
 from kibitz.config import load, told, used
+from kibitz.engine.options import AUTODISCOVER
+from kibitz.engine.settings import chosen, search_settings
 from kibitz.errors import InputError
+from kibitz.evaluator.discover import named
+from kibitz.evaluator.load import load_evaluator
 from kibitz.games.importing import KINDS, PLIES, Imported, count_games, read_all
 from kibitz.games.judging import Judges, Judging
 from kibitz.games.labelling import Job, Labelling, Start
 from kibitz.games.labels import LabelModel
 from kibitz.games.shard import SUFFIX, Shard
-from kibitz.games.store import Store
+from kibitz.games.store import Store, shards_in
 from kibitz.games.teacher import PATIENCE, Teacher, TeacherError
 from kibitz.games.teaching import Made, judged_by, label, relabel, source_of
 from kibitz.log import Bar, graceful_stop, progress, say
 from kibitz.match.openings import read_openings
 from kibitz.places import Place
 from kibitz.position.fen import START
+from kibitz.search.mcts.warm import warm
+from kibitz.search.presets import RuleName
+from kibitz.selfplay.reanalyse import Reanalysis, reanalyse
 from kibitz.workers import processors
 
-EXIT_STOPPED = 130
+# --- label ----------------------------------------------------------------------------------------
+
 EXIT_MISSING = 1  # of a run in which something was skipped or dropped, and named
 MOST_GAMES = 1 << 24
 GAMES, SEED = 1000, 1
@@ -236,3 +248,63 @@ def _option(text: str) -> tuple[str, str]:
     if not equals:
         raise InputError("--option", value=text, fix="write NAME=VALUE")
     return name.strip(), value.strip()
+
+
+# --- reanalyse ------------------------------------------------------------------------------------
+
+MOST_NODES = 4096  # as many as the Gumbel rule can plan
+
+
+def reanalyse_games(
+    *places: Places,
+    output: Annotated[At, Parameter(name=["--output", "-o"], help="Folder for the new shards.")],
+    network: Annotated[str, Parameter(help="Evaluator: a name or a network file.")] = AUTODISCOVER,
+    nodes: Annotated[int, Parameter(help="Playouts for every position.")] = 64,
+    rule: Annotated[RuleName | None, Parameter(help="puct, azero, sble or gumbel.")] = None,
+    preset: Annotated[str, Parameter(help="Settings to start from.")] = "default",
+    option: Annotated[
+        tuple[str, ...], Parameter(help="Of the search, as NAME=VALUE; may be repeated.")
+    ] = (),
+    values: Annotated[
+        bool, Parameter(negative=(), help="Replace the values of positions, too.")
+    ] = False,
+    workers: Annotated[int, Parameter(help="Processes at the same time.")] = 1,
+    json: JsonFlag = False,
+) -> int:
+    """Search the positions of stored games again; their policies become what the search found.
+
+    The policy of a position is the visits of its moves or, with `--rule gumbel`, the completed-Q
+    policy. Games, moves and results stay. Shards already in the output folder are not made again.
+    """
+    if not 2 <= nodes <= MOST_NODES:
+        raise InputError("--nodes", value=nodes, fix=f"give 2 to {MOST_NODES}")
+    if workers < 1:
+        raise InputError("--workers", value=workers, fix="give 1 or more")
+    store = Store(shards_in(*some_places(places)))
+    refuse_mixing(store.paths, output)
+    where = chosen(network)
+    settings = search_settings(where, preset, rule or "", read_options(option))
+    evaluator = load_evaluator(where)
+    tell_idle_options(evaluator, settings, preset, rule)
+    warm(evaluator, settings)
+    total = sum(header.plies for _, header in store.headers())
+    started, positions, shards = time.monotonic(), 0, 0
+    work = reanalyse(store, output, Reanalysis(where, settings, nodes, values), workers)
+    with graceful_stop() as stop, progress("positions", total=total) as bar:
+        for _, plies, complete in work:
+            positions, shards = positions + plies, shards + complete
+            bar.advance(plies)
+            if stop.requested:
+                work.close()
+                break
+    seconds = time.monotonic() - started
+    result = {
+        "network": named(where),
+        "shards": shards,
+        "positions": positions,
+        "seconds": round(seconds, 1),
+    }
+    speed = {"positions_per_second": round(positions / max(seconds, 1e-9))}
+    emit({**result, **speed, **store.facts, "output": str(output)}, as_json=json)
+    unfinished = shards + len(store.damaged) < len(store.paths)
+    return EXIT_STOPPED if unfinished else store.exit_code

@@ -11,7 +11,8 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from kibitz.commands.output import JsonFlag, columns, emit
+from kibitz.commands.arguments import JsonFlag
+from kibitz.commands.output import EXIT_STOPPED, columns, emit
 from kibitz.engine.options import AUTODISCOVER
 from kibitz.engine.settings import chosen
 from kibitz.errors import InputError, did_you_mean
@@ -21,8 +22,6 @@ from kibitz.evaluator.load import load_evaluator
 from kibitz.experiments import options
 from kibitz.experiments.ablate import LADDER, Row, ablate, read_problems, variants
 from kibitz.log import graceful_stop, progress, say
-
-EXIT_STOPPED = 130
 
 experiment = App(
     name="experiment", help="Answer a question by experiment.", result_action="return_value"

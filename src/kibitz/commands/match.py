@@ -13,7 +13,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from kibitz.commands.output import JsonFlag, columns, emit
+from kibitz.commands.arguments import JsonFlag
+from kibitz.commands.output import EXIT_STOPPED, columns, emit
 from kibitz.errors import InputError
 from kibitz.log import Level, graceful_stop, progress, say
 from kibitz.match.control import Control, parse_times
@@ -35,8 +36,6 @@ from kibitz.match.results import Results
 from kibitz.match.runner import Setup, run, try_out
 from kibitz.match.spec import parse_players
 from kibitz.match.sprt import Model, Sprt
-
-EXIT_STOPPED = 130
 
 
 def match(

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from cyclopts import App, Parameter
 
-from kibitz.commands.output import JsonFlag, columns, emit
+from kibitz.commands.arguments import JsonFlag
+from kibitz.commands.output import columns, emit
 from kibitz.errors import InputError
 from kibitz.evaluator.discover import (
     SHIPPED_FOLDER,

@@ -6,14 +6,10 @@ Results are the only thing on standard output; all else goes through ``kibitz.lo
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-from cyclopts import Parameter
-
-from kibitz.errors import InputError
 from kibitz.log import plain
 
 if TYPE_CHECKING:
@@ -22,10 +18,7 @@ if TYPE_CHECKING:
 
 PIPE_WIDTH = 10_000  # wider than any table
 
-# The flag of every command that measures: `def perft(..., json: JsonFlag = False) -> None`.
-JsonFlag: TypeAlias = Annotated[
-    bool, Parameter(name="--json", negative="", help="Print one JSON object and nothing else.")
-]
+EXIT_STOPPED = 130  # the user has stopped a command, which says what it has until then
 
 
 def emit(result: Mapping[str, Any], *, as_json: bool, table: RenderableType | None = None) -> None:
@@ -46,15 +39,6 @@ def emit(result: Mapping[str, Any], *, as_json: bool, table: RenderableType | No
         console.print(shown)
     sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
     sys.stdout.flush()
-
-
-def milliseconds(seconds: float | None) -> int | None:
-    """A command's --time as searches count it."""
-    if seconds is None:
-        return None
-    if not 0 < seconds < math.inf:  # nan, too
-        raise InputError("--time", value=seconds, fix="expected seconds above 0")
-    return round(1000 * seconds)
 
 
 def two_columns(result: Mapping[str, Any]) -> Table:

@@ -13,7 +13,8 @@ from typing import Annotated, Any, NamedTuple
 
 from cyclopts import Parameter
 
-from kibitz.commands.output import JsonFlag, columns, emit
+from kibitz.commands.arguments import JsonFlag
+from kibitz.commands.output import EXIT_STOPPED, columns, emit
 from kibitz.errors import InputError
 from kibitz.log import Bar, Level, Stop, graceful_stop, progress, say
 from kibitz.match.control import Control, parse_times
@@ -35,8 +36,6 @@ from kibitz.match.strength import (
     usual_opponents,
 )
 from kibitz.match.suites import Outcome
-
-EXIT_STOPPED = 130
 
 
 class Preset(NamedTuple):

@@ -1,4 +1,4 @@
-"""`kibitz train`: train a network of any family on shards of games.
+"""`kibitz train`, `cycle` and `curve`: train networks, in stages too, and show how it went.
 
 dataset and training rooms -> **command line**
 """
@@ -7,18 +7,23 @@ from __future__ import annotations
 
 import shlex
 import sys
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from kibitz.commands.data import At
-from kibitz.commands.output import JsonFlag, emit
+from kibitz.commands.arguments import At, JsonFlag
+from kibitz.commands.output import EXIT_STOPPED, columns, emit, spell
 from kibitz.config import used
 from kibitz.errors import InputError, did_you_mean, missing_extra
-from kibitz.log import graceful_stop
+from kibitz.files import write_bytes
+from kibitz.log import graceful_stop, say
+from kibitz.match.elo import elo_text
 from kibitz.network.sizes import ADVICE
+from kibitz.places import Place
+from kibitz.training.curve import Run, figure, read_run, tables
 
-EXIT_STOPPED = 130
+# --- train ----------------------------------------------------------------------------------------
 
 Keys = Annotated[list[str] | None, Parameter(name="--set", help="Any setting, table.key=value.")]
 
@@ -131,3 +136,131 @@ def _list(texts: list[str] | None) -> str | None:
         return None
     quoted = ", ".join('"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' for text in texts)
     return f"[{quoted}]"
+
+
+# --- cycle ----------------------------------------------------------------------------------------
+
+
+def cycle(
+    file: Annotated[Path, Parameter(help="TOML file of stages; see docs/recipes.md.")],
+    *,
+    json: JsonFlag = False,
+) -> int:
+    """Do what is not done yet of a list of stages; Ctrl-C stops, the same command goes on."""
+    try:
+        from kibitz.training.cycle import KINDS
+        from kibitz.training.memory import keep_memory
+        from kibitz.training.stages import marker_of, read_cycle, read_marker, run_cycle
+    except ImportError as error:
+        if error.name != "torch":
+            raise
+        raise missing_extra("training", "torch", "train") from error
+    keep_memory()
+    whole, stages = read_cycle(file, KINDS)
+    with graceful_stop() as stop:
+        finished = run_cycle(whole, stages, stop)
+    rows = []
+    for iteration in range(1, whole.iterations + 1):
+        for name in stages:
+            marker = read_marker(marker_of(Path(whole.folder), iteration, name))
+            if marker is not None and marker.outputs is not None:
+                made = [Path(path).name for path in marker.outputs]
+                rows.append((iteration, name, round(marker.seconds), ", ".join(made)))
+    _show(rows, json)
+    return 0 if finished else EXIT_STOPPED
+
+
+def _show(rows: list[tuple[int, str, int, str]], json: bool) -> None:
+    headings = ("iteration", "stage", "seconds", "made")
+    listed = [dict(zip(headings, row, strict=True)) for row in rows]
+    emit({"stages": listed}, as_json=json, table=columns(headings, rows))
+
+
+# --- curve ----------------------------------------------------------------------------------------
+
+STRENGTH_HEADINGS = ("step", "player", "opponent", "limits", "score", "Elo")
+FIGURE = Path("curve.svg")
+LINE = 80  # columns of an ordinary terminal
+
+
+def curve(
+    *runs: Annotated[Path, Parameter(help="Folders of trainings or cycles, or metrics files.")],
+    output: Annotated[At, Parameter(name=["--output", "-o"], help="The figure, as SVG.")] = FIGURE,
+    rows: Annotated[int, Parameter(help="Most rows of each table.")] = 20,
+    force: Annotated[
+        bool, Parameter(negative="", help="Replace a figure that is there already.")
+    ] = False,
+    json: JsonFlag = False,
+) -> None:
+    """Print losses, accuracy and Elo over the steps of trainings, and draw them."""
+    if not runs:
+        raise InputError("no training to show", fix="name the folder of one")
+    if rows < 1:
+        raise InputError("--rows", value=rows, fix="give 1 or more")
+    found = [read_run(location) for location in runs]
+    wanted = force or _may_be_written(output)
+    if wanted:
+        write_bytes(output, figure(found).encode())
+    if json:
+        drawn = str(output) if wanted else None
+        emit({"runs": [_plain(run) for run in found], "figure": drawn}, as_json=True)
+        return
+    for run in found:
+        for title, headings, listed in tables(run, rows):
+            _curve_show(title, headings, [[_short(cell) for cell in row] for row in listed])
+        if run.strength:
+            _curve_show(f"{run.name}, strength", [*STRENGTH_HEADINGS], _strength(run))
+    say(f"wrote {output}" if wanted else f"{output} is as it was")
+
+
+def _may_be_written(output: Place) -> bool:
+    """Ask before a file is replaced; without a terminal to ask on, refuse."""
+    if not output.exists():
+        return True
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        fix = "give --force to replace it, or another --output"
+        raise InputError("the figure is there already", value=str(output), fix=fix)
+    sys.stderr.write(f"{output} is there already; replace it? [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _curve_show(title: str, headings: list[str], rows: list[list[Any]]) -> None:
+    """Print a table as so many as fit into a line of a terminal, each with the steps."""
+    for chosen in _parts(headings, rows):
+        picked = [[row[index] for index in chosen] for row in rows]
+        table = columns([headings[index] for index in chosen], picked, title=title)
+        emit({}, as_json=False, table=table)
+
+
+def _parts(headings: list[str], rows: list[list[Any]]) -> list[list[int]]:
+    """Return the columns of each part, the first column in all of them."""
+    texts = [[heading, *(spell(row[at]) for row in rows)] for at, heading in enumerate(headings)]
+    widths = [max(map(len, column)) + 2 for column in texts]  # a space on either side
+    parts: list[list[int]] = []
+    for at in range(1, len(headings)):
+        if not parts or sum(widths[index] + 1 for index in [*parts[-1], at]) + 1 > LINE:
+            parts.append([0])
+        parts[-1].append(at)
+    return parts
+
+
+def _plain(run: Run) -> dict[str, Any]:
+    strength = [vars(one) for one in run.strength]
+    return {"name": run.name, "steps": run.steps, "figures": run.figures, "strength": strength}
+
+
+def _short(cell: Any) -> Any:
+    return f"{cell:.4g}" if isinstance(cell, float) and abs(cell) < 1000 else _whole(cell)
+
+
+def _whole(cell: Any) -> Any:
+    return round(cell) if isinstance(cell, float) else cell
+
+
+def _strength(run: Run) -> list[list[Any]]:
+    rows = []
+    for one in run.strength:
+        elo = elo_text(one.elo, one.low, one.high, one.interval, places=0)
+        rows.append([one.step, one.player, one.opponent, one.control, f"{one.score:.3f}", elo])
+    return rows

@@ -1,7 +1,4 @@
-"""`kibitz perft`: count the leaves of the tree of legal moves, of one position or a whole suite.
-
-position room -> **command line**
-"""
+"""`kibitz show` and `kibitz perft`: a position drawn and described, and its legal moves counted."""
 
 from __future__ import annotations
 
@@ -11,15 +8,65 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from kibitz.commands.output import JsonFlag, columns, emit
+from kibitz.commands.arguments import JsonFlag
+from kibitz.commands.output import EXIT_STOPPED, columns, emit, two_columns
 from kibitz.errors import InputError, PositionError
+from kibitz.files import write_bytes
 from kibitz.log import Level, Stop, graceful_stop, progress, say
 from kibitz.position import count
+from kibitz.position.board import Board
 from kibitz.position.count import Entry, Stopped, read_suite
+from kibitz.position.display import svg as drawing
 from kibitz.position.fen import START, parse_fen
+from kibitz.position.notation import legal_sans
+from kibitz.position.squares import square_name
+
+# --- show -----------------------------------------------------------------------------------------
+
+
+def show(
+    fen: Annotated[str, Parameter(help="The position; the start of the game by default.")] = START,
+    *,
+    svg: Annotated[Path | None, Parameter(help="Draw it into this file, too.")] = None,
+    json: JsonFlag = False,
+) -> None:
+    """Draw a position and say what it is."""
+    board = Board(fen)
+    if svg is not None:
+        write_bytes(svg, drawing(board).encode())
+        say(f"drawn into {svg}")
+    result = _facts(board)
+    if json:
+        emit(result, as_json=True)
+        return
+    from rich.console import Group
+
+    shown = {
+        **result,
+        "moves": ", ".join(result["moves"]),
+        "checkers": " ".join(result["checkers"]),
+    }
+    table = two_columns({name: value for name, value in shown.items() if value not in ("", None)})
+    emit(result, as_json=False, table=Group(board, table))
+
+
+def _facts(board: Board) -> dict[str, Any]:
+    """What there is to say about a position."""
+    end = board.outcome(claim=True)
+    return {
+        "fen": board.fen(),
+        "key": f"{board.key:016x}",
+        "turn": board.turn,
+        "checkers": [square_name(square) for square in board.checkers()],
+        "moves": sorted(legal_sans(board.position)),
+        "outcome": None if end is None else end.termination.name.lower().replace("_", " "),
+        "result": None if end is None else end.result,
+    }
+
+
+# --- perft ----------------------------------------------------------------------------------------
 
 EXIT_MISMATCH = 1
-EXIT_STOPPED = 130
 DEFAULT_DEPTH, DEFAULT_SUITE_DEPTH = 5, 4
 WARM_UP_DEPTH = 2  # deep enough to load, or compile, everything that is timed afterwards
 
