@@ -1,9 +1,9 @@
-"""Who can play: what a player answers and how it fails; the players inside this process.
+"""Who can play: what a player answers and how it fails; and the players themselves.
 
     board, limits -> **Player** -> Answer, or a PlayerError that costs the game
 
 Four kinds: a random mover, a greedy one that looks one ply ahead at the material, our own engine
-with any network, and UCI programs (external.py).
+with any network, and UCI programs, each a process of its own.
 """
 
 from __future__ import annotations
@@ -11,15 +11,19 @@ from __future__ import annotations
 import random
 import threading
 import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from kibitz.engine import Engine
-from kibitz.errors import KibitzError
+from kibitz.errors import InputError, KibitzError, MoveError, NotationError
 from kibitz.position.board import Board
-from kibitz.position.notation import Move
+from kibitz.position.fen import START, castles960, fen_of
+from kibitz.position.notation import Move, parse_uci
 from kibitz.search.limits import Limits
 from kibitz.search.params import Settings
 from kibitz.search.report import Report, Score
+from kibitz.uci.client import Found, Info, UciClient, UciFault, parse_info
 
 START_MS = 60_000.0  # that a program has to start: some compile first, or read large files
 
@@ -154,13 +158,18 @@ class EnginePlayer:
     def think(self, board: Board, limits: Limits, patience: float) -> Answer:
         """Search; whoever forgets the clock is stopped when patience ends."""
         heads: list[Head] = []
+
+        def listen(report: Report) -> None:
+            if report.best.moves:
+                _add_head(heads, report.nodes, report.best.moves[0].uci())
+
         search = self._engine.begin(board, limits)
         alarm = threading.Timer(patience / 1000, search.stop)
         alarm.daemon = True
         alarm.start()
         started = time.perf_counter()
         try:
-            found = search.run(lambda report: _note(heads, report))
+            found = search.run(listen)
             spent = _since(started)
         finally:
             alarm.cancel()
@@ -176,12 +185,151 @@ class EnginePlayer:
         self._engine.close()
 
 
-def _note(heads: list[Head], report: Report) -> None:
+# --- UCI programs ---------------------------------------------------------------------------------
+
+MANAGED = ("uci_chess960", "uci_variant", "multipv", "ponder")  # options that a match sets itself
+SWITCHED_OFF = ("Ponder", "UCI_AnalyseMode")  # unless the user wants the second one
+GO_WORDS = ("wtime", "btime", "winc", "binc", "movestogo", "depth", "nodes", "movetime")
+
+
+class UciPlayer:
+    """A UCI program; started when a game needs it, ended by whatever goes wrong.
+
+    Time runs from the moment `go` is written to the moment the line with `bestmove` is read;
+    waiting for `readyok` before is not charged.
+    """
+
+    def __init__(
+        self, command: Sequence[str], options: Mapping[str, str], start_ms: float = START_MS
+    ) -> None:
+        self._command, self._options, self._start_ms = list(command), dict(options), start_ms
+        self._new = True  # the next position is of a new game
+        self.client: UciClient | None = None
+
+    @property
+    def resources(self) -> tuple[str, str]:
+        """Threads and megabytes of hash as fastchess shows them, NULL where there is no option."""
+        found = []
+        for name, unit in (("Threads", "t"), ("Hash", "MB")):
+            option = None if self.client is None else self.client.options.get(name.casefold())
+            value = None if option is None else self._options.get(name, option.default)
+            found.append("NULL" if value is None else f"{value}{unit}")
+        return found[0], found[1]
+
+    def new_game(self, seed: int) -> None:  # noqa: ARG002 - programs have their own random numbers
+        """Start the program if it does not run; the next position is of a new game."""
+        if self.client is None or not self.client.running:
+            self._drop()
+            self._start()
+        self._new = True
+
+    def _start(self) -> None:
+        given = {name.casefold() for name in self._options}
+        for name in self._options:
+            if name.casefold() in MANAGED:
+                raise InputError(f"{self._command[0]}: a match sets this option", value=name)
+        seconds = self._start_ms / 1000
+        try:
+            client = UciClient(self._command, self._options, seconds)
+        except UciFault as error:
+            hung = f"no uciok and readyok for {seconds:g} s after the start"
+            told = hung if error.kind == "hang" else f"ended at the start ({error})"
+            raise PlayerError(error.kind, told) from error
+        except InputError as error:
+            error.what = f"{self._command[0]}: {error.what}"
+            raise
+        for name in SWITCHED_OFF:
+            option = client.options.get(name.casefold())
+            if option is not None and option.default == "true" and name.casefold() not in given:
+                client.set_option(name, "false")
+        self.client = client
+
+    def think(self, board: Board, limits: Limits, patience: float) -> Answer:
+        """Ask for a move; see PlayerError for what else can come."""
+        if self.client is None:
+            raise PlayerError("crash", "the program does not run")
+        try:
+            return _answer(board, self._asked(self.client, board, limits, patience / 1000))
+        except UciFault as error:
+            self._drop()
+            told = f"no answer for {patience:.0f} ms" if error.kind == "hang" else str(error)
+            raise PlayerError(error.kind, told) from error
+        except PlayerError:
+            self._drop()
+            raise
+
+    def _asked(self, client: UciClient, board: Board, limits: Limits, patience: float) -> Found:
+        start = board.positions()[0]
+        chess960 = board.chess960 or castles960(start)
+        if chess960 and "uci_chess960" not in client.options:
+            raise PlayerError("lie", "engine does not support UCI_Chess960")
+        if self._new:
+            client.new_game(chess960, patience)
+            self._new = False
+        else:
+            client.ready(patience)
+        fen = fen_of(start, shredder=chess960)
+        moves = "".join(f" {move.uci(chess960)}" for move in board.moves)
+        position = f"{'startpos' if fen == START else f'fen {fen}'}{moves and ' moves'}{moves}"
+        return client.search(position, _go_words(limits), patience)
+
+    def _drop(self) -> None:
+        """End the process, whatever state it is in."""
+        client, self.client = self.client, None
+        if client is not None:
+            client.kill()
+
+    def close(self) -> None:
+        """Ask the program to quit, end it if it does not."""
+        client, self.client = self.client, None
+        if client is not None:
+            client.close()
+
+
+def _go_words(limits: Limits) -> str:
+    """The words after `go`."""
+    found = ((name, getattr(limits, name)) for name in GO_WORDS)
+    given = {name: value for name, value in found if value is not None}
+    # Some programs take 0 for no limit.
+    return " ".join(f"{n} {v if n.endswith('inc') else max(1, v)}" for n, v in given.items())
+
+
+def _answer(board: Board, found: Found) -> Answer:
+    """What a program said, if it is a legal move."""
+    if found.move in ("", "(none)", "0000"):
+        raise PlayerError("lie", f"no move in {board.fen()}")
+    try:
+        move = parse_uci(board.position, found.move)
+    except MoveError as error:
+        raise PlayerError("illegal move", str(error)) from error
+    except NotationError as error:
+        raise PlayerError("lie", str(error)) from error
+    score = depth = nodes = None
+    heads: list[Head] = []
+    for info in _readable(found.lines):
+        if info.cp is not None:
+            score = Score("cp", info.cp)
+        elif info.mate is not None:
+            score = Score("mate", info.mate)
+        depth, nodes = info.depth or depth, info.nodes or nodes
+        if info.move and info.nodes is not None:
+            _add_head(heads, info.nodes, info.move)
+    return Answer(move, found.milliseconds, score, depth, nodes, tuple(heads))
+
+
+def _readable(lines: Iterable[str]) -> Iterator[Info]:
+    """What the lines say of the best move; those that make no sense are passed over."""
+    for line in lines:
+        with suppress(ValueError):
+            info = parse_info(line)
+            if info.rank == 1:
+                yield info
+
+
+def _add_head(heads: list[Head], nodes: int, move: str) -> None:
     """Remember the best move if it is a new one."""
-    if report.best.moves:
-        move = report.best.moves[0].uci()
-        if not heads or heads[-1].move != move:
-            heads.append(Head(report.nodes, move))
+    if not heads or heads[-1].move != move:
+        heads.append(Head(nodes, move))
 
 
 def _since(started: float) -> float:

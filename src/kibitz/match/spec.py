@@ -22,8 +22,14 @@ from kibitz.evaluator.discover import halves, named, shipped_names
 from kibitz.evaluator.load import SIMPLE, Backend
 from kibitz.files import local_path, sha256_of
 from kibitz.match.control import Control, parse_times
-from kibitz.match.external import UciPlayer
-from kibitz.match.player import START_MS, EnginePlayer, GreedyPlayer, Player, RandomPlayer
+from kibitz.match.player import (
+    START_MS,
+    EnginePlayer,
+    GreedyPlayer,
+    Player,
+    RandomPlayer,
+    UciPlayer,
+)
 from kibitz.search.params import Settings
 from kibitz.search.presets import changes_of
 
