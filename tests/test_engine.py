@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from kibitz import Board, Engine, Limits
-from kibitz.engine.engine import _same_build
 from kibitz.engine.options import STRONGEST, WEAKEST, handicap_of
 from kibitz.engine.undisturbed import undisturbed
 from kibitz.errors import ConfigError, FileError, InputError
 from kibitz.network.make import create
+from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.params import Settings
 
 MATE_IN_ONE = "6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1"
@@ -154,8 +154,9 @@ def test_only_what_a_searcher_is_built_with_builds_it_anew(engine: Engine) -> No
     engine.configure(multipv=3)
     assert len(engine.play(Board(), nodes=400).report.lines) == 3
     assert engine.searcher is searcher
-    assert not _same_build(Settings(cpuct=2.0), Settings())
-    assert not _same_build(Settings(hash=17), Settings())
+    assert searcher is not None
+    assert not searcher.adopt(engine.settings.with_(cpuct=2.0))
+    assert not searcher.adopt(engine.settings.with_(hash=17))
 
 
 def test_an_elo_limits_nodes() -> None:
@@ -216,7 +217,7 @@ def test_a_move_in_a_hurry_looks_at_the_clock_often() -> None:
     """The search asks every millisecond or so, not every five, and on the calling thread."""
     with Engine("material", hash=16) as engine:
         engine.ready()
-        assert engine.searcher is not None
+        assert isinstance(engine.searcher, Searcher)
         driver, looks = engine.searcher._driver, 0
 
         def look() -> bool:

@@ -11,6 +11,12 @@ from hypothesis import strategies as st
 from kibitz.config import dump, load
 from kibitz.errors import ConfigError
 from kibitz.files import write_bytes
+from kibitz.search.mcts.rules.from_settings import (
+    ACCUMULATE_FROM,
+    noise_alpha,
+    to_behaviour,
+    to_rule,
+)
 from kibitz.search.mcts.rules.parameters import (
     FPU_ABSOLUTE,
     FPU_LOSS,
@@ -24,15 +30,7 @@ from kibitz.search.mcts.rules.parameters import (
 )
 from kibitz.search.parameter import Parameter, read, uci_option, written
 from kibitz.search.params import OFF, PARAMETERS, Settings, parameter_of, uci_options
-from kibitz.search.presets import (
-    ACCUMULATE_FROM,
-    PRESETS,
-    noise_alpha,
-    preset,
-    to_behaviour,
-    to_rule,
-    with_rule,
-)
+from kibitz.search.presets import PRESETS, preset, with_rule
 
 
 def test_defaults_are_those_of_the_rules() -> None:

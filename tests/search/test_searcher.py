@@ -44,7 +44,7 @@ def test_growing_a_tree_is_searching_without_a_word() -> None:
         Searcher(inline_evaluator(Material()), settings) as other,
     ):
         for move in ("e2e4", "c7c5"):
-            silent.grow(board, Limits(nodes=300))
+            silent.search_tree(board, Limits(nodes=300))
             other.search(board, Limits(nodes=300))
             assert np.array_equal(silent.memory.edges, other.memory.edges)
             board.push(board.parse(move))

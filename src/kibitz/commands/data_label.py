@@ -37,7 +37,7 @@ from kibitz.log import Bar, graceful_stop, progress, say
 from kibitz.match.openings import read_openings
 from kibitz.places import Place
 from kibitz.position.fen import START
-from kibitz.search.mcts.warm import warm
+from kibitz.search.method import warm
 from kibitz.search.presets import RuleName
 from kibitz.selfplay.reanalyse import Reanalysis, reanalyse
 from kibitz.workers import processors

@@ -27,7 +27,7 @@ from kibitz.position.board import Board
 from kibitz.position.fen import START
 from kibitz.search.limits import Limits
 from kibitz.search.mcts.searcher import Searcher
-from kibitz.search.mcts.warm import warm
+from kibitz.search.method import warm
 from kibitz.search.params import Settings
 from kibitz.search.presets import RuleName, changes_of, without_effect
 from kibitz.search.report import Line, Report, Result, Score
@@ -69,7 +69,7 @@ def search(
     evaluator = load_evaluator(what)
     tell_idle_options(evaluator, settings, preset_name, rule)
     result = _searched(board, limits, settings, evaluator, what, live=not json)
-    asked = {"fen": board.fen(), "limits": limits.told()}
+    asked = {"fen": board.fen(), "limits": limits.given()}
     facts = {"network": named(what), "settings": settings.changed(), **asked, **_plain(result)}
     emit(facts, as_json=json, table=_table(result.report, board, what))
     if not json:
@@ -217,7 +217,7 @@ def analyse(
                 emit({}, as_json=False, table=_analyse_table(board, played, report))
     if json:
         changed = engine.settings.changed()
-        asked = {"network": engine.source, "settings": changed, "limits": limits.told()}
+        asked = {"network": engine.source, "settings": changed, "limits": limits.given()}
         emit({**asked, "skipped": skipped, "positions": found}, as_json=True)
     if not (found or stop.requested):
         raise InputError("no game to analyse", value=what, fix=f"{len(skipped)} skipped")

@@ -19,20 +19,17 @@ from kibitz.engine.running import Analysis, Search
 from kibitz.engine.settings import NAMELESS, chosen, told
 from kibitz.errors import EvaluationError, InputError, KibitzError, did_you_mean
 from kibitz.search.limits import Limits
-from kibitz.search.mcts.rules.parameters import names_of
+from kibitz.search.method import SearchMethod, open_search, variant_of, warm
 from kibitz.search.parameter import Value, parameters_of, read
 from kibitz.search.params import Settings
-from kibitz.search.presets import to_behaviour, to_rule, without_effect
+from kibitz.search.presets import without_effect
 
 if TYPE_CHECKING:
     from kibitz.evaluator.cache import CacheUse, PredictionCache
     from kibitz.evaluator.load import Evaluator
     from kibitz.position.board import Board
-    from kibitz.search.mcts.searcher import Searcher
     from kibitz.search.report import Listener, Report, Result
 
-# What a searcher is built with; other settings it reads when it needs them.
-BUILT_WITH = ("threads", "hash", "minibatch_size", "seed")
 # What a network is: its name, and how open_evaluator is to compute it, in order.
 LOADED_WITH = (
     "weights",
@@ -42,7 +39,6 @@ LOADED_WITH = (
     "merge_cached",
     "swap_colours",
 )
-BUILT_WITH_TABLES = ("syzygy_path", "syzygy_limit", "syzygy_rule50", "syzygy_share")
 
 
 class Engine:
@@ -61,11 +57,10 @@ class Engine:
         self._given: dict[str, Value] = {}  # options that were given, not the settings file's
         self._state, self._loading = threading.Lock(), threading.Lock()
         self.current: Search | None = None  # the one under way
-        self._searcher: Searcher | None = None
-        self._built = self._settings  # what the searcher was built with
+        self._searcher: SearchMethod | None = None
         self._evaluator: Evaluator | None = None
         self._evaluator_of: EngineOptions | None = None  # options it was loaded with
-        self._warm: set[tuple[str, ...]] = set()  # rules whose kernels are loaded for it
+        self._warm: set[tuple[str, ...]] = set()  # variants whose kernels are loaded for it
         self._cache: PredictionCache | None = None
         self._unused: list[str] = []  # options the network has no use for
         self._source = ""
@@ -109,7 +104,7 @@ class Engine:
         raise InputError("no such option", value=name, fix=did_you_mean(name, option_names()))
 
     def _change(self, settings: Settings, options: EngineOptions) -> None:
-        to_rule(settings)  # refuses combinations that make no rule
+        variant_of(settings)  # refuses combinations that make no search
         with self._state:
             self._refuse_while_searching("an option cannot change")
             self._settings, self._options = settings, options
@@ -129,7 +124,7 @@ class Engine:
     @property
     def needs_kernels(self) -> bool:
         """Whether all is loaded but the kernels of the rule that is set, perhaps to be compiled."""
-        return bool(self._warm) and names_of(to_rule(self._settings)) not in self._warm
+        return bool(self._warm) and variant_of(self._settings) not in self._warm
 
     @property
     def network(self) -> str:
@@ -159,15 +154,13 @@ class Engine:
         idle = without_effect(self._settings, base, batched=searcher.batched)
         return [*self._unused, *searcher.problems, *idle]
 
-    def _prepared(self, settings: Settings) -> Searcher:
+    def _prepared(self, settings: Settings) -> SearchMethod:
         """The searcher for these settings; it keeps its tree if it need not be built anew."""
         from kibitz.evaluator.discover import FALLBACK
-        from kibitz.search.mcts.warm import warm
 
         with self._loading:
             loaded = self._load()
-            if self._searcher is not None and not loaded and _same_build(settings, self._built):
-                self._searcher.settings = settings
+            if self._searcher is not None and not loaded and self._searcher.adopt(settings):
                 return self._searcher
             assert self._evaluator is not None
             if self._searcher is not None:
@@ -179,18 +172,16 @@ class Engine:
             except EvaluationError:
                 self._go_on_with(EngineOptions(weights=FALLBACK))
                 raise
-            self._warm.add(names_of(to_rule(settings)))
+            self._warm.add(variant_of(settings))
             if loaded and self._cache is not None:
                 self._cache.clear()  # of warming up, which is no part of the game it tells about
-            self._searcher, self._built = self._new_searcher(settings), settings
+            self._searcher = self._new_searcher(settings)
             return self._searcher
 
-    def _new_searcher(self, settings: Settings) -> Searcher:
-        from kibitz.search.mcts.searcher import Searcher
-
+    def _new_searcher(self, settings: Settings) -> SearchMethod:
         assert self._evaluator is not None
         try:
-            return Searcher(self._evaluator, settings)
+            return open_search(self._evaluator, settings)
         except MemoryError as error:
             self._given["hash"] = Settings().hash
             self._settings = self._settings.with_(hash=Settings().hash)
@@ -282,8 +273,8 @@ class Engine:
         return self._last
 
     @property
-    def searcher(self) -> Searcher | None:
-        """The searcher with its tree, for those who look into it; None before `ready`."""
+    def searcher(self) -> SearchMethod | None:
+        """The search that answers, with what it keeps between moves; None before `ready`."""
         return self._searcher
 
     def new_game(self) -> None:
@@ -345,13 +336,3 @@ def _merged(
 def _loads_alike(wanted: EngineOptions, before: EngineOptions) -> bool:
     """Whether what was loaded before serves other options, too."""
     return all(getattr(wanted, name) == getattr(before, name) for name in LOADED_WITH)
-
-
-def _same_build(settings: Settings, built: Settings) -> bool:
-    """Whether a searcher built with `built` serves other settings, too."""
-    fixed = BUILT_WITH + BUILT_WITH_TABLES
-    return (
-        all(getattr(settings, name) == getattr(built, name) for name in fixed)
-        and to_rule(settings) == to_rule(built)
-        and to_behaviour(settings) == to_behaviour(built)
-    )

@@ -22,10 +22,11 @@ from kibitz.position.board import Board
 from kibitz.search.clock import budget
 from kibitz.search.limits import Limits
 from kibitz.search.mcts.playout.root import root_block
+from kibitz.search.mcts.rules.from_settings import to_rule
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.parameter import Parameter, Value
 from kibitz.search.params import OFF, PARAMETERS, Settings
-from kibitz.search.presets import to_rule, why_without_effect
+from kibitz.search.presets import why_without_effect
 
 Evaluator: TypeAlias = InlineEvaluator | BatchedEvaluator
 Outcome: TypeAlias = Literal["changes", "no effect", "refused", "not tried", "silent", "wrong"]
@@ -252,7 +253,7 @@ def observed(evaluator: Evaluator, settings: Settings, probe: Probe, driver: str
         board = Board(probe.fen)
         limits = Limits(nodes=probe.nodes, infinite=True)  # it goes on where all is proved
         if driver == "threads":
-            searcher.grow(board, Limits(nodes=2))
+            searcher.search_tree(board, Limits(nodes=2))
             searcher.memory.edges["pending"][root_block(searcher.memory)][:1] += 2
         result = searcher.search(board, limits)
         memory, contexts = searcher.memory, searcher.contexts

@@ -130,7 +130,7 @@ def solve(
         patience = clock.allowed(board.turn) + PATIENCE_MS
         if early:
             return _solve_early(epd, board, player, control, name)
-        limits = replace(clock.limits(board.turn), watched=not control.timed)
+        limits = replace(clock.limits(board.turn), every_change=not control.timed)
         answer = player.think(board, limits, patience)
     except PlayerError as error:
         return Outcome(name, "", 0, most, 0, None, 0.0, str(error))

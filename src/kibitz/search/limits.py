@@ -47,7 +47,7 @@ class Limits:
     infinite: bool = False  # until told to stop
     ponder: bool = False  # the clock is the opponent's until `ponderhit`
     searchmoves: tuple[str, ...] = ()  # UCI or SAN; empty: all moves
-    watched: bool = False  # report every change of the best move within a sixteenth of the nodes
+    every_change: bool = False  # report changes of the best move within a sixteenth of the nodes
 
     def __post_init__(self) -> None:
         for name, least in _LEAST.items():
@@ -57,8 +57,8 @@ class Limits:
             if value is not None and value > LARGEST:
                 raise InputError(f"go {name}", value=value, fix=f"expected at most {LARGEST}")
 
-    def told(self) -> dict[str, Any]:
-        """What was asked for, without what was not."""
+    def given(self) -> dict[str, Any]:
+        """The limits that are set, by name."""
         return {name: value for name, value in asdict(self).items() if value}
 
     def clock(self, side: Side) -> Clock | None:
@@ -70,8 +70,8 @@ class Limits:
         moves = self.movestogo if self.movestogo else None  # 0 is how some GUIs say none
         return Clock(max(0, left), max(0, increment or 0), moves)
 
-    def ours(self) -> Limits:
-        """The same limits once the opponent has made the move we pondered on."""
+    def after_ponderhit(self) -> Limits:
+        """The limits that hold once the expected move was played."""
         return replace(self, ponder=False)
 
     def ends_for(self, side: Side) -> bool:
@@ -86,8 +86,8 @@ class Limits:
         return min((count for count in (self.nodes, by_depth) if count is not None), default=None)
 
     @property
-    def thorough(self) -> bool:
-        """Whether a mate, once proved, is to be shortened: in analysis and where nodes count."""
+    def shorten_mates(self) -> bool:
+        """Whether to look for a shorter mate than the one proved: in analysis and by nodes."""
         timed = self.movetime is not None or self.wtime is not None or self.btime is not None
         return (self.infinite or self.nodes is not None) and not timed
 

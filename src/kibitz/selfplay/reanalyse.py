@@ -95,7 +95,7 @@ class Analyst:
     def _ply(self, ply: Ply, board: Board, searcher: Searcher) -> Ply:
         """A fresh search of the position; where the game is over, there is nothing to learn."""
         searcher.new_game()
-        searcher.grow(board, Limits(nodes=self._reanalysis.nodes))
+        searcher.search_tree(board, Limits(nodes=self._reanalysis.nodes))
         visits = policy_target(searcher.memory, searcher.rule)
         if not visits:
             return replace(ply, visits=(), flags=ply.flags | NOT_A_POLICY)

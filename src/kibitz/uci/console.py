@@ -18,6 +18,7 @@ from kibitz.position.board import Board
 from kibitz.position.count import Stopped, divide
 from kibitz.position.squares import square_name
 from kibitz.search.limits import Limits
+from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.mcts.statistics import in_order, moves_below, node_below
 from kibitz.search.params import Settings
 from kibitz.search.report import MoveStatistics, Report, wdl_of
@@ -166,7 +167,7 @@ def _look_at_moves(session: Session, path: list[str], as_csv: bool) -> None:
 def _rows_after(session: Session, path: list[str]) -> list[MoveStatistics]:
     """The moves in the tree, the best first."""
     searcher, board = session.engine.searcher, session.board.copy()
-    if searcher is None or not searcher.knows(board):
+    if not isinstance(searcher, Searcher) or not searcher.knows(board):
         raise InputError("~ puct: this position was not searched", fix="send go first")
     memory, edge = searcher.memory, 0
     for text in path:

@@ -250,7 +250,7 @@ class Session:
             if limits is None:
                 return False
             hit = search.signals.ponderhit.is_set()
-            return not (limits.ours() if hit else limits).ends_for(board.turn)
+            return not (limits.after_ponderhit() if hit else limits).ends_for(board.turn)
 
         self.start(lambda job: self._think(job, search), search.signals, endless=endless)
 

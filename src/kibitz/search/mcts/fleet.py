@@ -30,12 +30,12 @@ from kibitz.search.mcts.playout.gather import back_up_batch, cancel, gather
 from kibitz.search.mcts.playout.leaf import adjusted
 from kibitz.search.mcts.playout.playout import NO_ROOM
 from kibitz.search.mcts.playout.root import expand_root, mix_noise, plan_gumbel, set_root_value
+from kibitz.search.mcts.rules.from_settings import noise_alpha, to_behaviour, to_rule
 from kibitz.search.mcts.rules.parameters import BATCHES, Gumbel
 from kibitz.search.mcts.tree.nodes import EXPANDED, TreeMemory, clear
 from kibitz.search.mcts.tree.reuse import Line, keep_subtree
 from kibitz.search.mcts.tree.room import make_room
 from kibitz.search.params import Settings
-from kibitz.search.presets import noise_alpha, to_behaviour, to_rule
 
 
 class Ship:

@@ -27,6 +27,7 @@ from kibitz.search.mcts.driver import Driver
 from kibitz.search.mcts.playout.context import ContextMemory
 from kibitz.search.mcts.playout.root import gumbel_choice, mix_noise, plan_gumbel, root_block
 from kibitz.search.mcts.proving import Prober
+from kibitz.search.mcts.rules.from_settings import noise_alpha, to_behaviour, to_rule
 from kibitz.search.mcts.rules.parameters import Gumbel
 from kibitz.search.mcts.statistics import Outcomes, make_report, principal_variation, view_of
 from kibitz.search.mcts.tree.nodes import EXPANDED, TreeMemory, clear
@@ -34,10 +35,14 @@ from kibitz.search.mcts.tree.proof import climb, set_proof
 from kibitz.search.mcts.tree.reuse import Line, keep_subtree
 from kibitz.search.mcts.watch import Watch, best_proof, root_is_settled
 from kibitz.search.params import OFF, Settings
-from kibitz.search.presets import noise_alpha, to_behaviour, to_rule
 from kibitz.search.proof import TABLEBASE, UNPROVED
 from kibitz.search.report import Listener, Report, Result, Totals
 
+# Settings that a searcher is built with; the others are read when they are needed.
+FIXED = (
+    *("threads", "hash", "minibatch_size", "seed"),
+    *("syzygy_path", "syzygy_limit", "syzygy_rule50", "syzygy_share"),
+)
 FOREVER = 1 << 60  # playouts of a search that something else will stop
 FALLBACK_MS = 150  # of a search without any limit that is not infinite: ChessCoach's choice
 HURRY_MS = 20.0  # a move with less time than this must not lose milliseconds anywhere
@@ -98,6 +103,18 @@ class Searcher:
         """Whether the evaluator is asked in batches."""
         return isinstance(self._driver, BatchedDriver)
 
+    def adopt(self, settings: Settings) -> bool:
+        """Search with other settings from now on; False if they need a searcher of their own."""
+        same = all(getattr(settings, name) == getattr(self.settings, name) for name in FIXED)
+        if (
+            not same
+            or to_rule(settings) != self.rule
+            or to_behaviour(settings) != to_behaviour(self.settings)
+        ):
+            return False
+        self.settings = settings
+        return True
+
     @property
     def problems(self) -> list[str]:
         """What is wrong with the tablebases that the settings name, one line each."""
@@ -142,8 +159,8 @@ class Searcher:
             self._signals = signals or Signals()
             return self._search(board, limits, on_report)
 
-    def grow(self, board: Board, limits: Limits) -> None:
-        """Search without a report or a choice, for who reads the tree: short searches, and many."""
+    def search_tree(self, board: Board, limits: Limits) -> None:
+        """Search without a report or a choice of move, for callers that read the tree itself."""
         with self._lock:
             self._signals = Signals()
             self._grow(board, limits, None)
@@ -166,7 +183,9 @@ class Searcher:
         ply, own_clock = int(board.ply), limits.clock(board.turn)
         plan = clock.budget(limits, own_clock, ply, self.settings)
         watch = Watch(self.memory, limits, plan, self._signals.stop)
-        watch.when_ours = lambda: clock.budget(limits.ours(), own_clock, ply, self.settings)
+        watch.when_ours = lambda: clock.budget(
+            limits.after_ponderhit(), own_clock, ply, self.settings
+        )
         self._watch = watch
         if self._signals.ponderhit.is_set():
             watch.start_clock()
@@ -184,7 +203,7 @@ class Searcher:
                 mating=self._mating,
             )
 
-        teller = _Teller(on_report, report, 0.0 if limits.watched else REPORT_MS / 10)
+        teller = _Teller(on_report, report, 0.0 if limits.every_change else REPORT_MS / 10)
         watch.each_look = lambda: self._between(watch, teller)
         with ExitStack() as failure:
             failure.callback(self._forget)  # the tree is in no known state after an error
@@ -206,7 +225,7 @@ class Searcher:
         self._play_out(FOREVER, limits, watch)
         proof = best_proof(self.memory)
         longest = TABLEBASE if limits.infinite else TABLEBASE - 1
-        if 1 < proof <= longest and limits.thorough and not watch.pondering:
+        if 1 < proof <= longest and limits.shorten_mates and not watch.pondering:
             self._mates = self._new_mate_search(board)
             self._try_mates(proof - 2, FOREVER, limits, watch)
 
@@ -226,7 +245,7 @@ class Searcher:
         by_nodes = limits.visits is not None and limits.mate is None
         if left == 0 or root_is_settled(self.memory):
             return
-        if limits.watched and by_nodes and isinstance(self._driver, Driver):
+        if limits.every_change and by_nodes and isinstance(self._driver, Driver):
             self._driver.run(left, watch.look, by_nodes, watched=True)
         else:  # batches are slow enough to be looked at by the clock
             self._driver.run(left, watch.look, by_nodes, hurried)

@@ -1,0 +1,92 @@
+"""The seam between searching and its uses: what every kind of search can do, and opening one.
+
+The tree search (mcts/searcher.py) is the only kind so far. Another one makes its reports from the
+same Limits, Timer, Tablebases and Report, satisfies `SearchMethod`, and is opened here. Importing
+this module is cheap: kernels and the rules of chess are loaded when a search is opened.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Protocol
+
+from kibitz.search.limits import Limits, Signals
+from kibitz.search.mcts.rules.from_settings import to_rule
+from kibitz.search.mcts.rules.parameters import names_of
+from kibitz.search.params import Settings
+
+if TYPE_CHECKING:
+    from kibitz.evaluator.load import Evaluator
+    from kibitz.position.board import Board
+    from kibitz.search.report import Listener, Result
+
+
+class SearchMethod(Protocol):
+    """Searches positions, one at a time; `stop` and `ponderhit` may come from other threads."""
+
+    @property
+    def batched(self) -> bool:
+        """Whether the evaluator gets positions in batches."""
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong with files that the settings name, one line each."""
+
+    def adopt(self, settings: Settings) -> bool:
+        """Search with other settings from now on; False if they need a new search."""
+
+    def search(
+        self,
+        board: Board,
+        limits: Limits | None = None,
+        on_report: Listener | None = None,
+        signals: Signals | None = None,
+    ) -> Result:
+        """Search a position within limits; reports come on the calling thread."""
+
+    def stop(self) -> None:
+        """End the running search within milliseconds; without one, nothing happens."""
+
+    def ponderhit(self) -> None:
+        """Start our own clock: the expected reply was played."""
+
+    def new_game(self) -> None:
+        """Forget what earlier searches found."""
+
+    def close(self) -> None:
+        """Stop, end the threads, and give back files and memory."""
+
+
+def open_search(evaluator: Evaluator, settings: Settings) -> SearchMethod:
+    """A search of the kind that the settings ask for."""
+    from kibitz.search.mcts.searcher import Searcher
+
+    return Searcher(evaluator, settings)
+
+
+def variant_of(settings: Settings) -> tuple[str, ...]:
+    """Which compiled search the settings ask for; refuses settings that make none."""
+    return names_of(to_rule(settings))
+
+
+# What a game may need on any move: a tree that is cut back to a line, a proof, a mate.
+WARM_POSITIONS = ("7k/7p/8/8/8/8/P7/K7 w - - 0 1", "6rk/6pp/8/6N1/8/8/8/K7 w - - 0 1")
+WARM_NODES = 24
+
+
+def warm(evaluator: Evaluator, settings: Settings) -> None:
+    """Load or compile the kernels of a search before its clock runs, by small searches."""
+    from kibitz.position.board import Board
+
+    small = settings.with_(hash=1, threads=1, syzygy_path="", minibatch_size=4)
+    with closing(open_search(evaluator, small)) as search:
+        for fen in WARM_POSITIONS:
+            board, limits = Board(fen), Limits(nodes=WARM_NODES)
+            search.search(board, Limits(mate=2))
+            search.new_game()
+            first = search.search(board, limits)
+            if first.move is not None and first.ponder is not None:
+                board.push(first.move)
+                board.push(first.ponder)
+                search.search(board, limits)  # on what is kept of the tree
+        search.search(Board(), Limits(nodes=2))
