@@ -106,11 +106,8 @@ class Searcher:
     def adopt(self, settings: Settings) -> bool:
         """Search with other settings from now on; False if they need a searcher of their own."""
         same = all(getattr(settings, name) == getattr(self.settings, name) for name in FIXED)
-        if (
-            not same
-            or to_rule(settings) != self.rule
-            or to_behaviour(settings) != to_behaviour(self.settings)
-        ):
+        records = to_rule(settings), to_behaviour(settings)
+        if not same or records != (self.rule, to_behaviour(self.settings)):
             return False
         self.settings = settings
         return True
