@@ -40,8 +40,7 @@ from kibitz.search.report import Listener, Report, Result, Totals
 
 # Settings that a searcher is built with; the others are read when they are needed.
 FIXED = (
-    *("threads", "hash", "minibatch_size", "seed"),
-    *("syzygy_path", "syzygy_limit", "syzygy_rule50", "syzygy_share"),
+    "threads hash minibatch_size seed syzygy_path syzygy_limit syzygy_rule50 syzygy_share".split()
 )
 FOREVER = 1 << 60  # playouts of a search that something else will stop
 FALLBACK_MS = 150  # of a search without any limit that is not infinite: ChessCoach's choice
@@ -147,10 +146,7 @@ class Searcher:
         on_report: Listener | None = None,
         signals: Signals | None = None,
     ) -> Result:
-        """Search the board's position; `on_report` hears of every new best line, on this thread.
-
-        Who may have to stop the search before it has begun brings `signals` and sets them.
-        """
+        """Search a position; `on_report` gets new best lines, `signals` may end it even before."""
         limits = limits or Limits(movetime=FALLBACK_MS)
         with self._lock:
             self._signals = signals or Signals()
