@@ -1,7 +1,5 @@
 """Searcher: one tree, one evaluator and their settings, asked about one position after another.
 
-    board, limits -> **Searcher** -> move, report
-
 It keeps the part of the tree that the game reaches, prepares the root, runs the driver within the
 limits, answers the tree's questions to the tablebases, and chooses the move.
 """
@@ -39,9 +37,8 @@ from kibitz.search.proof import TABLEBASE, UNPROVED
 from kibitz.search.report import Listener, Report, Result, Totals
 
 # Settings that a searcher is built with; the others are read when they are needed.
-FIXED = (
-    "threads hash minibatch_size seed syzygy_path syzygy_limit syzygy_rule50 syzygy_share".split()
-)
+FIXED = ("threads", "hash", "minibatch_size", "seed")
+FIXED_TABLES = ("syzygy_path", "syzygy_limit", "syzygy_rule50", "syzygy_share")
 FOREVER = 1 << 60  # playouts of a search that something else will stop
 FALLBACK_MS = 150  # of a search without any limit that is not infinite: ChessCoach's choice
 HURRY_MS = 20.0  # a move with less time than this must not lose milliseconds anywhere
@@ -104,7 +101,8 @@ class Searcher:
 
     def adopt(self, settings: Settings) -> bool:
         """Search with other settings from now on; False if they need a searcher of their own."""
-        same = all(getattr(settings, name) == getattr(self.settings, name) for name in FIXED)
+        names = FIXED + FIXED_TABLES
+        same = all(getattr(settings, name) == getattr(self.settings, name) for name in names)
         records = to_rule(settings), to_behaviour(settings)
         if not same or records != (self.rule, to_behaviour(self.settings)):
             return False
