@@ -20,7 +20,7 @@ from kibitz.kernel import cache as kernelcache
 compiled = []
 kernelcache.on_compile.append(compiled.append)
 from kibitz.kernel.bits import bit
-from kibitz.position.spreads import king_spread
+from kibitz.position.attacks import king_spread
 assert int(king_spread(bit(0))) == 0x302
 print(len(compiled))
 """

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from kibitz.kernel import bits
 from kibitz.kernel.compile import COMPILED, kernel
-from kibitz.position import attacks, spreads
+from kibitz.position import attacks
+from kibitz.position import attacks as spreads
 from kibitz.position.attacks import attack_table
 from kibitz.position.fen import START, parse_fen
 from kibitz.position.moves import encode_move

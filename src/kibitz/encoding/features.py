@@ -1,4 +1,4 @@
-"""Sparse features: position -> **indices of active features** -> sparse network.
+"""Sparse features of a position: the indices of those that are active.
 
 One feature per piece: 64 * piece + square, plus 768 times its state. Pieces are 0-5 for the
 perspective's pawn ... king, 6-11 for the other side's; squares are in the perspective's view, files
@@ -26,7 +26,7 @@ OWN, THEIR = 0, 1  # perspectives: of the side to move, of the other side
 MAX_ACTIVE = 32
 PLAIN_FEATURES = 768
 THREAT_FEATURES = 4 * PLAIN_FEATURES
-PLAIN, THREATS, TACTICS = 0, 1, 2  # what is told of a piece besides its square
+PLAIN, THREATS, TACTICS = 0, 1, 2  # what else the features of a piece say
 DETAILS = {"sparse768": PLAIN, "threat3072": THREATS, "tactic3072": TACTICS}
 
 

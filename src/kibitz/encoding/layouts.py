@@ -28,7 +28,7 @@ class Layout(NamedTuple):
 
     planes: int
     history: int  # columns of Leaves.positions it looks at
-    view: int  # of mirror.py: moves are spoken in it, too
+    view: int  # of mirror.py, for moves, too
     clock: int  # the plane that is a number instead of bits, or NO_CLOCK
     divisor: float  # of the clock
     repetitions: int  # of a position, the most that the planes distinguish
@@ -60,7 +60,7 @@ LAYOUTS = {
 
 
 class Sight(NamedTuple):
-    """What an encoding tells of a leaf besides its pieces, castling and en passant."""
+    """What an encoding shows of a leaf besides its pieces, castling and en passant."""
 
     history: int = 1  # columns of Leaves.positions
     repetitions: int = 0  # the most that the planes distinguish
@@ -90,7 +90,7 @@ def layout_of(name: str) -> Layout:
 
 
 def sight_of(encoding: str) -> Sight:
-    """What an encoding tells of a leaf; of one position and no more if it has no planes."""
+    """What an encoding shows of a leaf: one position and no more if it has no planes."""
     if encoding not in LAYOUTS:
         return Sight()
     layout = LAYOUTS[encoding]
@@ -119,7 +119,7 @@ def encode(name: str, leaves: Leaves, out: np.ndarray) -> None:
 
 
 def policy_codes(order: str, encoding: str) -> tuple[int, int]:
-    """Return the numbers of a policy order and of the view an encoding speaks in, for kernels."""
+    """Return the numbers of a policy order and of the view of an encoding, for kernels."""
     if order not in ORDERS:
         raise InputError("unknown policy order", value=order, fix=did_you_mean(order, ORDERS))
     if encoding not in VIEWS:

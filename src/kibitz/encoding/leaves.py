@@ -1,4 +1,4 @@
-"""The batch of positions an evaluator is given: search -> **leaves** -> encoding -> network."""
+"""The batch of positions an evaluator is given."""
 
 from __future__ import annotations
 

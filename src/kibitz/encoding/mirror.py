@@ -1,7 +1,5 @@
 """Views of a board: mirrored left to right, turned to a colour, or with the colours exchanged.
 
-    position -> **view** -> planes, features, policy indices
-
 A view of a position is a mask by which its squares are XORed: 7 exchanges the files, 56 the ranks.
 Records are in the view of the side to move, so the mask of that view is 0.
 """
@@ -12,7 +10,7 @@ import numpy as np
 
 from kibitz.kernel.bits import flip, lowest, signed
 from kibitz.kernel.compile import kernel
-from kibitz.position.spreads import mirror
+from kibitz.position.attacks import mirror
 from kibitz.position.squares import FLIP, NO_SQUARE
 from kibitz.position.state import compute_key, copy_position, own_king
 

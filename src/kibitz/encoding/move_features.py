@@ -33,7 +33,13 @@ from kibitz.encoding import (
 from kibitz.encoding.leaves import Leaves
 from kibitz.kernel.bits import bit, lowest, signed, without_lowest
 from kibitz.kernel.compile import kernel
-from kibitz.position.attacks import bishop_attacks, king_attacks, knight_attacks, rook_attacks
+from kibitz.position.attacks import (
+    bishop_attacks,
+    king_attacks,
+    knight_attacks,
+    pawn_attacks_up,
+    rook_attacks,
+)
 from kibitz.position.exchange import (
     MAX_CAPTURES,
     VALUES,
@@ -50,7 +56,6 @@ from kibitz.position.moves import (
     kind_of,
     origin_of,
 )
-from kibitz.position.spreads import pawn_attacks_up
 from kibitz.position.squares import BISHOP, EMPTY, KING, KNIGHT, ONE, PAWN, ROOK
 from kibitz.position.state import attackers, piece_on
 

@@ -1,4 +1,4 @@
-"""Positions as 18 words, for files and for GPUs: position -> **words** -> position, planes.
+"""Positions as 18 words, for files and for GPUs.
 
 Twelve boards, then what else ChessCoach's 109 planes hold of a position. Everything is in the view
 of the side to move. On the GPU words 0-12 are planes bit by bit, words 13-16 full planes where they

@@ -1,9 +1,7 @@
-"""Board: the Python face of the rules, a game in progress with its history.
-
-    FEN, UCI, SAN -> **Board** -> position records for everything compiled
+"""Board: the rules of chess from Python, a game in progress with its history.
 
 A board is a line of position records, one per position since its start; pushing a move writes the
-next one, popping forgets it. Whoever needs millions of moves a second calls the kernels instead.
+next one, popping forgets it. Code that needs millions of moves a second calls the kernels instead.
 """
 
 from __future__ import annotations
@@ -66,14 +64,14 @@ class Board:
     >>> board.fen()
     'rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR w KQkq - 0 2'
 
-    Boards are equal when their positions are, clocks included; how they came about is not looked
-    at. The hash follows: a board that serves as a key should not be pushed any more.
+    Boards are equal when their positions are, clocks included; how they came about does not
+    matter. The hash follows: a board that serves as a key should not be pushed any more.
     """
 
     def __init__(
         self, fen: str = START, moves: Iterable[str | Move] = (), *, chess960: bool = False
     ) -> None:
-        self.chess960 = chess960  # how castling is written in UCI and told to python-chess
+        self.chess960 = chess960  # how castling is written in UCI and for python-chess
         self._line = new_positions(64)  # POSITION [capacity], filled up to len(self._moves)
         self._moves: list[Move] = []
         read_fen(fen, self._line, 0)
@@ -297,7 +295,7 @@ class Board:
         yield display.shown(self.position, self._moves[-1] if self._moves else None, console)
 
     def _repr_svg_(self) -> str:
-        return display.svg(self)
+        return display.svg(self.to_chess())
 
 
 def _rebuilt(start: str, codes: tuple[int, ...], chess960: bool) -> Board:

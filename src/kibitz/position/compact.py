@@ -1,4 +1,4 @@
-"""Positions in 32 bytes: occupied squares and four bits a piece; position -> **bytes** -> position.
+"""Positions in 32 bytes: occupied squares and four bits a piece.
 
     bytes 0-7    occupied squares, little-endian, bit i for square i in the view of the side to move
     bytes 8-23   codes of the pieces in the order of their squares, two a byte, low half first

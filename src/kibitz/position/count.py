@@ -1,7 +1,5 @@
 """Perft of one position from Python: divided by root move, over threads, and able to stop.
 
-    perft kernel -> **divide** -> command line, suites, benchmarks
-
 Kernels release Python's lock, so plain threads share the work: one task per position one or two
 plies below the root, each with its own stack.
 """
@@ -29,8 +27,8 @@ SPLIT_DEPTH = 5  # shallower counts take less time than handing them out
 SPLIT_TWICE_DEPTH = 7  # from here on the second ply is handed out, too: better balanced
 
 
-class Stopped(Exception):  # noqa: N818 - a wish of the user, not an error
-    """The count was asked to stop before it was complete."""
+class Stopped(Exception):  # noqa: N818 - the user stops, nothing is wrong
+    """The count was stopped before it was complete."""
 
 
 def divide(
@@ -43,8 +41,8 @@ def divide(
 ) -> dict[Move, int]:
     """Leaves below each legal move, `depth` plies below `position`.
 
-    `stop` is asked every tenth of a second and raises Stopped; `advance` hears how much of the
-    work (1.0 in all) is done.
+    `stop` is called every tenth of a second and, if true, raises Stopped; `advance` gets each share
+    of the work (1.0 in all) as it is done.
     """
     if not 1 <= depth <= MAX_DEPTH:
         raise InputError("depth", value=depth, fix=f"expected 1 to {MAX_DEPTH}")
@@ -117,7 +115,7 @@ def _shared_out(
 
 
 def _next(finished: SimpleQueue[Future[int]], stop: Callable[[], bool]) -> Future[int]:
-    """Wait for the next finished task, asking `stop` now and then."""
+    """Wait for the next finished task, calling `stop` now and then."""
     while not stop():
         with suppress(Empty):
             return finished.get(timeout=POLL_SECONDS)

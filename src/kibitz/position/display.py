@@ -1,7 +1,4 @@
-"""How a position looks: plain letters, colours in a terminal, SVG in a notebook.
-
-position record -> **picture**
-"""
+"""How a position looks: plain letters, colours in a terminal, SVG in a notebook."""
 
 from __future__ import annotations
 
@@ -13,10 +10,9 @@ from kibitz.position.notation import NULL, Move
 from kibitz.position.squares import FLIP
 
 if TYPE_CHECKING:
+    import chess
     from rich.console import Console
     from rich.text import Text
-
-    from kibitz.position.board import Board
 
 _SYMBOLS = dict(zip("pnbrqk", "♟♞♝♜♛♚", strict=True))
 _LIGHT, _DARK = "#b7c0d8", "#7f8fb0"
@@ -86,11 +82,10 @@ def _shade(square: int, marked: bool) -> str:
     return _LIGHT if light else _DARK
 
 
-def svg(board: Board, size: int = 360) -> str:
-    """The board as SVG in python-chess's drawing, with the last move and a check marked."""
+def svg(board: chess.Board, size: int = 360) -> str:
+    """A board of python-chess as SVG in its own drawing, with the last move and a check marked."""
     import chess.svg
 
-    twin = board.to_chess()
-    king = twin.king(twin.turn) if board.is_check() else None
-    last = twin.move_stack[-1] if twin.move_stack else None
-    return str(chess.svg.board(twin, lastmove=last, check=king, size=size))
+    king = board.king(board.turn) if board.is_check() else None
+    last = board.move_stack[-1] if board.move_stack else None
+    return str(chess.svg.board(board, lastmove=last, check=king, size=size))

@@ -1,7 +1,5 @@
 """EPD: lines of a position and operations about it, such as the best move and a name.
 
-    text lines -> **Epd** -> suites, tests of strength, openings
-
 The four fields of the position may be followed by the two clocks of a FEN, as many files have
 them. Operations end in semicolons; perft counts (`;D1 20 ;D2 400`) are operations, too.
 """

@@ -9,7 +9,13 @@ import numpy as np
 
 from kibitz.kernel.bits import bit, lowest, without_lowest
 from kibitz.kernel.compile import kernel
-from kibitz.position.attacks import bishop_attacks, rook_attacks
+from kibitz.position.attacks import (
+    bishop_attacks,
+    king_spread,
+    knight_spread,
+    pawn_attacks_up,
+    rook_attacks,
+)
 from kibitz.position.moves import (
     CASTLING,
     EN_PASSANT,
@@ -19,7 +25,6 @@ from kibitz.position.moves import (
     kind_of,
     origin_of,
 )
-from kibitz.position.spreads import king_spread, knight_spread, pawn_attacks_up
 from kibitz.position.squares import EMPTY, KNIGHT, PAWN, QUEEN
 from kibitz.position.state import attackers, piece_on
 

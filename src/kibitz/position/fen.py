@@ -1,7 +1,5 @@
 """FEN text to position records and back, with the castling letters of X-FEN and Shredder-FEN.
 
-    **text** -> position record -> everything else
-
 Boards are read as 64-digit binary numbers, one per kind of piece, so that a record costs about
 ten microseconds; all checks that need the rules of chess are in validity.py.
 """

@@ -14,19 +14,17 @@ import numpy as np
 from kibitz.kernel.bits import bit, lowest, popcount, signed, without_lowest
 from kibitz.kernel.compile import kernel
 from kibitz.position.attacks import (
-    between,
-    bishop_attacks,
-    king_attacks,
-    knight_attacks,
-    rook_attacks,
-)
-from kibitz.position.spreads import (
     EIGHT,
     NINE,
     SEVEN,
+    between,
+    bishop_attacks,
+    king_attacks,
     king_spread,
+    knight_attacks,
     knight_spread,
     pawn_attacks_down,
+    rook_attacks,
 )
 from kibitz.position.squares import (
     ALL,

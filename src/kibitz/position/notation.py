@@ -1,7 +1,5 @@
 """Moves as people and programs write them: UCI in both castling notations, and SAN.
 
-    position record + **text** <-> Move
-
 Kernels see moves from the side to move; a `Move` is the same 16 bits in White's view, so that it
 means the same to everybody. Both ways of writing go through the list of legal moves.
 """

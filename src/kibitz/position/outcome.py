@@ -10,9 +10,15 @@ import numpy as np
 
 from kibitz.kernel.bits import bit, lowest, popcount, signed, without_lowest
 from kibitz.kernel.compile import kernel
-from kibitz.position.attacks import bishop_attacks, king_attacks, rook_attacks
+from kibitz.position.attacks import (
+    EIGHT,
+    bishop_attacks,
+    king_attacks,
+    knight_spread,
+    pawn_attacks_up,
+    rook_attacks,
+)
 from kibitz.position.moves import attacked_by_them, castling_is_legal, check_mask, pins
-from kibitz.position.spreads import EIGHT, knight_spread, pawn_attacks_up
 from kibitz.position.squares import ALL, EMPTY, LIGHT_SQUARES, NO_SQUARE, RANK_1, RANK_3
 from kibitz.position.state import checkers
 

@@ -1,7 +1,5 @@
 """PGN: games with tags, comments, marks and variations, read one by one and written.
 
-    PGN text <-> **Game** (python-chess's tree of moves) -> Board, commentary, game shards
-
 One broken game does not cost the others: it is named and skipped. The parser is python-chess's;
 around it stand what it leaves open: broken input, old encodings, tags that would break a line.
 """
@@ -85,7 +83,7 @@ def _say(bad: BadGame) -> None:
 def read_games(
     source: Location | IO[str], on_bad: Callable[[BadGame], None] = _say
 ) -> Iterator[Game]:
-    """The games of a file, a URL or an open text, as they are needed; `on_bad` hears of the rest.
+    """The games of a file, a URL or an open text, as they are needed; `on_bad` gets the rest.
 
     Text is UTF-8, or Latin-1 in lines that are not; files may be packed (.gz, .bz2, .xz, .zst).
     """
@@ -151,7 +149,7 @@ def _fault(tree: chess.pgn.Game, tagged: bool) -> str:
 
 
 class _Builder(chess.pgn.GameBuilder[chess.pgn.Game]):
-    """Collects errors without logging them, the caller hears of them once; reads escaped tags."""
+    """Collects errors for the caller instead of logging them; reads escaped tags."""
 
     def __init__(self) -> None:
         super().__init__(Game=chess.pgn.Game)

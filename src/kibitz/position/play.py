@@ -6,6 +6,7 @@ import numpy as np
 
 from kibitz.kernel.bits import bit, flip, lowest, signed, without_lowest
 from kibitz.kernel.compile import kernel
+from kibitz.position.attacks import pawn_attacks_down
 from kibitz.position.moves import (
     CASTLING,
     DOUBLE_PUSH,
@@ -16,7 +17,6 @@ from kibitz.position.moves import (
     kind_of,
     origin_of,
 )
-from kibitz.position.spreads import pawn_attacks_down
 from kibitz.position.squares import FLIP, KING, KNIGHT, NO_SQUARE, PAWN, RANK_1, ROOK
 from kibitz.position.state import (
     castling_key,

@@ -1,4 +1,4 @@
-"""Squares, files, ranks and piece types: the constants every other module of the room speaks.
+"""Squares, files, ranks and piece types: the constants of the whole room.
 
 Squares are 0 (a1) to 63 (h8). Kernels see the board from the side to move: for Black every square
 is flipped vertically (`square ^ 56`), so that one's own pawns always move up.

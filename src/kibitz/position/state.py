@@ -15,9 +15,10 @@ from kibitz.position.attacks import (
     bishop_attacks,
     king_attacks,
     knight_attacks,
+    pawn_attacks_down,
+    pawn_attacks_up,
     rook_attacks,
 )
-from kibitz.position.spreads import pawn_attacks_down, pawn_attacks_up
 from kibitz.position.squares import BISHOP, EMPTY, FLIP, KING, KNIGHT, NO_SQUARE, PAWN, QUEEN, ROOK
 
 # --- the record -----------------------------------------------------------------------------------

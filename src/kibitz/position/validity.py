@@ -1,8 +1,6 @@
-"""Whether a position from outside can be played on, and the two fields that outside does not give.
+"""Whether a position from outside is playable, and its key and legal en passant square.
 
-    text or another program -> **validity** -> position record
-
-Impossible but playable positions (three checkers, nine queens) pass: no kernel minds them.
+Impossible but playable positions (three checkers, nine queens) pass: kernels can handle them.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ import numpy as np
 
 from kibitz.kernel.bits import bit, lowest, signed
 from kibitz.kernel.compile import kernel
-from kibitz.position.attacks import bishop_attacks, knight_attacks, rook_attacks
+from kibitz.position.attacks import bishop_attacks, knight_attacks, pawn_attacks_up, rook_attacks
 from kibitz.position.moves import (
     CASTLING,
     EN_PASSANT,
@@ -33,7 +33,6 @@ from kibitz.position.outcome import (
     search_repetition,
 )
 from kibitz.position.play import play
-from kibitz.position.spreads import pawn_attacks_up
 from kibitz.position.squares import BISHOP, KNIGHT, PAWN, QUEEN, ROOK
 from kibitz.position.state import checkers, piece_on
 
