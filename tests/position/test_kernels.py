@@ -124,7 +124,7 @@ def test_both_tables_agree() -> None:
 
 UINT64_MODULES = {
     "kernel.bits": {"bit", "without_lowest"},
-    "position.spreads": {"mirror", "knight_spread", "king_spread"}
+    "position.attacks": {"mirror", "knight_spread", "king_spread"}
     | {"pawn_attacks_up", "pawn_attacks_down"},
     "position.attacks": {
         "rook_by_subtraction",

@@ -33,7 +33,7 @@ def show(
     """Draw a position and say what it is."""
     board = Board(fen)
     if svg is not None:
-        write_bytes(svg, drawing(board).encode())
+        write_bytes(svg, drawing(board.to_chess()).encode())
         say(f"drawn into {svg}")
     result = _facts(board)
     if json:
