@@ -125,8 +125,8 @@ def test_both_tables_agree() -> None:
 UINT64_MODULES = {
     "kernel.bits": {"bit", "without_lowest"},
     "position.attacks": {"mirror", "knight_spread", "king_spread"}
-    | {"pawn_attacks_up", "pawn_attacks_down"},
-    "position.attacks": {
+    | {"pawn_attacks_up", "pawn_attacks_down"}
+    | {
         "rook_by_subtraction",
         "bishop_by_subtraction",
         "rook_attacks",
