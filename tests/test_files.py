@@ -11,7 +11,8 @@ import fsspec
 import pytest
 
 from kibitz import files
-from kibitz.errors import DamagedFileError, FileError, InputError, MissingExtraError
+from kibitz.checksums import sha256_of
+from kibitz.errors import FileError, InputError, MissingExtraError
 
 
 def leftovers(folder: Path) -> list[str]:
@@ -125,39 +126,11 @@ def test_trouble_with_another_file_is_not_blamed_on_this_one(tmp_path: Path) -> 
     assert not isinstance(caught.value, FileError)
 
 
-def test_checksums(tmp_path: Path) -> None:
-    path = tmp_path / "net.bin"
-    path.write_bytes(b"bishop" * 1000)
-    right = hashlib.sha256(b"bishop" * 1000).hexdigest()
-    assert files.sha256_of(path) == right
-    assert files.read_checked(path, right) == path.read_bytes()
-    assert files.read_checked(path, right[:12].upper()) == path.read_bytes()
-
-
-@pytest.mark.parametrize("damage", ["flip", "cut", "grow"])
-def test_a_damaged_file_is_refused(tmp_path: Path, damage: str) -> None:
-    path = tmp_path / "net.bin"
-    content = b"bishop" * 1000
-    expected = hashlib.sha256(content).hexdigest()
-    damaged = {"flip": b"c" + content[1:], "cut": content[:-1], "grow": content + b"\0"}[damage]
-    path.write_bytes(damaged)
-    found = hashlib.sha256(damaged).hexdigest()
-    with pytest.raises(DamagedFileError) as caught:
-        files.read_checked(path, expected)
-    assert all(word in str(caught.value) for word in (path.name, expected, found))
-
-
-def test_a_checksum_of_nothing_is_no_checksum(tmp_path: Path) -> None:
-    (tmp_path / "net.bin").write_bytes(b"")
-    with pytest.raises(InputError, match="too short"):
-        files.read_checked(tmp_path / "net.bin", "")
-
-
 def test_urls(tmp_path: Path) -> None:
     url = f"memory://{tmp_path.name}/net.bin"
     files.write_bytes(url, b"rook")
     assert files.read_bytes(url) == b"rook"
-    assert files.sha256_of(url) == hashlib.sha256(b"rook").hexdigest()
+    assert sha256_of(url) == hashlib.sha256(b"rook").hexdigest()
 
 
 def test_an_exception_publishes_nothing_behind_a_url(tmp_path: Path) -> None:

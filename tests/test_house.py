@@ -12,6 +12,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "kibitz"
 LONGEST_MODULE = 400
 
 GROUND = {
+    "checksums",
     "config",
     "errors",
     "files",

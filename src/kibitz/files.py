@@ -7,7 +7,6 @@ Writes are atomic: readers see the old content or the new, never a mixture, what
 from __future__ import annotations
 
 import datetime
-import hashlib
 import io
 import os
 import re
@@ -30,8 +29,6 @@ _SCHEME = re.compile(r"^([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 # A partial file nobody has written to for this long belongs to a process that died. Younger ones
 # may be another machine's work in progress on a shared folder, where process numbers mean nothing.
 ABANDONED_SECONDS = 3600.0
-
-SHORTEST_CHECKSUM = 12
 
 _BLOCK = 1 << 16
 _ZSTD = (".zst", ".zstd")
@@ -153,32 +150,6 @@ def read_bytes(location: Location) -> bytes:
     """Return the whole content of a path or URL."""
     with open_read(location) as file:
         return file.read()
-
-
-def read_checked(location: Location, expected: str) -> bytes:
-    """Return the content if its SHA-256 starts with ``expected`` (12 to 64 hex digits)."""
-    if len(expected) < SHORTEST_CHECKSUM:
-        raise InputError("checksum too short to trust", value=expected, fix="give 12 digits")
-    content = read_bytes(location)
-    found = hashlib.sha256(content).hexdigest()
-    if not found.startswith(expected.lower()):
-        raise DamagedFileError(
-            f"checksum mismatch, expected {expected}, found {found[: len(expected)]}",
-            value=os.fspath(location),
-            fix="fetch or write the file again",
-        )
-    return content
-
-
-def sha256_of(location: Location) -> str:
-    """Return the SHA-256 of a file as 64 hex digits, without holding the file in memory."""
-    with open_read(location) as file:
-        if isinstance(file, io.BufferedReader):
-            return hashlib.file_digest(file, "sha256").hexdigest()
-        digest = hashlib.sha256()
-        while block := file.read(1 << 20):
-            digest.update(block)
-        return digest.hexdigest()
 
 
 def write_bytes(location: Location, content: bytes) -> None:

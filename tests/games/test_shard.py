@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import random
 from pathlib import Path
@@ -16,10 +15,11 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from kibitz.checksums import with_ending
 from kibitz.errors import DamagedFileError, InputError
 from kibitz.games import shard as shards
 from kibitz.games.record import Game, Ply, games_of, shard_of
-from kibitz.games.shard import DTYPES, Shard, decode, encode, find_fault, read, verify, write
+from kibitz.games.shard import DTYPES, MARK, Shard, decode, encode, find_fault, read, verify, write
 from tests.games.conftest import random_game
 
 
@@ -62,7 +62,7 @@ def test_the_same_games_give_the_same_bytes(games: list[Game]) -> None:
 
 
 def test_other_programs_can_read_it(tmp_path: Path, games: list[Game]) -> None:
-    """The whole file, seal included, is zstd; what comes out is a safetensors file."""
+    """The whole file, checksum included, is zstd; what comes out is a safetensors file."""
     write(tmp_path / "a.shard", shard_of(games))
     with (tmp_path / "a.shard").open("rb") as file:
         reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
@@ -92,20 +92,19 @@ def test_every_cut_and_everything_appended_is_noticed(tmp_path: Path) -> None:
                 reader(path)
 
 
-def sealed_with(header: dict[str, Any], shard: Shard) -> bytes:
-    """A file with a sound seal around another header."""
+def checked_with(header: dict[str, Any], shard: Shard) -> bytes:
+    """A file with a sound checksum around another header."""
     arrays = {name: getattr(shard, name) for name in DTYPES}
     text = msgspec.json.encode(header).decode()
     body = zstandard.compress(safetensors.numpy.save(arrays, {"header": text}))
-    seal = encode(shard)[-shards._SEAL_LENGTH : -32] + hashlib.sha256(body).digest()
-    return bytes(body) + seal
+    return with_ending(body, MARK)
 
 
 def test_a_newer_format_is_told_from_damage(games: list[Game]) -> None:
     with pytest.raises(InputError, match="update Kibitz"):
-        decode(sealed_with({"format_version": 2}, shard_of(games)))
+        decode(checked_with({"format_version": 2}, shard_of(games)))
     with pytest.raises(DamagedFileError, match="as long as the header says"):
-        decode(sealed_with({"format_version": 1}, shard_of(games)))
+        decode(checked_with({"format_version": 1}, shard_of(games)))
 
 
 WRONG: dict[str, Any] = {

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kibitz.checksums import sha256_of
 from kibitz.commands import main
 from kibitz.errors import ConfigError
-from kibitz.files import sha256_of
 from kibitz.games.shard import write
 from kibitz.log import Stop
 from kibitz.match.control import Control

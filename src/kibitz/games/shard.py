@@ -1,4 +1,4 @@
-"""The shard: many games in flat arrays in one sealed file; producers -> **shard** -> dataset.
+"""The shard: many games in flat arrays in one checked file; producers -> **shard** -> dataset.
 
 A `.shard` file is one zstd frame, which holds a safetensors file, followed by a skippable frame
 with the SHA-256 of all bytes before it. So `zstd -d` unpacks it, any safetensors reader reads the
@@ -7,7 +7,6 @@ arrays, and no byte can change unnoticed. docs/data.md describes it byte by byte
 
 from __future__ import annotations
 
-import hashlib
 import os
 from typing import Any, NamedTuple
 
@@ -17,6 +16,7 @@ import safetensors
 import safetensors.numpy
 import zstandard
 
+from kibitz.checksums import ChecksumError, with_ending, without_ending
 from kibitz.errors import DamagedFileError, FileError, InputError
 from kibitz.files import Location, read_bytes, write_bytes
 from kibitz.position.compact import COMPACT, new_compact
@@ -31,8 +31,7 @@ UNKNOWN_END = "unknown"
 
 # A skippable frame of zstd: magic number, length of what follows, then what follows.
 _TAG = b"kibitz shard"
-_SEAL_HEAD = b"\x50\x2a\x4d\x18" + (len(_TAG) + 32).to_bytes(4, "little") + _TAG
-_SEAL_LENGTH = len(_SEAL_HEAD) + 32
+MARK = b"\x50\x2a\x4d\x18" + (len(_TAG) + 32).to_bytes(4, "little") + _TAG
 
 DTYPES: dict[str, Any] = {
     "starts": np.uint64,
@@ -133,8 +132,7 @@ def encode(shard: Shard) -> bytes:
     """The bytes of a shard file; the same games give the same bytes."""
     arrays = {name: np.ascontiguousarray(getattr(shard, name)) for name in DTYPES}
     metadata = {"header": msgspec.json.encode(shard.header, order="deterministic").decode()}
-    body = zstandard.compress(safetensors.numpy.save(arrays, metadata), LEVEL)
-    return body + _SEAL_HEAD + hashlib.sha256(body).digest()
+    return with_ending(zstandard.compress(safetensors.numpy.save(arrays, metadata), LEVEL), MARK)
 
 
 # --- reading ------------------------------------------------------------------------------------
@@ -152,7 +150,7 @@ def verify(location: Location) -> Header:
 
 def read_header(location: Location) -> Header:
     """The header of a shard whose bytes are all as they were written; the arrays stay packed."""
-    body = _unsealed(read_bytes(location), location)
+    body = _checked(read_bytes(location), location)
     with zstandard.ZstdDecompressor().stream_reader(body) as stream:
         length = stream.read(8)
         return _header(length + stream.read(int.from_bytes(length, "little")), location)
@@ -172,7 +170,7 @@ def claimed_games(location: Location) -> int | None:
 
 def decode(content: bytes, location: Location = "shard") -> Shard:
     """The shard in the bytes of a file; `location` is named where they are damaged."""
-    tensors = zstandard.decompress(_unsealed(content, location))
+    tensors = zstandard.decompress(_checked(content, location))
     header = _header(tensors, location)
     arrays = {name: array.copy() for name, array in safetensors.numpy.load(tensors).items()}
     missing = DTYPES.keys() - arrays.keys()
@@ -185,14 +183,14 @@ def decode(content: bytes, location: Location = "shard") -> Shard:
     return shard
 
 
-def _unsealed(content: bytes, location: Location) -> bytes:
-    """The zstd frame, for which the seal behind it vouches."""
-    body, seal = content[:-_SEAL_LENGTH], content[-_SEAL_LENGTH:]
-    if not seal.startswith(_SEAL_HEAD):
-        raise _damaged(location, "no seal at the end: the file is cut, or no shard")
-    if hashlib.sha256(body).digest() != seal[len(_SEAL_HEAD) :]:
-        raise _damaged(location, "the content is not what the seal was made for")
-    return body
+def _checked(content: bytes, location: Location) -> bytes:
+    """The zstd frame, if it is what the checksum behind it was made for."""
+    try:
+        return without_ending(content, MARK)
+    except ChecksumError as error:
+        cut = "no seal at the end: the file is cut, or no shard"
+        changed = "the content is not what the seal was made for"
+        raise _damaged(location, changed if error.expected else cut) from error
 
 
 def _header(tensors: bytes, location: Location) -> Header:

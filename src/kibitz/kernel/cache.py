@@ -28,6 +28,7 @@ from numba import types
 from numba.core import caching, sigutils
 from numba.core.compiler_lock import global_compiler_lock
 
+from kibitz.checksums import ChecksumError, with_ending, without_ending
 from kibitz.files import cache_folder
 from kibitz.kernel.lock import compile_lock, promises
 from kibitz.kernel.passes import InnerFiles, bind_environments, register_inner
@@ -119,19 +120,20 @@ class _Locator(caching._CacheLocator):
 class _CheckedFile(caching.IndexDataCacheFile):
     """Index and data files that end in a SHA-256 of what precedes; damaged ones are deleted."""
 
-    def _seal(self, path: str, data: bytes) -> None:
+    def _write(self, path: str, data: bytes) -> None:
         with self._open_for_write(path) as file:
-            file.write(data + hashlib.sha256(data).digest())
+            file.write(with_ending(data))
 
-    def _unseal(self, path: str) -> bytes | None:
+    def _read(self, path: str) -> bytes | None:
         try:
             data = Path(path).read_bytes()
         except FileNotFoundError:
             return None
-        if hashlib.sha256(data[:-32]).digest() == data[-32:]:
-            return data[:-32]
-        Path(path).unlink(missing_ok=True)
-        return None
+        try:
+            return without_ending(data)
+        except ChecksumError:
+            Path(path).unlink(missing_ok=True)
+            return None
 
     def save(self, key: Any, data: Any) -> None:
         """Add a kernel; two processes that add one to the same index do it one after the other."""
@@ -139,18 +141,18 @@ class _CheckedFile(caching.IndexDataCacheFile):
             super().save(key, data)
 
     def _load_index(self) -> dict[Any, str]:
-        data = self._unseal(self._index_path)
+        data = self._read(self._index_path)
         return {} if data is None else pickle.loads(data)
 
     def _save_index(self, overloads: dict[Any, str]) -> None:
-        self._seal(self._index_path, self._dump(overloads))
+        self._write(self._index_path, self._dump(overloads))
 
     def _load_data(self, name: str) -> Any:
-        data = self._unseal(self._data_path(name))
+        data = self._read(self._data_path(name))
         return None if data is None else pickle.loads(data)
 
     def _save_data(self, name: str, data: Any) -> None:
-        self._seal(self._data_path(name), self._dump(data))
+        self._write(self._data_path(name), self._dump(data))
 
 
 class _KernelCache(caching.FunctionCache):

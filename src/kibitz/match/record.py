@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import re
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import TypeVar
 
 import msgspec
 
+from kibitz.checksums import crc32_of
 from kibitz.errors import DamagedFileError, FileError, InputError
 from kibitz.locks import lock
 from kibitz.log import say
@@ -199,13 +199,13 @@ _ANOTHER = "name another file"
 def _sealed(content: msgspec.Struct) -> bytes:
     """A line of a journal: a JSON object whose last field is the checksum of what precedes it."""
     body = msgspec.json.encode(content)[:-1]
-    return b'%b,"crc":"%08x"}\n' % (body, zlib.crc32(body))
+    return b'%b,"crc":"%b"}\n' % (body, crc32_of(body).encode())
 
 
 def _unsealed(path: Path, number: int, line: bytes, kind: type[Kind]) -> Kind:
     """What a line says, if it is as it was written."""
     found = _SEALED.fullmatch(line)
-    if found is None or zlib.crc32(found[1]) != int(found[2], 16):
+    if found is None or crc32_of(found[1]) != found[2].decode():
         what = f"line {number} is not of a match, or was changed"
         fix = _ANOTHER if number == 1 else "remove this line, and its game is played again"
         raise DamagedFileError(what, value=str(path), fix=fix)

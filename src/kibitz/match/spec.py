@@ -15,12 +15,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
+from kibitz.checksums import sha256_of
 from kibitz.engine import Engine
 from kibitz.engine.settings import chosen, told
 from kibitz.errors import InputError, did_you_mean
 from kibitz.evaluator.discover import halves, named, shipped_names
 from kibitz.evaluator.load import SIMPLE, Backend
-from kibitz.files import local_path, sha256_of
+from kibitz.files import local_path
 from kibitz.match.control import Control, parse_times
 from kibitz.match.player import (
     START_MS,

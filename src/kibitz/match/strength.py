@@ -12,12 +12,12 @@ import json
 import math
 import re
 import shutil
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from kibitz.checksums import crc32_of
 from kibitz.errors import DamagedFileError, InputError
 from kibitz.files import read_bytes, write_bytes
 from kibitz.log import Stop
@@ -301,7 +301,7 @@ def _read(path: Path, settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _checksum(settings: dict[str, Any], result: dict[str, Any]) -> str:
-    return f"{zlib.crc32(json.dumps([settings, result], sort_keys=True).encode()):08x}"
+    return crc32_of(json.dumps([settings, result], sort_keys=True).encode())
 
 
 def _in_a_name(text: str) -> str:

@@ -3,13 +3,14 @@
 Needs neither torch nor onnx. Two kinds of file carry the same card:
 
 * safetensors: the header's `__metadata__` holds `card` (JSON) and `seal`, the SHA-256 of the whole
-  file with the seal's own 64 digits replaced by zeros. Any safetensors reader can open the file.
+  file with these 64 digits replaced by zeros. Any safetensors reader can open the file.
 * `.onnx`: the model, then two more `metadata_props` appended to it, `card` and, last, `seal`, the
-  SHA-256 of everything before the seal's own 74 bytes. A protobuf message may be continued by
+  SHA-256 of everything before its own 74 bytes. A protobuf message may be continued by
   appending, so ONNX readers accept the file and show both.
 
-A seal covers every byte. Besides, `card.sha256` identifies the weights alone (names, types, shapes,
-values), so that a network keeps its identity when its card is edited; it is what game records name.
+This checksum covers every byte. Besides, `card.sha256` identifies the weights alone (names, types,
+shapes, values), so that a network keeps its identity when its card is edited; it is what game
+records name.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import msgspec
@@ -26,6 +27,15 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
+from kibitz.checksums import (
+    HEADER_KEY,
+    ZEROS,
+    ChecksumError,
+    check_header,
+    fill_header,
+    with_ending,
+    without_ending,
+)
 from kibitz.errors import DamagedFileError, InputError
 from kibitz.files import Location, read_bytes, write_bytes
 
@@ -39,10 +49,8 @@ ValueKind = Literal["tanh", "wdl", "rank", "none"]
 Precision = Literal["float32", "int16", "int8"]
 Weights = dict[str, np.ndarray[Any, np.dtype[Any]]]
 
-_ZEROS = "0" * 64
-_SEAL_IN_HEADER = re.compile(rb'"seal":"([0-9a-f]{64})"')
 # Field 14 (metadata_props), 72 bytes long: key "seal", value of 64 bytes.
-_SEAL_TAG = b"\x72\x48\x0a\x04seal\x12\x40"
+_MARK = b"\x72\x48\x0a\x04seal\x12\x40"
 _METADATA_FIELD = 14
 _FIXED_BYTES = {1: 8, 5: 4}  # by wire type
 
@@ -89,13 +97,12 @@ class NetworkCard(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 def save(location: Location, weights: Mapping[str, Any], card: NetworkCard) -> NetworkCard:
-    """Write a sealed safetensors file atomically; returns the card with the weights' checksum."""
+    """Write a checked safetensors file atomically; returns the card with the weights' checksum."""
     arrays = {name: np.ascontiguousarray(array) for name, array in weights.items()}
     card = msgspec.structs.replace(card, sha256=weights_sha256(arrays))
     text = msgspec.json.encode(card).decode()
-    content = _in_order(safetensors.numpy.save(arrays, metadata={"card": text, "seal": _ZEROS}))
-    seal = hashlib.sha256(content).hexdigest()
-    write_bytes(location, content.replace(_seal_text(_ZEROS), _seal_text(seal), 1))
+    content = _in_order(safetensors.numpy.save(arrays, metadata={"card": text, HEADER_KEY: ZEROS}))
+    write_bytes(location, fill_header(content))
     return card
 
 
@@ -110,10 +117,9 @@ def _in_order(content: bytes) -> bytes:
 
 
 def save_onnx(location: Location, model: bytes, card: NetworkCard) -> None:
-    """Write a serialised ONNX model with the card and a seal appended, atomically."""
+    """Write a serialised ONNX model with the card and a checksum appended, atomically."""
     content = model + _metadata_property(b"card", msgspec.json.encode(card))
-    seal = hashlib.sha256(content).hexdigest()
-    write_bytes(location, content + _SEAL_TAG + seal.encode())
+    write_bytes(location, with_ending(content, _MARK, as_hex=True))
 
 
 def read_card(location: Location) -> NetworkCard:
@@ -179,7 +185,7 @@ def _is_onnx(location: Location) -> bool:
 
 
 def _open(location: Location) -> tuple[NetworkCard, bytes]:
-    """Return the decoded card and the whole file, which its seal has vouched for."""
+    """Return the decoded card and the whole file, every byte of it checked."""
     content = read_bytes(location)
     text = _onnx_card(location, content) if _is_onnx(location) else _header_card(location, content)
     return _decode(location, text), content
@@ -200,28 +206,26 @@ def _decode(location: Location, text: bytes) -> NetworkCard:
 
 
 def _header_card(location: Location, content: bytes) -> bytes:
-    """Return the card's JSON from a sealed safetensors file."""
+    """Return the card's JSON from a safetensors file."""
     header = _header(location, content)
-    sealed = _SEAL_IN_HEADER.search(header)
-    metadata = json.loads(header).get("__metadata__", {}) if sealed else {}
-    if sealed is None or "card" not in metadata:
-        reason = "expected a Kibitz network, found a file without card or seal"
+    reason = "expected a Kibitz network, found a file without card or seal"
+    with _checksum(location, reason):
+        check_header(content)
+    metadata = header.get("__metadata__", {})
+    if "card" not in metadata:
         raise _damaged(location, reason, ForeignFileError)
-    start = 8 + sealed.start(1)
-    unsealed = content[:start] + _ZEROS.encode() + content[start + 64 :]
-    _check_seal(location, expected=sealed[1].decode(), sealed=unsealed)
     return str(metadata["card"]).encode()
 
 
-def _header(location: Location, content: bytes) -> bytes:
+def _header(location: Location, content: bytes) -> dict[str, Any]:
     """Return the JSON header, having checked that the file is as long as the header says."""
     length = int.from_bytes(content[:8], "little")
     if len(content) < 8 or content[8:9] != b"{":
         reason = "expected a safetensors file, found something else"
         raise _damaged(location, reason, ForeignFileError)
-    header = content[8 : 8 + length]
     try:
-        entries = {name: e for name, e in json.loads(header).items() if name != "__metadata__"}
+        header: dict[str, Any] = json.loads(content[8 : 8 + length])
+        entries = {name: e for name, e in header.items() if name != "__metadata__"}
         data = max((entry["data_offsets"][1] for entry in entries.values()), default=0)
         expected = 8 + length + int(data)
     except (ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
@@ -232,22 +236,24 @@ def _header(location: Location, content: bytes) -> bytes:
 
 
 def _onnx_card(location: Location, content: bytes) -> bytes:
-    """Return the card's JSON from a sealed ONNX file."""
-    body, seal = content[: -len(_SEAL_TAG) - 64], content[-len(_SEAL_TAG) - 64 :]
-    if not seal.startswith(_SEAL_TAG):
-        reason = "expected a seal at the end, found none: no Kibitz network, or cut"
-        raise _damaged(location, reason, ForeignFileError)
-    _check_seal(location, seal[len(_SEAL_TAG) :].decode("latin1"), sealed=body)
+    """Return the card's JSON from an ONNX file."""
+    with _checksum(location, "expected a seal at the end, found none: no Kibitz network, or cut"):
+        body = without_ending(content, _MARK, as_hex=True)
     found = [value for key, value in _metadata_properties(body) if key == b"card"]
     if not found:
         raise _damaged(location, "expected a card in the ONNX metadata, found none")
     return found[-1]
 
 
-def _check_seal(location: Location, expected: str, sealed: bytes) -> None:
-    found = hashlib.sha256(sealed).hexdigest()
-    if found != expected:
-        raise _damaged(location, f"expected checksum {expected[:16]}, found {found[:16]}")
+@contextmanager
+def _checksum(location: Location, missing: str) -> Iterator[None]:
+    """Turn a wrong checksum into an error that names the file; `missing` is told without one."""
+    try:
+        yield
+    except ChecksumError as error:
+        if error.expected:
+            raise _damaged(location, str(error)) from error
+        raise _damaged(location, missing, ForeignFileError) from error
 
 
 def _damaged(
@@ -256,10 +262,6 @@ def _damaged(
     return kind(
         f"damaged network file: {reason}", value=os.fspath(location), fix="fetch or write it again"
     )
-
-
-def _seal_text(seal: str) -> bytes:
-    return f'"seal":"{seal}"'.encode()
 
 
 # --- the few parts of protobuf that are needed ----------------------------------------------------

@@ -2,13 +2,12 @@
 
 A checkpoint is a safetensors file: tensors under the names `network.*`, `optimiser.N.*`,
 `average.*`, `random.*`, and in the header's metadata `state`, one JSON object with everything that
-is no tensor, and `seal`, the SHA-256 of the whole file with the seal's own digits replaced by
+is no tensor, and `seal`, the SHA-256 of the whole file with these digits replaced by
 zeros. docs/training.md describes it byte by byte.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -21,14 +20,13 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
+from kibitz.checksums import HEADER_KEY, ZEROS, ChecksumError, check_header, fill_header
 from kibitz.errors import DamagedFileError, InputError
 from kibitz.files import read_bytes, write_bytes
 from kibitz.log import say
 from kibitz.network.build import laid_out
 
 FORMAT_VERSION = 1
-_ZEROS = "0" * 64
-_SEAL = re.compile(rb'"seal":"([0-9a-f]{64})"')
 _NAME = re.compile(r"step-(\d{9})\.safetensors")
 
 
@@ -56,15 +54,14 @@ def save(path: Path, checkpoint: Checkpoint) -> None:
         for name, tensor in checkpoint.tensors.items()
     }
     state = json.dumps({"format_version": FORMAT_VERSION, **checkpoint.state})
-    content = safetensors.numpy.save(arrays, {"state": state, "seal": _ZEROS})
-    seal = hashlib.sha256(content).hexdigest()
-    write_bytes(path, content.replace(_seal_text(_ZEROS), _seal_text(seal), 1))
+    content = safetensors.numpy.save(arrays, {"state": state, HEADER_KEY: ZEROS})
+    write_bytes(path, fill_header(content))
 
 
 def load(path: Path) -> Checkpoint:
     """Read a checkpoint and check all of it; raises DamagedFileError naming the file."""
     content = read_bytes(path)
-    _check_seal(path, content)
+    _check(path, content)
     try:
         length = int.from_bytes(content[:8], "little")
         state = json.loads(json.loads(content[8 : 8 + length])["__metadata__"]["state"])
@@ -155,19 +152,14 @@ def restore_random(checkpoint: Checkpoint) -> None:
             torch.cuda.set_rng_state(state, int(name.removeprefix("cuda")))
 
 
-def _check_seal(path: Path, content: bytes) -> None:
+def _check(path: Path, content: bytes) -> None:
     """Refuse a file of which any byte is not as it was written."""
-    sealed = _SEAL.search(content)
-    if sealed is None:
-        raise _damaged(path, "no seal: the file is cut, or no checkpoint")
-    expected = sealed[1].decode()
-    unsealed = content.replace(sealed[0], _seal_text(_ZEROS), 1)
-    if hashlib.sha256(unsealed).hexdigest() != expected:
-        raise _damaged(path, "the content is not what the seal was made for")
-
-
-def _seal_text(seal: str) -> bytes:
-    return f'"seal":"{seal}"'.encode()
+    try:
+        check_header(content)
+    except ChecksumError as error:
+        cut = "no seal: the file is cut, or no checkpoint"
+        changed = "the content is not what the seal was made for"
+        raise _damaged(path, changed if error.expected else cut) from error
 
 
 def _damaged(path: Path, why: str) -> DamagedFileError:

@@ -27,8 +27,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from kibitz.checksums import sha256_of
 from kibitz.errors import ConfigError, DamagedFileError, did_you_mean
-from kibitz.files import local_path, read_bytes, sha256_of, write_bytes
+from kibitz.files import local_path, read_bytes, write_bytes
 from kibitz.locks import alone
 from kibitz.log import Stop, say
 
