@@ -13,7 +13,7 @@ import pytest
 
 from kibitz import Board, Engine, Limits
 from kibitz.engine.options import STRONGEST, WEAKEST, handicap_of
-from kibitz.engine.undisturbed import undisturbed
+from kibitz.engine.running import undisturbed
 from kibitz.errors import ConfigError, FileError, InputError
 from kibitz.network.make import create
 from kibitz.search.mcts.searcher import Searcher

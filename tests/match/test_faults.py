@@ -14,11 +14,10 @@ from kibitz.commands import main
 from kibitz.errors import InputError
 from kibitz.log import Stop
 from kibitz.match.control import Control, parse_times
+from kibitz.match.game import Terms
+from kibitz.match.journal import Journal, Results
 from kibitz.match.openings import random_openings
-from kibitz.match.play import Terms
 from kibitz.match.player import UciPlayer
-from kibitz.match.record import Journal
-from kibitz.match.results import Results
 from kibitz.match.runner import Setup, run, try_out
 from kibitz.match.spec import parse_player, parse_players
 

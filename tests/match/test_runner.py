@@ -25,10 +25,9 @@ from kibitz.errors import DamagedFileError, FileError, InputError
 from kibitz.log import Stop
 from kibitz.match.control import Control, parse_times
 from kibitz.match.export import PgnFile
+from kibitz.match.game import Terms
+from kibitz.match.journal import Journal, PlayedGame, Results
 from kibitz.match.openings import random_openings
-from kibitz.match.play import Terms
-from kibitz.match.record import GameRecord, Journal
-from kibitz.match.results import Results
 from kibitz.match.runner import Setup, run
 from kibitz.match.spec import parse_players
 from kibitz.match.sprt import Sprt
@@ -42,7 +41,7 @@ def setup_of(*players: str, rounds: int = 3, **more: Any) -> Setup:
     return Setup(parse_players(list(players)), Control(), openings, rounds, source="dice", **more)
 
 
-def moves_of(games: dict[int, GameRecord]) -> dict[int, tuple[str, ...]]:
+def moves_of(games: dict[int, PlayedGame]) -> dict[int, tuple[str, ...]]:
     return {number: tuple(move.uci for move in game.moves) for number, game in games.items()}
 
 
@@ -56,7 +55,7 @@ def test_a_stopped_match_goes_on_to_the_same_end(tmp_path: Path) -> None:
     played(setup, whole)
     path, stop = tmp_path / "match.jsonl", Stop()
 
-    def after_three(record: GameRecord) -> None:
+    def after_three(record: PlayedGame) -> None:
         assert record.number < 8
         if len(journal.games) == 3:
             stop.request()
@@ -260,7 +259,7 @@ def room_for(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def finished_games(count: int) -> list[GameRecord]:
+def finished_games(count: int) -> list[PlayedGame]:
     setup = setup_of("greedy", "random", rounds=(count + 1) // 2)
     return played(setup, Journal(setup.header())).games[:count]
 

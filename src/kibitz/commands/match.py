@@ -19,9 +19,9 @@ from kibitz.errors import InputError
 from kibitz.log import Level, graceful_stop, progress, say
 from kibitz.match.control import Control, parse_times
 from kibitz.match.export import PgnFile
+from kibitz.match.game import Rules, Terms
+from kibitz.match.journal import Journal, PlayedGame, Results
 from kibitz.match.openings import RANDOM_PLIES, Opening, random_openings, read_openings, shuffled
-from kibitz.match.play import Rules, Terms
-from kibitz.match.record import GameRecord, Journal
 from kibitz.match.report import (
     PAIR_HEADINGS,
     as_json,
@@ -32,7 +32,6 @@ from kibitz.match.report import (
     pair_rows,
     title,
 )
-from kibitz.match.results import Results
 from kibitz.match.runner import Setup, run, try_out
 from kibitz.match.spec import parse_players
 from kibitz.match.sprt import Model, Sprt
@@ -138,7 +137,7 @@ def _play(setup: Setup, book: str, resume: Path | None, pgn: Path | None, json: 
         with graceful_stop() as stop, progress("games", total=setup.games) as bar:
             bar.advance(len(journal.games))
 
-            def on_game(record: GameRecord) -> None:
+            def on_game(record: PlayedGame) -> None:
                 bar.advance()
                 if games is not None:
                     games.add(record)
@@ -165,7 +164,7 @@ class _Teller:
     def __init__(self, setup: Setup, heading: str, journal: Journal) -> None:
         self._setup, self._heading, self._journal = setup, heading, journal
 
-    def tell(self, record: GameRecord) -> None:
+    def tell(self, record: PlayedGame) -> None:
         white, black = (self._setup.players[i].name for i in (record.white, record.black))
         level = Level.VERBOSE if record.loser is None else Level.NORMAL
         why = f"{record.termination} {record.detail}".strip()

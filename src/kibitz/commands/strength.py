@@ -17,12 +17,7 @@ from kibitz.commands.arguments import JsonFlag
 from kibitz.commands.output import EXIT_STOPPED, columns, emit
 from kibitz.errors import InputError
 from kibitz.log import Bar, Level, Stop, graceful_stop, progress, say
-from kibitz.match.control import Control, parse_times
-from kibitz.match.openings import RANDOM_PLIES, Opening, random_openings, read_openings, shuffled
-from kibitz.match.record import GameRecord
-from kibitz.match.runner import try_out
-from kibitz.match.spec import parse_player
-from kibitz.match.strength import (
+from kibitz.match.assessment import (
     Opponent,
     Plan,
     Rung,
@@ -35,6 +30,11 @@ from kibitz.match.strength import (
     run_suites,
     usual_opponents,
 )
+from kibitz.match.control import Control, parse_times
+from kibitz.match.journal import PlayedGame
+from kibitz.match.openings import RANDOM_PLIES, Opening, random_openings, read_openings, shuffled
+from kibitz.match.runner import try_out
+from kibitz.match.spec import parse_player
 from kibitz.match.suites import Outcome
 
 
@@ -160,7 +160,7 @@ def _solved(bar: Bar, outcome: Outcome) -> None:
     say(f"{outcome.name}: {outcome.move} {outcome.points}/{outcome.best}", Level.VERBOSE)
 
 
-def _played(bar: Bar, game: GameRecord) -> None:
+def _played(bar: Bar, game: PlayedGame) -> None:
     bar.advance()
     why = f"{game.termination} {game.detail}".strip()
     level = Level.VERBOSE if game.loser is None else Level.NORMAL

@@ -17,7 +17,7 @@ from kibitz.errors import InputError
 from kibitz.files import write_bytes
 from kibitz.log import Level, Stop, graceful_stop, progress, say
 from kibitz.match.control import Control
-from kibitz.match.play import Aborted
+from kibitz.match.game import Aborted
 from kibitz.match.runner import try_out
 from kibitz.match.spec import Spec, parse_player
 from kibitz.match.suites import Outcome, positions_of, run_suite, summary

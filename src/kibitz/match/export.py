@@ -1,6 +1,6 @@
 """Records of games as PGN, with what the players said about every move.
 
-    GameRecord -> **PGN** -> any chess program
+    PlayedGame -> **PGN** -> any chess program
 
 Comments are written as fastchess and cutechess do: `{+0.31/12 1.500s, n=4711}` is a score for the
 mover in pawns (`+M5` for a mate in five), the depth, the time and the nodes.
@@ -19,8 +19,7 @@ from kibitz.errors import FileError
 from kibitz.files import data_folder, dated, has_dates, write_bytes
 from kibitz.log import say
 from kibitz.match.control import Control
-from kibitz.match.play import FORFEITS, TIME_FORFEIT
-from kibitz.match.record import GameRecord, GrowingFile, MoveRecord
+from kibitz.match.journal import FORFEITS, TIME_FORFEIT, GrowingFile, PlayedGame, PlayedMove
 from kibitz.position.board import Board
 from kibitz.position.pgn import Game, game_of
 
@@ -30,7 +29,7 @@ _WHOLE = re.compile(rb"(1-0|0-1|1/2-1/2|\*)\s*\Z")  # a game ends with its resul
 _TAGS = re.compile(rb'\[(?:Round|White|Black|GameEndTime) "[^"]*"\]')
 
 
-def to_game(record: GameRecord, names: Sequence[str], controls: Sequence[Control]) -> Game:
+def to_game(record: PlayedGame, names: Sequence[str], controls: Sequence[Control]) -> Game:
     """A record as a game with tags and comments; names and controls by place in the match."""
     moves = (*record.book, *(move.uci for move in record.moves))
     board = Board(record.fen, moves, chess960=record.chess960)
@@ -49,7 +48,7 @@ def to_game(record: GameRecord, names: Sequence[str], controls: Sequence[Control
     return game
 
 
-def _tags(record: GameRecord, names: Sequence[str], controls: Sequence[Control]) -> dict[str, str]:
+def _tags(record: PlayedGame, names: Sequence[str], controls: Sequence[Control]) -> dict[str, str]:
     white, black = controls[record.white], controls[record.black]
     tags = {
         "Event": EVENT,
@@ -69,11 +68,11 @@ def _tags(record: GameRecord, names: Sequence[str], controls: Sequence[Control])
     return tags | {"WhiteTimeControl": str(white), "BlackTimeControl": str(black)}
 
 
-def _date(record: GameRecord) -> str:
+def _date(record: PlayedGame) -> str:
     return dated(datetime.datetime.fromisoformat(record.ended)) if record.ended else ""
 
 
-def _termination(record: GameRecord) -> str:
+def _termination(record: PlayedGame) -> str:
     """The tag's words as the PGN standard and fastchess have them."""
     if record.termination == TIME_FORFEIT or record.termination.startswith("adjudication"):
         return record.termination.partition(":")[0]
@@ -88,7 +87,7 @@ def _bare(text: str) -> str:
     return text.replace("{", "(").replace("}", ")")
 
 
-def _comment(move: MoveRecord) -> str:
+def _comment(move: PlayedMove) -> str:
     seconds = f" {move.milliseconds / 1000:.3f}s" if has_dates() else ""
     score = ""
     if move.mate is not None:
@@ -130,7 +129,7 @@ class PgnFile:
             self._file.add(b"\n\n")
         return {_known_by(game) for game in content.split(b"[Event ")[1:]}
 
-    def add(self, record: GameRecord) -> None:
+    def add(self, record: PlayedGame) -> None:
         """Add a game unless it is there; it is with the operating system when this returns."""
         text = str(to_game(record, self._names, self._controls)).encode()
         if _known_by(text) not in self._there:

@@ -1,6 +1,6 @@
 """Openings: where games start, so that two players do not play the same game again and again.
 
-    PGN, EPD, lines of moves, dice -> **Opening** -> pairing.py
+    PGN, EPD, lines of moves, dice -> **Opening** -> runner.py
 
 A text file may hold FENs or EPDs, and lines of moves in SAN or UCI from the start position.
 """

@@ -8,11 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from kibitz.match.elo import Tally, block, draw_ratio, of_games, of_pairs, pairs_ratio
-from kibitz.match.pairing import meetings
-from kibitz.match.play import FORFEITS
+from kibitz.match.journal import FORFEITS, Results
 from kibitz.match.rating import Rating, ratings
-from kibitz.match.results import Results
-from kibitz.match.runner import Setup
+from kibitz.match.runner import Setup, meetings
 
 RULE = "-" * 50
 

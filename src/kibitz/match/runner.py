@@ -1,6 +1,9 @@
 """A match: all games of a schedule, several at a time, until they are played or SPRT has decided.
 
-    Setup -> **run** -> journal of GameRecords -> results
+    Setup -> schedule -> **run** -> journal of games -> results
+
+Every opening is played twice by the same two, with colours exchanged; games 2n and 2n + 1 are such
+a pair. Numbers do not depend on how many rounds follow, so that a match can be made longer later.
 
 Every worker is a thread with players of its own. UCI programs work in their processes, and compiled
 searches release Python's lock, so games do run at the same time.
@@ -11,22 +14,53 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import combinations
+from typing import NamedTuple
 
-from kibitz.engine.undisturbed import undisturbed
+from kibitz.engine.running import undisturbed
 from kibitz.errors import InputError
 from kibitz.log import Stop, say
 from kibitz.match.control import Control
+from kibitz.match.game import Aborted, Seat, Terms, play_game
+from kibitz.match.journal import Journal, MatchHeader, PlayedGame, Results
 from kibitz.match.openings import Opening, digest
-from kibitz.match.pairing import Pairing, schedule, seed_of
-from kibitz.match.play import Aborted, Seat, Terms, play_game
 from kibitz.match.player import START_MS, Player, PlayerError
-from kibitz.match.record import GameRecord, Journal, MatchHeader
-from kibitz.match.results import Results
 from kibitz.match.spec import Spec
 from kibitz.match.sprt import Sprt
 
 LOOK_SECONDS = 0.2  # how soon a Ctrl-C is noticed while games go on
 MOST_WORKERS = 256
+
+
+class Pairing(NamedTuple):
+    """One game; players by their place in the match, the opening by its place in the list."""
+
+    number: int
+    white: int
+    black: int
+    opening: int
+
+
+def meetings(players: int, *, gauntlet: bool = False) -> list[tuple[int, int]]:
+    """Who meets whom in every round: everybody everybody, or the first one all others."""
+    if gauntlet:
+        return [(0, other) for other in range(1, players)]
+    return list(combinations(range(players), 2))
+
+
+def schedule(players: int, rounds: int, *, gauntlet: bool = False) -> Iterator[Pairing]:
+    """All games, round by round; everybody plays the same opening in a round, with both colours."""
+    number = 0
+    for opening in range(rounds):
+        for first, second in meetings(players, gauntlet=gauntlet):
+            yield Pairing(number, first, second, opening)
+            yield Pairing(number + 1, second, first, opening)
+            number += 2
+
+
+def seed_of(match_seed: int, pairing: Pairing, player: int) -> int:
+    """The seed for a player's dice in a game: the same whenever and wherever it is played."""
+    return (match_seed * 1_000_003 + pairing.number * 16 + player) % 2**63
 
 
 @dataclass(frozen=True)
@@ -86,7 +120,7 @@ def run(
     setup: Setup,
     journal: Journal,
     stop: Stop,
-    on_game: Callable[[GameRecord], None] = lambda _: None,
+    on_game: Callable[[PlayedGame], None] = lambda _: None,
 ) -> Results:
     """Play what the journal lacks; `on_game` hears of every finished game, one at a time.
 
@@ -106,7 +140,7 @@ class _Match:
     """The games still to be played, handed out to workers."""
 
     def __init__(
-        self, setup: Setup, journal: Journal, stop: Stop, on_game: Callable[[GameRecord], None]
+        self, setup: Setup, journal: Journal, stop: Stop, on_game: Callable[[PlayedGame], None]
     ) -> None:
         self._setup, self._journal, self._stop, self._on_game = setup, journal, stop, on_game
         self._to_play = (one for one in setup.pairings() if one.number not in journal.games)
@@ -155,12 +189,12 @@ class _Match:
             sprt is not None and sprt.verdict(Results(self._journal.games).pairs(0, 1)) is not None
         )
 
-    def _finish(self, record: GameRecord) -> None:
+    def _finish(self, record: PlayedGame) -> None:
         with self._lock:
             self._journal.add(record)
             self._on_game(record)
 
-    def _play(self, pairing: Pairing, players: dict[int, Player]) -> GameRecord:
+    def _play(self, pairing: Pairing, players: dict[int, Player]) -> PlayedGame:
         setup = self._setup
         white, black = (
             self._seat(pairing, index, players) for index in (pairing.white, pairing.black)

@@ -15,9 +15,9 @@ from typing import NamedTuple
 from kibitz.errors import InputError, PositionError, did_you_mean
 from kibitz.match.control import Control
 from kibitz.match.elo import wilson
+from kibitz.match.game import Seat, Terms, play_game
+from kibitz.match.journal import PlayedGame
 from kibitz.match.openings import Opening
-from kibitz.match.play import Seat, Terms, play_game
-from kibitz.match.record import GameRecord
 from kibitz.match.spec import Spec
 from kibitz.position.board import Board
 
@@ -81,12 +81,12 @@ def run_technique(
     tries: int,
     seed: int = 0,
     stop: Callable[[], bool] = lambda: False,
-    on_game: Callable[[GameRecord], None] = lambda _: None,
+    on_game: Callable[[PlayedGame], None] = lambda _: None,
 ) -> Technique:
     """Play the ending from so many positions; the same seed gives the same positions."""
     dice = random.Random(f"{ending} {seed}")
     players = attacker.open(), defender.open()
-    games: list[GameRecord] = []
+    games: list[PlayedGame] = []
     try:
         for number in range(tries):
             start = Opening(random_position(ending, dice).fen())
@@ -100,7 +100,7 @@ def run_technique(
     return _counted(ending, games)
 
 
-def _counted(ending: str, games: list[GameRecord]) -> Technique:
+def _counted(ending: str, games: list[PlayedGame]) -> Technique:
     mates = [len(game.moves) for game in games if game.termination == "checkmate"]
     return Technique(
         ending=ending,

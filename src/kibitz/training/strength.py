@@ -12,8 +12,8 @@ from kibitz.files import write_bytes
 from kibitz.log import Stop, progress, say
 from kibitz.match.control import Control
 from kibitz.match.elo import of_pairs
+from kibitz.match.journal import Journal
 from kibitz.match.openings import RANDOM_PLIES, Opening, random_openings, read_openings, shuffled
-from kibitz.match.record import Journal
 from kibitz.match.runner import Setup, run
 from kibitz.match.spec import parse_players
 

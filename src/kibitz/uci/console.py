@@ -25,8 +25,7 @@ from kibitz.search.report import MoveStatistics, Report, wdl_of
 from kibitz.uci.format import move_text
 
 if TYPE_CHECKING:
-    from kibitz.uci.job import Job
-    from kibitz.uci.loop import Session
+    from kibitz.uci.loop import Job, Session
 
 LONGEST_WAIT = 6  # plies of perft that `wait` waits for
 BENCH_NODES = 2_000

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import kibitz
 from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER
-from kibitz.engine.running import Search
-from kibitz.engine.undisturbed import settle
+from kibitz.engine.running import Search, settle
 from kibitz.errors import InputError, KibitzError
 from kibitz.search.limits import Signals
 from kibitz.search.parameter import parsed
 from kibitz.uci.channel import Channel, Write
-from kibitz.uci.job import Job
 from kibitz.uci.options import UciOptions, option_lines, refuse_files
 from kibitz.uci.parse import Go, legal_only, parse_go, parse_option, parse_position
 
@@ -29,6 +28,23 @@ if TYPE_CHECKING:
     from kibitz.search.report import Report
 
 Command = Callable[["Session", str], None]
+
+
+class Job:
+    """Work on a thread of its own that `stop` ends: a search, a count, a bench."""
+
+    def __init__(
+        self, work: Callable[[Job], None], signals: Signals, endless: Callable[[], bool]
+    ) -> None:
+        self.signals, self.endless = signals, endless
+        self.answered = False  # what remains to be done is no search any more
+        self.thread = threading.Thread(target=work, args=(self,), name="uci job")
+        self.thread.start()
+
+    @property
+    def busy(self) -> bool:
+        """Whether it goes on, and nobody has told it to stop."""
+        return self.thread.is_alive() and not self.answered and not self.signals.stop.is_set()
 
 
 class Session:

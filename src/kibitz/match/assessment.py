@@ -23,11 +23,10 @@ from kibitz.files import read_bytes, write_bytes
 from kibitz.log import Stop
 from kibitz.match.control import Control
 from kibitz.match.elo import Estimate, Tally, of_pairs
+from kibitz.match.game import Aborted, Terms
+from kibitz.match.journal import Journal, PlayedGame, Results
 from kibitz.match.openings import Opening
-from kibitz.match.play import Aborted, Terms
 from kibitz.match.rating import KnownRating, rating_against
-from kibitz.match.record import GameRecord, Journal
-from kibitz.match.results import Results
 from kibitz.match.runner import Setup, run
 from kibitz.match.spec import Spec, parse_player
 from kibitz.match.suites import Outcome, positions_of, run_suite, summary
@@ -147,7 +146,7 @@ def usual_opponents(stockfish: str | None, quick: bool) -> list[str]:
 
 
 def run_ladder(
-    plan: Plan, folder: Path | None, stop: Stop, on_game: Callable[[GameRecord], None]
+    plan: Plan, folder: Path | None, stop: Stop, on_game: Callable[[PlayedGame], None]
 ) -> list[Rung]:
     """Play all opponents, one after another; those not reached when stopped are left out."""
     rungs = []
@@ -163,7 +162,7 @@ def _rung(
     opponent: Opponent,
     folder: Path | None,
     stop: Stop,
-    on_game: Callable[[GameRecord], None],
+    on_game: Callable[[PlayedGame], None],
 ) -> Rung:
     spec = opponent.spec
     setup = Setup(

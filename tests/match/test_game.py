@@ -14,11 +14,11 @@ from kibitz.commands import main
 from kibitz.errors import InputError
 from kibitz.match.control import Control, GameClock, parse_times
 from kibitz.match.export import PgnFile, to_game
+from kibitz.match.game import Rules, Seat, Terms, play_game
+from kibitz.match.journal import PlayedGame
 from kibitz.match.openings import Opening, random_openings, read_openings, shuffled
-from kibitz.match.pairing import schedule
-from kibitz.match.play import Rules, Seat, Terms, play_game
 from kibitz.match.player import Answer, GreedyPlayer, RandomPlayer
-from kibitz.match.record import GameRecord
+from kibitz.match.runner import schedule
 from kibitz.match.spec import parse_player, parse_players
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits
@@ -54,7 +54,7 @@ class Scripted:
 
 def game(
     white: Scripted, black: Scripted, rules: Rules = NO_RULES, control: Control = UNTIMED
-) -> GameRecord:
+) -> PlayedGame:
     seats = Seat(0, white, control), Seat(1, black, control)
     return play_game(0, *seats, Opening(ROOK_ENDING), Terms(rules, margin=0.0))
 
@@ -323,7 +323,7 @@ def test_a_file_of_games_grows_and_is_mended(
     assert path.read_text().count("[Event ") == (4 if dates else 5), "another game of that round"
 
 
-def replace_moves(record: GameRecord) -> GameRecord:
+def replace_moves(record: PlayedGame) -> PlayedGame:
     """Another game with the same number, players and end."""
     import msgspec
 
@@ -357,4 +357,4 @@ def test_a_record_survives_json() -> None:
     import msgspec
 
     record = game(Scripted([5]), Scripted([-3]), Rules(max_moves=3))
-    assert msgspec.json.decode(msgspec.json.encode(record), type=GameRecord) == record
+    assert msgspec.json.decode(msgspec.json.encode(record), type=PlayedGame) == record

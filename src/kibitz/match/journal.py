@@ -1,6 +1,6 @@
-"""The record of a game, and the journal that keeps records through any interruption.
+"""Finished games, the journal that keeps them through any interruption, and what they add up to.
 
-    play.py -> **GameRecord** -> one line of JSON -> resuming, results, PGN
+    game.py -> **PlayedGame** -> one line of JSON -> resuming, **Results**, PGN
 
 A journal's first line says what match it is, every further line is one finished game, handed to
 the operating system at once. Each ends with a checksum of itself. A line that a crash left
@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -23,13 +24,16 @@ from kibitz.checksums import crc32_of
 from kibitz.errors import DamagedFileError, FileError, InputError
 from kibitz.locks import lock
 from kibitz.log import say
+from kibitz.match.elo import Pairs, Tally
 
+TIME_FORFEIT, CRASH = "time forfeit", "crash"
+FORFEITS = (TIME_FORFEIT, CRASH, "hang", "illegal move", "lie")  # terminations that cost the game
 Kind = TypeVar("Kind")
 
 _SEALED = re.compile(rb'(\{.*),"crc":"([0-9a-f]{8})"\}')  # a line of a journal
 
 
-class MoveRecord(msgspec.Struct, frozen=True, array_like=True):
+class PlayedMove(msgspec.Struct, frozen=True, array_like=True):
     """A move, its time and what the player said about it; times in ms, scores for the mover."""
 
     uci: str
@@ -40,8 +44,8 @@ class MoveRecord(msgspec.Struct, frozen=True, array_like=True):
     nodes: int | None = None
 
 
-class GameRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A finished game. `termination` is a word of play.py, `loser` who forfeited, if anybody."""
+class PlayedGame(msgspec.Struct, frozen=True, kw_only=True):
+    """A finished game. `termination` is a word of game.py, `loser` who forfeited, if anybody."""
 
     number: int  # of the schedule; two games make a pair
     white: int  # players by their place in the match
@@ -49,7 +53,7 @@ class GameRecord(msgspec.Struct, frozen=True, kw_only=True):
     fen: str  # where the opening starts
     book: tuple[str, ...] = ()  # moves of the opening, UCI
     chess960: bool = False
-    moves: tuple[MoveRecord, ...] = ()
+    moves: tuple[PlayedMove, ...] = ()
     result: str = "*"
     termination: str = ""
     detail: str = ""
@@ -131,7 +135,7 @@ class Journal:
     """The finished games of a match, in memory and, with a path, in a file."""
 
     def __init__(self, header: MatchHeader, path: Path | None = None) -> None:
-        self.games: dict[int, GameRecord] = {}
+        self.games: dict[int, PlayedGame] = {}
         self._file: GrowingFile | None = None
         if path is not None:
             self._open(path, header)
@@ -156,7 +160,7 @@ class Journal:
         elif not first.startswith(torn):
             raise DamagedFileError("no journal of a match", value=str(path), fix=_ANOTHER)
         for number, line in enumerate(lines[1:], start=2):
-            record = _unsealed(path, number, line, GameRecord)
+            record = _unsealed(path, number, line, PlayedGame)
             self.games[record.number] = record
         if torn:
             self._file.cut(len(content) - len(torn))
@@ -164,7 +168,7 @@ class Journal:
         if not lines:
             self._file.add(first)
 
-    def add(self, record: GameRecord) -> None:
+    def add(self, record: PlayedGame) -> None:
         """Keep a game; one that cannot be written ends the match, which can go on from there."""
         assert record.number not in self.games, "played twice"
         if self._file is not None:
@@ -219,3 +223,52 @@ def _compare(found: MatchHeader, wanted: MatchHeader, path: Path) -> None:
         if old != new:
             what = f"{path} is of another match: {name} was {old!r}"
             raise InputError(what, value=new, fix="repeat the settings, or name another file")
+
+
+# --- what the games add up to ---------------------------------------------------------------------
+
+
+class Results:
+    """Counts of finished games; players are known by their place in the match."""
+
+    def __init__(self, games: Mapping[int, PlayedGame]) -> None:
+        self._games = games
+
+    @property
+    def games(self) -> list[PlayedGame]:
+        """The games in the order of the schedule."""
+        return [self._games[number] for number in sorted(self._games)]
+
+    def tally(self, player: int, other: int) -> Tally:
+        """Wins, draws and losses of a player against another."""
+        tally = Tally()
+        for game in _between(self.games, player, other):
+            tally = tally.plus(points_of(game, player))
+        return tally
+
+    def pairs(self, player: int, other: int) -> Pairs:
+        """Finished pairs of games by the player's results; half a pair does not count."""
+        pairs = Pairs()
+        for game in _between(self.games, player, other):
+            second = self._games.get(game.number + 1)
+            if game.number % 2 == 0 and second is not None:
+                pairs = pairs.plus(points_of(game, player), points_of(second, player))
+        return pairs
+
+    def forfeits(self, player: int) -> Counter[str]:
+        """How often a player forfeited, by the reason."""
+        lost = (game for game in self.games if game.loser == player)
+        return Counter(game.termination for game in lost if game.termination in FORFEITS)
+
+    def terminations(self) -> Counter[str]:
+        """How the games ended."""
+        return Counter(game.termination for game in self.games)
+
+
+def points_of(game: PlayedGame, player: int) -> float:
+    """The points a player made in a game."""
+    return game.points if game.white == player else 1.0 - game.points
+
+
+def _between(games: Iterable[PlayedGame], player: int, other: int) -> Iterable[PlayedGame]:
+    return (game for game in games if {game.white, game.black} == {player, other})

@@ -13,9 +13,9 @@ from scipy.stats import chi2  # type: ignore[import-untyped]
 
 from kibitz.commands import main
 from kibitz.errors import DamagedFileError, InputError
+from kibitz.match.assessment import find_program, kept, parse_opponent, usual_opponents
 from kibitz.match.elo import Tally, expected_score
 from kibitz.match.rating import LIKELY_95, rating_against
-from kibitz.match.strength import find_program, kept, parse_opponent, usual_opponents
 
 STOCKFISH = find_program("stockfish")
 MATE = '6k1/5ppp/8/8/8/8/8/R5K1 w - - bm Ra8#; id "mate";\n'

@@ -1,6 +1,6 @@
 """One game: moves in turn, clocks, faults, adjudication, and how it ended.
 
-    two players, an opening -> **play_game** -> GameRecord
+    two players, an opening -> **play_game** -> PlayedGame
 
 Draws by threefold repetition and by the 50-move rule are claimed as soon as they can be. Time is
 charged as the player measured it (see Answer). Whoever oversteps it, or does what no player may
@@ -14,15 +14,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kibitz.match.control import Control, GameClock
+from kibitz.match.journal import TIME_FORFEIT, PlayedGame, PlayedMove
 from kibitz.match.openings import Opening
 from kibitz.match.player import START_MS, Answer, Player, PlayerError
-from kibitz.match.record import GameRecord, MoveRecord
 from kibitz.position.board import SIDES, Board, Side, Termination
 from kibitz.search.report import Score
 
 WORDS = {termination: termination.name.lower().replace("_", " ") for termination in Termination}
-TIME_FORFEIT, CRASH = "time forfeit", "crash"
-FORFEITS = (TIME_FORFEIT, CRASH, "hang", "illegal move", "lie")
 MATE_CP = 30_000
 
 
@@ -69,14 +67,14 @@ def play_game(
     opening: Opening,
     terms: Terms,
     stop: Callable[[], bool] = lambda: False,
-) -> GameRecord:
+) -> PlayedGame:
     """Play a game to its end; raises Aborted once `stop` says so."""
     game = _Game(white, black, opening, terms)
     while not game.over():
         if stop():
             raise Aborted
         game.next_move()
-    return GameRecord(
+    return PlayedGame(
         number=number,
         white=white.index,
         black=black.index,
@@ -100,7 +98,7 @@ class _Game:
         self._board = opening.board()
         self._clock = GameClock(white.control, black.control, terms.margin)
         self._terms = terms
-        self.moves: list[MoveRecord] = []
+        self.moves: list[PlayedMove] = []
         self.result, self.termination, self.detail = "*", "", ""
         self.loser: int | None = None
         self._ready()
@@ -181,16 +179,16 @@ class _Game:
         return late and len(recent) == 2 * rules.draw_moves and all(level)
 
 
-def _cp(move: MoveRecord) -> int | None:
+def _cp(move: PlayedMove) -> int | None:
     if move.mate is not None:
         return MATE_CP if move.mate > 0 else -MATE_CP
     return move.cp
 
 
-def _noted(board: Board, answer: Answer) -> MoveRecord:
+def _noted(board: Board, answer: Answer) -> PlayedMove:
     score = answer.score or Score("cp", 0)
     told = answer.score is not None
-    return MoveRecord(
+    return PlayedMove(
         uci=board.uci(answer.move),
         milliseconds=round(answer.milliseconds, 3),
         cp=score.amount if told and score.kind == "cp" else None,
