@@ -13,11 +13,10 @@ from kibitz.kernel.records import as_record, one_record
 from kibitz.position.board import Board
 from kibitz.position.moves import FLIP_MOVE
 from kibitz.position.notation import Move
-from kibitz.search.mcts.playout.context import ContextMemory
-from kibitz.search.mcts.playout.control import CONTROL
 from kibitz.search.mcts.playout.playout import playouts
 from kibitz.search.mcts.playout.root import evaluate_root, expand_root
 from kibitz.search.mcts.rules.parameters import Behaviour, Rule, looks_by_prior
+from kibitz.search.mcts.tree.context import CONTROL, ContextMemory
 from kibitz.search.mcts.tree.nodes import EXPANDED, NONE, TreeMemory, edges_of
 from kibitz.search.proof import DRAW, bounded, is_settled
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from kibitz.search.mcts.statistics import block_of, words_of
+from kibitz.search.mcts.statistics import words_of
 from kibitz.search.mcts.tree.nodes import (
     BUSY,
     EXPANDED,
@@ -16,6 +16,7 @@ from kibitz.search.mcts.tree.nodes import (
     PATH_DRAW,
     TERMINAL,
     TreeMemory,
+    block_of,
     edges_of,
 )
 

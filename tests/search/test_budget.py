@@ -16,10 +16,9 @@ from kibitz.search.clock import Budget
 from kibitz.search.limits import Limits, Signals
 from kibitz.search.mcts.driver import Driver
 from kibitz.search.mcts.fleet import Fleet
-from kibitz.search.mcts.playout.context import ContextMemory
-from kibitz.search.mcts.playout.control import CONTROL, set_share
 from kibitz.search.mcts.rules.sble import survivors
 from kibitz.search.mcts.searcher import Searcher
+from kibitz.search.mcts.tree.context import CONTROL, ContextMemory, set_share
 from kibitz.search.mcts.tree.nodes import TreeMemory
 from kibitz.search.mcts.watch import Watch
 from kibitz.search.params import Settings

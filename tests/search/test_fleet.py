@@ -12,8 +12,7 @@ from kibitz.evaluator.inline import inline_evaluator
 from kibitz.evaluator.simple import Material
 from kibitz.position.board import Board
 from kibitz.search.mcts.fleet import Fleet
-from kibitz.search.mcts.playout.root import root_block
-from kibitz.search.mcts.tree.nodes import TreeMemory
+from kibitz.search.mcts.tree.nodes import TreeMemory, block_of
 from kibitz.search.params import Settings
 from tests.search.consistency import pending
 
@@ -37,7 +36,7 @@ class Counting(InlineBatch):
 
 
 def root_visits(memory: TreeMemory) -> list[int]:
-    counts: list[int] = memory.edges["visits"][root_block(memory)].tolist()
+    counts: list[int] = memory.edges["visits"][block_of(memory)].tolist()
     return counts
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from kibitz.kernel.records import as_record
 from kibitz.position.fen import START, parse_fen
-from kibitz.search.mcts.playout.average import step_size
+from kibitz.search.mcts.playout.backup import step_size
 from kibitz.search.mcts.playout.leaf import non_pawn_material, rule50_factor
 from kibitz.search.mcts.rules.from_settings import to_behaviour, to_rule
 from kibitz.search.mcts.rules.parameters import Exploration, Puct, Sble

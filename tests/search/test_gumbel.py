@@ -13,9 +13,9 @@ from kibitz.evaluator.simple import Material
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits, Signals
 from kibitz.search.mcts.fleet import Fleet
-from kibitz.search.mcts.playout.root import PLANNED, root_block
+from kibitz.search.mcts.playout.root import PLANNED
 from kibitz.search.mcts.searcher import Searcher
-from kibitz.search.mcts.tree.nodes import TreeMemory
+from kibitz.search.mcts.tree.nodes import TreeMemory, block_of
 from kibitz.search.params import Settings
 from kibitz.search.report import Report
 from tests.search.consistency import pending
@@ -31,7 +31,7 @@ GUMBEL = Settings(search_rule="gumbel", gumbel_considered=CONSIDERED, hash=8)
 
 def counts(memory: TreeMemory) -> list[int]:
     assert pending(memory) == 0
-    visits = memory.edges["visits"][root_block(memory)].tolist()
+    visits = memory.edges["visits"][block_of(memory)].tolist()
     return sorted((count for count in visits if count), reverse=True)
 
 

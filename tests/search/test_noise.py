@@ -11,9 +11,8 @@ from kibitz.evaluator.simple import Material
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits
 from kibitz.search.mcts.fleet import Fleet
-from kibitz.search.mcts.playout.root import root_block
 from kibitz.search.mcts.searcher import Searcher
-from kibitz.search.mcts.tree.nodes import TreeMemory
+from kibitz.search.mcts.tree.nodes import TreeMemory, block_of
 from kibitz.search.params import Settings
 from tests.search.consistency import check_tree
 
@@ -23,7 +22,7 @@ MIDDLEGAME = "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - 
 
 
 def priors(memory: TreeMemory) -> dict[int, int]:
-    block = root_block(memory)
+    block = block_of(memory)
     codes = memory.cold["move"][block].tolist()
     return dict(zip(codes, memory.edges["prior"][block].tolist(), strict=True))
 

@@ -9,13 +9,13 @@ import pytest
 
 from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
-from kibitz.search.mcts.playout.context import ContextMemory
 from kibitz.search.mcts.playout.ordering import (
     fill_edges,
     order_moves,
     plain_fill_edges,
     plain_order_moves,
 )
+from kibitz.search.mcts.tree.context import ContextMemory
 from kibitz.search.mcts.tree.nodes import TreeMemory
 
 COUNTS = [1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 30, 31, 64, 218, 256]

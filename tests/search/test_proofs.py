@@ -12,7 +12,7 @@ from kibitz.evaluator.simple import Material
 from kibitz.kernel.compile import COMPILED
 from kibitz.search.mcts.rules.parameters import Behaviour, Puct, Rule, Sble
 from kibitz.search.mcts.tree.nodes import COLD, EDGE, NODE, NONE, TERMINAL, TreeMemory
-from kibitz.search.mcts.tree.proof import LOSS_PRIOR_DIVISOR, proof_from_children, set_proof
+from kibitz.search.mcts.tree.proofs import LOSS_PRIOR_DIVISOR, proof_from_children, set_proof
 from kibitz.search.proof import AT_LEAST_DRAW, AT_MOST_DRAW, DRAW, UNPROVED
 from tests.search.compiled import Compiled
 

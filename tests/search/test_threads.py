@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from kibitz.kernel.compile import COMPILED
-from kibitz.search.mcts.playout.context import ContextMemory
-from kibitz.search.mcts.rules import parameters as rules
 from kibitz.search.mcts.rules.parameters import Behaviour, Contempt, Gumbel, Puct, Rule, Sble
+from kibitz.search.mcts.tree import nodes as tree_nodes
 from kibitz.search.mcts.tree.compaction import compact
+from kibitz.search.mcts.tree.context import ContextMemory
 from kibitz.search.mcts.tree.nodes import NONE, clear
 from tests.search.compiled import Compiled
 from tests.search.consistency import check_sums, check_tree, pending, used_nodes
@@ -62,7 +62,7 @@ def search_together(
 @pytest.mark.parametrize("rule", RULES)
 def test_threads_share_a_tree(rule: str, expand_at: int, accumulate_from: int) -> None:
     behaviour = Behaviour(
-        shared=rules.THREADS, prove=0, expand_at=expand_at, accumulate_from=accumulate_from
+        shared=tree_nodes.THREADS, prove=0, expand_at=expand_at, accumulate_from=accumulate_from
     )
     compiled = Compiled(chess.Board(MIDDLEGAME), RULES[rule], behaviour, HASHED, megabytes=40)
     contexts = search_together(compiled, 20_000)
@@ -77,7 +77,9 @@ def test_threads_share_a_tree(rule: str, expand_at: int, accumulate_from: int) -
 @pytest.mark.skipif(not COMPILED, reason="in plain Python the operations are not atomic")
 @pytest.mark.parametrize("rule", RULES)
 def test_threads_prove_mates(rule: str) -> None:
-    behaviour = Behaviour(shared=rules.THREADS, clear_losses=1, draw_sibling=1, accumulate_from=100)
+    behaviour = Behaviour(
+        shared=tree_nodes.THREADS, clear_losses=1, draw_sibling=1, accumulate_from=100
+    )
     compiled = Compiled(chess.Board(MATES), RULES[rule], behaviour, HASHED, megabytes=40)
     search_together(compiled, 20_000)
     assert compiled.memory.edges["visits"][0] == 20_001
@@ -93,7 +95,7 @@ def test_one_thread_in_a_shared_tree_does_what_it_would_do_alone(rule: str, fen:
         compiled.run(3_000 if COMPILED else 40)
         return compiled
 
-    alone, sharing = grown(rules.NOBODY), grown(rules.BATCHES)
+    alone, sharing = grown(tree_nodes.NOBODY), grown(tree_nodes.BATCHES)
     assert alone.memory.record.edges_used == sharing.memory.record.edges_used
     assert np.array_equal(alone.memory.edges, sharing.memory.edges)
     assert np.array_equal(alone.memory.cold, sharing.memory.cold)
@@ -102,7 +104,7 @@ def test_one_thread_in_a_shared_tree_does_what_it_would_do_alone(rule: str, fen:
 @pytest.mark.skipif(not COMPILED, reason="in plain Python the operations are not atomic")
 def test_replies_frozen_by_threads_are_those_tried_so_far() -> None:
     limit = 50
-    rule, behaviour = Contempt(limit=limit), Behaviour(shared=rules.THREADS, prove=0)
+    rule, behaviour = Contempt(limit=limit), Behaviour(shared=tree_nodes.THREADS, prove=0)
     compiled = Compiled(chess.Board(MIDDLEGAME), rule, behaviour, HASHED, megabytes=40)
     search_together(compiled, 20_000)
     memory, totals = compiled.memory, []
@@ -127,7 +129,11 @@ print(sum(bounds_checked_searches(RULES[name], {searches}, {playouts}) for name 
 def bounds_checked_searches(rule: Rule, searches: int, playouts: int) -> int:
     """Short searches by two threads in one tree; how often an index was out of bounds."""
     behaviour = Behaviour(
-        shared=rules.THREADS, clear_losses=1, draw_sibling=1, rule50_scaling=1.0, accumulate_from=20
+        shared=tree_nodes.THREADS,
+        clear_losses=1,
+        draw_sibling=1,
+        rule50_scaling=1.0,
+        accumulate_from=20,
     )
     boards = [chess.Board(MIDDLEGAME), chess.Board(MATES)]
     compiled, faults = Compiled(boards[0], rule, behaviour, HASHED), 0
@@ -173,7 +179,7 @@ def test_ten_thousand_searches_in_a_debug_build() -> None:
 @pytest.mark.parametrize("least", [0, 3])
 def test_what_threads_have_grown_can_be_compacted(least: int) -> None:
     """Threads take nodes for themselves, so that children stand before parents, and gaps remain."""
-    behaviour = Behaviour(shared=rules.THREADS)
+    behaviour = Behaviour(shared=tree_nodes.THREADS)
     compiled = Compiled(chess.Board(MIDDLEGAME), Puct(), behaviour, HASHED, megabytes=40)
     search_together(compiled, 20_000)
     memory = compiled.memory

@@ -21,9 +21,9 @@ from kibitz.files import write_bytes
 from kibitz.position.board import Board
 from kibitz.search.clock import budget
 from kibitz.search.limits import Limits
-from kibitz.search.mcts.playout.root import root_block
 from kibitz.search.mcts.rules.from_settings import to_rule
 from kibitz.search.mcts.searcher import Searcher
+from kibitz.search.mcts.tree.nodes import block_of
 from kibitz.search.parameter import Parameter, Value
 from kibitz.search.params import OFF, PARAMETERS, Settings
 from kibitz.search.presets import why_without_effect
@@ -254,7 +254,7 @@ def observed(evaluator: Evaluator, settings: Settings, probe: Probe, driver: str
         limits = Limits(nodes=probe.nodes, infinite=True)  # it goes on where all is proved
         if driver == "threads":
             searcher.search_tree(board, Limits(nodes=2))
-            searcher.memory.edges["pending"][root_block(searcher.memory)][:1] += 2
+            searcher.memory.edges["pending"][block_of(searcher.memory)][:1] += 2
         result = searcher.search(board, limits)
         memory, contexts = searcher.memory, searcher.contexts
         used, report = int(memory.record.edges_used), result.report

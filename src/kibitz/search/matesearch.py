@@ -29,7 +29,7 @@ from kibitz.search.mate import (
     list_attacks,
     search_mate,
 )
-from kibitz.search.mcts.playout.context import MAX_HISTORY
+from kibitz.search.mcts.tree.context import MAX_HISTORY
 
 SLICE = 20_000  # positions between two looks at whether to stop
 

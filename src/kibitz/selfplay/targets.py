@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from kibitz.kernel.records import as_record
-from kibitz.search.mcts.playout.root import root_block
 from kibitz.search.mcts.rules.gumbel import completed_policy
 from kibitz.search.mcts.rules.parameters import Gumbel, Rule
-from kibitz.search.mcts.tree.nodes import TreeMemory
+from kibitz.search.mcts.tree.nodes import TreeMemory, block_of
 from kibitz.search.proof import DRAW, UNPROVED, proved_value
 from kibitz.search.report import RootStatistics
 
@@ -35,7 +34,7 @@ def policy_target(memory: TreeMemory, rule: Rule) -> Visits:
     A move that is proved to win is the whole policy, the soonest win of several, as a search that
     has found it does not visit it again.
     """
-    block = root_block(memory)
+    block = block_of(memory)
     codes, proofs = memory.cold["move"][block], memory.cold["proof"][block]
     won = np.flatnonzero((proofs > 0) & (proofs < DRAW))
     if len(won):

@@ -24,8 +24,6 @@ from kibitz.evaluator.batched import (
 )
 from kibitz.kernel.records import as_record, one_record
 from kibitz.position.moves import MAX_MOVES
-from kibitz.search.mcts.playout.context import PAST, ContextMemory
-from kibitz.search.mcts.playout.control import CONTROL
 from kibitz.search.mcts.playout.gather import (
     BatchMemory,
     back_up_batch,
@@ -36,9 +34,10 @@ from kibitz.search.mcts.playout.gather import (
 from kibitz.search.mcts.playout.leaf import adjusted
 from kibitz.search.mcts.playout.playout import NO_ROOM
 from kibitz.search.mcts.playout.root import expand_root, keep_moves, set_root_value
-from kibitz.search.mcts.rules.parameters import BATCHES, Behaviour, Rule
-from kibitz.search.mcts.tree.nodes import LEAF, TreeMemory
-from kibitz.search.mcts.tree.room import make_room
+from kibitz.search.mcts.rules.parameters import Behaviour, Rule
+from kibitz.search.mcts.tree.context import CONTROL, PAST, ContextMemory
+from kibitz.search.mcts.tree.nodes import BATCHES, LEAF, TreeMemory
+from kibitz.search.mcts.tree.reuse import make_room
 from kibitz.search.proof import is_settled
 
 LOOK_SECONDS = 0.005

@@ -17,7 +17,6 @@ from kibitz.search.mcts.playout.leaf import non_pawn_material
 from kibitz.search.mcts.rules.parameters import Rule
 from kibitz.search.mcts.statistics import (
     Outcomes,
-    block_of,
     in_order,
     node_below,
     rank_of_move,
@@ -25,7 +24,7 @@ from kibitz.search.mcts.statistics import (
     settled,
     standing,
 )
-from kibitz.search.mcts.tree.nodes import TreeMemory
+from kibitz.search.mcts.tree.nodes import TreeMemory, block_of
 from kibitz.search.params import Settings
 from kibitz.search.proof import is_settled, proved_value
 from kibitz.search.report import MoveStatistics

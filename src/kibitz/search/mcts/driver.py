@@ -14,13 +14,12 @@ import numpy as np
 
 from kibitz.evaluator.inline import InlineEvaluator
 from kibitz.kernel.records import as_record, one_record
-from kibitz.search.mcts.playout.context import ContextMemory
-from kibitz.search.mcts.playout.control import CONTROL
 from kibitz.search.mcts.playout.playout import playouts
 from kibitz.search.mcts.playout.root import evaluate_root, expand_root, keep_moves
-from kibitz.search.mcts.rules.parameters import NOBODY, THREADS, Behaviour, Rule
-from kibitz.search.mcts.tree.nodes import LEAF, TreeMemory
-from kibitz.search.mcts.tree.room import make_room
+from kibitz.search.mcts.rules.parameters import Behaviour, Rule
+from kibitz.search.mcts.tree.context import CONTROL, ContextMemory
+from kibitz.search.mcts.tree.nodes import LEAF, NOBODY, THREADS, TreeMemory
+from kibitz.search.mcts.tree.reuse import make_room
 
 DIRECT_PLAYOUTS = 2_000  # searches up to this size run on the calling thread
 POLL_SECONDS = 0.005

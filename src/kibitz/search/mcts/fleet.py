@@ -24,17 +24,15 @@ from kibitz.evaluator.batched import (
 from kibitz.kernel.records import as_record, one_record
 from kibitz.position.board import Board
 from kibitz.search.mcts.batched import Batch
-from kibitz.search.mcts.playout.context import PAST, ContextMemory
-from kibitz.search.mcts.playout.control import CONTROL
 from kibitz.search.mcts.playout.gather import back_up_batch, cancel, gather
 from kibitz.search.mcts.playout.leaf import adjusted
 from kibitz.search.mcts.playout.playout import NO_ROOM
 from kibitz.search.mcts.playout.root import expand_root, mix_noise, plan_gumbel, set_root_value
 from kibitz.search.mcts.rules.from_settings import noise_alpha, to_behaviour, to_rule
-from kibitz.search.mcts.rules.parameters import BATCHES, Gumbel
-from kibitz.search.mcts.tree.nodes import EXPANDED, TreeMemory, clear
-from kibitz.search.mcts.tree.reuse import Line, keep_subtree
-from kibitz.search.mcts.tree.room import make_room
+from kibitz.search.mcts.rules.parameters import Gumbel
+from kibitz.search.mcts.tree.context import CONTROL, PAST, ContextMemory
+from kibitz.search.mcts.tree.nodes import BATCHES, EXPANDED, TreeMemory, clear
+from kibitz.search.mcts.tree.reuse import Line, keep_subtree, make_room
 from kibitz.search.params import Settings
 
 

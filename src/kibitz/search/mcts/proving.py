@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kibitz.position.board import Board
-from kibitz.search.mcts.playout.context import QUESTIONS, ContextMemory
-from kibitz.search.mcts.playout.root import root_block
 from kibitz.search.mcts.statistics import Outcomes
-from kibitz.search.mcts.tree.nodes import TreeMemory
-from kibitz.search.mcts.tree.proof import climb, set_proof
+from kibitz.search.mcts.tree.context import QUESTIONS, ContextMemory
+from kibitz.search.mcts.tree.nodes import TreeMemory, block_of
+from kibitz.search.mcts.tree.proofs import climb, set_proof
 from kibitz.search.params import Settings
 from kibitz.search.proof import UNPROVED, answer_to, is_settled, rank_of
 from kibitz.search.tablebase import DECISIVE, ProbeBudget, RootMove, Tablebases, best_ranked
@@ -73,7 +72,7 @@ class Prober:
 
     def prove_root(self, memory: TreeMemory, outcomes: Outcomes) -> None:
         """Record what tables say of the best of the root's moves as the proof of the root."""
-        codes = memory.cold["move"][root_block(memory)].tolist()
+        codes = memory.cold["move"][block_of(memory)].tolist()
         proofs = [outcomes[code].proof for code in codes if code in outcomes]
         if proofs and self._settings.prove:
             set_proof(memory.record, 0, answer_to(max(proofs, key=rank_of)), False)

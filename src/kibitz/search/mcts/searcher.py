@@ -22,14 +22,14 @@ from kibitz.search.matesearch import MateSearch
 from kibitz.search.mcts.batched import BatchedDriver
 from kibitz.search.mcts.choose import choose_move
 from kibitz.search.mcts.driver import Driver
-from kibitz.search.mcts.playout.context import ContextMemory
-from kibitz.search.mcts.playout.root import gumbel_choice, mix_noise, plan_gumbel, root_block
+from kibitz.search.mcts.playout.root import gumbel_choice, mix_noise, plan_gumbel
 from kibitz.search.mcts.proving import Prober
 from kibitz.search.mcts.rules.from_settings import noise_alpha, to_behaviour, to_rule
 from kibitz.search.mcts.rules.parameters import Gumbel
 from kibitz.search.mcts.statistics import Outcomes, make_report, principal_variation, view_of
-from kibitz.search.mcts.tree.nodes import EXPANDED, TreeMemory, clear
-from kibitz.search.mcts.tree.proof import climb, set_proof
+from kibitz.search.mcts.tree.context import ContextMemory
+from kibitz.search.mcts.tree.nodes import EXPANDED, TreeMemory, block_of, clear
+from kibitz.search.mcts.tree.proofs import climb, set_proof
 from kibitz.search.mcts.tree.reuse import Line, keep_subtree
 from kibitz.search.mcts.watch import Watch, best_proof, root_is_settled
 from kibitz.search.params import OFF, Settings
@@ -244,7 +244,7 @@ class Searcher:
     # --- mates ----------------------------------------------------------------------------------
 
     def _new_mate_search(self, board: Board) -> MateSearch:
-        return MateSearch(board, self.memory.cold["move"][root_block(self.memory)].tolist())
+        return MateSearch(board, self.memory.cold["move"][block_of(self.memory)].tolist())
 
     def _look_for_mate(self, board: Board, limits: Limits, watch: Watch) -> None:
         """Try all mates that are short enough; the tree, which may see deep ones, grows, too."""
@@ -268,7 +268,7 @@ class Searcher:
         left = min(most, self._left(limits))
         answered = self._mates.deepen(plies, left, watch.look_at_clock)
         if self._mates.mate is not None:
-            tree, block = self.memory.record, root_block(self.memory)
+            tree, block = self.memory.record, block_of(self.memory)
             mate, clear = self._mates.mate, self.settings.clear_losses
             edge = block.start + self.memory.cold["move"][block].tolist().index(mate.code)
             self._mating = (self._mates.first_move(mate),)  # until the whole line is known

@@ -18,11 +18,17 @@ from kibitz.position.moves import FLIP_MOVE
 from kibitz.position.notation import Move
 from kibitz.position.outcome import has_legal_move
 from kibitz.position.state import checkers
-from kibitz.search.mcts.playout.root import root_block
 from kibitz.search.mcts.rules.gumbel import mixed_value
 from kibitz.search.mcts.rules.parameters import Gumbel, Puct, Rule, Sble, innermost
 from kibitz.search.mcts.rules.puct import exploration_weight, first_play_value
-from kibitz.search.mcts.tree.nodes import BUSY, EDGE, EXPANDED, NONE, WAITING, TreeMemory, edges_of
+from kibitz.search.mcts.tree.nodes import (
+    BUSY,
+    EDGE,
+    NONE,
+    WAITING,
+    TreeMemory,
+    block_of,
+)
 from kibitz.search.proof import DRAW, TABLEBASE, UNPROVED, is_settled, proved_value, rank_of, wins
 from kibitz.search.report import (
     Line,
@@ -51,17 +57,6 @@ def node_below(memory: TreeMemory, edge: int) -> int | None:
     """The node a move leads to, if the tree has it."""
     child = int(memory.cold["child"][edge])
     return None if child in (NONE, BUSY, WAITING) and edge != 0 else child
-
-
-def block_of(memory: TreeMemory, node: int) -> slice:
-    """Where the edges of a node are; empty before it is expanded.
-
-    Of a node with many moves only some are edges, see `words_of`; of the root all are.
-    """
-    record = memory.nodes[node]
-    if record["state"] != EXPANDED:
-        return slice(0, 0)
-    return slice(int(record["first"]), int(record["first"]) + int(edges_of(memory.record, node)))
 
 
 def words_of(memory: TreeMemory, node: int) -> list[tuple[int, int]]:
@@ -166,7 +161,7 @@ def _proved(row: MoveStatistics, proof: int) -> MoveStatistics:
 def root_statistics(memory: TreeMemory) -> RootStatistics:
     """What the tree knows about the root."""
     above, root = memory.edges[0], memory.nodes[0]
-    block = root_block(memory)
+    block = block_of(memory)
     tried = memory.edges["visits"][block] > 0
     priors = (memory.edges["prior"][block].astype(float) + 1) / 65536
     proofs = [proof for proof in memory.cold["proof"][block].tolist() if is_settled(proof)]

@@ -14,8 +14,15 @@ import numpy as np
 from kibitz.position.moves import NO_MOVE
 from kibitz.search import clock
 from kibitz.search.limits import Limits
-from kibitz.search.mcts.playout.root import root_block
-from kibitz.search.mcts.tree.nodes import BUSY, NONE, PATH_DRAW, TERMINAL, WAITING, TreeMemory
+from kibitz.search.mcts.tree.nodes import (
+    BUSY,
+    NONE,
+    PATH_DRAW,
+    TERMINAL,
+    WAITING,
+    TreeMemory,
+    block_of,
+)
 from kibitz.search.proof import DRAW, TABLEBASE, UNPROVED, answer_to, is_settled, rank_of
 
 LOOKS_A_MOVE = 40  # how often the unrest of a timed search is taken
@@ -95,7 +102,7 @@ class Watch:
         return self.reason is not None
 
     def _standing(self, elapsed: float) -> clock.Standing:
-        block = root_block(self.memory)
+        block = block_of(self.memory)
         visits = [*sorted(self.memory.edges["visits"][block].tolist(), reverse=True), 0, 0]
         done = int(self.memory.edges[0]["visits"]) - self._first_visits
         moves, rate = block.stop - block.start, done / max(elapsed, 1.0)
@@ -103,7 +110,7 @@ class Watch:
 
     def _best(self) -> tuple[int, float]:
         """Most visited move and its value."""
-        block = root_block(self.memory)
+        block = block_of(self.memory)
         if block.start == block.stop:
             return NO_MOVE, 0.0
         best = block.start + int(self.memory.edges["visits"][block].argmax())
@@ -117,7 +124,7 @@ def root_is_settled(memory: TreeMemory) -> bool:
     """
     if is_settled(int(memory.cold[0]["proof"])):
         return True
-    block = root_block(memory)
+    block = block_of(memory)
     if block.start == block.stop or not memory.edges["visits"][block].all():
         return False
     children = memory.cold["child"][block]
@@ -130,7 +137,7 @@ def root_is_settled(memory: TreeMemory) -> bool:
 
 def best_proof(memory: TreeMemory) -> int:
     """The best of what is proved about the root's moves, else what tablebases say of the root."""
-    proofs = memory.cold["proof"][root_block(memory)].tolist()
+    proofs = memory.cold["proof"][block_of(memory)].tolist()
     proofs = [proof for proof in proofs if is_settled(proof)]
     known = int(memory.cold[0]["proof"])
     table = int(answer_to(known)) if abs(known) == TABLEBASE else UNPROVED

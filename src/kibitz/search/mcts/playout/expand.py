@@ -8,10 +8,10 @@ from kibitz.kernel.atomics import atomic_load, atomic_store, compare_and_swap
 from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
 from kibitz.search.mcts.playout.ordering import fill_edges, hold_moves, order_moves
-from kibitz.search.mcts.rules.parameters import THREADS
 from kibitz.search.mcts.tree.allocation import FULL, reserve_edges
 from kibitz.search.mcts.tree.nodes import (
     EXPANDED,
+    THREADS,
     WORDS,
     cold_at,
     edge_at,

@@ -19,8 +19,6 @@ from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
 from kibitz.kernel.records import address_of, one_record, record_at
 from kibitz.search.mcts.playout.backup import back_up, cancel_pending
-from kibitz.search.mcts.playout.context import MAX_DEPTH, PAST, position_at
-from kibitz.search.mcts.playout.control import set_share
 from kibitz.search.mcts.playout.expand import expand
 from kibitz.search.mcts.playout.leaf import (
     MATED,
@@ -40,8 +38,9 @@ from kibitz.search.mcts.playout.playout import (
     start_path,
 )
 from kibitz.search.mcts.tree.allocation import FULL, new_node
+from kibitz.search.mcts.tree.context import MAX_DEPTH, PAST, position_at, set_share
 from kibitz.search.mcts.tree.nodes import LEAF, NONE, WAITING, cold_at, edge_at, node_at
-from kibitz.search.mcts.tree.proof import climb, set_proof
+from kibitz.search.mcts.tree.proofs import climb, set_proof
 from kibitz.search.mcts.tree.sharing import recall, remember
 from kibitz.search.proof import UNPROVED
 

@@ -16,7 +16,7 @@ from kibitz.position.outcome import (
     search_repetition,
 )
 from kibitz.position.state import checkers, copy_position
-from kibitz.search.mcts.playout.context import QUESTIONS, position_at, question_at
+from kibitz.search.mcts.tree.context import QUESTIONS, position_at, question_at
 from kibitz.search.mcts.tree.nodes import LEAF, PATH_DRAW, TERMINAL, cold_at, edge_at, node_at
 from kibitz.search.proof import DRAW, UNPROVED
 

@@ -14,10 +14,7 @@ from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import inlined_kernel, kernel, packed_kernel
 from kibitz.position.moves import generate
 from kibitz.position.play import play
-from kibitz.search.mcts.playout.accumulator import flush_all, is_accumulated
-from kibitz.search.mcts.playout.backup import back_up, cancel_pending
-from kibitz.search.mcts.playout.context import MAX_DEPTH, position_at
-from kibitz.search.mcts.playout.control import set_share
+from kibitz.search.mcts.playout.backup import back_up, cancel_pending, flush_all, is_accumulated
 from kibitz.search.mcts.playout.expand import expand, mark_opened
 from kibitz.search.mcts.playout.leaf import (
     MATED,
@@ -26,16 +23,18 @@ from kibitz.search.mcts.playout.leaf import (
     forgive_drawn_sibling,
     queue_probe,
 )
-from kibitz.search.mcts.rules.parameters import BATCHES, THREADS
 from kibitz.search.mcts.rules.puct import BLOCKED
 from kibitz.search.mcts.rules.select import select
 from kibitz.search.mcts.tree.allocation import FULL, new_node, next_edge
+from kibitz.search.mcts.tree.context import MAX_DEPTH, position_at, set_share
 from kibitz.search.mcts.tree.nodes import (
+    BATCHES,
     BUSY,
     EXPANDED,
     EXPANDING,
     LEAF,
     NONE,
+    THREADS,
     WAITING,
     cold_at,
     edge_at,
@@ -45,7 +44,7 @@ from kibitz.search.mcts.tree.nodes import (
     prefetch_edge_to_write,
     prefetch_node_to_write,
 )
-from kibitz.search.mcts.tree.proof import climb, set_proof
+from kibitz.search.mcts.tree.proofs import climb, set_proof
 from kibitz.search.mcts.tree.sharing import recall, remember
 from kibitz.search.proof import UNPROVED, is_settled
 

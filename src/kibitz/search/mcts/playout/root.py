@@ -13,12 +13,12 @@ from kibitz.evaluator.inline import logits_of, value_of
 from kibitz.kernel.compile import kernel
 from kibitz.kernel.records import as_record
 from kibitz.position.moves import generate
-from kibitz.search.mcts.playout.context import position_at
 from kibitz.search.mcts.playout.expand import expand
 from kibitz.search.mcts.playout.leaf import adjusted
 from kibitz.search.mcts.rules.gumbel import completed_logits
 from kibitz.search.mcts.rules.parameters import Gumbel
-from kibitz.search.mcts.tree.nodes import EXPANDED, NONE, TreeMemory, edge_at, node_at
+from kibitz.search.mcts.tree.context import position_at
+from kibitz.search.mcts.tree.nodes import NONE, TreeMemory, block_of, edge_at, node_at
 
 PLANNED = 4096  # playouts planned by the Gumbel rule where the search's end is not known
 
@@ -66,14 +66,6 @@ def keep_moves(context: np.record, count: int, allowed: frozenset[int]) -> int:
     return len(kept)
 
 
-def root_block(memory: TreeMemory) -> slice:
-    """Where the edges of the root are."""
-    root = memory.nodes[0]
-    if root["state"] != EXPANDED:
-        return slice(0, 0)
-    return slice(int(root["first"]), int(root["first"]) + int(root["count"]))
-
-
 def mix_noise(
     memory: TreeMemory, epsilon: float, alpha: float, generator: np.random.Generator
 ) -> None:
@@ -86,7 +78,7 @@ def mix_noise(
     take_noise_out(memory)
     if epsilon == 0.0:
         return
-    edges = memory.edges[root_block(memory)]
+    edges = memory.edges[block_of(memory)]
     memory.root[0]["noisy"], memory.root[0]["clean"][: len(edges)] = 1, edges["prior"]
     concentration = alpha if alpha > 0 else -alpha * 361 / max(1, len(edges))
     noise = generator.standard_gamma(concentration, len(edges))
@@ -99,7 +91,7 @@ def mix_noise(
 
 def take_noise_out(memory: TreeMemory) -> None:
     """Give the moves of the root the priors they had before noise was mixed in, if it was."""
-    root, block = memory.root[0], root_block(memory)
+    root, block = memory.root[0], block_of(memory)
     if not root["noisy"]:
         return
     edges, clean = memory.edges[block], root["clean"][: block.stop - block.start]
@@ -115,7 +107,7 @@ def reorder(memory: TreeMemory, order: np.ndarray) -> None:
     Only unvisited moves in order of prior may stand behind `opened`, and visited ones need not
     come first any more.
     """
-    block = root_block(memory)
+    block = block_of(memory)
     memory.edges[block] = memory.edges[block][order]
     memory.cold[block] = memory.cold[block][order]
     clean = memory.root[0]["clean"]
@@ -155,7 +147,7 @@ def plan_gumbel(
 
     Where the search has another limit than their number (None), the first ones are planned.
     """
-    block, root = root_block(memory), memory.root[0]
+    block, root = block_of(memory), memory.root[0]
     count = block.stop - block.start
     noise = rule.noise * generator.gumbel(size=count)
     logits = np.log((memory.edges["prior"][block] + 1.0) / 65536.0)
@@ -173,7 +165,7 @@ def plan_gumbel(
 def gumbel_choice(memory: TreeMemory, context: np.record, rule: Gumbel) -> int:
     """Of the most visited edges the best by Gumbel noise + logit + sigma(Q)."""
     completed_logits(as_record(rule), memory.record, 0, context.scores)
-    block = root_block(memory)
+    block = block_of(memory)
     count, visits = block.stop - block.start, memory.edges["visits"][block]
     scores = context.scores[:count] + memory.root[0]["gumbel"][:count]
     return block.start + int(np.where(visits == visits.max(), scores, -np.inf).argmax())

@@ -11,8 +11,8 @@ import numpy as np
 from kibitz.kernel.atomics import atomic_load, atomic_store, compare_and_swap
 from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
-from kibitz.search.mcts.playout.context import random_unit
 from kibitz.search.mcts.rules.puct import BLOCKED
+from kibitz.search.mcts.tree.context import random_unit
 from kibitz.search.mcts.tree.nodes import BUSY, cold_at, edge_at, node_at, prior_of
 from kibitz.search.proof import loses, wins
 

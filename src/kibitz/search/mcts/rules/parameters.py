@@ -90,9 +90,6 @@ class Contempt(NamedTuple):
 Rule: TypeAlias = Puct | Sble | Gumbel | Contempt
 
 
-NOBODY, BATCHES, THREADS = range(3)
-
-
 class Behaviour(NamedTuple):
     """What holds for every rule: expansion, backup and proofs."""
 

@@ -8,13 +8,9 @@ import numpy as np
 
 from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
-from kibitz.search.mcts.playout.context import REMEMBERED
 from kibitz.search.mcts.rules.best_edge import CONTESTED, LEAST, best_edge
-from kibitz.search.mcts.rules.parameters import (
-    FPU_ABSOLUTE,
-    FPU_LOSS,
-    FPU_WIN,
-)
+from kibitz.search.mcts.rules.parameters import FPU_ABSOLUTE, FPU_LOSS, FPU_WIN
+from kibitz.search.mcts.tree.context import REMEMBERED
 from kibitz.search.mcts.tree.nodes import BUSY, cold_at, edge_at, node_at, prior_of
 from kibitz.search.proof import TABLEBASE
 

@@ -12,10 +12,10 @@ import numpy as np
 from kibitz.kernel.atomics import atomic_load, compare_and_swap
 from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
-from kibitz.search.mcts.rules.parameters import THREADS
 from kibitz.search.mcts.tree.nodes import (
     BUSY,
     HEADER_MOVE,
+    THREADS,
     clear_edge,
     clear_node,
     cold_at,

@@ -146,6 +146,9 @@ BUSY = 0xFFFF_FFFF  # selection goes elsewhere: another thread will be done in a
 WAITING = 0xFFFF_FFFE  # a leaf in a batch: selection may want it, and then has to wait
 HEADER_MOVE = 0xFFFF  # no move: marks the slot before each block of edges
 
+# Who else is in the tree of a search (Behaviour.shared): batches not finished yet, other threads.
+NOBODY, BATCHES, THREADS = range(3)
+
 LEAF, EXPANDING, EXPANDED, TERMINAL, PATH_DRAW = range(5)  # NODE.state
 
 EDGES_PER_NODE = 12  # how the byte cap is divided: edges are many, visited ones few
@@ -290,3 +293,14 @@ def prior_of(quantised: int) -> float:
 def quantise_prior(probability: float) -> Any:
     """16-bit prior of a probability, rounded, int32; exact in float32, too."""
     return np.int32(max(probability * np.float32(65536.0), np.float32(1.0)) - np.float32(0.5))
+
+
+def block_of(memory: TreeMemory, node: int = 0) -> slice:
+    """Where the edges of a node, or of the root, are; empty before it is expanded.
+
+    Of a node with many moves only some are edges, see MOVE_WORDS; of the root all are.
+    """
+    record = memory.nodes[node]
+    if record["state"] != EXPANDED:
+        return slice(0, 0)
+    return slice(int(record["first"]), int(record["first"]) + int(edges_of(memory.record, node)))

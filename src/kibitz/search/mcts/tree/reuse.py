@@ -1,4 +1,4 @@
-"""Keeping the part of the tree that the game has reached, instead of starting afresh."""
+"""Keeping the part of the tree that the game has reached; giving back what is little visited."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import numpy as np
 
 from kibitz.position.board import Board
 from kibitz.position.state import POSITION
-from kibitz.search.mcts.statistics import block_of
 from kibitz.search.mcts.tree.compaction import compact
-from kibitz.search.mcts.tree.nodes import EXPANDED, NONE, TreeMemory, clear
+from kibitz.search.mcts.tree.nodes import EXPANDED, NONE, TreeMemory, block_of, clear
 
+ROOM_WANTED = 600  # per mille that may stay in use
 # Without the bytes between fields and rows, which copies of records leave to chance.
 FIELDS = np.dtype([(name, POSITION[name]) for name in POSITION.names or ()])
 
@@ -61,3 +61,14 @@ def _reached(memory: TreeMemory, board: Board, plies: int) -> int | None:
             return None
         node = int(memory.cold["child"][block][found[0]])
     return node if memory.nodes[node]["state"] == EXPANDED else None
+
+
+def make_room(memory: TreeMemory) -> None:
+    """Give back subtrees, those of the least visited moves first, until there is room.
+
+    Nobody may be in the tree and no visit pending.
+    """
+    least = 2
+    while memory.permille > ROOM_WANTED:
+        compact(memory.record, 0, least)
+        least *= 2

@@ -14,7 +14,7 @@ import numpy as np
 
 from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
-from kibitz.search.mcts.playout.context import position_at
+from kibitz.search.mcts.tree.context import position_at
 from kibitz.search.mcts.tree.nodes import PATH_DRAW, cold_at, edge_at, known_at, node_at
 
 LATEST = 60  # plies since a capture or pawn move from which on values depend on that number

@@ -1,4 +1,4 @@
-"""What one search thread keeps for itself: positions, keys, path, scratch and random state."""
+"""What a search thread keeps for itself (its context), and what all of them share (control)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from kibitz.kernel.compile import kernel
-from kibitz.kernel.records import address_of, one_record, record_at
+from kibitz.kernel.records import CACHE_LINE, address_of, one_record, record_at
 from kibitz.position.moves import MAX_MOVES
 from kibitz.position.state import POSITION
+from kibitz.search.mcts.tree.nodes import edge_at
 
 MAX_DEPTH = 400  # plies below the root; deeper lines count as even
 PAST = 160  # positions of the game before the root: all that repetitions can reach back to
@@ -70,6 +71,19 @@ CONTEXT = np.dtype(
     ],
     align=True,
 )
+# What all threads of a search share.
+CONTROL = np.dtype(
+    [
+        ("stop", np.int64),
+        ("budget", np.int64),  # playouts of the whole search, 0 if it is not limited by them
+        ("later", np.int64),  # of those, how many are not among the tickets yet
+        ("time_used", np.float64),  # share of the move's time, 0 if there is no plan for it
+        ("full", np.int64),  # the tree has no room: return, so that it can be compacted
+        ("apart", np.uint8, CACHE_LINE),  # what all look at from what all change
+        ("tickets", np.int64),  # playouts that may still be started
+    ],
+    align=True,
+)
 position_at = record_at(POSITION, "positions")
 question_at = record_at(POSITION, "questions")
 
@@ -115,3 +129,16 @@ def random_word(context: np.record) -> np.uint64:
 def random_unit(context: np.record) -> float:
     """Uniform in [0, 1)."""
     return float(random_word(context) >> np.uint64(11)) / 9007199254740992.0
+
+
+@kernel
+def set_share(control: np.record, tree: np.record, context: np.record, left: int) -> None:
+    """Set which share of the search is over, with `left` tickets to go.
+
+    Of the playouts or of the time, whichever is larger; 0 if neither has a limit.
+    """
+    context.budget_used = control.time_used
+    if control.budget > 0:
+        done = control.budget - left - control.later
+        context.budget_used = max(context.budget_used, done / control.budget)
+    context.root_visits = edge_at(tree, 0).visits
