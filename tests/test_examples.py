@@ -1,0 +1,33 @@
+"""The scripts in examples/ run, and print what they promise."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+# A script, and what its output has to hold.
+PROMISES = {
+    "analyse_a_position": "visits  value",
+    "compare_rules": "gumbel",
+    "games_to_network": "its first move:",
+    "own_evaluator": "2000 nodes, value",
+    "play_a_game": '[White "Kibitz"]',
+}
+
+
+def test_every_example_is_run() -> None:
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == set(PROMISES)
+
+
+@pytest.mark.parametrize("name", sorted(PROMISES))
+def test_examples_run(name: str, tmp_path: Path) -> None:
+    if name == "games_to_network":
+        pytest.importorskip("torch")
+    command = [sys.executable, str(EXAMPLES / f"{name}.py")]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert PROMISES[name] in done.stdout
+    assert list(tmp_path.iterdir()) == []  # an example leaves nothing behind
