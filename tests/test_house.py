@@ -13,7 +13,8 @@ LONGEST_MODULE = 400
 
 GROUND = {
     "checksums",
-    "config",
+    "options",
+    "settings",
     "errors",
     "files",
     "locks",
@@ -36,7 +37,6 @@ FLOORS = [
     {"engine", "selfplay"},
     {"match", "commentary", "dataset"},
     {"training", "tuning", "experiments", "puzzles"},
-    {"settings"},
     {"bench"},
     {"uci", "web", "lichess", "cluster"},
     {"commands"},
@@ -149,7 +149,8 @@ def loaded_by(module: str) -> set[str]:
 LIGHT = [
     "kibitz",
     "kibitz.commands",
-    "kibitz.config",
+    "kibitz.options",
+    "kibitz.settings",
     "kibitz.errors",
     "kibitz.files",
     "kibitz.log",

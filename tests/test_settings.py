@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from kibitz import Board, Engine, config
+from kibitz import Board, Engine, settings
 from kibitz.commands import main
 from kibitz.match.spec import parse_player
 from kibitz.network.make import create
-from kibitz.settings import TABLES, check
+from kibitz.settings import TABLES, check_file
 from kibitz.training.config import from_file
 from tests.uci.scripted import Gui
 
@@ -36,7 +36,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder, where the user is, with a settings file and a suite."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("KIBITZ_DATA", str(tmp_path / "nothing"))
-    monkeypatch.delenv(config.VARIABLE, raising=False)
+    monkeypatch.delenv(settings.VARIABLE, raising=False)
     (tmp_path / "kibitz.toml").write_text(TOML)
     (tmp_path / "one.epd").write_text(EPD)
     return tmp_path
@@ -128,7 +128,7 @@ def test_flags_of_every_command_can_stand_in_the_file(run: Run, place: Path) -> 
 
 
 def test_the_engine_of_chess_programs_obeys_it(place: Path) -> None:
-    config.use(place / "kibitz.toml")
+    settings.use(place / "kibitz.toml")
     try:
         with Gui(Engine()) as gui:
             lines = gui.ask("uci", "uciok")
@@ -147,17 +147,17 @@ def test_the_engine_of_chess_programs_obeys_it(place: Path) -> None:
             shown = [line for line in gui.ask("uci", "uciok") if "WeightsFile" in line]
             assert shown == ["option name WeightsFile type string default <autodiscover>"]
     finally:
-        config.use(None)
+        settings.use(None)
     assert Engine().settings.cpuct == 1.745
 
 
 def test_a_match_is_another_one_with_other_settings(place: Path) -> None:
     plain = parse_player("material").identity
-    config.use(place / "kibitz.toml")
+    settings.use(place / "kibitz.toml")
     try:
         assert parse_player("material").identity == f"{plain} cpuct=3.5 hash=8"
     finally:
-        config.use(None)
+        settings.use(None)
 
 
 def test_a_training_reads_its_tables_by_the_name_of_its_network(place: Path) -> None:
@@ -179,13 +179,13 @@ def test_the_games_that_an_engine_labels_are_set_in_the_file(place: Path) -> Non
 
     path = place / "kibitz.toml"
     path.write_text("[label]\nnodes = 77\nwin_cp = 900\n")
-    config.use(path)
+    settings.use(path)
     try:
         assert (_settings(Labelling, ()).nodes, _settings(Labelling, ()).win_cp) == (77, 900)
         assert _settings(Judging, ()).nodes == 77
         assert _settings(Judging, ("nodes=78",)).nodes == 78
     finally:
-        config.use(None)
+        settings.use(None)
 
 
 @pytest.mark.parametrize(
@@ -244,13 +244,13 @@ def test_where_the_file_is_found(
     for words in (["--config", "mine.toml", "show"], ["show", "--config=mine.toml"]):
         assert main(words) == 2
         assert "mine.toml" in capsys.readouterr().err
-    monkeypatch.setenv(config.VARIABLE, "mine.toml")
+    monkeypatch.setenv(settings.VARIABLE, "mine.toml")
     assert main(["show"]) == 2
-    monkeypatch.setenv(config.VARIABLE, "")
+    monkeypatch.setenv(settings.VARIABLE, "")
     assert main(["show"]) == 0
-    monkeypatch.delenv(config.VARIABLE)
+    monkeypatch.delenv(settings.VARIABLE)
     (place / "kibitz.toml").rename(place / "away.toml")
-    assert config.usual_file() is None
+    assert settings.usual_file() is None
     assert main(["show", "--config", "none.toml"]) == 2
     assert "none.toml" in capsys.readouterr().err
     assert main(["show", "--config"]) == 2
@@ -260,7 +260,7 @@ def test_every_table_of_the_file_is_documented_with_who_reads_it(place: Path) ->
     page = (Path(__file__).parents[1] / "docs" / "configuration.md").read_text()
     assert [name for name in TABLES if f"| `[{name}]` |" not in page] == []
     (place / "all.toml").write_text("\n".join(f"[{name}]" for name in TABLES))
-    check(place / "all.toml")
+    check_file(place / "all.toml")
 
 
 def test_the_network_that_is_taken_unnamed_is_announced(

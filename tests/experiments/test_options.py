@@ -21,7 +21,7 @@ from kibitz.experiments.options import (
     walk,
 )
 from kibitz.kernel.compile import COMPILED
-from kibitz.search.params import PARAMETERS, Settings
+from kibitz.search.params import OPTIONS, Settings
 from kibitz.search.presets import why_without_effect, without_effect
 from kibitz.search.where import DRIVERS
 from tests.search.hashed import HASHED
@@ -30,7 +30,7 @@ SYZYGY = Path(__file__).parents[1] / "data" / "syzygy"
 
 
 def test_every_option_is_tried() -> None:
-    assert set(PROBES) | {"search_rule"} == {row.name for row in PARAMETERS}
+    assert set(PROBES) | {"search_rule"} == {row.name for row in OPTIONS}
 
 
 @pytest.mark.skipif(not COMPILED, reason="thousands of searches")
@@ -39,7 +39,7 @@ def test_every_option_changes_a_search_or_says_that_it_does_not(kind: str) -> No
     rows = [*walk(inline_evaluator(HASHED), (kind,), tables=str(SYZYGY))]
     assert [row for row in rows if row.outcome in FAILED] == []
     outcomes = Counter(row.outcome for row in rows)
-    assert len(rows) == len(DRIVERS) * len(PARAMETERS)
+    assert len(rows) == len(DRIVERS) * len(OPTIONS)
     assert min(outcomes["changes"], outcomes["no effect"]) > 40
     assert outcomes["not tried"] == 0
     assert {row.option for row in rows if row.outcome == "refused"} <= {"ScLimit"}
@@ -49,7 +49,7 @@ def test_every_option_changes_a_search_or_says_that_it_does_not(kind: str) -> No
 def test_what_is_missing_without_another_option_is_missing_indeed() -> None:
     evaluator, base = inline_evaluator(HASHED), base_of("puct", "inline")
     tried = 0
-    for parameter in PARAMETERS:
+    for parameter in OPTIONS:
         probe = PROBES.get(parameter.name)
         if probe is None or not parameter.where.need.names:
             continue
@@ -69,7 +69,7 @@ def test_the_page_shows_what_the_rows_say() -> None:
 
 
 def test_without_tables_their_options_are_not_tried() -> None:
-    syzygy = tuple(row for row in PARAMETERS if row.uci.startswith("Syzygy"))
+    syzygy = tuple(row for row in OPTIONS if row.uci.startswith("Syzygy"))
     rows = [*walk(inline_evaluator(HASHED), ("puct",), syzygy)]
     assert {row.outcome for row in rows} == {"not tried"}
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kibitz.config import dump, load
 from kibitz.errors import ConfigError
 from kibitz.files import write_bytes
+from kibitz.options import Option, read, written
 from kibitz.search.mcts.rules.from_settings import (
     ACCUMULATE_FROM,
     noise_alpha,
@@ -28,9 +28,9 @@ from kibitz.search.mcts.rules.parameters import (
     Puct,
     Sble,
 )
-from kibitz.search.parameter import Parameter, read, uci_option, written
-from kibitz.search.params import OFF, PARAMETERS, Settings, parameter_of, uci_options
+from kibitz.search.params import OFF, OPTIONS, Settings, option_of
 from kibitz.search.presets import PRESETS, preset, with_rule
+from kibitz.settings import dump, load
 
 
 def test_defaults_are_those_of_the_rules() -> None:
@@ -48,9 +48,9 @@ def test_rules_that_count_visits_exactly_have_nothing_noted() -> None:
 
 
 def test_names_are_unique_and_rows_make_sense() -> None:
-    assert len({row.name for row in PARAMETERS}) == len(PARAMETERS)
-    assert len({row.uci.casefold() for row in PARAMETERS}) == len(PARAMETERS)
-    for row in PARAMETERS:
+    assert len({row.name for row in OPTIONS}) == len(OPTIONS)
+    assert len({row.uci.casefold() for row in OPTIONS}) == len(OPTIONS)
+    for row in OPTIONS:
         assert row.help
         assert (row.low is None) == (row.kind in (bool, str))
         if row.low is not None and row.high is not None:
@@ -58,8 +58,8 @@ def test_names_are_unique_and_rows_make_sense() -> None:
             assert row.step < row.high - row.low
 
 
-@pytest.mark.parametrize("row", PARAMETERS, ids=lambda row: row.name)
-def test_values_survive_being_written(row: Parameter) -> None:
+@pytest.mark.parametrize("row", OPTIONS, ids=lambda row: row.name)
+def test_values_survive_being_written(row: Option) -> None:
     assert read(row, written(row.default)) == row.default
     for bound in (row.low, row.high):
         if bound is not None:
@@ -68,8 +68,8 @@ def test_values_survive_being_written(row: Parameter) -> None:
             assert getattr(settings, row.name) == pytest.approx(value)
 
 
-@pytest.mark.parametrize("row", PARAMETERS, ids=lambda row: row.name)
-def test_values_out_of_range_are_named(row: Parameter) -> None:
+@pytest.mark.parametrize("row", OPTIONS, ids=lambda row: row.name)
+def test_values_out_of_range_are_named(row: Option) -> None:
     if row.low is None or row.high is None:
         return
     for value in (row.low - 1, row.high + row.kind(1) + row.high):
@@ -114,7 +114,7 @@ def test_texts_as_guis_send_them() -> None:
     settings = Settings(syzygy_path="somewhere").parse(options)
     assert settings.sc_limit == OFF
     assert (settings.syzygy_path, settings.search_rule, settings.multipv) == ("", "sble", 3)
-    assert parameter_of("cpuct").uci == "CPuct"
+    assert option_of("cpuct").uci == "CPuct"
 
 
 @given(st.integers(0, 2**63 - 1))
@@ -123,14 +123,14 @@ def test_large_seeds_stay_exact(seed: int) -> None:
 
 
 def test_uci_lines() -> None:
-    lines = [option.line for option in uci_options()]
-    assert len(lines) == len(PARAMETERS)
+    lines = [option.line for option in OPTIONS]
+    assert len(lines) == len(OPTIONS)
     assert "option name ScLimit type spin default 1000000000 min 1 max 1000000000" in lines
     assert "option name CPuct type string default 1.745" in lines
     assert "option name MateProving type check default true" in lines
     assert "option name SyzygyPath type string default <empty>" in lines
     combo = "option name MoveChoice type combo default visits var visits var lcb"
-    assert uci_option(parameter_of("MoveChoice")).line == combo
+    assert option_of("MoveChoice").line == combo
 
 
 def test_settings_are_a_toml_table(tmp_path: object) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
-from kibitz.config import load
 from kibitz.games.shard import write
 from kibitz.log import Stop
+from kibitz.settings import load
 from kibitz.training.checkpoint import Checkpoint, checkpoints_in
 from kibitz.training.checkpoint import load as load_checkpoint
 from kibitz.training.config import TrainingSettings

@@ -12,12 +12,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from kibitz.config import dump, load
 from kibitz.errors import ConfigError
 from kibitz.network.build import build
 from kibitz.network.card import Heads
 from kibitz.network.heads import Outputs
 from kibitz.network.sizes import new_card
+from kibitz.settings import dump, load
 from kibitz.training import ragged
 from kibitz.training.config import LossWeights, OptimiserSettings
 from kibitz.training.loss import (

@@ -10,9 +10,9 @@ import pytest
 import torch
 from torch import nn
 
-from kibitz.config import dump, load
 from kibitz.errors import ConfigError
 from kibitz.network.build import build
+from kibitz.settings import dump, load
 from kibitz.training.config import OptimiserSettings
 from kibitz.training.optimiser import (
     make_optimiser,

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from kibitz.commands import main
-from kibitz.config import dump, load
 from kibitz.network import card as cards
 from kibitz.network.sizes import FAMILIES
+from kibitz.settings import dump, load
 from kibitz.training.config import RECIPES, TrainingSettings
 from tests.training.running import last_checkpoint, lines_of, make_games
 

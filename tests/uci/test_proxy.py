@@ -15,7 +15,7 @@ from kibitz.engine import Engine
 from kibitz.errors import FileError, InputError
 from kibitz.evaluator.discover import shipped_names
 from kibitz.uci import proxy
-from kibitz.uci.options import all_parameters
+from kibitz.uci.options import all_options
 from kibitz.uci.proxy import (
     LONGEST_LINE,
     Address,
@@ -220,9 +220,9 @@ def test_networks_go_by_their_names_over_tcp() -> None:
 
 
 def test_every_text_is_known_to_name_files_or_not() -> None:
-    texts = {row.uci: row.names_files for row in all_parameters() if row.kind is str}
+    texts = {row.uci: row.names_files for row in all_options() if row.kind is str}
     named = {uci for uci, names_files in texts.items() if names_files}
     harmless = {"BackendOptions", "UCI_Opponent"}
-    choices = {row.uci for row in all_parameters() if row.choices}
+    choices = {row.uci for row in all_options() if row.choices}
     assert named == {"WeightsFile", "SyzygyPath", "LogFile"}
     assert set(texts) - named - choices == harmless

@@ -17,12 +17,12 @@ from cyclopts.argument import ArgumentCollection
 from cyclopts.config import Dict
 
 import kibitz
-from kibitz import config
+from kibitz import settings
 from kibitz.commands.output import EXIT_STOPPED
 from kibitz.errors import ConfigError, InputError, KibitzError, did_you_mean
 from kibitz.files import check_epoch, leave_out_dates
 from kibitz.log import Level, set_level
-from kibitz.settings import FLAGS, flags, use_file
+from kibitz.settings import FLAGS
 
 EXIT_REFUSED = 2
 EXIT_PIPE_CLOSED = 141
@@ -119,10 +119,10 @@ def _without_config(tokens: list[str]) -> tuple[list[str], str | None]:
 def _use_settings(path: str | None) -> None:
     """Check the settings file and take the flags of commands from it; '' means no file."""
     if path != "":
-        use_file(path)
-    found = config.used()
+        settings.use_file(path)
+    found = settings.used()
     if found is not None:
-        told = flags(found)
+        told = settings.flags(found)
         for name in told:
             if name not in COMMANDS:
                 where = f"{found}: [{FLAGS}]: unknown table"
@@ -199,7 +199,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise  # not about a file that could be named
         return _refuse(f"{error.strerror}: {os.fsdecode(error.filename)!r}")
     finally:
-        config.use(None)
+        settings.use(None)
         leave_out_dates(False)
         app.config = ()
     return result if isinstance(result, int) else 0

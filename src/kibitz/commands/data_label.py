@@ -19,7 +19,6 @@ from kibitz.commands.data import Places, refuse_mixing, some_places
 from kibitz.commands.data_import import known
 from kibitz.commands.output import EXIT_STOPPED, emit
 from kibitz.commands.search import read_options, tell_idle_options
-from kibitz.config import load, told, used
 from kibitz.engine.options import AUTODISCOVER
 from kibitz.engine.settings import chosen, search_settings
 from kibitz.errors import InputError
@@ -40,6 +39,7 @@ from kibitz.position.fen import START
 from kibitz.search.method import warm
 from kibitz.search.presets import RuleName
 from kibitz.selfplay.reanalyse import Reanalysis, reanalyse
+from kibitz.settings import file_values, load, used
 from kibitz.workers import processors
 
 # --- label ----------------------------------------------------------------------------------------
@@ -233,7 +233,7 @@ def _settings(cls: type[Judgement], overrides: Sequence[str]) -> Judgement:
     settings = load(cls, overrides=overrides)
     given = {text.partition("=")[0].strip() for text in overrides}
     wanted = {one.name for one in fields(cls)} - given
-    file = told(_Tables, used(), partial=True).get("label", {})
+    file = file_values(_Tables, used(), partial=True).get("label", {})
     return replace(settings, **{name: value for name, value in file.items() if name in wanted})
 
 

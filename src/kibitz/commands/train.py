@@ -14,13 +14,13 @@ from cyclopts import Parameter
 
 from kibitz.commands.arguments import At, JsonFlag
 from kibitz.commands.output import EXIT_STOPPED, columns, emit, spell
-from kibitz.config import used
 from kibitz.errors import InputError, did_you_mean, missing_extra
 from kibitz.files import write_bytes
 from kibitz.log import graceful_stop, say
 from kibitz.match.elo import elo_text
 from kibitz.network.sizes import ADVICE
 from kibitz.places import Place
+from kibitz.settings import used
 from kibitz.training.curve import Run, figure, read_run, tables
 
 # --- train ----------------------------------------------------------------------------------------

@@ -14,13 +14,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kibitz.engine.backend import open_evaluator
-from kibitz.engine.options import AUTODISCOVER, EngineOptions, handicap_of, option_names
+from kibitz.engine.options import ALL_OPTIONS, AUTODISCOVER, EngineOptions, handicap_of
 from kibitz.engine.running import Analysis, Search
 from kibitz.engine.settings import NAMELESS, chosen, told
 from kibitz.errors import EvaluationError, InputError, KibitzError, did_you_mean
+from kibitz.options import Value, find, options_of, read
 from kibitz.search.limits import Limits
 from kibitz.search.method import SearchMethod, open_search, variant_of, warm
-from kibitz.search.parameter import Value, parameters_of, read
 from kibitz.search.params import Settings
 from kibitz.search.presets import without_effect
 
@@ -84,7 +84,7 @@ class Engine:
         given = {**self._given, **options}
         file = told(str(given["weights"]))
         nameless = given["weights"] in NAMELESS
-        known = {parameter.name for parameter in parameters_of(EngineOptions)}
+        known = {option.name for option in options_of(EngineOptions)}
         own: dict[str, Any] = {name: value for name, value in given.items() if name in known}
         own["weights"] = file.engine.get("weights", AUTODISCOVER) if nameless else own["weights"]
         rest = {name: value for name, value in given.items() if name not in known}
@@ -97,11 +97,11 @@ class Engine:
         folded = " ".join(name.split()).casefold()
         if folded == "clear hash":
             return self.new_game()
-        folded = "weightsfile" if folded == "evalfile" else folded
-        for parameter in parameters_of(EngineOptions) + parameters_of(Settings):
-            if folded in (parameter.uci.casefold(), parameter.name):
-                return self.configure(**{parameter.name: read(parameter, value)})
-        raise InputError("no such option", value=name, fix=did_you_mean(name, option_names()))
+        option = find(ALL_OPTIONS, "weightsfile" if folded == "evalfile" else folded)
+        if option is None:
+            fix = did_you_mean(name, [known.uci for known in ALL_OPTIONS])
+            raise InputError("no such option", value=name, fix=fix)
+        return self.configure(**{option.name: read(option, value)})
 
     def _change(self, settings: Settings, options: EngineOptions) -> None:
         variant_of(settings)  # refuses combinations that make no search

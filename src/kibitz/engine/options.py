@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from kibitz.engine.backend import MOST_CACHED, parse_backend_options
-from kibitz.search.parameter import checked, choice, parameters_of, switch, text, whole
-from kibitz.search.params import Settings
+from kibitz.options import check, number, options_of, setting
+from kibitz.search.params import OPTIONS
 
 AUTODISCOVER = "<autodiscover>"
 
@@ -23,22 +23,22 @@ FULL_SKILL = 20
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """What an engine is told beside the settings of its search."""
+    """What an engine is given beside the settings of its search."""
 
-    weights: str = text(
-        "WeightsFile",
+    weights: str = setting(
         AUTODISCOVER,
         "network file or name, uniform or material; by default the newest that is found",
+        uci="WeightsFile",
         visibility="always",
         names_files=True,
     )
-    backend: Literal["auto", "inline", "onnx", "torch"] = choice(
-        "Backend", ("auto", "inline", "onnx", "torch"), "what computes the network"
+    backend: Literal["auto", "inline", "onnx", "torch"] = setting(
+        "auto", "what computes the network", uci="Backend"
     )
-    backend_options: str = text(
-        "BackendOptions", "", "for onnx and torch: threads=2,device=cuda:0; see below"
+    backend_options: str = setting(
+        "", "for onnx and torch: threads=2,device=cuda:0; see below", uci="BackendOptions"
     )
-    cache_size: int = whole(
+    cache_size: int = number(
         "NNCacheSize",
         200_000,
         0,
@@ -46,25 +46,24 @@ class EngineOptions:
         0,
         "positions remembered for onnx and torch; 0: none",
     )
-    merge_cached: bool = switch(
-        "NNCacheMerge",
+    merge_cached: bool = setting(
         False,
         "ChessCoach's keys: answers serve other histories, and clocks below 80 plies",
+        uci="NNCacheMerge",
     )
-    swap_colours: bool = switch(
-        "SwapColors", False, "the network sees White and Black exchanged, if it sees colours"
+    swap_colours: bool = setting(
+        False, "the network sees White and Black exchanged, if it sees colours", uci="SwapColors"
     )
-    limit_strength: bool = switch(
-        "UCI_LimitStrength", False, "play as UCI_Elo says", visibility="always"
+    limit_strength: bool = setting(
+        False, "play as UCI_Elo says", uci="UCI_LimitStrength", visibility="always"
     )
-    elo: int = whole(
+    elo: int = number(
         "UCI_Elo", 1500, WEAKEST, STRONGEST, 0, "strength, not calibrated", visibility="always"
     )
-    skill: int = whole("Skill Level", FULL_SKILL, 0, FULL_SKILL, 0, "20 is full strength")
+    skill: int = number("Skill Level", FULL_SKILL, 0, FULL_SKILL, 0, "20 is full strength")
 
     def __post_init__(self) -> None:
-        for parameter in parameters_of(type(self)):
-            checked(parameter, getattr(self, parameter.name))
+        check(self)
         parse_backend_options(self.backend_options)
 
     @property
@@ -73,10 +72,7 @@ class EngineOptions:
         return self.elo if self.limit_strength else elo_of_skill(self.skill)
 
 
-def option_names() -> list[str]:
-    """UCI names of all options of an engine."""
-    rows = parameters_of(EngineOptions) + parameters_of(Settings)
-    return [parameter.uci for parameter in rows]
+ALL_OPTIONS = options_of(EngineOptions) + OPTIONS  # of an engine and its search
 
 
 # --- playing weaker on purpose --------------------------------------------------------------------

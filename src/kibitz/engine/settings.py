@@ -1,6 +1,6 @@
 """What the settings file says about playing, for each network: its tables `search` and `engine`.
 
-config.used() -> **chosen, told** -> Engine, players of matches, `kibitz search`
+settings.used() -> **chosen, told** -> Engine, players of matches, `kibitz search`
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from kibitz import config
+from kibitz import settings
 from kibitz.engine.options import AUTODISCOVER, EngineOptions
 from kibitz.search.params import Settings
 from kibitz.search.presets import changes_of
@@ -42,15 +42,15 @@ def told(network: str) -> Told:
     """What the file sets for a network; nothing where there is no file."""
     from kibitz.evaluator.discover import short_name
 
-    path = config.used()
-    if path is None or config.NETWORKS not in config.parse(path):
+    path = settings.used()
+    if path is None or settings.NETWORKS not in settings.parse(path):
         return _said(None)
     return _said(short_name(chosen(network)))
 
 
 def _said(name: str | None) -> Told:
-    path = config.used()
-    tables = config.told(PlayingTables, path, name, partial=True)
+    path = settings.used()
+    tables = settings.file_values(PlayingTables, path, name, partial=True)
     return Told(tables.get("search", {}), tables.get("engine", {}))
 
 

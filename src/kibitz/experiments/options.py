@@ -18,14 +18,14 @@ from kibitz.errors import ConfigError
 from kibitz.evaluator.batched import BatchedEvaluator, InlineBatch
 from kibitz.evaluator.inline import InlineEvaluator
 from kibitz.files import write_bytes
+from kibitz.options import Option, Value
 from kibitz.position.board import Board
 from kibitz.search.clock import budget
 from kibitz.search.limits import Limits
 from kibitz.search.mcts.rules.from_settings import to_rule
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.mcts.tree.nodes import block_of
-from kibitz.search.parameter import Parameter, Value
-from kibitz.search.params import OFF, PARAMETERS, Settings
+from kibitz.search.params import OFF, OPTIONS, Settings
 from kibitz.search.presets import why_without_effect
 
 Evaluator: TypeAlias = InlineEvaluator | BatchedEvaluator
@@ -186,7 +186,7 @@ def base_of(kind: str, driver: str) -> Settings:
 def walk(
     evaluator: Evaluator,
     kinds: tuple[str, ...] = KINDS,
-    options: tuple[Parameter, ...] = PARAMETERS,
+    options: tuple[Option, ...] = OPTIONS,
     tables: str = "",
 ) -> Iterator[Row]:
     """Try every option with every rule and, as far as the evaluator goes, in every driver."""
@@ -197,26 +197,26 @@ def walk(
     for kind in kinds:
         for driver, wanted in evaluators.items():
             known: dict[Any, dict[str, Any]] = {}  # of the searches that others are compared with
-            for parameter in options:
-                outcome, why = _tried(wanted, kind, driver, parameter, tables, known)
-                yield Row(parameter.uci, kind, driver, outcome, why)
+            for option in options:
+                outcome, why = _tried(wanted, kind, driver, option, tables, known)
+                yield Row(option.uci, kind, driver, outcome, why)
 
 
 def _tried(
     evaluator: Evaluator,
     kind: str,
     driver: str,
-    parameter: Parameter,
+    option: Option,
     tables: str,
     known: dict[Any, dict[str, Any]],
 ) -> tuple[Outcome, str]:
     """Search with and without an option."""
-    probe = _probe(parameter, kind, driver)
-    given = {**probe.given, parameter.name: probe.value}
+    probe = _probe(option, kind, driver)
+    given = {**probe.given, option.name: probe.value}
     if WITH_TABLES in given.values() and not tables:
         return "not tried", "no tablebases"
     base = base_of(kind, driver).with_(**_named(probe.given, tables))
-    changed = base.with_(**_named({parameter.name: probe.value}, tables))
+    changed = base.with_(**_named({option.name: probe.value}, tables))
     try:
         to_rule(changed)
     except ConfigError as error:
@@ -226,19 +226,19 @@ def _tried(
         known[key] = observed(evaluator, base, probe, driver)
     seen = observed(evaluator, changed, probe, driver)
     differences = [what for what, before in known[key].items() if before != seen[what]]
-    reason = why_without_effect(parameter, changed, batched=driver == "batched")
+    reason = why_without_effect(option, changed, batched=driver == "batched")
     if reason:
         return ("wrong", ", ".join(differences)) if differences else ("no effect", reason)
     return ("changes", ", ".join(differences)) if differences else ("silent", "")
 
 
-def _probe(parameter: Parameter, kind: str, driver: str) -> Probe:
+def _probe(option: Option, kind: str, driver: str) -> Probe:
     """How to try an option with a rule and in a driver."""
-    if parameter.name == "search_rule":
+    if option.name == "search_rule":
         return Probe("sble" if kind.startswith("puct") else "puct")
-    if parameter.name == "slow_start_nodes" and driver == "threads":
+    if option.name == "slow_start_nodes" and driver == "threads":
         return Probe(0, nodes=40_000)  # enough for the other thread to have its turn
-    probe = PROBES[parameter.name]
+    probe = PROBES[option.name]
     alone = {name: value for name, value in probe.given.items() if name != "slow_start_nodes"}
     return probe._replace(given=alone) if driver == "threads" else probe
 
@@ -298,12 +298,12 @@ def declared() -> Iterator[Row]:
     """What a walk finds if every option does what its row says."""
     for kind in KINDS:
         for driver in SIGNS:
-            for parameter in PARAMETERS:
-                probe = _probe(parameter, kind, driver)
-                given = {**probe.given, parameter.name: probe.value}
+            for option in OPTIONS:
+                probe = _probe(option, kind, driver)
+                given = {**probe.given, option.name: probe.value}
                 changed, batched = base_of(kind, driver).with_(**given), driver == "batched"
-                why = why_without_effect(parameter, changed, batched=batched)
-                yield Row(parameter.uci, kind, driver, "no effect" if why else "changes", why)
+                why = why_without_effect(option, changed, batched=batched)
+                yield Row(option.uci, kind, driver, "no effect" if why else "changes", why)
 
 
 def page_table() -> str:

@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from kibitz.config import setting
 from kibitz.errors import InputError
 from kibitz.games.labels import LabelModel, score_of, wdl
 from kibitz.games.record import Game, Ply
 from kibitz.games.shard import NOT_A_POLICY, Shard
 from kibitz.games.teacher import PATIENCE, Judgement, Teacher, TeacherError
+from kibitz.options import setting
 from kibitz.position.board import Board
 from kibitz.position.fen import castles960
 from kibitz.position.moves import NO_MOVE

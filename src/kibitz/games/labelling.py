@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from kibitz.config import setting
 from kibitz.errors import InputError
 from kibitz.games.judging import Judges, Judging, legal, ply_of
 from kibitz.games.labels import score_of
 from kibitz.games.record import RESULTS, Game, Ply
 from kibitz.games.shard import RANDOM_MOVE
 from kibitz.games.teacher import Teacher
+from kibitz.options import setting
 from kibitz.position.board import Board
 from kibitz.position.fen import START
 from kibitz.position.notation import relative

@@ -8,19 +8,19 @@ from __future__ import annotations
 from typing import Any, Literal, TypeAlias
 
 from kibitz.errors import ConfigError, did_you_mean
-from kibitz.search.parameter import Parameter
-from kibitz.search.params import OFF, PARAMETERS, Settings, parameter_of
-from kibitz.search.where import CONTEMPT, DRIVERS, Need
+from kibitz.options import Need, Option
+from kibitz.search.params import OFF, OPTIONS, Settings, option_of
+from kibitz.search.where import CONTEMPT, DRIVERS
 
 RuleName: TypeAlias = Literal["puct", "azero", "sble", "gumbel"]
 
 # --- options without effect -----------------------------------------------------------------------
 
 
-def why_without_effect(parameter: Parameter, settings: Settings, *, batched: bool) -> str:
+def why_without_effect(option: Option, settings: Settings, *, batched: bool) -> str:
     """Why an option changes nothing with these settings; empty if it does change something."""
     driver = "batched" if batched else "threads" if settings.threads > 1 else "inline"
-    rules, drivers, need = parameter.where
+    rules, drivers, need = option.where
     if drivers and driver not in drivers:
         return DRIVERS[driver]
     if rules == CONTEMPT.rules and settings.sc_limit == OFF:
@@ -35,21 +35,19 @@ def why_without_effect(parameter: Parameter, settings: Settings, *, batched: boo
 
 def asked_for(need: Need) -> str:
     """What an option needs beside itself, in words."""
-    names = " or ".join(parameter_of(name).uci for name in need.names)
+    names = " or ".join(option_of(name).uci for name in need.names)
     return f"{names} {' or '.join(need.words)}" if need.words else names
 
 
 def without_effect(settings: Settings, base: Settings, *, batched: bool) -> list[str]:
     """A line for each option that differs from `base` and changes nothing."""
     changed = [
-        parameter
-        for parameter in PARAMETERS
-        if getattr(settings, parameter.name) != getattr(base, parameter.name)
+        option for option in OPTIONS if getattr(settings, option.name) != getattr(base, option.name)
     ]
-    reasons = [why_without_effect(parameter, settings, batched=batched) for parameter in changed]
+    reasons = [why_without_effect(option, settings, batched=batched) for option in changed]
     return [
-        f"{parameter.uci} has no effect {reason}"
-        for parameter, reason in zip(changed, reasons, strict=True)
+        f"{option.uci} has no effect {reason}"
+        for option, reason in zip(changed, reasons, strict=True)
         if reason
     ]
 

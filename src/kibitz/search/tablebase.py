@@ -21,10 +21,10 @@ import chess.syzygy
 import numpy as np
 
 from kibitz.errors import shorten
+from kibitz.options import EMPTY_TEXT
 from kibitz.position.board import Board
 from kibitz.position.notation import Move, relative
 from kibitz.position.squares import FLIP, NO_SQUARE
-from kibitz.search.parameter import EMPTY_TEXT
 from kibitz.search.proof import AT_LEAST_DRAW, AT_MOST_DRAW, DRAW, TABLEBASE, UNPROVED
 
 CACHED_POSITIONS = 1 << 16

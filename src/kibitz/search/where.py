@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from kibitz.options import EVERYWHERE, Need, Where
 
 # How a search is run, and how that is said.
 DRIVERS = {
@@ -14,23 +14,6 @@ DRIVERS = {
     "batched": "with a network that is asked in batches",
 }
 
-
-class Need(NamedTuple):
-    """One of some options, by their names in Python, that must be switched on."""
-
-    names: tuple[str, ...]
-    words: tuple[str, ...] = ()  # with one of these values; none given: any but 0 and false
-
-
-class Where(NamedTuple):
-    """The searches that an option changes; what is empty excludes none."""
-
-    rules: tuple[str, ...] = ()  # values of SearchRule, or "contempt": with ScLimit
-    drivers: tuple[str, ...] = ()
-    need: Need = Need(())
-
-
-EVERYWHERE = Where()
 
 # --- by rule --------------------------------------------------------------------------------------
 

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from kibitz.config import load, setting
 from kibitz.errors import ConfigError
 from kibitz.files import Location
+from kibitz.options import setting
+from kibitz.settings import load
 from kibitz.training.schedule import Schedule
 
 
@@ -51,10 +52,7 @@ class RunSettings:
     encoding: str = setting("", about="planes it sees, like history109; the family's by default")
     name: str = setting("", about="of the network; that of the output folder by default")
     licence: str = setting("", about="of the network, for its card; mind that of the data")
-    output: Path = field(
-        default=Path("training"),
-        metadata={"about": "folder for checkpoints, metrics, networks"},
-    )
+    output: Path = setting(Path("training"), about="folder for checkpoints, metrics, networks")
     batch: int = setting(4096, low=1, about="positions in a batch of one process")
     steps: int = setting(0, low=0, about="batches to train on; 0: by epochs")
     epochs: float = setting(1.0, low=0, about="times to go over the data, where steps is 0")

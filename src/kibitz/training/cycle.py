@@ -19,7 +19,6 @@ import msgspec
 from msgspec import Meta
 from torch import Tensor, nn
 
-from kibitz.config import used
 from kibitz.dataset.batch import recipe
 from kibitz.dataset.loader import Loader, Share
 from kibitz.dataset.window import parse_source, shards_in
@@ -28,6 +27,7 @@ from kibitz.files import read_bytes, write_bytes
 from kibitz.log import say
 from kibitz.match.control import Control, parse_times
 from kibitz.network.build import count_parameters, load_network
+from kibitz.settings import used
 from kibitz.training.average import average_of, checkpoints_that_matter, estimate_norms, has_norms
 from kibitz.training.config import TrainingSettings, from_file
 from kibitz.training.finish import Training, trained, write_networks

@@ -7,8 +7,8 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Literal
 
-from kibitz.config import setting
 from kibitz.errors import ConfigError
+from kibitz.options import setting
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER
 from kibitz.engine.running import Search, settle
 from kibitz.errors import InputError, KibitzError
+from kibitz.options import parsed
 from kibitz.search.limits import Signals
-from kibitz.search.parameter import parsed
 from kibitz.uci.channel import Channel, Write
 from kibitz.uci.options import UciOptions, option_lines, refuse_files
 from kibitz.uci.parse import Go, legal_only, parse_go, parse_option, parse_position

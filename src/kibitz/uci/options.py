@@ -15,16 +15,8 @@ from typing import Any
 
 from kibitz.engine.options import EngineOptions
 from kibitz.errors import InputError
-from kibitz.search.parameter import (
-    EMPTY_TEXT,
-    Parameter,
-    checked,
-    parameters_of,
-    switch,
-    text,
-    uci_option,
-)
-from kibitz.search.params import Settings
+from kibitz.options import EMPTY_TEXT, Option, check, find, options_of, setting, written
+from kibitz.search.params import OPTIONS
 from kibitz.search.where import DRIVERS
 
 TABLE_MARK = "<!-- options -->\n"  # in docs/uci.md; `python -m kibitz.uci.options docs/uci.md`
@@ -34,44 +26,42 @@ TABLE_MARK = "<!-- options -->\n"  # in docs/uci.md; `python -m kibitz.uci.optio
 class UciOptions:
     """How the engine talks; what it plays is in EngineOptions and Settings."""
 
-    ponder: bool = switch("Ponder", False, "the GUI may let the engine ponder")
-    chess960: bool = switch("UCI_Chess960", False, "castling is written as king takes rook")
-    show_wdl: bool = switch("UCI_ShowWDL", False, "chances to win, draw, lose in info lines")
-    verbose: bool = switch("VerboseMoveStats", False, "lc0's line about each move, at the end")
-    live: bool = switch("LogLiveStats", False, "those lines with every info line, too")
-    analyse_mode: bool = switch("UCI_AnalyseMode", False, "accepted; the search is the same")
-    opponent: str = text("UCI_Opponent", "", "accepted; the search is the same")
-    log_file: str = text(
-        "LogFile", "", "file to which all lines are added, both directions", names_files=True
+    ponder: bool = setting(False, "the GUI may let the engine ponder", uci="Ponder")
+    chess960: bool = setting(False, "castling is written as king takes rook", uci="UCI_Chess960")
+    show_wdl: bool = setting(False, "chances to win, draw, lose in info lines", uci="UCI_ShowWDL")
+    verbose: bool = setting(False, "lc0's line about each move, at the end", uci="VerboseMoveStats")
+    live: bool = setting(False, "those lines with every info line, too", uci="LogLiveStats")
+    analyse_mode: bool = setting(False, "accepted; the search is the same", uci="UCI_AnalyseMode")
+    opponent: str = setting("", "accepted; the search is the same", uci="UCI_Opponent")
+    log_file: str = setting(
+        "",
+        "file to which all lines are added, both directions",
+        uci="LogFile",
+        names_files=True,
     )
 
     def __post_init__(self) -> None:
-        for parameter in parameters_of(type(self)):
-            checked(parameter, getattr(self, parameter.name))
+        check(self)
 
 
-def all_parameters() -> list[Parameter]:
+def all_options() -> list[Option]:
     """Every option there is, those that everybody knows first."""
-    rows = [
-        parameter
-        for table in (Settings, EngineOptions, UciOptions)
-        for parameter in parameters_of(table)
-    ]
-    known = {parameter.uci for parameter in parameters_of(UciOptions)}
-    return sorted(rows, key=lambda row: row.visibility != "always" and row.uci not in known)
+    own = options_of(UciOptions)
+    options = (*OPTIONS, *options_of(EngineOptions), *own)
+    return sorted(options, key=lambda one: one.visibility != "always" and one not in own)
 
 
 def option_lines(values: Iterable[Any] = (), *, files: bool = True) -> list[str]:
     """The lines that answer `uci`, with what the tables of `values` say for defaults.
 
-    Without `files`, for callers over TCP, those of options that name files are not told.
+    Without `files`, for callers over TCP, the values of options that name files are left out.
     """
-    told = {name: value for table in values for name, value in vars(table).items()}
+    set_here = {name: value for table in values for name, value in vars(table).items()}
     lines = []
-    for row in all_parameters():
-        shown = files or not row.names_files
-        default = told.get(row.name, row.default) if shown else row.default
-        lines.append(uci_option(row._replace(default=default)).line)
+    for option in all_options():
+        if option.name in set_here and (files or not option.names_files):
+            option = option._replace(default=set_here[option.name])
+        lines.append(option.line)
     return [*lines, "option name Clear Hash type button"]
 
 
@@ -81,13 +71,14 @@ def refuse_files(name: str, typed: str) -> None:
     The answer is the same whether there is such a file or not. Networks go by the short names of
     those that are shipped.
     """
-    folded = " ".join(name.split()).casefold().replace("evalfile", "weightsfile")
-    for parameter in all_parameters():
-        if parameter.names_files and folded in (parameter.uci.casefold(), parameter.name):
-            networks = _known_networks() if parameter.uci == "WeightsFile" else []
-            if typed.strip() not in ("", EMPTY_TEXT, *networks):
-                fix = f"known here: {', '.join(networks)}" if networks else "leave it empty"
-                raise InputError(f"{parameter.uci} takes no files over TCP", value=typed, fix=fix)
+    folded = name.casefold().replace("evalfile", "weightsfile")
+    option = find(tuple(all_options()), folded)
+    if option is None or not option.names_files:
+        return
+    networks = _known_networks() if option.uci == "WeightsFile" else []
+    if typed.strip() not in ("", EMPTY_TEXT, *networks):
+        fix = f"known here: {', '.join(networks)}" if networks else "leave it empty"
+        raise InputError(f"{option.uci} takes no files over TCP", value=typed, fix=fix)
 
 
 def _known_networks() -> list[str]:
@@ -103,24 +94,23 @@ def option_table() -> str:
         "| option | type | default | range | what it does | only |",
         "|---|---|---|---|---|---|",
     ]
-    return "\n".join(head + [_row(parameter) for parameter in all_parameters()]) + "\n"
+    return "\n".join(head + [_row(option) for option in all_options()]) + "\n"
 
 
-def _row(parameter: Parameter) -> str:
-    option = uci_option(parameter)
+def _row(option: Option) -> str:
     span = ", ".join(option.choices)
-    if parameter.low is not None and parameter.high is not None:
-        span = f"{parameter.low:.12g} to {parameter.high:.12g}"
-    default = option.default.replace("<", "&lt;")
-    about = f"{parameter.help} | {_only(parameter)}"
-    return f"| `{option.name}` | {option.type} | {default} | {span} | {about} |"
+    if option.low is not None and option.high is not None:
+        span = f"{option.low:.12g} to {option.high:.12g}"
+    default = written(option.default).replace("<", "&lt;")
+    about = f"{option.help} | {_only(option)}"
+    return f"| `{option.uci}` | {option.uci_type} | {default} | {span} | {about} |"
 
 
-def _only(parameter: Parameter) -> str:
+def _only(option: Option) -> str:
     """Where an option has an effect, if not everywhere."""
     from kibitz.search.presets import asked_for
 
-    rules, drivers, need = parameter.where
+    rules, drivers, need = option.where
     named = ["with ScLimit" if rule == "contempt" else f"`{rule}`" for rule in rules]
     parts = [" or ".join(named), " or ".join(DRIVERS[driver] for driver in drivers)]
     parts.append(f"with {asked_for(need)}" if need.names else "")

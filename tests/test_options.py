@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kibitz.config import dump, load, setting
 from kibitz.errors import ConfigError, FileError
+from kibitz.options import setting
+from kibitz.settings import dump, load
 
 
 @dataclass(frozen=True)
