@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kibitz.commands import main
-from kibitz.commands.play import Clocks
 from kibitz.errors import InputError
+from kibitz.match.control import GameClock, parse_minutes
 
 
 def play(
@@ -52,14 +52,14 @@ def test_mistakes_are_named_and_the_game_goes_on(
 
 
 def test_a_flag_falls() -> None:
-    clocks = Clocks.parsed("0.5+1")
-    clocks.left["white"] = 0
-    clocks.start()
-    assert not clocks.stop("white")
-    assert clocks.stop("black")
+    control = parse_minutes("0.5+1")
+    clock = GameClock(control, control)
+    assert not clock.spend("white", 30_001)
+    assert clock.spend("black", 10_500)
+    assert str(clock) == "white 0:01, black 0:20"
     for wrong in ("", "x", "0+1", "5+-1", "nan"):
         with pytest.raises(InputError, match="minutes"):
-            Clocks.parsed(wrong)
+            parse_minutes(wrong)
 
 
 def test_analysis_of_a_position(capsys: pytest.CaptureFixture[str]) -> None:

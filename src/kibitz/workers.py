@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+_LOOK_SECONDS = 0.2  # how soon a Ctrl-C is noticed
+
 Task = TypeVar("Task")
 Done = TypeVar("Done")
 
@@ -40,6 +42,29 @@ def kill_group(leader: int) -> None:
         return
     with suppress(ProcessLookupError):
         os.killpg(leader, signal.SIGKILL)
+
+
+def in_threads(work: Callable[[], None], count: int) -> None:
+    """Run the same work in several threads; the first error of any of them is raised at the end.
+
+    They do not keep the program alive, and Ctrl-C is noticed while they work.
+    """
+    errors: list[BaseException] = []
+
+    def guarded() -> None:
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001 - raised again below
+            errors.append(error)
+
+    threads = [threading.Thread(target=guarded, daemon=True) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        while thread.is_alive():
+            thread.join(_LOOK_SECONDS)
+    if errors:
+        raise errors[0]
 
 
 def in_processes(

@@ -142,10 +142,10 @@ def test_clocks_run_down_and_are_filled_up() -> None:
     limits = clock.limits("white")
     assert (limits.wtime, limits.btime, limits.winc, limits.movestogo) == (10_000, 60_000, 500, 2)
     assert clock.spend("white", 4000.0)
-    assert clock.left("white") == 6500.0
+    assert clock.left["white"] == 6500.0
     assert clock.limits("white").movestogo == 1
     assert clock.spend("white", 6500.0)
-    assert clock.left("white") == 10_500.0
+    assert clock.left["white"] == 10_500.0
     assert clock.limits("white").movestogo == 2
     assert not clock.spend("black", 60_001.0)
     assert clock.limits("black").movestogo is None
@@ -154,7 +154,7 @@ def test_clocks_run_down_and_are_filled_up() -> None:
 def test_the_margin_forgives_once_but_gives_no_time() -> None:
     clock = GameClock(parse_times("1"), parse_times("1"), margin=20.0)
     assert clock.spend("white", 1015.0)
-    assert clock.left("white") == 0.0
+    assert clock.left["white"] == 0.0
     assert not clock.spend("white", 21.0)
 
 

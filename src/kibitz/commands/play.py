@@ -16,7 +16,8 @@ from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER
 from kibitz.errors import InputError, KibitzError
 from kibitz.log import say
-from kibitz.position.board import SIDES, Board, Outcome, Side
+from kibitz.match.control import GameClock, parse_minutes
+from kibitz.position.board import Board, Outcome, Side
 from kibitz.position.fen import START
 from kibitz.position.notation import Move
 from kibitz.search.limits import Limits
@@ -42,9 +43,10 @@ def play(
     with Engine(network) as engine:
         if elo is not None:
             engine.configure(limit_strength=True, elo=elo)
-        clocks = Clocks.parsed(clock) if clock else None
+        control = parse_minutes(clock) if clock else None
+        both = None if control is None else GameClock(control, control)
         own = None if nodes is None and movetime is None else Limits(nodes=nodes, movetime=movetime)
-        Game(engine, Board(fen), side, own, clocks).play(_lines())
+        Game(engine, Board(fen), side, own, both).play(_lines())
     return 0
 
 
@@ -60,51 +62,6 @@ def _lines() -> Iterator[str]:
         yield line.strip()
 
 
-class Clocks:
-    """Milliseconds left for both sides; a side's time runs from `start` to `stop`."""
-
-    def __init__(self, left: int, increment: int) -> None:
-        self.left: dict[Side, int] = dict.fromkeys(SIDES, left)
-        self.increment = increment
-        self._started = time.monotonic()
-
-    @classmethod
-    def parsed(cls, text: str) -> Clocks:
-        """Clocks from `minutes+seconds`."""
-        minutes, _, seconds = text.partition("+")
-        try:
-            left, increment = float(minutes), float(seconds or 0)
-        except ValueError:
-            left = increment = -1.0
-        if not (0 < left <= 600 and 0 <= increment <= 600):
-            raise InputError("--clock", value=text, fix="expected minutes+seconds, such as 5+3")
-        return cls(round(60_000 * left), round(1000 * increment))
-
-    def start(self) -> None:
-        """A side begins to think."""
-        self._started = time.monotonic()
-
-    def stop(self, side: Side) -> bool:
-        """It has moved; whether it was in time."""
-        self.left[side] -= round(1000 * (time.monotonic() - self._started))
-        in_time = self.left[side] > 0
-        self.left[side] += self.increment if in_time else 0
-        return in_time
-
-    def limits(self) -> Limits:
-        """What the engine is told."""
-        white, black = self.left["white"], self.left["black"]
-        return Limits(wtime=white, btime=black, winc=self.increment, binc=self.increment)
-
-    def __str__(self) -> str:
-        return ", ".join(f"{side} {_minutes(left)}" for side, left in self.left.items())
-
-
-def _minutes(milliseconds: int) -> str:
-    seconds = max(0, milliseconds) // 1000
-    return f"{seconds // 60}:{seconds % 60:02}"
-
-
 class Game:
     """One game of a person, or a script, against the engine."""
 
@@ -114,10 +71,11 @@ class Game:
         board: Board,
         side: Side,
         limits: Limits | None = None,
-        clocks: Clocks | None = None,
+        clock: GameClock | None = None,
     ) -> None:
         self.engine, self.board, self.side = engine, board, side
-        self.limits, self.clocks = limits, clocks
+        self.limits, self.clock = limits, clock
+        self._started = time.monotonic()  # when the side to move began to think
         self.over = ""  # the result, once there is one
 
     def play(self, lines: Iterable[str]) -> None:
@@ -129,8 +87,7 @@ class Game:
         typed = iter(lines)
         self._show()
         while not self.over:
-            if self.clocks is not None:
-                self.clocks.start()
+            self._started = time.monotonic()
             if self.board.turn != self.side:
                 self._engine_moves()
             elif not self._person_moves(typed):
@@ -159,16 +116,17 @@ class Game:
 
     def _engine_moves(self) -> None:
         default = Limits(movetime=DEFAULT_MILLISECONDS)
-        limits = self.limits or (default if self.clocks is None else self.clocks.limits())
+        timed = default if self.clock is None else self.clock.limits(self.board.turn)
+        limits = self.limits or timed
         move = self.engine.play(self.board, limits).move
         assert move is not None  # the game is not over
         _print(f"kibitz plays {self.board.san(move)}")
         self._played(move)
 
     def _played(self, move: Move) -> None:
-        side = self.board.turn
+        side, spent = self.board.turn, 1000 * (time.monotonic() - self._started)
         self.board.push(move)
-        if self.clocks is not None and not self.clocks.stop(side):
+        if self.clock is not None and not self.clock.spend(side, spent):
             self._end("0-1" if side == "white" else "1-0", f"{side} has lost on time")
             return
         self._show()
@@ -178,8 +136,8 @@ class Game:
         from rich.console import Console
 
         Console(file=sys.stdout).print(self.board)
-        if self.clocks is not None:
-            _print(str(self.clocks))
+        if self.clock is not None:
+            _print(str(self.clock))
         outcome = self.board.outcome(claim=True)
         if outcome is not None:
             self._end(outcome.result, _reason(outcome))
@@ -217,7 +175,7 @@ class Game:
         if word == "fen":
             return self.board.fen()
         if word == "clock":
-            return "no clock" if self.clocks is None else str(self.clocks)
+            return "no clock" if self.clock is None else str(self.clock)
         return HELP
 
 

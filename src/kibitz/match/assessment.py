@@ -1,4 +1,4 @@
-"""How strong a player is: suites, a ladder of opponents, endings, and one rating from the ladder.
+"""What a player can do: suites, a ladder of opponents, endings, and one rating from the ladder.
 
     Plan -> **run_suites, run_ladder, run_endings** -> as_json -> `kibitz strength`
 
@@ -14,6 +14,7 @@ import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,8 +38,6 @@ SUITE_CONTROL, ENDING_CONTROL, TERMS = Control(nodes=10_000), Control(nodes=1_00
 PROGRAM_FOLDERS = ("/usr/games", "/usr/local/bin")  # not on everybody's path
 LEVELS, QUICK_LEVELS = (1350, 1500, 1700, 1900, 2200, 2500), (1350, 1600, 1900)  # of UCI_Elo
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9.-]+")
-
-Tell = Callable[[str], None]
 
 
 class Opponent(NamedTuple):
@@ -106,14 +105,15 @@ class Rung(NamedTuple):
 def parse_opponent(text: str) -> Opponent:
     """Read a player with `rating=R`; without it, UCI_Elo counts if UCI_LimitStrength is on."""
     parts = text.split(",")
-    given = [part.partition("=")[2].strip() for part in parts if part.startswith("rating=")]
-    spec = parse_player(",".join(part for part in parts if not part.startswith("rating=")))
+    given = [part for part in parts if part.startswith("rating=")]
+    spec = parse_player(",".join(part for part in parts if part not in given))
     options = {name.casefold(): value for name, value in spec.options.items()}
     limited = options.get("uci_limitstrength", "").casefold() == "true"
-    known = (
-        given[-1] if given else options.get("uci_elo") if spec.kind == "uci" and limited else None
-    )
-    if known is None:
+    if given:
+        known = given[-1].removeprefix("rating=").strip()
+    elif spec.kind == "uci" and limited and "uci_elo" in options:
+        known = options["uci_elo"]
+    else:
         return Opponent(spec, None)
     try:
         rating = float(known)
@@ -149,24 +149,22 @@ def run_ladder(
     plan: Plan, folder: Path | None, stop: Stop, on_game: Callable[[PlayedGame], None]
 ) -> list[Rung]:
     """Play all opponents, one after another; those not reached when stopped are left out."""
-    rungs = []
+    rungs: list[Rung] = []
     for opponent in plan.opponents if plan.games else ():
         if stop.requested:
             break
-        rungs.append(_rung(plan, opponent, folder, stop, on_game))
+        name, setup = opponent.spec.name, _setup(plan, opponent.spec)
+        path = None if folder is None else folder / f"games-{_in_a_name(name)}.jsonl"
+        with Journal(setup.header(), path) as journal:
+            for game in Results(journal.games).games:
+                on_game(game)
+            rungs.append(_rung(opponent, run(setup, journal, stop, on_game)))
     return rungs
 
 
-def _rung(
-    plan: Plan,
-    opponent: Opponent,
-    folder: Path | None,
-    stop: Stop,
-    on_game: Callable[[PlayedGame], None],
-) -> Rung:
-    spec = opponent.spec
-    setup = Setup(
-        players=[plan.player, spec],
+def _setup(plan: Plan, opponent: Spec) -> Setup:
+    return Setup(
+        players=[plan.player, opponent],
         control=plan.control,
         openings=list(plan.openings),
         rounds=plan.games // 2,
@@ -175,20 +173,17 @@ def _rung(
         concurrency=plan.concurrency,
         source=plan.book if plan.book.startswith("random") else "",
     )
-    path = None if folder is None else folder / f"games-{_in_a_name(spec.name)}.jsonl"
-    with Journal(setup.header(), path) as journal:
-        for game in Results(journal.games).games:
-            on_game(game)
-        results: Results = run(setup, journal, stop, on_game)
-    forfeits = [sum(results.forfeits(index).values()) for index in (0, 1)]
+
+
+def _rung(opponent: Opponent, results: Results) -> Rung:
     return Rung(
-        spec.name,
-        spec.text,
-        spec.network,
-        opponent.rating,
-        results.tally(0, 1),
-        of_pairs(results.pairs(0, 1)),
-        (forfeits[0], forfeits[1]),
+        name=opponent.spec.name,
+        player=opponent.spec.text,
+        network=opponent.spec.network,
+        rating=opponent.rating,
+        tally=results.tally(0, 1),
+        estimate=of_pairs(results.pairs(0, 1)),
+        forfeits=(results.forfeits(0).total(), results.forfeits(1).total()),
     )
 
 
@@ -204,64 +199,73 @@ def run_suites(
             "control": str(plan.suite_control),
             "positions": [epd.fen for epd in epds],
         }
-
-        def solved(epds: list[Epd] = epds, path: Path = path) -> dict[str, Any] | None:
-            control, several = plan.suite_control, plan.concurrency
-            found = run_suite(
-                epds, plan.player, control, concurrency=several, stop=stop, advance=advance
-            )
-            return _suite_row(path, found) if len(found) == len(epds) else None
-
-        row = None if stop.requested else kept(folder, f"suite-{path.stem}", settings, solved)
-        rows += [row] if row is not None else []
-    return rows
+        solve = partial(_solve_suite, plan, path.name, epds, stop, advance)
+        rows.append(None if stop.requested else kept(folder, f"suite-{path.stem}", settings, solve))
+    return [row for row in rows if row is not None]
 
 
-def _suite_row(path: Path, outcomes: list[Outcome]) -> dict[str, Any]:
-    total, count = summary(outcomes), max(1, len(outcomes))
+def _solve_suite(
+    plan: Plan, name: str, epds: list[Epd], stop: Stop, advance: Callable[[Outcome], None]
+) -> dict[str, Any] | None:
+    outcomes = run_suite(
+        epds,
+        plan.player,
+        plan.suite_control,
+        concurrency=plan.concurrency,
+        stop=stop,
+        advance=advance,
+    )
+    if len(outcomes) < len(epds):
+        return None
+    total = summary(outcomes)
     return {
-        "suite": path.name,
+        "suite": name,
         **total._asdict(),
         "milliseconds": round(total.milliseconds, 1),
-        "seconds_a_position": round(total.milliseconds / 1000 / count, 4),
-        "nodes_a_position": round(sum(one.nodes for one in outcomes) / count, 1),
+        "seconds_a_position": round(total.milliseconds / 1000 / len(epds), 4),
+        "nodes_a_position": round(sum(one.nodes for one in outcomes) / len(epds), 1),
         "rating": None if total.rating is None else round(total.rating, 1),
     }
 
 
-def run_endings(plan: Plan, folder: Path | None, stop: Stop, tell: Tell) -> list[dict[str, Any]]:
+def run_endings(
+    plan: Plan, folder: Path | None, stop: Stop, tell: Callable[[str], None]
+) -> list[dict[str, Any]]:
     """Play endings that are won against an engine that counts material."""
     rows = []
-    defender = parse_player("material")
+    settings = {
+        "player": plan.player.identity,
+        "control": str(plan.ending_control),
+        "tries": plan.tries,
+        "seed": plan.seed,
+    }
     for ending in ENDINGS if plan.tries else ():
-        settings = {
-            "player": plan.player.identity,
-            "control": str(plan.ending_control),
-            "tries": plan.tries,
-            "seed": plan.seed,
-        }
+        play = partial(_play_ending, plan, ending, stop, tell)
+        rows.append(None if stop.requested else kept(folder, f"ending-{ending}", settings, play))
+    return [row for row in rows if row is not None]
 
-        def played(ending: str = ending) -> dict[str, Any] | None:
-            tell(ending)
-            attacker, control = plan.player, plan.ending_control
-            try:
-                found = run_technique(
-                    ending,
-                    attacker,
-                    defender,
-                    control,
-                    tries=plan.tries,
-                    seed=plan.seed,
-                    stop=lambda: stop.requested,
-                )
-            except Aborted:
-                return None
-            plies = None if found.plies is None else round(found.plies, 1)
-            return {**found._asdict(), "plies": plies, "interval": list(found.interval)}
 
-        row = None if stop.requested else kept(folder, f"ending-{ending}", settings, played)
-        rows += [row] if row is not None else []
-    return rows
+def _play_ending(
+    plan: Plan, ending: str, stop: Stop, tell: Callable[[str], None]
+) -> dict[str, Any] | None:
+    tell(ending)
+    try:
+        found = run_technique(
+            ending,
+            plan.player,
+            parse_player("material"),
+            plan.ending_control,
+            tries=plan.tries,
+            seed=plan.seed,
+            stop=lambda: stop.requested,
+        )
+    except Aborted:
+        return None
+    plies = None if found.plies is None else round(found.plies, 1)
+    return {**found._asdict(), "plies": plies, "interval": list(found.interval)}
+
+
+# --- results that are kept ------------------------------------------------------------------------
 
 
 def kept(
@@ -324,38 +328,30 @@ def as_json(
 ) -> dict[str, Any]:
     """Everything that was found, and how; numbers that do not exist are null."""
     rating = combined(rungs)
+    known = None if rating is None else {n: _rounded(v) for n, v in rating._asdict().items()}
     return {
         "settings": plan.settings(),
         "suites": suites,
         "ladder": [_rung_json(rung) for rung in rungs],
-        "rating": None
-        if rating is None
-        else {name: _finite(value) for name, value in rating._asdict().items()},
+        "rating": known,
         "endings": endings,
     }
 
 
 def _rung_json(rung: Rung) -> dict[str, Any]:
-    tally, found = rung.tally, rung.estimate
+    found, forfeits = rung.estimate, rung.forfeits
     return {
-        "name": rung.name,
-        "player": rung.player,
-        "network": rung.network,
-        "rating": rung.rating,
-        "games": tally.games,
-        "wins": tally.wins,
-        "draws": tally.draws,
-        "losses": tally.losses,
+        **{name: getattr(rung, name) for name in ("name", "player", "network", "rating")},
+        "games": rung.tally.games,
+        "wins": rung.tally.wins,
+        "draws": rung.tally.draws,
+        "losses": rung.tally.losses,
         **{name: _rounded(getattr(found, name)) for name in ("elo", "error", "low", "high")},
         "interval": found.interval,
-        "our_forfeits": rung.forfeits[0],
-        "their_forfeits": rung.forfeits[1],
+        "our_forfeits": forfeits[0],
+        "their_forfeits": forfeits[1],
     }
 
 
-def _finite(value: float) -> float | None:
-    return _rounded(value) if math.isfinite(value) else None
-
-
 def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 2)
+    return round(value, 2) if value is not None and math.isfinite(value) else None

@@ -1,12 +1,13 @@
 """Time controls and the clock of a game.
 
-    `40/60+0.6`, nodes, depth -> **Control** -> Clock -> Limits of every move
+    `40/60+0.6`, nodes, depth -> **Control** -> GameClock -> Limits of every move
 
 Times inside are milliseconds. Nodes and depth may come with a clock or without one.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -69,18 +70,34 @@ def parse_times(text: str) -> Control:
     return Control(round(1000 * float(found[2])), round(1000 * float(found[3] or 0)), moves)
 
 
+def parse_minutes(text: str) -> Control:
+    """Minutes and seconds a move, as people and servers write them.
+
+    >>> str(parse_minutes("5+3"))
+    '300+3'
+    """
+    minutes, _, seconds = text.partition("+")
+    try:
+        base, increment = float(minutes), float(seconds or 0)
+    except ValueError:
+        base = increment = -1.0
+    if not (0 < base <= 600 and 0 <= increment <= 600):
+        raise InputError("--clock", value=text, fix="expected minutes+seconds, such as 5+3")
+    return Control(round(60_000 * base), round(1000 * increment))
+
+
 class GameClock:
     """Both players' clocks in one game."""
 
     def __init__(self, white: Control, black: Control, margin: float = 0.0) -> None:
         self._controls: dict[Side, Control] = {"white": white, "black": black}
-        self._left = {side: float(self._controls[side].base or 0) for side in SIDES}
+        self.left = {side: float(self._controls[side].base or 0) for side in SIDES}  # ms
         self._made = dict.fromkeys(SIDES, 0)
         self._margin = margin  # ms of a transgression that is forgiven
 
-    def left(self, side: Side) -> float | None:
-        """Milliseconds on a clock, None without one."""
-        return None if self._controls[side].base is None else self._left[side]
+    def __str__(self) -> str:
+        seconds = ((side, int(left) // 1000) for side, left in self.left.items())
+        return ", ".join(f"{side} {left // 60}:{left % 60:02}" for side, left in seconds)
 
     def limits(self, side: Side) -> Limits:
         """What the side to move is told."""
@@ -88,7 +105,7 @@ class GameClock:
         times: dict[str, Any] = {}
         for color in SIDES if control.base is not None else ():
             if self._controls[color].base is not None:
-                times[f"{color[0]}time"] = round(self._left[color])
+                times[f"{color[0]}time"] = round(self.left[color])
                 times[f"{color[0]}inc"] = self._controls[color].increment
         return Limits(
             nodes=control.nodes,
@@ -101,11 +118,10 @@ class GameClock:
     def allowed(self, side: Side) -> float:
         """Milliseconds the move may take before the time is lost, or before patience ends."""
         control = self._controls[side]
-        if control.base is None and control.movetime is None:
+        if not control.timed:
             return UNTIMED_MS
-        times = [] if control.base is None else [self._left[side]]
-        times += [] if control.movetime is None else [float(control.movetime)]
-        return min(times) + self._margin
+        left = math.inf if control.base is None else self.left[side]
+        return min(left, math.inf if control.movetime is None else control.movetime) + self._margin
 
     def spend(self, side: Side, milliseconds: float) -> bool:
         """Charge a move; whether it was made in time."""
@@ -113,8 +129,8 @@ class GameClock:
         in_time = not control.timed or milliseconds <= self.allowed(side)
         if control.base is not None:
             # What the margin forgives is not taken from the moves to come.
-            self._left[side] = max(0.0, self._left[side] - milliseconds) + control.increment
+            self.left[side] = max(0.0, self.left[side] - milliseconds) + control.increment
             self._made[side] += 1
             if control.moves and self._made[side] % control.moves == 0:
-                self._left[side] += control.base
+                self.left[side] += control.base
         return in_time

@@ -16,13 +16,14 @@ place. Draws make the true variance smaller than Wilson's, never larger. Its end
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 DEVIATIONS_95 = 1.959963984540054  # half of the 95 % interval of a normal distribution
 Interval: TypeAlias = Literal["normal", "wilson"]
 
+HALVINGS = 200  # at most, when a root is looked for
 NORMALISED = 800.0 / math.log(10.0)  # nElo of one standard deviation of a game's score
 
 
@@ -167,6 +168,19 @@ def moments(counts: Sequence[float]) -> tuple[float, float]:
     mean = sum(index * count for index, count in enumerate(counts)) / last / total
     spread = sum(count * (index / last - mean) ** 2 for index, count in enumerate(counts))
     return mean, spread / total
+
+
+def falling_root(function: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function that falls between the ends is zero, to the last bit."""
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2.0
+        if middle in (low, high):
+            break
+        if function(middle) > 0.0:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2.0
 
 
 def wilson(points: float, games: float) -> tuple[float, float]:

@@ -11,12 +11,12 @@ players who met keeps ratings finite where somebody won everything.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from kibitz.match.elo import DEVIATIONS_95, Tally, expected_score
+from kibitz.match.elo import DEVIATIONS_95, Tally, expected_score, falling_root
 
 PRIOR_GAMES = 1.0  # drawn games assumed between two players who met
 SCALE = math.log(10.0) / 400.0
@@ -112,7 +112,6 @@ def _variances(elo: np.ndarray, games: np.ndarray, anchor: int | None) -> np.nda
 # --- against players whose ratings are known ------------------------------------------------------
 
 WIDEST = 4000.0  # Elo beyond the known ratings that are looked at
-SETTLED_ELO = 1e-3
 LIKELY_95 = 1.9207294103470267  # half of the 95 % point of chi squared with one degree of freedom
 
 
@@ -149,15 +148,15 @@ def rating_against(opponents: Sequence[tuple[float, Tally]]) -> KnownRating:
         best = math.copysign(math.inf, points - games / 2)
         top = 0.0
     else:
-        best = _falling_root(excess, low, high)
+        best = falling_root(excess, low, high)
         top = _log_likelihood(best, opponents)
 
     def likely(elo: float) -> float:
         return _log_likelihood(elo, opponents) - top + LIKELY_95
 
     middle = min(max(best, low), high)
-    lowest = -math.inf if points == 0 else _falling_root(lambda elo: -likely(elo), low, middle)
-    highest = math.inf if points == games else _falling_root(likely, middle, high)
+    lowest = -math.inf if points == 0 else falling_root(lambda elo: -likely(elo), low, middle)
+    highest = math.inf if points == games else falling_root(likely, middle, high)
     return KnownRating(best, lowest, highest, points, games)
 
 
@@ -169,14 +168,3 @@ def _log_likelihood(elo: float, opponents: Sequence[tuple[float, Tally]]) -> flo
         lost = tally.games - tally.points
         total += lost * math.log(expected_score(other - elo)) if lost else 0.0
     return total
-
-
-def _falling_root(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where a falling function is zero, by halving."""
-    while high - low > SETTLED_ELO:
-        middle = (low + high) / 2.0
-        if function(middle) > 0.0:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2.0

@@ -27,8 +27,8 @@ from kibitz.match.openings import Opening, digest
 from kibitz.match.player import START_MS, Player, PlayerError
 from kibitz.match.spec import Spec
 from kibitz.match.sprt import Sprt
+from kibitz.workers import in_threads
 
-LOOK_SECONDS = 0.2  # how soon a Ctrl-C is noticed while games go on
 MOST_WORKERS = 256
 
 
@@ -132,12 +132,12 @@ def run(
         say(f"{there} of {setup.games} games were there already")
     match = _Match(setup, journal, stop, on_game)
     with undisturbed():
-        match.play()
+        in_threads(match.work, setup.concurrency)
     return Results(journal.games)
 
 
 class _Match:
-    """The games still to be played, handed out to workers."""
+    """The games still to be played, handed out to workers; what goes wrong in one stops all."""
 
     def __init__(
         self, setup: Setup, journal: Journal, stop: Stop, on_game: Callable[[PlayedGame], None]
@@ -145,37 +145,25 @@ class _Match:
         self._setup, self._journal, self._stop, self._on_game = setup, journal, stop, on_game
         self._to_play = (one for one in setup.pairings() if one.number not in journal.games)
         self._lock = threading.Lock()
-        self._error: BaseException | None = None
+        self._failed = False
 
-    def play(self) -> None:
-        """Play with all workers; what went wrong in one of them ends the match and is raised."""
-        workers = [
-            threading.Thread(target=self._work, name=f"game-{number}", daemon=True)
-            for number in range(self._setup.concurrency)
-        ]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            while worker.is_alive():
-                worker.join(LOOK_SECONDS)
-        if self._error is not None:
-            raise self._error
-
-    def _over(self) -> bool:
-        return self._stop.requested or self._error is not None
-
-    def _work(self) -> None:
+    def work(self) -> None:
+        """Play one game after another until there is none left."""
         players: dict[int, Player] = {}
         try:
             while (pairing := self._next()) is not None:
                 self._finish(self._play(pairing, players))
         except Aborted:
             return
-        except BaseException as error:  # noqa: BLE001 - raised again by the main thread
-            self._error = self._error or error
+        except BaseException:
+            self._failed = True
+            raise
         finally:
             for player in players.values():
                 player.close()
+
+    def _over(self) -> bool:
+        return self._stop.requested or self._failed
 
     def _next(self) -> Pairing | None:
         with self._lock:
@@ -184,10 +172,8 @@ class _Match:
             return next(self._to_play, None)
 
     def _decided(self) -> bool:
-        sprt = self._setup.sprt
-        return (
-            sprt is not None and sprt.verdict(Results(self._journal.games).pairs(0, 1)) is not None
-        )
+        sprt, results = self._setup.sprt, Results(self._journal.games)
+        return sprt is not None and sprt.verdict(results.pairs(0, 1)) is not None
 
     def _finish(self, record: PlayedGame) -> None:
         with self._lock:
@@ -196,18 +182,16 @@ class _Match:
 
     def _play(self, pairing: Pairing, players: dict[int, Player]) -> PlayedGame:
         setup = self._setup
-        white, black = (
-            self._seat(pairing, index, players) for index in (pairing.white, pairing.black)
-        )
+        seats = []
+        for index in (pairing.white, pairing.black):
+            spec = setup.players[index]
+            if index not in players:
+                players[index] = spec.open(setup.terms.start)
+            seed = seed_of(setup.seed, pairing, index)
+            seats.append(Seat(index, players[index], setup.control_of(spec), seed))
         opening = setup.openings[pairing.opening % len(setup.openings)]
+        white, black = seats
         return play_game(pairing.number, white, black, opening, setup.terms, self._over)
-
-    def _seat(self, pairing: Pairing, index: int, players: dict[int, Player]) -> Seat:
-        spec = self._setup.players[index]
-        if index not in players:
-            players[index] = spec.open(self._setup.terms.start)
-        seed = seed_of(self._setup.seed, pairing, index)
-        return Seat(index, players[index], self._setup.control_of(spec), seed)
 
 
 def try_out(specs: list[Spec], start_ms: float = START_MS) -> list[tuple[str, str]]:

@@ -13,18 +13,17 @@ of the test.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from kibitz.errors import InputError
-from kibitz.match.elo import NORMALISED, Pairs, expected_score, moments
+from kibitz.match.elo import NORMALISED, Pairs, expected_score, falling_root, moments
 
 Model: TypeAlias = Literal["normalised", "logistic"]
 Verdict: TypeAlias = Literal["H0", "H1"]
 
 RARE = 1e-3  # stands for a result that has not been seen, as in fastchess
-STEPS = 200  # most iterations of a search for a root
 SETTLED = 1e-9  # change of a probability below which the fit is done
 FITS = 100
 TINY = 1e-15
@@ -133,20 +132,7 @@ def _tilted(seen: Sequence[float], slopes: Sequence[float]) -> list[float]:
             total += share * slope / below
         return total
 
-    tilt = _falling_root(average, -1.0 / max(slopes), -1.0 / min(slopes))
+    tilt = falling_root(average, -1.0 / max(slopes), -1.0 / min(slopes))
     return [
         share / max(TINY, 1.0 + tilt * slope) for share, slope in zip(seen, slopes, strict=True)
     ]
-
-
-def _falling_root(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function that falls from plus to minus infinity between the ends is zero."""
-    for _ in range(STEPS):
-        middle = (low + high) / 2.0
-        if middle in (low, high):
-            break
-        if function(middle) > 0.0:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2.0

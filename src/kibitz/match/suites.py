@@ -28,6 +28,7 @@ from kibitz.position.board import Board
 from kibitz.position.epd import Epd, read_epd
 from kibitz.position.notation import Move
 from kibitz.search.limits import Limits
+from kibitz.workers import in_threads
 
 SLOPE, INTERCEPT, STS_POSITIONS, STS_POINTS = 445.23, -242.85, 1500, 10
 PATIENCE_MS = 10_000.0
@@ -188,40 +189,28 @@ def run_suite(
         fix = "leave out --early"
         raise InputError("only our own engine ends a search early", value=spec.name, fix=fix)
     found: dict[int, Outcome] = {}
-    numbers, lock = iter(range(len(epds))), threading.Lock()
-    errors: list[BaseException] = []
+    waiting, lock = list(reversed(range(len(epds)))), threading.Lock()
 
     def work() -> None:
         player = spec.open()
         try:
-            while (number := following()) is not None:
+            while not (stop is not None and stop.requested):
+                with lock:
+                    if not waiting:
+                        return
+                    number = waiting.pop()
                 outcome = solve(epds[number], player, control, early=early)
                 with lock:
                     found[number] = outcome
                     advance(outcome)
-        except BaseException as error:  # noqa: BLE001 - raised again below
-            errors.append(error)
+        except BaseException:
+            waiting.clear()  # the others end, too
+            raise
         finally:
             player.close()
 
-    def following() -> int | None:
-        with lock:
-            over = errors or (stop is not None and stop.requested)
-            return None if over else next(numbers, None)
-
-    _in_threads(work, min(concurrency, len(epds)))
-    if errors:
-        raise errors[0]
+    in_threads(work, min(concurrency, len(epds)))
     return [found[number] for number in sorted(found)]
-
-
-def _in_threads(work: Callable[[], None], count: int) -> None:
-    workers = [threading.Thread(target=work, daemon=True) for _ in range(count)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        while worker.is_alive():
-            worker.join(0.2)  # so that Ctrl-C is noticed
 
 
 def summary(outcomes: Sequence[Outcome], failure_nodes: int = 0) -> Summary:
