@@ -99,8 +99,13 @@ def test_a_batch_larger_than_the_data_is_refused(window: Window) -> None:
         take(Loader(window, HOW, 100_000), 1)
 
 
-def test_tensors_have_the_names_of_their_arrays() -> None:
-    assert TensorBatch._fields[:-1] == Batch._fields
+def test_tensors_are_the_arrays(folder: Path) -> None:
+    chunk = Window((Source(folder),)).chunk(0, 0)
+    arrays = make(chunk.samples, chunk.rows[0][:9], HOW)
+    (tensors,) = rows_in_batches(chunk.samples, chunk.rows[0][:9], HOW, SIZE)
+    assert tensors.teacher is None
+    for name in Batch._fields[1:-1]:
+        assert np.array_equal(getattr(tensors, name).numpy(), getattr(arrays, name)), name
 
 
 def test_rows_in_order_with_a_short_last_batch(folder: Path) -> None:

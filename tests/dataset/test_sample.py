@@ -9,8 +9,7 @@ import chess
 import numpy as np
 import pytest
 
-from kibitz.dataset.sample import games_in, joined, replay, taught_by_play, teaching
-from kibitz.dataset.window import of_games
+from kibitz.dataset.sample import games_in, joined, of_games, replay, taught_by_play, teaching
 from kibitz.errors import DamagedFileError
 from kibitz.games.shard import Shard, compact_starts
 from kibitz.position import fen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kibitz.dataset.split import held_out
+from kibitz.dataset.order import held_out
 from kibitz.games.shard import Shard
 from tests.dataset.makers import random_shard
 

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kibitz.dataset.order import key_of
+from kibitz.dataset.order import held_out, key_of
 from kibitz.dataset.sample import replay, teaching
-from kibitz.dataset.split import held_out
 from kibitz.dataset.window import Source, Window, parse_source, shards_in
 from kibitz.errors import DamagedFileError, InputError
 from kibitz.games.shard import write

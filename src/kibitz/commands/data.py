@@ -14,8 +14,7 @@ from cyclopts import App, Parameter
 
 from kibitz.commands.arguments import At, JsonFlag
 from kibitz.commands.output import columns, emit, spell
-from kibitz.dataset.experience import write_experience
-from kibitz.dataset.table import write_parquet
+from kibitz.dataset.exports import write_experience, write_parquet
 from kibitz.errors import DamagedFileError, InputError
 from kibitz.games.combine import chosen, select
 from kibitz.games.importing import PLIES

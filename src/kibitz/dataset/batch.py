@@ -6,7 +6,7 @@ moves, and write features or planes, policy indices and targets beside them.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,8 @@ from kibitz.position.moves import generate
 OWN_ROW_ONLY, BOTH_ROWS = 1, 2
 ALL_MOVES = 1 << 16  # numbers a move can be
 
+Array = TypeVar("Array")
+
 
 class Recipe(NamedTuple):
     """What a batch is made for."""
@@ -37,24 +39,25 @@ class Recipe(NamedTuple):
     result_share: float  # of the game's result in the value target; the rest is the search's
 
 
-class Batch(NamedTuple):
-    """B positions with N features, M legal moves; as NumPy here, as torch after the loader."""
+class Batch(NamedTuple, Generic[Array]):
+    """B positions with N features, M legal moves; NumPy arrays here, tensors after the loader."""
 
     # Planes: (words uint64 [B, P],), after the loader (planes float32 [B, P, 8, 8],).
     # Sparse: (features int32 [P, N], offsets int64 [B + 1]); with tactics then features of
     # moves, int32 [2, M].
-    inputs: tuple[np.ndarray, ...]
-    moves: np.ndarray  # int32 [M]: policy indices of all legal moves
-    move_offsets: np.ndarray  # int64 [B + 1]
-    policy: np.ndarray  # float32 [M]: target probabilities
-    policy_weight: np.ndarray  # float32 [B]: 1, or 0 without a policy target
-    wdl: np.ndarray  # float32 [B, 3]: searched value and result, mixed
-    value: np.ndarray  # float32 [B]: win - loss of that
-    search_value: np.ndarray  # float32 [B]: of the search alone
-    search_weight: np.ndarray  # float32 [B]: 1, or 0 where the search's value is unknown
-    value_weight: np.ndarray  # float32 [B]: 1, or 0 where value and result are unknown
-    plies_left: np.ndarray  # float32 [B]: until the game ended, this one included
-    plies_left_weight: np.ndarray  # float32 [B]: 1, or 0 where nobody knows how it ended
+    inputs: tuple[Array, ...]
+    moves: Array  # int32 [M]: policy indices of all legal moves
+    move_offsets: Array  # int64 [B + 1]
+    policy: Array  # float32 [M]: target probabilities
+    policy_weight: Array  # float32 [B]: 1, or 0 without a policy target
+    wdl: Array  # float32 [B, 3]: searched value and result, mixed
+    value: Array  # float32 [B]: win - loss of that
+    search_value: Array  # float32 [B]: of the search alone
+    search_weight: Array  # float32 [B]: 1, or 0 where the search's value is unknown
+    value_weight: Array  # float32 [B]: 1, or 0 where value and result are unknown
+    plies_left: Array  # float32 [B]: until the game ended, this one included
+    plies_left_weight: Array  # float32 [B]: 1, or 0 where nobody knows how it ended
+    teacher: Batch[Array] | None = None  # the same positions as another network sees them
 
 
 def recipe(card: NetworkCard, result_share: float) -> Recipe:
@@ -65,36 +68,50 @@ def recipe(card: NetworkCard, result_share: float) -> Recipe:
     return Recipe(card.encoding, card.policy_order, rows, history, result_share)
 
 
-def make(samples: Samples, rows: np.ndarray, how: Recipe) -> Batch:
+def make(samples: Samples, rows: np.ndarray, how: Recipe) -> Batch[np.ndarray]:
     """Return the batch of rows, int64 [B], of the samples."""
     leaves = leaves_at(samples, rows, how.history)
     count = int(leaves.offsets[-1])
     moves = np.empty(count, dtype=np.int32)
     put_policy_indices(*policy_codes(how.policy_order, how.encoding), leaves, moves)
     policy = np.zeros(count, dtype=np.float32)
-    size = len(rows)
-    policy_weight, search_value, search_weight, value, value_weight = np.empty(
-        (5, size), dtype=np.float32
-    )
-    wdl = np.empty((size, 3), dtype=np.float32)
-    places = np.empty(ALL_MOVES, dtype=np.int32)
-    _put_policy(samples, rows, leaves.moves, leaves.offsets, places, policy, policy_weight)
-    _put_values(samples, rows, how.result_share, wdl, value, value_weight)
-    _put_search(samples, rows, search_value, search_weight)
+    _put_policy(samples, rows, leaves, np.empty(ALL_MOVES, dtype=np.int32), policy)
+    has_policy = np.diff(samples.target_offsets)[rows] > 0
+    searched = samples.values[rows]
+    draw, balance, value_known = _mixed_values(samples, rows, how.result_share)
+    wdl = np.stack(((1 - draw + balance) / 2, draw, (1 - draw - balance) / 2), axis=1)
     return Batch(
         inputs=_inputs(leaves, how),
         moves=moves,
         move_offsets=leaves.offsets,
         policy=policy,
-        policy_weight=policy_weight,
-        wdl=wdl,
-        value=value,
-        search_value=search_value,
-        search_weight=search_weight,
-        value_weight=value_weight,
+        policy_weight=has_policy.astype(np.float32),
+        wdl=wdl.astype(np.float32),
+        value=balance.astype(np.float32),
+        search_value=np.nan_to_num(searched),
+        search_weight=(~np.isnan(searched)).astype(np.float32),
+        value_weight=value_known.astype(np.float32),
         plies_left=samples.until_end[rows].astype(np.float32) + 1,
         plies_left_weight=(samples.results[rows] != UNKNOWN_RESULT).astype(np.float32),
     )
+
+
+def _mixed_values(
+    samples: Samples, rows: np.ndarray, result_share: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return draw, win - loss (float64 [B]), and whether search or result is known (bool [B]).
+
+    A search without a probability of a draw counts as half of what is possible.
+    """
+    result = samples.results[rows].astype(np.float64)
+    searched, drawn = (array[rows].astype(np.float64) for array in (samples.values, samples.draws))
+    has_search, has_result = ~np.isnan(searched), result != UNKNOWN_RESULT
+    searched, result = np.where(has_search, searched, 0.0), np.where(has_result, result, 0.0)
+    share = np.where(has_search, np.where(has_result, result_share, 0.0), 1.0)
+    possible = 1 - np.abs(searched)
+    drawn = np.where(np.isnan(drawn), possible / 2, np.clip(drawn, 0.0, possible))
+    draw = (1 - share) * drawn + share * (result == 0)
+    return draw, (1 - share) * searched + share * result, has_search | has_result
 
 
 def leaves_at(samples: Samples, rows: np.ndarray, history: int) -> Leaves:
@@ -137,68 +154,14 @@ def _put_leaves(samples: Samples, rows: np.ndarray, leaves: Leaves) -> None:
 
 @kernel
 def _put_policy(
-    samples: Samples,
-    rows: np.ndarray,
-    moves: np.ndarray,
-    offsets: np.ndarray,
-    places: np.ndarray,
-    policy: np.ndarray,
-    weight: np.ndarray,
+    samples: Samples, rows: np.ndarray, leaves: Leaves, places: np.ndarray, policy: np.ndarray
 ) -> None:
     """Put each target beside its legal move; places int32 [65 536] is room to look moves up in."""
     for at in range(rows.shape[0]):
         first, last = samples.target_offsets[rows[at]], samples.target_offsets[rows[at] + 1]
-        weight[at] = np.float32(1 if last > first else 0)
         if last == first:
             continue
-        for place in range(offsets[at], offsets[at + 1]):
-            places[moves[place]] = place
+        for place in range(leaves.offsets[at], leaves.offsets[at + 1]):
+            places[leaves.moves[place]] = place
         for entry in range(first, last):
             policy[places[samples.target_moves[entry]]] = samples.target_weights[entry]
-
-
-@kernel
-def searched_draw(value: float, draw: float) -> float:
-    """Probability of a draw that goes with a value; an unknown one is half of what is possible."""
-    possible = 1 - abs(value)
-    return possible / 2 if np.isnan(draw) else min(max(draw, 0.0), possible)
-
-
-@kernel
-def _put_values(
-    samples: Samples,
-    rows: np.ndarray,
-    result_share: float,
-    wdl: np.ndarray,
-    value: np.ndarray,
-    weight: np.ndarray,
-) -> None:
-    for at in range(rows.shape[0]):
-        row = rows[at]
-        result = signed(samples.results[row])
-        searched, share = 0.0, 1.0
-        if not np.isnan(samples.values[row]):
-            searched = np.float64(samples.values[row])
-            share = 0.0 if result == UNKNOWN_RESULT else result_share
-        known = not (share == 1.0 and result == UNKNOWN_RESULT)
-        draw = (1 - share) * searched_draw(searched, np.float64(samples.draws[row]))
-        balance = (1 - share) * searched
-        if share > 0.0 and known:
-            draw += share * (result == 0)
-            balance += share * result
-        if not known:
-            draw, balance = 1.0, 0.0
-        wdl[at, 0] = np.float32((1 - draw + balance) / 2)
-        wdl[at, 1] = np.float32(draw)
-        wdl[at, 2] = np.float32((1 - draw - balance) / 2)
-        value[at] = np.float32(balance)
-        weight[at] = np.float32(1 if known else 0)
-
-
-@kernel
-def _put_search(samples: Samples, rows: np.ndarray, value: np.ndarray, weight: np.ndarray) -> None:
-    for at in range(rows.shape[0]):
-        searched = samples.values[rows[at]]
-        known = not np.isnan(searched)
-        value[at] = searched if known else np.float32(0)
-        weight[at] = np.float32(1 if known else 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -21,23 +21,7 @@ from kibitz.errors import InputError
 from kibitz.evaluator.torch import unpacked
 from kibitz.network.build import laid_out
 
-
-class TensorBatch(NamedTuple):
-    """A Batch on the device of the network; shapes and meaning are those of `batch.Batch`."""
-
-    inputs: tuple[Tensor, ...]
-    moves: Tensor
-    move_offsets: Tensor
-    policy: Tensor
-    policy_weight: Tensor
-    wdl: Tensor
-    value: Tensor
-    search_value: Tensor
-    search_weight: Tensor
-    value_weight: Tensor
-    plies_left: Tensor
-    plies_left_weight: Tensor
-    teacher: TensorBatch | None = None  # the same positions as another network sees them
+TensorBatch: TypeAlias = Batch[Tensor]
 
 
 class Place(NamedTuple):
@@ -162,13 +146,12 @@ def rows_in_batches(
         yield to_tensors(batch, how, torch.device(device))
 
 
-def to_tensors(batch: Batch, how: Recipe, device: torch.device) -> TensorBatch:
+def to_tensors(batch: Batch[np.ndarray], how: Recipe, device: torch.device) -> TensorBatch:
     """Return a batch as tensors on a device; planes travel as words and are unpacked there."""
     inputs = tuple(_moved(array, device) for array in batch.inputs)
     if not how.perspectives:
         inputs = (_planes(batch.inputs[0], how.encoding, device),)
-    rest = [_moved(array, device) for array in batch[1:]]  # in the same order in both
-    return TensorBatch._make([inputs, *rest, None])
+    return Batch._make([inputs, *(_moved(array, device) for array in batch[1:-1]), None])
 
 
 def _planes(words: np.ndarray, encoding: str, device: torch.device) -> Tensor:

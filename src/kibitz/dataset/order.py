@@ -1,16 +1,18 @@
-"""The order in which positions are shown: a seeded permutation that takes no memory.
+"""What hashing decides: the order in which positions are shown, and which games are held out.
 
-    seed, epoch -> **order** -> loader
+The order is a seeded permutation that takes no memory. It is computed index by index, so that
+training can go on at any batch of any epoch from three numbers: four rounds of a Feistel network
+over the next even number of bits, repeated until the result is inside.
 
-A permutation of any size is computed index by index, so that training can go on at any batch of
-any epoch from three numbers: four rounds of a Feistel network over the next even number of bits,
-repeated until the result is inside.
+A game is held out by its start and its moves: the same game under two names, or in two shards, is
+always on one side, and all its positions with it.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from kibitz.games.shard import Shard
 from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
 
@@ -67,3 +69,24 @@ def order(size: int, key: np.uint64, first: int, last: int) -> np.ndarray:
     out = np.empty(max(0, min(last, size) - first), dtype=np.int64)
     put_order(size, key, first, out)
     return out
+
+
+def held_out(shard: Shard, share: float) -> np.ndarray:
+    """Return bool [G]: which games are for validation, about a `share` of them."""
+    hashes = np.empty(len(shard.offsets) - 1, dtype=np.uint64)
+    _hash_games(np.ascontiguousarray(shard.starts), shard.offsets, shard.moves, hashes)
+    return hashes.astype(np.float64) < share * 2.0**64
+
+
+@kernel
+def _hash_games(
+    starts: np.ndarray, offsets: np.ndarray, moves: np.ndarray, hashes: np.ndarray
+) -> None:
+    """Hash starts uint64 [G, 4] and the moves of each game."""
+    for game in range(hashes.shape[0]):
+        state = np.uint64(0)
+        for word in range(4):
+            state = mix(state ^ starts[game, word])
+        for at in range(offsets[game], offsets[game + 1]):
+            state = mix(state ^ np.uint64(moves[at]))
+        hashes[game] = state

@@ -11,20 +11,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kibitz.encoding.leaves import earlier_occurrences
+from kibitz.dataset.replay import (
+    ILLEGAL_MOVE,
+    ILLEGAL_TARGET,
+    SOUND,
+    WRONG_START,
+    Games,
+    Rows,
+    replay_games,
+)
 from kibitz.errors import DamagedFileError
 from kibitz.files import Location
-from kibitz.games.shard import NOT_A_POLICY, UNKNOWN_RESULT, Shard, compact_starts
-from kibitz.kernel.bits import signed
-from kibitz.kernel.compile import kernel
-from kibitz.position.compact import new_compact, pack_compact, unpack_compact
-from kibitz.position.moves import MAX_MOVES, NO_MOVE, generate
-from kibitz.position.play import play
+from kibitz.games.shard import UNKNOWN_RESULT, Shard, compact_starts
+from kibitz.position.compact import new_compact
+from kibitz.position.moves import MAX_MOVES, NO_MOVE
 from kibitz.position.state import new_positions
-from kibitz.position.validity import VALID, problem
 
-WRONG_START, ILLEGAL_MOVE, ILLEGAL_TARGET = -1, -2, -3
-PROBLEMS = {
+FAULTS = {
     WRONG_START: "a start position that cannot be played on",
     ILLEGAL_MOVE: "an illegal move",
     ILLEGAL_TARGET: "visits of an illegal move",
@@ -49,54 +52,51 @@ class Samples(NamedTuple):
     target_weights: np.ndarray  # float32 [T]: sum 1 in a row; no entries: no policy target
 
 
+PER_ROW = Samples._fields[: Samples._fields.index("target_offsets")]
+
+
 def replay(shard: Shard, location: Location = "a shard in memory") -> Samples:
     """Return every position of a shard; a last position without legal moves is left out."""
-    plies, visits = len(shard.moves), len(shard.visit_moves)
-    positions = new_compact(plies)
-    source = np.empty(plies, dtype=np.int64)
-    game, since_start = np.empty(plies, dtype=np.int32), np.empty(plies, dtype=np.uint16)
-    target_offsets = np.zeros(plies + 1, dtype=np.int64)
-    target_moves = np.empty(visits, dtype=np.uint16)
-    target_weights = np.empty(visits, dtype=np.float32)
-    longest = int(np.diff(shard.offsets).max(initial=0))
-    count = _replay(
-        compact_starts(shard),
-        shard.offsets,
-        shard.moves,
-        shard.flags,
-        shard.visit_offsets,
-        shard.visit_moves,
-        shard.visit_counts,
-        new_positions(longest + 1),
-        np.empty(MAX_MOVES, dtype=np.uint16),
-        positions,
-        source,
-        game,
-        since_start,
-        target_offsets,
-        target_moves,
-        target_weights,
-    )
-    if count < 0:
-        where = f"game {int(source[0])}, ply {int(game[0])}"
-        what = f"damaged shard: {PROBLEMS[count]} in {where}"
+    rows = _new_rows(shard.plies, len(shard.visit_moves))
+    count, fault, game, ply = replay_games(_games(shard), rows)
+    if fault != SOUND:
+        what = f"damaged shard: {FAULTS[fault]} in game {game}, ply {ply}"
         raise DamagedFileError(what, value=os.fspath(location), fix="fetch or write it again")
-    source, game = source[:count], game[:count]
-    targets = int(target_offsets[count])
+    targets = int(rows.target_offsets[count])
+    positions, plies, games = rows.positions[:count], rows.ply[:count], rows.game[:count]
     return Samples(
-        positions=positions[:count],
-        values=shard.values[source],
-        draws=shard.draws[source],
-        root_values=shard.root_values[source],
-        results=_for_side_to_move(shard.results[game], positions[:count]),
-        played=shard.moves[source],
-        flags=shard.flags[source],
-        since_start=since_start[:count],
-        until_end=_until_end(game),
-        game=game,
-        target_offsets=target_offsets[: count + 1],
-        target_moves=target_moves[:targets],
-        target_weights=target_weights[:targets],
+        positions=positions,
+        values=shard.values[plies],
+        draws=shard.draws[plies],
+        root_values=shard.root_values[plies],
+        results=_for_side_to_move(shard.results[games], positions),
+        played=shard.moves[plies],
+        flags=shard.flags[plies],
+        since_start=rows.since_start[:count],
+        until_end=_until_end(games),
+        game=games,
+        target_offsets=rows.target_offsets[: count + 1],
+        target_moves=rows.target_moves[:targets],
+        target_weights=rows.target_weights[:targets],
+    )
+
+
+def _games(shard: Shard) -> Games:
+    same = {name: getattr(shard, name) for name in Games._fields if name in Shard._fields}
+    longest = int(np.diff(shard.offsets).max(initial=0))
+    room = {"line": new_positions(longest + 1), "legal": np.empty(MAX_MOVES, dtype=np.uint16)}
+    return Games(**same | room | {"starts": compact_starts(shard)})
+
+
+def _new_rows(plies: int, visits: int) -> Rows:
+    return Rows(
+        positions=new_compact(plies),
+        ply=np.empty(plies, dtype=np.int64),
+        game=np.empty(plies, dtype=np.int32),
+        since_start=np.empty(plies, dtype=np.uint16),
+        target_offsets=np.zeros(plies + 1, dtype=np.int64),
+        target_moves=np.empty(visits, dtype=np.uint16),
+        target_weights=np.empty(visits, dtype=np.float32),
     )
 
 
@@ -104,21 +104,28 @@ def joined(parts: Sequence[Samples]) -> Samples:
     """Return several samples as one; games are numbered on."""
     if len(parts) == 1:
         return parts[0]
-    arrays = {
-        name: np.concatenate([getattr(part, name) for part in parts])
-        for name in Samples._fields
-        if name not in ("game", "target_offsets")
-    }
     games = np.cumsum([0] + [games_in(part) for part in parts])
     targets = np.cumsum([0] + [len(part.target_moves) for part in parts])
-    return Samples(
-        game=np.concatenate([p.game + np.int32(n) for p, n in zip(parts, games, strict=False)]),
-        target_offsets=np.concatenate(
-            [np.zeros(1, np.int64)]
-            + [p.target_offsets[1:] + n for p, n in zip(parts, targets, strict=False)]
-        ),
-        **arrays,
-    )
+    shifted = [
+        part._replace(game=part.game + np.int32(first), target_offsets=part.target_offsets + entry)
+        for part, first, entry in zip(parts, games, targets, strict=False)
+    ]
+    offsets = [targets[:1], *(part.target_offsets[1:] for part in shifted)]
+    whole = Samples(*map(np.concatenate, zip(*shifted, strict=True)))
+    return whole._replace(target_offsets=np.concatenate(offsets))
+
+
+def of_games(samples: Samples, games: np.ndarray) -> Samples:
+    """Return the rows of some games, numbered anew."""
+    chosen = np.zeros(games_in(samples), dtype=bool)
+    chosen[games] = True
+    rows, counts = chosen[samples.game], np.diff(samples.target_offsets)
+    entries = np.repeat(rows, counts)
+    numbers = (np.cumsum(chosen) - 1).astype(np.int32)
+    parts = {name: getattr(samples, name)[rows] for name in PER_ROW}
+    parts |= {name: getattr(samples, name)[entries] for name in ("target_moves", "target_weights")}
+    offsets = np.concatenate([[0], np.cumsum(counts[rows])])
+    return Samples(**parts | {"game": numbers[parts["game"]], "target_offsets": offsets})
 
 
 def games_in(samples: Samples) -> int:
@@ -129,8 +136,8 @@ def games_in(samples: Samples) -> int:
 def teaching(samples: Samples) -> np.ndarray:
     """Return bool [S]: which rows have anything to teach, a value, a result or a policy."""
     targets = np.diff(samples.target_offsets) > 0
-    told: np.ndarray = targets | ~np.isnan(samples.values) | (samples.results != UNKNOWN_RESULT)
-    return told
+    useful: np.ndarray = targets | ~np.isnan(samples.values) | (samples.results != UNKNOWN_RESULT)
+    return useful
 
 
 def _until_end(game: np.ndarray) -> np.ndarray:
@@ -159,98 +166,3 @@ def _for_side_to_move(results: np.ndarray, positions: np.ndarray) -> np.ndarray:
     """Turn results for White, int8 [S], into those for the side to move."""
     black = (positions["state"] >> np.uint64(40)) & np.uint64(1) == 1
     return np.where(black & (results != UNKNOWN_RESULT), -results, results).astype(np.int8)
-
-
-@kernel
-def _contains(moves: np.ndarray, count: int, move: int) -> bool:
-    at = 0
-    while at < count and signed(moves[at]) != move:
-        at += 1
-    return at < count
-
-
-@kernel
-def _put_targets(
-    visited: np.ndarray,
-    counts: np.ndarray,
-    legal: np.ndarray,
-    count: int,
-    moves: np.ndarray,
-    weights: np.ndarray,
-) -> int:
-    """Write visits as shares of their sum; returns how many entries, or a problem."""
-    total = 0.0
-    for at in range(visited.shape[0]):
-        total += counts[at]
-    if total == 0:
-        return 0
-    for at in range(visited.shape[0]):
-        if not _contains(legal, count, signed(visited[at])):
-            return ILLEGAL_TARGET
-        moves[at] = visited[at]
-        weights[at] = counts[at] / total
-    return signed(visited.shape[0])
-
-
-@kernel
-def _fail(kind: int, number: int, ply: int, source: np.ndarray, game: np.ndarray) -> int:
-    """Leave behind where the replay stopped."""
-    source[0], game[0] = number, ply
-    return kind
-
-
-@kernel
-def _replay(
-    starts: np.ndarray,
-    offsets: np.ndarray,
-    moves: np.ndarray,
-    flags: np.ndarray,
-    visit_offsets: np.ndarray,
-    visit_moves: np.ndarray,
-    visit_counts: np.ndarray,
-    line: np.ndarray,
-    legal: np.ndarray,
-    positions: np.ndarray,
-    source: np.ndarray,
-    game: np.ndarray,
-    since_start: np.ndarray,
-    target_offsets: np.ndarray,
-    target_moves: np.ndarray,
-    target_weights: np.ndarray,
-) -> int:
-    """Write all rows; returns how many, or a problem. line POSITION [longest game + 1] is room."""
-    row, entry = 0, 0
-    for number in range(offsets.shape[0] - 1):
-        first, last = offsets[number], offsets[number + 1]
-        unpack_compact(starts[number], line[0])
-        if problem(line[0]) != VALID:
-            return _fail(WRONG_START, number, 0, source, game)
-        for at in range(first, last):
-            ply = at - first
-            count = generate(line[ply], legal)
-            move = signed(moves[at])
-            if move == NO_MOVE and at == last - 1:
-                if count == 0:
-                    continue
-            elif _contains(legal, count, move):
-                play(line[ply], line[ply + 1], move)
-            else:
-                return _fail(ILLEGAL_MOVE, number, ply, source, game)
-            pack_compact(line[ply], min(earlier_occurrences(line, ply), 255), positions[row])
-            source[row], game[row], since_start[row] = at, number, ply
-            if not signed(flags[at]) & NOT_A_POLICY:
-                start, end = visit_offsets[at], visit_offsets[at + 1]
-                added = _put_targets(
-                    visit_moves[start:end],
-                    visit_counts[start:end],
-                    legal,
-                    count,
-                    target_moves[entry:],
-                    target_weights[entry:],
-                )
-                if added < 0:
-                    return _fail(added, number, ply, source, game)
-                entry += added
-            row += 1
-            target_offsets[row] = entry
-    return row

@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kibitz.dataset.order import key_of, order
-from kibitz.dataset.sample import Samples, games_in, joined, replay, taught_by_play, teaching
-from kibitz.dataset.split import held_out
+from kibitz.dataset.order import held_out, key_of, order
+from kibitz.dataset.sample import Samples, joined, of_games, replay, taught_by_play, teaching
 from kibitz.errors import InputError
 from kibitz.games import store
 from kibitz.games.shard import read, read_header
@@ -234,27 +233,3 @@ class Window:
             if not len(rows):
                 fix = "give more games, or a smaller validation share"
                 raise InputError("nothing to learn from here", value=str(source.folder), fix=fix)
-
-
-def of_games(samples: Samples, games: np.ndarray) -> Samples:
-    """Return the rows of some games, numbered anew."""
-    chosen = np.zeros(games_in(samples), dtype=bool)
-    chosen[games] = True
-    rows = chosen[samples.game] if len(samples.game) else np.zeros(0, dtype=bool)
-    counts = np.diff(samples.target_offsets)
-    entries = np.repeat(rows, counts)
-    offsets = np.zeros(int(rows.sum()) + 1, dtype=np.int64)
-    np.cumsum(counts[rows], out=offsets[1:])
-    numbers = (np.cumsum(chosen) - 1).astype(np.int32)
-    per_row = {
-        name: getattr(samples, name)[rows]
-        for name in Samples._fields
-        if name not in ("game", "target_offsets", "target_moves", "target_weights")
-    }
-    return Samples(
-        game=numbers[samples.game[rows]],
-        target_offsets=offsets,
-        target_moves=samples.target_moves[entries],
-        target_weights=samples.target_weights[entries],
-        **per_row,
-    )

@@ -1,0 +1,112 @@
+"""Kernels that play the games of a shard again and write every position with its policy."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kibitz.encoding.leaves import earlier_occurrences
+from kibitz.games.shard import NOT_A_POLICY
+from kibitz.kernel.bits import signed
+from kibitz.kernel.compile import kernel
+from kibitz.position.compact import pack_compact, unpack_compact
+from kibitz.position.moves import NO_MOVE, generate
+from kibitz.position.play import play
+from kibitz.position.validity import VALID, problem
+
+SOUND, WRONG_START, ILLEGAL_MOVE, ILLEGAL_TARGET = 0, 1, 2, 3
+MOST_REPETITIONS = 255
+
+
+class Games(NamedTuple):
+    """What a replay reads of a shard, and room for the game in progress."""
+
+    starts: np.ndarray  # COMPACT [G]
+    offsets: np.ndarray  # int64 [G + 1]
+    moves: np.ndarray  # uint16 [N]
+    flags: np.ndarray  # uint8 [N]
+    visit_offsets: np.ndarray  # int64 [N + 1]
+    visit_moves: np.ndarray  # uint16 [V]
+    visit_counts: np.ndarray  # uint32 [V]
+    line: np.ndarray  # POSITION [longest game + 1]
+    legal: np.ndarray  # uint16 [MAX_MOVES]
+
+
+class Rows(NamedTuple):
+    """What a replay writes; see Samples. There is room for every ply and every visit."""
+
+    positions: np.ndarray  # COMPACT [N]
+    ply: np.ndarray  # int64 [N]: of the shard
+    game: np.ndarray  # int32 [N]
+    since_start: np.ndarray  # uint16 [N]
+    target_offsets: np.ndarray  # int64 [N + 1], the first one 0
+    target_moves: np.ndarray  # uint16 [V]
+    target_weights: np.ndarray  # float32 [V]
+
+
+@kernel
+def replay_games(games: Games, rows: Rows) -> tuple[int, int, int, int]:
+    """Write the rows of all games; returns how many, then SOUND or the fault, its game and ply."""
+    row = 0
+    for number in range(games.offsets.shape[0] - 1):
+        row, fault, ply = _replay_game(games, number, rows, row)
+        if fault != SOUND:
+            return row, fault, number, ply
+    return row, SOUND, 0, 0
+
+
+@kernel
+def _replay_game(games: Games, number: int, rows: Rows, row: int) -> tuple[int, int, int]:
+    """Write the rows of a game from `row` on; returns the row after them, a fault and its ply."""
+    first, last = games.offsets[number], games.offsets[number + 1]
+    line = games.line
+    unpack_compact(games.starts[number], line[0])
+    if problem(line[0]) != VALID:
+        return row, WRONG_START, 0
+    for at in range(first, last):
+        ply = at - first
+        count = generate(line[ply], games.legal)
+        move = signed(games.moves[at])
+        if _contains(games.legal, count, move):
+            play(line[ply], line[ply + 1], move)
+        elif move != NO_MOVE or at < last - 1:
+            return row, ILLEGAL_MOVE, ply
+        elif count == 0:  # the game is over, nothing can be learned here
+            return row, SOUND, 0
+        repetitions = min(earlier_occurrences(line, ply), MOST_REPETITIONS)
+        pack_compact(line[ply], repetitions, rows.positions[row])
+        rows.ply[row], rows.game[row], rows.since_start[row] = at, number, ply
+        if not _put_targets(games, at, count, rows, row):
+            return row, ILLEGAL_TARGET, ply
+        row += 1
+    return row, SOUND, 0
+
+
+@kernel
+def _put_targets(games: Games, at: int, count: int, rows: Rows, row: int) -> bool:
+    """Write visits as shares of their sum; returns whether all are among the legal moves."""
+    entry = rows.target_offsets[row]
+    rows.target_offsets[row + 1] = entry
+    first, last = games.visit_offsets[at], games.visit_offsets[at + 1]
+    total = 0.0
+    for visit in range(first, last):
+        total += games.visit_counts[visit]
+    if total == 0.0 or signed(games.flags[at]) & NOT_A_POLICY:
+        return True
+    for visit in range(first, last):
+        if not _contains(games.legal, count, signed(games.visit_moves[visit])):
+            return False
+        rows.target_moves[entry] = games.visit_moves[visit]
+        rows.target_weights[entry] = games.visit_counts[visit] / total
+        entry += 1
+    rows.target_offsets[row + 1] = entry
+    return True
+
+
+@kernel
+def _contains(moves: np.ndarray, count: int, move: int) -> bool:
+    at = 0
+    while at < count and signed(moves[at]) != move:
+        at += 1
+    return at < count
