@@ -43,11 +43,11 @@ TABLES = {
     "label": "kibitz.games.labelling:Labelling",
     "run": "kibitz.training.config:RunSettings",
     "data": "kibitz.training.config:DataSettings",
-    "optimiser": "kibitz.training.config:RunOptimiser",
-    "schedule": "kibitz.training.config:RunSchedule",
+    "optimiser": "kibitz.training.config:OptimiserSettings",
+    "schedule": "kibitz.training.config:Schedule",
     "loss": "kibitz.training.config:LossWeights",
     "average": "kibitz.training.config:AverageSettings",
-    "distill": "kibitz.training.config:RunDistill",
+    "distill": "kibitz.training.config:DistillSettings",
 }
 
 _used: Location | None = None

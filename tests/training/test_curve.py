@@ -15,8 +15,8 @@ from kibitz.commands import main
 from kibitz.errors import DamagedFileError, InputError
 from kibitz.files import read_bytes
 from kibitz.log import Metrics
-from kibitz.training.curve import figure, names_of, read_metrics, read_run, tables
-from kibitz.training.figure import Line, Panel, draw, thinned, ticks
+from kibitz.training.curve import Line, Panel, draw, figure, names_of, tables, thinned, ticks
+from kibitz.training.metrics import read_metrics, read_run
 
 SPACE = "{http://www.w3.org/2000/svg}"
 

@@ -19,10 +19,11 @@ from kibitz.errors import ConfigError
 from kibitz.games.shard import write
 from kibitz.log import Stop
 from kibitz.match.control import Control
+from kibitz.match.runner import Setup
+from kibitz.match.spec import parse_players
 from kibitz.network import card as cards
-from kibitz.training.cycle import KINDS
+from kibitz.training.cycle import KINDS, measure, openings_of
 from kibitz.training.stages import marker_of, read_cycle, read_marker, run_cycle
-from kibitz.training.strength import Trial, measure, openings_of
 from tests.dataset.makers import random_shard
 
 TRAIN = """
@@ -233,15 +234,16 @@ def test_a_damaged_network_is_named_and_written_again_and_nothing_else_is(
 
 def test_a_stopped_match_goes_on_from_its_journal(tmp_path: Path) -> None:
     openings = openings_of("", 4, 6, seed=1)
-    trial = Trial("random", "greedy", "greedy", 6, Control(), openings, 1, 1)
+    players = parse_players(["random", "greedy"])
+    match = Setup(players, Control(), openings, rounds=3, seed=1, concurrency=1)
     journal, report, stop = tmp_path / "games.jsonl", tmp_path / "strength-0.json", Stop()
     stop.request()
-    assert not measure(trial, journal, report, stop)
+    assert not measure(match, "greedy", journal, report, stop)
     assert not report.exists()
-    assert measure(trial, journal, report, Stop())
+    assert measure(match, "greedy", journal, report, Stop())
     lines = journal.read_bytes().splitlines()
     journal.write_bytes(b"\n".join(lines[:4]) + b"\n")
-    assert measure(trial, journal, report, Stop())
+    assert measure(match, "greedy", journal, report, Stop())
     assert journal.read_bytes().splitlines()[:4] == lines[:4]
     assert json.loads(report.read_text("utf-8"))["games"] == 6
 

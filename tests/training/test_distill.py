@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from kibitz.dataset.batch import make, recipe
-from kibitz.dataset.loader import rows_in_batches
+from kibitz.dataset.loader import TensorBatch, rows_in_batches
 from kibitz.dataset.sample import replay
 from kibitz.errors import InputError
 from kibitz.network.build import build, load_network, save_network
@@ -21,13 +21,14 @@ from kibitz.network.heads import Outputs
 from kibitz.network.sizes import new_card
 from kibitz.training import ragged
 from kibitz.training.config import DistillSettings, LossWeights, OptimiserSettings
-from kibitz.training.distill import (
-    Told,
+from kibitz.training.loss import (
+    Taught,
     distilled_losses,
+    legal,
+    losses,
     policy_distillation,
     teacher_outputs,
 )
-from kibitz.training.loss import legal, losses
 from kibitz.training.optimiser import make_optimiser
 from tests.dataset.makers import STARTS, random_shard
 from tests.training.running import (
@@ -35,7 +36,7 @@ from tests.training.running import (
     run,
     settings_of,
 )
-from tests.training.test_loss import Batch, planes, random_batch, rows
+from tests.training.test_loss import planes, random_batch, rows
 
 WDL, TANH = Heads(value="wdl"), Heads(value="tanh")
 
@@ -44,9 +45,9 @@ def normal(seed: int, *shape: int) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
-def told_at_random(seed: int, batch: Batch) -> Told:
+def taught_at_random(seed: int, batch: TensorBatch) -> Taught:
     wdl = normal(seed, len(batch.value), 3).softmax(1)
-    return Told(2 * normal(seed, len(batch.moves)), wdl[:, 0] - wdl[:, 2], wdl)
+    return Taught(2 * normal(seed, len(batch.moves)), wdl[:, 0] - wdl[:, 2], wdl)
 
 
 def softmax_loop(logits: list[float], temperature: float) -> list[float]:
@@ -54,7 +55,9 @@ def softmax_loop(logits: list[float], temperature: float) -> list[float]:
     return [one / sum(raised) for one in raised]
 
 
-def distillation_loop(student: Tensor, teacher: Tensor, batch: Batch, temperature: float) -> float:
+def distillation_loop(
+    student: Tensor, teacher: Tensor, batch: TensorBatch, temperature: float
+) -> float:
     found = []
     for row in rows(batch):
         if row.stop > row.start:
@@ -67,12 +70,12 @@ def distillation_loop(student: Tensor, teacher: Tensor, batch: Batch, temperatur
 @pytest.mark.parametrize("seed", range(3))
 def test_chesscoachs_student_loss(seed: int) -> None:
     batch = random_batch(seed, 30)
-    told = told_at_random(seed, batch)
+    taught = taught_at_random(seed, batch)
     outputs = {"value": normal(seed, 30, 3), "policy": normal(seed + 50, len(batch.moves))}
     plain = losses(outputs, batch, WDL, LossWeights())
-    found = distilled_losses(outputs, batch, told, WDL, LossWeights(), DistillSettings())
-    assert told.policy is not None
-    soft = distillation_loop(outputs["policy"], told.policy, batch, 5.0)
+    found = distilled_losses(outputs, batch, taught, WDL, LossWeights(), DistillSettings())
+    assert taught.policy is not None
+    soft = distillation_loop(outputs["policy"], taught.policy, batch, 5.0)
     policy = 0.6 * soft + 0.4 * plain["policy"].item()
     assert found["policy"].item() == pytest.approx(policy, rel=1e-5)
     assert found["value"].item() == plain["value"].item()
@@ -100,15 +103,15 @@ def test_a_student_that_says_the_same_pulls_nowhere() -> None:
 
 def test_the_teachers_value_is_mixed_in_and_fills_gaps() -> None:
     batch = random_batch(6, 40)
-    told = told_at_random(6, batch)
-    assert told.value is not None
-    assert told.wdl is not None
+    taught = taught_at_random(6, batch)
+    assert taught.value is not None
+    assert taught.wdl is not None
     settings = DistillSettings(policy_share=0, value_share=0.25)
     outputs = {"value": normal(7, 40, 3), "policy": normal(8, len(batch.moves))}
-    found = distilled_losses(outputs, batch, told, WDL, LossWeights(), settings)
+    found = distilled_losses(outputs, batch, taught, WDL, LossWeights(), settings)
     total = 0.0
     for b in range(40):
-        own, theirs = batch.wdl[b].tolist(), told.wdl[b].tolist()
+        own, theirs = batch.wdl[b].tolist(), taught.wdl[b].tolist()
         share = 0.25 if batch.value_weight[b] else 1.0
         own = own if batch.value_weight[b] else [0.0] * 3
         target = [share * t + (1 - share) * o for t, o in zip(theirs, own, strict=True)]
@@ -116,10 +119,10 @@ def test_the_teachers_value_is_mixed_in_and_fills_gaps() -> None:
         total -= sum(t * math.log(p) for t, p in zip(target, q, strict=True))
     assert found["value"].item() == pytest.approx(total / 40, rel=1e-5)
     scalar = {"value": normal(9, 40).tanh(), "policy": outputs["policy"]}
-    found = distilled_losses(scalar, batch, told, TANH, LossWeights(), settings)
+    found = distilled_losses(scalar, batch, taught, TANH, LossWeights(), settings)
     portion = torch.where(batch.value_weight > 0, 0.25, 1.0)
     own_value = torch.where(batch.value_weight > 0, batch.value, 0.0)
-    target_value = portion * told.value + (1 - portion) * own_value
+    target_value = portion * taught.value + (1 - portion) * own_value
     expected = ((scalar["value"] - target_value) ** 2).mean().item()
     assert found["value"].item() == pytest.approx(expected, rel=1e-5)
 
@@ -133,8 +136,10 @@ def test_a_teacher_without_draws_leaves_those_of_the_target() -> None:
 
     def loss(logits: Tensor) -> float:
         outputs = {"value": logits, "policy": torch.zeros(len(batch.moves))}
-        told = Told(None, values, None)
-        return distilled_losses(outputs, batch, told, WDL, LossWeights(), settings)["value"].item()
+        taught = Taught(None, values, None)
+        return distilled_losses(outputs, batch, taught, WDL, LossWeights(), settings)[
+            "value"
+        ].item()
 
     draws = torch.minimum(batch.wdl[:, 1], 1 - values.abs())
     best = torch.stack([(1 - draws + values) / 2, draws, (1 - draws - values) / 2], 1)
@@ -150,12 +155,12 @@ def test_a_teacher_without_draws_leaves_those_of_the_target() -> None:
 def test_what_a_teacher_lacks_cannot_be_taught() -> None:
     batch = random_batch(12, 10)
     outputs = {"value": normal(1, 10, 3), "policy": normal(2, len(batch.moves))}
-    for told, settings in (
-        (Told(None, torch.zeros(10), None), DistillSettings()),
-        (Told(outputs["policy"], None, None), DistillSettings(value_share=0.5)),
+    for taught, settings in (
+        (Taught(None, torch.zeros(10), None), DistillSettings()),
+        (Taught(outputs["policy"], None, None), DistillSettings(value_share=0.5)),
     ):
         with pytest.raises(InputError, match="_share: 0"):
-            distilled_losses(outputs, batch, told, WDL, LossWeights(), settings)
+            distilled_losses(outputs, batch, taught, WDL, LossWeights(), settings)
 
 
 def test_teachers_of_every_kind_speak_about_the_same_moves() -> None:
@@ -163,21 +168,21 @@ def test_teachers_of_every_kind_speak_about_the_same_moves() -> None:
     mirror = student._replace(moves=torch.flip(student.moves, [0]))  # another policy order
     seen: list[Any] = []
 
-    def forward(batch: Batch) -> Outputs:
+    def forward(batch: TensorBatch) -> Outputs:
         seen.append(batch)
         weight = torch.ones(1, requires_grad=True)
         return {"value": weight * normal(13, 12, 3), "policy": weight * normal(14, 12, 1858)}
 
-    told = teacher_outputs(forward, WDL, mirror, student)
+    taught = teacher_outputs(forward, WDL, mirror, student)
     assert seen == [mirror]
-    assert told.policy is not None
-    assert told.value is not None
-    assert not told.policy.requires_grad
+    assert taught.policy is not None
+    assert taught.value is not None
+    assert not taught.policy.requires_grad
     logits = normal(14, 12, 1858)
     for b, row in enumerate(rows(mirror)):
-        assert torch.equal(told.policy[row], logits[b, mirror.moves[row].long()])
+        assert torch.equal(taught.policy[row], logits[b, mirror.moves[row].long()])
     shares = normal(13, 12, 3).softmax(1)
-    assert torch.allclose(told.value, shares[:, 0] - shares[:, 2])
+    assert torch.allclose(taught.value, shares[:, 0] - shares[:, 2])
     rank = teacher_outputs(
         lambda _: {"value": normal(15, 12)}, Heads(value="rank", policy=False), mirror, student
     )
@@ -195,19 +200,19 @@ def test_a_tower_teaches_a_sparse_student() -> None:
     batch, features = random_batch(16, 12), torch.randint(768, (1, 12 * 20)).int()
     own = batch._replace(moves=batch.moves % 4672)
     inputs = planes(16, 12)
-    told = teacher_outputs(lambda _: teacher(20 * inputs), heads, own, batch)
+    taught = teacher_outputs(lambda _: teacher(20 * inputs), heads, own, batch)
     settings = DistillSettings(policy_share=1, value_share=1)
     optimiser = make_optimiser(student, OptimiserSettings(kind="adamw"), rate=1e-2)
     starts = torch.arange(0, 12 * 20 + 1, 20)
     for _ in range(60):
         outputs = student(features, starts, batch.moves, batch.move_offsets)
-        found = distilled_losses(outputs, batch, told, WDL, LossWeights(), settings)
+        found = distilled_losses(outputs, batch, taught, WDL, LossWeights(), settings)
         optimiser.zero_grad()
         torch.autograd.backward(found["total"])
         optimiser.step()
     shares = outputs["value"].detach().softmax(1)
-    assert told.value is not None
-    assert (shares[:, 0] - shares[:, 2] - told.value).abs().mean() < 0.1
+    assert taught.value is not None
+    assert (shares[:, 0] - shares[:, 2] - taught.value).abs().mean() < 0.1
 
 
 def test_two_encodings_of_the_same_rows_have_their_moves_in_one_order() -> None:

@@ -26,7 +26,7 @@ from kibitz.network import card as cards
 from kibitz.network.build import load_network
 from kibitz.training.checkpoint import checkpoints_in
 from kibitz.training.loop import train
-from kibitz.training.setup import window_of
+from kibitz.training.state import window_of
 from kibitz.training.step import LossError, outputs_of
 from tests.dataset.makers import random_shard
 from tests.training.running import (

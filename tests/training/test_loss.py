@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import fields
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
+from kibitz.dataset.loader import TensorBatch
 from kibitz.errors import ConfigError
 from kibitz.network.build import build
 from kibitz.network.card import Heads
@@ -32,23 +32,7 @@ MOVES = 1858
 EVERYTHING = Heads(value="tanh", mcts_value=True, soft_policy=True, moves_left=True)
 
 
-class Batch(NamedTuple):
-    """The fields of a batch that losses need."""
-
-    moves: Tensor
-    move_offsets: Tensor
-    policy: Tensor
-    policy_weight: Tensor
-    wdl: Tensor
-    value: Tensor
-    value_weight: Tensor
-    search_value: Tensor
-    search_weight: Tensor
-    plies_left: Tensor
-    plies_left_weight: Tensor
-
-
-def random_batch(seed: int, positions: int, table: int = MOVES) -> Batch:
+def random_batch(seed: int, positions: int, table: int = MOVES) -> TensorBatch:
     """Rows of 0 to 40 moves; some positions without policy, value or searched value (nan)."""
     random = np.random.default_rng(seed)
     counts = random.integers(0, 41, positions)
@@ -60,22 +44,23 @@ def random_batch(seed: int, positions: int, table: int = MOVES) -> Batch:
     wdl = torch.tensor(random.dirichlet([1, 1, 1], positions)).float()
     value = wdl[:, 0] - wdl[:, 2]
     search = torch.tensor(random.uniform(-1, 1, positions)).float()
-    return Batch(
-        torch.tensor(np.concatenate(moves)).int(),
-        torch.tensor(np.concatenate([[0], counts.cumsum()])),
-        torch.tensor(np.concatenate([row / row.sum() for row in visits])).float(),
-        weights[0],
-        torch.where(weights[1][:, None] > 0, wdl, math.nan),
-        torch.where(weights[1] > 0, value, math.nan),
-        weights[1],
-        torch.where(weights[2] > 0, search, math.nan),
-        weights[2],
-        torch.tensor(random.integers(0, 150, positions)).float(),
-        weights[3],
+    return TensorBatch(
+        inputs=(),
+        moves=torch.tensor(np.concatenate(moves)).int(),
+        move_offsets=torch.tensor(np.concatenate([[0], counts.cumsum()])),
+        policy=torch.tensor(np.concatenate([row / row.sum() for row in visits])).float(),
+        policy_weight=weights[0],
+        wdl=torch.where(weights[1][:, None] > 0, wdl, math.nan),
+        value=torch.where(weights[1] > 0, value, math.nan),
+        value_weight=weights[1],
+        search_value=torch.where(weights[2] > 0, search, math.nan),
+        search_weight=weights[2],
+        plies_left=torch.tensor(random.integers(0, 150, positions)).float(),
+        plies_left_weight=weights[3],
     )
 
 
-def rows(batch: Batch) -> list[slice]:
+def rows(batch: TensorBatch) -> list[slice]:
     ends = batch.move_offsets.tolist()
     return [slice(first, last) for first, last in pairwise(ends)]
 
@@ -97,7 +82,7 @@ def soft_loop(targets: list[float], temperature: float) -> list[float]:
     return [one / sum(raised) for one in raised]
 
 
-def policy_loop(logits: Tensor, batch: Batch, temperature: float = 1.0) -> float:
+def policy_loop(logits: Tensor, batch: TensorBatch, temperature: float = 1.0) -> float:
     found = []
     for row in rows(batch):
         targets = soft_loop(batch.policy[row].tolist(), temperature)
@@ -134,7 +119,7 @@ def tower_outputs(seed: int, positions: int, table: int = MOVES) -> Outputs:
     }
 
 
-def huber_loop(plies: Tensor, batch: Batch) -> float:
+def huber_loop(plies: Tensor, batch: TensorBatch) -> float:
     errors = (plies - batch.plies_left).abs().tolist()
     terms = [error**2 / 2 if error < 10 else 10 * (error - 5) for error in errors]
     return mean([term / 40 for term in terms], batch.plies_left_weight)
@@ -290,7 +275,7 @@ def test_l2_is_weight_decay_of_twice_its_factor() -> None:
     before = {name: tensor.detach().clone() for name, tensor in network.named_parameters()}
     kernels = [one for one in network.parameters() if one.dim() > 1]
     penalty = 1e-2 * torch.stack([(one**2).sum() for one in kernels]).sum()
-    optimiser = make_optimiser(network, OptimiserSettings(weight_decay=2e-2), rate=0.1)
+    optimiser = make_optimiser(network, OptimiserSettings(kind="sgd", weight_decay=2e-2), rate=0.1)
     for parameter in network.parameters():
         parameter.grad = torch.zeros_like(parameter)
     torch.autograd.backward(penalty)  # what the loss would add, were it in the loss

@@ -10,8 +10,9 @@ import pytest
 import torch
 from scipy import stats  # type: ignore[import-untyped]
 
-from kibitz.training import metrics, record
-from kibitz.training.metrics import CORRELATIONS, rank_correlations
+from kibitz.training import metrics as names
+from kibitz.training import validate as metrics
+from kibitz.training.validate import CORRELATIONS, rank_correlations
 
 
 def with_ties(seed: int, count: int = 400) -> tuple[np.ndarray, np.ndarray]:
@@ -69,7 +70,7 @@ def test_scores_that_are_all_alike_have_no_correlation(count: int) -> None:
 
 
 def test_each_correlation_is_a_figure_of_validations() -> None:
-    assert tuple(CORRELATIONS) == record.CORRELATIONS
+    assert tuple(CORRELATIONS) == names.CORRELATIONS
 
 
 def test_mates_are_looked_at_apart() -> None:

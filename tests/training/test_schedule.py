@@ -13,13 +13,22 @@ from torch import nn
 from kibitz.errors import ConfigError
 from kibitz.network.build import build
 from kibitz.settings import dump, load
-from kibitz.training.config import OptimiserSettings
+from kibitz.training.config import OptimiserSettings, Schedule
 from kibitz.training.optimiser import (
     make_optimiser,
     parameter_groups,
+    rate_at,
     set_rate,
 )
-from kibitz.training.schedule import CHESSCOACH, CHESSCOACH_COMMENTARY, Schedule, rate_at
+
+# 5.6 million steps of 512 positions.
+CHESSCOACH = Schedule(
+    shape="steps",
+    boundaries=(0, 800_000, 2_400_000, 4_000_000),
+    rates=(2e-2, 2.5e-3, 2.5e-4, 2.5e-5),
+    warmup=8000,
+)
+CHESSCOACH_COMMENTARY = Schedule(shape="cyclic", rate=1e-3, lowest=1e-5, period=20_000)
 
 
 def test_chesscoach_drops_at_its_boundaries_after_a_warm_up() -> None:
@@ -173,7 +182,7 @@ def test_momentum_is_as_written(nesterov: bool) -> None:
         velocity = 0.9 * velocity + pull
         weight -= rate * (pull + 0.9 * velocity if nesterov else velocity)
         expected.append(weight)
-    settings = OptimiserSettings(nesterov=nesterov, weight_decay=0.01)
+    settings = OptimiserSettings(kind="sgd", nesterov=nesterov, weight_decay=0.01)
     assert stepped(settings, GRADIENTS, RATES) == pytest.approx(expected, rel=1e-6)
 
 
@@ -214,4 +223,4 @@ def test_an_optimiser_goes_on_from_its_saved_state() -> None:
 
 def test_nesterov_needs_momentum() -> None:
     with pytest.raises(ConfigError, match="momentum"):
-        load(OptimiserSettings, overrides=["nesterov=true", "momentum=0"])
+        load(OptimiserSettings, overrides=["kind=sgd", "nesterov=true", "momentum=0"])

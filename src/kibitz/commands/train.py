@@ -21,7 +21,8 @@ from kibitz.match.elo import elo_text
 from kibitz.network.sizes import ADVICE
 from kibitz.places import Place
 from kibitz.settings import used
-from kibitz.training.curve import Run, figure, read_run, tables
+from kibitz.training.curve import figure, tables
+from kibitz.training.metrics import Run, read_run
 
 # --- train ----------------------------------------------------------------------------------------
 

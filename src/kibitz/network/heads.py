@@ -133,12 +133,17 @@ def finish_value(numbers: Tensor, kind: str) -> Tensor:
     return torch.tanh(numbers).flatten() if kind == "tanh" else numbers.flatten()
 
 
+def rows_of(offsets: Tensor, entries: int) -> Tensor:
+    """Return the position each of the M entries belongs to, (M,) int64; offsets (B + 1,)."""
+    # The number of entries is given, because a GPU would be asked for it and waited for.
+    return torch.repeat_interleave(offsets[1:] - offsets[:-1], output_size=entries)
+
+
 def legal_logits(logits: Tensor, moves: Tensor, offsets: Tensor) -> Tensor:
     """Pick the logits of given moves only.
 
     logits (B, K) float32; moves (M,) integer policy indices, flat over all positions; offsets
     (B + 1,) integer, position b owns moves[offsets[b]:offsets[b + 1]]. Returns (M,) float32.
     """
-    counts = offsets[1:] - offsets[:-1]
-    rows = torch.repeat_interleave(torch.arange(len(counts), device=logits.device), counts)
-    return logits[rows, moves.long()]
+    flat = rows_of(offsets, len(moves)) * logits.shape[1] + moves.long()
+    return logits.flatten()[flat]

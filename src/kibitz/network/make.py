@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import logging
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -113,15 +114,10 @@ def join(
     options = "".join(f"-{option}" for option in OPTIONS if option in ours.options)
     joined = {key: array for key, array in weights.items() if not key.startswith(POLICY)}
     joined |= {key: array for key, array in others.items() if key.startswith(POLICY)}
-    before, added = card.provenance, other.provenance if policy else Provenance()
     command = " ".join(["kibitz net join", *(file.name for file in (value, policy) if file)])
-    provenance = Provenance(
-        data="; ".join(dict.fromkeys(part for part in (before.data, added.data) if part)),
-        commands=(*before.commands, *added.commands, command),
-        steps=before.steps + added.steps,
-        positions=before.positions + added.positions,
-        date=max(before.date, added.date),
-    )
+    added = other.provenance if policy else Provenance()
+    added = msgspec.structs.replace(added, commands=(*added.commands, command))
+    provenance = added_to(card.provenance, added, max(card.provenance.date, added.date))
     made = msgspec.structs.replace(
         card,
         name=name,
@@ -131,6 +127,42 @@ def join(
         provenance=provenance,
     )
     return cards.save(location, joined, made)
+
+
+def added_to(before: Provenance, added: Provenance, date: str) -> Provenance:
+    """Return what a card says of weights that were made in two parts."""
+    return Provenance(
+        data="; ".join(dict.fromkeys(part for part in (before.data, added.data) if part)),
+        commands=before.commands + added.commands,
+        steps=before.steps + added.steps,
+        positions=before.positions + added.positions,
+        date=date,
+    )
+
+
+def trained_card(
+    card: NetworkCard, name: str, training: Provenance, licence: str = ""
+) -> NetworkCard:
+    """Return the card with a training added to what was before; a new licence replaces it."""
+    provenance = added_to(card.provenance, training, training.date)
+    licence = licence or card.licence
+    return msgspec.structs.replace(card, name=name, licence=licence, provenance=provenance)
+
+
+def write_networks(
+    folder: Path, weights: Mapping[str, Any], card: NetworkCard, playing: bool
+) -> list[Path]:
+    """Write the float network and, if wanted, the form that plays: int8 if sparse, else ONNX."""
+    path = folder / f"{card.name}.safetensors"
+    cards.save(path, weights, card)
+    if not playing:
+        return [path]
+    if card.family == "sparse":
+        integers = path.with_name(f"{card.name}-int8.safetensors")
+        quantise_sparse(path, integers, "int8")
+        return [path, integers]
+    export(path, path.with_suffix(".onnx"))
+    return [path, path.with_suffix(".onnx")]
 
 
 def _float_sparse(file: Path) -> tuple[NetworkCard, Weights]:

@@ -11,6 +11,7 @@ plain torch.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -24,7 +25,7 @@ from torch.nn import functional
 
 from kibitz.encoding.features import PLAIN_FEATURES
 from kibitz.network import sparse_kernels as kernels
-from kibitz.network.heads import Outputs
+from kibitz.network.heads import Outputs, legal_logits
 from kibitz.network.quantise import LIMIT
 
 Array = NDArray[Any]
@@ -164,8 +165,6 @@ class SparseNetwork(nn.Module):
 
 # --- layers as torch functions with gradients -----------------------------------------------------
 
-_pool: list[ThreadPoolExecutor] = []
-
 
 def feature_sum(indices: Tensor, offsets: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """Return bias plus the sum of the active rows, (B, H) float32.
@@ -174,7 +173,7 @@ def feature_sum(indices: Tensor, offsets: Tensor, weight: Tensor, bias: Tensor) 
     """
     if _compiled(weight):
         _check(indices, offsets, len(weight))
-        return _FeatureSum.apply(indices.int(), offsets.long(), weight, bias)  # type: ignore[no-any-return, no-untyped-call]
+        return _applied(_FeatureSum, indices.int(), offsets.long(), weight, bias)
     sums = functional.embedding_bag(
         indices.long(), weight, offsets.long(), mode="sum", include_last_offset=True
     )
@@ -191,20 +190,23 @@ def move_logits(
     """
     if _compiled(weight):
         _check(moves, offsets, len(weight))
-        return _MoveLogits.apply(hidden, weight, bias, moves.int(), offsets.long())  # type: ignore[no-any-return, no-untyped-call]
+        return _applied(_MoveLogits, hidden, weight, bias, moves.int(), offsets.long())
     # Where arithmetic is cheap all logits at once beat a gather of whole rows.
-    everything = functional.linear(hidden, weight, bias)
-    counts = offsets[1:] - offsets[:-1]
-    rows = torch.repeat_interleave(torch.arange(len(counts), device=hidden.device), counts)
-    return everything[rows, moves.long()]
+    return legal_logits(functional.linear(hidden, weight, bias), moves, offsets)
 
 
 def screlu(x: Tensor) -> Tensor:
     """clip(x, 0, 1) squared, any shape; one pass over memory each way where torch makes ten."""
     if _compiled(x) and x.dim() == 2:
-        return _Screlu.apply(x)  # type: ignore[no-any-return, no-untyped-call]
+        return _applied(_Screlu, x)
     clipped = x.clamp(0, 1)
     return clipped * clipped
+
+
+def _applied(function: Any, *arguments: Tensor) -> Tensor:
+    """Apply one of the functions below; torch gives `apply` no types."""
+    result: Tensor = function.apply(*arguments)
+    return result
 
 
 def _compiled(weight: Tensor) -> bool:
@@ -225,11 +227,14 @@ def _parallel(work: Callable[[int, int], None], count: int) -> None:
     if shares == 1:
         work(0, count)
         return
-    if not _pool:
-        _pool.append(ThreadPoolExecutor(torch.get_num_threads()))
     bounds = [count * share // shares for share in range(shares + 1)]
-    for done in [_pool[0].submit(work, *pair) for pair in pairwise(bounds)]:
+    for done in [_pool().submit(work, *pair) for pair in pairwise(bounds)]:
         done.result()
+
+
+@functools.cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(torch.get_num_threads())
 
 
 def _numpy(*tensors: Tensor) -> list[Array]:

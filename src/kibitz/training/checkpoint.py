@@ -1,4 +1,4 @@
-"""A training stopped and gone on with as if nothing had been; loop -> **checkpoint** -> loop.
+"""Checkpoints, from which a training goes on exactly, and the weights of the best validation.
 
 A checkpoint is a safetensors file: tensors under the names `network.*`, `optimiser.N.*`,
 `average.*`, `random.*`, and in the header's metadata `state`, one JSON object with everything that
@@ -9,6 +9,7 @@ zeros. docs/training.md describes it byte by byte.
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from pathlib import Path
@@ -25,8 +26,11 @@ from kibitz.errors import DamagedFileError, InputError
 from kibitz.files import read_bytes, write_bytes
 from kibitz.log import say
 from kibitz.network.build import laid_out
+from kibitz.training.config import LossWeights
+from kibitz.training.loss import weighted_sum
 
 FORMAT_VERSION = 1
+BEST = "best.safetensors"
 _NAME = re.compile(r"step-(\d{9})\.safetensors")
 
 
@@ -165,3 +169,54 @@ def _check(path: Path, content: bytes) -> None:
 def _damaged(path: Path, why: str) -> DamagedFileError:
     fix = "delete it to go on from the one before (kibitz train: --allow-damaged)"
     return DamagedFileError(f"damaged checkpoint, {why}", value=os.fspath(path), fix=fix)
+
+
+# --- the weights of the best validation -----------------------------------------------------------
+
+
+class Best(NamedTuple):
+    """Weights and what they were worth."""
+
+    step: int
+    loss: float
+    figures: dict[str, float]  # of the validation
+    weights: dict[str, Tensor]
+
+
+def validation_loss(figures: dict[str, float], weights: LossWeights) -> float:
+    """Return what validations are compared by; infinite if it is not a number."""
+    names = [name for name in vars(weights) if name in figures]
+    losses = {name: torch.tensor(figures[name], dtype=torch.float64) for name in names}
+    found = float(weighted_sum(losses, weights)) if losses else math.nan
+    return found if math.isfinite(found) else math.inf
+
+
+def save_best(folder: Path, best: Best) -> None:
+    """Replace the best weights of a folder of checkpoints, atomically."""
+    tensors = {f"network.{name}": tensor for name, tensor in best.weights.items()}
+    state = {"step": best.step, "loss": best.loss, "figures": best.figures}
+    save(folder / BEST, Checkpoint(tensors, state))
+
+
+def load_best(folder: Path, damaged_allowed: bool = False) -> Best | None:
+    """Return the best weights of a folder of checkpoints, None where there are none.
+
+    Damaged ones are an error, unless they may be done without.
+    """
+    path = folder / BEST
+    if not path.exists():
+        return None
+    try:
+        found = load(path)
+    except DamagedFileError as error:
+        if not damaged_allowed:
+            raise
+        say(f"passed over: {error}")
+        return None
+    state = found.state
+    return Best(state["step"], state["loss"], state["figures"], found.part("network"))
+
+
+def forget_best(folder: Path) -> None:
+    """Remove the best weights of a training that begins anew."""
+    (folder / BEST).unlink(missing_ok=True)

@@ -14,7 +14,6 @@ from kibitz.errors import ConfigError
 from kibitz.files import Location
 from kibitz.options import setting
 from kibitz.settings import load
-from kibitz.training.schedule import Schedule
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ class RunSettings:
 class OptimiserSettings:
     """SGD with momentum, Adam, or AdamW with decay apart from the gradient."""
 
-    kind: Literal["sgd", "adam", "adamw"] = setting("sgd", about="sgd, adam or adamw")
+    kind: Literal["sgd", "adam", "adamw"] = setting("adamw", about="sgd, adam or adamw")
     momentum: float = setting(0.9, low=0, high=1, about="of sgd")
     nesterov: bool = setting(False, about="of sgd: look ahead")
     weight_decay: float = setting(0.0, low=0, about="of weights; biases and norms never decay")
@@ -92,24 +91,40 @@ class OptimiserSettings:
 
 
 @dataclass(frozen=True)
-class RunOptimiser(OptimiserSettings):
-    """The optimiser's table, with AdamW for the usual one."""
+class Schedule:
+    """A learning rate over the steps of a training; all counts are optimiser steps."""
 
-    kind: Literal["sgd", "adam", "adamw"] = setting("adamw", about="sgd, adam or adamw")
-
-
-@dataclass(frozen=True)
-class RunSchedule(Schedule):
-    """The schedule's table, in which a cosine ends with the training unless said otherwise."""
-
+    shape: Literal["constant", "steps", "exponential", "cosine", "cyclic"] = setting(
+        "constant", about="constant, steps, exponential, cosine or cyclic"
+    )
+    rate: float = setting(1e-3, low=0, about="the highest rate (steps has its own)")
+    lowest: float = setting(0.0, low=0, about="of exponential, cosine and cyclic")
+    warmup: int = setting(0, low=0, about="steps of linear growth from 0 at the beginning")
+    boundaries: tuple[int, ...] = setting((), low=0, about="steps: where each rate begins, from 0")
+    rates: tuple[float, ...] = setting((), low=0, about="steps: a rate for each boundary")
+    factor: float = setting(0.96, low=0, high=1, about="exponential: each period multiplies by it")
+    period: int = setting(1000, low=1, about="exponential: steps; cyclic: half a cycle")
+    whole_periods: bool = setting(False, about="exponential: change at the end of periods only")
     length: int = setting(0, low=0, about="cosine: the step of the lowest rate; 0 the last one")
     by_devices: bool = setting(
         True, about="several processes: rates times their number, counts of steps divided by it"
     )
 
     def __post_init__(self) -> None:
-        if self.length or self.shape != "cosine":
-            super().__post_init__()
+        if self.shape == "steps":
+            self._check_steps()
+        if self.lowest > self.rate and self.shape in ("exponential", "cosine", "cyclic"):
+            raise ConfigError("the lowest rate is above the rate", value=self.lowest)
+        if self.shape == "cosine" and self.length and self.length <= self.warmup:
+            raise ConfigError("length ends before the warm-up does", value=self.length)
+
+    def _check_steps(self) -> None:
+        if not self.boundaries or len(self.rates) != len(self.boundaries):
+            fix = f"give {max(1, len(self.boundaries))} rates, one for each boundary"
+            raise ConfigError("rates and boundaries differ in number", value=self.rates, fix=fix)
+        if self.boundaries != tuple(sorted({0, *self.boundaries})):
+            fix = "start with 0 and go up"
+            raise ConfigError("boundaries out of order", value=self.boundaries, fix=fix)
 
 
 @dataclass(frozen=True)
@@ -126,17 +141,11 @@ class LossWeights:
 
 @dataclass(frozen=True)
 class DistillSettings:
-    """How much a teacher is believed."""
+    """A teacher to learn from besides the games, and how much it counts."""
 
     temperature: float = setting(5.0, low=0.01, about="softens both policies before comparing them")
     policy_share: float = setting(0.6, low=0, high=1, about="of the teacher in the policy's loss")
     value_share: float = setting(0.0, low=0, high=1, about="of the teacher in the value target")
-
-
-@dataclass(frozen=True)
-class RunDistill(DistillSettings):
-    """A teacher to learn from, besides the games."""
-
     teacher: str = setting("", about="float network file of any family; none: no distillation")
 
 
@@ -146,11 +155,11 @@ class TrainingSettings:
 
     run: RunSettings = field(default_factory=RunSettings)
     data: DataSettings = field(default_factory=DataSettings)
-    optimiser: RunOptimiser = field(default_factory=RunOptimiser)
-    schedule: RunSchedule = field(default_factory=RunSchedule)
+    optimiser: OptimiserSettings = field(default_factory=OptimiserSettings)
+    schedule: Schedule = field(default_factory=Schedule)
     loss: LossWeights = field(default_factory=LossWeights)
     average: AverageSettings = field(default_factory=AverageSettings)
-    distill: RunDistill = field(default_factory=RunDistill)
+    distill: DistillSettings = field(default_factory=DistillSettings)
 
 
 def from_file(

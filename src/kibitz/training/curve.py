@@ -1,176 +1,29 @@
-"""How trainings went: metrics.jsonl and strength reports -> **curves** -> table, figure.
-
-A run is a folder, with all metrics files in it and below it (a cycle has one for each training;
-their steps are counted on from one to the next, in the order in which they ran), or one metrics
-file.
-"""
+"""How trainings went, as tables and as an SVG figure: metrics -> **curve** -> terminal, browser."""
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
+from xml.sax.saxutils import escape
 
-from kibitz.errors import DamagedFileError, InputError
-from kibitz.files import read_bytes
-from kibitz.training.figure import COLOURS, Line, Panel, draw
-from kibitz.training.record import DETAILS
+from kibitz.training.metrics import DETAILS, Points, Run
 
-METRICS = "metrics.jsonl"
-STRENGTH = "strength-*.json"  # not strength.json, which marks a stage
 VALIDATION = "validation_"
 
 # What is shown first, in this order; other figures follow by name.
 LOSSES = ("total", "value", "policy", "mcts_value", "soft_policy", "moves_left")
 FIRST = (*LOSSES, "top1", "top3", "sign", "value_error", "spearman")
-NOT_FIGURES = ("step", "time", "validation_positions")
 
-Points = list[tuple[float, float]]
-Lines = list[dict[str, Any]]
+# Okabe and Ito's colours: told apart by everybody, also in grey.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#7f7f7f")
 
-
-@dataclass
-class Strength:
-    """One measurement of playing strength."""
-
-    step: int  # of the whole run
-    opponent: str
-    score: float  # points of all games, 0 to 1
-    elo: float | None  # none if all games were won, or all lost
-    low: float | None  # ends of the 95 % interval; then one of them is the bound that is known
-    high: float | None
-    interval: str | None = None  # how the ends were found, see match/elo.py
-    player: str = ""  # empty in old reports, as the limits
-    control: str = ""
-
-    @property
-    def drawn_at(self) -> float | None:
-        """Where a figure has its point: at the difference, else at the bound."""
-        known = (self.elo, self.low, self.high)
-        return next((value for value in known if value is not None), None)
-
-    @property
-    def error(self) -> float:
-        """Half of the interval; 0 for a bound."""
-        return 0.0 if self.low is None or self.high is None else (self.high - self.low) / 2.0
-
-
-@dataclass
-class Run:
-    """The figures of one training, over its steps."""
-
-    name: str
-    figures: dict[str, Points] = field(default_factory=dict)
-    strength: list[Strength] = field(default_factory=list)
-    steps: int = 0
-
-
-def read_run(location: Path) -> Run:
-    """Read everything a run has written so far; it may still be going on."""
-    files = [location] if location.is_file() else sorted(location.rglob(METRICS))
-    if not files:
-        fix = f"name a folder with {METRICS}, as kibitz train writes it"
-        raise InputError("no training here", value=str(location), fix=fix)
-    root = location.resolve() if location.is_dir() else location.resolve().parent
-    run = Run(root.name)
-    trainings = {path.resolve(): read_metrics(path) for path in files}
-    for path in in_order(trainings, sorted(root.rglob(STRENGTH))):
-        if path not in trainings:
-            run.strength.append(read_strength(path, run.steps))
-            continue
-        before = run.steps
-        for line in trainings[path]:
-            _take(run, line, before)
-    return run
-
-
-def in_order(trainings: Mapping[Path, Lines], reports: list[Path]) -> list[Path]:
-    """Return trainings and strength tests in the order in which they ran.
-
-    A training began with its first line. Reports of old have no time: they come after the last
-    training beside them.
-    """
-    keys = {path: (_began(lines), str(path), 0) for path, lines in trainings.items()}
-    made = dict(keys)
-    for report in reports:
-        time = _report(report).get("time")
-        if isinstance(time, (int, float)):
-            made[report] = (float(time), str(report), 1)
-            continue
-        beside = [path for path in trainings if path.is_relative_to(report.parent.parent)]
-        after, name, _ = max(keys[path] for path in beside or trainings)
-        made[report] = (after, name, 1)
-    return sorted(made, key=lambda path: made[path])
-
-
-def _began(lines: Lines) -> float:
-    return float(lines[0].get("time", 0.0)) if lines else math.inf
-
-
-def read_metrics(path: Path) -> Lines:
-    """Return the lines of a metrics file; a last one still being written is left out."""
-    content = read_bytes(path)
-    whole = content[: content.rfind(b"\n") + 1].splitlines()
-    return [_decoded(path, number, line) for number, line in enumerate(whole, start=1)]
-
-
-def _decoded(path: Path, number: int, line: bytes) -> dict[str, Any]:
-    try:
-        found = json.loads(line)
-    except ValueError as error:
-        raise DamagedFileError(f"line {number} is not JSON ({error})", value=str(path)) from error
-    if not isinstance(found, dict) or type(found.get("step")) is not int:
-        raise DamagedFileError(f"line {number} has no step", value=str(path))
-    return found
-
-
-def _take(run: Run, line: dict[str, Any], before: int) -> None:
-    """Add a line of metrics; nan and inf, which are written as texts, are left out."""
-    step = before + int(line["step"])
-    run.steps = max(run.steps, step)
-    for name, value in line.items():
-        if name not in NOT_FIGURES and type(value) in (int, float):
-            run.figures.setdefault(name, []).append((step, float(value)))
-
-
-def read_strength(path: Path, step: int) -> Strength:
-    """Read a report of a strength test that was made after `step`."""
-    found = _report(path)
-    try:
-        elo, low, high = _ends(found)
-        score, interval = float(found["score"]), found.get("interval")
-        player, control = (str(found.get(name, "")) for name in ("player", "control"))
-        opponent = str(found["opponent"])
-        return Strength(step, opponent, score, elo, low, high, interval, player, control)
-    except (ValueError, KeyError, TypeError) as error:
-        raise _no_report(path, error) from error
-
-
-def _report(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(read_bytes(path))
-    except ValueError as error:
-        raise _no_report(path, error) from error
-    if not isinstance(found, dict):
-        raise _no_report(path, TypeError(f"{type(found).__name__} instead of an object"))
-    return found
-
-
-def _no_report(path: Path, error: Exception) -> DamagedFileError:
-    what = f"not a strength report ({error!r})"
-    return DamagedFileError(what, value=str(path), fix="remove it, or test again")
-
-
-def _ends(found: dict[str, Any]) -> list[float | None]:
-    """Elo and the ends of its interval; old reports have half of the interval only."""
-    elo, error = found["elo"], found["error"]
-    known = elo is not None and error is not None
-    ends = {"low": elo - error if known else None, "high": elo + error if known else None}
-    named = [elo, *(found.get(name, end) for name, end in ends.items())]
-    return [None if value is None else float(value) for value in named]
+WIDTH, HEIGHT = 420, 260  # of a panel, pixels
+LEFT, RIGHT, TOP, BOTTOM = 62, 14, 34, 40
+LEGEND_LINE = 18
+TICKS = 5
+MOST_POINTS = 400
 
 
 def names_of(runs: list[Run]) -> list[str]:
@@ -259,3 +112,155 @@ def _names(runs: list[Run]) -> list[str]:
         f"{name} ({number + 1})" if names.count(name) > 1 else name
         for number, name in enumerate(names)
     ]
+
+
+# --- panels of lines as SVG -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Line:
+    """Points in the order of x; `errors`, if any, are half the heights of their bars."""
+
+    points: list[tuple[float, float]]
+    colour: str
+    faint: bool = False
+    errors: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Lines with a common pair of axes."""
+
+    title: str
+    lines: list[Line]
+    below: str = "step"
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A range of numbers laid on a range of pixels."""
+
+    low: float
+    high: float
+    first: float
+    last: float
+
+    def place(self, number: float) -> float:
+        """Return the pixel of a number."""
+        part = (number - self.low) / (self.high - self.low)
+        return self.first + part * (self.last - self.first)
+
+
+def draw(panels: list[Panel], legend: list[tuple[str, str]], columns: int = 2) -> str:
+    """Return the figure as SVG text; the legend has names and colours."""
+    columns = max(1, min(columns, len(panels)))
+    rows = math.ceil(len(panels) / columns)
+    top = LEGEND_LINE * len(legend) + 12
+    width, height = columns * WIDTH, top + rows * HEIGHT
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="11" fill="#333">',
+        f'<rect width="{width}" height="{height}" fill="#fff"/>',
+    ]
+    for number, (name, colour) in enumerate(legend):
+        y = 16 + LEGEND_LINE * number
+        parts.append(f'<path d="M{LEFT} {y - 4}h24" stroke="{colour}" stroke-width="2"/>')
+        parts.append(_text(LEFT + 32, y, name))
+    for number, panel in enumerate(panels):
+        across, down = (number % columns) * WIDTH, top + (number // columns) * HEIGHT
+        parts += [f'<g transform="translate({across} {down})">', *_panel(panel), "</g>"]
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def ticks(low: float, high: float, count: int = TICKS) -> list[float]:
+    """Return about `count` round numbers from low to high.
+
+    >>> ticks(0, 1)
+    [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    """
+    rough = (high - low) / count
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = power * next(one for one in (1, 2, 2.5, 5, 10) if one * power >= rough * 0.999)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [round(number * step, 12) for number in range(first, last + 1)]
+
+
+def thinned(
+    points: list[tuple[float, float]], most: int = MOST_POINTS
+) -> list[tuple[float, float]]:
+    """Return at most so many points, each the mean of its neighbours."""
+    if len(points) <= most:
+        return points
+    bounds = [len(points) * part // most for part in range(most + 1)]
+    groups = [points[first:last] for first, last in pairwise(bounds)]
+    return [
+        (sum(x for x, _ in group) / len(group), sum(y for _, y in group) / len(group))
+        for group in groups
+    ]
+
+
+def _panel(panel: Panel) -> list[str]:
+    xs = [x for line in panel.lines for x, _ in line.points]
+    x = _axis(min([0.0, *xs]), max(xs), LEFT, WIDTH - RIGHT)
+    low, high = _heights(panel.lines)
+    y = _axis(low, high, HEIGHT - BOTTOM, TOP)
+    parts = [_text(LEFT, TOP - 12, panel.title, weight="bold")]
+    parts += [_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, panel.below, anchor="middle")]
+    for tick in ticks(y.low, y.high):
+        at = y.place(tick)
+        parts.append(f'<path d="M{LEFT} {at:.1f}H{WIDTH - RIGHT}" stroke="#ddd"/>')
+        parts.append(_text(LEFT - 6, at + 4, _number(tick), anchor="end"))
+    for tick in ticks(x.low, x.high):
+        at = x.place(tick)
+        parts.append(_text(at, HEIGHT - BOTTOM + 15, _number(tick), anchor="middle"))
+    for line in sorted(panel.lines, key=lambda one: not one.faint):
+        parts += _line(line, x, y)
+    return parts
+
+
+def _heights(lines: list[Line]) -> tuple[float, float]:
+    """Return the range of y; the first tenth of a faint line may leave the panel at the top."""
+    kept = [line.points[len(line.points) // 10 :] if line.faint else line.points for line in lines]
+    numbers = [y for points in kept for _, y in points]
+    for line in lines:
+        for (_, at), error in zip(line.points, line.errors, strict=False):
+            numbers += [at - error, at + error]
+    return min(numbers), max(numbers)
+
+
+def _axis(low: float, high: float, first: float, last: float) -> Axis:
+    room = 0.04 * (high - low) or 0.5 * abs(high) or 1.0
+    return Axis(low - (room if low else 0), high + room, first, last)
+
+
+def _line(line: Line, x: Axis, y: Axis) -> list[str]:
+    kept = thinned(line.points) if not line.errors else line.points
+    # What lies beyond the panel is drawn on its edge.
+    places = [(x.place(a), max(TOP, min(HEIGHT - BOTTOM, y.place(b)))) for a, b in kept]
+    opacity = ' opacity="0.35"' if line.faint else ""
+    path = "L".join(f"{across:.1f} {down:.1f}" for across, down in places)
+    parts = [
+        f'<path d="M{path}" fill="none" stroke="{line.colour}" stroke-width="1.6"{opacity}/>',
+    ]
+    for (_, at), (across, _), error in zip(line.points, places, line.errors, strict=False):
+        low, high = y.place(at - error), y.place(at + error)
+        parts.append(f'<path d="M{across:.1f} {low:.1f}V{high:.1f}" stroke="{line.colour}"/>')
+    if len(places) <= 12 and not line.faint:
+        parts += [
+            f'<circle cx="{across:.1f}" cy="{down:.1f}" r="2.5" fill="{line.colour}"/>'
+            for across, down in places
+        ]
+    return parts
+
+
+def _text(x: float, y: float, text: str, anchor: str = "start", weight: str = "normal") -> str:
+    attributes = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-weight="{weight}"'
+    return f"<text {attributes}>{escape(text)}</text>"
+
+
+def _number(number: float) -> str:
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if abs(number) >= size:
+            divisor = 1e3 if letter == "k" else size
+            return f"{number / divisor:g}{letter}"
+    return f"{number:g}"

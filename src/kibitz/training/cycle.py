@@ -11,9 +11,11 @@ matches from journals.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
+import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
@@ -24,18 +26,23 @@ from kibitz.dataset.loader import Loader, Share
 from kibitz.dataset.window import parse_source, shards_in
 from kibitz.errors import ConfigError, InputError
 from kibitz.files import read_bytes, write_bytes
-from kibitz.log import say
+from kibitz.log import Stop, progress, say
 from kibitz.match.control import Control, parse_times
-from kibitz.network.build import count_parameters, load_network
+from kibitz.match.elo import of_pairs
+from kibitz.match.journal import Journal
+from kibitz.match.openings import RANDOM_PLIES, Opening, random_openings, read_openings, shuffled
+from kibitz.match.runner import Setup, run
+from kibitz.match.spec import parse_players
+from kibitz.network.build import count_parameters, file_weights, load_network
+from kibitz.network.card import Provenance
+from kibitz.network.make import trained_card, write_networks
 from kibitz.settings import used
 from kibitz.training.average import average_of, checkpoints_that_matter, estimate_norms, has_norms
 from kibitz.training.config import TrainingSettings, from_file
-from kibitz.training.finish import Training, trained, write_networks
 from kibitz.training.loop import train
-from kibitz.training.parallel import local_device
-from kibitz.training.setup import learner_of, window_of
 from kibitz.training.stages import Context, Kind
-from kibitz.training.strength import Trial, measure, openings_of
+from kibitz.training.state import learner_of, window_of
+from kibitz.training.step import local_device
 
 LIST_BEFORE = "list it before"
 FLOAT, PLAYING = 0, 1  # what a stage that makes a network puts first
@@ -172,9 +179,11 @@ def _average(stage: AverageStage, context: Context) -> list[Path] | None:
     name = f"{context.folder.name}-{context.iteration:04}-average"
     # Made again it has to be the same file, or what was made from it would begin again.
     date = card.provenance.date
-    made = trained(card, name, Training("", f"average of {len(files)} networks", 0, 0, date))
-    count = count_parameters(network)
-    return write_networks(context.home, network.state_dict(), made, count, export=True)
+    made = Provenance(commands=(f"average of {len(files)} networks",), date=date)
+    card = msgspec.structs.replace(
+        trained_card(card, name, made), parameters=count_parameters(network)
+    )
+    return write_networks(context.home, file_weights(network.state_dict()), card, playing=True)
 
 
 def _with_norms(network: nn.Module, stage: AverageStage, context: Context) -> nn.Module:
@@ -183,22 +192,17 @@ def _with_norms(network: nn.Module, stage: AverageStage, context: Context) -> nn
     if not isinstance(training, TrainStage):
         raise ConfigError("only a training has data for batch norms", value=stage.network)
     place = context.folder / f"{context.iteration:04}" / stage.network
-    settings = _training(training, _at(context, place))
-    run = settings.run
-    learner = learner_of(settings, None, Share(), local_device(run.device))
+    settings = _training(training, dataclasses.replace(context, home=place))
+    batch, seed = settings.run.batch, settings.run.seed
+    learner = learner_of(settings, None, Share(), local_device(settings.run.device))
     learner.network.load_state_dict(network.state_dict())
     how = recipe(learner.card, settings.data.result_share)
-    with Loader(
-        window_of(settings), how, run.batch, run.seed, device=str(learner.device)
-    ) as loader:
+    window, device = window_of(settings), str(learner.device)
+    with Loader(window, how, batch, seed, device=device) as loader:
         ahead = itertools.islice(loader, stage.norm_batches)
         count = estimate_norms(learner.network, ahead, learner.forward)
-    say(f"batch norms estimated on {count} batches of {run.batch}")
+    say(f"batch norms estimated on {count} batches of {batch}")
     return learner.network
-
-
-def _at(context: Context, home: Path) -> Context:
-    return Context(context.folder, home, context.iteration, context.stages, context.stop)
 
 
 # --- strength -----------------------------------------------------------------------------------
@@ -228,19 +232,66 @@ def _strength_inputs(stage: StrengthStage, context: Context) -> list[Path]:
 def _strength(stage: StrengthStage, context: Context) -> list[Path] | None:
     made = _network(stage.network, context)
     times = parse_times(stage.tc) if stage.tc else Control()
-    control = Control(times.base, times.increment, times.moves, stage.movetime, stage.nodes)
-    openings = openings_of(stage.openings, stage.plies, stage.games, stage.seed)
     player = ",".join([str(made[PLAYING]), *stage.options])
     reports = []
     for number, (name, opponent) in enumerate(_opponents(stage, context)):
+        match = Setup(
+            players=parse_players([player, opponent]),
+            control=Control(times.base, times.increment, times.moves, stage.movetime, stage.nodes),
+            openings=openings_of(stage.openings, stage.plies, stage.games, stage.seed),
+            rounds=stage.games // 2,
+            seed=stage.seed,
+            concurrency=stage.concurrency,
+        )
         journal = context.home / f"games-{number}.jsonl"
         report = context.home / f"strength-{number}.json"
-        seed, workers = stage.seed, stage.concurrency
-        trial = Trial(player, opponent, name, stage.games, control, openings, seed, workers)
-        if not measure(trial, journal, report, context.stop):
+        if not measure(match, name, journal, report, context.stop):
             return None
         reports += [report, journal]
     return reports
+
+
+def openings_of(location: str, plies: int, games: int, seed: int) -> list[Opening]:
+    """Return a book's openings in an order the seed decides, or as many random ones as needed."""
+    if location:
+        return shuffled(read_openings(location, plies or None), seed)
+    return random_openings(games // 2, plies or RANDOM_PLIES, seed)
+
+
+def measure(match: Setup, opponent: str, journal: Path, report: Path, stop: Stop) -> bool:
+    """Play what the journal lacks and write the report; False if stopped before the end."""
+    with Journal(match.header(), journal) as played, progress("games", total=match.games) as bar:
+        bar.advance(len(played.games))
+        results = run(match, played, stop, lambda _: bar.advance())
+    if len(results.games) < match.games:
+        return False
+    pairs, tally = results.pairs(0, 1), results.tally(0, 1)
+    found = of_pairs(pairs)
+    ours, theirs = match.players
+    facts: dict[str, Any] = {
+        "player": ours.name,
+        "opponent": opponent,
+        # As given, with checksums of the networks' files: what the result is of, whatever comes.
+        "players": [ours.identity, theirs.identity],
+        "time": round(time.time(), 3),
+        "control": str(match.control),
+        "games": match.games,
+        "wins": tally.wins,
+        "draws": tally.draws,
+        "losses": tally.losses,
+        "pentanomial": list(pairs.five),
+        "score": found.score,
+        # A match won or lost in every game has no Elo, but a bound: see match/elo.py.
+        "elo": found.elo,
+        "error": found.error,
+        "low": found.low,
+        "high": found.high,
+        "interval": found.interval,
+    }
+    write_bytes(report, msgspec.json.format(msgspec.json.encode(facts), indent=1))
+    counts = f"+{tally.wins} ={tally.draws} -{tally.losses}"
+    say(f"{ours.name} against {opponent}, {match.control}: {counts}, Elo {found.text(0)}")
+    return True
 
 
 def _network(name: str, context: Context) -> list[Path]:

@@ -1,95 +1,68 @@
-"""What training makes small: a batch and the outputs for it -> **losses** -> gradients.
+"""What training makes small: outputs and a batch -> **losses** -> gradients.
 
 Every loss is a mean over the positions that have a target of its kind; formulas and sources are in
 docs/recipes.md. Losses are computed in float32 whatever the network computes in.
+
+A teacher, a network of any family, may supply part of the targets. It sees the same positions in
+its own encoding: the same rows made into a second batch. Legal moves come in the same order in
+both, so the teacher's logits lie beside the student's whatever their policy orders are.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from kibitz.dataset.loader import TensorBatch
+from kibitz.errors import InputError
 from kibitz.network.card import Heads
-from kibitz.network.heads import Outputs
-from kibitz.training.config import LossWeights
-from kibitz.training.ragged import cross_entropy, rows_of, softened
+from kibitz.network.heads import Outputs, legal_logits
+from kibitz.training.config import DistillSettings, LossWeights
+from kibitz.training.ragged import cross_entropy, softened, softmax
 
 # Rows of the table of all pairs that exist at the same time: 64 MiB at 16 384 positions.
 PAIR_ROWS = 1024
 HUBER_PLIES = 10.0  # beyond that distance the loss grows in a straight line
 PLIES_SCALE = 40.0
 
-
-class Targets(Protocol):
-    """The fields of a batch that losses look at: B positions with M legal moves in all."""
-
-    @property
-    def moves(self) -> Any:
-        """(M,) integer, policy indices."""
-
-    @property
-    def move_offsets(self) -> Any:
-        """(B + 1,) integer."""
-
-    @property
-    def policy(self) -> Any:
-        """(M,) float32, probabilities."""
-
-    @property
-    def policy_weight(self) -> Any:
-        """(B,) float32, 1 or 0."""
-
-    @property
-    def wdl(self) -> Any:
-        """(B, 3) float32, win, draw, loss for the side to move."""
-
-    @property
-    def value(self) -> Any:
-        """(B,) float32, win minus loss."""
-
-    @property
-    def value_weight(self) -> Any:
-        """(B,) float32."""
-
-    @property
-    def search_value(self) -> Any:
-        """(B,) float32, in [-1, 1]."""
-
-    @property
-    def search_weight(self) -> Any:
-        """(B,) float32, 1 or 0."""
-
-    @property
-    def plies_left(self) -> Any:
-        """(B,) float32."""
-
-    @property
-    def plies_left_weight(self) -> Any:
-        """(B,) float32, 1 or 0."""
+# The weight of positions in each loss; how many have one is what the loss is a mean over.
+WEIGHTS = {
+    "value": "value_weight",
+    "policy": "policy_weight",
+    "mcts_value": "search_weight",
+    "soft_policy": "policy_weight",
+    "moves_left": "plies_left_weight",
+}
 
 
 def losses(
-    outputs: Outputs, batch: Targets, card_heads: Heads, weights: LossWeights
+    outputs: Outputs, batch: TensorBatch, heads: Heads, weights: LossWeights
 ) -> dict[str, Tensor]:
     """Return the loss of each head, unweighted scalars, and their weighted sum as "total"."""
     found: dict[str, Tensor] = {}
-    if card_heads.value != "none":
-        found["value"] = value_loss(outputs["value"].float(), batch, card_heads.value)
-    if card_heads.policy:
+    if heads.value != "none":
+        found["value"] = value_loss(outputs["value"].float(), batch, heads.value)
+    if heads.policy:
         found["policy"] = policy_loss(outputs["policy"], batch, batch.policy)
-    if card_heads.mcts_value:
+    if heads.mcts_value:
         output = outputs["mcts_value"].float()
         found["mcts_value"] = squared_error(output, batch.search_value, batch.search_weight)
-    if card_heads.soft_policy:
+    if heads.soft_policy:
         targets = softened(batch.policy, batch.move_offsets, weights.soft_temperature)
         found["soft_policy"] = policy_loss(outputs["soft_policy"], batch, targets)
-    if card_heads.moves_left:
+    if heads.moves_left:
         found["moves_left"] = moves_left_loss(outputs["moves_left"].float(), batch)
-    found["total"] = weighted_sum(found, weights)
-    return found
+    return found | {"total": weighted_sum(found, weights)}
+
+
+def counted(loss: str, batch: TensorBatch) -> Tensor:
+    """Return over how many positions a loss is a mean, a scalar."""
+    weight: Tensor = getattr(batch, WEIGHTS[loss])
+    return weight.sum()
 
 
 def weighted_sum(found: dict[str, Tensor], weights: LossWeights) -> Tensor:
@@ -114,7 +87,7 @@ def squared_error(values: Tensor, targets: Tensor, weight: Tensor) -> Tensor:
     return mean((values - known(targets, weight)) ** 2, weight)
 
 
-def value_loss(output: Tensor, batch: Targets, kind: str) -> Tensor:
+def value_loss(output: Tensor, batch: TensorBatch, kind: str) -> Tensor:
     """Return the loss of a value head of kind tanh, wdl or rank."""
     weight = batch.value_weight
     if kind == "tanh":
@@ -126,25 +99,29 @@ def value_loss(output: Tensor, batch: Targets, kind: str) -> Tensor:
     return mean(-terms.sum(1), weight)
 
 
-def legal(logits: Tensor, batch: Targets) -> Tensor:
-    """Return the logits of the legal moves, (M,) float32.
-
-    Sparse networks give just these; of a tower's logits (B, K) they are picked.
-    """
-    if logits.dim() == 1:
-        return logits.float()
-    rows = rows_of(batch.move_offsets, len(batch.moves))
-    flat = rows * logits.shape[1] + batch.moves.long()
-    return logits.flatten()[flat].float()
+def values_of(output: Tensor, kind: str) -> tuple[Tensor, Tensor | None]:
+    """Return a value head's output as values (B,) in [-1, 1] and, of kind wdl, shares (B, 3)."""
+    output = output.float()
+    if kind == "wdl":
+        shares = output.softmax(1)
+        return shares[:, 0] - shares[:, 2], shares
+    return torch.tanh(output / 2) if kind == "rank" else output, None
 
 
-def policy_loss(logits: Tensor, batch: Targets, targets: Tensor) -> Tensor:
+def legal(logits: Tensor, batch: TensorBatch) -> Tensor:
+    """Return the logits of the legal moves, (M,) float32; sparse networks give just these."""
+    if logits.dim() > 1:
+        logits = legal_logits(logits, batch.moves, batch.move_offsets)
+    return logits.float()
+
+
+def policy_loss(logits: Tensor, batch: TensorBatch, targets: Tensor) -> Tensor:
     """Return the mean cross-entropy of logits (M,) or (B, K) against probabilities (M,)."""
     found = cross_entropy(legal(logits, batch), targets, batch.move_offsets)
     return mean(found, batch.policy_weight)
 
 
-def moves_left_loss(plies: Tensor, batch: Targets) -> Tensor:
+def moves_left_loss(plies: Tensor, batch: TensorBatch) -> Tensor:
     """Return Huber's loss of the distance to the end, in units of 40 plies."""
     targets = known(batch.plies_left, batch.plies_left_weight)
     error = functional.huber_loss(plies, targets, reduction="none", delta=HUBER_PLIES)
@@ -157,8 +134,9 @@ def pairwise_ranking(scores: Tensor, labels: Tensor, weight: Tensor) -> tuple[Te
     A pair of positions with different labels (B,) costs the sigmoid cross-entropy of the difference
     of their scores (B,) against whose label is larger, times both weights (B,).
     """
-    pair = _PairwiseRanking.apply(scores, labels, weight)  # type: ignore[no-untyped-call]
-    return pair[0], pair[1]
+    function: Any = _PairwiseRanking
+    total, pairs = function.apply(scores, labels, weight)
+    return total, pairs
 
 
 class _PairwiseRanking(torch.autograd.Function):
@@ -185,3 +163,95 @@ class _PairwiseRanking(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
         return ctx.saved_tensors[0] * gradients[0], None, None
+
+
+# --- with a teacher -------------------------------------------------------------------------------
+
+
+class Taught(NamedTuple):
+    """What a teacher's network says of a batch: B positions with M legal moves."""
+
+    policy: Tensor | None  # (M,) float32 logits
+    value: Tensor | None  # (B,) float32 in [-1, 1]
+    wdl: Tensor | None  # (B, 3) float32, of a teacher that knows draws
+
+
+def teacher_outputs(
+    forward: Callable[[TensorBatch], Outputs],
+    heads: Heads,
+    batch: TensorBatch,
+    student: TensorBatch,
+) -> Taught:
+    """Run the teacher, in evaluation mode, on its own batch of the rows of the student's batch.
+
+    No gradient reaches the teacher. `forward` takes the teacher's batch.
+    """
+    if not torch.equal(batch.move_offsets, student.move_offsets):
+        raise InputError("teacher and student were given different positions")
+    with torch.no_grad():
+        outputs = forward(batch)
+        policy = legal(outputs["policy"], batch) if heads.policy else None
+        if heads.value == "none":
+            return Taught(policy, None, None)
+        return Taught(policy, *values_of(outputs["value"], heads.value))
+
+
+def distilled_losses(
+    outputs: Outputs,
+    batch: TensorBatch,
+    taught: Taught,
+    heads: Heads,
+    weights: LossWeights,
+    settings: DistillSettings,
+) -> dict[str, Tensor]:
+    """Return what `losses` returns, with the teacher's share in the policy's and value's loss."""
+    targets, share = batch, settings.policy_share
+    if settings.value_share:
+        if taught.value is None:
+            fix = "this teacher has no value"
+            raise InputError("value_share", value=settings.value_share, fix=fix)
+        targets = with_teachers_value(batch, taught.value, taught.wdl, settings.value_share)
+    found = losses(outputs, targets, heads, weights)
+    if heads.policy and share:
+        if taught.policy is None:
+            raise InputError("policy_share", value=share, fix="this teacher has no policy")
+        soft = policy_distillation(outputs["policy"], batch, taught.policy, settings.temperature)
+        found["policy"] = share * soft + (1 - share) * found["policy"]
+    del found["total"]
+    return found | {"total": weighted_sum(found, weights)}
+
+
+def policy_distillation(
+    logits: Tensor, batch: TensorBatch, teacher: Tensor, temperature: float
+) -> Tensor:
+    """Return T**2 * CE(softmax(teacher / T), softmax(student / T)), the mean over positions.
+
+    The square keeps the gradient as large as it is without a temperature. Every position with a
+    legal move counts, also where games give no policy.
+    """
+    offsets = batch.move_offsets
+    targets = softmax(teacher / temperature, offsets)
+    found = cross_entropy(legal(logits, batch) / temperature, targets, offsets)
+    return temperature**2 * mean(found, (offsets[1:] > offsets[:-1]).float())
+
+
+def with_teachers_value(
+    batch: TensorBatch, value: Tensor, wdl: Tensor | None, share: float
+) -> TensorBatch:
+    """Mix the teacher's value (B,) into the targets; where there were none it is the target."""
+    weight = batch.value_weight
+    portion = torch.where(weight > 0, share, 1.0)
+    own = known(batch.wdl, weight)
+    wdl = _with_draws(value, own[:, 1]) if wdl is None else wdl
+    return batch._replace(
+        value=torch.lerp(known(batch.value, weight), value, portion),
+        wdl=torch.lerp(own, wdl, portion[:, None]),
+        value_weight=torch.ones_like(weight),
+    )
+
+
+def _with_draws(values: Tensor, draws: Tensor) -> Tensor:
+    """Return win, draw, loss (B, 3) of values (B,), with these draws (B,) or what fits of them."""
+    possible = torch.minimum(draws, 1 - values.abs())
+    wins, losses = (1 - possible + values) / 2, (1 - possible - values) / 2
+    return torch.stack([wins, possible, losses], dim=1)

@@ -1,163 +1,220 @@
-"""How good judgements are: outputs and targets -> **figures** -> validation, tables.
+"""metrics.jsonl, the figures of a training, and reports of its strength: written and read.
 
-Values are for the side to move, in [-1, 1]. Rank correlations follow Batch-First's evaluation of
-its networks; formulas are in docs/recipes.md.
+A run is a folder, with all metrics files in it and below it (a cycle has one for each training;
+their steps are counted on from one to the next, in the order in which they ran), or one metrics
+file.
 """
 
 from __future__ import annotations
 
+import importlib
+import json
 import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
-from torch import Tensor
+from kibitz.errors import DamagedFileError, InputError
+from kibitz.files import read_bytes, write_bytes
+from kibitz.log import Metrics
 
-from kibitz.training import rank_kernels as kernels
-from kibitz.training.ragged import row_maxima, row_sums, rows_of
+METRICS = "metrics.jsonl"
+STRENGTH = "strength-*.json"  # not strength.json, which marks a stage
+NOT_FIGURES = ("step", "time", "validation_positions")
 
-Array = NDArray[Any]
+# Rank correlations of validations, by group of positions. All are in metrics.jsonl and in results;
+# lines, tables and figures show one.
+CORRELATIONS = ("kendall_a", "kendall_b", "weighted_kendall", "spearman")
+GROUPS = ("", "_mates", "_others")
+DETAILS = frozenset(f"{name}{group}" for name in CORRELATIONS for group in GROUPS) - {"spearman"}
 
-DECIDED = 0.1
-ROUNDING = 1e-12
-
-
-def value_error(values: Tensor, targets: Tensor, weight: Tensor) -> float:
-    """Return the mean distance of values from targets, (B,) each, where there is weight."""
-    known = weight > 0
-    return _mean((values - targets)[known].abs())
+Points = list[tuple[float, float]]
+Lines = list[dict[str, Any]]
 
 
-def sign_accuracy(
-    values: Tensor, targets: Tensor, weight: Tensor, decided: float = DECIDED
-) -> float:
-    """Return how often the better side is told right, where the target is beyond `decided`."""
-    counted = (weight > 0) & (targets.abs() > decided)
-    return _mean(((values > 0) == (targets > 0))[counted].float())
+@contextmanager
+def recording(
+    folder: Path, step: int, main: bool, tensorboard: bool
+) -> Iterator[Callable[..., None]]:
+    """Yield what writes figures of a step to metrics.jsonl and, if it is there, TensorBoard."""
+    if not main:
+        yield lambda *_, **__: None
+        return
+    path = folder / METRICS
+    _forget_after(path, step)
+    board = _tensorboard(folder) if tensorboard else None
+    with Metrics(path) as metrics:
+
+        def write(at: int, **values: Any) -> None:
+            metrics.write(at, **values)
+            if board is not None:
+                for name, value in values.items():
+                    board.add_scalar(name, value, at)
+
+        yield write
+    if board is not None:
+        board.close()
 
 
-def _mean(numbers: Tensor) -> float:
-    return float(numbers.mean()) if len(numbers) else math.nan
+def _forget_after(path: Path, step: int) -> None:
+    """Remove the lines of steps that will be made again."""
+    if not path.exists():
+        return
+    lines = path.read_bytes().splitlines(keepends=True)
+    kept = [line for line in lines if line.endswith(b"\n") and json.loads(line)["step"] <= step]
+    if len(kept) < len(lines):
+        write_bytes(path, b"".join(kept))
 
 
-def target_ranks(logits: Tensor, targets: Tensor, offsets: Tensor) -> Tensor:
-    """Return how many legal moves are preferred to the target's best one, (B,).
+def _tensorboard(folder: Path) -> Any:
+    """Return TensorBoard's writer, or None where it is not installed."""
+    try:
+        return importlib.import_module("torch.utils.tensorboard").SummaryWriter(str(folder))
+    except ImportError:
+        return None
 
-    logits and targets (M,), offsets (B + 1,). Of several best moves of the target the one counts
-    that the logits like most; moves level with it are not preferred. A position without moves has
-    0.
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+@dataclass
+class Strength:
+    """One measurement of playing strength."""
+
+    step: int  # of the whole run
+    opponent: str
+    score: float  # points of all games, 0 to 1
+    elo: float | None  # none if all games were won, or all lost
+    low: float | None  # ends of the 95 % interval; then one of them is the bound that is known
+    high: float | None
+    interval: str | None = None  # how the ends were found, see match/elo.py
+    player: str = ""  # empty in old reports, as the limits
+    control: str = ""
+
+    @property
+    def drawn_at(self) -> float | None:
+        """Where a figure has its point: at the difference, else at the bound."""
+        known = (self.elo, self.low, self.high)
+        return next((value for value in known if value is not None), None)
+
+    @property
+    def error(self) -> float:
+        """Half of the interval; 0 for a bound."""
+        return 0.0 if self.low is None or self.high is None else (self.high - self.low) / 2.0
+
+
+@dataclass
+class Run:
+    """The figures of one training, over its steps."""
+
+    name: str
+    figures: dict[str, Points] = field(default_factory=dict)
+    strength: list[Strength] = field(default_factory=list)
+    steps: int = 0
+
+
+def read_run(location: Path) -> Run:
+    """Read everything a run has written so far; it may still be going on."""
+    files = [location] if location.is_file() else sorted(location.rglob(METRICS))
+    if not files:
+        fix = f"name a folder with {METRICS}, as kibitz train writes it"
+        raise InputError("no training here", value=str(location), fix=fix)
+    root = location.resolve() if location.is_dir() else location.resolve().parent
+    run = Run(root.name)
+    trainings = {path.resolve(): read_metrics(path) for path in files}
+    for path in in_order(trainings, sorted(root.rglob(STRENGTH))):
+        if path not in trainings:
+            run.strength.append(read_strength(path, run.steps))
+            continue
+        before = run.steps
+        for line in trainings[path]:
+            _take(run, line, before)
+    return run
+
+
+def in_order(trainings: Mapping[Path, Lines], reports: list[Path]) -> list[Path]:
+    """Return trainings and strength tests in the order in which they ran.
+
+    A training began with its first line. Reports of old have no time: they come after the last
+    training beside them.
     """
-    rows, count = rows_of(offsets, len(logits)), len(offsets) - 1
-    best = targets == row_maxima(targets, rows, count)[rows]
-    liked = row_maxima(torch.where(best, logits, -torch.inf), rows, count)
-    return row_sums((logits > liked[rows]).float(), rows, count)
+    keys = {path: (_began(lines), str(path), 0) for path, lines in trainings.items()}
+    made = dict(keys)
+    for report in reports:
+        time = _report(report).get("time")
+        if isinstance(time, (int, float)):
+            made[report] = (float(time), str(report), 1)
+            continue
+        beside = [path for path in trainings if path.is_relative_to(report.parent.parent)]
+        after, name, _ = max(keys[path] for path in beside or trainings)
+        made[report] = (after, name, 1)
+    return sorted(made, key=lambda path: made[path])
 
 
-def policy_accuracy(
-    logits: Tensor, targets: Tensor, offsets: Tensor, weight: Tensor, first: int = 1
-) -> float:
-    """Return how often the target's best move is among the `first` moves of the policy."""
-    ranks = target_ranks(logits.detach(), targets, offsets)
-    return _mean((ranks < first)[weight > 0].float())
+def _began(lines: Lines) -> float:
+    return float(lines[0].get("time", 0.0)) if lines else math.inf
 
 
-def kendall_a(x: Array, y: Array) -> float:
-    """Kendall's tau-a: pairs in the same order minus pairs in opposite order, of all pairs."""
-    agreement, pairs, _, _ = _agreement(x, y)
-    return agreement / pairs if pairs else math.nan
+def read_metrics(path: Path) -> Lines:
+    """Return the lines of a metrics file; a last one still being written is left out."""
+    content = read_bytes(path)
+    whole = content[: content.rfind(b"\n") + 1].splitlines()
+    return [_decoded(path, number, line) for number, line in enumerate(whole, start=1)]
 
 
-def kendall_b(x: Array, y: Array) -> float:
-    """Kendall's tau-b: the same, of the pairs that are not tied in x or in y (geometric mean)."""
-    agreement, pairs, tied_x, tied_y = _agreement(x, y)
-    return _of_untied(agreement, pairs, tied_x, tied_y)
+def _decoded(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except ValueError as error:
+        raise DamagedFileError(f"line {number} is not JSON ({error})", value=str(path)) from error
+    if not isinstance(found, dict) or type(found.get("step")) is not int:
+        raise DamagedFileError(f"line {number} has no step", value=str(path))
+    return found
 
 
-def _of_untied(agreement: float, pairs: float, tied_x: float, tied_y: float) -> float:
-    """Return the agreement as a share of the untied pairs, the geometric mean of both sides'."""
-    untied_x, untied_y = pairs - tied_x, pairs - tied_y
-    # Sums of weights are rounded, so what is tied throughout may differ from all pairs by a hair.
-    if min(untied_x, untied_y) <= ROUNDING * pairs:
-        return math.nan
-    return agreement / math.sqrt(untied_x * untied_y)
+def _take(run: Run, line: dict[str, Any], before: int) -> None:
+    """Add a line of metrics; nan and inf, which are written as texts, are left out."""
+    step = before + int(line["step"])
+    run.steps = max(run.steps, step)
+    for name, value in line.items():
+        if name not in NOT_FIGURES and type(value) in (int, float):
+            run.figures.setdefault(name, []).append((step, float(value)))
 
 
-def _agreement(x: Array, y: Array) -> tuple[float, float, float, float]:
-    """Return agreeing minus opposite pairs, all pairs, pairs tied in x, pairs tied in y."""
-    return _weighted_agreement(x, y, np.full(len(x), 0.5))
+def read_strength(path: Path, step: int) -> Strength:
+    """Read a report of a strength test that was made after `step`."""
+    found = _report(path)
+    try:
+        elo, low, high = _ends(found)
+        score, interval = float(found["score"]), found.get("interval")
+        player, control = (str(found.get(name, "")) for name in ("player", "control"))
+        opponent = str(found["opponent"])
+        return Strength(step, opponent, score, elo, low, high, interval, player, control)
+    except (ValueError, KeyError, TypeError) as error:
+        raise _no_report(path, error) from error
 
 
-def weighted_kendall(x: Array, y: Array) -> float:
-    """Weighted tau (Vigna 2015): a pair counts 1 / (1 + rank) of each member, the best has rank 0.
-
-    The mean of two: ranks by x, then y, and ranks by y, then x, both from the largest down.
-    """
-    return (_weighted_by_first(x, y) + _weighted_by_first(y, x)) / 2
-
-
-def _weighted_by_first(x: Array, y: Array) -> float:
-    upwards = np.lexsort((y, x))
-    weights = np.empty(len(x))
-    weights[upwards[::-1]] = 1 / (1 + np.arange(len(x)))
-    agreement, pairs, tied_x, tied_y = _weighted_agreement(x, y, weights)
-    return _of_untied(agreement, pairs, tied_x, tied_y)
+def _report(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(read_bytes(path))
+    except ValueError as error:
+        raise _no_report(path, error) from error
+    if not isinstance(found, dict):
+        raise _no_report(path, TypeError(f"{type(found).__name__} instead of an object"))
+    return found
 
 
-def _weighted_agreement(x: Array, y: Array, weights: Array) -> tuple[float, float, float, float]:
-    """Do as `_agreement` says, each pair counted with the sum of its members' weights (n,)."""
-    order = np.lexsort((y, x))
-    values, ranks = np.unique(y[order], return_inverse=True)
-    trees = np.zeros(len(values) + 1, np.int64), np.zeros(len(values) + 1)
-    opposite = kernels.exchanges(ranks.astype(np.int64), weights[order], *trees)
-    pairs = float(weights.sum()) * (len(x) - 1)
-    tied_x, tied_y = _tied(x[:, None], weights), _tied(y[:, None], weights)
-    tied_both = _tied(np.stack([x, y], axis=1), weights)
-    agreement = pairs - tied_x - tied_y + tied_both - 2 * opposite
-    return agreement, pairs, tied_x, tied_y
+def _no_report(path: Path, error: Exception) -> DamagedFileError:
+    what = f"not a strength report ({error!r})"
+    return DamagedFileError(what, value=str(path), fix="remove it, or test again")
 
 
-def _tied(keys: Array, weights: Array) -> float:
-    """Return the weight of all pairs of equal rows of keys (n, k)."""
-    _, group = np.unique(keys, axis=0, return_inverse=True)
-    counts, sums = np.bincount(group), np.bincount(group, weights=weights)
-    return float((sums * (counts - 1)).sum())
-
-
-def spearman(x: Array, y: Array) -> float:
-    """Spearman's rho: the linear correlation of ranks, equal numbers sharing their mean rank."""
-    ranks = _mean_ranks(x), _mean_ranks(y)
-    a, b = (rank - rank.mean() for rank in ranks)
-    spread = math.sqrt(float(a @ a) * float(b @ b))
-    return float(a @ b) / spread if spread else math.nan
-
-
-def _mean_ranks(x: Array) -> Array:
-    _, group, counts = np.unique(x, return_inverse=True, return_counts=True)
-    ends = counts.cumsum()
-    return (ends - (counts - 1) / 2)[group]
-
-
-CORRELATIONS = {
-    "kendall_a": kendall_a,
-    "kendall_b": kendall_b,
-    "weighted_kendall": weighted_kendall,
-    "spearman": spearman,
-}
-
-
-def rank_correlations(scores: Array, labels: Array, mates: Array) -> dict[str, dict[str, float]]:
-    """Return all correlations of scores and labels (n,): over all, the mates, and the others.
-
-    mates (n,) bool says which labels are mates; they crowd at both ends, and being told from the
-    rest is easy. A group without two different labels has nan.
-    """
-    scores, labels = np.asarray(scores, np.float64), np.asarray(labels, np.float64)
-    groups = {"all": np.ones(len(labels), bool), "mates": mates, "others": ~mates}
-    return {
-        name: {
-            word: correlation(scores[group], labels[group]) if group.sum() > 1 else math.nan
-            for word, correlation in CORRELATIONS.items()
-        }
-        for name, group in groups.items()
-    }
+def _ends(found: dict[str, Any]) -> list[float | None]:
+    """Elo and the ends of its interval; old reports have half of the interval only."""
+    elo, error = found["elo"], found["error"]
+    known = elo is not None and error is not None
+    ends = {"low": elo - error if known else None, "high": elo + error if known else None}
+    named = [elo, *(found.get(name, end) for name, end in ends.items())]
+    return [None if value is None else float(value) for value in named]

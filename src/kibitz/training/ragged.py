@@ -15,14 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kibitz.training import ragged_kernels as kernels
-
-
-def rows_of(offsets: Tensor, entries: int) -> Tensor:
-    """Return the position each of the M entries belongs to, (M,) int64."""
-    counts = offsets[1:] - offsets[:-1]
-    # The number of entries is told, because a GPU would be asked for it and waited for.
-    return torch.repeat_interleave(counts, output_size=entries)
+from kibitz.network.heads import rows_of
+from kibitz.training import kernels
 
 
 def row_sums(values: Tensor, rows: Tensor, count: int) -> Tensor:
@@ -61,7 +55,9 @@ def cross_entropy(logits: Tensor, targets: Tensor, offsets: Tensor) -> Tensor:
     """Return -sum of target * log softmax of each position, (B,), from logits, targets (M,)."""
     if logits.device.type == "cpu" and logits.dtype == torch.float32:
         _check(logits, targets, offsets)
-        return _CrossEntropy.apply(logits, targets.float(), offsets.long())  # type: ignore[no-any-return, no-untyped-call]
+        function: Any = _CrossEntropy
+        found: Tensor = function.apply(logits, targets.float(), offsets.long())
+        return found
     terms = targets * log_softmax(logits, offsets)
     return -row_sums(terms, rows_of(offsets, len(logits)), len(offsets) - 1)
 

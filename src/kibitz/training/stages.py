@@ -20,7 +20,7 @@ import re
 import shutil
 import time
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -44,8 +44,8 @@ class Cycle(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     iterations: int = 1
 
 
-class Print(msgspec.Struct, frozen=True):
-    """What a file was: if size and time are the same, its content is taken to be."""
+class FileState(msgspec.Struct, frozen=True):
+    """What a file was; while size and time are the same, its content is taken to be."""
 
     size: int
     modified: int  # ns
@@ -56,8 +56,8 @@ class Marker(msgspec.Struct, frozen=True):
     """What a stage was made from and, once it is done, what came out; by path."""
 
     settings: dict[str, Any]
-    inputs: dict[str, Print]
-    outputs: dict[str, Print] | None = None
+    inputs: dict[str, FileState]
+    outputs: dict[str, FileState] | None = None
     seconds: float = 0.0
 
 
@@ -157,69 +157,71 @@ def _run(stage: StageOf, context: Context) -> bool:
     where = f"iteration {context.iteration}, {stage.name}"
     path = marker_of(context.folder, context.iteration, stage.name)
     before = read_marker(path)
-    same = before is not None and _same(before, stage.table)
-    if before is not None and same and before.outputs is not None and _kept(before.outputs):
-        say(f"{where}: done before")
-        return True
-    if before is not None and same:
-        _name_damage(where, before.outputs or {})
-    if not same and context.home.exists():
+    if before is not None and not _made_from_the_same(before, stage.table):
+        before = None
+    if before is not None and before.outputs is not None:
+        damage = _damage(before.outputs)
+        if not damage:
+            say(f"{where}: done before")
+            return True
+        for text in damage:
+            say(f"{where}: {text}")
+    if before is None and context.home.exists():
         say(f"{where}: made from something else, beginning again")
         shutil.rmtree(context.home)
     context.home.mkdir(parents=True, exist_ok=True)
-    inputs = {
-        os.fspath(file): print_of(file) for file in stage.kind.inputs(stage.settings, context)
-    }
+    inputs = states_of(stage.kind.inputs(stage.settings, context))
     begun = Marker(stage.table, inputs)
     _write(path, begun)
-    say(f"{where}: {'going on' if same else 'beginning'}")
+    say(f"{where}: {'beginning' if before is None else 'going on'}")
     since = time.monotonic()
     made = stage.kind.run(stage.settings, context)
     if made is None:
         return False
-    outputs = {os.fspath(file): print_of(file) for file in made}
     seconds = round(time.monotonic() - since, 3)
-    _write(path, msgspec.structs.replace(begun, outputs=outputs, seconds=seconds))
+    _write(path, msgspec.structs.replace(begun, outputs=states_of(made), seconds=seconds))
     return True
 
 
-def _same(marker: Marker, table: dict[str, Any]) -> bool:
+def _made_from_the_same(marker: Marker, table: dict[str, Any]) -> bool:
     """Whether settings and inputs are those of a marker; inputs that are gone were used in time."""
-    there = {path: mark for path, mark in marker.inputs.items() if Path(path).exists()}
-    return marker.settings == table and _kept(there)
+    there = {path: state for path, state in marker.inputs.items() if Path(path).exists()}
+    return marker.settings == table and not _damage(there)
 
 
-def _kept(prints: Mapping[str, Print]) -> bool:
-    """Whether all files are what they were."""
-    return all(Path(path).is_file() and _is(Path(path), mark) for path, mark in prints.items())
-
-
-def _name_damage(where: str, outputs: Mapping[str, Print]) -> None:
-    """Say which files of a stage are no more what they were."""
-    for path, mark in outputs.items():
+def _damage(states: Mapping[str, FileState]) -> list[str]:
+    """Return a line for each file that is no longer what it was."""
+    found = []
+    for path, state in states.items():
         if not Path(path).is_file():
-            say(f"{where}: {path} is gone, making it again")
-        elif not _is(Path(path), mark):
-            say(f"{where}: {path} is damaged, its checksum is another; making it again")
+            found.append(f"{path} is gone, making it again")
+        elif not _unchanged(Path(path), state):
+            found.append(f"{path} is damaged, its checksum is another; making it again")
+    return found
 
 
-def _is(path: Path, mark: Print) -> bool:
+def _unchanged(path: Path, state: FileState) -> bool:
     found = path.stat()
-    if found.st_size != mark.size:
+    if found.st_size != state.size:
         return False
-    return found.st_mtime_ns == mark.modified or print_of(path).sha256 == mark.sha256
+    return found.st_mtime_ns == state.modified or state_of(path).sha256 == state.sha256
 
 
-def print_of(path: Path) -> Print:
+def states_of(files: Iterable[Path]) -> dict[str, FileState]:
+    """Return what files are now, by path."""
+    return {os.fspath(file): state_of(file) for file in files}
+
+
+def state_of(path: Path) -> FileState:
     """Return what a file is now."""
     found = path.stat()
-    return _print(path, found.st_size, found.st_mtime_ns)
+    return _read_state(path, found.st_size, found.st_mtime_ns)
 
 
 @functools.lru_cache(maxsize=100_000)
-def _print(path: Path, size: int, modified: int) -> Print:
-    """Read a file once, though every iteration may ask for it."""
-    return Print(size, modified, sha256_of(path))
+def _read_state(path: Path, size: int, modified: int) -> FileState:
+    """Read a file once while it is the same, though every iteration may need its checksum."""
+    return FileState(size, modified, sha256_of(path))
 
 
 def marker_of(folder: Path, iteration: int, name: str) -> Path:

@@ -1,29 +1,42 @@
-"""One step of training: batch -> **forward, losses, backward, update** -> the next batch."""
+"""One step of training: batch -> **forward, losses, backward, update** -> the next batch.
+
+On several processes at once by torch's DDP, started by `torchrun --nproc-per-node N -m kibitz
+train ...`: every process works on its share of each batch, gradients are averaged, and so all
+weights stay the same everywhere.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import safetensors.torch
 import torch
-from torch import Tensor, nn
+from torch import Tensor, distributed, nn
+from torch.nn.parallel import DistributedDataParallel
 from torch.optim import Optimizer
 
 from kibitz.dataset.loader import Share, TensorBatch
-from kibitz.errors import KibitzError
+from kibitz.errors import InputError, KibitzError
 from kibitz.files import write_bytes
 from kibitz.network.card import FEATURES, NetworkCard
 from kibitz.network.heads import Outputs
 from kibitz.network.sparse import SparseNetwork
 from kibitz.training.config import DistillSettings, LossWeights
-from kibitz.training.distill import Told, distilled_losses, teacher_outputs
-from kibitz.training.loss import losses
+from kibitz.training.loss import (
+    Taught,
+    counted,
+    distilled_losses,
+    losses,
+    teacher_outputs,
+    weighted_sum,
+)
 from kibitz.training.optimiser import set_rate
-from kibitz.training.parallel import averaged, balanced
 
 
 class LossError(KibitzError, ArithmeticError):
@@ -39,14 +52,14 @@ def outputs_of(network: Callable[..., Outputs], card: NetworkCard, batch: Tensor
 
 
 class Teacher(NamedTuple):
-    """A network that is believed to some extent; in evaluation mode."""
+    """A network to learn from, in evaluation mode."""
 
     network: nn.Module
     card: NetworkCard
     settings: DistillSettings
 
-    def tell(self, batch: TensorBatch) -> Told:
-        """Return what it says of a batch that was made for it, too."""
+    def evaluate(self, batch: TensorBatch) -> Taught:
+        """Return the teacher's outputs for a batch that was made for it, too."""
         assert batch.teacher is not None
 
         def forward(seen: TensorBatch) -> Outputs:
@@ -79,15 +92,15 @@ class Learner:
         found = self._losses(batch)
         if self.share.processes > 1:
             found = balanced(found, batch, self.weights, self.share)
-        found["total"].backward()  # type: ignore[no-untyped-call]
+        torch.autograd.backward(found["total"])
         limit = self.clip or math.inf
         length = nn.utils.clip_grad_norm_(self.network.parameters(), limit, foreach=True)
         self._check(batch, found["total"], length, number)
         self.optimiser.step()
         if isinstance(self.network, SparseNetwork):
             self.network.clip_weights()
-        told = {name: loss.detach() for name, loss in found.items()}
-        return {**averaged(told, self.share), "gradient": length}
+        detached = {name: loss.detach() for name, loss in found.items()}
+        return {**averaged(detached, self.share), "gradient": length}
 
     def forward(self, batch: TensorBatch) -> Outputs:
         """Return the outputs for a batch."""
@@ -95,23 +108,24 @@ class Learner:
             return outputs_of(self.module or self.network, self.card, batch)
 
     def _losses(self, batch: TensorBatch) -> dict[str, Tensor]:
-        """Return the losses that are learned from: a teacher's word counts, if there is one."""
+        """Return the losses that are learned from, with the teacher's share if there is one."""
         outputs = self.forward(batch)
         if self.teacher is None or batch.teacher is None:
             return losses(outputs, batch, self.card.heads, self.weights)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bfloat16):
-            told = self.teacher.tell(batch)
+            taught = self.teacher.evaluate(batch)
         heads, settings = self.card.heads, self.teacher.settings
-        return distilled_losses(outputs, batch, told, heads, self.weights, settings)
+        return distilled_losses(outputs, batch, taught, heads, self.weights, settings)
 
     @torch.no_grad()
-    def judge(self, batch: TensorBatch) -> tuple[Outputs, dict[str, Tensor]]:
+    def evaluate(self, batch: TensorBatch) -> tuple[Outputs, dict[str, Tensor]]:
         """Return outputs and losses without learning."""
         self.network.eval()
         outputs = self.forward(batch)
         return outputs, losses(outputs, batch, self.card.heads, self.weights)
 
     def _check(self, batch: TensorBatch, loss: Tensor, length: Tensor, number: int) -> None:
+        """Save the batch and raise an error if the loss or its gradient is not finite."""
         if math.isfinite(float(loss.detach())) and math.isfinite(float(length)):
             return
         whose = f"-{self.share.rank}" if self.share.processes > 1 else ""
@@ -131,3 +145,81 @@ def save_batch(path: Path, batch: TensorBatch) -> None:
     tensors |= {f"input{index}": tensor for index, tensor in enumerate(inputs)}
     cpu = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     write_bytes(path, safetensors.torch.save(cpu))
+
+
+# --- devices and processes ------------------------------------------------------------------------
+
+
+@contextmanager
+def processes(device: str) -> Iterator[Share]:
+    """Join the other processes, if torchrun has started several."""
+    count = int(os.environ.get("WORLD_SIZE", "1"))
+    if count == 1:
+        yield Share()
+        return
+    if device.startswith("cuda"):
+        torch.cuda.set_device(device)
+    distributed.init_process_group("nccl" if device.startswith("cuda") else "gloo")
+    try:
+        yield Share(distributed.get_rank(), count)
+    finally:
+        distributed.destroy_process_group()
+
+
+def local_device(name: str) -> torch.device:
+    """Return the device of this process: `auto` is a GPU where there is one."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name == "cuda":
+        name = f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:  # torch built without it says so by assert
+        reason = str(error).splitlines()[0]
+        fix = f"use --device cpu ({reason})"
+        raise InputError("no such device here", value=name, fix=fix) from error
+    return device
+
+
+def shared(network: nn.Module, share: Share, device: torch.device) -> Callable[..., Outputs] | None:
+    """Return the network with gradients averaged over all processes; None for a single one."""
+    if share.processes == 1:
+        return None
+    ids = [device] if device.type == "cuda" else None
+    return DistributedDataParallel(network, device_ids=ids)
+
+
+def balanced(
+    found: dict[str, Tensor], batch: TensorBatch, weights: LossWeights, share: Share
+) -> dict[str, Tensor]:
+    """Scale each mean so that the mean over all processes is that over all their positions.
+
+    The processes' batches are equally long, but not all positions have every target.
+    """
+    names = [name for name in found if name != "total"]
+    mine = torch.stack([counted(name, batch) for name in names])
+    total = mine.clone()
+    distributed.all_reduce(total)
+    factors = mine * share.processes / total.clamp(min=1)
+    scaled = {name: found[name] * factor for name, factor in zip(names, factors, strict=True)}
+    return {**scaled, "total": weighted_sum(scaled, weights)}
+
+
+def averaged(numbers: dict[str, Tensor], share: Share) -> dict[str, Tensor]:
+    """Return the means of numbers over all processes."""
+    if share.processes == 1:
+        return numbers
+    together = torch.stack([number.float() for number in numbers.values()])
+    distributed.all_reduce(together)
+    return dict(zip(numbers, together / share.processes, strict=True))
+
+
+def agreed(flag: bool, share: Share) -> bool:
+    """Return whether any process says so."""
+    if share.processes == 1:
+        return flag
+    nccl = distributed.get_backend() == "nccl"
+    votes = torch.tensor(int(flag), device="cuda" if nccl else "cpu")
+    distributed.all_reduce(votes)
+    return bool(votes)

@@ -1,20 +1,24 @@
-"""What a training starts with: settings, checkpoint -> **network, window, place** -> loop."""
+"""What a training begins with and what a checkpoint holds: settings -> **state** -> loop."""
 
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import hashlib
 import json
 import os
 import re
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 import torch
 
+from kibitz.dataset.batch import recipe
 from kibitz.dataset.loader import Loader, Place, Share
 from kibitz.dataset.window import Window, parse_source
 from kibitz.errors import InputError
+from kibitz.files import dated
 from kibitz.log import progress, say
 from kibitz.network.build import build, channels_last, load_network
 from kibitz.network.card import NetworkCard
@@ -22,12 +26,10 @@ from kibitz.network.sizes import new_card
 from kibitz.places import size_of
 from kibitz.training import checkpoint as checkpoints
 from kibitz.training.average import Average
-from kibitz.training.checkpoint import Checkpoint
+from kibitz.training.checkpoint import Best, Checkpoint
 from kibitz.training.config import TrainingSettings
 from kibitz.training.optimiser import make_optimiser
-from kibitz.training.parallel import shared
-from kibitz.training.schedule import Schedule
-from kibitz.training.step import Learner, Teacher
+from kibitz.training.step import Learner, Teacher, shared
 
 FEW_STEPS = 1000  # a new network is far from its best before
 GAMES_AS_TEXT = (".pgn", ".csv", ".epd")  # what `kibitz data import` reads
@@ -42,11 +44,77 @@ MAY_CHANGE = {
 }
 
 
-def as_json(settings: TrainingSettings) -> dict[str, Any]:
-    """Return settings as JSON gives them back."""
-    text = msgspec.json.encode(dataclasses.asdict(settings), enc_hook=os.fspath)
-    found: dict[str, Any] = json.loads(text)
-    return found
+@dataclass
+class TrainState:
+    """What changes while a training runs and a checkpoint holds."""
+
+    learner: Learner  # network, card and optimiser
+    loader: Loader  # the place in the data
+    average: Average | None
+    step: int  # steps made
+    date: str  # of the last checkpoint
+    best: Best | None = None  # kept in a file of its own, by the first process
+    figures: dict[str, float] = field(default_factory=dict)  # of the last validation of this run
+    validated: int = -1  # the step of that
+
+
+def begin(
+    settings: TrainingSettings,
+    found: Checkpoint | None,
+    window: Window,
+    share: Share,
+    device: torch.device,
+) -> TrainState:
+    """Return the state of a new training, or of one that goes on, as the checkpoint has it."""
+    run, data = settings.run, settings.data
+    torch.manual_seed(run.seed)
+    learner = learner_of(settings, found, share, device)
+    how = recipe(learner.card, data.result_share)
+    seen = recipe(learner.teacher.card, 0.0) if learner.teacher else None
+    place = place_of(found, window)
+    loader = Loader(window, how, run.batch, run.seed, place, share, str(device), seen)
+    average = None
+    if settings.average.kind != "none":
+        average = Average(settings.average.kind, settings.average.decay)
+    if found is None:
+        return TrainState(learner, loader, average, step=0, date=now())
+    if average is not None:
+        average.restore(found.part("average"))
+    checkpoints.restore_random(found)
+    step, date = int(found.state["step"]), found.state.get("date", now())
+    return TrainState(learner, loader, average, step, date)
+
+
+def checkpoint_of(
+    state: TrainState, settings: TrainingSettings, window: Window, command: str
+) -> Checkpoint:
+    """Return what a training needs to go on exactly where it is."""
+    tensors, optimiser = checkpoints.optimiser_parts(state.learner.optimiser)
+    network = state.learner.network.state_dict()
+    tensors |= {f"network.{name}": tensor for name, tensor in network.items()}
+    if state.average is not None:
+        sums = state.average.state()
+        tensors |= {f"average.{name}": tensor for name, tensor in sums.items()}
+    tensors |= checkpoints.random_parts()
+    rest = {
+        "step": state.step,
+        "place": list(state.loader.place),
+        "window": fingerprint(window),
+        "settings": as_json(settings),
+        "card": msgspec.to_builtins(state.learner.card),
+        "command": command,
+        "date": state.date,
+        "optimiser": optimiser,
+    }
+    return Checkpoint(tensors, rest)
+
+
+def now() -> str:
+    """Return the date as files have it."""
+    return dated(datetime.datetime.now(datetime.UTC))
+
+
+# --- checks ---------------------------------------------------------------------------------------
 
 
 def check(settings: TrainingSettings) -> None:
@@ -59,19 +127,13 @@ def check(settings: TrainingSettings) -> None:
     if not data.folders:
         raise InputError("no data to train on", fix="give --data FOLDER")
     for text in data.folders:
-        _check_imported(text)
+        named = str(parse_source(text).folder)
+        if re.sub(r"\.(gz|bz2|xz|zstd?)$", "", named.lower()).endswith(GAMES_AS_TEXT):
+            fix = f"import it first: kibitz data import {named} --output games"
+            raise InputError("games as text are no data to train on", value=named, fix=fix)
     if run.patience and not (run.validate and data.validation):
         fix = "give run.validate and data.validation, or leave --patience out"
         raise InputError("patience without validations", value=run.patience, fix=fix)
-
-
-def _check_imported(text: str) -> None:
-    """Refuse games that are not shards yet."""
-    named = str(parse_source(text).folder)
-    plain = re.sub(r"\.(gz|bz2|xz|zstd?)$", "", named.lower())
-    if plain.endswith(GAMES_AS_TEXT):
-        fix = f"import it first: kibitz data import {named} --output games"
-        raise InputError("games as text are no data to train on", value=named, fix=fix)
 
 
 def found_checkpoint(
@@ -95,13 +157,34 @@ def found_checkpoint(
 
 def _check_same(settings: TrainingSettings, checkpoint: Checkpoint) -> None:
     """Refuse to go on with settings under which the result would be neither one nor the other."""
-    now = as_json(settings)
+    given = as_json(settings)
     for table, before in checkpoint.state["settings"].items():
         for key, value in before.items():
-            if key not in MAY_CHANGE.get(table, ()) and now[table].get(key) != value:
+            if key not in MAY_CHANGE.get(table, ()) and given[table].get(key) != value:
                 what = f"{table}.{key} was {value!r} when this training began, now it is"
                 fix = "keep it, or choose another --output"
-                raise InputError(what, value=now[table].get(key), fix=fix)
+                raise InputError(what, value=given[table].get(key), fix=fix)
+
+
+def as_json(settings: TrainingSettings) -> dict[str, Any]:
+    """Return settings as JSON gives them back."""
+    text = msgspec.json.encode(dataclasses.asdict(settings), enc_hook=os.fspath)
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def warn_of_few_steps(settings: TrainingSettings, total: int) -> None:
+    """Say that a new network will learn little, where the end comes too soon for it."""
+    run = settings.run
+    if total >= FEW_STEPS or run.overfit or run.network.endswith(".safetensors"):
+        return
+    say(
+        f"warning: {total} steps are too few for a new network, which learns little in less than "
+        f"{FEW_STEPS:,}; give a smaller --batch, more --epochs, or --recipe small"
+    )
+
+
+# --- the network ----------------------------------------------------------------------------------
 
 
 def learner_of(
@@ -146,14 +229,7 @@ def _teacher(settings: TrainingSettings, device: torch.device) -> Teacher | None
     return Teacher(channels_last(network.to(device)), card, settings.distill)
 
 
-def average_of_run(settings: TrainingSettings, found: Checkpoint | None) -> Average | None:
-    """Return the average of weights, new or as the checkpoint left it, or None."""
-    if settings.average.kind == "none":
-        return None
-    average = Average(settings.average.kind, settings.average.decay)
-    if found is not None:
-        average.restore(found.part("average"))
-    return average
+# --- the data -------------------------------------------------------------------------------------
 
 
 def window_of(settings: TrainingSettings) -> Window:
@@ -210,30 +286,10 @@ def total_steps(settings: TrainingSettings, window: Window, loader: Loader) -> i
         return steps
     steps = steps or round(run.epochs * loader.batches())
     if reuse:
-        shown = reuse * loader.batches() / max(source.weight for source in window.sources)
-        if steps > int(shown):
-            say(f"stopping at step {int(shown)}: a position may be shown {reuse:g} times")
-            steps = int(shown)
+        shown = int(reuse * loader.batches() / max(source.weight for source in window.sources))
+        if steps > shown:
+            say(f"stopping at step {shown}: a position may be shown {reuse:g} times")
+            steps = shown
     if not steps:
         raise InputError("no steps to make", value=run.epochs, fix="give --steps or more --epochs")
     return steps
-
-
-def schedule_of(settings: TrainingSettings, total: int, devices: int = 1) -> Schedule:
-    """Return the learning rates of a training that ends at `total` on so many devices."""
-    schedule = settings.schedule
-    if schedule.shape == "cosine" and not schedule.length:
-        # Counts of steps are those of one device, and `rate_at` divides them.
-        return dataclasses.replace(schedule, length=max(total * devices, schedule.warmup + 1))
-    return schedule
-
-
-def warn_of_few_steps(settings: TrainingSettings, total: int) -> None:
-    """Say that a new network will learn little, where the end comes too soon for it."""
-    run = settings.run
-    if total >= FEW_STEPS or run.overfit or run.network.endswith(".safetensors"):
-        return
-    say(
-        f"warning: {total} steps are too few for a new network, which learns little in less than "
-        f"{FEW_STEPS:,}; give a smaller --batch, more --epochs, or --recipe small"
-    )
