@@ -12,7 +12,7 @@ from kibitz.evaluator.inline import inline_evaluator
 from kibitz.evaluator.simple import Material
 from kibitz.kernel.records import one_record
 from kibitz.position.board import Board
-from kibitz.search.clock import Budget
+from kibitz.search.clock import Standing, Timer
 from kibitz.search.limits import Limits, Signals
 from kibitz.search.mcts.driver import Driver
 from kibitz.search.mcts.fleet import Fleet
@@ -20,7 +20,6 @@ from kibitz.search.mcts.rules.sble import survivors
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.mcts.tree.context import CONTROL, ContextMemory, set_share
 from kibitz.search.mcts.tree.nodes import TreeMemory
-from kibitz.search.mcts.watch import Watch
 from kibitz.search.params import Settings
 
 DRIVERS = ("inline", "threads", "batched")
@@ -39,7 +38,7 @@ def searcher_of(driver: str, **changes: Any) -> Searcher:
 
 
 def shares(searcher: Searcher) -> list[float]:
-    return [float(context.record.budget_used) for context in searcher._driver.contexts]
+    return [float(context.record.budget_used) for context in searcher.contexts]
 
 
 def stopped() -> Signals:
@@ -63,22 +62,14 @@ def test_a_search_without_an_end_eliminates_nothing_whatever_was_before(driver: 
 def test_time_counts_too(driver: str, monkeypatch: pytest.MonkeyPatch) -> None:
     looks = count()
 
-    def over(_: Watch) -> bool:
+    def over(_: Timer, __: Standing) -> bool:
         return max(shares(searcher)) == 0.7 or next(looks) == 500
 
-    monkeypatch.setattr(Watch, "time_used", 0.7)
-    monkeypatch.setattr(Watch, "_out_of_time", over)
+    monkeypatch.setattr(Timer, "share_used", 0.7)
+    monkeypatch.setattr(Timer, "is_over", over)
     with searcher_of(driver) as searcher:
         searcher.search(Board(), Limits(movetime=10**6, nodes=10**9))
         assert max(shares(searcher)) == 0.7
-
-
-def test_the_share_of_time_is_that_of_the_soft_limit() -> None:
-    signals, memory = Signals(), TreeMemory(1)
-    watch = Watch(memory, Limits(movetime=10**9), Budget(10.0**9, 10.0**9), signals.stop)
-    assert 0.0 < watch.time_used < 0.01
-    assert Watch(memory, Limits(), Budget(1e-6, 1e-6), signals.stop).time_used == 1.0
-    assert Watch(memory, Limits(infinite=True), None, signals.stop).time_used == 0.0
 
 
 def test_slow_start_with_two_threads_begins_at_nought(monkeypatch: pytest.MonkeyPatch) -> None:

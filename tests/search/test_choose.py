@@ -20,6 +20,7 @@ from kibitz.search.mcts.choose import (
     temperature_weights,
 )
 from kibitz.search.mcts.rules.parameters import Puct
+from kibitz.search.mcts.statistics import in_order, moves_below
 from kibitz.search.params import Settings
 from kibitz.search.proof import DRAW, TABLEBASE
 from kibitz.search.report import MoveStatistics
@@ -54,11 +55,14 @@ def fits(drawn: list[int], weights: np.ndarray) -> bool:
     return bool(statistic < CHI_SQUARE[len(drawn) - 1])
 
 
+def ordered(tree: Any, **others: Any) -> list[MoveStatistics]:
+    return in_order(moves_below(tree.memory, tree.position, Puct(), **others))
+
+
 def chosen(tree: Any, settings: Settings | None = None, seed: int = 0, **others: Any) -> str:
     generator = np.random.default_rng(seed)
-    found = choose_move(
-        tree.memory, tree.position, Puct(), settings or Settings(), generator, **others
-    )
+    rows = ordered(tree, **others)
+    found = choose_move(tree.memory, tree.position, settings or Settings(), generator, rows)
     assert found is not None
     return str(found.move)
 
@@ -68,7 +72,7 @@ def chosen(tree: Any, settings: Settings | None = None, seed: int = 0, **others:
 
 def test_no_moves_no_choice(handmade: Any) -> None:
     tree, generator = handmade("7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"), np.random.default_rng(0)
-    assert choose_move(tree.memory, tree.position, Puct(), Settings(), generator) is None
+    assert choose_move(tree.memory, tree.position, Settings(), generator, ordered(tree)) is None
 
 
 def test_most_visits_then_value_then_prior(handmade: Any, reply: Any) -> None:
@@ -190,7 +194,7 @@ def test_chosen_moves_follow_the_schedule(handmade: Any, reply: Any) -> None:
     generator, settings = np.random.default_rng(5), Settings(temperature=0.5)
     drawn: Counter[str] = Counter()
     for _ in range(3000):
-        found = choose_move(tree.memory, tree.position, Puct(), settings, generator)
+        found = choose_move(tree.memory, tree.position, settings, generator, ordered(tree))
         assert found is not None
         drawn[str(found.move)] += 1
     weights = np.array([n**2 for n in visits.values()], dtype=float)

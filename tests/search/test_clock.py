@@ -14,13 +14,14 @@ from kibitz.search.clock import (
     Budget,
     Reason,
     Standing,
+    Timer,
     Unrest,
     budget,
     budget_of_clock,
     chesscoach_time,
     dlchess_percent_time,
     dlchess_simple_time,
-    looked,
+    sampled,
     soft_limit,
     verdict,
 )
@@ -28,7 +29,7 @@ from kibitz.search.limits import Clock, Limits
 from kibitz.search.params import Settings
 from kibitz.search.proof import DRAW, TABLEBASE
 
-QUIET = Unrest(looks=10)
+QUIET = Unrest(samples=10)
 PLAN = Budget(1000.0, 4000.0)
 
 
@@ -157,44 +158,46 @@ def test_limits_are_checked() -> None:
 
 def test_calm_searches_end_before_the_soft_limit_and_restless_ones_after() -> None:
     calm = soft_limit(PLAN, QUIET)
-    changed = soft_limit(PLAN, looked(QUIET, move=7, value=0.0))
-    dropped = soft_limit(PLAN, looked(looked(QUIET, 0, 0.5), 0, 0.3))
+    changed = soft_limit(PLAN, sampled(QUIET, move=7, value=0.0))
+    dropped = soft_limit(PLAN, sampled(sampled(QUIET, 0, 0.5), 0, 0.3))
     assert calm < 1000.0 < changed < 4000.0
     assert dropped > 1000.0
-    worst = Unrest(changes=50.0, settled=1.0, value=-1.0)
+    worst = Unrest(changes=50.0, highest=1.0, value=-1.0)
     assert soft_limit(PLAN, worst) <= PLAN.hard
 
 
 def test_changes_fade() -> None:
-    unrest = looked(looked(Unrest(), 1, 0.0), 2, 0.0)
+    unrest = sampled(sampled(Unrest(), 1, 0.0), 2, 0.0)
     assert unrest.changes == 1.0
     for _ in range(20):
-        unrest = looked(unrest, 2, 0.0)
+        unrest = sampled(unrest, 2, 0.0)
     assert unrest.changes < 0.01
 
 
 @pytest.mark.parametrize(
-    ("plan", "elapsed", "standing", "reason"),
+    ("plan", "elapsed", "standing", "visits_per_ms", "reason"),
     [
-        (PLAN, 10.0, Standing(20, 500, 100), None),
-        (PLAN, 10.0, Standing(1, 1, 0), Reason.ONE_MOVE),
-        (PLAN, 4000.0, Standing(20, 500, 499), Reason.HARD),
-        (PLAN, 860.0, Standing(20, 500, 499), Reason.SOFT),
-        (PLAN, 600.0, Standing(20, 500, 100, visits_per_ms=1.0), Reason.DECIDED),
-        (PLAN, 600.0, Standing(20, 500, 450, visits_per_ms=1.0), None),
-        (PLAN, 0.1, Standing(20, 5, 1, proof=1), Reason.MATE),
-        (PLAN, 10.0, Standing(20, 5, 1, proof=7), None),
-        (PLAN, 100.0, Standing(20, 5, 1, proof=7), Reason.MATE),
-        (PLAN, 100.0, Standing(20, 5, 1, proof=-6), None),
-        (PLAN, 100.0, Standing(20, 5, 1, proof=TABLEBASE), None),
-        (PLAN, 100.0, Standing(20, 5, 1, proof=DRAW), None),
-        (Budget(50.0, 50.0, exact=True), 49.0, Standing(1, 500, 0, 1, 1e9), None),
-        (Budget(50.0, 50.0, exact=True), 50.0, Standing(20, 5, 1), Reason.HARD),
-        (Budget(0.0, 0.0), 0.0, Standing(20, 5, 1), Reason.HARD),
+        (PLAN, 10.0, Standing(20, 500, 100), 0.0, None),
+        (PLAN, 10.0, Standing(1, 1, 0), 0.0, Reason.ONE_MOVE),
+        (PLAN, 4000.0, Standing(20, 500, 499), 0.0, Reason.HARD),
+        (PLAN, 860.0, Standing(20, 500, 499), 0.0, Reason.SOFT),
+        (PLAN, 600.0, Standing(20, 500, 100), 1.0, Reason.DECIDED),
+        (PLAN, 600.0, Standing(20, 500, 450), 1.0, None),
+        (PLAN, 0.1, Standing(20, 5, 1, proof=1), 0.0, Reason.MATE),
+        (PLAN, 10.0, Standing(20, 5, 1, proof=7), 0.0, None),
+        (PLAN, 100.0, Standing(20, 5, 1, proof=7), 0.0, Reason.MATE),
+        (PLAN, 100.0, Standing(20, 5, 1, proof=-6), 0.0, None),
+        (PLAN, 100.0, Standing(20, 5, 1, proof=TABLEBASE), 0.0, None),
+        (PLAN, 100.0, Standing(20, 5, 1, proof=DRAW), 0.0, None),
+        (Budget(50.0, 50.0, exact=True), 49.0, Standing(1, 500, 0, 1), 1e9, None),
+        (Budget(50.0, 50.0, exact=True), 50.0, Standing(20, 5, 1), 0.0, Reason.HARD),
+        (Budget(0.0, 0.0), 0.0, Standing(20, 5, 1), 0.0, Reason.HARD),
     ],
 )
-def test_verdicts(plan: Budget, elapsed: float, standing: Standing, reason: Reason | None) -> None:
-    assert verdict(plan, elapsed, standing, QUIET) is reason
+def test_verdicts(
+    plan: Budget, elapsed: float, standing: Standing, visits_per_ms: float, reason: Reason | None
+) -> None:
+    assert verdict(plan, elapsed, standing, QUIET, visits_per_ms) is reason
 
 
 @given(
@@ -205,15 +208,42 @@ def test_verdicts(plan: Budget, elapsed: float, standing: Standing, reason: Reas
         st.integers(0, 10**9),
         st.just(0),
         st.integers(-400, 400),
-        st.floats(0, 1e6),
     ),
     st.builds(Unrest, st.integers(0, 9), st.floats(0, 9), st.floats(-1, 1), st.floats(-1, 1)),
+    st.floats(0, 1e6),
 )
 def test_no_search_goes_on_beyond_the_hard_limit(
-    elapsed: float, standing: Standing, unrest: Unrest
+    elapsed: float, standing: Standing, unrest: Unrest, visits_per_ms: float
 ) -> None:
-    reason = verdict(PLAN, elapsed, standing, unrest)
+    reason = verdict(PLAN, elapsed, standing, unrest, visits_per_ms)
     assert (elapsed < PLAN.hard) or reason is Reason.HARD
+
+
+# --- the timer ------------------------------------------------------------------------------------
+
+
+def test_the_share_of_time_is_that_of_the_soft_limit() -> None:
+    def share(limits: Limits) -> float:
+        return Timer(limits, "white", 0, Settings()).share_used
+
+    assert 0.0 < share(Limits(movetime=10**9)) < 0.01
+    assert share(Limits(wtime=0, winc=0)) == 0.0  # nothing to take a share of
+    assert share(Limits(infinite=True)) == 0.0
+    hardly_any = Timer(Limits(movetime=1), "white", 0, Settings())
+    while hardly_any.elapsed_ms < 1.0:
+        pass
+    assert hardly_any.share_used == 1.0
+
+
+def test_the_time_before_ponderhit_counts_in_reports() -> None:
+    """Only the limits begin anew; nodes and their rate are those of the whole search."""
+    timer = Timer(Limits(ponder=True, movetime=10**6), "white", 0, Settings())
+    assert timer.budget is None
+    assert not timer.is_over(Standing(20, 500, 499))
+    timer.start_own_clock(visits=0)
+    assert timer.budget == Budget(10.0**6, 10.0**6, exact=True)
+    ours = timer.elapsed_ms
+    assert timer.since_go_ms > ours
 
 
 def test_examples_in_the_docstrings() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import threading
 from collections.abc import Iterator
 
 import chess
@@ -19,8 +18,6 @@ from kibitz.search.limits import Limits, depth_of, visits_of
 from kibitz.search.mate import may_check
 from kibitz.search.matesearch import MateSearch
 from kibitz.search.mcts.searcher import Searcher
-from kibitz.search.mcts.tree.nodes import TreeMemory
-from kibitz.search.mcts.watch import Watch
 from kibitz.search.params import Settings
 from kibitz.search.report import Report
 from tests.search.test_proofs import mates_within
@@ -146,15 +143,6 @@ def test_go_mate_finds_the_shortest_mate(searcher: Searcher) -> None:
     assert result.report.nodes < 20_000
     again = searcher.search(Board(HIDDEN), Limits(nodes=1_000))
     assert again.report.best.moves == result.report.best.moves
-
-
-def test_the_time_before_ponderhit_counts_in_reports() -> None:
-    """Only the limits begin anew; nodes and their rate are those of the whole search."""
-    memory = TreeMemory(1)
-    watch = Watch(memory, Limits(ponder=True, movetime=10**6), None, threading.Event())
-    watch.start_clock()
-    ours = watch.elapsed_ms
-    assert watch.since_go_ms > ours
 
 
 @pytest.mark.skipif(not COMPILED, reason="takes too many playouts")

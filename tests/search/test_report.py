@@ -13,8 +13,10 @@ import pytest
 import kibitz.uci.format as uci_format
 from kibitz.position.board import Board
 from kibitz.position.fen import START
+from kibitz.search.mcts.report import make_report
 from kibitz.search.mcts.rules.parameters import Contempt, Gumbel, Puct, Rule, Sble
-from kibitz.search.mcts.statistics import make_report, root_moves
+from kibitz.search.mcts.statistics import moves_below
+from kibitz.search.params import Settings
 from kibitz.search.proof import TABLEBASE
 from kibitz.search.report import Score, Totals, Wdl
 from kibitz.uci.format import policy_index, verbose_lines
@@ -32,7 +34,7 @@ def sicilian(handmade: Any, reply: Any) -> Any:
 
 def report_on(tree: Any, rule: Rule | None = None, **others: Any) -> Any:
     totals = Totals(nodes=100, milliseconds=50.0, depth=3, seldepth=7, tbhits=2)
-    return make_report(tree.memory, tree.position, rule or Puct(), totals, **others)
+    return make_report(tree.memory, tree.position, rule or Puct(), Settings(**others), totals)
 
 
 def names(line: Any) -> list[str]:
@@ -87,7 +89,7 @@ def test_rows_are_in_order_and_complete(handmade: Any, reply: Any) -> None:
 
 def test_exploration_of_puct_by_hand(handmade: Any, reply: Any) -> None:
     tree = handmade(START, 11).plant("", [reply("e2e4", 10, 0.3, 0.4)])
-    (row,) = root_moves(tree.memory, tree.position, Puct())
+    (row,) = moves_below(tree.memory, tree.position, Puct())
     assert row.bonus == pytest.approx(1.7461 * 10**0.5 * 0.4 / 11, rel=1e-3)
 
 

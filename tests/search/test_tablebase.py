@@ -19,7 +19,6 @@ from kibitz.kernel.compile import COMPILED
 from kibitz.position.board import Board
 from kibitz.position.fen import parse_fen
 from kibitz.search.limits import Limits
-from kibitz.search.mcts.proving import Prober
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.params import Settings
 from kibitz.search.proof import AT_LEAST_DRAW, AT_MOST_DRAW, DRAW, TABLEBASE, UNPROVED
@@ -30,6 +29,7 @@ from kibitz.search.tablebase import (
     ProbeBudget,
     RootMove,
     Tablebases,
+    best_on_top,
     best_ranked,
     chess_board,
     damage_of,
@@ -307,16 +307,16 @@ def test_no_mate_is_said_where_tables_know_the_root(fen: str) -> None:
 def test_moves_that_tables_prefer_rank_first() -> None:
     """What a rank proves stays the same, also where the 50-move rule is off."""
     for rule50 in (True, False):
-        settings = Settings(syzygy_path=str(FILES), syzygy_rule50=rule50)
-        prober = Prober(settings)
+        tables = Tablebases(str(FILES), rule50=rule50)
         for side in "wb":
             board = Board(f"8/8/8/3k4/8/8/8/R3K3 {side} - - 40 50")
-            ranked = prober.start(board, [], settings)
-            rows = prober.preferred(ranked)
+            ranked = tables.rank_root(board)
+            rows = best_on_top(ranked, fastest=True)
             top = max(row.rank for row in rows)
-            assert {row.code for row in rows if row.rank == top} == prober.best(ranked)
+            best = {row.move for row in best_ranked(ranked)}
+            assert {row.move for row in rows if row.rank == top} == best
             assert [row.proof for row in rows] == [row.proof for row in ranked]
-        prober.close()
+        tables.close()
 
 
 def test_a_cursed_win_is_a_draw_unless_the_rule_is_off() -> None:

@@ -1,22 +1,26 @@
 """Time: how many milliseconds a move may take, and when to stop before they are up.
 
-    Limits.clock -> **Budget** -> searcher, which asks `verdict` every few milliseconds
-
-Four ways to divide a clock: ChessCoach's, DLChess's two, and ours, which has a soft and a hard
-limit. Everything is a pure function of numbers, so that it can be tested without waiting.
+A search asks its `Timer` every few milliseconds whether to stop; the timer divides the clock into a
+`Budget` and applies `verdict`. There are four ways to divide a clock: ChessCoach's, DLChess's two,
+and ours, which has a soft and a hard limit. All but the timer are pure functions of numbers, which
+tests check without waiting.
 """
 
 from __future__ import annotations
 
 import enum
+import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kibitz.search.limits import Clock, Limits
 from kibitz.search.params import Settings
 from kibitz.search.proof import DRAW, TABLEBASE
 
-# --- the managers of other systems: milliseconds for one move, without a look at our overhead ----
+if TYPE_CHECKING:
+    from kibitz.position.board import Side
+
+# --- the managers of other systems: milliseconds for one move, our overhead not counted -----------
 
 CHESSCOACH_LEAST_MS = 150.0
 DLCHESS_RESERVE_MS = 250.0
@@ -113,7 +117,7 @@ OTHERS: dict[str, Callable[[Clock, int], float]] = {
 # --- when to stop ---------------------------------------------------------------------------------
 
 CHANGE_WORTH, CHANGES_COUNTED = 0.5, 3.0  # each recent change of the best move: half as much again
-CHANGE_FADES = 0.7  # what a change is still worth after each new look
+CHANGE_FADES = 0.7  # what a change is still worth after each new sample
 DROP_WORTH, DROP_COUNTED = 4.0, 0.3  # a value 0.1 lower than before: 40 % more time
 CALM_SHARE = 0.85  # of the soft limit is enough while nothing happens
 MATE_SHARE = 0.1  # of the soft limit goes into looking for a shorter mate
@@ -130,46 +134,50 @@ class Reason(enum.Enum):
 
 
 class Unrest(NamedTuple):
-    """How little the search agrees with itself; made by `looked` from one look to the next."""
+    """How often the best move changed and how far its value fell, from sample to sample."""
 
     move: int = 0  # the best move, 16-bit code
     changes: float = 0.0  # recent changes of the best move, fading
-    settled: float = 0.0  # highest value of the best move so far, in [-1, 1]
+    highest: float = 0.0  # highest value of the best move so far, in [-1, 1]
     value: float = 0.0  # its value now
-    looks: int = 0
+    samples: int = 0
 
 
 class Standing(NamedTuple):
-    """What the root looks like at one moment."""
+    """The root at one moment."""
 
     moves: int  # legal moves, or searchmoves
     best: int  # visits of the most visited move
     second: int  # visits of the one behind it
     proof: int = 0  # of the best move, see proof.py
-    visits_per_ms: float = 0.0
+    visits: int = 0  # of the root
+    move: int = 0  # the most visited move, 16-bit code
+    value: float = 0.0  # its value, in [-1, 1]
 
 
-def looked(unrest: Unrest, move: int, value: float) -> Unrest:
-    """What is known after another look at the root: its best move and that move's value."""
-    if unrest.looks == 0:
+def sampled(unrest: Unrest, move: int, value: float) -> Unrest:
+    """The unrest after another sample: the root's best move and that move's value."""
+    if unrest.samples == 0:
         return Unrest(move, 0.0, value, value, 1)
     changed = 1.0 if move != unrest.move else 0.0
     changes = unrest.changes * CHANGE_FADES + changed
-    return Unrest(move, changes, max(unrest.settled, value), value, unrest.looks + 1)
+    return Unrest(move, changes, max(unrest.highest, value), value, unrest.samples + 1)
 
 
 def soft_limit(plan: Budget, unrest: Unrest) -> float:
     """The soft limit in ms, shorter in calm, extended by unrest, never beyond the hard one."""
     if plan.soft == plan.hard:
         return plan.hard
-    drop = min(DROP_COUNTED, max(0.0, unrest.settled - unrest.value))
+    drop = min(DROP_COUNTED, max(0.0, unrest.highest - unrest.value))
     changes = min(CHANGES_COUNTED, unrest.changes)
     factor = CALM_SHARE + CHANGE_WORTH * changes + DROP_WORTH * drop
     return min(plan.hard, plan.soft * factor)
 
 
-def verdict(plan: Budget, elapsed: float, standing: Standing, unrest: Unrest) -> Reason | None:
-    """Why to stop after `elapsed` ms, None to go on. The search needs one visit before it asks."""
+def verdict(
+    plan: Budget, elapsed: float, standing: Standing, unrest: Unrest, visits_per_ms: float = 0.0
+) -> Reason | None:
+    """Why to stop after `elapsed` ms, None to go on; for searches with at least one visit."""
     if elapsed >= plan.hard:
         return Reason.HARD
     if plan.exact:
@@ -182,8 +190,8 @@ def verdict(plan: Budget, elapsed: float, standing: Standing, unrest: Unrest) ->
     if elapsed >= limit:
         return Reason.SOFT
     # Whatever changed the best move would extend the limit, but nothing can change it before.
-    reachable = standing.visits_per_ms * (limit - elapsed)
-    if standing.visits_per_ms > 0.0 and standing.best - standing.second > reachable:
+    reachable = visits_per_ms * (limit - elapsed)
+    if visits_per_ms > 0.0 and standing.best - standing.second > reachable:
         return Reason.DECIDED
     return None
 
@@ -191,3 +199,60 @@ def verdict(plan: Budget, elapsed: float, standing: Standing, unrest: Unrest) ->
 def is_mate(proof: int) -> bool:
     """Whether a proof says that the player who moves mates by force."""
     return 0 < proof < TABLEBASE and proof != DRAW
+
+
+# --- the time of one search -----------------------------------------------------------------------
+
+SAMPLES_A_MOVE = 40  # how often the unrest of a timed search is sampled
+LEAST_INTERVAL_MS = 20.0
+
+
+class Timer:
+    """The time of one search: what it may take, what it has taken, and whether that is enough."""
+
+    def __init__(
+        self, limits: Limits, side: Side, ply: int, settings: Settings, visits: int = 0
+    ) -> None:
+        self._limits, self._side, self._ply, self._settings = limits, side, ply, settings
+        self.budget: Budget | None = None
+        self._unrest = Unrest()
+        self._start(limits, visits)
+        self._began = self._started
+
+    def _start(self, limits: Limits, visits: int) -> None:
+        # The budget comes last: `is_over` may run on another thread, and reads it first.
+        self._started, self._next_sample = time.perf_counter(), 0.0
+        self._visits_before, self.pondering = visits, limits.ponder
+        self.budget = budget(limits, limits.clock(self._side), self._ply, self._settings)
+
+    def start_own_clock(self, visits: int) -> None:
+        """Begin our own time, as the expected move was played; the root has so many visits."""
+        self._start(self._limits.after_ponderhit(), visits)
+
+    @property
+    def elapsed_ms(self) -> float:
+        """Milliseconds since the search began, or since `ponderhit`."""
+        return 1000.0 * (time.perf_counter() - self._started)
+
+    @property
+    def since_go_ms(self) -> float:
+        """Milliseconds since the search began, those before `ponderhit` included."""
+        return 1000.0 * (time.perf_counter() - self._began)
+
+    @property
+    def share_used(self) -> float:
+        """Share of the time for this move that is used; 0 if it has no limit."""
+        if self.budget is None or self.budget.soft <= 0.0:
+            return 0.0
+        return min(1.0, self.elapsed_ms / self.budget.soft)
+
+    def is_over(self, standing: Standing) -> bool:
+        """Whether to stop now, given how the root stands."""
+        plan, elapsed = self.budget, self.elapsed_ms
+        if plan is None:
+            return False
+        if elapsed >= self._next_sample:
+            self._next_sample = elapsed + max(LEAST_INTERVAL_MS, plan.soft / SAMPLES_A_MOVE)
+            self._unrest = sampled(self._unrest, standing.move, standing.value)
+        visits_per_ms = (standing.visits - self._visits_before) / max(elapsed, 1.0)
+        return verdict(plan, elapsed, standing, self._unrest, visits_per_ms) is not None

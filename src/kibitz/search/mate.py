@@ -1,7 +1,5 @@
 """Is there a mate in so many moves? A depth-first search of all moves, as kernels.
 
-MateSearch -> **search_mate** -> MATE or NO_MATE
-
 The attacker's moves are ordered by the number of replies that they leave, checks first; the
 defender's by what refuted the attacker's last move at the same ply.
 """

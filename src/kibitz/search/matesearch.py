@@ -1,9 +1,7 @@
 """The shortest mate of a position, or that there is none so short: mates in 1, in 2 and so on.
 
-Searcher -> **MateSearch** -> mate, line, moves within which there is none
-
-What the tree proves is that a mate takes at most so many plies. Here every move is tried, so that a
-mate which is found is the shortest one, and no mate means that there is none.
+A search proves that a mate takes at most so many plies. Here every move is tried, so that a mate
+which is found is the shortest one, and no mate means that there is none.
 """
 
 from __future__ import annotations
@@ -29,9 +27,9 @@ from kibitz.search.mate import (
     list_attacks,
     search_mate,
 )
-from kibitz.search.mcts.tree.context import MAX_HISTORY
 
-SLICE = 20_000  # positions between two looks at whether to stop
+SLICE = 20_000  # positions between two checks whether to stop
+MAX_HISTORY = 1024  # plies of the game whose keys repetitions are looked for in
 
 
 class Mate(NamedTuple):
@@ -69,17 +67,17 @@ class MateSearch:
         self._state.history, self._state.limit = len(earlier) - 1, 0
         self.mate, self.excluded = None, 0
 
-    def deepen(self, plies: int, budget: int, look: Callable[[], bool]) -> bool:
+    def deepen(self, plies: int, budget: int, should_stop: Callable[[], bool]) -> bool:
         """Look for mates within 1, 3 and so on to `plies`; whether that question is answered.
 
-        It ends when `budget` more positions have been made or `look` says stop, and goes on there
-        when it is called again.
+        It ends when `budget` more positions have been made or `should_stop` says so, and goes on
+        there when it is called again.
         """
         end = self.nodes + budget
         while self.mate is None and self.excluded < min(plies, MOST_PLIES):
             if self._state.limit <= self.excluded:
                 self._begin(self.excluded + 1)
-            verdict = self._go_on(end, look)
+            verdict = self._go_on(end, should_stop)
             if verdict == OPEN:
                 return False
             if verdict == MATE:
@@ -97,10 +95,10 @@ class MateSearch:
         kept = [code for code in moves[: moves[END]].tolist() if code in self._codes]
         moves[: len(kept)], moves[END] = kept, len(kept)
 
-    def _go_on(self, end: int, look: Callable[[], bool]) -> int:
+    def _go_on(self, end: int, should_stop: Callable[[], bool]) -> int:
         """Search for a mate of the current length: MATE, NO_MATE, or OPEN if it was ended."""
         state, verdict = self._state, OPEN
-        while verdict == OPEN and self.nodes < end and not look():
+        while verdict == OPEN and self.nodes < end and not should_stop():
             state.budget = min(end, self.nodes + SLICE)
             verdict = search_mate(state, self._positions, self._moves, self._keys, self._table)
         return int(verdict)
@@ -109,7 +107,7 @@ class MateSearch:
         """The move that begins a mate of this position."""
         return absolute(self._board.position, mate.code)
 
-    def line(self, budget: int, look: Callable[[], bool]) -> tuple[Move, ...]:
+    def line(self, budget: int, should_stop: Callable[[], bool]) -> tuple[Move, ...]:
         """The mate that was found, with the longest defence, as far as `budget` more positions go.
 
         The work on this root ends with it.
@@ -118,18 +116,18 @@ class MateSearch:
         moves: list[Move] = []
         while found is not None:
             moves.append(board.push(absolute(board.position, found.code)))
-            found = self._longest_defence(board, found.plies - 2, end, look)
+            found = self._longest_defence(board, found.plies - 2, end, should_stop)
             moves += board.moves[-1:] if found is not None else []
         return tuple(moves)
 
     def _longest_defence(
-        self, board: Board, plies: int, end: int, look: Callable[[], bool]
+        self, board: Board, plies: int, end: int, should_stop: Callable[[], bool]
     ) -> Mate | None:
         """Push a reply after which nothing mates sooner than in `plies`; how it mates then."""
         for reply in board.legal_moves:
             board.push(reply)
             self._stand_at(board, legal_codes(board.position).tolist())
-            if not self.deepen(plies, end - self.nodes, look):
+            if not self.deepen(plies, end - self.nodes, should_stop):
                 break
             if self.mate is not None and self.mate.plies == plies:
                 return self.mate

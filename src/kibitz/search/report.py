@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 
 from kibitz.position.notation import Move
 from kibitz.search.proof import DRAW, TABLEBASE
+from kibitz.search.tablebase import RootMove
 
 PERMILLE = 1000
 # The logistic model is not asked about probabilities below this; the tangent takes over.
@@ -159,7 +160,8 @@ class MoveStatistics(NamedTuple):
     deviation: float  # standard deviation of the values of the visits
     bonus: float  # what the rule's exploration adds to the value; 0 for rules without one
     raw: float | None  # the evaluator's own value; None if the move has no node
-    proof: int  # see proof.py
+    proof: int  # see proof.py; the tree's, or else the tablebases'
+    table: RootMove | None = None  # what tablebases say of the move
 
     @property
     def score(self) -> float:

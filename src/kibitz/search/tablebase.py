@@ -1,9 +1,7 @@
-"""Endgame tables (Syzygy, through python-chess): ranks of the root's moves, outcomes in the tree.
+"""Endgame tables (Syzygy, through python-chess): ranks of the root's moves, outcomes of leaves.
 
-    SyzygyPath -> **Tablebases** -> searcher (root), probing.py (tree)
-
-Nothing here makes a search fail: folders that are missing and files that are damaged are noted in
-`problems`, said once, and done without.
+Nothing here makes a search fail: folders that are missing and files that are damaged are listed in
+`problems`, and the search goes on without them.
 """
 
 from __future__ import annotations
@@ -228,6 +226,19 @@ def best_ranked(ranked: Iterable[RootMove], *, fastest: bool = True) -> list[Roo
         shortest = min(row.dtz for row in kept)
         kept = [row for row in kept if row.dtz == shortest]
     return kept
+
+
+def best_on_top(ranked: list[RootMove], *, fastest: bool) -> list[RootMove]:
+    """All moves, where the best rank above others that win or lose as surely."""
+    best = best_ranked(ranked, fastest=fastest)
+    top = max((row.rank for row in ranked), default=0)
+    more, less = (1, 0) if top > 0 else (0, -1)  # away from the ranks of draws
+    return [
+        row._replace(rank=top + (more if row in best else less))
+        if row.rank == top and abs(top) >= DECISIVE
+        else row
+        for row in ranked
+    ]
 
 
 def _has_repeated(board: Board) -> bool:

@@ -94,8 +94,6 @@ class BatchedDriver:
         self.contexts = [self.context]
         self.control = one_record(CONTROL)
         self.slow_start_nodes, self.slow_start_rows = 0, rows
-        # Called before subtrees are given back: edges change their places.
-        self.on_room: Callable[[], None] = lambda: None
         self._free = [Batch(rows, evaluator.sees.history) for _ in range(in_flight)]
         self._waiting: deque[Batch] = deque()
         self._most_rows = rows
@@ -263,5 +261,5 @@ class BatchedDriver:
         self._free.append(batch)
 
     def _make_room(self) -> None:
-        self.on_room()
+        self.context.forget_questions()
         make_room(self.memory)

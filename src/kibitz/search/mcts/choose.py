@@ -1,10 +1,8 @@
 """The move that is played, from what the search knows about the moves of the root.
 
-    statistics, settings, dice -> **choose_move** -> the move
-
 What is proved goes first: tablebase rank, then shortest mates; moves proved lost come last. Among
 the rest it is most visits or the highest lower bound, minimax in endgames, or a random choice that
-one of three schedules asks for. All dice are the generator's.
+one of three schedules asks for.
 """
 
 from __future__ import annotations
@@ -14,16 +12,7 @@ import math
 import numpy as np
 
 from kibitz.search.mcts.playout.leaf import non_pawn_material
-from kibitz.search.mcts.rules.parameters import Rule
-from kibitz.search.mcts.statistics import (
-    Outcomes,
-    in_order,
-    node_below,
-    rank_of_move,
-    root_moves,
-    settled,
-    standing,
-)
+from kibitz.search.mcts.statistics import grade_of, node_below, rank_of_move
 from kibitz.search.mcts.tree.nodes import TreeMemory, block_of
 from kibitz.search.params import Settings
 from kibitz.search.proof import is_settled, proved_value
@@ -38,22 +27,17 @@ HALF_TO_FULL = 2.0  # from values in [0, 1] to [-1, 1]
 def choose_move(
     memory: TreeMemory,
     position: np.record,
-    rule: Rule,
     settings: Settings,
     generator: np.random.Generator,
-    outcomes: Outcomes | None = None,
-    rows: Rows | None = None,
+    rows: Rows,
 ) -> MoveStatistics | None:
-    """The move to play in the root's `position`; None if there is none.
+    """The move to play in the root's `position`, of `rows` in order; None if there is none.
 
-    `outcomes` are what tablebases say; moves below the best rank are never played. `rows` are those
-    of all moves, in order, if they are there already.
+    Moves below the best rank by tablebases are never played.
     """
-    if rows is None:
-        rows = in_order(settled(root_moves(memory, position, rule), outcomes), outcomes)
     if not rows:
         return None
-    candidates = peers(rows, outcomes)
+    candidates = peers(rows)
     if not any(row.visits for row in candidates):
         return max(candidates, key=lambda row: row.prior)
     ply, material = int(position["ply"]), int(non_pawn_material(position))
@@ -62,14 +46,13 @@ def choose_move(
     )
 
 
-def peers(rows: Rows, outcomes: Outcomes | None) -> Rows:
+def peers(rows: Rows) -> Rows:
     """The moves as certain to win, or as uncertain, as the first of `rows`, which are in order."""
-    best = rows[0]
 
-    def grade(row: MoveStatistics) -> tuple[int, tuple[int, int]]:
-        return rank_of_move(row, outcomes), standing(row.proof)
+    def certainty(row: MoveStatistics) -> tuple[int, tuple[int, int]]:
+        return rank_of_move(row), grade_of(row.proof)
 
-    return [row for row in rows if grade(row) == grade(best)]
+    return [row for row in rows if certainty(row) == certainty(rows[0])]
 
 
 def _drawn(
@@ -94,7 +77,7 @@ def _drawn(
 def _best(
     memory: TreeMemory, candidates: Rows, settings: Settings, material: int
 ) -> MoveStatistics:
-    """The best move without dice; `candidates` are in order."""
+    """The best move without chance; `candidates` are in order."""
     if settings.minimax and material <= settings.minimax_material:
         found = minimax_move(memory, candidates, settings)
         if found is not None:
@@ -152,7 +135,7 @@ def _considered(memory: TreeMemory, node: int, least_visits: float) -> list[int]
     block = block_of(memory, node)
     visits = memory.edges["visits"][block]
     enough = block.start + np.flatnonzero((visits >= least_visits) & (visits > 0))
-    grades = {int(edge): standing(int(memory.cold["proof"][edge])) for edge in enough}
+    grades = {int(edge): grade_of(int(memory.cold["proof"][edge])) for edge in enough}
     best = max(grades.values(), default=(0, 0))
     return [edge for edge, grade in grades.items() if grade == best]
 

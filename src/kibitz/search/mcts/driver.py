@@ -47,8 +47,6 @@ class Driver:
         self._pool: ThreadPoolExecutor | None = None
         self.control = one_record(CONTROL)
         self.slow_start_nodes, self.slow_start_rows = 0, 1  # one thread has no rows
-        # Called before subtrees are given back: edges change their places.
-        self.on_room: Callable[[], None] = lambda: None
 
     def close(self) -> None:
         """End the threads."""
@@ -141,7 +139,8 @@ class Driver:
             self._run_once(look, threads)
             if not self.control.full or self.control.stop:
                 return
-            self.on_room()
+            for context in self.contexts:
+                context.forget_questions()
             make_room(self.memory)
 
     @property

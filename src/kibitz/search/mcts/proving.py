@@ -1,24 +1,43 @@
-"""Answering what a search asks of the tablebases, within a share of its time.
-
-leaf.queue_probe (a queue in each context) -> **Prober** -> proofs that climb the tree
-"""
+"""Proofs that come into the tree from outside: from tablebases, and from the search for mates."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from kibitz.position.board import Board
+from kibitz.search.matesearch import MateSearch
 from kibitz.search.mcts.statistics import Outcomes
 from kibitz.search.mcts.tree.context import QUESTIONS, ContextMemory
 from kibitz.search.mcts.tree.nodes import TreeMemory, block_of
 from kibitz.search.mcts.tree.proofs import climb, set_proof
 from kibitz.search.params import Settings
 from kibitz.search.proof import UNPROVED, answer_to, is_settled, rank_of
-from kibitz.search.tablebase import DECISIVE, ProbeBudget, RootMove, Tablebases, best_ranked
+from kibitz.search.tablebase import ProbeBudget, RootMove, Tablebases
+
+
+def prove(memory: TreeMemory, edge: int, proof: int, clear_losses: bool) -> None:
+    """Record what is proved of a move for the player who makes it, and what follows from it."""
+    if set_proof(memory.record, edge, proof, clear_losses):
+        climb(memory.record, edge, clear_losses)
+
+
+def prove_root_move(memory: TreeMemory, code: int, proof: int, clear_losses: bool) -> None:
+    """Record what is proved of a move of the root."""
+    block = block_of(memory)
+    edge = block.start + memory.cold["move"][block].tolist().index(code)
+    prove(memory, edge, proof, clear_losses)
+
+
+def mate_search(memory: TreeMemory, board: Board) -> MateSearch:
+    """A search for mates that begin with a move of the root, where `board` is."""
+    return MateSearch(board, memory.cold["move"][block_of(memory)].tolist())
 
 
 class Prober:
-    """The tablebases of one searcher."""
+    """The tablebases of one searcher, which answer its tree within a share of the time.
+
+    Leaves that tables may know wait in a queue of each context.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self.tables = Tablebases(
@@ -27,10 +46,6 @@ class Prober:
         self._settings = settings
         self._budget = ProbeBudget(0.0)
         self._hits_before = 0
-
-    def close(self) -> None:
-        """Let go of the files."""
-        self.tables.close()
 
     @property
     def hits(self) -> int:
@@ -45,30 +60,12 @@ class Prober:
         When the root is known the moves are chosen by distance, and the tree need not be asked.
         """
         self._hits_before, self._settings = self.tables.hits, settings
-        self._budget = ProbeBudget(self._settings.syzygy_share)
+        self._budget = ProbeBudget(settings.syzygy_share)
         ranked = self.tables.rank_root(board) if self.tables.pieces else []
         for context in contexts:
-            context.record.table_pieces = (
-                0 if ranked or not self._settings.prove else self.tables.pieces
-            )
-            context.record.table_depth = self._settings.syzygy_depth
+            context.record.table_pieces = 0 if ranked or not settings.prove else self.tables.pieces
+            context.record.table_depth = settings.syzygy_depth
         return ranked
-
-    def best(self, ranked: list[RootMove]) -> frozenset[int]:
-        """Codes of the moves worth searching."""
-        rows = best_ranked(ranked, fastest=self._settings.syzygy_fastest)
-        return frozenset(row.code for row in rows)
-
-    def preferred(self, ranked: list[RootMove]) -> list[RootMove]:
-        """All moves; those worth searching rank above others that win or lose as surely."""
-        best, top = self.best(ranked), max((row.rank for row in ranked), default=0)
-        more, less = (1, 0) if top > 0 else (0, -1)  # away from the ranks of draws
-        return [
-            row._replace(rank=top + (more if row.code in best else less))
-            if row.rank == top and abs(top) >= DECISIVE
-            else row
-            for row in ranked
-        ]
 
     def prove_root(self, memory: TreeMemory, outcomes: Outcomes) -> None:
         """Record what tables say of the best of the root's moves as the proof of the root."""
@@ -77,11 +74,6 @@ class Prober:
         if proofs and self._settings.prove:
             set_proof(memory.record, 0, answer_to(max(proofs, key=rank_of)), False)
 
-    def forget_questions(self, contexts: Sequence[ContextMemory]) -> None:
-        """Drop what was asked: edges are about to change their places."""
-        for context in contexts:
-            context.record.answered = context.record.asked
-
     def answer(self, memory: TreeMemory, contexts: Sequence[ContextMemory]) -> None:
         """Answer questions while the budget lasts; the search may go on meanwhile."""
         for context in contexts:
@@ -89,14 +81,7 @@ class Prober:
             while record.asked > record.answered and self._budget.may_probe():
                 place = int(record.answered) % QUESTIONS
                 proof = self._budget.probe(self.tables, context.questions[place])
-                if proof != UNPROVED:
-                    self._prove(memory, int(record.asking[place]), answer_to(proof))
+                edge = int(record.asking[place])
+                if proof != UNPROVED and not is_settled(int(memory.cold["proof"][edge])):
+                    prove(memory, edge, answer_to(proof), self._settings.clear_losses)
                 record.answered += 1
-
-    def _prove(self, memory: TreeMemory, edge: int, proof: int) -> None:
-        """Record what is proved of a move for the player who makes it, and what follows from it."""
-        clear = self._settings.clear_losses
-        tree = memory.record
-        known = is_settled(int(memory.cold["proof"][edge]))
-        if not known and set_proof(tree, edge, proof, clear):
-            climb(tree, edge, clear)

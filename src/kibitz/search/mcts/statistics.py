@@ -1,6 +1,4 @@
-"""What the tree knows about each move of a node, as rows in Python.
-
-    tree arrays -> **MoveStatistics** -> choose.py, report.py, verbose.py
+"""What the tree knows, read in Python: a row for each move of a node, and the root.
 
 Reading is safe while the search runs: a row may then be a visit older than the next one.
 """
@@ -8,16 +6,15 @@ Reading is safe while the search runs: a row may then be a visit older than the 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kibitz.kernel.records import as_record
-from kibitz.position.moves import FLIP_MOVE
+from kibitz.position.moves import FLIP_MOVE, NO_MOVE
 from kibitz.position.notation import Move
-from kibitz.position.outcome import has_legal_move
-from kibitz.position.state import checkers
+from kibitz.search.clock import Standing
 from kibitz.search.mcts.rules.gumbel import mixed_value
 from kibitz.search.mcts.rules.parameters import Gumbel, Puct, Rule, Sble, innermost
 from kibitz.search.mcts.rules.puct import exploration_weight, first_play_value
@@ -25,25 +22,26 @@ from kibitz.search.mcts.tree.nodes import (
     BUSY,
     EDGE,
     NONE,
+    PATH_DRAW,
+    TERMINAL,
     WAITING,
     TreeMemory,
     block_of,
 )
-from kibitz.search.proof import DRAW, TABLEBASE, UNPROVED, is_settled, proved_value, rank_of, wins
+from kibitz.search.proof import (
+    DRAW,
+    TABLEBASE,
+    UNPROVED,
+    answer_to,
+    is_settled,
+    proved_value,
+    rank_of,
+)
 from kibitz.search.report import (
-    Line,
     MoveStatistics,
-    Report,
     RootStatistics,
-    Score,
-    Totals,
-    Wdl,
-    score_of,
-    wdl_of,
 )
 from kibitz.search.tablebase import RootMove
-
-LONGEST_LINE = 100  # plies of a principal variation
 
 Outcomes = Mapping[int, RootMove]  # what tablebases say of moves, by their 16-bit codes
 
@@ -51,6 +49,11 @@ Outcomes = Mapping[int, RootMove]  # what tablebases say of moves, by their 16-b
 def view_of(position: np.record) -> int:
     """What turns a 16-bit code of the side to move into White's view, by exclusive or."""
     return FLIP_MOVE if position["side"] else 0
+
+
+def has_node(children: np.ndarray) -> np.ndarray:
+    """Which of the children of edges are nodes, and not still to be made; bool [edges]."""
+    return (children != NONE) & (children != BUSY) & (children != WAITING)
 
 
 def node_below(memory: TreeMemory, edge: int) -> int | None:
@@ -68,94 +71,100 @@ def words_of(memory: TreeMemory, node: int) -> list[tuple[int, int]]:
     return [(word & 0xFFFF, word >> 16) for word in words]
 
 
-# --- the rows -------------------------------------------------------------------------------------
+# --- rows of moves --------------------------------------------------------------------------------
 
 
-def root_moves(memory: TreeMemory, position: np.record, rule: Rule) -> list[MoveStatistics]:
-    """A row for each move of the root, in the order of the tree."""
-    return moves_below(memory, position, rule, 0)
+class _Node(NamedTuple):
+    """What all rows of a node share."""
+
+    view: int  # see `view_of`
+    weight: float  # by what prior / (1 + visits) is multiplied
+    untried: float  # value of moves without visits
+    draw: float
+
+
+class _Edge(NamedTuple):
+    """What the tree holds about a move."""
+
+    place: int
+    code: int
+    prior: int  # 16 bits
+    visits: int = 0
+    pending: int = 0
+    value: float = 0.0
+    proof: int = UNPROVED
+    has_node: bool = False  # the rest is of the node below
+    draw: float = 0.0
+    raw: float = 0.0
+    square: float = 0.0
 
 
 def moves_below(
-    memory: TreeMemory, position: np.record, rule: Rule, above: int
+    memory: TreeMemory,
+    position: np.record,
+    rule: Rule,
+    above: int = 0,
+    outcomes: Outcomes | None = None,
 ) -> list[MoveStatistics]:
-    """A row for each move of the node below an edge (0: the root), where `position` is."""
+    """A row for each move of the node below an edge (0: the root), in the order of the tree.
+
+    `position` is that of the node, `outcomes` what tablebases say of its moves.
+    """
     node = node_below(memory, above)
     block = slice(0, 0) if node is None else block_of(memory, node)
     if node is None or block.start == block.stop:
         return []
-    weight = exploration_below(memory, rule, above)
-    untried = untried_value(memory, rule, above, node)
-    node_draw, view = float(memory.nodes[node]["draw"]), view_of(position)
-    rows: Any = zip(*_columns(memory, block), strict=True)
-    edges = [_row(view, weight, untried, node_draw, *row) for row in rows]
-    return edges + [
-        _row(view, weight, untried, node_draw, edge, 0, 0, prior, 0.0, code, UNPROVED)
-        for edge, (code, prior) in enumerate(words_of(memory, node), start=block.stop)
-    ]
+    shared = _Node(
+        view_of(position),
+        exploration_below(memory, rule, above),
+        untried_value(memory, rule, above, node),
+        float(memory.nodes[node]["draw"]),
+    )
+    words = enumerate(words_of(memory, node), start=block.stop)
+    edges = [*_edges(memory, block), *(_Edge(place, *word) for place, word in words)]
+    known = outcomes or {}
+    return [_row(shared, edge, known.get(edge.code)) for edge in edges]
 
 
-def _columns(memory: TreeMemory, block: slice) -> tuple[list[Any], ...]:
-    """What the tree holds about a block of edges, each a list: reading records is slow in Python.
-
-    Edges, visits, pending, priors, values, codes, proofs; whether there is a node below, and its
-    draw, value and square.
-    """
+def _edges(memory: TreeMemory, block: slice) -> list[_Edge]:
+    """The edges of a block, read column by column: reading records is slow in Python."""
     edges, cold = memory.edges[block], memory.cold[block]
-    children = cold["child"]
-    there = (children != NONE) & (children != BUSY) & (children != WAITING)
-    below = memory.nodes[np.where(there, children, 0)]
-    columns = [edges[name] for name in ("visits", "pending", "prior", "value")]
-    columns += [cold["move"], cold["proof"], there]
-    columns += [below[name] for name in ("draw", "raw", "square")]
-    return list(range(block.start, block.stop)), *(column.tolist() for column in columns)
+    there = has_node(cold["child"])
+    below = memory.nodes[np.where(there, cold["child"], 0)]
+    columns = [cold["move"], *(edges[name] for name in ("prior", "visits", "pending", "value"))]
+    columns += [cold["proof"], there, *(below[name] for name in ("draw", "raw", "square"))]
+    rows: Any = zip(*(column.tolist() for column in columns), strict=True)
+    return [_Edge(place, *row) for place, row in enumerate(rows, start=block.start)]
 
 
-def _row(
-    view: int,
-    weight: float,
-    untried: float,
-    node_draw: float,
-    edge: int,
-    visits: int,
-    pending: int,
-    prior16: int,
-    mean: float,
-    code: int,
-    proof: int,
-    there: bool = False,
-    draw_below: float = 0.0,
-    raw_below: float = 0.0,
-    square: float = 0.0,
-) -> MoveStatistics:
-    prior, value = (prior16 + 1) / 65536, mean if visits else untried
-    draw, deviation, raw = node_draw, 0.0, None
-    if there:
-        draw, raw = draw_below, 0.0 - raw_below
-        deviation = math.sqrt(max(0.0, square - value * value))
-    if not is_settled(proof):
-        proof = UNPROVED  # a bound is in the value
-    else:
+def _row(node: _Node, edge: _Edge, table: RootMove | None) -> MoveStatistics:
+    prior, value = (edge.prior + 1) / 65536, edge.value if edge.visits else node.untried
+    draw, deviation = node.draw, 0.0
+    if edge.has_node:
+        draw, deviation = edge.draw, math.sqrt(max(0.0, edge.square - value * value))
+    proof = edge.proof if is_settled(edge.proof) else UNPROVED  # a bound is in the value
+    if proof == UNPROVED and table is not None:
+        proof = table.proof
+    if proof != UNPROVED:
         value, draw, deviation = float(proved_value(proof)), float(proof == DRAW), 0.0
-    bonus, move = weight * prior / (1 + visits + pending), Move(code ^ view)
     return MoveStatistics(
-        move, code, edge, visits, pending, prior, value, draw, deviation, bonus, raw, proof
+        move=Move(edge.code ^ node.view),
+        code=edge.code,
+        edge=edge.place,
+        visits=edge.visits,
+        pending=edge.pending,
+        prior=prior,
+        value=value,
+        draw=draw,
+        deviation=deviation,
+        bonus=node.weight * prior / (1 + edge.visits + edge.pending),
+        raw=0.0 - edge.raw if edge.has_node else None,  # unlike a minus sign, never -0.0
+        proof=proof,
+        table=table,
     )
 
 
-def settled(rows: list[MoveStatistics], outcomes: Outcomes | None) -> list[MoveStatistics]:
-    """The rows, where tablebases know more than the tree with what they prove."""
-    return [
-        _proved(row, outcomes[row.code].proof)
-        if outcomes and row.proof == UNPROVED and row.code in outcomes
-        else row
-        for row in rows
-    ]
-
-
-def _proved(row: MoveStatistics, proof: int) -> MoveStatistics:
-    value, draw = float(proved_value(proof)), float(proof == DRAW)
-    return row._replace(value=value, draw=draw, deviation=0.0, proof=proof)
+# --- the root -------------------------------------------------------------------------------------
 
 
 def root_statistics(memory: TreeMemory) -> RootStatistics:
@@ -169,7 +178,7 @@ def root_statistics(memory: TreeMemory) -> RootStatistics:
     return RootStatistics(
         visits=int(above["visits"]),
         pending=int(above["pending"]),
-        value=0.0 - float(above["value"]),  # unlike a minus sign, never -0.0
+        value=0.0 - float(above["value"]),
         draw=float(root["draw"]),
         raw=float(root["raw"]),
         proof=max(proofs, key=rank_of, default=UNPROVED) if decided else UNPROVED,
@@ -177,7 +186,45 @@ def root_statistics(memory: TreeMemory) -> RootStatistics:
     )
 
 
-# --- what the rule thinks -------------------------------------------------------------------------
+def standing(memory: TreeMemory) -> Standing:
+    """How the root stands, for the timer."""
+    block = block_of(memory)
+    visits = memory.edges["visits"][block]
+    most = sorted([*visits.tolist(), 0, 0], reverse=True)
+    move, value = NO_MOVE, 0.0
+    if len(visits):
+        best = block.start + int(visits.argmax())
+        move, value = int(memory.cold["move"][best]), float(memory.edges["value"][best])
+    proof, all_visits = best_proof(memory), int(memory.edges["visits"][0])
+    return Standing(len(visits), most[0], most[1], proof, all_visits, move, value)
+
+
+def best_proof(memory: TreeMemory) -> int:
+    """The best of what is proved about the root's moves, else what tablebases say of the root."""
+    proofs = memory.cold["proof"][block_of(memory)].tolist()
+    known = int(memory.cold["proof"][0])
+    table = int(answer_to(known)) if abs(known) == TABLEBASE else UNPROVED
+    return max(filter(is_settled, proofs), key=rank_of, default=table)
+
+
+def root_is_settled(memory: TreeMemory) -> bool:
+    """Whether more playouts can teach nothing: the root is proved, or all its moves end the game.
+
+    A draw by repetition or by the 50-move rule ends the game and is no proof.
+    """
+    if is_settled(int(memory.cold["proof"][0])):
+        return True
+    block = block_of(memory)
+    if block.start == block.stop or not memory.edges["visits"][block].all():
+        return False
+    children, proofs = memory.cold["child"][block], memory.cold["proof"][block]
+    there = has_node(children)
+    states = memory.nodes["state"][np.where(there, children, 0)]
+    over = there & ((states == PATH_DRAW) | (states == TERMINAL))
+    return bool((over | (proofs != UNPROVED) & (np.abs(proofs) <= DRAW)).all())
+
+
+# --- what the rule adds ---------------------------------------------------------------------------
 
 
 def exploration_below(memory: TreeMemory, rule: Rule, edge: int = 0) -> float:
@@ -209,25 +256,25 @@ def untried_value(memory: TreeMemory, rule: Rule, edge: int = 0, node: int = 0) 
 # --- order ----------------------------------------------------------------------------------------
 
 
-def standing(proof: int) -> tuple[int, int]:
+def grade_of(proof: int) -> tuple[int, int]:
     """How good a proof is: won, open or drawn, lost; then sooner wins and later losses first."""
     if proof == DRAW or not is_settled(proof):
         return 0, 0
     return (1 if proof > 0 else -1), int(rank_of(proof))
 
 
-def rank_of_move(row: MoveStatistics, outcomes: Outcomes | None) -> int:
+def rank_of_move(row: MoveStatistics) -> int:
     """A move's rank by tablebases, above all of them if it mates, 0 if they do not know it."""
     if 0 < row.proof < TABLEBASE:
         return TABLEBASE
-    return outcomes[row.code].rank if outcomes and row.code in outcomes else 0
+    return 0 if row.table is None else row.table.rank
 
 
-def in_order(rows: list[MoveStatistics], outcomes: Outcomes | None = None) -> list[MoveStatistics]:
+def in_order(rows: Iterable[MoveStatistics]) -> list[MoveStatistics]:
     """Best first: by tablebase rank, proof, visits, value, prior."""
 
     def quality(row: MoveStatistics) -> tuple[int, int, int, int, float, float]:
-        return (rank_of_move(row, outcomes), *standing(row.proof), row.visits, row.value, row.prior)
+        return (rank_of_move(row), *grade_of(row.proof), row.visits, row.value, row.prior)
 
     return sorted(rows, key=quality, reverse=True)
 
@@ -240,96 +287,5 @@ def best_edge(memory: TreeMemory, node: int) -> int | None:
         return None
     values, proofs = memory.edges["value"][block], memory.cold["proof"][block]
     tried = np.flatnonzero(visits)
-    best = max(tried, key=lambda i: (*standing(int(proofs[i])), int(visits[i]), float(values[i])))
+    best = max(tried, key=lambda i: (*grade_of(int(proofs[i])), int(visits[i]), float(values[i])))
     return block.start + int(best)
-
-
-# --- reports --------------------------------------------------------------------------------------
-
-
-def make_report(
-    memory: TreeMemory,
-    position: np.record,
-    rule: Rule,
-    totals: Totals,
-    *,
-    multipv: int = 1,
-    score_type: str = "WDL_mu",
-    outcomes: Outcomes | None = None,
-    mating: tuple[Move, ...] = (),
-) -> Report:
-    """Report on a search of `position`.
-
-    `outcomes` are what tablebases say of the root's moves, `mating` is a mate that the tree may not
-    show.
-    """
-    rows = in_order(settled(root_moves(memory, position, rule), outcomes), outcomes)
-    root = root_statistics(memory)
-    if outcomes and rows:
-        root = root._replace(value=rows[0].value, draw=rows[0].draw, proof=rows[0].proof)
-    return Report(
-        depth=totals.depth,
-        seldepth=totals.seldepth,
-        nodes=totals.nodes,
-        milliseconds=round(totals.milliseconds),
-        nps=round(1000 * totals.nodes / max(1.0, totals.milliseconds)),
-        hashfull=memory.permille,
-        tbhits=totals.tbhits,
-        lines=_lines(memory, position, rows, root, multipv, score_type, outcomes or {}, mating),
-        moves=tuple(rows),
-        root=root,
-        mean_depth=totals.mean_depth,
-        no_mate=totals.no_mate,
-    )
-
-
-def _lines(
-    memory: TreeMemory,
-    position: np.record,
-    rows: list[MoveStatistics],
-    root: RootStatistics,
-    multipv: int,
-    score_type: str,
-    outcomes: Outcomes,
-    mating: tuple[Move, ...],
-) -> tuple[Line, ...]:
-    judged = [row for row in rows if row.visits or wins(row.proof) or row.code in outcomes]
-    found: list[Line] = []
-    if not judged or judged[0] != rows[0]:  # no visit yet, or all visited moves are proved lost
-        found.append(_line_without_visits(position, rows, root, score_type))
-    view = view_of(position)
-    for row in judged[: max(1, multipv) - len(found)]:
-        distance = outcomes[row.code].dtz if row.code in outcomes else 0
-        score = score_of(score_type, row.value, row.draw, row.proof, distance)
-        mates = mating[:1] == (row.move,)
-        line = mating if mates else principal_variation(memory, row.edge, view)
-        found.append(Line(len(found) + 1, score, wdl_of(row.value, row.draw), row.value, line))
-    return tuple(found)
-
-
-def _line_without_visits(
-    position: np.record, rows: list[MoveStatistics], root: RootStatistics, score_type: str
-) -> Line:
-    """The end of the game, or the root's own evaluation and its likeliest move."""
-    if not has_legal_move(position):
-        if checkers(position):
-            return Line(1, Score("mate", 0), Wdl(0, 0, 1000), -1.0, ())
-        return Line(1, Score("cp", 0), Wdl(0, 1000, 0), 0.0, ())
-    score = score_of(score_type, root.value, root.draw, UNPROVED)
-    moves = tuple(row.move for row in rows[:1])
-    return Line(1, score, wdl_of(root.value, root.draw), root.value, moves)
-
-
-def principal_variation(memory: TreeMemory, edge: int, view: int) -> tuple[Move, ...]:
-    """The line from a move of the root on, always by the best visited move.
-
-    `view` is that of the side to move at the root, see `view_of`.
-    """
-    moves: list[Move] = []
-    following: int | None = edge
-    while following is not None and len(moves) < LONGEST_LINE:
-        moves.append(Move(int(memory.cold["move"][following]) ^ view))
-        view ^= FLIP_MOVE
-        node = node_below(memory, following)
-        following = None if node is None else best_edge(memory, node)
-    return tuple(moves)

@@ -106,6 +106,7 @@ class ContextMemory:
 
     def set_line(self, line: np.ndarray) -> None:
         """Stand at the end of a line of positions, POSITION [plies + 1]; the rule may be new."""
+        self.forget_questions()
         self.record.weights[:] = 0.0
         self.record.budget_used = self.record.root_visits = 0.0
         earlier = line["key"][:-1][-MAX_HISTORY:]
@@ -113,6 +114,10 @@ class ContextMemory:
         self.record.history = len(earlier)
         self.past = min(PAST, len(line) - 1)
         self.line[PAST - self.past : PAST + 1] = line[-self.past - 1 :]
+
+    def forget_questions(self) -> None:
+        """Drop what was asked of tablebases: edges are about to change their places."""
+        self.record.answered = self.record.asked
 
 
 @kernel
