@@ -1,4 +1,4 @@
-"""Every error Kibitz raises on purpose; the ground floor, imported by all rooms.
+"""Every error that Kibitz raises on purpose.
 
 The tree::
 
@@ -26,7 +26,7 @@ LONGEST_VALUE = 100
 
 
 class KibitzError(Exception):
-    """Something the user can mend: what is wrong, the offending value, and the fix."""
+    """Something the user can correct: what is wrong, the offending value, and the fix."""
 
     def __init__(self, what: str, *, value: object = None, fix: str = "") -> None:
         super().__init__(what)
@@ -69,7 +69,7 @@ class DamagedFileError(FileError):
 
 
 class EvaluationError(KibitzError):
-    """A network that answers with what is not a finite number."""
+    """A network whose output is not a finite number."""
 
 
 class MissingExtraError(KibitzError, ImportError):

@@ -1,4 +1,4 @@
-"""Reading and writing files so that nothing is ever half there; the ground under every file format.
+"""Reading and writing files so that no file is ever half written.
 
 A location is a path or a URL. URLs go through fsspec (``s3://``, ``gs://``, ``memory://`` ...).
 Writes are atomic: readers see the old content or the new, never a mixture, whatever happens.
@@ -26,7 +26,7 @@ Location: TypeAlias = str | os.PathLike[str]
 # At least two letters, so that the drive in C:\ is not taken for a scheme.
 _SCHEME = re.compile(r"^([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 
-# A partial file nobody has written to for this long belongs to a process that died. Younger ones
+# A partial file not written to for this long belongs to a process that died. Younger ones
 # may be another machine's work in progress on a shared folder, where process numbers mean nothing.
 ABANDONED_SECONDS = 3600.0
 
@@ -207,7 +207,7 @@ def _upload(url: str) -> Iterator[IO[bytes]]:
 
 
 def _remove_abandoned(target: Path) -> None:
-    """Remove what earlier writers of ``target`` left behind when they were killed."""
+    """Remove what killed writers of ``target`` left behind."""
     pattern = re.compile(re.escape(f".{target.name}.") + r"[0-9a-f]{12}\.partial")
     for entry in target.parent.iterdir():
         if pattern.fullmatch(entry.name):
@@ -231,7 +231,7 @@ def _sync_folder(folder: Path) -> None:
 
 @contextmanager
 def named_failures(location: Location, action: str) -> Iterator[None]:
-    """Turn the operating system's refusals into errors that name the file."""
+    """Turn errors of the operating system into errors that name the file."""
     try:
         yield
     except OSError as error:
@@ -244,7 +244,7 @@ def named_failures(location: Location, action: str) -> Iterator[None]:
 
 
 def _concerns(error: OSError, location: Location) -> bool:
-    """Tell a failure of this file from one of another file that the caller's block opened."""
+    """Whether an error is of this file, not of another one that the caller's block opened."""
     if error.filename is None:  # a failed read or write, as opposed to a failed open
         return True
     failed, path = Path(os.fsdecode(error.filename)), local_path(location)
@@ -301,7 +301,7 @@ def leave_out_dates(wanted: bool) -> None:
 
 
 def check_epoch() -> None:
-    """Refuse a SOURCE_DATE_EPOCH that is no date, before a library stumbles over it."""
+    """Refuse a SOURCE_DATE_EPOCH that is no date, before a library fails on it."""
     epoch = os.environ.get(EPOCH_VARIABLE)
     if epoch is not None and not (epoch.isdecimal() and int(epoch) <= LAST_EPOCH):
         raise InputError(EPOCH_VARIABLE, value=epoch, fix="give seconds since 1970")

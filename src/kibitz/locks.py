@@ -1,4 +1,4 @@
-"""Locks between processes: one file, held by one process at a time; the ground floor.
+"""Locks between processes: one file, held by one process at a time.
 
 The system gives a lock back when its process ends, however it ends. Behind a URL there is none.
 """
@@ -68,7 +68,7 @@ def opened(path: Path) -> IO[bytes]:
 
 
 def lock(file: IO[bytes], wait: bool = True) -> bool:
-    """Lock a file until it is closed; False if another process has it and we do not wait."""
+    """Lock a file until it is closed; False if another process has it and `wait` is off."""
     if os.name == "nt":
         while not _locked_on_windows(file):
             if not wait:

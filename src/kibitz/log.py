@@ -1,4 +1,4 @@
-"""What long work says while it runs, and how it stops; the ground under every loop.
+"""Messages, progress and metrics of long work, and how it is stopped.
 
 Everything here goes to standard error or to a file: standard output belongs to results and to the
 UCI protocol. rich is imported only when something is really shown.
@@ -64,7 +64,7 @@ def say(text: str, level: Level = Level.NORMAL) -> None:
 
 
 class Bar:
-    """A progress bar, or nothing at all where nobody watches."""
+    """A progress bar, or lines now and then where no bar can be drawn."""
 
     def __init__(self, move: Callable[[float], None], rename: Callable[[str], None]) -> None:
         self._move = move
@@ -86,7 +86,7 @@ class Bar:
 
 
 class _Lines:
-    """Says now and then how far work has come, where no bar can be drawn."""
+    """Lines now and then that say how far work has come."""
 
     def __init__(self, what: str, total: float | None) -> None:
         self._what, self._text = what, ""
@@ -126,7 +126,7 @@ def progress(what: str, total: float | None = None) -> Iterator[Bar]:
 class Metrics:
     """Appends measurements to a file, one JSON object a line: step, time (Unix, s) and values.
 
-    Each line is handed to the operating system at once, so that a crash loses nothing said before.
+    Each line is flushed at once, so that a crash loses no earlier one.
     """
 
     def __init__(self, path: Path) -> None:
@@ -180,16 +180,16 @@ def _cut_torn_line(path: Path) -> None:
 
 @dataclass
 class Stop:
-    """Whether somebody asked the work to end; loops poll ``requested``, finish cleanly and save."""
+    """Whether the work is to end; loops poll ``requested``, finish cleanly and save."""
 
     requested: bool = False
 
     def request(self) -> None:
-        """Ask the work to end after its current step."""
+        """End the work after its current step."""
         self.requested = True
 
     def receive(self, *_: object) -> None:
-        """Handle a signal: the first asks, the second does not ask."""
+        """Handle a signal: the first requests the end, the second forces it."""
         if self.requested:
             raise KeyboardInterrupt
         self.request()

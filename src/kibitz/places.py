@@ -1,9 +1,7 @@
-"""Files and folders on this machine or behind a URL, asked the same questions; the ground floor.
+"""Files and folders on this machine or behind a URL, with the same methods.
 
-    what the user wrote -> **Path or Url** -> store of games, windows of training
-
-A `Url` answers what a `Path` answers, by the same names, through the file system of fsspec that
-serves it. Reading and writing is `files.py`'s, for both.
+A `Url` has the methods of a `Path`, through the file system of fsspec that serves it. `files.py`
+reads and writes both.
 """
 
 from __future__ import annotations
@@ -59,33 +57,33 @@ class Url(os.PathLike[str]):
         return Url(self.text.rstrip("/").removesuffix(self.suffix) + suffix)
 
     def resolve(self) -> Url:
-        """The same: a URL has no links that are known here."""
+        """The same: links behind a URL are not followed."""
         return self
 
-    def _asked(self) -> tuple[Any, str]:
-        """The file system, which forgets what it knew of the folder, and the path in it."""
+    def _system(self) -> tuple[Any, str]:
+        """The file system, its listings fresh, and the path in it."""
         system = filesystem(self.text)
         system.invalidate_cache()
         return system, system._strip_protocol(self.text)
 
     def exists(self) -> bool:
         """Whether there is a file or folder."""
-        system, path = self._asked()
+        system, path = self._system()
         return bool(system.exists(path))
 
     def is_dir(self) -> bool:
         """Whether it is a folder."""
-        system, path = self._asked()
+        system, path = self._system()
         return bool(system.isdir(path))
 
     def is_file(self) -> bool:
         """Whether it is a file."""
-        system, path = self._asked()
+        system, path = self._system()
         return bool(system.isfile(path))
 
     def rglob(self, pattern: str) -> Iterator[Url]:
         """The files in the folder and its folders whose names are like the pattern."""
-        system, path = self._asked()
+        system, path = self._system()
         for found in system.find(path):
             if fnmatch(found.rsplit("/", 1)[-1], pattern):
                 yield Url(system.unstrip_protocol(found))
@@ -97,7 +95,7 @@ class Url(os.PathLike[str]):
 
     def unlink(self) -> None:
         """Remove the file."""
-        system, path = self._asked()
+        system, path = self._system()
         system.rm_file(path)
 
 

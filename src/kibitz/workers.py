@@ -1,7 +1,4 @@
-"""Other processes: a pool that shares out work, and the end of outside programs; the ground floor.
-
-work, tasks -> **in_processes** -> results
-"""
+"""A pool of processes that shares out work, and the end of outside programs."""
 
 from __future__ import annotations
 
