@@ -13,7 +13,7 @@ from kibitz.files import write_bytes
 from kibitz.options import Option, read, written
 from kibitz.search.mcts.rules.from_settings import (
     ACCUMULATE_FROM,
-    noise_alpha,
+    noise_concentration,
     to_behaviour,
     to_rule,
 )
@@ -29,7 +29,7 @@ from kibitz.search.mcts.rules.parameters import (
     Sble,
 )
 from kibitz.search.params import OFF, OPTIONS, Settings, option_of
-from kibitz.search.presets import PRESETS, preset, with_rule
+from kibitz.search.presets import PRESETS, changes_of, preset
 from kibitz.settings import dump, load
 
 
@@ -44,7 +44,9 @@ def test_rules_that_count_visits_exactly_have_nothing_noted() -> None:
     for exact in (Settings(search_rule="gumbel"), Settings(sc_limit=28)):
         assert to_behaviour(exact).accumulate_from == Behaviour().accumulate_from
     for rule in ("puct", "azero", "sble"):
-        assert to_behaviour(with_rule(Settings(), rule)).accumulate_from == ACCUMULATE_FROM
+        assert (
+            to_behaviour(Settings(**changes_of("default", rule))).accumulate_from == ACCUMULATE_FROM
+        )
 
 
 def test_names_are_unique_and_rows_make_sense() -> None:
@@ -163,7 +165,7 @@ def test_the_root_may_have_its_own_exploration() -> None:
 
 
 def test_alphazeros_constants_are_converted_once() -> None:
-    rule = to_rule(with_rule(Settings(), "azero"))
+    rule = to_rule(Settings(**changes_of("default", "azero")))
     assert isinstance(rule, Puct)
     assert tuple(rule.exploration) == (2.5, 19_652.0, 2.0, 1.0)  # for scores in [-1, 1]
     assert rule.count_parent == 1
@@ -203,8 +205,8 @@ def test_the_roots_policy_temperature_follows_unless_set() -> None:
 
 
 def test_scaled_noise_is_negative() -> None:
-    assert noise_alpha(Settings()) == 0.3
-    assert noise_alpha(preset("dlchess")) == -0.03
+    assert noise_concentration(Settings(), 20) == 0.3
+    assert noise_concentration(preset("dlchess"), 19) == pytest.approx(0.03 * 19)
 
 
 @pytest.mark.parametrize("name", PRESETS)

@@ -1,5 +1,6 @@
-"""Monte Carlo tree search, compiled: select, expand, evaluate, back up - one file for each verb.
+"""Searching for the best move.
 
-`tree` is the data, `rules` the numbers of each selection rule, `playout` and `gather` the two
-loops that drive the verbs, `searcher` the class that runs them within limits and reports.
+Here stands what every kind of search shares: limits and clock, proofs, reports, tablebases, mates
+at their exact length, settings and presets. `method` is the seam: what engines ask of a search, and
+opening one. `mcts` is Monte Carlo tree search.
 """

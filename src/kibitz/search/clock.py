@@ -103,7 +103,7 @@ def budget(limits: Limits, clock: Clock | None, ply: int, settings: Settings) ->
     if settings.time_manager == "budget":
         return budget_of_clock(clock, ply, overhead)
     wanted = OTHERS[settings.time_manager](clock, ply)
-    allowed = min(wanted, max(0.0, clock.left - overhead))  # none of them knows the overhead
+    allowed = min(wanted, max(0.0, clock.left - overhead))  # they leave the overhead out
     return Budget(allowed, allowed)
 
 

@@ -1,9 +1,7 @@
 """What `go` asks for: nodes, time, a clock, depth, a mate, or no end at all.
 
-    uci, web, self-play -> **Limits** -> clock.py and the searcher
-
-All times are whole milliseconds. A tree that grows here and there has no depth of its own; ours is
-a measure of work, see `visits_of`, made so that alpha-beta programs need about as many nodes.
+All times are whole milliseconds. A tree that grows unevenly has no depth of its own; ours is a
+measure of work, see `visits_of`, made so that alpha-beta programs need about as many nodes.
 """
 
 from __future__ import annotations
@@ -44,7 +42,7 @@ class Limits:
     movestogo: int | None = None  # moves until the clock is filled up again
     depth: int | None = None  # see `depth_of`; a number of visits, like nodes
     mate: int | None = None  # whether there is a mate in that many moves; the search ends with that
-    infinite: bool = False  # until told to stop
+    infinite: bool = False  # until `stop`
     ponder: bool = False  # the clock is the opponent's until `ponderhit`
     searchmoves: tuple[str, ...] = ()  # UCI or SAN; empty: all moves
     every_change: bool = False  # report changes of the best move within a sixteenth of the nodes
@@ -101,13 +99,13 @@ class Limits:
 
 @dataclass(frozen=True)
 class Signals:
-    """What other threads have to say to one search; it counts even before the search begins."""
+    """How other threads stop a search, or start its own clock; both count even before it begins."""
 
     stop: threading.Event = field(default_factory=threading.Event)
     ponderhit: threading.Event = field(default_factory=threading.Event)
 
 
-# Depth d takes UNIT * GROWTH^d visits of the root; beyond the last of these no search ever comes.
+# Depth d takes UNIT * GROWTH^d visits of the root; no search reaches the last of these.
 UNIT, GROWTH, DEEPEST = 20, 1.6, 80
 _VISITS = [math.ceil(UNIT * GROWTH**depth) for depth in range(1, DEEPEST + 1)]
 

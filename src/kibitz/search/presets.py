@@ -139,8 +139,3 @@ def changes_of(name: str, rule: str) -> dict[str, Any]:
     preset(name)
     constants = {**_RULES[rule], "search_rule": rule} if rule else {}
     return {**PRESETS[name], **constants}
-
-
-def with_rule(settings: Settings, rule: RuleName) -> Settings:
-    """The settings with another rule and the constants its authors gave it."""
-    return settings.with_(**{**_RULES[rule], "search_rule": rule})

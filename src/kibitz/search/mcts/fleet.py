@@ -28,7 +28,7 @@ from kibitz.search.mcts.playout.gather import back_up_batch, cancel, gather
 from kibitz.search.mcts.playout.leaf import adjusted
 from kibitz.search.mcts.playout.playout import NO_ROOM
 from kibitz.search.mcts.playout.root import expand_root, mix_noise, plan_gumbel, set_root_value
-from kibitz.search.mcts.rules.from_settings import noise_alpha, to_behaviour, to_rule
+from kibitz.search.mcts.rules.from_settings import to_behaviour, to_rule
 from kibitz.search.mcts.rules.parameters import Gumbel
 from kibitz.search.mcts.tree.context import CONTROL, PAST, ContextMemory
 from kibitz.search.mcts.tree.nodes import BATCHES, EXPANDED, TreeMemory, clear
@@ -130,7 +130,7 @@ class Fleet:
     def _stir(self, ship: Ship) -> None:
         """Noise and plans, each game with its own generator."""
         settings = self.settings
-        mix_noise(ship.memory, settings.noise_epsilon, noise_alpha(settings), ship.generator)
+        mix_noise(ship.memory, settings, ship.generator)
         if isinstance(self.rule, Gumbel):
             plan_gumbel(ship.memory, self.rule, int(ship.control.budget), ship.generator)
 

@@ -25,7 +25,7 @@ from kibitz.search.mcts.driver import Driver
 from kibitz.search.mcts.playout.root import gumbel_choice, mix_noise, plan_gumbel
 from kibitz.search.mcts.proving import Prober, mate_search, prove_root_move
 from kibitz.search.mcts.report import make_report, principal_variation
-from kibitz.search.mcts.rules.from_settings import noise_alpha, to_behaviour, to_rule
+from kibitz.search.mcts.rules.from_settings import to_behaviour, to_rule
 from kibitz.search.mcts.rules.parameters import Gumbel
 from kibitz.search.mcts.statistics import (
     Outcomes,
@@ -371,8 +371,7 @@ class Searcher:
 
     def _add_noise(self, limits: Limits) -> None:
         """Dirichlet noise, or the Gumbel rule's noise and plan."""
-        settings = self.settings
-        mix_noise(self.memory, settings.noise_epsilon, noise_alpha(settings), self._generator)
+        mix_noise(self.memory, self.settings, self._generator)
         if isinstance(self.rule, Gumbel):
             playouts = None if limits.visits is None else self._nodes_left(limits)
             plan_gumbel(self.memory, self.rule, playouts, self._generator)

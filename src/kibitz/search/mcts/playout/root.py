@@ -15,10 +15,12 @@ from kibitz.kernel.records import as_record
 from kibitz.position.moves import generate
 from kibitz.search.mcts.playout.expand import expand
 from kibitz.search.mcts.playout.leaf import adjusted
+from kibitz.search.mcts.rules.from_settings import noise_concentration
 from kibitz.search.mcts.rules.gumbel import completed_logits
 from kibitz.search.mcts.rules.parameters import Gumbel
 from kibitz.search.mcts.tree.context import position_at
 from kibitz.search.mcts.tree.nodes import NONE, TreeMemory, block_of, edge_at, node_at
+from kibitz.search.params import Settings
 
 PLANNED = 4096  # playouts planned by the Gumbel rule where the search's end is not known
 
@@ -66,21 +68,19 @@ def keep_moves(context: np.record, count: int, allowed: frozenset[int]) -> int:
     return len(kept)
 
 
-def mix_noise(
-    memory: TreeMemory, epsilon: float, alpha: float, generator: np.random.Generator
-) -> None:
+def mix_noise(memory: TreeMemory, settings: Settings, generator: np.random.Generator) -> None:
     """Blend Dirichlet noise into the priors of the root's moves and sort them again.
 
     Called at every search, also on a tree kept from the last one: the noise of an earlier search of
-    the same root goes first. A negative alpha is scaled by the number of moves as KataGo does:
-    alpha = -alpha * 361 / moves. An epsilon of 0 leaves the priors without noise.
+    the same root goes first. An epsilon of 0 leaves the priors without noise.
     """
+    epsilon = settings.noise_epsilon
     take_noise_out(memory)
     if epsilon == 0.0:
         return
     edges = memory.edges[block_of(memory)]
     memory.root[0]["noisy"], memory.root[0]["clean"][: len(edges)] = 1, edges["prior"]
-    concentration = alpha if alpha > 0 else -alpha * 361 / max(1, len(edges))
+    concentration = noise_concentration(settings, len(edges))
     noise = generator.standard_gamma(concentration, len(edges))
     noise /= max(noise.sum(), np.finfo(float).tiny)
     priors = (edges["prior"] + 1.0) / 65536.0

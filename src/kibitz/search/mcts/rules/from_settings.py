@@ -145,6 +145,7 @@ def to_behaviour(settings: Settings) -> Behaviour:
     )
 
 
-def noise_alpha(settings: Settings) -> float:
-    """Concentration of the root's noise as root.py takes it: negative if scaled by the moves."""
-    return -settings.noise_alpha if settings.noise_scaled else settings.noise_alpha
+def noise_concentration(settings: Settings, moves: int) -> float:
+    """Concentration of the Dirichlet noise at a root, if set scaled by its moves as in KataGo."""
+    alpha = settings.noise_alpha
+    return alpha * 361 / max(1, moves) if settings.noise_scaled else alpha
