@@ -41,7 +41,7 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9.-]+")
 
 
 class Opponent(NamedTuple):
-    """Somebody on the ladder; one without a rating is played, but says nothing of ours."""
+    """A player on the ladder; only games against those with a rating count for ours."""
 
     spec: Spec
     rating: float | None
@@ -67,7 +67,7 @@ class Plan:
     terms: Terms = TERMS
 
     def settings(self) -> dict[str, Any]:
-        """What somebody must know who repeats the measurement."""
+        """What has to be known to repeat the measurement."""
         engine = self.player.engine() if self.player.kind == "engine" else None
         return {
             "player": self.player.identity,
@@ -343,9 +343,7 @@ def _rung_json(rung: Rung) -> dict[str, Any]:
     return {
         **{name: getattr(rung, name) for name in ("name", "player", "network", "rating")},
         "games": rung.tally.games,
-        "wins": rung.tally.wins,
-        "draws": rung.tally.draws,
-        "losses": rung.tally.losses,
+        **rung.tally._asdict(),
         **{name: _rounded(getattr(found, name)) for name in ("elo", "error", "low", "high")},
         "interval": found.interval,
         "our_forfeits": forfeits[0],

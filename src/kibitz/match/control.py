@@ -100,7 +100,7 @@ class GameClock:
         return ", ".join(f"{side} {left // 60}:{left % 60:02}" for side, left in seconds)
 
     def limits(self, side: Side) -> Limits:
-        """What the side to move is told."""
+        """Limits of the next move of the side to move."""
         control, period = self._controls[side], self._controls[side].moves
         times: dict[str, Any] = {}
         for color in SIDES if control.base is not None else ():

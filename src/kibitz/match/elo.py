@@ -44,6 +44,11 @@ class Tally(NamedTuple):
         """A win is 1, a draw 1/2."""
         return self.wins + self.draws / 2
 
+    @property
+    def text(self) -> str:
+        """Wins-draws-losses."""
+        return f"{self.wins}-{self.draws}-{self.losses}"
+
     def plus(self, points: float) -> Tally:
         """One more game, in which the first player made 1, 0.5 or 0 points."""
         return Tally(

@@ -3,8 +3,8 @@
     two players, an opening -> **play_game** -> PlayedGame
 
 Draws by threefold repetition and by the 50-move rule are claimed as soon as they can be. Time is
-charged as the player measured it (see Answer). Whoever oversteps it, or does what no player may
-do, loses the game, unless the other side has no material to mate with at all: then it is drawn.
+charged as the player measured it (see Answer). A player that oversteps its time or commits a fault
+(see PlayerError) loses the game, or draws it if the other side has nothing but its king.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kibitz.match.control import Control, GameClock
-from kibitz.match.journal import TIME_FORFEIT, PlayedGame, PlayedMove
+from kibitz.match.journal import PlayedGame, PlayedMove
 from kibitz.match.openings import Opening
 from kibitz.match.player import START_MS, Answer, Player, PlayerError
 from kibitz.position.board import SIDES, Board, Side, Termination
-from kibitz.search.report import Score
 
 WORDS = {termination: termination.name.lower().replace("_", " ") for termination in Termination}
+WON_BY: dict[Side, str] = {"white": "1-0", "black": "0-1"}
 MATE_CP = 30_000
 
 
-class Aborted(Exception):  # noqa: N818 - nobody's mistake
+class Aborted(Exception):  # noqa: N818 - no error of a player
     """The match was stopped in the middle of a game, which then does not count."""
 
 
@@ -109,21 +109,18 @@ class _Game:
             try:
                 self._seats[side].player.new_game(self._seats[side].seed)
             except PlayerError as error:
-                self._forfeit(side, error.kind, error.detail)
+                self._forfeit(side, error)
                 return
 
     def over(self) -> bool:
-        """Whether the game has ended, by the rules, a fault or adjudication."""
+        """Whether the game has ended, by a fault, the rules or adjudication."""
         if self.result == "*":
-            self._look_at_rules()
-        if self.result == "*":
-            self._adjudicate()
+            end = self._board.outcome(claim=True)
+            if end is None:
+                self.result, self.termination = self._adjudicated()
+            else:
+                self.result, self.termination = end.result, WORDS[end.termination]
         return self.result != "*"
-
-    def _look_at_rules(self) -> None:
-        end = self._board.outcome(claim=True)
-        if end is not None:
-            self.result, self.termination = end.result, WORDS[end.termination]
 
     def next_move(self) -> None:
         """Ask the side to move and play what it says."""
@@ -131,41 +128,35 @@ class _Game:
         seat, patience = self._seats[side], self._clock.allowed(side) + self._terms.patience
         try:
             answer = seat.player.think(self._board, self._clock.limits(side), patience)
+            if not self._clock.spend(side, answer.milliseconds):
+                raise PlayerError("time forfeit", f"took {answer.milliseconds:.0f} ms")
+            if answer.move not in self._board.legal_moves:
+                raise PlayerError("illegal move", answer.move.uci())
         except PlayerError as error:
-            self._forfeit(side, error.kind, error.detail)
+            self._forfeit(side, error)
             return
-        if not self._clock.spend(side, answer.milliseconds):
-            self._forfeit(side, TIME_FORFEIT, f"took {answer.milliseconds:.0f} ms")
-            return
-        if answer.move not in self._board.legal_moves:
-            self._forfeit(side, "illegal move", answer.move.uci())
-            return
-        self.moves.append(_noted(self._board, answer))
+        self.moves.append(_played(self._board, answer))
         self._board.push(answer.move)
 
-    def _forfeit(self, side: Side, termination: str, detail: str) -> None:
-        other: Side = "black" if side == "white" else "white"
-        self.loser, self.termination, self.detail = self._seats[side].index, termination, detail
-        if _can_mate(self._board, other):
-            self.result = "1-0" if other == "white" else "0-1"
-        else:
-            self.result = "1/2-1/2"
+    def _forfeit(self, side: Side, fault: PlayerError) -> None:
+        winner: Side = "black" if side == "white" else "white"
+        self.loser, self.termination = self._seats[side].index, fault.kind
+        self.detail = fault.detail
+        self.result = WON_BY[winner] if _can_mate(self._board, winner) else "1/2-1/2"
 
     # --- adjudication ---------------------------------------------------------------------------
 
-    def _adjudicate(self) -> None:
+    def _adjudicated(self) -> tuple[str, str]:
+        """Result and termination; `*` if the game goes on."""
         rules = self._terms.rules
         if rules.max_moves and len(self.moves) >= 2 * rules.max_moves:
-            self._end("1/2-1/2", f"adjudication: {rules.max_moves} moves")
-        elif rules.resign_moves and self._resigned(rules):
+            return "1/2-1/2", f"adjudication: {rules.max_moves} moves"
+        if rules.resign_moves and self._resigned(rules):
             # The score is that of the last mover, who says that it has lost.
-            winner = self._board.turn
-            self._end("1-0" if winner == "white" else "0-1", "adjudication: resignation")
-        elif rules.draw_moves and self._drawn(rules):
-            self._end("1/2-1/2", "adjudication: draw rule")
-
-    def _end(self, result: str, termination: str) -> None:
-        self.result, self.termination = result, termination
+            return WON_BY[self._board.turn], "adjudication: resignation"
+        if rules.draw_moves and self._drawn(rules):
+            return "1/2-1/2", "adjudication: draw rule"
+        return "*", ""
 
     def _resigned(self, rules: Rules) -> bool:
         own = self.moves[-1::-2][: rules.resign_moves]
@@ -185,14 +176,13 @@ def _cp(move: PlayedMove) -> int | None:
     return move.cp
 
 
-def _noted(board: Board, answer: Answer) -> PlayedMove:
-    score = answer.score or Score("cp", 0)
-    told = answer.score is not None
+def _played(board: Board, answer: Answer) -> PlayedMove:
+    scores = {} if answer.score is None else {answer.score.kind: answer.score.amount}
     return PlayedMove(
         uci=board.uci(answer.move),
         milliseconds=round(answer.milliseconds, 3),
-        cp=score.amount if told and score.kind == "cp" else None,
-        mate=score.amount if told and score.kind == "mate" else None,
+        cp=scores.get("cp"),
+        mate=scores.get("mate"),
         depth=answer.depth,
         nodes=answer.nodes,
     )
@@ -200,6 +190,5 @@ def _noted(board: Board, answer: Answer) -> PlayedMove:
 
 def _can_mate(board: Board, side: Side) -> bool:
     """Whether a side has more than its king."""
-    placement = board.fen().split()[0]
-    pieces = [one for one in placement if one.isalpha() and one.isupper() == (side == "white")]
-    return len(pieces) > 1
+    pieces = "PNBRQ" if side == "white" else "pnbrq"
+    return any(piece in pieces for piece in board.fen().split()[0])

@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import TypeVar
 
 import msgspec
@@ -30,7 +29,7 @@ TIME_FORFEIT, CRASH = "time forfeit", "crash"
 FORFEITS = (TIME_FORFEIT, CRASH, "hang", "illegal move", "lie")  # terminations that cost the game
 Kind = TypeVar("Kind")
 
-_SEALED = re.compile(rb'(\{.*),"crc":"([0-9a-f]{8})"\}')  # a line of a journal
+_CHECKED = re.compile(rb'(\{.*),"crc":"([0-9a-f]{8})"\}')  # a line of a journal
 
 
 class PlayedMove(msgspec.Struct, frozen=True, array_like=True):
@@ -153,14 +152,14 @@ class Journal:
 
     def _read(self, path: Path, header: MatchHeader) -> None:
         assert self._file is not None
-        content, first = self._file.read(), _sealed(header)
+        content, first = self._file.read(), _line(header)
         *lines, torn = content.split(b"\n")
         if lines:
-            _compare(_unsealed(path, 1, lines[0], MatchHeader), header, path)
+            _compare(_record(path, 1, lines[0], MatchHeader), header, path)
         elif not first.startswith(torn):
             raise DamagedFileError("no journal of a match", value=str(path), fix=_ANOTHER)
         for number, line in enumerate(lines[1:], start=2):
-            record = _unsealed(path, number, line, PlayedGame)
+            record = _record(path, number, line, PlayedGame)
             self.games[record.number] = record
         if torn:
             self._file.cut(len(content) - len(torn))
@@ -173,7 +172,7 @@ class Journal:
         assert record.number not in self.games, "played twice"
         if self._file is not None:
             try:
-                self._file.add(_sealed(record))
+                self._file.add(_line(record))
             except FileError as error:
                 error.fix = f"it has {len(self.games)} games; make room and repeat the command"
                 raise
@@ -188,27 +187,22 @@ class Journal:
     def __enter__(self) -> Journal:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
 _ANOTHER = "name another file"
 
 
-def _sealed(content: msgspec.Struct) -> bytes:
+def _line(content: msgspec.Struct) -> bytes:
     """A line of a journal: a JSON object whose last field is the checksum of what precedes it."""
     body = msgspec.json.encode(content)[:-1]
     return b'%b,"crc":"%b"}\n' % (body, crc32_of(body).encode())
 
 
-def _unsealed(path: Path, number: int, line: bytes, kind: type[Kind]) -> Kind:
+def _record(path: Path, number: int, line: bytes, kind: type[Kind]) -> Kind:
     """What a line says, if it is as it was written."""
-    found = _SEALED.fullmatch(line)
+    found = _CHECKED.fullmatch(line)
     if found is None or crc32_of(found[1]) != found[2].decode():
         what = f"line {number} is not of a match, or was changed"
         fix = _ANOTHER if number == 1 else "remove this line, and its game is played again"

@@ -1,6 +1,6 @@
 """Openings: where games start, so that two players do not play the same game again and again.
 
-    PGN, EPD, lines of moves, dice -> **Opening** -> runner.py
+    PGN, EPD, lines of moves, random moves -> **Opening** -> runner.py
 
 A text file may hold FENs or EPDs, and lines of moves in SAN or UCI from the start position.
 """
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from kibitz.errors import InputError
 from kibitz.files import Location, read_bytes
-from kibitz.match.player import PIECE_VALUES
+from kibitz.match.player import material_of
 from kibitz.position.board import Board
 from kibitz.position.epd import parse_epd
 from kibitz.position.fen import START, castles960, fen_of
@@ -89,11 +89,11 @@ def _of_line(text: str) -> Opening:
     return _opening(board)
 
 
-# --- made by dice ---------------------------------------------------------------------------------
+# --- random ---------------------------------------------------------------------------------------
 
 
 def random_openings(count: int, plies: int = RANDOM_PLIES, seed: int = 0) -> list[Opening]:
-    """Random moves after which the material is level and nobody is in check.
+    """Random moves after which the material is level and neither king is in check.
 
     The first openings of a longer list are those of a shorter one.
     """
@@ -111,21 +111,18 @@ def random_openings(count: int, plies: int = RANDOM_PLIES, seed: int = 0) -> lis
     return openings
 
 
-def _random_game(plies: int, dice: random.Random) -> Board:
+def _random_game(plies: int, generator: random.Random) -> Board:
     board = Board()
     for _ in range(plies):
         moves = board.legal_moves
         if not moves:
             break
-        board.push(dice.choice(moves))
+        board.push(generator.choice(moves))
     return board
 
 
 def _is_level(board: Board) -> bool:
-    placement = board.fen().split()[0]
-    sides = [filter(str.isupper, placement), filter(str.islower, placement)]
-    white, black = (sum(PIECE_VALUES.get(one.lower(), 0) for one in side) for side in sides)
-    return white == black
+    return material_of(board) == 0
 
 
 # --- order ----------------------------------------------------------------------------------------

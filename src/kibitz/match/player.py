@@ -27,14 +27,15 @@ from kibitz.uci.client import Found, Info, UciClient, UciFault, parse_info
 
 START_MS = 60_000.0  # that a program has to start: some compile first, or read large files
 
-FaultKind: TypeAlias = Literal["crash", "hang", "illegal move", "lie"]
+FaultKind: TypeAlias = Literal["crash", "hang", "illegal move", "lie", "time forfeit"]
 
 
 class PlayerError(KibitzError):
     """What a player did that no player may do: it forfeits the game, the match goes on.
 
     crash: it ended or closed its pipes; hang: no answer, long after its time was up;
-    illegal move: a move that is not legal here; lie: an answer that is no move at all.
+    illegal move: a move that is not legal here; lie: an answer that is no move at all;
+    time forfeit: an answer that came late.
     """
 
     def __init__(self, kind: FaultKind, detail: str) -> None:
@@ -65,7 +66,7 @@ class Player(Protocol):
     """Plays one game after another, one at a time."""
 
     def new_game(self, seed: int) -> None:
-        """Be ready for a game, in working order whatever happened before; `seed` for dice."""
+        """Be ready for a game, in working order again; the same `seed`, the same moves."""
 
     def think(self, board: Board, limits: Limits, patience: float) -> Answer:
         """Answer with a legal move or raise a PlayerError, after `patience` ms at the latest."""
@@ -78,16 +79,16 @@ class RandomPlayer:
     """Plays any legal move, all with the same probability."""
 
     def __init__(self) -> None:
-        self._dice = random.Random(0)
+        self._random = random.Random(0)
 
     def new_game(self, seed: int) -> None:
-        """Start the dice anew."""
-        self._dice = random.Random(seed)
+        """Start the random generator anew."""
+        self._random = random.Random(seed)
 
     def think(self, board: Board, limits: Limits, patience: float) -> Answer:  # noqa: ARG002
-        """Roll the dice."""
+        """Choose by the random generator."""
         started = time.perf_counter()
-        move = self._dice.choice(board.legal_moves)
+        move = self._random.choice(board.legal_moves)
         return Answer(move, _since(started), nodes=1)
 
     def close(self) -> None:
@@ -98,15 +99,8 @@ PIECE_VALUES = {"p": 1, "n": 3, "b": 3, "r": 5, "q": 9}
 MATE_VALUE = 1000
 
 
-class GreedyPlayer:
-    """Mates if it can, else takes the most valuable piece; among equals the dice decide."""
-
-    def __init__(self) -> None:
-        self._dice = random.Random(0)
-
-    def new_game(self, seed: int) -> None:
-        """Start the dice anew."""
-        self._dice = random.Random(seed)
+class GreedyPlayer(RandomPlayer):
+    """Mates if it can, else takes the most valuable piece; chooses at random among equals."""
 
     def think(self, board: Board, limits: Limits, patience: float) -> Answer:  # noqa: ARG002
         """Play every move and count what is left."""
@@ -114,28 +108,29 @@ class GreedyPlayer:
         scratch = board.copy(history=False)
         worth = {move: _worth(scratch, move) for move in board.legal_moves}
         best = max(worth.values())
-        move = self._dice.choice([move for move, value in worth.items() if value == best])
+        move = self._random.choice([move for move, value in worth.items() if value == best])
         score = Score("mate", 1) if best == MATE_VALUE else Score("cp", 100 * best)
         return Answer(move, _since(started), score, depth=1, nodes=len(worth))
-
-    def close(self) -> None:
-        """Nothing to end."""
 
 
 def _worth(board: Board, move: Move) -> int:
     """Material balance after a move, for the side that makes it; a stalemate is level."""
     sign = 1 if board.turn == "white" else -1
     board.push(move)
-    end, placement = board.outcome(), board.fen().split()[0]
+    end, balance = board.outcome(), material_of(board)
     board.pop()
     if end is not None:
         return MATE_VALUE if end.winner else 0
-    balance = sum(
-        PIECE_VALUES[letter.lower()] * (1 if letter.isupper() else -1)
-        for letter in placement
-        if letter.lower() in PIECE_VALUES
-    )
     return sign * balance
+
+
+def material_of(board: Board) -> int:
+    """White's material less Black's, in pawns."""
+    pieces = board.fen().split()[0]
+    return sum(
+        value * (pieces.count(letter.upper()) - pieces.count(letter))
+        for letter, value in PIECE_VALUES.items()
+    )
 
 
 class EnginePlayer:
@@ -156,7 +151,7 @@ class EnginePlayer:
         self._engine.new_game()
 
     def think(self, board: Board, limits: Limits, patience: float) -> Answer:
-        """Search; whoever forgets the clock is stopped when patience ends."""
+        """Search; a search that goes on when patience ends is stopped."""
         heads: list[Head] = []
 
         def listen(report: Report) -> None:
@@ -209,12 +204,11 @@ class UciPlayer:
     @property
     def resources(self) -> tuple[str, str]:
         """Threads and megabytes of hash as fastchess shows them, NULL where there is no option."""
-        found = []
-        for name, unit in (("Threads", "t"), ("Hash", "MB")):
-            option = None if self.client is None else self.client.options.get(name.casefold())
-            value = None if option is None else self._options.get(name, option.default)
-            found.append("NULL" if value is None else f"{value}{unit}")
-        return found[0], found[1]
+        return self._resource("Threads", "t"), self._resource("Hash", "MB")
+
+    def _resource(self, name: str, unit: str) -> str:
+        option = None if self.client is None else self.client.options.get(name.casefold())
+        return "NULL" if option is None else f"{self._options.get(name, option.default)}{unit}"
 
     def new_game(self, seed: int) -> None:  # noqa: ARG002 - programs have their own random numbers
         """Start the program if it does not run; the next position is of a new game."""
@@ -233,8 +227,8 @@ class UciPlayer:
             client = UciClient(self._command, self._options, seconds)
         except UciFault as error:
             hung = f"no uciok and readyok for {seconds:g} s after the start"
-            told = hung if error.kind == "hang" else f"ended at the start ({error})"
-            raise PlayerError(error.kind, told) from error
+            detail = hung if error.kind == "hang" else f"ended at the start ({error})"
+            raise PlayerError(error.kind, detail) from error
         except InputError as error:
             error.what = f"{self._command[0]}: {error.what}"
             raise
@@ -252,8 +246,8 @@ class UciPlayer:
             return _answer(board, self._asked(self.client, board, limits, patience / 1000))
         except UciFault as error:
             self._drop()
-            told = f"no answer for {patience:.0f} ms" if error.kind == "hang" else str(error)
-            raise PlayerError(error.kind, told) from error
+            detail = f"no answer for {patience:.0f} ms" if error.kind == "hang" else str(error)
+            raise PlayerError(error.kind, detail) from error
         except PlayerError:
             self._drop()
             raise

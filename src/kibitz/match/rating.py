@@ -76,8 +76,7 @@ def _matrices(
 def _expected(elo: np.ndarray) -> np.ndarray:
     """Score that row is expected to make against column; float64 [count, count]."""
     gaps: np.ndarray = elo[:, None] - elo[None, :]
-    expected: np.ndarray = np.vectorize(expected_score, otypes=[float])(gaps)
-    return expected
+    return np.asarray(1.0 / (1.0 + np.power(10.0, -gaps / 400.0)))
 
 
 def _likeliest(points: np.ndarray, games: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kibitz.match.elo import Tally, block, draw_ratio, of_games, of_pairs, pairs_ratio
+from kibitz.match.elo import block, draw_ratio, of_games, of_pairs, pairs_ratio
 from kibitz.match.journal import FORFEITS, Results
 from kibitz.match.rating import Rating, ratings
 from kibitz.match.runner import Setup, meetings
@@ -29,16 +29,14 @@ def title(
 def match_lines(setup: Setup, results: Results, heading: str) -> list[str]:
     """The block about a match of two, with the line of its SPRT."""
     tally, pairs = results.tally(0, 1), results.pairs(0, 1)
-    lines = [RULE, *block(heading, tally, pairs)]
-    if setup.sprt is not None:
-        lines.append(setup.sprt.line(pairs))
-    lines.append(RULE)
-    verdict = None if setup.sprt is None else setup.sprt.verdict(pairs)
-    if setup.sprt is not None and verdict is not None:
-        sprt = setup.sprt
-        elo = "logistic" if sprt.model == "logistic" else "normalised"
+    sprt = setup.sprt
+    if sprt is None:
+        return [RULE, *block(heading, tally, pairs), RULE]
+    lines = [RULE, *block(heading, tally, pairs), sprt.line(pairs), RULE]
+    verdict = sprt.verdict(pairs)
+    if verdict is not None:
         bounds = f"[{sprt.elo0:.2f}, {sprt.elo1:.2f}]"
-        lines.append(f"SPRT ({bounds}, {elo} Elo) completed - {verdict} was accepted")
+        lines.append(f"SPRT ({bounds}, {sprt.model} Elo) completed - {verdict} was accepted")
     return lines
 
 
@@ -51,25 +49,19 @@ def rated(setup: Setup, results: Results) -> list[Rating]:
 
 def crosstable(setup: Setup, results: Results) -> tuple[list[str], list[list[Any]]]:
     """Headings and rows: rating with its interval, points, and wins-draws-losses of every two."""
-    order = {row.name: row for row in rated(setup, results)}
-    places = [next(i for i, spec in enumerate(setup.players) if spec.name == n) for n in order]
-    headings = ["", "player", "Elo", "+/-", "points", "games", *map(str, _counted(places))]
+    places = {spec.name: index for index, spec in enumerate(setup.players)}
+    order = rated(setup, results)
+    numbers = (str(number) for number in range(1, len(order) + 1))
+    headings = ["", "player", "Elo", "+/-", "points", "games", *numbers]
     rows: list[list[Any]] = []
-    for number, (place, rating) in enumerate(zip(places, order.values(), strict=True), start=1):
-        cells = [_cell(results.tally(place, other), place == other) for other in places]
-        shown = [f"{rating.elo:+.1f}", f"{rating.error:.1f}", f"{rating.points:g}", rating.games]
-        rows.append([number, rating.name, *shown, *cells])
+    for number, one in enumerate(order, start=1):
+        shown = [f"{one.elo:+.1f}", f"{one.error:.1f}", f"{one.points:g}", one.games]
+        cells = []
+        for other in order:
+            tally = results.tally(places[one.name], places[other.name])
+            cells.append("·" if other is one else tally.text if tally.games else "")
+        rows.append([number, one.name, *shown, *cells])
     return headings, rows
-
-
-def _counted(places: list[int]) -> range:
-    return range(1, len(places) + 1)
-
-
-def _cell(tally: Tally, itself: bool) -> str:
-    if itself:
-        return "·"
-    return f"{tally.wins}-{tally.draws}-{tally.losses}" if tally.games else ""
 
 
 def pair_rows(setup: Setup, results: Results) -> list[list[Any]]:
@@ -79,9 +71,8 @@ def pair_rows(setup: Setup, results: Results) -> list[list[Any]]:
         tally, pairs = results.tally(first, second), results.pairs(first, second)
         found = of_pairs(pairs)
         names = f"{setup.players[first].name} vs {setup.players[second].name}"
-        score = f"{tally.wins}-{tally.draws}-{tally.losses}"
         los = "-" if found.los is None else f"{100 * found.los:.1f} %"
-        rows.append([names, score, found.text(), los, " ".join(map(str, pairs.five))])
+        rows.append([names, tally.text, found.text(), los, " ".join(map(str, pairs.five))])
     return rows
 
 
@@ -89,7 +80,7 @@ PAIR_HEADINGS = ("pair", "W-D-L", "Elo", "LOS", "Ptnml(0-2)")
 
 
 def network_lines(setup: Setup) -> list[str]:
-    """Which network each of our own engines played with, and what it was told besides."""
+    """Which network each of our own engines played with, and with which options."""
     return [
         f"Network of {spec.name}: {spec.network}" + (f" ({spec.text})" if "," in spec.text else "")
         for spec in setup.players
@@ -103,15 +94,29 @@ def forfeit_lines(setup: Setup, results: Results) -> list[str]:
     for index, spec in enumerate(setup.players):
         counts = results.forfeits(index)
         if counts:
-            told = ", ".join(f"{counts[word]} x {word}" for word in FORFEITS if counts[word])
-            lines.append(f"Forfeits of {spec.name}: {told}")
+            reasons = ", ".join(f"{counts[word]} x {word}" for word in FORFEITS if counts[word])
+            lines.append(f"Forfeits of {spec.name}: {reasons}")
     return lines or ["Forfeits: none"]
 
 
 def as_json(setup: Setup, results: Results) -> dict[str, Any]:
     """Everything above for programs; numbers that do not exist are null."""
+    ratings_of = {row.name: row for row in rated(setup, results)}
     found: dict[str, Any] = {
-        "players": [_player_json(setup, results, index) for index in range(len(setup.players))],
+        "players": [
+            {
+                "name": spec.name,
+                "player": spec.text,
+                **spec.facts(),
+                "control": str(setup.control_of(spec)),
+                "elo": ratings_of[spec.name].elo,
+                "error": ratings_of[spec.name].error,
+                "points": ratings_of[spec.name].points,
+                "games": ratings_of[spec.name].games,
+                "forfeits": dict(results.forfeits(index)),
+            }
+            for index, spec in enumerate(setup.players)
+        ],
         "pairs": [
             _pair_json(setup, results, first, second)
             for first, second in meetings(len(setup.players), gauntlet=setup.gauntlet)
@@ -120,9 +125,8 @@ def as_json(setup: Setup, results: Results) -> dict[str, Any]:
         "planned": setup.games,
         "terminations": dict(results.terminations()),
     }
-    if setup.sprt is not None:
-        pairs = results.pairs(0, 1)
-        sprt = setup.sprt
+    sprt, pairs = setup.sprt, results.pairs(0, 1)
+    if sprt is not None:
         found["sprt"] = {
             "elo0": sprt.elo0,
             "elo1": sprt.elo1,
@@ -134,30 +138,12 @@ def as_json(setup: Setup, results: Results) -> dict[str, Any]:
     return found
 
 
-def _player_json(setup: Setup, results: Results, index: int) -> dict[str, Any]:
-    spec = setup.players[index]
-    rating = next(row for row in rated(setup, results) if row.name == spec.name)
-    return {
-        "name": spec.name,
-        "player": spec.text,
-        **spec.facts(),
-        "control": str(setup.control_of(spec)),
-        "elo": rating.elo,
-        "error": rating.error,
-        "points": rating.points,
-        "games": rating.games,
-        "forfeits": dict(results.forfeits(index)),
-    }
-
-
 def _pair_json(setup: Setup, results: Results, first: int, second: int) -> dict[str, Any]:
     tally, pairs = results.tally(first, second), results.pairs(first, second)
     return {
         "first": setup.players[first].name,
         "second": setup.players[second].name,
-        "wins": tally.wins,
-        "draws": tally.draws,
-        "losses": tally.losses,
+        **tally._asdict(),
         "pentanomial": list(pairs.five),
         "draw_ratio": draw_ratio(pairs),
         "pairs_ratio": pairs_ratio(pairs),

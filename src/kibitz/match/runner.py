@@ -59,7 +59,7 @@ def schedule(players: int, rounds: int, *, gauntlet: bool = False) -> Iterator[P
 
 
 def seed_of(match_seed: int, pairing: Pairing, player: int) -> int:
-    """The seed for a player's dice in a game: the same whenever and wherever it is played."""
+    """The seed of a player's random numbers in a game, the same whenever the game is played."""
     return (match_seed * 1_000_003 + pairing.number * 16 + player) % 2**63
 
 
@@ -122,7 +122,7 @@ def run(
     stop: Stop,
     on_game: Callable[[PlayedGame], None] = lambda _: None,
 ) -> Results:
-    """Play what the journal lacks; `on_game` hears of every finished game, one at a time.
+    """Play what the journal lacks; `on_game` is called with every finished game, one at a time.
 
     Once `stop` is requested, games in progress are left after the current move, not recorded, and
     played from their beginning when the match is continued.

@@ -13,7 +13,7 @@ import shlex
 import shutil
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, get_args
 
 from kibitz.checksums import sha256_of
 from kibitz.engine import Engine
@@ -34,10 +34,10 @@ from kibitz.match.player import (
 from kibitz.search.params import Settings
 from kibitz.search.presets import changes_of
 
-Kind: TypeAlias = Literal["random", "greedy", "engine", "uci"]
+BUILT_IN: dict[str, type[Player]] = {"random": RandomPlayer, "greedy": GreedyPlayer}
 OWN_OPTIONS = ("name", "tc", "movetime", "nodes", "depth", "preset", "rule", "backend")
 PLAYERS = ("kibitz", "default", "shipped", "random", "greedy", "uci:COMMAND")
-HASH = 64  # MiB for an engine that is not told otherwise: several play at the same time
+HASH = 64  # MiB for an engine unless an option says another: several play at the same time
 
 
 @dataclass(frozen=True)
@@ -45,14 +45,14 @@ class Spec:
     """A player as the user wrote it."""
 
     text: str  # as written
-    kind: Kind
+    kind: str  # random, greedy, engine or uci
     what: str  # evaluator, network file or command
     name: str
     control: Control | None = None  # its own, instead of the match's
     options: dict[str, str] = field(default_factory=dict)
     preset: str = "default"
     rule: str = ""
-    backend: Backend | Literal[""] = ""
+    backend: str = ""
 
     def engine(self) -> Engine:
         """Our own engine as this player wants it; nothing is loaded yet."""
@@ -92,10 +92,8 @@ class Spec:
 
         A program has `start_ms` for every start.
         """
-        if self.kind == "random":
-            return RandomPlayer()
-        if self.kind == "greedy":
-            return GreedyPlayer()
+        if self.kind in BUILT_IN:
+            return BUILT_IN[self.kind]()
         if self.kind == "engine":
             base = Settings().with_(**changes_of(self.preset, self.rule))
             return EnginePlayer(self.engine(), base)
@@ -121,9 +119,12 @@ def parse_player(text: str) -> Spec:
         options=options,
         preset=own.get("preset", "default"),
         rule=own.get("rule", ""),
-        backend=own.get("backend", ""),  # type: ignore[arg-type]
+        backend=own.get("backend", ""),
     )
-    _check(spec)
+    if kind == "engine":
+        spec.engine()  # refuses options before any game has begun
+    elif kind in BUILT_IN and options:
+        raise InputError(f"{kind} has no options", value=", ".join(options))
     return spec
 
 
@@ -134,9 +135,10 @@ def _option(text: str, part: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def _kind(head: str) -> tuple[Kind, str]:
-    if head in ("random", "greedy"):
-        return head, head  # type: ignore[return-value]
+def _kind(head: str) -> tuple[str, str]:
+    """Kind, and evaluator, network file or command."""
+    if head in BUILT_IN:
+        return head, head
     if head.startswith("uci:"):
         command = head.removeprefix("uci:").strip()
         if not command or shutil.which(shlex.split(command)[0]) is None:
@@ -144,13 +146,10 @@ def _kind(head: str) -> tuple[Kind, str]:
         return "uci", command
     what = head if head in SIMPLE else chosen("" if head == "kibitz" else head)
     path = local_path(what)
-    there = what in SIMPLE or path is None or path.is_file() or halves(what) is not None
-    if not there:
-        known = [*PLAYERS, *SIMPLE, *shipped_names()]
-        raise InputError(
-            "neither a player nor a network", value=head, fix=did_you_mean(head, known)
-        )
-    return "engine", what
+    if what in SIMPLE or path is None or path.is_file() or halves(what) is not None:
+        return "engine", what
+    fix = did_you_mean(head, [*PLAYERS, *SIMPLE, *shipped_names()])
+    raise InputError("neither a player nor a network", value=head, fix=fix)
 
 
 def _control(own: dict[str, str]) -> Control | None:
@@ -162,14 +161,6 @@ def _control(own: dict[str, str]) -> Control | None:
                 raise InputError(name, value=own[name], fix="give a whole number from 1")
             control = replace(control, **{name: int(own[name])})
     return control if control.limited else None
-
-
-def _check(spec: Spec) -> None:
-    """Refuse at once what cannot be played, before any game has begun."""
-    if spec.kind == "engine":
-        spec.engine()
-    elif spec.kind != "uci" and spec.options:
-        raise InputError(f"{spec.kind} has no options", value=", ".join(spec.options))
 
 
 def parse_players(texts: list[str]) -> list[Spec]:

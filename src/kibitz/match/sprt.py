@@ -4,10 +4,10 @@
 
 Generalised sequential probability ratio test on pentanomial counts. The likeliest distribution of
 the five results is found under each hypothesis, that the mean is what elo0 (or elo1) says; the
-logarithm of the ratio of both likelihoods walks until it leaves the bounds. After Michel Van den
-Bergh, "Comments on normalized Elo" (propositions 1.1, section 4.1). Elo is logistic, or normalised:
-in units of the standard deviation of a game, so that draws and openings do not change the length
-of the test.
+logarithm of the ratio of both likelihoods decides as soon as it leaves the bounds. After Michel
+Van den Bergh, "Comments on normalized Elo" (propositions 1.1, section 4.1). Elo is logistic, or
+normalised: in units of the standard deviation of a game, so that draws and openings do not change
+the length of the test.
 """
 
 from __future__ import annotations

@@ -98,15 +98,11 @@ def graded(epd: Epd) -> dict[Move, int]:
     if moves and points:
         if len(moves) != len(points) or not all(text.isdecimal() for text in points):
             raise InputError(f"{epd.name or epd.fen}: c7 and c8 do not go together", value=points)
-        return _keyed(board, zip(moves, map(int, points), strict=True))
+        return {board.parse(move): int(text) for move, text in zip(moves, points, strict=True)}
     listed = [_POINTS.fullmatch(part) for part in epd.comments.get("c0", "").split(",")]
     if all(listed):
-        return _keyed(board, ((one[1], int(one[2])) for one in listed if one))
+        return {board.parse(one[1]): int(one[2]) for one in listed if one}
     return dict.fromkeys(epd.best, 1)
-
-
-def _keyed(board: Board, pairs: object) -> dict[Move, int]:
-    return {board.parse(text): points for text, points in pairs}  # type: ignore[attr-defined]
 
 
 def points_for(epd: Epd, move: Move) -> tuple[int, int]:

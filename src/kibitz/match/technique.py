@@ -1,6 +1,6 @@
 """Technique: can a player win endings that are won, within the 50-move rule.
 
-    dice -> positions of KQK, KRK, KBNK -> games against a defender -> **wins of tries**
+    random generator -> positions of KQK, KRK, KBNK -> games against a defender -> **wins of tries**
 
 The side with the pieces is White and moves first. The defender is a player like any other; it
 needs no tablebase to run away from the edge for long.
@@ -11,6 +11,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from typing import NamedTuple
+
+import chess
 
 from kibitz.errors import InputError, PositionError, did_you_mean
 from kibitz.match.control import Control
@@ -40,36 +42,25 @@ class Technique(NamedTuple):
         return wilson(self.wins, self.tries)
 
 
-def random_position(ending: str, dice: random.Random) -> Board:
+def random_position(ending: str, generator: random.Random) -> Board:
     """A position that White wins: nothing of White's stands beside the black king."""
     if ending not in ENDINGS:
         raise InputError("no such ending", value=ending, fix=did_you_mean(ending, ENDINGS))
     while True:
         pieces = ["k", "K", *ENDINGS[ending]]
-        squares = dict(zip(dice.sample(range(64), len(pieces)), pieces, strict=True))
+        squares = dict(zip(generator.sample(range(64), len(pieces)), pieces, strict=True))
         king = next(square for square, piece in squares.items() if piece == "k")
-        if any(_near(king, square) for square in squares if square != king):
+        if any(chess.square_distance(king, square) == 1 for square in squares):
             continue
+        placed = chess.BaseBoard.empty()
+        for square, piece in squares.items():
+            placed.set_piece_at(square, chess.Piece.from_symbol(piece))
         try:
-            board = Board(f"{_placement(squares)} w - - 0 1")
+            board = Board(f"{placed.board_fen()} w - - 0 1")
         except PositionError:  # Black is in check though White is to move
             continue
         if board.outcome() is None:
             return board
-
-
-def _near(one: int, other: int) -> bool:
-    return max(abs(one % 8 - other % 8), abs(one // 8 - other // 8)) <= 1
-
-
-def _placement(squares: dict[int, str]) -> str:
-    rows = []
-    for rank in reversed(range(8)):
-        row = "".join(squares.get(8 * rank + file, "1") for file in range(8))
-        for empty in range(8, 1, -1):
-            row = row.replace("1" * empty, str(empty))
-        rows.append(row)
-    return "/".join(rows)
 
 
 def run_technique(
@@ -84,12 +75,12 @@ def run_technique(
     on_game: Callable[[PlayedGame], None] = lambda _: None,
 ) -> Technique:
     """Play the ending from so many positions; the same seed gives the same positions."""
-    dice = random.Random(f"{ending} {seed}")
+    generator = random.Random(f"{ending} {seed}")
     players = attacker.open(), defender.open()
     games: list[PlayedGame] = []
     try:
         for number in range(tries):
-            start = Opening(random_position(ending, dice).fen())
+            start = Opening(random_position(ending, generator).fen())
             white = Seat(0, players[0], attacker.control or control, seed + number)
             black = Seat(1, players[1], defender.control or control, seed + number)
             games.append(play_game(number, white, black, start, Terms(), stop))
