@@ -1,4 +1,4 @@
-"""What computes a network, told in one line as lc0 does: `threads=2,device=cuda:0`.
+"""What computes a network, given in one line as lc0 does: `threads=2,device=cuda:0`.
 
 BackendOptions, NNCacheSize -> **open_evaluator** -> evaluator, what of it had no use
 

@@ -174,7 +174,7 @@ class Engine:
                 raise
             self._warm.add(variant_of(settings))
             if loaded and self._cache is not None:
-                self._cache.clear()  # of warming up, which is no part of the game it tells about
+                self._cache.clear()  # of warming up, which is no part of the game
             self._searcher = self._new_searcher(settings)
             return self._searcher
 
@@ -207,7 +207,7 @@ class Engine:
         return True
 
     def _go_on_with(self, kept: EngineOptions) -> None:
-        """Take the network of other options, so that who must have a move gets one."""
+        """Take the network of other options, so that there is still one to play with."""
         last: dict[str, Any] = {name: getattr(kept, name) for name in LOADED_WITH}
         self._options = replace(self._options, **last)
         self._given |= last
@@ -258,14 +258,12 @@ class Engine:
 
     def stop(self) -> None:
         """End the search within milliseconds; without one, nothing happens."""
-        search = self.current
-        if search is not None:
+        if (search := self.current) is not None:
             search.stop()
 
     def ponderhit(self) -> None:
         """The expected move was played: the engine's own clock runs from now on."""
-        search = self.current
-        if search is not None:
+        if (search := self.current) is not None:
             search.ponderhit()
 
     def stats(self) -> Report | None:
@@ -288,8 +286,7 @@ class Engine:
 
     def close(self) -> None:
         """Stop, and let go of threads and files; a later search loads them again."""
-        search = self.current
-        if search is not None:
+        if (search := self.current) is not None:
             search.stop()
             search.finished.wait()
         with self._loading:

@@ -37,7 +37,7 @@ class Search:
         self._engine = engine
 
     def run(self, on_report: Listener | None = None) -> Result:
-        """Search on this thread; `on_report` hears how it goes."""
+        """Search on this thread; `on_report` is called with reports as the search goes on."""
         return self._engine.carry_out(self, on_report)
 
     def stop(self) -> None:
@@ -55,7 +55,7 @@ class Search:
             searcher.ponderhit()
 
     def hold(self) -> None:
-        """Keep the answer back while nobody has asked for it: infinite search, pondering."""
+        """Wait until the answer may be given: not before `stop` in an infinite search."""
         limits, signals = self.limits or Limits(), self.signals
         while limits.infinite or (limits.ponder and not signals.ponderhit.is_set()):
             if signals.stop.wait(HOLD_SECONDS):
@@ -110,7 +110,7 @@ def _run(search: Search, tell: Callable[[Any], None]) -> None:
     """The thread of an analysis, which must not keep the Analysis itself alive."""
     try:
         tell(search.run(tell))
-    except BaseException as error:  # noqa: BLE001 - whoever reads the reports raises it
+    except BaseException as error:  # noqa: BLE001 - reading the reports raises it
         tell(error)
 
 

@@ -50,10 +50,11 @@ def to_game(record: PlayedGame, names: Sequence[str], controls: Sequence[Control
 
 def _tags(record: PlayedGame, names: Sequence[str], controls: Sequence[Control]) -> dict[str, str]:
     white, black = controls[record.white], controls[record.black]
+    date = dated(datetime.datetime.fromisoformat(record.ended)) if record.ended else ""
     tags = {
         "Event": EVENT,
         "Site": "?",
-        "Date": _date(record)[:10].replace("-", ".") or "????.??.??",
+        "Date": date[:10].replace("-", ".") or "????.??.??",
         "Round": f"{record.number // 2 + 1}.{record.number % 2 + 1}",
         "White": names[record.white],
         "Black": names[record.black],
@@ -66,10 +67,6 @@ def _tags(record: PlayedGame, names: Sequence[str], controls: Sequence[Control])
     if white == black:
         return tags | {"TimeControl": str(white)}
     return tags | {"WhiteTimeControl": str(white), "BlackTimeControl": str(black)}
-
-
-def _date(record: PlayedGame) -> str:
-    return dated(datetime.datetime.fromisoformat(record.ended)) if record.ended else ""
 
 
 def _termination(record: PlayedGame) -> str:

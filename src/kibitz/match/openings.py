@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from kibitz.errors import InputError
@@ -41,22 +41,15 @@ class Opening(NamedTuple):
 def read_openings(location: Location, plies: int | None = None) -> list[Opening]:
     """All openings of a file, at most `plies` moves each; games that have ended are left out."""
     name = str(location)
-    found = _of_games(location) if name.lower().endswith(".pgn") else _of_lines(location)
-    openings = [opening for opening in found if _goes_on(opening)]
+    found: Iterable[Opening] = _of_lines(location)
+    if name.lower().endswith(".pgn"):
+        found = (_opening(game.board()) for game in read_games(location))
+    openings = [one for one in found if one.board().outcome(claim=True) is None]
     if plies is not None:
         openings = [opening._replace(moves=opening.moves[:plies]) for opening in openings]
     if not openings:
         raise InputError("no opening in this file", value=name, fix="PGN, EPD or lines of moves")
     return openings
-
-
-def _goes_on(opening: Opening) -> bool:
-    return opening.board().outcome(claim=True) is None
-
-
-def _of_games(location: Location) -> Iterator[Opening]:
-    for game in read_games(location):
-        yield _opening(game.board())
 
 
 def _opening(board: Board) -> Opening:
@@ -105,7 +98,8 @@ def random_openings(count: int, plies: int = RANDOM_PLIES, seed: int = 0) -> lis
         number += 1
         # Few plies have few different positions: then they have to serve more than once.
         new = board.key not in seen or number > 50 * count
-        if new and board.outcome() is None and not board.is_check() and _is_level(board):
+        fair = not board.is_check() and material_of(board) == 0
+        if new and fair and board.outcome() is None:
             seen.add(board.key)
             openings.append(Opening(START, tuple(move.uci() for move in board.moves)))
     return openings
@@ -119,10 +113,6 @@ def _random_game(plies: int, generator: random.Random) -> Board:
             break
         board.push(generator.choice(moves))
     return board
-
-
-def _is_level(board: Board) -> bool:
-    return material_of(board) == 0
 
 
 # --- order ----------------------------------------------------------------------------------------

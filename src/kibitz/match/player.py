@@ -140,6 +140,12 @@ class EnginePlayer:
         self._engine, self._base = engine, base or Settings()
 
     @property
+    def resources(self) -> tuple[str, str]:
+        """Threads and megabytes of hash as fastchess shows them."""
+        settings = self._engine.settings
+        return f"{settings.threads}t", f"{settings.hash}MB"
+
+    @property
     def problems(self) -> list[str]:
         """What was set beyond the preset `base` and has no effect, one line each."""
         return self._engine.problems_beyond(self._base)

@@ -204,7 +204,7 @@ def try_out(specs: list[Spec], start_ms: float = START_MS) -> list[tuple[str, st
         player = spec.open(start_ms)
         try:
             player.new_game(0)
-            found.append(getattr(player, "resources", _resources(spec)))
+            found.append(getattr(player, "resources", ("NULL", "NULL")))
             for problem in getattr(player, "problems", ()):
                 say(f"{spec.name}: {problem}")
         except PlayerError as error:
@@ -212,10 +212,3 @@ def try_out(specs: list[Spec], start_ms: float = START_MS) -> list[tuple[str, st
         finally:
             player.close()
     return found
-
-
-def _resources(spec: Spec) -> tuple[str, str]:
-    if spec.kind != "engine":
-        return "NULL", "NULL"
-    settings = spec.engine().settings
-    return f"{settings.threads}t", f"{settings.hash}MB"

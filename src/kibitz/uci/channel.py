@@ -1,4 +1,4 @@
-"""Lines to a GUI, and a file that notes the lines of both directions.
+"""Lines to a GUI, and a file that holds the lines of both directions.
 
 Session -> **Channel** -> standard output, a connection; LogFile
 """
@@ -17,7 +17,7 @@ Write = Callable[[str], None]
 
 
 class Channel:
-    """Where lines go; they may come from any thread."""
+    """Sends lines, from any thread, and logs the lines of both directions."""
 
     def __init__(self, write: Write) -> None:
         self.gone = False  # whether the other side has closed its end
@@ -27,18 +27,18 @@ class Channel:
     def write(self, line: str) -> None:
         """Send a line."""
         with self._writing:
-            self._note("<<", line)
+            self._add_to_log("<<", line)
             try:
                 self._out(line)
-            except OSError:  # nobody listens any more
+            except OSError:  # the other side has closed its end
                 self.gone = True
 
     def heard(self, line: str) -> None:
         """Note a line of the other side."""
         with self._writing:
-            self._note(">>", line.rstrip("\r\n"))
+            self._add_to_log(">>", line.rstrip("\r\n"))
 
-    def _note(self, direction: str, line: str) -> None:
+    def _add_to_log(self, direction: str, line: str) -> None:
         if self._log is None:
             return
         try:
@@ -50,7 +50,8 @@ class Channel:
     def log_into(self, name: str) -> None:
         """Add all lines to a file from now on; to none if the name is empty."""
         try:
-            log = _opened(name) if name else None
+            path = Path(name).expanduser()
+            log = path.open("a", encoding="utf-8", buffering=1) if name else None
         except (OSError, ValueError) as error:
             raise InputError(f"LogFile: {error}", value=name) from error
         self.close()
@@ -61,7 +62,3 @@ class Channel:
         if self._log is not None:
             self._log.close()
             self._log = None
-
-
-def _opened(name: str) -> IO[str]:
-    return Path(name).expanduser().open("a", encoding="utf-8", buffering=1)

@@ -159,7 +159,7 @@ class UciClient:
         self.ready(patience)
 
     def ready(self, patience: float | None = None) -> None:
-        """Wait until it has done all it was told; earlier answers that nobody read are dropped."""
+        """Wait until it has done all that was sent; earlier answers left unread are dropped."""
         self._send("isready", patience)
         while self._line() != "readyok":
             pass

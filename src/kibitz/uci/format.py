@@ -71,11 +71,6 @@ def cache_text(use: CacheUse) -> str:
     )
 
 
-def string_line(text: str) -> str:
-    """A message for people, on one line."""
-    return f"info string {' '.join(text.split())}"
-
-
 # --- lc0's lines about the moves of the root, which some GUIs read and draw -----------------------
 # Visits N, pending ones, prior P, win less loss WL, draws D, value Q, exploration U, their sum S,
 # the evaluator's own value V, and (T) where the outcome is certain.

@@ -43,7 +43,7 @@ class Job:
 
     @property
     def busy(self) -> bool:
-        """Whether it goes on, and nobody has told it to stop."""
+        """Whether it goes on and was not stopped."""
         return self.thread.is_alive() and not self.answered and not self.signals.stop.is_set()
 
 
@@ -58,7 +58,7 @@ class Session:
         self._defaults = self.engine.settings, self.engine.options, self.options
         self._board: Board | None = None  # None: the start of the game, before anything is loaded
         self._job: Job | None = None
-        self._told = ""  # the evaluator that was announced
+        self._announced = ""  # the evaluator that was announced
         self._problems: list[str] = []  # those that were
 
     # --- reading and writing --------------------------------------------------------------------
@@ -128,16 +128,16 @@ class Session:
         """Load rules, network and kernels, with a message if they must be compiled first."""
         from kibitz.kernel import cache as kernelcache
 
-        def tell(_: str) -> None:
-            kernelcache.on_compile.remove(tell)
+        def announce(_: str) -> None:
+            kernelcache.on_compile.remove(announce)
             self.info("compiling kernels, once")
 
-        kernelcache.on_compile.append(tell)
+        kernelcache.on_compile.append(announce)
         try:
             self._load()
         finally:
-            if tell in kernelcache.on_compile:
-                kernelcache.on_compile.remove(tell)
+            if announce in kernelcache.on_compile:
+                kernelcache.on_compile.remove(announce)
 
     def _load(self) -> None:
         try:
@@ -150,10 +150,10 @@ class Session:
             if problem not in self._problems:
                 self.info(problem)
         self._problems = problems
-        if self.engine.network != self._told:
-            self._told = self.engine.network
+        if self.engine.network != self._announced:
+            self._announced = self.engine.network
             settle()
-            self.info(f"evaluator {self._told}")
+            self.info(f"evaluator {self._announced}")
 
     @property
     def board(self) -> Board:
@@ -278,14 +278,14 @@ class Session:
         over = over_line(board)
         move = ponder = None
         try:
-            result = search.run(lambda report: self._tell(report, over))
+            result = search.run(lambda report: self._show(report, over))
             move, ponder = result.move, result.ponder
             cache = self.engine.cache_use
             verbose = options.verbose and not options.live
             if over is None and cache is not None:
                 self.info(cache_text(cache))
             if over is None and (verbose or cache is not None):
-                self._tell(result.report, None, verbose=verbose)
+                self._show(result.report, None, verbose=verbose)
         except (KibitzError, OSError) as error:
             self.info(f"error: {error}")
             move = next(iter(board.legal_moves), None)
@@ -294,7 +294,7 @@ class Session:
             job.answered = True
             self.write(best_line(move, ponder, options.chess960))
 
-    def _tell(self, report: Report, over: str | None, verbose: bool | None = None) -> None:
+    def _show(self, report: Report, over: str | None, verbose: bool | None = None) -> None:
         """Send a report; messages go first, as the last line before the answer has a score."""
         from kibitz.uci.format import info_lines, verbose_lines
 

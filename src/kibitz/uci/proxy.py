@@ -50,7 +50,7 @@ def parse_address(text: str) -> Address:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine and nobody else can reach it."""
+    """Whether a host is this machine, out of reach of others."""
     if host == "localhost":
         return True
     try:
@@ -130,7 +130,7 @@ class Caller(socketserver.StreamRequestHandler):
         Session(self._send, self.server.new_engine(), remote=True).run(lines)
 
     def _hang_up(self) -> None:
-        """End a connection; whoever waits for a line of it gets none."""
+        """End a connection; a reader that waits for its next line gets none."""
         with suppress(OSError):  # it has ended already
             self.connection.shutdown(socket.SHUT_RDWR)
 
