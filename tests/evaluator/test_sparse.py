@@ -20,8 +20,9 @@ from kibitz.evaluator.load_sparse import evaluator_of, sparse_evaluator
 from kibitz.evaluator.sparse import put_wdl_logits, sparse_logits
 from kibitz.network.build import with_weights
 from kibitz.network.make import random_weights
-from kibitz.network.quantise import PolicyPrecision, exact_policy, exact_wdl, quantise
+from kibitz.network.quantise import PolicyPrecision, quantise
 from kibitz.network.sizes import new_card
+from tests.network.integers import exact_policy, exact_wdl
 
 SIZES = [
     "sparse-64",

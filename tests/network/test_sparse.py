@@ -14,20 +14,21 @@ from torch import Tensor
 from kibitz.encoding import MOVE_FEATURES
 from kibitz.network.build import build, file_weights, load_network, save_network
 from kibitz.network.quantise import (
-    COARSE_TOP,
-    FINE_TOP,
     LIMIT,
     QA,
+    TOP,
     PolicyPrecision,
     QuantisedSparse,
-    coarse_activation,
-    exact_policy,
-    exact_wdl,
-    fine_activation,
     quantise,
 )
 from kibitz.network.sizes import new_card
 from kibitz.network.sparse import SparseNetwork, SparseSizes, feature_sum, move_logits
+from tests.network.integers import (
+    exact_policy,
+    exact_wdl,
+    int8_activation,
+    int16_activation,
+)
 
 MOVES = 1858
 
@@ -256,20 +257,20 @@ def test_no_sum_can_overflow(size: str, policy: PolicyPrecision) -> None:
     network = extreme(quantise(state_of(network_of(size)), policy).network)
     accumulator = 32 * int(network.value_features.max()) + int(network.value_bias.max())
     assert accumulator < 2**15
-    top = COARSE_TOP if policy == "int8" else FINE_TOP
-    for weights, activation in ((network.tail1_weight, FINE_TOP), (network.move_weight, top)):
+    tops = ((network.tail1_weight, TOP["int16"]), (network.move_weight, TOP[policy]))
+    for weights, activation in tops:
         assert (weights.astype(np.int64) * activation).sum(axis=1).max() < 2**31
 
 
 def test_activations_fit_their_types() -> None:
     every = np.arange(-(2**15), 2**15)
-    assert fine_activation(every).max() == FINE_TOP
-    assert coarse_activation(every).max() == COARSE_TOP
-    assert fine_activation(every).min() == coarse_activation(every).min() == 0
+    assert int16_activation(every).max() == TOP["int16"]
+    assert int8_activation(every).max() == TOP["int8"]
+    assert int16_activation(every).min() == int8_activation(every).min() == 0
     assert QA * QA + 2**8 < 2**16
     exact = np.clip(every / QA, 0, 1) ** 2
-    assert np.abs(fine_activation(every) / (QA**2 / 2**4) - exact).max() <= 0.5 / FINE_TOP
-    assert np.abs(coarse_activation(every) / (QA**2 / 2**9) - exact).max() <= 0.5 / (COARSE_TOP - 1)
+    assert np.abs(int16_activation(every) / (QA**2 / 2**4) - exact).max() <= 0.5 / TOP["int16"]
+    assert np.abs(int8_activation(every) / (QA**2 / 2**9) - exact).max() <= 0.5 / (TOP["int8"] - 1)
 
 
 def test_weights_beyond_the_limit_are_reported() -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
-import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
@@ -24,59 +24,42 @@ from kibitz.network.convolutional import (
     residual_network,
 )
 from kibitz.network.heads import TRAINING_ONLY
-from kibitz.network.sizes import Size, check_card, inputs_of, new_card, parse, policy_rows
+from kibitz.network.sizes import check_card, inputs_of, new_card, parse, policy_rows
 from kibitz.network.sparse import SHARED, SparseNetwork, SparseSizes, kept
 
 Array = NDArray[Any]
 CALIBRATION_BATCH = 32
 
 
-def _tower(size: Size, card: NetworkCard) -> nn.Module:
-    return Tower(inputs_of(card), size.blocks, size.width, "se" in size.options, card.heads)
-
-
-def _plain(size: Size, card: NetworkCard) -> nn.Module:
-    return plain_network(inputs_of(card), size.blocks, size.width, card.heads)
-
-
-def _residual(size: Size, card: NetworkCard) -> nn.Module:
-    squeeze, input_layer = size.family == "se", "input" in size.options
-    inputs, heads = inputs_of(card), card.heads
-    return residual_network(inputs, size.blocks, size.width, heads, squeeze, input_layer)
-
-
-def _dilated(size: Size, card: NetworkCard) -> nn.Module:
-    return DilatedNetwork(inputs_of(card), size.width, moves=card.heads.policy)
-
-
-def _sparse(size: Size, card: NetworkCard) -> nn.Module:
-    sizes = SparseSizes(  # the heads are always win, draw, loss and policy
-        features=inputs_of(card),
-        width=size.width,
-        policy_width=size.policy_width,
-        moves=POLICY_SIZES[card.policy_order],
-        kinds=policy_rows(card) - POLICY_SIZES[card.policy_order],
-        perspectives=2 if "both" in size.options else 1,
-        direct="direct" in size.options,
-    )
-    return SparseNetwork(sizes)
-
-
-BUILDERS: dict[str, Callable[[Size, NetworkCard], nn.Module]] = {
-    "tower": _tower,
-    "plain": _plain,
-    "residual": _residual,
-    "se": _residual,
-    "dilated": _dilated,
-    "sparse": _sparse,
-}
-
-
 def build(what: NetworkCard | str) -> nn.Module:
     """Return a freshly initialised network for a card or a size string."""
     card = new_card(what) if isinstance(what, str) else what
     check_card(card)
-    return BUILDERS[card.family](parse(card.size), card)
+    size, inputs, heads = parse(card.size), inputs_of(card), card.heads
+    blocks, width, options = size.blocks, size.width, size.options
+    match size.family:
+        case "tower":
+            return Tower(inputs, blocks, width, "se" in options, heads)
+        case "plain":
+            return plain_network(inputs, blocks, width, heads)
+        case "residual" | "se" as family:
+            return residual_network(
+                inputs, blocks, width, heads, family == "se", "input" in options
+            )
+        case "dilated":
+            return DilatedNetwork(inputs, width, moves=heads.policy)
+    moves = POLICY_SIZES[card.policy_order]
+    return SparseNetwork(
+        SparseSizes(  # the heads are always win, draw, loss and policy
+            features=inputs,
+            width=width,
+            policy_width=size.policy_width,
+            moves=moves,
+            kinds=policy_rows(card) - moves,
+            perspectives=2 if "both" in options else 1,
+            direct="direct" in options,
+        )
+    )
 
 
 def channels_last(network: nn.Module) -> nn.Module:
@@ -178,90 +161,37 @@ def export_onnx(network: nn.Module, card: NetworkCard, location: Location) -> No
     save_onnx(location, program.model_proto.SerializeToString(), card)
 
 
-class QuantisationCost(NamedTuple):
-    """How far int8 outputs are from float ones over the positions compared."""
-
-    positions: int
-    mean_value: float  # mean absolute difference of the value outputs (wdl: of probabilities)
-    largest_value: float
-    top_move: float  # share of positions whose best move, over all logits, is the same
-    divergence: float  # mean KL divergence of the policies over all logits, nats
-
-
-def export_int8(
-    float_file: Location, location: Location, calibration: Array, compared: Array | None = None
-) -> QuantisationCost:
+def export_int8(float_file: Location, location: Location, calibration: Array) -> None:
     """Quantise an exported ONNX file: u8 activations x s8 weights per channel, QDQ, static.
 
-    calibration (B, C, 8, 8) float32 planes of real positions; compared, of the same kind, are the
-    positions the cost is measured on (the calibration ones when left out).
+    calibration (B, C, 8, 8) float32 planes of real positions.
     """
+    quantization = importlib.import_module("onnxruntime.quantization")
+    prepare = importlib.import_module("onnxruntime.quantization.shape_inference").quant_pre_process
     card = msgspec.structs.replace(read_card(float_file), precision="int8")
     with tempfile.TemporaryDirectory() as folder:
-        save_onnx(location, _quantised(read_bytes(float_file), calibration, Path(folder)), card)
-    planes = calibration if compared is None else compared
-    return _cost(card, run_onnx(float_file, planes), run_onnx(location, planes))
+        source, prepared, result = (Path(folder) / name for name in ("float", "prepared", "int8"))
+        source.write_bytes(read_bytes(float_file))
+        prepare(str(source), str(prepared), skip_symbolic_shape=True)
+        quantization.quantize_static(
+            str(prepared),
+            str(result),
+            _Calibration(calibration),
+            quant_format=quantization.QuantFormat.QDQ,
+            activation_type=quantization.QuantType.QUInt8,
+            weight_type=quantization.QuantType.QInt8,
+            per_channel=True,
+        )
+        save_onnx(location, result.read_bytes(), card)
 
 
-def _quantised(model: bytes, calibration: Array, folder: Path) -> bytes:
-    from onnxruntime import quantization  # type: ignore[import-untyped]
-    from onnxruntime.quantization.shape_inference import (  # type: ignore[import-untyped]
-        quant_pre_process,
-    )
+class _Calibration:
+    """Hands planes (B, C, 8, 8) over in small batches, as onnxruntime reads them."""
 
-    class Reader(quantization.CalibrationDataReader):  # type: ignore[misc]
-        def __init__(self) -> None:
-            starts = range(0, len(calibration), CALIBRATION_BATCH)
-            self.batches = iter([calibration[at : at + CALIBRATION_BATCH] for at in starts])
+    def __init__(self, planes: Array) -> None:
+        starts = range(0, len(planes), CALIBRATION_BATCH)
+        self.batches = iter([planes[at : at + CALIBRATION_BATCH] for at in starts])
 
-        def get_next(self) -> dict[str, Array] | None:
-            batch = next(self.batches, None)
-            return None if batch is None else {"planes": batch}
-
-    source, prepared, result = (folder / name for name in ("float", "prepared", "int8"))
-    source.write_bytes(model)
-    quant_pre_process(str(source), str(prepared), skip_symbolic_shape=True)
-    quantization.quantize_static(
-        str(prepared),
-        str(result),
-        Reader(),
-        quant_format=quantization.QuantFormat.QDQ,
-        activation_type=quantization.QuantType.QUInt8,
-        weight_type=quantization.QuantType.QInt8,
-        per_channel=True,
-    )
-    return result.read_bytes()
-
-
-def run_onnx(location: Location, planes: Array) -> dict[str, Array]:
-    """Run planes (B, C, 8, 8) float32 through an ONNX file on one CPU thread."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(
-        read_bytes(location), options, providers=["CPUExecutionProvider"]
-    )
-    names = [output.name for output in session.get_outputs()]
-    return dict(zip(names, session.run(names, {"planes": planes}), strict=True))
-
-
-def _cost(card: NetworkCard, exact: dict[str, Array], rough: dict[str, Array]) -> QuantisationCost:
-    value = np.zeros(1)
-    top = divergence = float("nan")
-    if "value" in exact:
-        wdl = card.heads.value == "wdl"
-        pair = [_softmax(o["value"]) if wdl else o["value"] for o in (exact, rough)]
-        value = np.abs(pair[0] - pair[1])
-    if "policy" in exact:
-        top = float((exact["policy"].argmax(1) == rough["policy"].argmax(1)).mean())
-        p, q = _softmax(exact["policy"]), _softmax(rough["policy"])
-        divergence = float((p * (np.log(p + 1e-30) - np.log(q + 1e-30))).sum(1).mean())
-    count = len(next(iter(exact.values())))
-    return QuantisationCost(count, float(value.mean()), float(value.max()), top, divergence)
-
-
-def _softmax(logits: Array) -> Array:
-    powers = np.exp(logits.astype(np.float64) - logits.max(axis=1, keepdims=True))
-    normal: Array = powers / powers.sum(axis=1, keepdims=True)
-    return normal
+    def get_next(self) -> dict[str, Array] | None:
+        batch = next(self.batches, None)
+        return None if batch is None else {"planes": batch}

@@ -38,17 +38,13 @@ def create(size: str, location: Path, name: str = "", seed: int = 0) -> NetworkC
     """Write a network with random weights."""
     card = new_card(size, name)
     if card.family != "sparse":
-        return _create_with_torch(card, location, seed)
+        build = _needing_torch("kibitz.network.build")
+        build.torch.manual_seed(seed)
+        saved: NetworkCard = build.save_network(location, build.build(card), card)
+        return saved
     weights = random_weights(card, seed)
     parameters = sum(array.size for array in weights.values())
     return cards.save(location, weights, msgspec.structs.replace(card, parameters=parameters))
-
-
-def _create_with_torch(card: NetworkCard, location: Path, seed: int) -> NetworkCard:
-    build = _needing_torch("kibitz.network.build")
-    build.torch.manual_seed(seed)
-    saved: NetworkCard = build.save_network(location, build.build(card), card)
-    return saved
 
 
 def random_weights(card: NetworkCard, seed: int = 0) -> dict[str, Any]:
@@ -88,10 +84,7 @@ def export(file: Path, location: Path) -> None:
 
 def quantise_sparse(file: Path, location: Path, policy: PolicyPrecision) -> Quantisation:
     """Write the integer form of a float sparse network file; returns what was clipped."""
-    card, weights = cards.load(file)
-    if card.family != "sparse" or card.precision != "float32":
-        found = f"{card.family}, {card.precision}"
-        raise InputError("only a float sparse network has this integer form", value=found)
+    card, weights = _float_sparse(file)
     done = quantise(weights, policy)
     cards.save(location, done.network._asdict(), msgspec.structs.replace(card, precision=policy))
     return done
@@ -102,7 +95,7 @@ def join(
 ) -> NetworkCard:
     """Write a sparse network with the value of one and the policy of another, or with none.
 
-    The two share no weights, and a value is learned by heart earlier than a policy: it may be best
+    The two share no weights, and a value overfits earlier than a policy: it may be best
     to train them for different times. Without a policy all moves are alike, as before learning.
     """
     card, weights = _float_sparse(value)
@@ -141,12 +134,16 @@ def added_to(before: Provenance, added: Provenance, date: str) -> Provenance:
 
 
 def trained_card(
-    card: NetworkCard, name: str, training: Provenance, licence: str = ""
+    card: NetworkCard, name: str, training: Provenance, parameters: int, licence: str = ""
 ) -> NetworkCard:
     """Return the card with a training added to what was before; a new licence replaces it."""
-    provenance = added_to(card.provenance, training, training.date)
-    licence = licence or card.licence
-    return msgspec.structs.replace(card, name=name, licence=licence, provenance=provenance)
+    return msgspec.structs.replace(
+        card,
+        name=name,
+        provenance=added_to(card.provenance, training, training.date),
+        parameters=parameters,
+        licence=licence or card.licence,
+    )
 
 
 def write_networks(

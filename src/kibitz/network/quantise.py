@@ -43,8 +43,9 @@ from kibitz.errors import InputError
 
 QA = 255  # integer for 1.0 in the accumulators
 LIMIT = 127 / 64  # largest magnitude of a feature weight
-FINE_SHIFT, FINE_TOP = 4, 4064
-COARSE_SHIFT, COARSE_TOP = 9, 127
+# Of activations: how far a squared sum is shifted right, and the largest there is.
+SHIFT = {"int16": 4, "int8": 9}
+TOP = {"int16": 4064, "int8": 127}
 
 Float = NDArray[np.float32]
 PolicyPrecision = Literal["int8", "int16"]
@@ -93,9 +94,8 @@ def quantise(weights: Mapping[str, Any], policy: PolicyPrecision = "int8") -> Qu
 
 
 def _network(weights: dict[str, Float], policy: PolicyPrecision) -> QuantisedSparse:
-    rows = _coarse_rows if policy == "int8" else _fine_rows
-    tail1_weight, tail1_scale = _fine_rows(weights["tail1.weight"])
-    move_weight, move_scale = rows(weights["move_weight"])
+    tail1_weight, tail1_scale = _rows(weights["tail1.weight"], "int16")
+    move_weight, move_scale = _rows(weights["move_weight"], policy)
     none, empty = np.zeros((0, 0), np.float32), np.zeros(0, np.float32)
     return QuantisedSparse(
         value_features=_features(weights["value_features.weight"]),
@@ -127,61 +127,10 @@ def _features(weights: Float) -> NDArray[np.int16]:
     return np.rint(QA * np.clip(weights, -LIMIT, LIMIT)).astype(np.int16)
 
 
-def _scaled_rows(weights: Float, largest: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return each row rounded with its maximum at `largest`, and the value of one step."""
+def _rows(weights: Float, precision: PolicyPrecision) -> tuple[NDArray[Any], Float]:
+    """Return integer rows (O, I), each with its maximum as large as fits, and their scales (O,)."""
+    columns = weights.shape[1]
+    largest = 127 if precision == "int8" else min(32_767, (2**31 - 1) // (TOP["int16"] * columns))
     step = np.maximum(np.abs(weights).max(axis=1).astype(np.float64), 1e-12) / largest
-    return np.rint(weights / step[:, None]), step
-
-
-def _fine_rows(weights: Float) -> tuple[NDArray[np.int16], Float]:
-    """Rows (O, I) for activations 0..4064: int16 weights (O, I), scales (O,)."""
-    largest = min(32_767, (2**31 - 1) // (FINE_TOP * weights.shape[1]))
-    rows, step = _scaled_rows(weights, largest)
-    return rows.astype(np.int16), (step * 2**FINE_SHIFT / QA**2).astype(np.float32)
-
-
-def _coarse_rows(weights: Float) -> tuple[NDArray[np.int8], Float]:
-    """Rows (O, I) for activations 0..127: int8 weights (O, I), scales (O,)."""
-    rows, step = _scaled_rows(weights, 127)
-    return rows.astype(np.int8), (step * 2**COARSE_SHIFT / QA**2).astype(np.float32)
-
-
-# --- the integer network evaluated slowly: the oracle for compiled kernels -----------------------
-
-
-def fine_activation(accumulator: NDArray[Any]) -> NDArray[np.int32]:
-    """Compute s = (clip(a, 0, 255) ** 2 + 8) >> 4, any shape."""
-    clipped = np.clip(accumulator.astype(np.int32), 0, QA)
-    return (clipped * clipped + 8) >> FINE_SHIFT
-
-
-def coarse_activation(accumulator: NDArray[Any]) -> NDArray[np.int32]:
-    """Compute h = (clip(a, 0, 255) ** 2 + 256) >> 9, any shape."""
-    clipped = np.clip(accumulator.astype(np.int32), 0, QA)
-    return (clipped * clipped + 256) >> COARSE_SHIFT
-
-
-def exact_wdl(network: QuantisedSparse, features: NDArray[Any]) -> Float:
-    """Win, draw, loss logits (3,) of one position, features (P, n) per perspective."""
-    accumulators = network.value_bias + network.value_features[features].sum(axis=1, dtype=np.int64)
-    sums = network.tail1_weight.astype(np.int64) @ fine_activation(accumulators).ravel()
-    x = sums.astype(np.float32) * network.tail1_scale + network.tail1_bias
-    if network.tail2_weight.size == 0:
-        return x
-    x = network.tail2_weight @ _screlu(x) + network.tail2_bias
-    return network.tail3_weight @ _screlu(x) + network.tail3_bias
-
-
-def exact_policy(network: QuantisedSparse, features: NDArray[Any], moves: NDArray[Any]) -> Float:
-    """Logits (m,) of one position's moves (m,), features (n,) of the side to move's view."""
-    accumulator = network.policy_bias + network.policy_features[features].sum(0, dtype=np.int64)
-    coarse = network.move_weight.dtype == np.int8
-    hidden = coarse_activation(accumulator) if coarse else fine_activation(accumulator)
-    sums = network.move_weight[moves].astype(np.int64) @ hidden
-    logits: Float = sums.astype(np.float32) * network.move_scale[moves] + network.move_bias[moves]
-    return logits
-
-
-def _screlu(x: Float) -> Float:
-    clipped: Float = np.clip(x, np.float32(0), np.float32(1)) ** 2
-    return clipped
+    rows = np.rint(weights / step[:, None]).astype(precision)
+    return rows, (step * 2 ** SHIFT[precision] / QA**2).astype(np.float32)

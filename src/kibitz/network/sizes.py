@@ -7,7 +7,7 @@ se-5x64           the same with squeeze-excitation; also se-5x64-input
 dilated-eval      Batch-First's position score; dilated-eval-x2 has twice the filters
 dilated-move      Batch-First's move scores; dilated-move-x2
 sparse-512        the CPU network, width of the value layer; the policy layer is half as wide
-sparse-512x128    both widths; -threats: attacked and defended pieces are told apart;
+sparse-512x128    both widths; -threats: attacked and defended pieces have features of their own;
                   -tactics: pieces that can be won, too, and what a move does at once;
                   -both: the opponent's perspective too; -direct: no hidden tail layers
 """
@@ -50,8 +50,8 @@ ADVICE = (
     "On a CPU take a sparse one: sparse-8x64-tactics learns from a thousand games (--recipe "
     "small), sparse-64x256-tactics, the shipped one's, from a million positions, "
     "sparse-512x256-threats from ten million. With a GPU: plain-4x64 (small, quick), "
-    "residual-4x64, se-4x64, tower-6x64 up to tower-19x256, blocks x filters. dilated-eval judges "
-    "and dilated-move chooses moves: a pair."
+    "residual-4x64, se-4x64, tower-6x64 up to tower-19x256, blocks x filters. dilated-eval "
+    "evaluates and dilated-move chooses moves: a pair."
 )
 
 _BLOCKS = r"(\d+)x(\d+)"
@@ -113,7 +113,7 @@ def _checked(text: str, size: Size) -> Size:
     if max(size.blocks, size.width, size.policy_width) > LARGEST:
         raise InputError("too large a network", value=text, fix=f"numbers end at {LARGEST}")
     if {"threats", "tactics"} <= size.options:
-        raise InputError("tactics tell of threats already", value=text, fix="leave -threats out")
+        raise InputError("tactics include threats", value=text, fix="leave -threats out")
     # A gate of squeezed channels needs at least one of them.
     if size.family == "tower" and "se" in size.options and size.width < SMALLEST_SQUEEZED:
         fix = f"use {SMALLEST_SQUEEZED} filters or more"

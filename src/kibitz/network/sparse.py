@@ -53,7 +53,7 @@ class SparseSizes(NamedTuple):
 class FeatureLayer(nn.Module):
     """The sum of one weight row per active feature: a linear layer on a vector of mostly zeros.
 
-    Where threats are told apart, a piece on a square has four features. Their rows are learned as
+    With threats a piece on a square has four features. Their rows are learned as
     what they have in common plus what is their own, so that rare ones know what the others know.
     """
 

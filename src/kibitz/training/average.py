@@ -56,7 +56,8 @@ class Average:
         if not self.updates:
             raise InputError("an average of nothing", fix="update it once before it is used")
         # With decay d, n updates hold only 1 - d ** n of what an average ought to.
-        held = 1.0 if self.kind == "swa" else -math.expm1(self.updates * _log(self.decay))
+        power = self.updates * math.log(self.decay) if self.decay else -math.inf
+        held = 1.0 if self.kind == "swa" else -math.expm1(power)
         return {
             name: tensor / held if tensor.is_floating_point() else tensor.clone()
             for name, tensor in self._sums.items()
@@ -79,10 +80,6 @@ def _beginning(tensor: Tensor, kind: str) -> Tensor:
     wide = torch.promote_types(tensor.dtype, torch.float32)
     place = tensor.detach().to(wide, copy=True)
     return place if kind == "swa" else place.zero_()
-
-
-def _log(decay: float) -> float:
-    return math.log(decay) if decay else -math.inf
 
 
 def checkpoints_that_matter(decay: float, smallest: float = 0.01) -> int:

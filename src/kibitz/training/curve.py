@@ -16,7 +16,7 @@ VALIDATION = "validation_"
 LOSSES = ("total", "value", "policy", "mcts_value", "soft_policy", "moves_left")
 FIRST = (*LOSSES, "top1", "top3", "sign", "value_error", "spearman")
 
-# Okabe and Ito's colours: told apart by everybody, also in grey.
+# Okabe and Ito's colours: they differ for all kinds of sight, also in grey.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#7f7f7f")
 
 WIDTH, HEIGHT = 420, 260  # of a panel, pixels
@@ -88,7 +88,7 @@ def figure(runs: list[Run]) -> str:
 
 
 def _elo_panels(runs: list[Run], colours: list[str]) -> list[Panel]:
-    """Return a panel for each opponent that anybody met."""
+    """Return a panel for each opponent that was met."""
     opponents = dict.fromkeys(one.opponent for run in runs for one in run.strength)
     panels = []
     for opponent in opponents:

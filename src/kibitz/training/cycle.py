@@ -140,7 +140,7 @@ def _train_inputs(stage: TrainStage, context: Context) -> list[Path]:
     shards = [path for folder in folders for path in shards_in(folder, settings.data.generations)]
     local = [shard for shard in shards if isinstance(shard, Path)]
     if len(local) < len(shards):
-        what = "a cycle tells by files on this machine what is new, not behind a URL"
+        what = "a cycle sees what is new by files on this machine, not behind a URL"
         raise InputError(what, value=str(settings.data.folders), fix="copy the shards here")
     named = [str(stage.config or used() or ""), settings.distill.teacher, str(start or "")]
     return [*(Path(one) for one in named if one), *local]
@@ -180,9 +180,7 @@ def _average(stage: AverageStage, context: Context) -> list[Path] | None:
     # Made again it has to be the same file, or what was made from it would begin again.
     date = card.provenance.date
     made = Provenance(commands=(f"average of {len(files)} networks",), date=date)
-    card = msgspec.structs.replace(
-        trained_card(card, name, made), parameters=count_parameters(network)
-    )
+    card = trained_card(card, name, made, count_parameters(network))
     return write_networks(context.home, file_weights(network.state_dict()), card, playing=True)
 
 

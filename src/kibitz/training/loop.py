@@ -10,7 +10,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 import torch
 from torch import Tensor
@@ -321,6 +320,6 @@ def _finish(state: TrainState, job: Job) -> list[Path]:
 def _write(state: TrainState, job: Job, name: str, training: Provenance) -> list[Path]:
     """Write the network as it is now, and the form that plays."""
     network, run = state.learner.network, job.settings.run
-    card = trained_card(state.learner.card, name, training, run.licence)
-    card = msgspec.structs.replace(card, parameters=count_parameters(network))
+    parameters = count_parameters(network)
+    card = trained_card(state.learner.card, name, training, parameters, run.licence)
     return write_networks(run.output, file_weights(network.state_dict()), card, run.export)

@@ -26,7 +26,7 @@ def wait_asleep() -> None:
 
 
 def keep_memory() -> bool:
-    """Let freed memory stay with this process; False where the C library cannot be told so."""
+    """Let freed memory stay with this process; False where the C library cannot do so."""
     if not sys.platform.startswith("linux"):
         return False
     try:
@@ -34,5 +34,5 @@ def keep_memory() -> bool:
     except AttributeError:  # musl has none
         return False
     wanted = ((_MMAP_MAX, 0), (_TRIM_THRESHOLD, LARGEST), (_TOP_PAD, PAD), (_ARENA_MAX, 1))
-    told = [mallopt(name, value) for name, value in wanted]
-    return all(told)
+    taken = [mallopt(name, value) for name, value in wanted]
+    return all(taken)

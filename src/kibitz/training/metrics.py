@@ -16,6 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
+from msgspec import UNSET, UnsetType
+
 from kibitz.errors import DamagedFileError, InputError
 from kibitz.files import read_bytes, write_bytes
 from kibitz.log import Metrics
@@ -115,6 +118,30 @@ class Run:
     steps: int = 0
 
 
+class Report(msgspec.Struct):
+    """A report of a strength test as it is written; old ones have half of the interval only."""
+
+    opponent: str
+    score: float
+    elo: float | None
+    error: float | None
+    low: float | UnsetType | None = UNSET
+    high: float | UnsetType | None = UNSET
+    interval: str | None = None
+    player: str = ""
+    control: str = ""
+    time: float | None = None  # when it was made; old ones do not say
+
+    def after(self, step: int) -> Strength:
+        """Return the measurement, made after a step of the run."""
+        elo, error = self.elo, self.error
+        ends = (None, None) if elo is None or error is None else (elo - error, elo + error)
+        low = ends[0] if self.low is UNSET else self.low
+        high = ends[1] if self.high is UNSET else self.high
+        rest = self.interval, self.player, self.control
+        return Strength(step, self.opponent, self.score, elo, low, high, *rest)
+
+
 def read_run(location: Path) -> Run:
     """Read everything a run has written so far; it may still be going on."""
     files = [location] if location.is_file() else sorted(location.rglob(METRICS))
@@ -124,9 +151,10 @@ def read_run(location: Path) -> Run:
     root = location.resolve() if location.is_dir() else location.resolve().parent
     run = Run(root.name)
     trainings = {path.resolve(): read_metrics(path) for path in files}
-    for path in in_order(trainings, sorted(root.rglob(STRENGTH))):
-        if path not in trainings:
-            run.strength.append(read_strength(path, run.steps))
+    reports = {path: read_report(path) for path in sorted(root.rglob(STRENGTH))}
+    for path in in_order(trainings, reports):
+        if path in reports:
+            run.strength.append(reports[path].after(run.steps))
             continue
         before = run.steps
         for line in trainings[path]:
@@ -134,27 +162,25 @@ def read_run(location: Path) -> Run:
     return run
 
 
-def in_order(trainings: Mapping[Path, Lines], reports: list[Path]) -> list[Path]:
+def in_order(trainings: Mapping[Path, Lines], reports: Mapping[Path, Report]) -> list[Path]:
     """Return trainings and strength tests in the order in which they ran.
 
     A training began with its first line. Reports of old have no time: they come after the last
     training beside them.
     """
-    keys = {path: (_began(lines), str(path), 0) for path, lines in trainings.items()}
+    keys = {}
+    for path, lines in trainings.items():
+        began = float(lines[0].get("time", 0.0)) if lines else math.inf
+        keys[path] = (began, str(path), 0)
     made = dict(keys)
-    for report in reports:
-        time = _report(report).get("time")
-        if isinstance(time, (int, float)):
-            made[report] = (float(time), str(report), 1)
+    for path, report in reports.items():
+        if report.time is not None:
+            made[path] = (report.time, str(path), 1)
             continue
-        beside = [path for path in trainings if path.is_relative_to(report.parent.parent)]
-        after, name, _ = max(keys[path] for path in beside or trainings)
-        made[report] = (after, name, 1)
+        beside = [one for one in trainings if one.is_relative_to(path.parent.parent)]
+        after, name, _ = max(keys[one] for one in beside or trainings)
+        made[path] = (after, name, 1)
     return sorted(made, key=lambda path: made[path])
-
-
-def _began(lines: Lines) -> float:
-    return float(lines[0].get("time", 0.0)) if lines else math.inf
 
 
 def read_metrics(path: Path) -> Lines:
@@ -183,38 +209,10 @@ def _take(run: Run, line: dict[str, Any], before: int) -> None:
             run.figures.setdefault(name, []).append((step, float(value)))
 
 
-def read_strength(path: Path, step: int) -> Strength:
-    """Read a report of a strength test that was made after `step`."""
-    found = _report(path)
+def read_report(path: Path) -> Report:
+    """Read a report of a strength test."""
     try:
-        elo, low, high = _ends(found)
-        score, interval = float(found["score"]), found.get("interval")
-        player, control = (str(found.get(name, "")) for name in ("player", "control"))
-        opponent = str(found["opponent"])
-        return Strength(step, opponent, score, elo, low, high, interval, player, control)
-    except (ValueError, KeyError, TypeError) as error:
-        raise _no_report(path, error) from error
-
-
-def _report(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(read_bytes(path))
-    except ValueError as error:
-        raise _no_report(path, error) from error
-    if not isinstance(found, dict):
-        raise _no_report(path, TypeError(f"{type(found).__name__} instead of an object"))
-    return found
-
-
-def _no_report(path: Path, error: Exception) -> DamagedFileError:
-    what = f"not a strength report ({error!r})"
-    return DamagedFileError(what, value=str(path), fix="remove it, or test again")
-
-
-def _ends(found: dict[str, Any]) -> list[float | None]:
-    """Elo and the ends of its interval; old reports have half of the interval only."""
-    elo, error = found["elo"], found["error"]
-    known = elo is not None and error is not None
-    ends = {"low": elo - error if known else None, "high": elo + error if known else None}
-    named = [elo, *(found.get(name, end) for name, end in ends.items())]
-    return [None if value is None else float(value) for value in named]
+        return msgspec.json.decode(read_bytes(path), type=Report)
+    except msgspec.MsgspecError as error:
+        what = f"not a strength report ({error})"
+        raise DamagedFileError(what, value=str(path), fix="remove it, or test again") from error

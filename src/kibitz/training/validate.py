@@ -33,7 +33,7 @@ def validate(learner: Learner, batches: Iterable[TensorBatch]) -> dict[str, floa
     """Return means over all positions that have a target.
 
     Besides the losses: `value_error`, the mean distance from the target; `sign`, how often the
-    better side is told right where the target is beyond 0.1; `top1` and `top3`, how often the
+    better side is named where the target is beyond 0.1; `top1` and `top3`, how often the
     target's best move is among the first of the policy. Values are also correlated with their
     targets by rank: `spearman`, `kendall_b` ... over all positions, over the decided ones (targets
     of +-1, as mates have) as `spearman_mates`, and over the others.
@@ -70,13 +70,12 @@ def _rank_figures(ranked: list[tuple[Tensor, Tensor]]) -> dict[str, float]:
     if not ranked:
         return {}
     scores, labels = (torch.cat(column).double().numpy() for column in zip(*ranked, strict=True))
-    found = rank_correlations(scores, labels, np.abs(labels) == 1)
-    named = {
-        name if group == "all" else f"{name}_{group}": value
-        for group, correlations in found.items()
+    return {
+        f"{name}_{group}" if group != "all" else name: value
+        for group, correlations in rank_correlations(scores, labels, np.abs(labels) == 1).items()
         for name, value in correlations.items()
+        if math.isfinite(value)
     }
-    return {name: value for name, value in named.items() if math.isfinite(value)}
 
 
 def _value_figures(values: Tensor, batch: TensorBatch) -> dict[str, tuple[float, float]]:
@@ -101,7 +100,7 @@ def value_error(values: Tensor, targets: Tensor, weight: Tensor) -> float:
 def sign_accuracy(
     values: Tensor, targets: Tensor, weight: Tensor, decided: float = DECIDED
 ) -> float:
-    """Return how often the better side is told right, where the target is beyond `decided`."""
+    """Return how often the better side is named, where the target is beyond `decided`."""
     counted = (weight > 0) & (targets.abs() > decided)
     return _mean(((values > 0) == (targets > 0))[counted].float())
 
@@ -139,8 +138,7 @@ def kendall_a(x: Array, y: Array) -> float:
 
 def kendall_b(x: Array, y: Array) -> float:
     """Kendall's tau-b: the same, of the pairs that are not tied in x or in y (geometric mean)."""
-    agreement, pairs, tied_x, tied_y = _agreement(x, y)
-    return _of_untied(agreement, pairs, tied_x, tied_y)
+    return _of_untied(*_agreement(x, y))
 
 
 def _of_untied(agreement: float, pairs: float, tied_x: float, tied_y: float) -> float:
@@ -150,11 +148,6 @@ def _of_untied(agreement: float, pairs: float, tied_x: float, tied_y: float) -> 
     if min(untied_x, untied_y) <= ROUNDING * pairs:
         return math.nan
     return agreement / math.sqrt(untied_x * untied_y)
-
-
-def _agreement(x: Array, y: Array) -> tuple[float, float, float, float]:
-    """Return agreeing minus opposite pairs, all pairs, pairs tied in x, pairs tied in y."""
-    return _weighted_agreement(x, y, np.full(len(x), 0.5))
 
 
 def weighted_kendall(x: Array, y: Array) -> float:
@@ -169,12 +162,17 @@ def _weighted_by_first(x: Array, y: Array) -> float:
     upwards = np.lexsort((y, x))
     weights = np.empty(len(x))
     weights[upwards[::-1]] = 1 / (1 + np.arange(len(x)))
-    agreement, pairs, tied_x, tied_y = _weighted_agreement(x, y, weights)
-    return _of_untied(agreement, pairs, tied_x, tied_y)
+    return _of_untied(*_agreement(x, y, weights))
 
 
-def _weighted_agreement(x: Array, y: Array, weights: Array) -> tuple[float, float, float, float]:
-    """Do as `_agreement` says, each pair counted with the sum of its members' weights (n,)."""
+def _agreement(
+    x: Array, y: Array, weights: Array | None = None
+) -> tuple[float, float, float, float]:
+    """Return agreeing minus opposite pairs, all pairs, pairs tied in x, pairs tied in y.
+
+    Each pair is counted with the sum of its members' weights (n,); without weights once.
+    """
+    weights = np.full(len(x), 0.5) if weights is None else weights
     order = np.lexsort((y, x))
     values, ranks = np.unique(y[order], return_inverse=True)
     trees = np.zeros(len(values) + 1, np.int64), np.zeros(len(values) + 1)
@@ -218,7 +216,7 @@ CORRELATIONS = {
 def rank_correlations(scores: Array, labels: Array, mates: Array) -> dict[str, dict[str, float]]:
     """Return all correlations of scores and labels (n,): over all, the mates, and the others.
 
-    mates (n,) bool says which labels are mates; they crowd at both ends, and being told from the
+    mates (n,) bool says which labels are mates; they crowd at both ends, and telling them from the
     rest is easy. A group without two different labels has nan.
     """
     scores, labels = np.asarray(scores, np.float64), np.asarray(labels, np.float64)
