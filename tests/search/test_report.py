@@ -33,7 +33,7 @@ def sicilian(handmade: Any, reply: Any) -> Any:
 
 
 def report_on(tree: Any, rule: Rule | None = None, **others: Any) -> Any:
-    totals = Totals(nodes=100, milliseconds=50.0, depth=3, seldepth=7, tbhits=2)
+    totals = Totals(nodes=100, milliseconds=50, depth=3, seldepth=7, tbhits=2)
     return make_report(tree.memory, tree.position, rule or Puct(), Settings(**others), totals)
 
 

@@ -181,16 +181,22 @@ class RootStatistics(NamedTuple):
     tried_mass: float  # prior probability of the moves that have been visited
 
 
-class Totals(NamedTuple):
-    """What the search has counted."""
+@dataclass(frozen=True, kw_only=True)
+class Totals:
+    """What a search has counted."""
 
     nodes: int = 0  # playouts of this search
-    milliseconds: float = 0.0
+    milliseconds: int = 0
     depth: int = 0  # see limits.depth_of
     seldepth: int = 0  # plies of the longest playout
     tbhits: int = 0
     mean_depth: float = 0.0  # plies of an average playout
     no_mate: int = 0  # moves within which there is none, if that was the question
+
+    @property
+    def nps(self) -> int:
+        """Nodes a second."""
+        return round(1000 * self.nodes / max(1, self.milliseconds))
 
 
 class Line(NamedTuple):
@@ -203,22 +209,14 @@ class Line(NamedTuple):
     moves: tuple[Move, ...]  # empty if the game is over
 
 
-@dataclass(frozen=True)
-class Report:
+@dataclass(frozen=True, kw_only=True)
+class Report(Totals):
     """How a search stands."""
 
-    depth: int
-    seldepth: int
-    nodes: int
-    milliseconds: int
-    nps: int
     hashfull: int  # per mille
-    tbhits: int
     lines: tuple[Line, ...]  # best first, never empty
     moves: tuple[MoveStatistics, ...]  # all moves of the root, best first
     root: RootStatistics
-    mean_depth: float = 0.0  # plies of an average playout
-    no_mate: int = 0  # moves within which there is no mate, if that was the question
 
     @property
     def best(self) -> Line:

@@ -10,7 +10,7 @@ import os
 import struct
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -157,30 +157,36 @@ class Tablebases:
         position = board.position
         if position["castling"] or not self._has(position):
             return []
-        for rank in (self._by_distance, self._by_outcome):
-            ranked = [rank(board, move) for move in board.legal_moves]
-            known = [row for row in ranked if row is not None]
-            if known and len(known) == len(ranked):
-                self.hits += len(known)
-                return known
+        for rank_after in (self._rank_by_distance, self._rank_by_outcome):
+            ranked = [*self._ranked(board, rank_after)]
+            if ranked and len(ranked) == len(board.legal_moves):
+                self.hits += len(ranked)
+                return ranked
         return []
 
-    def _by_distance(self, board: Board, move: Move) -> RootMove | None:
-        clock, repeated = board.rule50, _has_repeated(board)
-        dtz = self._distance_after(board, move)
+    def _ranked(
+        self, board: Board, rank_after: Callable[[Board, Board], tuple[int, int] | None]
+    ) -> Iterator[RootMove]:
+        """The moves that a way to rank them knows, which gets the boards before and after."""
+        for move in board.legal_moves:
+            after = board.copy()
+            after.push(move)
+            known = rank_after(board, after)
+            if known is not None:
+                yield RootMove(move, int(relative(board.position, move)), *known)
+
+    def _rank_by_distance(self, board: Board, after: Board) -> tuple[int, int] | None:
+        dtz = self._distance_after(after)
         if dtz is None:
             return None
-        rank = rank_of_distance(dtz, clock, repeated)
+        rank = rank_of_distance(dtz, board.rule50, _has_repeated(board))
         if not self.rule50 and dtz:
             rank = max(rank, DECISIVE) if dtz > 0 else min(rank, -DECISIVE)
-        return RootMove(move, int(relative(board.position, move)), rank, dtz)
+        return rank, dtz
 
-    def _distance_after(self, board: Board, move: Move) -> int | None:
-        """Distance to zeroing of a move for the side that makes it."""
-        after = board.copy()
-        after.push(move)
-        mated = after.is_check() and not after.legal_moves
-        if mated:
+    def _distance_after(self, after: Board) -> int | None:
+        """Distance to zeroing for the side that has moved."""
+        if after.is_check() and not after.legal_moves:  # mate
             return 1
         if after.rule50 >= 100 or after.repetitions() >= 3:
             return 0
@@ -192,16 +198,13 @@ class Tablebases:
             return None
         return -dtz + (1 if dtz < 0 else -1 if dtz > 0 else 0)
 
-    def _by_outcome(self, board: Board, move: Move) -> RootMove | None:
-        after = board.copy()
-        after.push(move)
+    def _rank_by_outcome(self, _: Board, after: Board) -> tuple[int, int] | None:
         wdl = self._probe(self._tables.probe_wdl, chess_board(after.position))
         if wdl is None:
             return None
-        rank = WDL_RANKS[-wdl]
         if not self.rule50 and wdl:
-            rank = -CERTAIN if wdl > 0 else CERTAIN
-        return RootMove(move, int(relative(board.position, move)), rank, 0)
+            return (-CERTAIN if wdl > 0 else CERTAIN), 0
+        return WDL_RANKS[-wdl], 0
 
 
 def rank_of_distance(dtz: int, clock: int, repeated: bool) -> int:

@@ -9,6 +9,16 @@ import functools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from kibitz.encoding.policy import (
+    PAIRS,
+    QUEEN_PROMOTION,
+    SECTIONS,
+    SQUARES,
+    TABLE1858,
+    policy_table,
+)
 from kibitz.position.board import Board, Termination
 from kibitz.position.moves import PROMOTION
 from kibitz.position.notation import Move
@@ -125,27 +135,15 @@ def policy_index(code: int) -> int:
     >>> policy_index(12 | 28 << 6)  # e2e4
     322
     """
-    squares, kind = code & 0xFFF, code >> 12
+    table = _table1858()
+    squares, kind = code & SQUARES, code >> 12
     if kind <= PROMOTION:  # a knight is what lc0 promotes to without saying so
-        return _indices()[squares, ""]
-    return _indices()[squares, "nbrq"[kind - PROMOTION]]
+        return int(table[0, squares])
+    return int(table[1, squares]) + QUEEN_PROMOTION - kind  # queen, rook, bishop
 
 
 @functools.cache
-def _indices() -> dict[tuple[int, str], int]:
-    """(from | to << 6, promotion) to index: steps by square, then promotions to q, r, b."""
-    pairs = [(origin, target) for origin in range(64) for target in range(64)]
-    steps = [pair for pair in pairs if _is_step(*pair)]
-    keys = [(origin | target << 6, "") for origin, target in steps]
-    for origin, target in steps:
-        if origin >> 3 == 6 and target >> 3 == 7 and abs((origin & 7) - (target & 7)) <= 1:
-            keys += [(origin | target << 6, piece) for piece in "qrb"]
-    return {key: index for index, key in enumerate(keys)}
-
-
-def _is_step(origin: int, target: int) -> bool:
-    """Whether a queen or a knight on an empty board goes there."""
-    files, ranks = abs((origin & 7) - (target & 7)), abs((origin >> 3) - (target >> 3))
-    if not files and not ranks:
-        return False
-    return not files or not ranks or files == ranks or {files, ranks} == {1, 2}
+def _table1858() -> np.ndarray:
+    """Indices by section, see encoding/policy.py, and from | to << 6."""
+    table: np.ndarray = policy_table().reshape(-1, SECTIONS, PAIRS)[TABLE1858]
+    return table

@@ -59,18 +59,11 @@ def make_report(
         first = _line_without_visits(position, rows, root, settings.score_type)
         lines = [first, *lines[: settings.multipv - 1]]
     return Report(
-        depth=totals.depth,
-        seldepth=totals.seldepth,
-        nodes=totals.nodes,
-        milliseconds=round(totals.milliseconds),
-        nps=round(1000 * totals.nodes / max(1.0, totals.milliseconds)),
+        **vars(totals),
         hashfull=memory.permille,
-        tbhits=totals.tbhits,
         lines=tuple(line._replace(number=number) for number, line in enumerate(lines, start=1)),
         moves=tuple(rows),
         root=root,
-        mean_depth=totals.mean_depth,
-        no_mate=totals.no_mate,
     )
 
 

@@ -315,7 +315,7 @@ class Searcher:
         excluded = 0 if mates is None or asked is None else mates.excluded // 2
         return Totals(
             nodes=self._visits - task.known + (0 if mates is None else mates.nodes),
-            milliseconds=task.timer.since_go_ms,
+            milliseconds=round(task.timer.since_go_ms),
             depth=depth_of(self._visits),
             seldepth=max(int(context.deepest) for context in contexts),
             tbhits=self._prober.hits,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from kibitz.errors import ConfigError
 from kibitz.search.mcts.rules.parameters import (
@@ -37,7 +38,7 @@ UNREACHABLE = math.inf  # a threshold that switches a term off
 
 def to_rule(settings: Settings) -> Rule:
     """The rule that settings describe, wearing search-contempt if ScLimit is not off."""
-    rule = _bare_rule(settings)
+    rule = RULES[settings.search_rule](settings)
     if settings.sc_limit == OFF:
         return rule
     if isinstance(rule, Gumbel):
@@ -51,14 +52,6 @@ def to_rule(settings: Settings) -> Rule:
         admit=int(settings.sc_admit),
         prefer_proven=int(settings.sc_prefer_proven),
     )
-
-
-def _bare_rule(settings: Settings) -> Puct | Sble | Gumbel:
-    if settings.search_rule == "sble":
-        return _sble(settings)
-    if settings.search_rule == "gumbel":
-        return _gumbel(settings)
-    return _azero(settings) if settings.search_rule == "azero" else _puct(settings)
 
 
 def _exploration(settings: Settings, root: bool, scale: float, offset: float) -> Exploration:
@@ -118,6 +111,13 @@ def _gumbel(settings: Settings) -> Gumbel:
         noise=settings.gumbel_noise,
     )
 
+
+RULES: dict[str, Callable[[Settings], Puct | Sble | Gumbel]] = {
+    "puct": _puct,
+    "azero": _azero,
+    "sble": _sble,
+    "gumbel": _gumbel,
+}
 
 # Other rules count visits exactly: replies to be frozen, playouts as the Gumbel rule plans them.
 ACCUMULATE_FROM = 1024
