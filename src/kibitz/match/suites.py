@@ -200,7 +200,8 @@ def run_suite(
                     found[number] = outcome
                     advance(outcome)
         except BaseException:
-            waiting.clear()  # the others end, too
+            with lock:
+                waiting.clear()  # the others end, too
             raise
         finally:
             player.close()
