@@ -28,7 +28,7 @@ from kibitz.network import card as cards
 from kibitz.network.make import create, random_weights
 from kibitz.network.sizes import new_card
 from kibitz.search.limits import Limits
-from kibitz.search.mcts.batched import BatchedDriver
+from kibitz.search.mcts.batches import Batches
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.params import Settings
 from tests.uci.scripted import Gui
@@ -179,9 +179,9 @@ def test_a_search_ends_with_an_error_and_the_next_one_works(
         assert [(row.move, row.visits) for row in found.moves] == [
             (row.move, row.visits) for row in expected.moves
         ]
-        driver = searcher._driver
-        assert isinstance(driver, BatchedDriver)
-        assert len(driver._free) == 2
+        work = searcher._driver.work
+        assert isinstance(work, Batches)
+        assert len(work.free) == 2
 
 
 def test_an_engine_with_such_a_network_answers_go(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from kibitz.evaluator.inline import inline_evaluator
 from kibitz.evaluator.simple import Material, Uniform
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits
+from kibitz.search.mcts.batches import Batches
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.params import Settings
 from tests.search.consistency import pending
@@ -34,7 +35,9 @@ def test_batches_of_one_search_as_the_inline_driver_does(fen: str) -> None:
     with Searcher(inline_evaluator(Material()), settings) as inline:
         expected = visits(inline, fen, 600)
     with Searcher(InlineBatch(inline_evaluator(Material())), settings) as batched:
-        batched._driver._free = batched._driver._free[:1]  # type: ignore[union-attr]
+        work = batched._driver.work
+        assert isinstance(work, Batches)
+        del work.free[1:]
         assert visits(batched, fen, 600) == expected
 
 
@@ -90,6 +93,21 @@ def test_slow_start_may_change_between_searches() -> None:
         searcher.settings = settings.with_(slow_start_parallelism=5)
         visits(searcher, MIDDLEGAME, 300)
         assert max(evaluator.sizes) == 5
+
+
+def test_a_watched_run_is_looked_at_after_every_batch() -> None:
+    evaluator, looks = Sized(), 0
+
+    def look() -> bool:
+        nonlocal looks
+        looks += 1
+        return False
+
+    with Searcher(evaluator, Settings(hash=8)) as searcher:
+        visits(searcher, MIDDLEGAME, 10)
+        evaluator.sizes.clear()
+        assert searcher._driver.run([500], look, watched=True) == 500
+    assert looks >= len(evaluator.sizes) > 10
 
 
 def test_a_mate_is_proved_through_batches() -> None:

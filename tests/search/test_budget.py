@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import count
 from typing import Any
 
@@ -14,12 +15,13 @@ from kibitz.kernel.records import one_record
 from kibitz.position.board import Board
 from kibitz.search.clock import Standing, Timer
 from kibitz.search.limits import Limits, Signals
-from kibitz.search.mcts.driver import Driver
 from kibitz.search.mcts.fleet import Fleet
 from kibitz.search.mcts.rules.sble import survivors
 from kibitz.search.mcts.searcher import Searcher
+from kibitz.search.mcts.threads import Threads
 from kibitz.search.mcts.tree.context import CONTROL, ContextMemory, set_share
 from kibitz.search.mcts.tree.nodes import TreeMemory
+from kibitz.search.mcts.treesearch import TreeSearch
 from kibitz.search.params import Settings
 
 DRIVERS = ("inline", "threads", "batched")
@@ -75,15 +77,15 @@ def test_time_counts_too(driver: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_slow_start_with_two_threads_begins_at_nought(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first threads' share of the playouts is handed out apart from the others."""
     begun: list[tuple[int, float]] = []
-    run = Driver._run_until
+    play_out = Threads._play_out
 
-    def watched(self: Driver, look: Any, threads: int) -> None:
-        context, tickets = ContextMemory(0).record, int(self.control.tickets)
-        set_share(self.control, self.memory.record, context, tickets)
+    def watched(self: Threads, search: TreeSearch, threads: int, look: Callable[[], bool]) -> None:
+        context, tickets = ContextMemory(0).record, int(search.control.tickets)
+        set_share(search.control, search.memory.record, context, tickets)
         begun.append((tickets, float(context.budget_used)))
-        run(self, look, threads)
+        play_out(self, search, threads, look)
 
-    monkeypatch.setattr(Driver, "_run_until", watched)
+    monkeypatch.setattr(Threads, "_play_out", watched)
     with searcher_of("threads", slow_start_nodes=1_024) as searcher:
         searcher.search(Board(), Limits(nodes=4_096))
         searcher.search(Board(), Limits(nodes=8_192))
@@ -94,10 +96,10 @@ def test_slow_start_with_two_threads_begins_at_nought(monkeypatch: pytest.Monkey
 def test_every_game_of_a_fleet_has_its_own_share() -> None:
     fleet = Fleet(InlineBatch(inline_evaluator(Material())), SBLE, 2)
     fleet.search([Board(), Board()], 300)
-    assert all(ship.context.record.budget_used > 0.9 for ship in fleet.ships)
+    assert all(game.contexts[0].record.budget_used > 0.9 for game in fleet.games)
     over = [Board("7k/5Q2/6K1/8/8/8/8/8 b - - 0 1")] * 2
     fleet.search(over, 300)
-    assert all(ship.context.record.budget_used == 0.0 for ship in fleet.ships)
+    assert all(game.contexts[0].record.budget_used == 0.0 for game in fleet.games)
 
 
 @pytest.mark.parametrize(

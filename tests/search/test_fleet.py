@@ -67,11 +67,11 @@ def test_a_game_goes_on_with_its_subtree_and_a_finished_one_rests() -> None:
     fleet = Fleet(Counting(), Settings(), 2)
     board, over = Board(), Board("7k/5Q2/6K1/8/8/8/8/8 b - - 0 1")  # stalemate
     fleet.search([board, over], 200)
-    assert not fleet.ships[1].is_open
+    assert not fleet.games[1].is_open
     board.push("e4")
     board.push("e5")
     fleet.search([board, over], 50)
-    assert fleet.ships[0].visits >= 50
+    assert fleet.games[0].visits >= 50
 
 
 def test_gumbel_searches_in_step() -> None:
@@ -103,3 +103,11 @@ def test_seeds_differ_from_game_to_game() -> None:
     fleet = Fleet(Counting(), Settings(noise_epsilon=0.5), 2)
     first, second = fleet.search([Board(), Board()], 200)
     assert not np.array_equal(root_visits(first), root_visits(second))
+
+
+def test_an_inline_evaluator_searches_as_a_batched_one_does() -> None:
+    settings = Settings(expand_at=1)
+    boards = [Board(fen) for fen in FENS[:2]]
+    inline = Fleet(inline_evaluator(Material()), settings, 2).search(boards, 200)
+    batched = Fleet(Counting(), settings, 2).search(boards, 200)
+    assert [root_visits(memory) for memory in inline] == [root_visits(memory) for memory in batched]

@@ -19,10 +19,10 @@ from kibitz.position.notation import Move, relative
 from kibitz.search.clock import Timer
 from kibitz.search.limits import Limits, Signals, depth_of
 from kibitz.search.matesearch import MateSearch
-from kibitz.search.mcts.batched import BatchedDriver
+from kibitz.search.mcts.batches import Batches
 from kibitz.search.mcts.choose import choose_move
 from kibitz.search.mcts.driver import Driver
-from kibitz.search.mcts.playout.root import gumbel_choice, mix_noise, plan_gumbel
+from kibitz.search.mcts.playout.root import gumbel_choice, prepare_root
 from kibitz.search.mcts.proving import Prober, mate_search, prove_root_move
 from kibitz.search.mcts.report import make_report, principal_variation
 from kibitz.search.mcts.rules.from_settings import to_behaviour, to_rule
@@ -36,6 +36,7 @@ from kibitz.search.mcts.statistics import (
 from kibitz.search.mcts.tree.context import ContextMemory
 from kibitz.search.mcts.tree.nodes import EXPANDED, TreeMemory, clear
 from kibitz.search.mcts.tree.reuse import Line, keep_subtree
+from kibitz.search.mcts.treesearch import TreeSearch
 from kibitz.search.params import OFF, Settings
 from kibitz.search.proof import TABLEBASE, UNPROVED
 from kibitz.search.report import Listener, Report, Result, Totals
@@ -76,23 +77,16 @@ class Searcher:
         self.settings = settings or Settings()
         self.rule = to_rule(self.settings)
         self.memory = TreeMemory(self.settings.hash)
-        self._driver = self._new_driver(evaluator)
+        threads = self.settings.threads if isinstance(evaluator, InlineEvaluator) else 1
+        search = TreeSearch(self.memory, self.settings.seed, threads)
+        behaviour, rows = to_behaviour(self.settings), self.settings.minibatch_size
+        self._driver = Driver([search], evaluator, self.rule, behaviour, rows)
         self._prober = Prober(self.settings)
         self._line, self._lock = Line(), threading.Lock()
         self._signals = Signals()
         self._timer: Timer | None = None  # of the search under way
         self._mating: tuple[Move, ...] = ()  # the mate that was found at the root
         self._generator = np.random.default_rng(self.settings.seed)
-
-    def _new_driver(self, evaluator: InlineEvaluator | BatchedEvaluator) -> Driver | BatchedDriver:
-        settings = self.settings
-        behaviour = to_behaviour(settings)
-        if isinstance(evaluator, InlineEvaluator):
-            return Driver(
-                self.memory, evaluator, self.rule, behaviour, settings.threads, settings.seed
-            )
-        rows = settings.minibatch_size
-        return BatchedDriver(self.memory, evaluator, self.rule, behaviour, rows, seed=settings.seed)
 
     def close(self) -> None:
         """Stop, end the threads and close the tablebases."""
@@ -114,7 +108,7 @@ class Searcher:
     @property
     def batched(self) -> bool:
         """Whether the evaluator gets positions in batches."""
-        return isinstance(self._driver, BatchedDriver)
+        return isinstance(self._driver.work, Batches)
 
     @property
     def problems(self) -> list[str]:
@@ -227,12 +221,13 @@ class Searcher:
         driver.slow_start_nodes = self.settings.slow_start_nodes
         driver.slow_start_rows = self.settings.slow_start_parallelism
         by_nodes = task.limits.visits is not None and task.limits.mate is None
-        should_stop = partial(self._should_stop, task)
-        if task.limits.every_change and by_nodes and isinstance(driver, Driver):
-            driver.run(left, should_stop, by_nodes, watched=True)
-        else:  # batches are slow enough to be looked at by the clock
-            short = budget is not None and budget.soft < SHORT_MS
-            driver.run(left, should_stop, by_nodes, hurried=short)
+        driver.run(
+            [left],
+            partial(self._should_stop, task),
+            by_nodes,
+            hurried=budget is not None and budget.soft < SHORT_MS,
+            watched=by_nodes and task.limits.every_change,
+        )
 
     def _nodes_left(self, limits: Limits, mates: MateSearch | None = None) -> int:
         """Nodes that the limits still allow; positions of the mate search are nodes, too."""
@@ -357,24 +352,19 @@ class Searcher:
     def _prepare_root(self, board: Board, allowed: frozenset[int] | None, limits: Limits) -> bool:
         """Make the root ready, with noise and plans; whether it was kept from the last search."""
         kept = self._keep(board) if allowed is None else self._forget()
-        self._driver.set_root(board.positions())
+        self._driver.searches[0].set_root(board.positions())
         for context in self._driver.contexts:
             record = context.record
             record.deepest = record.depth_sum = record.playouts = record.collisions = 0
         if not kept and board.outcome() is None:
-            self._driver.open_root(allowed)
+            self._driver.open_roots(self._driver.searches, allowed)
         if allowed is None:
             self._line.remember(board)
         if self.memory.nodes[0]["state"] == EXPANDED:
-            self._add_noise(limits)
-        return kept
-
-    def _add_noise(self, limits: Limits) -> None:
-        """Dirichlet noise, or the Gumbel rule's noise and plan."""
-        mix_noise(self.memory, self.settings, self._generator)
-        if isinstance(self.rule, Gumbel):
             playouts = None if limits.visits is None else self._nodes_left(limits)
-            plan_gumbel(self.memory, self.rule, playouts, self._generator)
+            settings, generator = self.settings, self._generator
+            prepare_root(self.memory, self.rule, settings, playouts, generator)
+        return kept
 
     def _keep(self, board: Board) -> bool:
         """Keep what the last search knows of this position; whether there was anything."""

@@ -18,30 +18,25 @@ from kibitz.kernel.atomics import atomic_store
 from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
 from kibitz.kernel.records import address_of, one_record, record_at
-from kibitz.search.mcts.playout.backup import back_up, cancel_pending
+from kibitz.search.mcts.playout.backup import cancel_pending
 from kibitz.search.mcts.playout.expand import expand
-from kibitz.search.mcts.playout.leaf import (
-    MATED,
-    adjusted,
-    classify,
-    forgive_drawn_sibling,
-    queue_probe,
-)
+from kibitz.search.mcts.playout.leaf import adjusted, classify, queue_probe, value_of_end
 from kibitz.search.mcts.playout.playout import (
     COLLISION,
     DONE,
     NEW_LEAF,
     NO_ROOM,
     TICKETS,
+    count_playout,
+    finish_leaf,
     follow,
     revisit,
     start_path,
 )
 from kibitz.search.mcts.tree.allocation import FULL, new_node
 from kibitz.search.mcts.tree.context import MAX_DEPTH, PAST, position_at, set_share
-from kibitz.search.mcts.tree.nodes import LEAF, NONE, WAITING, cold_at, edge_at, node_at
-from kibitz.search.mcts.tree.proofs import climb, set_proof
-from kibitz.search.mcts.tree.sharing import recall, remember
+from kibitz.search.mcts.tree.nodes import EXPANDED, LEAF, NONE, WAITING, cold_at
+from kibitz.search.mcts.tree.sharing import recall
 from kibitz.search.proof import UNPROVED
 
 STEP = np.dtype([("edge", np.int64), ("trust", np.int64)])
@@ -53,7 +48,9 @@ BATCH = np.dtype(
         ("rows", np.uint64),  # address of ROW [rows_size]
         ("rows_size", np.int64),
         ("capacity", np.int64),  # leaves; as many paths again may end at leaves that wait already
-        ("collided", np.int64),  # of those, how many have; they stay pending until the batch is in
+        ("first", np.int64),  # row of the leaves where this tree's rows begin
+        ("filled", np.int64),  # of its rows
+        ("collided", np.int64),  # paths that ended at such leaves; pending until the batch is in
         ("faults", np.int64),
     ],
     align=True,
@@ -64,7 +61,7 @@ row_at = record_at(ROW, "rows")
 
 
 class BatchMemory:
-    """Owner of the paths of one batch of leaves; `record` is what kernels get."""
+    """Owner of the paths of one tree's leaves in a batch; `record` is what kernels get."""
 
     def __init__(self, rows: int) -> None:
         self.steps = np.zeros(2 * rows * STRIDE, dtype=STEP)
@@ -96,29 +93,6 @@ def _restore_path(batch: np.record, row: int, context: np.record) -> int:
 
 
 @kernel
-def _finish(
-    tree: np.record, context: np.record, behaviour: np.record, depth: int, state: int, proof: int
-) -> int:
-    """Back up a new leaf that needs no evaluator."""
-    edge = context.path[depth]
-    node = new_node(tree, context, behaviour, edge)
-    if node == FULL:
-        atomic_store(cold_at(tree, edge), "child", NONE)
-        return NO_ROOM
-    value, draw = (-1.0, 0.0) if proof == MATED else (0.0, 1.0)
-    node_at(tree, node).raw = value
-    node_at(tree, node).state = state
-    atomic_store(cold_at(tree, edge), "child", node)
-    if behaviour.prove and proof != UNPROVED:
-        set_proof(tree, edge, proof, behaviour.clear_losses != 0)
-        climb(tree, edge, behaviour.clear_losses != 0)
-    if behaviour.draw_sibling and value == 0.0 and edge_at(tree, edge).visits == 0:
-        forgive_drawn_sibling(tree, context, depth)
-    back_up(tree, context, behaviour, depth, -value, draw)
-    return DONE
-
-
-@kernel
 def gather(
     rule: np.record,
     tree: np.record,
@@ -128,28 +102,28 @@ def gather(
     past: int,
     batch: np.record,
     leaves: Leaves,
-    row: int,
-    end: int,
+    rows: int,
     playouts: int,
     control: np.record,
-) -> tuple[int, int, int]:
-    """Fill rows [row, end) with leaves: (next free row, playouts started, outcome).
+) -> int:
+    """Fill up to `rows` rows of the leaves, from batch.first on; the outcome.
 
     At most `playouts` are started, those that end at once included; `control` knows how many may
     follow later. It stops early at NO_ROOM and at a COLLISION, when as many paths as the batch has
     rows have ended at leaves that wait already. `line` is the context's, POSITION
     [PAST + MAX_DEPTH + 2]; `past` of it are known before the root.
     """
-    started = 0
+    started, batch.filled = 0, 0
     context.played = 0
-    while row < end and started < playouts:
+    while batch.filled < rows and started < playouts:
         if started % TICKETS == 0:
             set_share(control, tree, context, playouts - started)
         start_path(tree, context, behaviour)
         outcome, depth = follow(rule, tree, context, behaviour, 0)
+        known = depth
         if outcome == NEW_LEAF:
-            outcome = _claim(tree, context, behaviour, line, past, batch, leaves, row, depth)
-            row += outcome == NEW_LEAF
+            outcome = _claim(tree, context, behaviour, line, past, batch, leaves, depth)
+            known = depth - int(outcome == NEW_LEAF)  # a leaf that waits has no value yet
         elif outcome == DONE:
             revisit(tree, context, behaviour, depth)
         if outcome == COLLISION and batch.collided < batch.capacity:
@@ -159,14 +133,10 @@ def gather(
             continue  # what is pending along this path makes the next path go elsewhere
         if outcome != NEW_LEAF and outcome != DONE:
             cancel_pending(tree, context, depth)
-            return row, started, outcome
-        if behaviour.share_values:  # all nodes on the way but the new one, which has no value yet
-            remember(tree, context, depth - int(outcome == NEW_LEAF))
+            return outcome
+        count_playout(tree, context, behaviour, depth, known)
         started += 1
-        context.playouts += 1
-        context.depth_sum += depth
-        context.deepest = max(context.deepest, depth)
-    return row, started, DONE
+    return DONE
 
 
 @kernel
@@ -178,18 +148,24 @@ def _claim(
     past: int,
     batch: np.record,
     leaves: Leaves,
-    row: int,
     depth: int,
 ) -> int:
-    """Reserve a new leaf: NEW_LEAF if it waits in `row`, DONE if it is over and backed up."""
+    """Reserve a new leaf: NEW_LEAF if it waits in a row, DONE if it is over and backed up."""
+    edge = context.path[depth]
     state, proof = classify(context, depth)
     if state != LEAF:
-        return _finish(tree, context, behaviour, depth, state, proof)
-    put_leaf(leaves, row, line[PAST - past :], past + depth)
+        node = new_node(tree, context, behaviour, edge)
+        if node == FULL:
+            return NO_ROOM
+        value, draw = value_of_end(proof)
+        finish_leaf(tree, context, behaviour, depth, node, state, proof, value, draw)
+        return DONE
+    put_leaf(leaves, batch.first + batch.filled, line[PAST - past :], past + depth)
     if context.table_pieces > 0:
-        queue_probe(context, position_at(context, depth), context.path[depth], depth)
-    atomic_store(cold_at(tree, context.path[depth]), "child", WAITING)
-    _keep_path(batch, row, context, depth)
+        queue_probe(context, position_at(context, depth), edge, depth)
+    atomic_store(cold_at(tree, edge), "child", WAITING)
+    _keep_path(batch, batch.filled, context, depth)
+    batch.filled += 1
     return NEW_LEAF
 
 
@@ -202,52 +178,51 @@ def back_up_batch(
     leaves: Leaves,
     wdl: np.ndarray,
     logits: np.ndarray,
-    row: int,
-    end: int,
-) -> int:
-    """Expand and back up rows [row, end) with the evaluator's answers; the first row not done.
+) -> bool:
+    """Expand and back up a tree's rows; False if it is full, the other rows then cancelled.
 
     wdl is float32 [B, 3], logits float32 aligned with leaves.moves.
     """
-    while row < end:
-        depth = _restore_path(batch, row, context)
-        edge = context.path[depth]
+    _cancel_collisions(tree, context, batch)
+    for place in range(batch.filled):
+        row, depth = batch.first + place, _restore_path(batch, place, context)
         start, count = leaves.offsets[row], leaves.offsets[row + 1] - leaves.offsets[row]
-        value, draw = 0.0, 0.0
-        node = new_node(tree, context, behaviour, edge)
-        if node == FULL:
-            return row
         for index in range(count):
             context.moves[index] = leaves.moves[start + index]
             context.logits[index] = logits[start + index]
-        if not expand(tree, context, behaviour, node, count, behaviour.policy_temperature):
-            return row  # the lone node goes with the next compaction
-        known, position = False, leaves.positions[row, 0]
+        node = new_node(tree, context, behaviour, context.path[depth])
+        if node == FULL or not expand(
+            tree, context, behaviour, node, count, behaviour.policy_temperature
+        ):  # a lone node goes with the next compaction
+            cancel(tree, context, batch, place)
+            return False
+        known, value, draw, position = False, 0.0, 0.0, leaves.positions[row, 0]
         if behaviour.share_values:
             known, value, draw = recall(tree, position)
         if not known:
             value = adjusted(behaviour, position, float(wdl[row, 0] - wdl[row, 2]))
             draw = float(wdl[row, 1])
-        node_at(tree, node).raw = value
-        atomic_store(cold_at(tree, edge), "child", node)
-        back_up(tree, context, behaviour, depth, -value, draw)
-        row += 1
-    return row
+        finish_leaf(tree, context, behaviour, depth, node, EXPANDED, UNPROVED, value, draw)
+    batch.filled = 0
+    return True
 
 
 @kernel
-def cancel_collisions(tree: np.record, context: np.record, batch: np.record) -> None:
-    """Take back the visits that ended at leaves of a batch, now that it is in."""
+def _cancel_collisions(tree: np.record, context: np.record, batch: np.record) -> None:
+    """Take back the visits that ended at leaves that waited already."""
     for number in range(batch.collided):
-        cancel_pending(tree, context, _restore_path(batch, batch.capacity + number, context))
+        depth = _restore_path(batch, batch.capacity + number, context)
+        cancel_pending(tree, context, depth)
     batch.collided = 0
 
 
 @kernel
-def cancel(tree: np.record, context: np.record, batch: np.record, row: int, end: int) -> None:
-    """Take back rows [row, end) that will not be backed up."""
-    while row < end:
-        depth = _restore_path(batch, row, context)
+def cancel(tree: np.record, context: np.record, batch: np.record, start: int) -> None:
+    """Take back a tree's rows from `start` on, which will not be backed up."""
+    _cancel_collisions(tree, context, batch)
+    for place in range(start, batch.filled):
+        depth = _restore_path(batch, place, context)
         atomic_store(cold_at(tree, context.path[depth]), "child", NONE)
         cancel_pending(tree, context, depth)
-        row += 1
+        context.playouts -= 1
+    batch.filled = 0

@@ -49,6 +49,12 @@ def classify(context: np.record, depth: int) -> tuple[int, int]:
 
 
 @kernel
+def value_of_end(proof: int) -> tuple[float, float]:
+    """Value and probability of a draw of a game that is over, lost if the move into it mates."""
+    return (-1.0, 0.0) if proof == MATED else (0.0, 1.0)
+
+
+@kernel
 def non_pawn_material(position: np.record) -> int:
     """Both sides' pieces on ChessCoach's scale."""
     total = KNIGHT_WEIGHT * popcount(position.knights) + BISHOP_WEIGHT * popcount(position.bishops)

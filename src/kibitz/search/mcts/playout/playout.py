@@ -17,11 +17,11 @@ from kibitz.position.play import play
 from kibitz.search.mcts.playout.backup import back_up, cancel_pending, flush_all, is_accumulated
 from kibitz.search.mcts.playout.expand import expand, mark_opened
 from kibitz.search.mcts.playout.leaf import (
-    MATED,
     adjusted,
     classify,
     forgive_drawn_sibling,
     queue_probe,
+    value_of_end,
 )
 from kibitz.search.mcts.rules.puct import BLOCKED
 from kibitz.search.mcts.rules.select import select
@@ -34,6 +34,7 @@ from kibitz.search.mcts.tree.nodes import (
     EXPANDING,
     LEAF,
     NONE,
+    TERMINAL,
     THREADS,
     WAITING,
     cold_at,
@@ -214,11 +215,9 @@ def visit_leaf(
     if node == FULL:
         atomic_store(cold_at(tree, edge), "child", NONE)
         return NO_ROOM
-    edge_visits = signed(edge_at(tree, edge).visits)  # not 0 if its subtree was given back
     position = position_at(context, depth)
     state, proof = classify(context, depth)
-    value, draw = (-1.0, 0.0) if proof == MATED else (0.0, 1.0)
-    drawn = state != LEAF and proof != MATED
+    value, draw = value_of_end(proof)
     if state == LEAF:
         known = False
         if behaviour.share_values:
@@ -231,18 +230,48 @@ def visit_leaf(
         if behaviour.expand_at == 1:
             give_moves(tree, context, behaviour, evaluator, scratch, depth, node)
             state = signed(node_at(tree, node).state)
-    node_at(tree, node).raw = value
-    node_at(tree, node).draw = draw
-    node_at(tree, node).square = value * value
-    node_at(tree, node).state = state
+    finish_leaf(tree, context, behaviour, depth, node, state, proof, value, float(draw))
+    return DONE
+
+
+@inlined_kernel
+def finish_leaf(
+    tree: np.record,
+    context: np.record,
+    behaviour: np.record,
+    depth: int,
+    node: int,
+    state: int,
+    proof: int,
+    value: float,
+    draw: float,
+) -> None:
+    """Give a new node its value, for the side to move, join it to its edge, and back it up."""
+    edge, record = context.path[depth], node_at(tree, node)
+    fresh = edge_at(tree, edge).visits == 0  # not if its subtree was given back
+    record.raw = value
+    record.draw = draw
+    record.square = value * value
+    record.state = state
     atomic_store(cold_at(tree, edge), "child", node)
     if behaviour.prove and proof != UNPROVED:
         set_proof(tree, edge, proof, behaviour.clear_losses != 0)
         climb(tree, edge, behaviour.clear_losses != 0)
-    if behaviour.draw_sibling and drawn and edge_visits == 0:
+    if behaviour.draw_sibling and fresh and state >= TERMINAL and value == 0.0:
         forgive_drawn_sibling(tree, context, depth)
-    back_up(tree, context, behaviour, depth, -value, float(draw))
-    return DONE
+    back_up(tree, context, behaviour, depth, -value, draw)
+
+
+@inlined_kernel
+def count_playout(
+    tree: np.record, context: np.record, behaviour: np.record, depth: int, known: int
+) -> None:
+    """Count a playout, and share the values of its first `known` plies with transpositions."""
+    context.playouts += 1
+    context.depth_sum += depth
+    context.deepest = max(context.deepest, depth)
+    if behaviour.share_values:
+        remember(tree, context, known)
 
 
 @inlined_kernel
@@ -270,11 +299,7 @@ def playout(
     elif outcome == DONE:
         outcome = revisit(tree, context, behaviour, depth)
     if outcome == DONE:
-        context.playouts += 1
-        context.depth_sum += depth
-        context.deepest = max(context.deepest, depth)
-        if behaviour.share_values:
-            remember(tree, context, depth)
+        count_playout(tree, context, behaviour, depth, depth)
         return DONE
     context.collisions += 1
     if behaviour.shared:

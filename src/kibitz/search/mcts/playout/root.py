@@ -17,7 +17,7 @@ from kibitz.search.mcts.playout.expand import expand
 from kibitz.search.mcts.playout.leaf import adjusted
 from kibitz.search.mcts.rules.from_settings import noise_concentration
 from kibitz.search.mcts.rules.gumbel import completed_logits
-from kibitz.search.mcts.rules.parameters import Gumbel
+from kibitz.search.mcts.rules.parameters import Gumbel, Rule
 from kibitz.search.mcts.tree.context import position_at
 from kibitz.search.mcts.tree.nodes import NONE, TreeMemory, block_of, edge_at, node_at
 from kibitz.search.params import Settings
@@ -160,6 +160,19 @@ def plan_gumbel(
     root["starts"][: len(rounds) + 1] = [start for start, _ in rounds] + [playouts]
     root["survivors"][: len(rounds)] = [survivors for _, survivors in rounds]
     memory.nodes["opened"][0] = count
+
+
+def prepare_root(
+    memory: TreeMemory,
+    rule: Rule,
+    settings: Settings,
+    playouts: int | None,
+    generator: np.random.Generator,
+) -> None:
+    """Mix noise into the root's priors and, with the Gumbel rule, plan its playouts."""
+    mix_noise(memory, settings, generator)
+    if isinstance(rule, Gumbel):
+        plan_gumbel(memory, rule, playouts, generator)
 
 
 def gumbel_choice(memory: TreeMemory, context: np.record, rule: Gumbel) -> int:

@@ -14,14 +14,18 @@ from kibitz.kernel.compile import kernel
 from kibitz.search.mcts.tree.nodes import (
     BUSY,
     EXPANDED,
+    NODE_WORDS,
     NONE,
     PATH_DRAW,
     cold_at,
+    cold_words_at,
     edge_at,
+    edge_words_at,
     edges_of,
     make_all_edges,
     moved_at,
     node_at,
+    node_words_at,
     root_at,
 )
 
@@ -99,18 +103,9 @@ def _lead(tree: np.record, root: int) -> int:
 @kernel
 def _swap_nodes(tree: np.record, one: int, other: int) -> None:
     """Let two nodes change places; update the edges and block headers that lead to them."""
-    here, there = node_at(tree, one), node_at(tree, other)
-    here.first, there.first = there.first, here.first
-    here.parent_edge, there.parent_edge = there.parent_edge, here.parent_edge
-    here.excluded, there.excluded = there.excluded, here.excluded
-    here.draw, there.draw = there.draw, here.draw
-    here.square, there.square = there.square, here.square
-    here.raw, there.raw = there.raw, here.raw
-    here.fpu, there.fpu = there.fpu, here.fpu
-    here.count, there.count = there.count, here.count
-    here.opened, there.opened = there.opened, here.opened
-    here.state, there.state = there.state, here.state
-    here.freezing, there.freezing = there.freezing, here.freezing
+    here, there = node_words_at(tree, one), node_words_at(tree, other)
+    for word in range(NODE_WORDS):
+        here.words[word], there.words[word] = there.words[word], here.words[word]
     for node in (one, other):
         record = node_at(tree, node)
         cold_at(tree, signed(record.parent_edge)).child = node
@@ -132,33 +127,18 @@ def _adopt_root(tree: np.record, root: int) -> None:
 
 @kernel
 def _copy_node(tree: np.record, source: int, target: int) -> None:
-    old, new = node_at(tree, source), node_at(tree, target)
-    new.first = old.first
-    new.parent_edge = old.parent_edge
-    new.excluded = old.excluded
-    new.draw = old.draw
-    new.square = old.square
-    new.raw = old.raw
-    new.fpu = old.fpu
-    new.count = old.count
-    new.opened = old.opened
-    new.state = old.state
-    new.freezing = old.freezing
+    old, new = node_words_at(tree, source), node_words_at(tree, target)
+    for word in range(NODE_WORDS):
+        new.words[word] = old.words[word]
 
 
 @kernel
 def _copy_edge(tree: np.record, source: int, target: int) -> None:
-    old, new = edge_at(tree, source), edge_at(tree, target)
-    new.value = old.value
-    new.visits = old.visits
-    new.pending = old.pending
-    new.prior = old.prior
-    old_cold, new_cold = cold_at(tree, source), cold_at(tree, target)
-    new_cold.child = old_cold.child
-    new_cold.block = old_cold.block
-    new_cold.frozen = old_cold.frozen
-    new_cold.move = old_cold.move
-    new_cold.proof = old_cold.proof
+    old, new = edge_words_at(tree, source), edge_words_at(tree, target)
+    new.value, new.counts = old.value, old.counts
+    old_cold, new_cold = cold_words_at(tree, source), cold_words_at(tree, target)
+    new_cold.child_block = old_cold.child_block
+    new_cold.frozen_move_proof = old_cold.frozen_move_proof
 
 
 @kernel

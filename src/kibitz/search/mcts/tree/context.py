@@ -119,6 +119,10 @@ class ContextMemory:
         """Drop what was asked of tablebases: edges are about to change their places."""
         self.record.answered = self.record.asked
 
+    def known_line(self) -> np.recarray:
+        """The positions up to the root, as far as they are known."""
+        return self.line[PAST - self.past : PAST + 1].view(np.recarray)
+
 
 @kernel
 def random_word(context: np.record) -> np.uint64:

@@ -114,8 +114,9 @@ ROOT = np.dtype(
 # no edge reaches the word of a later move. The block's header then has the prior WORDS.
 MOVE_WORDS = np.dtype([("words", np.uint32, 4)])
 WORDS = 1
-# The same bytes in as few words as they fill, for making many edges at once.
+# The same bytes in as few words as they fill, for making edges and for copying.
 EDGE_WORDS = np.dtype([("value", np.float64), ("counts", np.uint64)])
+NODE_WORDS = NODE.itemsize // 8
 COLD_WORDS = np.dtype([("child_block", np.uint64), ("frozen_move_proof", np.uint64)])
 
 edge_at = record_at(EDGE, "edges")
@@ -123,7 +124,8 @@ cold_at = record_at(COLD, "cold")
 node_at = record_at(NODE, "nodes")
 edge_words_at = record_at(EDGE_WORDS, "edges")
 _move_words_at = record_at(MOVE_WORDS, "edges")
-_cold_words_at = record_at(COLD_WORDS, "cold")
+cold_words_at = record_at(COLD_WORDS, "cold")
+node_words_at = record_at(np.dtype([("words", np.uint64, NODE_WORDS)]), "nodes")
 _prefetch_edge = prefetch_at(EDGE, "edges")
 _prefetch_cold = prefetch_at(COLD, "cold")
 _prefetch_node = prefetch_at(NODE, "nodes")
@@ -209,7 +211,7 @@ def clear(tree: np.record) -> None:
 @kernel
 def clear_edge(tree: np.record, edge: int, move: int, prior: int) -> None:
     """Make an unvisited edge."""
-    here, cold = edge_words_at(tree, edge), _cold_words_at(tree, edge)
+    here, cold = edge_words_at(tree, edge), cold_words_at(tree, edge)
     here.value = 0.0
     here.counts = np.uint64(prior) << np.uint64(48)
     cold.child_block = 0

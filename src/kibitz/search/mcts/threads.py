@@ -1,0 +1,111 @@
+"""Playouts with an inline evaluator: compiled, on one thread or several at each tree.
+
+Driver -> **Threads** -> playout kernel (no Python per node)
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+
+from kibitz.evaluator.inline import InlineEvaluator
+from kibitz.kernel.records import as_record
+from kibitz.search.mcts.playout.playout import playouts
+from kibitz.search.mcts.playout.root import evaluate_root
+from kibitz.search.mcts.rules.parameters import Behaviour, Rule
+from kibitz.search.mcts.tree.nodes import NOBODY, THREADS
+from kibitz.search.mcts.treesearch import Pace, TreeSearch
+
+DIRECT_PLAYOUTS = 2_000  # pieces up to this size run on the calling thread
+POLL_SECONDS = 0.005
+WATCHED_PARTS = 16  # of the playouts done, between two looks at a search that is watched
+PIECE_SECONDS = 0.001  # of a search in a hurry
+
+
+class Threads:
+    """The threads that play out, each with its scratch memory for the evaluator."""
+
+    busy, patience = False, 0.0  # nothing is in flight between two pieces; each ends with a look
+
+    def __init__(
+        self,
+        searches: Sequence[TreeSearch],
+        evaluator: InlineEvaluator,
+        rule: Rule,
+        behaviour: Behaviour,
+    ) -> None:
+        self.evaluator, self.rule = evaluator, as_record(rule)
+        threads = max(len(search.contexts) for search in searches)
+        self.behaviour = as_record(behaviour._replace(shared=THREADS if threads > 1 else NOBODY))
+        self._scratches = [evaluator.new_scratch() for _ in range(threads)]
+        self.pool: ThreadPoolExecutor | None = None  # started when it is first needed
+
+    def close(self) -> None:
+        """End the threads."""
+        if self.pool is not None:
+            self.pool.shutdown(wait=True)
+
+    def cancel(self) -> None:
+        """Nothing is in flight between two pieces."""
+
+    def evaluate_roots(self, searches: Sequence[TreeSearch]) -> list[int]:
+        """Evaluate roots, their moves and logits left in the contexts; the numbers of moves."""
+        evaluator, scratch = self.evaluator.record, self._scratches[0].record
+        pairs = [(search.memory.record, search.contexts[0].record) for search in searches]
+        return [int(evaluate_root(*pair, self.behaviour, evaluator, scratch)) for pair in pairs]
+
+    def advance(self, searches: Sequence[TreeSearch], pace: Pace) -> None:
+        """Play out one piece of every search, up to the next look."""
+        for search in searches:
+            started = time.perf_counter()
+            self._play_out(search, self._hand_out(search, pace), pace.look)
+            fast = time.perf_counter() - started < PIECE_SECONDS
+            pace.piece = min(DIRECT_PLAYOUTS, 2 * pace.piece) if fast else max(1, pace.piece // 2)
+            if search.control.full and not search.control.stop:
+                search.make_room()
+
+    def _hand_out(self, search: TreeSearch, pace: Pace) -> int:
+        """Set the playouts before the next look; returns how many threads they are for."""
+        left = size = search.left
+        threads = len(search.contexts)
+        alone = pace.slow_start_nodes - search.visits  # playouts before the other threads join
+        if pace.hurried:  # waking another thread up takes too long
+            size, threads = min(size, pace.piece), 1
+        elif threads > 1 and alone > 0:
+            size, threads = min(size, alone), 1
+        if pace.watched:
+            size = min(size, DIRECT_PLAYOUTS, max(1, search.done // WATCHED_PARTS))
+        search.control.tickets, search.control.later = size, left - size
+        return threads
+
+    def _play_out(self, search: TreeSearch, threads: int, look: Callable[[], bool]) -> None:
+        """Use up the tickets, unless the tree is full or `look`, called every 5 ms, says stop."""
+        control = search.control
+        if threads == 1 and control.tickets <= DIRECT_PLAYOUTS:
+            self._work(search, 0)
+            return
+        self.pool = self.pool or ThreadPoolExecutor(len(self._scratches), "search")
+        futures = [self.pool.submit(self._work, search, index) for index in range(threads)]
+        try:
+            while wait(futures, timeout=POLL_SECONDS).not_done:
+                if look():
+                    control.stop = 1
+        finally:
+            control.stop = int(control.stop or any(not future.done() for future in futures))
+            wait(futures)
+        for future in futures:
+            future.result()
+
+    def _work(self, search: TreeSearch, index: int) -> int:
+        """What one thread does."""
+        outcome = playouts(
+            self.rule,
+            search.memory.record,
+            search.contexts[index].record,
+            self.behaviour,
+            self.evaluator.record,
+            self._scratches[index].record,
+            search.control,
+        )
+        return int(outcome)

@@ -1,0 +1,86 @@
+"""One tree that is searched: its memory, its contexts, and how far its playouts are to go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kibitz.kernel.records import one_record
+from kibitz.search.mcts.tree.context import CONTROL, ContextMemory
+from kibitz.search.mcts.tree.nodes import EXPANDED, TreeMemory
+from kibitz.search.mcts.tree.reuse import make_room
+from kibitz.search.proof import is_settled
+
+SEED_STEP = 7919  # between the seeds of two contexts
+FIRST_PIECE = 64  # playouts of a search in a hurry before the first look
+
+
+@dataclass
+class Pace:
+    """When a run is looked at, and how many work at a small tree."""
+
+    look: Callable[[], bool]  # whether to stop
+    hurried: bool  # milliseconds count: short pieces on the calling thread, small batches
+    watched: bool  # a look whenever the playouts have grown by a part
+    slow_start_nodes: int  # a tree with fewer visits is small: one thread, or few rows of a batch
+    slow_start_rows: int
+    piece: int = FIRST_PIECE  # playouts between two looks of a run in a hurry
+
+
+class TreeSearch:
+    """A tree with the contexts of its search threads, and the record that they share."""
+
+    def __init__(self, memory: TreeMemory, seed: int = 0, threads: int = 1) -> None:
+        self.memory = memory
+        self.contexts = [ContextMemory(seed + SEED_STEP * thread) for thread in range(threads)]
+        self.control: Any = one_record(CONTROL)
+        self._start = self._goal = 0  # playouts when the run began, and when it is done
+
+    def set_root(self, line: np.ndarray) -> None:
+        """Give every context the game so far; POSITION [plies + 1], the root last."""
+        for context in self.contexts:
+            context.set_line(line)
+
+    def begin(self, playouts: int, by_playouts: bool) -> None:
+        """Start a run of so many playouts; `by_playouts` says that they are the move's budget."""
+        self._start, self._goal = self.playouts, self.playouts + playouts
+        self.control.stop = self.control.full = 0
+        self.control.time_used = 0.0
+        self.control.budget = playouts if by_playouts else 0
+
+    @property
+    def playouts(self) -> int:
+        """Playouts since the contexts were made."""
+        return sum(int(context.record.playouts) for context in self.contexts)
+
+    @property
+    def done(self) -> int:
+        """Playouts of this run."""
+        return self.playouts - self._start
+
+    @property
+    def left(self) -> int:
+        """Playouts of this run that are still to be started; none once it is stopped or proved."""
+        if self.control.stop or is_settled(int(self.memory.cold[0]["proof"])):
+            return 0
+        return self._goal - self.playouts
+
+    @property
+    def visits(self) -> int:
+        """Visits of the root."""
+        return int(self.memory.edges[0]["visits"])
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the root has moves to search."""
+        return bool(self.memory.nodes[0]["state"] == EXPANDED)
+
+    def make_room(self) -> None:
+        """Give back subtrees that are little visited."""
+        for context in self.contexts:
+            context.forget_questions()
+        make_room(self.memory)
+        self.control.full = 0
