@@ -4,7 +4,7 @@
 
 While one batch is with the evaluator the next is gathered. Trees are only ever touched by the
 calling thread, so a search with a fixed batch size repeats itself bit for bit. A batch holds rows
-of every tree that wants them: games in step share one call of the evaluator.
+of every tree that still searches: games in step share one call of the evaluator.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from kibitz.search.mcts.tree.nodes import BATCHES
 from kibitz.search.mcts.treesearch import Pace, TreeSearch
 
 LOOK_SECONDS = 0.005
-STARTED_AT_ONCE = 2_000  # playouts of one gathering: all may end at once, and nobody looks then
+STARTED_AT_ONCE = 2_000  # playouts of one gathering: all may end at once, without a look
 HURRIED_ROWS = 8  # of a batch, if milliseconds count
 
 

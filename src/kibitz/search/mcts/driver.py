@@ -2,7 +2,7 @@
 
     Searcher, Fleet -> **Driver** -> Threads (inline evaluators), Batches (batched evaluators)
 
-What a run is told - budgets, when to look, hurry, slow start - holds whatever plays out.
+Budgets, looks at the clock, hurry and slow start work the same for all of them.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     boards -> **Fleet** -> one evaluator call for a leaf of every game -> a tree for every board
 
-What self-play with a batched evaluator wants: every game has its own tree and random generator,
-and a search never has to look at a position twice to fill a batch.
+Self-play with a batched evaluator uses it: every game has its own tree and random generator, and
+no search has to choose worse moves to fill a batch.
 """
 
 from __future__ import annotations

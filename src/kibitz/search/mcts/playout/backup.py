@@ -90,7 +90,7 @@ def back_up(
             context.divisors[ply] = _arrive(tree, behaviour, edge, node, value, samples)
         samples = min(samples, signed(context.trust[ply]))
         value = -value
-    # Others wait for these lines of memory, too, but nobody waits for them here.
+    # Other threads compete for these lines of memory, too; at least no atomic operation waits.
     for ply in range(depth, -1, -1):
         if context.divisors[ply] > 0.0:
             edge, divisor = context.path[ply], context.divisors[ply]

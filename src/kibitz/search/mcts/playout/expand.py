@@ -54,7 +54,7 @@ def expand(
 
 @kernel
 def mark_opened(tree: np.record, behaviour: np.record, node: int, edge: int) -> None:
-    """Note that one more move of a node has been chosen; a slower thread never takes it back."""
+    """Count a move as opened, if it is not; a slower thread never takes that back."""
     wanted = edge - signed(node_at(tree, node).first) + 1
     if wanted > signed(atomic_load(node_at(tree, node), "opened")):
         _open(tree, behaviour, node, wanted)
@@ -62,7 +62,7 @@ def mark_opened(tree: np.record, behaviour: np.record, node: int, edge: int) -> 
 
 @kernel
 def _open(tree: np.record, behaviour: np.record, node: int, wanted: int) -> None:
-    """Have the first `wanted` moves of a node opened."""
+    """Open the first `wanted` moves of a node."""
     header = signed(node_at(tree, node).first) - 1
     if edge_at(tree, header).prior == WORDS:
         _open_next(tree, behaviour, node, wanted, header)
@@ -83,7 +83,7 @@ def _open_next(tree: np.record, behaviour: np.record, node: int, wanted: int, he
     """Open the move that is the last edge so far, and make the next one an edge.
 
     One thread at a time, or a slow one would make an edge anew that others have used meanwhile.
-    Who has to wait for long leaves it: the move is opened when it is chosen again.
+    A thread that has to wait for long gives up: the move is opened when it is chosen again.
     """
     record = node_at(tree, node)
     if behaviour.shared == THREADS:

@@ -1,4 +1,4 @@
-"""Third verb's surroundings: what kind of leaf it is, and how its value is adjusted."""
+"""Third verb, evaluate: what kind of leaf it is, and how the evaluator's value is adjusted."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def forgive_drawn_sibling(tree: np.record, context: np.record, depth: int) -> No
 
 @kernel
 def queue_probe(context: np.record, position: np.record, edge: int, depth: int) -> None:
-    """Put a position that tables may know into the queue, if there is room; Python answers."""
+    """Queue a position for the tablebases, if they may have it; Python probes them."""
     if depth < context.table_depth:
         return
     if popcount(position.own | position.their) > context.table_pieces:

@@ -121,7 +121,7 @@ def follow(
     """Walk down from ply `depth` of the path as far as there are moves: (what is there, depth).
 
     NEW_LEAF: a move without a node. UNOPENED: a node without moves. DONE: a game that is over, a
-    proof, or too deep a line. COLLISION: somebody else is at work here.
+    proof, or too deep a line. COLLISION: another thread or batch is at work here.
     """
     edge = context.path[depth]
     while depth < MAX_DEPTH:
@@ -149,7 +149,7 @@ def follow(
 
 @inlined_kernel
 def start_path(tree: np.record, context: np.record, behaviour: np.record) -> None:
-    """Stand at the root."""
+    """Begin a path at the root."""
     context.path[0] = 0
     context.accumulating[0] = behaviour.shared == THREADS
     if behaviour.shared == BATCHES:
@@ -180,7 +180,7 @@ def descend(
 
 @kernel
 def claim(tree: np.record, behaviour: np.record, edge: int) -> bool:
-    """Take a move without a node for oneself; False if another thread was faster."""
+    """Claim a move without a node for this thread; False if another one was faster."""
     if behaviour.shared == THREADS:
         return bool(compare_and_swap(cold_at(tree, edge), "child", NONE, BUSY))
     cold_at(tree, edge).child = BUSY
@@ -189,7 +189,7 @@ def claim(tree: np.record, behaviour: np.record, edge: int) -> bool:
 
 @kernel
 def prefetch_path_to_write(tree: np.record, context: np.record, depth: int) -> None:
-    """Have what a visit will change fetched from other processors while the leaf is evaluated."""
+    """Prefetch what a visit will change while the leaf is evaluated."""
     for ply in range(1, depth):
         if not context.accumulating[ply]:
             prefetch_edge_to_write(tree, context.path[ply])
@@ -320,8 +320,8 @@ def playouts(
     """Play out until the tickets are used up, the tree is full, or control.stop is set.
 
     A root that is settled sets it: more visits of what is proved would teach nothing.
-    A thread takes some tickets at a time, for a counter that all of them change with every playout
-    is a queue they stand in.
+    A thread takes some tickets at a time, so that threads do not compete for the counter at every
+    playout.
     """
     mine = 0
     context.played = 0

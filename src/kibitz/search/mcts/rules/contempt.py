@@ -44,7 +44,7 @@ def freeze(tree: np.record, node: int) -> None:
 
 @kernel
 def is_frozen(rule: np.record, tree: np.record, node: int, depth: int) -> bool:
-    """Whether the replies of a node are sampled from now on; freezes it when its time has come."""
+    """Whether the replies of a node are sampled from now on; freezes it at the limit."""
     if depth == 0 or depth % 2 != rule.parity % 2:
         return False
     if atomic_load(node_at(tree, node), "freezing") != FROZEN:

@@ -1,7 +1,5 @@
 """Selection rules as bundles of numbers, one NamedTuple class for each.
 
-    params -> **rules** -> select
-
 A rule's class picks its scoring kernel at compile time; its fields are plain numbers. Values and
 constants are for scores in [-1, 1] unless a field says otherwise.
 """

@@ -1,8 +1,7 @@
-"""Places for new nodes and blocks of edges; expand, playout -> **reserve** -> tree.
+"""Places for new nodes and blocks of edges.
 
-Alone, a search takes the next free place. Threads take many places at a time: a counter that all of
-them change is a queue they stand in, and what one makes then lies in lines of memory that no other
-writes.
+A single thread takes the next free place. Several threads take many places at a time: they do not
+compete for one counter, and each writes to cache lines of its own.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ EDGES_AT_A_TIME, NODES_AT_A_TIME = 1024, 32  # that a thread among others takes
 
 @kernel
 def _grab_edges(tree: np.record, amount: int) -> int:
-    """Take edges from those that nobody has; the first one, or FULL."""
+    """Take edges that are still free; the first one, or FULL."""
     while True:
         used = signed(atomic_load(tree, "edges_used"))
         if used + amount > tree.edges_size:
@@ -40,7 +39,7 @@ def _grab_edges(tree: np.record, amount: int) -> int:
 
 @kernel
 def _take_edges(tree: np.record, context: np.record, behaviour: np.record, amount: int) -> int:
-    """Reserve edges; the first one, or FULL. What a thread has left has a header of its own."""
+    """Reserve edges; the first one, or FULL. What a thread keeps in stock has a header."""
     if behaviour.shared != THREADS:
         used = signed(tree.edges_used)
         if used + amount > tree.edges_size:
@@ -73,7 +72,7 @@ def next_edge(tree: np.record, context: np.record, behaviour: np.record) -> int:
 
 @kernel
 def _forget_moved(tree: np.record, context: np.record) -> None:
-    """Edges and nodes taken before the tree was cleared or compacted belong to nobody now."""
+    """Drop the edges and nodes taken before the tree was cleared or compacted."""
     if context.layout != tree.layout:
         context.layout = tree.layout
         context.edges_next, context.edges_end = 0, 0
@@ -90,7 +89,7 @@ def _put_header(tree: np.record, place: int, owner: int, count: int) -> None:
 
 @kernel
 def _grab_nodes(tree: np.record) -> tuple[int, int]:
-    """Take some nodes that nobody has and clear them: [first, end), empty if there are none."""
+    """Take some free nodes and clear them: [first, end), empty if there are none."""
     while True:
         used = signed(atomic_load(tree, "nodes_used"))
         end = min(used + NODES_AT_A_TIME, signed(tree.nodes_size))

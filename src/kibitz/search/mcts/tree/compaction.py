@@ -2,7 +2,7 @@
 
 Used when a move is played (its subtree becomes the tree) and when memory is full (subtrees of
 little-visited moves are given back; the moves keep their statistics). It needs no second copy:
-nodes and blocks of edges keep their order, and children always stand behind their parents.
+nodes and blocks of edges keep their order, and the root always comes first.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _mark(tree: np.record, root: int, min_visits: int) -> None:
 
 @kernel
 def _mark_children(tree: np.record, node: int, min_visits: int) -> bool:
-    """Mark those to keep and cut the edges to the others; whether one stands before its parent."""
+    """Mark children to keep, cut off the others; whether one is kept that precedes its parent."""
     record, before = node_at(tree, node), False
     if record.state != EXPANDED:
         return False
@@ -91,7 +91,7 @@ def _close_untried(tree: np.record, root: int) -> None:
 
 @kernel
 def _lead(tree: np.record, root: int) -> int:
-    """Let the root stand before all that is kept, as it will be node 0; where it stands now."""
+    """Move the root before all nodes that are kept, as it becomes node 0; returns its place."""
     first = 0
     while moved_at(tree, first).place == DEAD:
         first += 1
@@ -102,7 +102,7 @@ def _lead(tree: np.record, root: int) -> int:
 
 @kernel
 def _swap_nodes(tree: np.record, one: int, other: int) -> None:
-    """Let two nodes change places; update the edges and block headers that lead to them."""
+    """Swap two nodes; update the edges and block headers that lead to them."""
     here, there = node_words_at(tree, one), node_words_at(tree, other)
     for word in range(NODE_WORDS):
         here.words[word], there.words[word] = there.words[word], here.words[word]
@@ -181,7 +181,7 @@ def _slide_blocks(tree: np.record) -> None:
 def compact(tree: np.record, root: int, min_visits: int) -> None:
     """Make `root` the root node and keep below it what has at least `min_visits` visits.
 
-    Nobody else may be in the tree, and no visit may be pending.
+    No thread may be in the tree, and no visit may be pending.
     """
     tree.layout += 1
     if root != 0:  # another root: its priors hold no noise yet

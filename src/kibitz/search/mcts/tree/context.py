@@ -15,7 +15,7 @@ from kibitz.search.mcts.tree.nodes import edge_at
 MAX_DEPTH = 400  # plies below the root; deeper lines count as even
 PAST = 160  # positions of the game before the root: all that repetitions can reach back to
 MAX_HISTORY = 1024  # plies of the game whose keys repetitions are looked for in
-QUESTIONS = 64  # positions that may wait for a tablebase; more are not asked
+QUESTIONS = 64  # positions that may wait for a tablebase; more are not queued
 REMEMBERED = 4096  # numbers of visits whose exploration weight is kept
 SUMS = 257  # edges that a thread accumulates visits of at a time
 
@@ -35,11 +35,11 @@ CONTEXT = np.dtype(
         ("nodes_next", np.int64),
         ("nodes_end", np.int64),
         ("collisions", np.int64),
-        ("questions", np.uint64),  # address of POSITION [questions_size]: asked of tablebases
+        ("questions", np.uint64),  # address of POSITION [questions_size]: the queue for tablebases
         ("questions_size", np.int64),
-        ("table_pieces", np.int64),  # positions with so few pieces are asked; 0: none
-        ("table_depth", np.int64),  # plies from the root before tablebases are asked
-        ("asked", np.int64),  # questions put so far; entry asked % QUESTIONS is the next
+        ("table_pieces", np.int64),  # positions with so few pieces are queued; 0: none
+        ("table_depth", np.int64),  # plies from the root before positions are queued
+        ("asked", np.int64),  # positions queued so far; the next one goes to asked % QUESTIONS
         ("answered", np.int64),
         ("faults", np.int64),
         ("random_state", np.uint64),  # state of the random generator
@@ -49,7 +49,7 @@ CONTEXT = np.dtype(
         ("path", np.int64, MAX_DEPTH + 2),  # edge into each ply; path[0] = 0
         ("trust", np.uint8, MAX_DEPTH + 2),  # 1 if the choice of that edge may be believed
         ("accumulating", np.uint8, MAX_DEPTH + 2),  # 1 if its visits are accumulated
-        # What the last playout brought home to each ply, and 1 / step of the means there.
+        # What the last playout backed up at each ply, and 1 / step of the means there.
         ("values", np.float64, MAX_DEPTH + 2),
         ("draws", np.float64, MAX_DEPTH + 2),
         ("divisors", np.float64, MAX_DEPTH + 2),
@@ -116,7 +116,7 @@ class ContextMemory:
         self.line[PAST - self.past : PAST + 1] = line[-self.past - 1 :]
 
     def forget_questions(self) -> None:
-        """Drop what was asked of tablebases: edges are about to change their places."""
+        """Drop the queue for tablebases, as edges are about to change their places."""
         self.record.answered = self.record.asked
 
     def known_line(self) -> np.recarray:

@@ -5,7 +5,7 @@ An *edge* is a move from a node; the edges of a node are one contiguous block, b
 move, the cold to the node and to its block, and the proof are 16 bytes more; the rest lives in the
 node. Edge 0 leads to the root, node 0. The slot before each block is its header: its cold leads to
 the owner, its visits are the size of the block. Threads take edges and nodes for themselves, many
-at a time; a block that nobody uses has the owner BUSY, a node that nobody uses the parent edge 0.
+at a time; an unused block has the owner BUSY, an unused node the parent edge 0.
 
 A large tree is not in the processor's cache. No record crosses a line of it, and cold edge
 data say where node and block are, so that both can be prefetched.
@@ -143,7 +143,7 @@ ARRIVAL = np.uint64(2**64 - 2**32 + 1)
 EDGES_PER_LINE, COLD_PER_LINE = CACHE_LINE // EDGE.itemsize, CACHE_LINE // COLD.itemsize
 ROOM_LINES = 10  # of edges, and of cold data, that most new blocks fill
 
-NONE = 0  # edge 0 and node 0 belong to the root and are nobody's child
+NONE = 0  # edge 0 and node 0 belong to the root and are no child
 BUSY = 0xFFFF_FFFF  # selection goes elsewhere: another thread will be done in a moment
 WAITING = 0xFFFF_FFFE  # a leaf in a batch: selection may want it, and then has to wait
 HEADER_MOVE = 0xFFFF  # no move: marks the slot before each block of edges
@@ -241,7 +241,7 @@ def make_edges(tree: np.record, node: int, start: int, end: int) -> None:
 
 @kernel
 def make_all_edges(tree: np.record, node: int) -> None:
-    """Turn all moves of a node into edges. Nobody else may be in the tree."""
+    """Turn all moves of a node into edges. No other thread may be in the tree."""
     header = edge_at(tree, signed(node_at(tree, node).first) - 1)
     if header.prior == WORDS:
         make_edges(tree, node, edges_of(tree, node), signed(node_at(tree, node).count))
@@ -267,7 +267,7 @@ def clear_node(tree: np.record, node: int, parent_edge: int) -> None:
 
 @kernel
 def prefetch_below(tree: np.record, edge: int) -> None:
-    """Have the node that an edge leads to, and the best of its moves, fetched from memory."""
+    """Prefetch the node that an edge leads to, and the best of its moves."""
     cold = cold_at(tree, edge)
     block = signed(cold.block)
     _prefetch_node(tree, signed(cold.child))
@@ -279,7 +279,7 @@ def prefetch_below(tree: np.record, edge: int) -> None:
 
 @kernel
 def prefetch_block(tree: np.record, free: int) -> None:
-    """Have the place of the next block, from edge `free` on, fetched before it is needed."""
+    """Prefetch the place of the next block, from edge `free` on."""
     for line in range(ROOM_LINES):
         _prefetch_edge(tree, free + line * EDGES_PER_LINE)
         _prefetch_cold(tree, free + line * COLD_PER_LINE)

@@ -66,7 +66,7 @@ def _reached(memory: TreeMemory, board: Board, plies: int) -> int | None:
 def make_room(memory: TreeMemory) -> None:
     """Give back subtrees, those of the least visited moves first, until there is room.
 
-    Nobody may be in the tree and no visit pending.
+    No thread may be in the tree and no visit pending.
     """
     least = 2
     while memory.permille > ROOM_WANTED:

@@ -1,7 +1,7 @@
-"""What positions have turned out to be worth: leaf -> **value from elsewhere** -> backup.
+"""Values shared between transpositions: one table of positions for the whole tree.
 
 A position is often reached by several orders of the same moves. Each has a node of its own, but a
-new one need not begin with the evaluator's word: it begins with the average that the search has
+new one need not begin with the evaluator's value: it begins with the average that the search has
 found for the position so far. The table takes a small share of the tree's memory, always keeps the
 last value, and forgets with the tree. Values of positions near the fifty-move rule are not shared.
 """
@@ -47,7 +47,7 @@ def recall(tree: np.record, position: np.record) -> tuple[bool, float, float]:
 
 @kernel
 def remember(tree: np.record, context: np.record, depth: int) -> None:
-    """Note what the positions along the path are worth now, all but the root."""
+    """Store the values of the positions along the path, all but the root's."""
     for ply in range(1, depth + 1):
         position, edge = position_at(context, ply), context.path[ply]
         node = node_at(tree, signed(cold_at(tree, edge).child))
