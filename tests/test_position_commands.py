@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from kibitz.bench import rivals
+from kibitz.bench import position as rivals
 from kibitz.commands import main
 from kibitz.position.fen import START
 
@@ -165,12 +165,10 @@ def test_a_generator_that_counts_wrong_is_named(
 ) -> None:
     import contextlib
 
-    from kibitz.commands import bench
-
     def always(_fen: str, _depth: int) -> int:
         return 42
 
     broken = rivals.Rival("broken", 1, lambda: contextlib.nullcontext(always))
-    monkeypatch.setattr(bench, "installed", lambda: [broken])
+    monkeypatch.setattr(rivals, "installed", lambda: [broken])
     result = run(capsys, "bench", "position", "--rounds", "1", "--plies", "-3", code=1)
     assert result["disagreements"] == ["broken"]

@@ -7,8 +7,8 @@ A table of options is a frozen dataclass; its fields are declared by `setting` o
         threads: int = number("Threads", 1, 1, 512, 0, "search threads")
         prove: bool = setting(True, "mates climb the tree", uci="MateProving")
 
-The same declaration serves the settings file and `--set` (settings.py), the flags of commands,
-UCI and the tuner. The choices of an option are those of its `Literal` type.
+The same declaration serves the settings file and `--set` (settings.py), UCI, the tuner and the
+flags of a command that takes such a table. An option's choices are those of its `Literal` type.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def setting(
 ) -> Default:
     """Declare an option."""
     declared = Option(default, about, low, high, step, uci, visibility, names_files, where)
-    return dataclasses.field(default=default, metadata={"option": declared})
+    return dataclasses.field(default=default, metadata={"option": declared, "help": about})
 
 
 def number(
@@ -137,7 +137,7 @@ def number(
 ) -> Number:
     """Declare a number that UCI knows, in the order of a table's columns."""
     declared = Option(default, about, low, high, step, uci, visibility, where=where)
-    return dataclasses.field(default=default, metadata={"option": declared})
+    return dataclasses.field(default=default, metadata={"option": declared, "help": about})
 
 
 def options_of(table: Any) -> tuple[Option, ...]:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from kibitz.commands.bench_encoding import encoding
+from kibitz.commands.bench import encoding
 from kibitz.encoding.layouts import LAYOUTS, ORDERS
 from kibitz.errors import InputError
 

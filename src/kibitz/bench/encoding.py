@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
+from kibitz.bench.timing import Work, best_rate
 from kibitz.encoding.features import MAX_ACTIVE, PLAIN, TACTICS, THREATS, batch_features
 from kibitz.encoding.layouts import LAYOUTS, ORDERS, encode, encode_words, policy_indices
 from kibitz.encoding.leaves import Leaves, random_leaves
@@ -15,15 +14,12 @@ from kibitz.encoding.packing import WORDS, pack_batch, unpack_batch
 from kibitz.position.compact import new_compact, pack_compact_batch, unpack_compact_batch
 from kibitz.position.state import new_positions
 
-SHORTEST_TIME = 0.02  # seconds a measurement takes at least
-Work = Callable[[], object]
-
 
 class Speed(NamedTuple):
     """One line of the table."""
 
     layout: str
-    positions_per_second: float
+    positions_per_second: int
     bytes_per_position: float  # of what is written
 
 
@@ -31,25 +27,9 @@ def encoding_speed(batch: int = 512, rounds: int = 5) -> list[Speed]:
     """Measure every layout, policy order, feature set and packed form; the best round counts."""
     leaves = random_leaves(batch)
     return [
-        Speed(name, batch / _seconds(work, rounds), out.nbytes / batch)
+        Speed(name, round(best_rate(work, batch, rounds)), round(out.nbytes / batch, 1))
         for name, work, out in [*_plane_works(leaves), *_policy_works(leaves), *_others(leaves)]
     ]
-
-
-def _seconds(work: Work, rounds: int) -> float:
-    """Processor time of one call: the best of some rounds of many calls."""
-    work()  # compiled, and in the caches
-    start = time.thread_time()
-    work()
-    repeats = 1 + int(SHORTEST_TIME / max(time.thread_time() - start, 1e-6))
-    return min(_round(work, repeats) for _ in range(rounds)) / repeats
-
-
-def _round(work: Work, repeats: int) -> float:
-    start = time.thread_time()
-    for _ in range(repeats):
-        work()
-    return time.thread_time() - start
 
 
 def _plane_works(leaves: Leaves) -> list[tuple[str, Work, np.ndarray]]:

@@ -1,4 +1,4 @@
-"""How fast positions are judged: evaluator -> **evaluations a second** -> bench, docs.
+"""How fast positions are evaluated: evaluator -> **evaluations a second** -> bench, docs.
 
 An inline evaluator is measured as the search uses it: moves generated, value and logits computed,
 position by position. *Tree* positions are the children of one position after another, which share
@@ -10,10 +10,10 @@ from __future__ import annotations
 import functools
 import threading
 import time
-from collections.abc import Callable
 
 import numpy as np
 
+from kibitz.bench.timing import best_rate
 from kibitz.encoding.leaves import Leaves, part_of, random_leaves
 from kibitz.evaluator.batched import BatchedEvaluator, new_evaluations
 from kibitz.evaluator.dots import dot_products, fine_tail_dots, real_tail_dots
@@ -25,44 +25,7 @@ from kibitz.position.moves import MAX_MOVES, generate
 from kibitz.position.play import play
 from kibitz.position.state import new_positions
 
-SHORTEST_TIME = 0.05  # seconds a measurement takes at least
 PEAK_ROWS, PEAK_BYTES, PEAK_ROUNDS = 8, 2048, 2000  # 16 KiB: within every first-level cache
-Work = Callable[[], object]
-
-
-def best_rate(work: Work, count: int, rounds: int, threads: int = 1) -> float:
-    """Units a second, if one call of `work` does `count` of them; the best of some rounds.
-
-    One thread is measured in processor time, so that other programs disturb little; several can
-    only be measured by the clock on the wall.
-    """
-    clock = time.thread_time if threads == 1 else time.perf_counter
-    work()  # compiled, and in the caches
-    start = clock()
-    work()
-    repeats = 1 + int(SHORTEST_TIME / max(clock() - start, 1e-6))
-    return count * repeats * threads / min(_round(work, repeats, threads) for _ in range(rounds))
-
-
-def _round(work: Work, repeats: int, threads: int) -> float:
-    if threads == 1:
-        start = time.thread_time()
-        for _ in range(repeats):
-            work()
-        return time.thread_time() - start
-    team = [threading.Thread(target=_repeat, args=(work, repeats)) for _ in range(threads)]
-    start = time.perf_counter()
-    for thread in team:
-        thread.start()
-    for thread in team:
-        thread.join()
-    return time.perf_counter() - start
-
-
-def _repeat(work: Work, repeats: int) -> None:
-    for _ in range(repeats):
-        work()
-
 
 # --- positions ------------------------------------------------------------------------------------
 
@@ -92,14 +55,14 @@ def tree_positions(count: int, seed: int = 1) -> np.ndarray:
 
 
 @kernel
-def judge_all(
+def evaluate_all(
     evaluator: np.record,
     scratch: np.record,
     positions: np.ndarray,
     moves: np.ndarray,
     logits: np.ndarray,
 ) -> float:
-    """Generate moves and ask for value and logits of POSITION [n]; returns a sum of what is said.
+    """Generate moves, compute value and logits of POSITION [n]; return a sum of the answers.
 
     moves uint16 [MAX_MOVES] and logits float32 [MAX_MOVES] are scratch.
     """
@@ -123,7 +86,7 @@ def inline_speed(
         if not hasattr(own, "scratch"):
             own.scratch = evaluator.new_scratch()
             own.room = np.zeros(MAX_MOVES, np.uint16), np.zeros(MAX_MOVES, np.float32)
-        judge_all(evaluator.record, own.scratch.record, positions, *own.room)
+        evaluate_all(evaluator.record, own.scratch.record, positions, *own.room)
 
     return best_rate(work, len(positions), rounds, threads)
 

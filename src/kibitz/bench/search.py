@@ -55,7 +55,7 @@ class Speed(NamedTuple):
     evaluator: str
     rule: str
     threads: int
-    playouts_per_second: float
+    playouts_per_second: int
     average_depth: float
     bytes_a_node: float  # of the last tree: its nodes and edges, by its nodes
     bytes_an_edge: int
@@ -66,7 +66,7 @@ class BatchedSpeed(NamedTuple):
 
     evaluator: str
     batch: int
-    nodes_per_second: float
+    nodes_per_second: int
     average_depth: float
     bytes_a_node: float
     bytes_an_edge: int
@@ -102,12 +102,30 @@ def sparse_of_random_weights(size: str = SPARSE_SIZE) -> InlineEvaluator:
     return evaluator_of(f"{size} (random)", quantise(weights).network, card.encoding)
 
 
+EVALUATORS = 3
+
+
 def evaluators() -> list[InlineEvaluator]:
-    """What the bench searches with."""
+    """What the bench searches with, as many as EVALUATORS."""
     return [inline_evaluator(Uniform()), inline_evaluator(Material()), sparse_of_random_weights()]
 
 
-def measure(
+def measure(threads: int, megabytes: int, nodes: int, rounds: int) -> Iterator[list[Speed]]:
+    """Search with every evaluator and rule; the rows so far after every round."""
+    runs = [PLAIN.with_(search_rule=rule) for rule in RULES]
+    runs += [contempt_settings(), Settings()]
+    if threads > 1:
+        runs.append(PLAIN.with_(threads=threads))
+    runs = [settings.with_(hash=megabytes) for settings in runs]
+    done: list[Speed] = []
+    for evaluator in evaluators():
+        rows: list[Speed] = []
+        for rows in _measure_runs(evaluator, runs, nodes, rounds):
+            yield done + rows
+        done += rows
+
+
+def _measure_runs(
     evaluator: InlineEvaluator, runs: Sequence[Settings], nodes: int, rounds: int
 ) -> Iterator[list[Speed]]:
     """Search every position with `nodes`; after every round, what the fastest rounds come to.
@@ -125,8 +143,14 @@ def measure(
                 for run, searcher in enumerate(searchers):
                     reports[run][place] = _timed(searcher, place, nodes, fastest[run])
             yield [
-                _speed(evaluator, *measured)
-                for measured in zip(runs, searchers, reports, fastest, strict=True)
+                Speed(
+                    evaluator.name,
+                    _rule(settings),
+                    settings.threads,
+                    *_summed(reports[run], fastest[run]),
+                    *bytes_of(searchers[run]),
+                )
+                for run, settings in enumerate(runs)
             ]
 
 
@@ -151,10 +175,8 @@ def measure_batches(
             for size, searcher, seconds in zip(batches, searchers, fastest, strict=True):
                 cache.clear()
                 reports = [_timed(searcher, place, nodes, seconds) for place in range(len(TIMED))]
-                rate = sum(report[0] for report in reports) / sum(seconds)
-                depth = sum(report[1] for report in reports) / len(reports)
-                sizes = bytes_of(searcher)
-                rows.append(BatchedSpeed(cached.name, size, rate, depth, *sizes, *cache.use()))
+                speed, sizes = _summed(reports, seconds), bytes_of(searcher)
+                rows.append(BatchedSpeed(cached.name, size, *speed, *sizes, *cache.use()))
             yield rows
 
 
@@ -171,20 +193,13 @@ def bytes_of(searcher: Searcher) -> tuple[float, int]:
     """Bytes of the tree's nodes and edges in use, by its nodes, and bytes of an edge."""
     tree, edge = searcher.memory.record, EDGE.itemsize + COLD.itemsize
     used = tree.nodes_used * (NODE.itemsize + MOVED.itemsize) + tree.edges_used * edge
-    return used / tree.nodes_used, edge
+    return round(used / tree.nodes_used, 1), edge
 
 
-def _speed(
-    evaluator: InlineEvaluator,
-    settings: Settings,
-    searcher: Searcher,
-    reports: list[tuple[int, float]],
-    seconds: list[float],
-) -> Speed:
-    playouts, depths = zip(*reports, strict=True)
-    rate, depth = sum(playouts) / sum(seconds), sum(depths) / len(depths)
-    sizes = bytes_of(searcher)
-    return Speed(evaluator.name, _rule(settings), settings.threads, rate, depth, *sizes)
+def _summed(reports: list[tuple[int, float]], seconds: list[float]) -> tuple[int, float]:
+    """Nodes a second over all positions, and the average depth."""
+    nodes, depths = zip(*reports, strict=True)
+    return round(sum(nodes) / sum(seconds)), sum(depths) / len(depths)
 
 
 def _rule(settings: Settings) -> str:

@@ -1,125 +1,192 @@
-"""`kibitz bench`: the speed of this machine, one bench for every room that has to be fast.
-
-every room -> **measurements** -> tables
-"""
+"""`kibitz bench`: the speed of this machine, measured by the room bench, as tables or JSON."""
 
 from __future__ import annotations
 
-import platform
-from contextlib import ExitStack
-from itertools import product
-from typing import Annotated, Any
+from collections.abc import Iterable
+from typing import Annotated, TypeVar
 
 from cyclopts import App, Parameter
 
-from kibitz.bench.rivals import Counter, Timed, installed, timed
 from kibitz.commands.arguments import JsonFlag
 from kibitz.commands.output import EXIT_STOPPED, columns, emit
 from kibitz.errors import InputError
 from kibitz.log import graceful_stop, progress, say
-from kibitz.position.count import leaves
-from kibitz.position.fen import parse_fen
 
 EXIT_MISMATCH = 1
-OURSELVES = "kibitz"
+NODES, BATCHED_NODES, THREADS = 200_000, 2_000, 2
+BATCHED_NETWORK = "kibitz-plain-4x64"
+SEARCH_HEADINGS = ("evaluator", "rule", "threads", "playouts/s", "average depth")
+BATCH_HEADINGS = ("batch", "nodes/s", "average depth")
+BYTES = "bytes a node", "an edge"
+CACHED = "cache hits", "misses", "evictions", "full, per mille"
 
-# The six positions that everybody counts (chessprogramming.org, "Perft Results"), and how deep.
-CLASSIC = (
-    ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", 6),
-    ("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1", 5),
-    ("8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1", 7),
-    ("r3k2r/Pppp1ppp/1b3nbN/nP6/BBP1P3/q4N2/Pp1P2PP/R2Q1RK1 w kq - 0 1", 5),
-    ("rnbq1k1r/pp1Pbppp/2p5/8/2B5/8/PPP1NnPP/RNBQK2R w KQ - 1 8", 5),
-    ("r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10", 5),
-)
+Measured = TypeVar("Measured")
+Rounds = Annotated[int, Parameter(help="Measure so often; the fastest round counts.")]
 
 bench = App(name="bench", help="Measure the speed of this machine.", result_action="return_value")
-for _name, _home, _help in (
-    ("encoding", "bench_encoding:encoding", "Encode positions in every layout, on one core."),
-    ("evaluate", "bench_evaluate:evaluate", "Judge positions with networks of every family."),
-    ("search", "bench_search:search", "Search with every evaluator and rule."),
-):
-    bench.command(f"kibitz.commands.{_home}", name=_name, help=_help)
+
+
+def _last(what: str, total: int, steps: Iterable[Measured]) -> Measured | None:
+    """The last of what a measurement yields, with progress; None if Ctrl-C stopped it."""
+    latest = None
+    with progress(what, total=total) as bar, graceful_stop() as stop:
+        for measured in steps:
+            latest = measured
+            bar.advance()
+            if stop.requested:
+                say("stopped before everything was measured")
+                return None
+    return latest
+
+
+@bench.command(help="Encode positions in every layout, on one core.")
+def encoding(
+    *,
+    batch: Annotated[int, Parameter(help="Positions encoded at once.")] = 512,
+    rounds: Rounds = 5,
+    json: JsonFlag = False,
+) -> None:
+    """Encode positions in every layout, policy order and packed form on one core."""
+    from kibitz.bench.encoding import encoding_speed
+
+    if batch < 1 or rounds < 1:
+        raise InputError("--batch and --rounds at least 1", value=(batch, rounds))
+    rows = encoding_speed(batch, rounds)
+    table = columns(("layout", "positions/s", "bytes/position"), rows, title="encoding, one core")
+    listed = [row._asdict() for row in rows]
+    emit({"batch": batch, "threads": 1, "rows": listed}, as_json=json, table=table)
+
+
+@bench.command(help="Judge positions with networks of every family.")
+def evaluate(
+    *sizes: Annotated[str, Parameter(help="Sizes of networks; all families by default.")],
+    batches: Annotated[str, Parameter(help="Batch sizes.")] = "1,32,256",
+    threads: Annotated[int, Parameter(help="Threads that evaluate at the same time.")] = 1,
+    rounds: Rounds = 5,
+    json: JsonFlag = False,
+) -> None:
+    """Judge positions with random networks of every family on one core, or on several threads."""
+    from kibitz.bench.evaluator import peaks
+    from kibitz.bench.families import measure
+
+    if threads < 1 or rounds < 1:
+        raise InputError("--threads and --rounds at least 1", value=(threads, rounds))
+    counts, best = _batch_sizes(batches), peaks(rounds)
+    with progress("evaluate") as bar:
+        measured = bar.over(measure(sizes, counts, rounds, threads, best))
+        rows = [row for of_one_network in measured for row in of_one_network]
+    rounded = {name: round(peak, 1) for name, peak in best.items()}
+    title = "evaluations, one core" if threads == 1 else f"evaluations, {threads} threads"
+    headings = tuple(name.replace("_", " ") for name in rows[0]._fields)
+    listed = [row._asdict() for row in rows]
+    result = {"threads": threads, "peak_giga_operations": rounded, "rows": listed}
+    emit(result, as_json=json, table=columns(headings, rows, title=title))
+    say(f"peak of a core, billion operations a second: {rounded}")
+
+
+@bench.command(help="Search with every evaluator and rule.")
+def search(
+    *,
+    nodes: Annotated[
+        int | None,
+        Parameter(help="Nodes for each position; 200 000, or 2 000 with --batches."),
+    ] = None,
+    rounds: Rounds = 3,
+    threads: Annotated[
+        int | None, Parameter(help="Measure PUCT with so many threads, too; by default 2.")
+    ] = None,
+    hash: Annotated[int, Parameter(help="Memory of the tree in MiB.")] = 1024,  # noqa: A002 - UCI
+    batches: Annotated[
+        str, Parameter(help="Measure a network with batches of these sizes instead: 1,8,32.")
+    ] = "",
+    network: Annotated[
+        str | None, Parameter(help=f"The network of --batches; {BATCHED_NETWORK} by default.")
+    ] = None,
+    json: JsonFlag = False,
+) -> int:
+    """Search fixed positions with every evaluator and rule, on one thread and on several.
+
+    With --batches: nodes a second by batch size, and what the prediction cache was good for.
+    """
+    if network is not None and not batches:
+        fix = "give sizes of batches, too, or see kibitz bench evaluate"
+        raise InputError("--network is that of --batches", value=network, fix=fix)
+    if threads is not None and batches:
+        raise InputError("--batches are of one thread", value=threads, fix="leave --threads out")
+    threads = THREADS if threads is None else threads
+    if nodes is None:
+        nodes = BATCHED_NODES if batches else NODES
+    if nodes < 1 or rounds < 1 or threads < 1:
+        raise InputError("--nodes, --rounds, --threads at least 1", value=(nodes, rounds, threads))
+    if batches:
+        return _batches(batches, network or BATCHED_NETWORK, hash, nodes, rounds, json)
+    from kibitz.bench.search import EVALUATORS, TIMED, measure, signature
+
+    sign = signature()
+    rows = _last("search", EVALUATORS * rounds, measure(threads, hash, nodes, rounds))
+    if rows is None:
+        return EXIT_STOPPED
+    title = "\n".join([f"signature {sign}; {nodes} nodes for each of", *TIMED])
+    table = columns((*SEARCH_HEADINGS, *BYTES), rows, title=title)
+    listed = [row._asdict() for row in rows]
+    result = {"signature": sign, "nodes": nodes, "positions": list(TIMED), "rows": listed}
+    emit(result, as_json=json, table=table)
+    return 0
+
+
+def _batches(
+    batches: str, network: str, megabytes: int, nodes: int, rounds: int, as_json: bool
+) -> int:
+    """Measure nodes a second by batch size."""
+    from kibitz.bench.search import TIMED, measure_batches
+    from kibitz.evaluator.discover import resolve
+    from kibitz.evaluator.inline import InlineEvaluator
+    from kibitz.evaluator.load import load_evaluator
+
+    sizes, evaluator = _batch_sizes(batches), load_evaluator(resolve(network))
+    if isinstance(evaluator, InlineEvaluator):
+        fix = f"take --network {BATCHED_NETWORK}, or leave --batches out"
+        raise InputError("this network is not asked in batches", value=network, fix=fix)
+    steps = measure_batches(evaluator, sizes, megabytes, nodes, rounds)
+    rows = _last("search", rounds, steps)
+    if rows is None:
+        return EXIT_STOPPED
+    title = "\n".join([f"{evaluator.name}; {nodes} nodes for each of", *TIMED])
+    headings = (*BATCH_HEADINGS, *BYTES, *CACHED)
+    table = columns(headings, [row[1:] for row in rows], title=title)
+    listed = [row._asdict() for row in rows]
+    emit({"nodes": nodes, "positions": list(TIMED), "rows": listed}, as_json=as_json, table=table)
+    return 0
+
+
+def _batch_sizes(text: str) -> list[int]:
+    """The sizes of `--batches`."""
+    words = text.split(",")
+    if not all(word.isdigit() and int(word) > 0 for word in words):
+        raise InputError("--batches", value=text, fix="write them like 1,32,256")
+    return [int(word) for word in words]
 
 
 @bench.command
 def position(
     *,
-    rounds: Annotated[int, Parameter(help="Measure so often; the fastest round counts.")] = 3,
+    rounds: Rounds = 3,
     plies: Annotated[int, Parameter(help="Take away from (or add to) every depth.")] = 0,
     json: JsonFlag = False,
 ) -> int:
     """Count the classic perft positions against other generators, in turns on one thread."""
+    from kibitz.bench.position import CLASSIC, compare, installed, measure
+
     if rounds < 1 or plies < -3:
         raise InputError("--rounds at least 1, --plies at least -3", value=(rounds, plies))
     rivals = installed()
-    with ExitStack() as stack, graceful_stop() as stop:
-        counters: dict[str, tuple[Counter, int]] = {OURSELVES: (_count, 0)}
-        for rival in rivals:
-            counters[rival.name] = (stack.enter_context(rival.opened()), rival.fewer_plies)
-        _count(CLASSIC[0][0], 4)  # kernels are loaded, or compiled, before the clock starts
-        times: dict[str, list[list[Timed]]] = {name: [[] for _ in CLASSIC] for name in counters}
-        turns = list(product(range(rounds), range(len(CLASSIC)), counters))
-        with progress("perft", total=len(turns)) as bar:
-            for _, index, name in turns:
-                count, fewer = counters[name]
-                fen, depth = CLASSIC[index]
-                times[name][index].append(timed(count, fen, max(depth + plies - fewer, 1)))
-                bar.advance()
-                if stop.requested:
-                    say("stopped before every generator had its turn")
-                    return EXIT_STOPPED
-    return _report(times, plies, json)
-
-
-def _count(fen: str, depth: int) -> int:
-    return leaves(parse_fen(fen), depth)
-
-
-def _report(times: dict[str, list[list[Timed]]], plies: int, json: bool) -> int:
-    best = {name: [min(rounds, key=_seconds) for rounds in all_] for name, all_ in times.items()}
-    speeds = {
-        name: sum(one.leaves for one in counts) / sum(one.seconds for one in counts)
-        for name, counts in best.items()
-    }
-    wrong = _disagreements(best, plies)
-    result: dict[str, Any] = {
-        "machine": platform.machine(),
-        "python": platform.python_version(),
-        "nodes": sum(one.leaves for one in best[OURSELVES]),
-        "seconds": sum(one.seconds for one in best[OURSELVES]),
-        "nps": round(speeds[OURSELVES]),
-        "generators": {name: round(speed) for name, speed in speeds.items()},
-        "ratios": {name: speeds[OURSELVES] / speed for name, speed in speeds.items()},
-        "disagreements": wrong,
-    }
-    rows = [
-        (name, speed / 1e6, speeds[OURSELVES] / speed, *(_mega(one) for one in best[name]))
-        for name, speed in sorted(speeds.items(), key=lambda item: -item[1])
-    ]
+    turns = rounds * len(CLASSIC) * (1 + len(rivals))
+    times = _last("perft", turns, measure(rivals, rounds, plies))
+    if times is None:
+        return EXIT_STOPPED
+    result, rows = compare(times, rivals, plies)
     headings = ("generator", "million/s", "kibitz is x", *(f"no. {n}" for n in range(1, 7)))
     emit(result, as_json=json, table=columns(headings, rows, title="perft, one thread"))
-    for name in wrong:
+    for name in result["disagreements"]:
         say(f"{name} counts differently")
-    return EXIT_MISMATCH if wrong else 0
-
-
-def _disagreements(best: dict[str, list[Timed]], plies: int) -> list[str]:
-    """Generators that counted something else than we do at the same depth."""
-    fewer = {rival.name: rival.fewer_plies for rival in installed()}
-    wrong = []
-    for name, counts in best.items():
-        for (fen, depth), one, ours in zip(CLASSIC, counts, best[OURSELVES], strict=True):
-            less = fewer.get(name, 0)
-            expected = _count(fen, max(depth + plies - less, 1)) if less else ours.leaves
-            if expected != one.leaves and name not in wrong:
-                wrong.append(name)
-    return wrong
-
-
-def _seconds(one: Timed) -> float:
-    return one.seconds
-
-
-def _mega(one: Timed) -> float:
-    return one.leaves / one.seconds / 1e6
+    return EXIT_MISMATCH if result["disagreements"] else 0

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from cyclopts import App, Parameter
 
-from kibitz.commands.arguments import At, JsonFlag
+from kibitz.commands.arguments import At, JsonFlag, at_least
 from kibitz.commands.output import columns, emit, spell
 from kibitz.dataset.exports import write_experience, write_parquet
 from kibitz.errors import DamagedFileError, InputError
@@ -141,8 +141,7 @@ def prune(
     json: JsonFlag = False,
 ) -> int:
     """Delete shards of old generations; shards that belong to no generation stay."""
-    if keep < 1:
-        raise InputError("--keep", value=keep, fix="give 1 or more")
+    at_least(1, keep=keep)
     store = Store(shards_in(*some_places(places)))
     old = outdated(store, keep)
     size = sum(size_of(path) for _, path in old)
@@ -180,12 +179,13 @@ def split(
     """Part games into OUTPUT/train and OUTPUT/validation; a game is never cut in two."""
     if not 0 < share < 1:
         raise InputError("--share", value=share, fix="give a number between 0 and 1")
+    at_least(1, plies=plies)
     store = Store(shards_in(*some_places(places)))
     refuse_mixing(store.paths, output)
     result: dict[str, int] = {}
     for name, wanted in (("train", False), ("validation", True)):
         parts = _parts(store, share, wanted)
-        done = rewrite(parts, output / name, name, _checked(plies))
+        done = rewrite(parts, output / name, name, plies)
         if not done.games:
             say(f"no game fell into {name}: there are too few")
         result |= {f"{name}_games": done.games, f"{name}_positions": done.plies}
@@ -206,9 +206,10 @@ def combine(
     json: JsonFlag = False,
 ) -> int:
     """Put shards together, or cut them up, into shards of another size."""
+    at_least(1, plies=plies)
     store = Store(shards_in(*some_places(places)))
     refuse_mixing(store.paths, output)
-    done = rewrite(store, output, name, _checked(plies))
+    done = rewrite(store, output, name, plies)
     emit({**done._asdict(), **store.facts, "output": str(output)}, as_json=json)
     return store.exit_code
 
@@ -219,12 +220,6 @@ def refuse_mixing(paths: list[Place], output: Place) -> None:
         raise InputError(
             "the output folder holds what is read", value=str(output), fix="give another folder"
         )
-
-
-def _checked(plies: int) -> int:
-    if plies < 1:
-        raise InputError("--plies", value=plies, fix="give 1 or more")
-    return plies
 
 
 # --- export ---------------------------------------------------------------------------------------

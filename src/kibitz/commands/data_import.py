@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 from cyclopts import Parameter
 
-from kibitz.commands.arguments import At, JsonFlag
+from kibitz.commands.arguments import At, JsonFlag, at_least
 from kibitz.commands.output import EXIT_STOPPED, emit
 from kibitz.errors import InputError
 from kibitz.games.importing import (
@@ -49,9 +49,9 @@ def import_games(
     """Bring games or labelled positions into a store."""
     if not files:
         raise InputError("nothing to import", fix="name files")
-    for name, value in (("--workers", workers), ("--plies", plies), ("-b", b)):
-        if value < 1:
-            raise InputError(name, value=value, fix="give 1 or more")
+    at_least(1, workers=workers, plies=plies)
+    if b < 1:
+        raise InputError("-b", value=b, fix="give 1 or more")
     done = Imported()
     with graceful_stop() as stop, progress("positions", total=None) as bar:
         for piece in _pieces(known(files), output, workers, plies, LabelModel(a, b)):

@@ -14,7 +14,7 @@ from typing import Annotated, TypeVar
 
 from cyclopts import Parameter
 
-from kibitz.commands.arguments import At, JsonFlag
+from kibitz.commands.arguments import At, JsonFlag, NetworkFlag, at_least
 from kibitz.commands.data import Places, refuse_mixing, some_places
 from kibitz.commands.data_import import known
 from kibitz.commands.output import EXIT_STOPPED, emit
@@ -258,7 +258,7 @@ MOST_NODES = 4096  # as many as the Gumbel rule can plan
 def reanalyse_games(
     *places: Places,
     output: Annotated[At, Parameter(name=["--output", "-o"], help="Folder for the new shards.")],
-    network: Annotated[str, Parameter(help="Evaluator: a name or a network file.")] = AUTODISCOVER,
+    network: NetworkFlag = AUTODISCOVER,
     nodes: Annotated[int, Parameter(help="Playouts for every position.")] = 64,
     rule: Annotated[RuleName | None, Parameter(help="puct, azero, sble or gumbel.")] = None,
     preset: Annotated[str, Parameter(help="Settings to start from.")] = "default",
@@ -278,8 +278,7 @@ def reanalyse_games(
     """
     if not 2 <= nodes <= MOST_NODES:
         raise InputError("--nodes", value=nodes, fix=f"give 2 to {MOST_NODES}")
-    if workers < 1:
-        raise InputError("--workers", value=workers, fix="give 1 or more")
+    at_least(1, workers=workers)
     store = Store(shards_in(*some_places(places)))
     refuse_mixing(store.paths, output)
     where = chosen(network)

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from kibitz.commands.arguments import JsonFlag
+from kibitz.commands.arguments import JsonFlag, NetworkFlag
 from kibitz.commands.output import EXIT_STOPPED, columns, emit
 from kibitz.engine.options import AUTODISCOVER
 from kibitz.engine.settings import chosen
@@ -34,7 +34,7 @@ def ablate_command(
     *,
     limit: Annotated[int, Parameter(help="So many positions, spread over the file.")] = 100,
     nodes: Annotated[int, Parameter(help="The last rung of the ladder of nodes.")] = LADDER[-1],
-    network: Annotated[str, Parameter(help="Evaluator: a name or a network file.")] = "material",
+    network: NetworkFlag = "material",
     ask: Annotated[
         bool, Parameter(help="Ask for the mate, as `go mate n` does.", negative="")
     ] = False,
@@ -72,7 +72,7 @@ def ablate_command(
 @experiment.command(name="options")
 def options_command(
     *,
-    network: Annotated[str, Parameter(help="Evaluator: a name or a network file.")] = AUTODISCOVER,
+    network: NetworkFlag = AUTODISCOVER,
     syzygy: Annotated[str, Parameter(help="Folder of three-men tables, for their options.")] = "",
     json: JsonFlag = False,
 ) -> int:

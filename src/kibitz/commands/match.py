@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 import sys
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from kibitz.commands.arguments import JsonFlag
+from kibitz.commands.arguments import FLAT, JsonFlag, at_least
 from kibitz.commands.output import EXIT_STOPPED, columns, emit
 from kibitz.errors import InputError
 from kibitz.log import Level, graceful_stop, progress, say
@@ -35,57 +36,106 @@ from kibitz.match.report import (
 from kibitz.match.runner import Setup, run, try_out
 from kibitz.match.spec import parse_players
 from kibitz.match.sprt import Model, Sprt
+from kibitz.options import setting
+
+
+@dataclass(frozen=True)
+class TimeFlags:
+    """How long the players may think."""
+
+    tc: str | None = setting(None, "Clock in seconds: 10+0.1, 40/60+0.6.")
+    movetime: int | None = setting(None, "Milliseconds for each move.")
+    nodes: int | None = setting(None, "Nodes for each move.")
+    depth: int | None = setting(None, "Depth for each move.")
+
+    def control(self) -> Control:
+        """The time control that the flags describe."""
+        times = parse_times(self.tc) if self.tc else Control()
+        return replace(times, movetime=self.movetime, nodes=self.nodes, depth=self.depth)
+
+
+@dataclass(frozen=True)
+class SprtFlags:
+    """A test that ends the match once it is decided."""
+
+    sprt: tuple[float, float] | None = setting(None, "Stop between elo0, elo1.")
+    alpha: float = setting(0.05, "SPRT: error of accepting elo1.")
+    beta: float = setting(0.05, "SPRT: error of accepting elo0.")
+    model: Model = setting("normalised", "SPRT: what elo0 and elo1 are.")
+
+    def test(self) -> Sprt | None:
+        """The test, if one is wanted."""
+        if self.sprt is None:
+            return None
+        return Sprt(*self.sprt, alpha=self.alpha, beta=self.beta, model=self.model)
+
+
+@dataclass(frozen=True)
+class TermFlags:
+    """When a game is lost by the clock or adjudicated."""
+
+    margin: int = setting(20, "Milliseconds a clock may be overstepped.")
+    patience: float | None = setting(
+        None, "Seconds until a silent player hangs: after its time 10, at its start 60."
+    )
+    max_moves: int = setting(0, "Then the game is drawn; 0: never.")
+    draw: tuple[int, int, int] | None = setting(None, "From move, for moves, within centipawns.")
+    resign: tuple[int, int] | None = setting(None, "For moves, centipawns lost.")
+
+    def terms(self) -> Terms:
+        """What holds for all games."""
+        rules, margin, patience = self._rules(), float(self.margin), self.patience
+        if margin < 0:
+            raise InputError("--margin", value=self.margin, fix="give milliseconds, 0 or more")
+        if patience is None:
+            return Terms(rules, margin)
+        if not 0 < patience < math.inf:
+            raise InputError("--patience", value=patience, fix="give seconds, more than 0")
+        return Terms(rules, margin, patience=1000 * patience, start=1000 * patience)
+
+    def _rules(self) -> Rules:
+        at_least(0, max_moves=self.max_moves)
+        at_least(0, draw=min(self.draw or (0,)), resign=min(self.resign or (0,)))
+        given = {"max_moves": self.max_moves}
+        if self.draw is not None:
+            given |= dict(zip(("draw_from", "draw_moves", "draw_cp"), self.draw, strict=True))
+        if self.resign is not None:
+            given |= dict(zip(("resign_moves", "resign_cp"), self.resign, strict=True))
+        return Rules(**given)
+
+
+TIMES, SPRT, TERMS = TimeFlags(), SprtFlags(), TermFlags()
 
 
 def match(
     *players: Annotated[str, Parameter(help="NAME[,option=value...]; see docs/matches.md.")],
     games: Annotated[int, Parameter(help="Games between every two who meet.")] = 100,
-    tc: Annotated[str | None, Parameter(help="Clock in seconds: 10+0.1, 40/60+0.6.")] = None,
-    movetime: Annotated[int | None, Parameter(help="Milliseconds for each move.")] = None,
-    nodes: Annotated[int | None, Parameter(help="Nodes for each move.")] = None,
-    depth: Annotated[int | None, Parameter(help="Depth for each move.")] = None,
+    times: Annotated[TimeFlags, FLAT] = TIMES,
     openings: Annotated[Path | None, Parameter(help="PGN, EPD or lines of moves.")] = None,
     plies: Annotated[int | None, Parameter(help="Longest opening; of random ones 8.")] = None,
-    sprt: Annotated[tuple[float, float] | None, Parameter(help="Stop between elo0, elo1.")] = None,
-    alpha: Annotated[float, Parameter(help="SPRT: error of accepting elo1.")] = 0.05,
-    beta: Annotated[float, Parameter(help="SPRT: error of accepting elo0.")] = 0.05,
-    model: Annotated[Model, Parameter(help="SPRT: what elo0 and elo1 are.")] = "normalised",
+    sprt: Annotated[SprtFlags, FLAT] = SPRT,
     gauntlet: Annotated[bool, Parameter(help="The first against all others.", negative="")] = False,
     concurrency: Annotated[int, Parameter(help="Games at the same time.")] = 1,
-    seed: Annotated[int, Parameter(help="Of the openings' order and the players' dice.")] = 0,
-    margin: Annotated[int, Parameter(help="Milliseconds a clock may be overstepped.")] = 20,
-    patience: Annotated[
-        float | None,
-        Parameter(help="Seconds until a silent player hangs: after its time 10, at its start 60."),
-    ] = None,
-    max_moves: Annotated[int, Parameter(help="Then the game is drawn; 0: never.")] = 0,
-    draw: Annotated[
-        tuple[int, int, int] | None, Parameter(help="From move, for moves, within centipawns.")
-    ] = None,
-    resign: Annotated[tuple[int, int] | None, Parameter(help="For moves, centipawns lost.")] = None,
+    seed: Annotated[int, Parameter(help="Of the openings' order and the players' choices.")] = 0,
+    terms: Annotated[TermFlags, FLAT] = TERMS,
     resume: Annotated[Path | None, Parameter(help="Keep games here, and go on from it.")] = None,
     pgn: Annotated[Path | None, Parameter(help="Add every game here as it ends.")] = None,
     json: JsonFlag = False,
 ) -> int:
     """Play a match: two players, or all against all; exit code 130 if it was stopped."""
-    if games < 2 or games % 2:
-        raise InputError("--games", value=games, fix="give an even number; openings come in pairs")
-    if plies is not None and plies < 1:
-        raise InputError("--plies", value=plies, fix="give 1 or more")
+    rounds = rounds_of(games, 2)
+    at_least(1, plies=plies)
     if pgn is not None and resume is not None and pgn.resolve() == resume.resolve():
         raise InputError("--pgn and --resume are one file", value=str(pgn), fix="name two files")
-    rounds = games // 2
-    listed = _openings(openings, plies, rounds, seed)
-    times = parse_times(tc) if tc else Control()
     setup = Setup(
         players=parse_players(list(players)),
-        control=Control(times.base, times.increment, times.moves, movetime, nodes, depth),
-        openings=listed,
+        control=times.control(),
+        openings=opening_list(openings, plies, rounds, seed),
         rounds=rounds,
         gauntlet=gauntlet,
         seed=seed,
-        terms=_terms(_rules(max_moves, draw, resign), margin, patience),
-        sprt=Sprt(*sprt, alpha=alpha, beta=beta, model=model) if sprt else None,
+        terms=terms.terms(),
+        sprt=sprt.test(),
         concurrency=concurrency,
         source="" if openings else f"random {plies or RANDOM_PLIES}",
     )
@@ -93,34 +143,18 @@ def match(
     return _play(setup, book, resume, pgn, json)
 
 
-def _openings(path: Path | None, plies: int | None, rounds: int, seed: int) -> list[Opening]:
+def rounds_of(games: int, least: int) -> int:
+    """Pairs of games, both players having White once with each opening."""
+    if games < least or games % 2:
+        raise InputError("--games", value=games, fix="give an even number; openings come in pairs")
+    return games // 2
+
+
+def opening_list(path: Path | None, plies: int | None, rounds: int, seed: int) -> list[Opening]:
+    """The openings of a file in another order, or random ones."""
     if path is not None:
         return shuffled(read_openings(path, plies), seed)
     return random_openings(rounds, plies or RANDOM_PLIES, seed)
-
-
-def _terms(rules: Rules, margin: int, patience: float | None) -> Terms:
-    if margin < 0:
-        raise InputError("--margin", value=margin, fix="give milliseconds, 0 or more")
-    if patience is None:
-        return Terms(rules, float(margin))
-    if not 0 < patience < math.inf:
-        raise InputError("--patience", value=patience, fix="give seconds, more than 0")
-    return Terms(rules, float(margin), patience=1000 * patience, start=1000 * patience)
-
-
-def _rules(
-    max_moves: int, draw: tuple[int, int, int] | None, resign: tuple[int, int] | None
-) -> Rules:
-    for name, values in (("max-moves", (max_moves,)), ("draw", draw), ("resign", resign)):
-        if min(values or (0,)) < 0:
-            raise InputError(f"--{name}", value=min(values or (0,)), fix="give 0 or more")
-    given = {"max_moves": max_moves}
-    if draw is not None:
-        given |= {"draw_from": draw[0], "draw_moves": draw[1], "draw_cp": draw[2]}
-    if resign is not None:
-        given |= {"resign_moves": resign[0], "resign_cp": resign[1]}
-    return Rules(**given)
 
 
 def _play(setup: Setup, book: str, resume: Path | None, pgn: Path | None, json: bool) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from cyclopts import App, Parameter
 
-from kibitz.commands.arguments import JsonFlag
+from kibitz.commands.arguments import JsonFlag, at_least
 from kibitz.commands.output import columns, emit
 from kibitz.errors import InputError
 from kibitz.evaluator.discover import (
@@ -183,7 +183,8 @@ def quantise(
     found = _file(file)
     card = cards.read_card(found)
     location = output or _own(found).with_name(f"{found.stem}-{policy}{found.suffix}")
-    leaves = leaves_from(source, _checked(positions))
+    at_least(1, positions=positions)
+    leaves = leaves_from(source, positions)
     extra: dict[str, Any] = {}
     if card.family == "sparse":
         done = make.quantise_sparse(found, location, policy)
@@ -210,7 +211,8 @@ def compare(
 
     if not others:
         raise InputError("nothing to compare with", value=first, fix="name another evaluator")
-    leaves = leaves_from(source, _checked(positions))
+    at_least(1, positions=positions)
+    leaves = leaves_from(source, positions)
     say(f"comparing on {len(leaves.known)} positions")
     judged = {what: _judgement(what, leaves) for what in (first, *others)}
     found = {what: difference_of(judged[first], judged[what], leaves.offsets) for what in others}
@@ -235,9 +237,3 @@ def _table(found: dict[str, Difference]) -> Any:
 
 def _short(number: float) -> Any:
     return number if isinstance(number, int) else f"{number:.3g}"
-
-
-def _checked(positions: int) -> int:
-    if positions < 1:
-        raise InputError("--positions", value=positions, fix="give 1 or more")
-    return positions

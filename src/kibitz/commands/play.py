@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from kibitz.commands.arguments import EngineFlag
 from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER
 from kibitz.errors import InputError, KibitzError
@@ -32,7 +33,7 @@ def play(
     side: Annotated[
         Literal["white", "black"], Parameter(name=["--side", "-s"], help="Which side is yours.")
     ] = "white",
-    network: Annotated[str, Parameter(help="Network file, material or uniform.")] = AUTODISCOVER,
+    network: EngineFlag = AUTODISCOVER,
     fen: Annotated[str, Parameter(help="The position to start from.")] = START,
     nodes: Annotated[int | None, Parameter(help="The engine's nodes for each move.")] = None,
     movetime: Annotated[int | None, Parameter(help="Its milliseconds for each move.")] = None,

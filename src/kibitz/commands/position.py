@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from kibitz.commands.arguments import JsonFlag
+from kibitz.commands.arguments import JsonFlag, at_least
 from kibitz.commands.output import EXIT_STOPPED, columns, emit, two_columns
 from kibitz.errors import InputError, PositionError
 from kibitz.files import write_bytes
@@ -85,8 +85,7 @@ def perft(
     json: JsonFlag = False,
 ) -> int:
     """Count positions, or check the counts of a suite (exit code 1 if one is wrong)."""
-    if threads < 1:
-        raise InputError("--threads", value=threads, fix="give 1 or more")
+    at_least(1, threads=threads)
     if suite is not None:
         _refuse_idle({"--fen": fen, "--divide": divide, "--chess960": chess960}, "--suite is given")
         chosen = DEFAULT_SUITE_DEPTH if depth is None else depth

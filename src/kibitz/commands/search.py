@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from kibitz.commands.arguments import JsonFlag, milliseconds
+from kibitz.commands.arguments import EngineFlag, JsonFlag, NetworkFlag, milliseconds
 from kibitz.commands.output import EXIT_STOPPED, columns, emit
 from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER
@@ -56,7 +56,7 @@ def search(
         str, Parameter(name="--preset", help="Start from a preset.")
     ] = "default",
     option: Annotated[tuple[str, ...], Parameter(help="Name=value, as in UCI; repeatable.")] = (),
-    network: Annotated[str, Parameter(help="Evaluator: a name or a network file.")] = AUTODISCOVER,
+    network: NetworkFlag = AUTODISCOVER,
     moves: Annotated[tuple[str, ...], Parameter(help="Search only these moves.")] = (),
     json: JsonFlag = False,
 ) -> int:
@@ -186,7 +186,7 @@ POSITIONS_AT_MOST = 2_000  # of one file
 def analyse(
     what: Annotated[str, Parameter(help="FEN, or a PGN file.")] = START,
     *,
-    network: Annotated[str, Parameter(help="Network file, material or uniform.")] = AUTODISCOVER,
+    network: EngineFlag = AUTODISCOVER,
     lines: Annotated[int | None, Parameter(help="Of the best moves to show; 3.")] = None,
     nodes: Annotated[int | None, Parameter(help="Nodes for each position.")] = None,
     time: Annotated[float | None, Parameter(help="Seconds for each position.")] = None,

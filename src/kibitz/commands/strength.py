@@ -13,7 +13,8 @@ from typing import Annotated, Any, NamedTuple
 
 from cyclopts import Parameter
 
-from kibitz.commands.arguments import JsonFlag
+from kibitz.commands.arguments import FLAT, JsonFlag, PlayerFlag, at_least
+from kibitz.commands.match import TIMES, TimeFlags, opening_list, rounds_of
 from kibitz.commands.output import EXIT_STOPPED, columns, emit
 from kibitz.errors import InputError
 from kibitz.log import Bar, Level, Stop, graceful_stop, progress, say
@@ -32,7 +33,7 @@ from kibitz.match.assessment import (
 )
 from kibitz.match.control import Control, parse_times
 from kibitz.match.journal import PlayedGame
-from kibitz.match.openings import RANDOM_PLIES, Opening, random_openings, read_openings, shuffled
+from kibitz.match.openings import RANDOM_PLIES
 from kibitz.match.runner import try_out
 from kibitz.match.spec import parse_player
 from kibitz.match.suites import Outcome
@@ -51,9 +52,7 @@ WHOLE, QUICK = Preset(100, "10+0.1", None, 20), Preset(20, "1+0.01", 50, 5)
 
 
 def strength(
-    player: Annotated[
-        str, Parameter(name=["--player", "--network"], help="A network, or as in kibitz match.")
-    ] = "kibitz",
+    player: PlayerFlag = "kibitz",
     *,
     suite: Annotated[tuple[Path, ...], Parameter(help="EPD file; repeatable.")] = (),
     opponent: Annotated[
@@ -61,10 +60,7 @@ def strength(
         Parameter(help="As in kibitz match, and rating=R; repeatable; by default a usual ladder."),
     ] = (),
     games: Annotated[int | None, Parameter(help="Against each opponent; 0: none.")] = None,
-    tc: Annotated[str | None, Parameter(help="Clock of the games: 10+0.1, 40/60.")] = None,
-    movetime: Annotated[int | None, Parameter(help="Milliseconds for each move.")] = None,
-    nodes: Annotated[int | None, Parameter(help="Nodes for each move.")] = None,
-    depth: Annotated[int | None, Parameter(help="Depth for each move.")] = None,
+    times: Annotated[TimeFlags, FLAT] = TIMES,
     suite_nodes: Annotated[int | None, Parameter(help="For each position; 10000.")] = None,
     suite_time: Annotated[int | None, Parameter(help="Milliseconds for each position.")] = None,
     limit: Annotated[int | None, Parameter(help="Only the first positions of a suite.")] = None,
@@ -79,40 +75,30 @@ def strength(
     """Measure a player: exit code 130 if it was stopped, and what was finished is shown."""
     preset = QUICK if quick else WHOLE
     wanted = preset.games if games is None else games
-    if wanted < 0 or wanted % 2:
-        raise InputError("--games", value=wanted, fix="give an even number; openings come in pairs")
+    rounds = rounds_of(wanted, 0)
+    limit = preset.limit if limit is None else limit
+    tries = preset.tries if endings is None else endings
+    at_least(1, limit=limit, concurrency=concurrency)
+    at_least(0, endings=tries)
+    control = times.control()
     _refuse_twins("suites", [path.stem for path in suite])
     plan = Plan(
         player=parse_player(player),
-        control=_control(tc, movetime, nodes, depth, preset),
+        control=control if control.limited else parse_times(preset.times),
         opponents=_opponents(opponent, quick) if wanted else (),
         games=wanted,
-        openings=tuple(_openings(openings, wanted // 2, seed)),
+        openings=tuple(opening_list(openings, None, rounds, seed)),
         book=openings.name if openings else f"random {RANDOM_PLIES}",
         suites=suite,
-        limit=_checked("--limit", preset.limit if limit is None else limit, 1),
-        tries=_checked("--endings", preset.tries if endings is None else endings, 0) or 0,
-        concurrency=_checked("--concurrency", concurrency, 1) or 1,
+        limit=limit,
+        tries=tries,
+        concurrency=concurrency,
         seed=seed,
     )
     if suite_nodes is not None or suite_time is not None:
         plan = replace(plan, suite_control=Control(movetime=suite_time, nodes=suite_nodes))
     try_out([plan.player, *(one.spec for one in plan.opponents)])
     return _measured(plan, resume, json)
-
-
-def _checked(name: str, value: int | None, least: int) -> int | None:
-    if value is not None and value < least:
-        raise InputError(name, value=value, fix=f"give {least} or more")
-    return value
-
-
-def _control(
-    tc: str | None, movetime: int | None, nodes: int | None, depth: int | None, preset: Preset
-) -> Control:
-    times = parse_times(tc) if tc else Control()
-    control = replace(times, movetime=movetime, nodes=nodes, depth=depth)
-    return control if control.limited else parse_times(preset.times)
 
 
 def _opponents(texts: tuple[str, ...], quick: bool) -> tuple[Opponent, ...]:
@@ -131,12 +117,6 @@ def _refuse_twins(what: str, names: list[str], fix: str = "rename one") -> None:
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"two {what} of one name", value=name, fix=fix)
-
-
-def _openings(path: Path | None, rounds: int, seed: int) -> list[Opening]:
-    if path is not None:
-        return shuffled(read_openings(path), seed)
-    return random_openings(rounds, RANDOM_PLIES, seed)
 
 
 def _measured(plan: Plan, folder: Path | None, json: bool) -> int:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from kibitz.commands.arguments import JsonFlag
+from kibitz.commands.arguments import JsonFlag, PlayerFlag, at_least
 from kibitz.commands.output import EXIT_STOPPED, columns, emit
 from kibitz.errors import InputError
 from kibitz.files import write_bytes
@@ -31,9 +31,7 @@ DEFAULT_NODES = 10_000
 
 def suite(
     *files: Annotated[Path, Parameter(help="EPD files.")],
-    player: Annotated[
-        str, Parameter(name=["--player", "--network"], help="A network, or as in kibitz match.")
-    ] = "kibitz",
+    player: PlayerFlag = "kibitz",
     nodes: Annotated[int | None, Parameter(help="For each position; by default 10000.")] = None,
     time: Annotated[int | None, Parameter(help="Milliseconds for each position.")] = None,
     limit: Annotated[int | None, Parameter(help="Only the first positions of a file.")] = None,
@@ -50,11 +48,8 @@ def suite(
     """Solve suites of positions: points, solved, nodes required, and a rating for STS."""
     if not files:
         raise InputError("no suite", fix="name EPD files")
-    for name, value in (("--concurrency", concurrency), ("--limit", limit)):
-        if value is not None and value < 1:
-            raise InputError(name, value=value, fix="give 1 or more")
-    if failure_nodes < 0:
-        raise InputError("--failure-nodes", value=failure_nodes, fix="give 0 or more")
+    at_least(1, concurrency=concurrency, limit=limit)
+    at_least(0, failure_nodes=failure_nodes)
     spec = parse_player(player)
     control = spec.control or Control(movetime=time, nodes=nodes)
     if not control.limited:
@@ -162,8 +157,7 @@ def technique(
     json: JsonFlag = False,
 ) -> int:
     """Play won endings from random positions and count the mates before 50 moves are over."""
-    if games < 1:
-        raise InputError("--games", value=games, fix="give 1 or more")
+    at_least(1, games=games)
     specs = parse_player(player), parse_player(defender)
     control = Control(movetime=movetime, nodes=nodes)
     if not control.limited:

@@ -5,14 +5,18 @@ dataset and training rooms -> **command line**
 
 from __future__ import annotations
 
+import json as jsonlib
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from kibitz.commands.arguments import At, JsonFlag
+from kibitz.commands.arguments import FLAT, At, JsonFlag
 from kibitz.commands.output import EXIT_STOPPED, columns, emit, spell
 from kibitz.errors import InputError, did_you_mean, missing_extra
 from kibitz.files import write_bytes
@@ -26,47 +30,68 @@ from kibitz.training.metrics import Run, read_run
 
 # --- train ----------------------------------------------------------------------------------------
 
-Keys = Annotated[list[str] | None, Parameter(name="--set", help="Any setting, table.key=value.")]
+
+def _flag(key: str, about: str) -> Any:
+    """Declare a flag that sets a key of the settings file, if it is given."""
+    return field(default=None, metadata={"key": key, "help": about})
+
+
+@dataclass(frozen=True)
+class TrainFlags:
+    """Settings of a training that have a flag of their own."""
+
+    network: str | None = _flag(
+        "run.network", f"Size like sparse-512x256-threats, or a file to go on from. {ADVICE}"
+    )
+    data: tuple[str, ...] | None = _flag(
+        "data.folders", "Folder of shards; DIR=2 is shown twice an epoch."
+    )
+    output: Annotated[At | None, Parameter(name=["--output", "-o"])] = _flag(  # noqa: RUF009
+        "run.output", "Folder for all that is written."
+    )
+    steps: int | None = _flag("run.steps", "Batches to train on.")
+    epochs: float | None = _flag("run.epochs", "Instead: times to go over the data.")
+    batch: int | None = _flag("run.batch", "Positions in a batch of one process.")
+    rate: float | None = _flag("schedule.rate", "Highest learning rate.")
+    schedule: str | None = _flag("schedule.shape", "constant, cosine, steps ...")
+    warmup: int | None = _flag("schedule.warmup", "Steps of growing rate at the start.")
+    optimiser: str | None = _flag("optimiser.kind", "adamw, adam or sgd.")
+    result_share: float | None = _flag(
+        "data.result_share", "Share of the game's result in the value target."
+    )
+    teacher: str | None = _flag(
+        "distill.teacher", "Float network file to learn from, besides the games."
+    )
+    average: str | None = _flag("average.kind", "Average of weights: ema, swa, none.")
+    precision: str | None = _flag("run.precision", "float32 or bfloat16.")
+    device: str | None = _flag("run.device", "cpu, cuda or auto.")
+    threads: int | None = _flag("run.threads", "Threads of torch.")
+    seed: int | None = _flag("run.seed", "Of weights and order.")
+    patience: int | None = _flag(
+        "run.patience", "End after so many validations without a better one."
+    )
+
+    def overrides(self) -> list[str]:
+        """The flags that were given, as `--set` would have them."""
+        given = {one.metadata["key"]: getattr(self, one.name) for one in fields(self)}
+        if self.data is not None:  # JSON writes a list of texts as TOML does
+            given["data.folders"] = jsonlib.dumps(self.data, ensure_ascii=False)
+        return [f"{key}={value}" for key, value in given.items() if value is not None]
+
+
+NO_FLAGS = TrainFlags()
 
 
 def train(
     *,
-    network: Annotated[
-        str | None,
-        Parameter(help=f"Size like sparse-512x256-threats, or a file to go on from. {ADVICE}"),
-    ] = None,
-    data: Annotated[
-        list[str] | None, Parameter(help="Folder of shards; DIR=2 is shown twice an epoch.")
-    ] = None,
-    output: Annotated[
-        At | None, Parameter(name=["--output", "-o"], help="Folder for all that is written.")
-    ] = None,
-    steps: Annotated[int | None, Parameter(help="Batches to train on.")] = None,
-    epochs: Annotated[float | None, Parameter(help="Instead: times to go over the data.")] = None,
-    batch: Annotated[int | None, Parameter(help="Positions in a batch of one process.")] = None,
-    rate: Annotated[float | None, Parameter(help="Highest learning rate.")] = None,
-    schedule: Annotated[str | None, Parameter(help="constant, cosine, steps ...")] = None,
-    warmup: Annotated[int | None, Parameter(help="Steps of growing rate at the start.")] = None,
-    optimiser: Annotated[str | None, Parameter(help="adamw, adam or sgd.")] = None,
-    result_share: Annotated[
-        float | None, Parameter(help="Share of the game's result in the value target.")
-    ] = None,
-    teacher: Annotated[
-        str | None, Parameter(help="Float network file to learn from, besides the games.")
-    ] = None,
-    average: Annotated[str | None, Parameter(help="Average of weights: ema, swa, none.")] = None,
-    precision: Annotated[str | None, Parameter(help="float32 or bfloat16.")] = None,
-    device: Annotated[str | None, Parameter(help="cpu, cuda or auto.")] = None,
-    threads: Annotated[int | None, Parameter(help="Threads of torch.")] = None,
-    seed: Annotated[int | None, Parameter(help="Of weights and order.")] = None,
+    flags: Annotated[TrainFlags, FLAT] = NO_FLAGS,
     recipe: Annotated[
         str | None,
         Parameter(help="Settings for a purpose: small, a first training on some thousand games."),
     ] = None,
-    patience: Annotated[
-        int | None, Parameter(help="End after so many validations without a better one.")
+    more: Annotated[
+        list[str] | None, Parameter(name="--set", help="Any setting, table.key=value.")
     ] = None,
-    more: Keys = None,
     overfit: Annotated[
         bool, Parameter(negative="", help="Show the first batch again and again, as a check.")
     ] = False,
@@ -80,39 +105,15 @@ def train(
     from kibitz.training.memory import keep_memory, wait_asleep
 
     wait_asleep()
-    try:
+    with _torch_needed():
         from kibitz.training.config import RECIPES, from_file
         from kibitz.training.loop import train as run
-    except ImportError as error:
-        if error.name != "torch":
-            raise
-        raise missing_extra("training", "torch", "train") from error
     keep_memory()
     if recipe is not None and recipe not in RECIPES:
         raise InputError("no such recipe", value=recipe, fix=did_you_mean(recipe, RECIPES))
-    given = {
-        "run.network": network,
-        "data.folders": _list(data),
-        "run.output": output,
-        "run.steps": steps,
-        "run.epochs": epochs,
-        "run.batch": batch,
-        "schedule.rate": rate,
-        "schedule.shape": schedule,
-        "schedule.warmup": warmup,
-        "optimiser.kind": optimiser,
-        "data.result_share": result_share,
-        "average.kind": average,
-        "distill.teacher": teacher,
-        "run.precision": precision,
-        "run.device": device,
-        "run.threads": threads,
-        "run.seed": seed,
-        "run.patience": patience,
-        "run.overfit": "true" if overfit else None,
-    }
-    overrides = [f"{key}={value}" for key, value in given.items() if value is not None]
-    settings = from_file(used(), [*RECIPES.get(recipe or "", ()), *overrides, *(more or [])])
+    overrides = [*RECIPES.get(recipe or "", ()), *flags.overrides()]
+    overrides += ["run.overfit=true"] if overfit else []
+    settings = from_file(used(), [*overrides, *(more or [])])
     command = shlex.join(["kibitz", *sys.argv[1:]])
     with graceful_stop() as stop:
         outcome = run(settings, command, stop, resume, allow_damaged)
@@ -131,12 +132,15 @@ def train(
     return EXIT_STOPPED if outcome.stopped else 0
 
 
-def _list(texts: list[str] | None) -> str | None:
-    """Write texts as a TOML list."""
-    if texts is None:
-        return None
-    quoted = ", ".join('"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' for text in texts)
-    return f"[{quoted}]"
+@contextmanager
+def _torch_needed() -> Iterator[None]:
+    """Say which extra brings torch where it is missing."""
+    try:
+        yield
+    except ImportError as error:
+        if error.name != "torch":
+            raise
+        raise missing_extra("training", "torch", "train") from error
 
 
 # --- cycle ----------------------------------------------------------------------------------------
@@ -148,14 +152,10 @@ def cycle(
     json: JsonFlag = False,
 ) -> int:
     """Do what is not done yet of a list of stages; Ctrl-C stops, the same command goes on."""
-    try:
+    with _torch_needed():
         from kibitz.training.cycle import KINDS
         from kibitz.training.memory import keep_memory
         from kibitz.training.stages import marker_of, read_cycle, read_marker, run_cycle
-    except ImportError as error:
-        if error.name != "torch":
-            raise
-        raise missing_extra("training", "torch", "train") from error
     keep_memory()
     whole, stages = read_cycle(file, KINDS)
     with graceful_stop() as stop:

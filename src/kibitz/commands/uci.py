@@ -10,6 +10,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from kibitz.commands.arguments import EngineFlag
 from kibitz.engine.options import AUTODISCOVER
 from kibitz.errors import InputError
 from kibitz.log import say
@@ -17,7 +18,7 @@ from kibitz.log import say
 
 def uci(
     *,
-    network: Annotated[str, Parameter(help="Network file, material or uniform.")] = AUTODISCOVER,
+    network: EngineFlag = AUTODISCOVER,
     serve: Annotated[str, Parameter(help="Listen on HOST:PORT instead.")] = "",
     connect: Annotated[str, Parameter(help="Use the engine at HOST:PORT.")] = "",
     token: Annotated[str, Parameter(help="Shared secret for TCP; or set KIBITZ_TOKEN.")] = "",

@@ -1,7 +1,4 @@
-"""`kibitz bench evaluate`: positions judged a second, for every kind of network and evaluator.
-
-bench/evaluator.py -> **table or JSON**
-"""
+"""How fast networks of every family are, with random weights, as each kind of evaluator."""
 
 from __future__ import annotations
 
@@ -9,20 +6,21 @@ import importlib.util
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from cyclopts import Parameter
 
-from kibitz.bench import evaluator as speed
-from kibitz.commands.arguments import JsonFlag
-from kibitz.commands.output import columns, emit
-from kibitz.encoding.leaves import Leaves, random_leaves
-from kibitz.errors import InputError
+from kibitz.bench.evaluator import (
+    batched_speed,
+    inline_speed,
+    scattered_positions,
+    tree_positions,
+)
+from kibitz.encoding.leaves import random_leaves
 from kibitz.evaluator.inline import InlineEvaluator, inline_evaluator
 from kibitz.evaluator.load import Evaluator, load_evaluator
 from kibitz.evaluator.simple import Material, Uniform
-from kibitz.log import progress, say
+from kibitz.log import say
 from kibitz.network import card as cards
 from kibitz.network import make
 from kibitz.network.sizes import parse
@@ -44,15 +42,9 @@ CONVOLUTIONAL = (
     "dilated-eval",
     "dilated-move",
 )
-POSITIONS = 4000
+POSITIONS = {"tree": tree_positions, "scattered": scattered_positions}
+COUNT = 4000  # positions of each kind
 ACTIVE, MOVES = 25, 31  # features and moves of a position of random games, on average
-
-
-class Options(NamedTuple):
-    """How it is measured."""
-
-    rounds: int
-    threads: int
 
 
 class Subject(NamedTuple):
@@ -65,36 +57,45 @@ class Subject(NamedTuple):
     operations: dict[str, float]
 
 
-def evaluate(
-    *sizes: Annotated[str, Parameter(help="Sizes of networks; all families by default.")],
-    batches: Annotated[str, Parameter(help="Batch sizes.")] = "1,32,256",
-    threads: Annotated[int, Parameter(help="Threads that evaluate at the same time.")] = 1,
-    rounds: Annotated[int, Parameter(help="Measure so often; the fastest round counts.")] = 5,
-    json: JsonFlag = False,
-) -> None:
-    """Judge positions with random networks of every family on one core, or on several threads."""
-    if threads < 1 or rounds < 1:
-        raise InputError("--threads and --rounds at least 1", value=(threads, rounds))
-    counts, options = batch_sizes(batches), Options(rounds, threads)
-    peaks = speed.peaks(rounds)
-    leaves = random_leaves(max(counts), seed=2)
-    rows: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory() as folder, progress("evaluate") as bar:
+class Row(NamedTuple):
+    """One row of the table."""
+
+    network: str
+    evaluator: str
+    width: int
+    batch: int
+    threads: int
+    positions: str
+    evaluations_per_second: int
+    share_of_peak: float
+
+
+def measure(
+    sizes: tuple[str, ...], batches: list[int], rounds: int, threads: int, peaks: dict[str, float]
+) -> Iterator[list[Row]]:
+    """The rows of one network after another: by batch size or, if inline, by kind of position."""
+    leaves = random_leaves(max(batches), seed=2)
+    with tempfile.TemporaryDirectory() as folder:
         for subject in _subjects(sizes, Path(folder)):
-            rows += _measured(subject, leaves, counts, options, peaks)
-            bar.advance()
-    rounded = {name: round(peak, 1) for name, peak in peaks.items()}
-    result = {"threads": threads, "peak_giga_operations": rounded, "rows": rows}
-    emit(result, as_json=json, table=_table(rows, threads))
-    say(f"peak of a core, billion operations a second: {rounded}")
+            evaluator, found = subject.evaluator, []
+            if isinstance(evaluator, InlineEvaluator):
+                for kind, make_positions in POSITIONS.items():
+                    rate = inline_speed(evaluator, make_positions(COUNT), rounds, threads)
+                    found.append((1, kind, rate))
+            else:
+                for batch in batches:
+                    rate = batched_speed(evaluator, leaves, batch, rounds, threads)
+                    found.append((batch, "scattered", rate))
+            yield [_row(subject, *one, threads, peaks) for one in found]
 
 
-def batch_sizes(text: str) -> list[int]:
-    """The sizes of `--batches`."""
-    words = text.split(",")
-    if not all(word.isdigit() and int(word) > 0 for word in words):
-        raise InputError("--batches", value=text, fix="write them like 1,32,256")
-    return [int(word) for word in words]
+def _row(
+    subject: Subject, batch: int, kind: str, rate: float, threads: int, peaks: dict[str, float]
+) -> Row:
+    # The time the operations would take at the peak, of the time they take.
+    ideal = sum(count / (1e9 * peaks[name]) for name, count in subject.operations.items())
+    share, about = round(ideal * rate / threads, 3), (batch, threads, kind, round(rate))
+    return Row(subject.network, subject.kind, subject.width, *about, share)
 
 
 def _subjects(sizes: tuple[str, ...], folder: Path) -> Iterator[Subject]:
@@ -149,43 +150,3 @@ def _operations(weight: np.ndarray) -> int:
     """Of one layer: a convolution is done for 64 squares, unless it covers the whole board."""
     squares = 64 if weight.ndim == 4 and weight.shape[-1] < 8 else 1
     return 2 * weight.size * squares if weight.ndim > 1 else 0
-
-
-def _measured(
-    subject: Subject, leaves: Leaves, batches: list[int], options: Options, peaks: dict[str, float]
-) -> Iterator[dict[str, Any]]:
-    """One row per batch size or, for inline evaluators, per kind of position."""
-    if isinstance(subject.evaluator, InlineEvaluator):
-        for kind, positions in (
-            ("tree", speed.tree_positions(POSITIONS)),
-            ("scattered", speed.scattered_positions(POSITIONS)),
-        ):
-            rate = speed.inline_speed(subject.evaluator, positions, *options)
-            yield _row(subject, 1, kind, rate, options.threads, peaks)
-        return
-    for batch in batches:
-        rate = speed.batched_speed(subject.evaluator, leaves, batch, *options)
-        yield _row(subject, batch, "scattered", rate, options.threads, peaks)
-
-
-def _row(
-    subject: Subject, batch: int, kind: str, rate: float, threads: int, peaks: dict[str, float]
-) -> dict[str, Any]:
-    # The time the operations would take at the peak, of the time they take.
-    ideal = sum(count / (1e9 * peaks[name]) for name, count in subject.operations.items())
-    return {
-        "network": subject.network,
-        "evaluator": subject.kind,
-        "width": subject.width,
-        "batch": batch,
-        "threads": threads,
-        "positions": kind,
-        "evaluations_per_second": round(rate),
-        "share_of_peak": round(ideal * rate / threads, 3),
-    }
-
-
-def _table(rows: list[dict[str, Any]], threads: int) -> Any:
-    headings = tuple(name.replace("_", " ") for name in rows[0])
-    title = "evaluations, one core" if threads == 1 else f"evaluations, {threads} threads"
-    return columns(headings, [tuple(row.values()) for row in rows], title=title)
