@@ -12,13 +12,14 @@ from kibitz.evaluator.simple import Material
 from kibitz.experiments.ablate import (
     Problem,
     ablate,
+    geometric_mean,
     is_solution,
     mates,
     nodes_to_solve,
     read_problems,
     variants,
 )
-from kibitz.experiments.intervals import geometric_mean, share_interval
+from kibitz.match.elo import wilson
 from kibitz.position.board import Board
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.params import Settings
@@ -77,9 +78,9 @@ def test_every_variant_has_a_row() -> None:
 
 
 def test_intervals_of_known_samples() -> None:
-    low, high = share_interval(8, 10)
+    low, high = wilson(8, 10)
     assert (round(low, 3), round(high, 3)) == (0.490, 0.943)  # Wilson, tabulated
-    assert share_interval(0, 0) == (0.0, 1.0)
+    assert wilson(0, 0) == (0.0, 1.0)
     mean, lower, upper = geometric_mean([100.0, 400.0] * 50)
     assert mean == pytest.approx(200.0)
     assert 100 < lower < 200 < upper < 400

@@ -18,7 +18,7 @@ from kibitz.experiments.options import (
     observed,
     page_table,
     table,
-    walk,
+    try_options,
 )
 from kibitz.kernel.compile import COMPILED
 from kibitz.search.params import OPTIONS, Settings
@@ -36,7 +36,7 @@ def test_every_option_is_tried() -> None:
 @pytest.mark.skipif(not COMPILED, reason="thousands of searches")
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_option_changes_a_search_or_says_that_it_does_not(kind: str) -> None:
-    rows = [*walk(inline_evaluator(HASHED), (kind,), tables=str(SYZYGY))]
+    rows = [*try_options(inline_evaluator(HASHED), (kind,), tables=str(SYZYGY))]
     assert [row for row in rows if row.outcome in FAILED] == []
     outcomes = Counter(row.outcome for row in rows)
     assert len(rows) == len(DRIVERS) * len(OPTIONS)
@@ -70,7 +70,7 @@ def test_the_page_shows_what_the_rows_say() -> None:
 
 def test_without_tables_their_options_are_not_tried() -> None:
     syzygy = tuple(row for row in OPTIONS if row.uci.startswith("Syzygy"))
-    rows = [*walk(inline_evaluator(HASHED), ("puct",), syzygy)]
+    rows = [*try_options(inline_evaluator(HASHED), ("puct",), syzygy)]
     assert {row.outcome for row in rows} == {"not tried"}
 
 

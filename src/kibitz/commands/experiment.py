@@ -86,7 +86,7 @@ def options_command(
     rows: list[options.Row] = []
     with progress("options", total=len(options.KINDS)) as bar, graceful_stop() as stop:
         for kind in options.KINDS:
-            rows += options.walk(evaluator, (kind,), tables=syzygy)
+            rows += options.try_options(evaluator, (kind,), tables=syzygy)
             bar.advance()
             if stop.requested:
                 break

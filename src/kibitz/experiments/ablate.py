@@ -9,8 +9,9 @@ It is announced if the last search says `mate n` with exactly that n.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,8 +19,8 @@ import numpy as np
 
 from kibitz.errors import InputError
 from kibitz.evaluator.inline import InlineEvaluator
-from kibitz.experiments.intervals import geometric_mean, share_interval
 from kibitz.files import Location, read_bytes
+from kibitz.match.elo import wilson
 from kibitz.position.board import Board
 from kibitz.position.moves import MAX_MOVES, generate
 from kibitz.position.notation import Move, relative
@@ -33,6 +34,7 @@ from kibitz.search.report import Score
 
 _MATE = re.compile(r"(?:bm\s+#|dm\s+)(\d+)")
 LONGEST_MATE = 3  # longer ones take brute force too long to verify
+RESAMPLES = 2_000
 LADDER = tuple(100 * 2**rung for rung in range(9))  # 100 to 25 600 nodes
 
 
@@ -172,6 +174,16 @@ def ablate(
             len(solved),
             sum(announced for _, announced in found),
             len(problems),
-            share_interval(len(solved), len(problems)),
+            wilson(len(solved), len(problems)),
             geometric_mean(solved),
         )
+
+
+def geometric_mean(values: Sequence[float], seed: int = 0) -> tuple[float, float, float]:
+    """Geometric mean with its 95 % bootstrap interval; NaN without values."""
+    if not values:
+        return math.nan, math.nan, math.nan
+    logs = np.log(np.asarray(values, dtype=float))
+    picks = np.random.default_rng(seed).integers(0, len(logs), size=(RESAMPLES, len(logs)))
+    low, high = np.quantile(logs[picks].mean(axis=1), [0.025, 0.975])
+    return math.exp(logs.mean()), math.exp(low), math.exp(high)

@@ -1,4 +1,4 @@
-"""A walk over all options of a search: what each one changes, by rule and by the way it is run.
+"""Every option of a search tried: what each one changes, by rule and by the way it is run.
 
 search/params (rows and where they apply), **a small search with and without** -> a table
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -68,10 +69,8 @@ class Row(NamedTuple):
     why: str  # what changed, or why nothing does
 
 
-SHARP: dict[str, Value] = {
-    "linear_rate": 9.0,
-    "linear_delay": 90.0,
-}  # or a small search is too small
+# Or a small search is too small.
+SHARP: dict[str, Value] = {"linear_rate": 9.0, "linear_delay": 90.0}
 WIDE: dict[str, Value] = {"cpuct": 9.0}  # the most visited move is not always the best
 LCB: dict[str, Value] = {"move_choice": "lcb", "lcb_visits": 0.0, "lcb_deviations": 0.0}
 MINIMAX: dict[str, Value] = {
@@ -183,7 +182,7 @@ def base_of(kind: str, driver: str) -> Settings:
     return settings
 
 
-def walk(
+def try_options(
     evaluator: Evaluator,
     kinds: tuple[str, ...] = KINDS,
     options: tuple[Option, ...] = OPTIONS,
@@ -194,29 +193,44 @@ def walk(
     if isinstance(evaluator, InlineEvaluator):
         batched = InlineBatch(evaluator)
         evaluators = {"inline": evaluator, "threads": evaluator, "batched": batched}
-    for kind in kinds:
-        for driver, wanted in evaluators.items():
-            known: dict[Any, dict[str, Any]] = {}  # of the searches that others are compared with
-            for option in options:
-                outcome, why = _tried(wanted, kind, driver, option, tables, known)
-                yield Row(option.uci, kind, driver, outcome, why)
+    for kind, driver in product(kinds, evaluators):
+        known: dict[Any, dict[str, Any]] = {}  # of the searches that others are compared with
+        for option in options:
+            case = _case(option, kind, driver, tables)
+            outcome, why = _tried(evaluators[driver], option, driver, case, known)
+            yield Row(option.uci, kind, driver, outcome, why)
+
+
+class Case(NamedTuple):
+    """Two searches that differ in one option."""
+
+    probe: Probe
+    base: Settings
+    changed: Settings
+
+
+def _case(option: Option, kind: str, driver: str, tables: str) -> Case:
+    """How to try an option with a rule and in a driver."""
+    probe = PROBES.get(option.name, Probe("sble" if kind.startswith("puct") else "puct"))
+    if driver == "threads":
+        if option.name == "slow_start_nodes":
+            probe = Probe(0, nodes=40_000)  # enough for the other thread to have its turn
+        given = {name: value for name, value in probe.given.items() if name != "slow_start_nodes"}
+        probe = probe._replace(given=given)
+    given = {name: tables if value == WITH_TABLES else value for name, value in probe.given.items()}
+    base = base_of(kind, driver).with_(**given)
+    value = tables if probe.value == WITH_TABLES else probe.value
+    return Case(probe, base, base.with_(**{option.name: value}))
 
 
 def _tried(
-    evaluator: Evaluator,
-    kind: str,
-    driver: str,
-    option: Option,
-    tables: str,
-    known: dict[Any, dict[str, Any]],
+    evaluator: Evaluator, option: Option, driver: str, case: Case, known: dict[Any, dict[str, Any]]
 ) -> tuple[Outcome, str]:
     """Search with and without an option."""
-    probe = _probe(option, kind, driver)
-    given = {**probe.given, option.name: probe.value}
-    if WITH_TABLES in given.values() and not tables:
+    probe, base, changed = case
+    needed = {option.name: probe.value, **probe.given}
+    if WITH_TABLES in needed.values() and not changed.syzygy_path:
         return "not tried", "no tablebases"
-    base = base_of(kind, driver).with_(**_named(probe.given, tables))
-    changed = base.with_(**_named({option.name: probe.value}, tables))
     try:
         to_rule(changed)
     except ConfigError as error:
@@ -225,26 +239,11 @@ def _tried(
     if key not in known:
         known[key] = observed(evaluator, base, probe, driver)
     seen = observed(evaluator, changed, probe, driver)
-    differences = [what for what, before in known[key].items() if before != seen[what]]
+    differences = ", ".join(what for what, before in known[key].items() if before != seen[what])
     reason = why_without_effect(option, changed, batched=driver == "batched")
     if reason:
-        return ("wrong", ", ".join(differences)) if differences else ("no effect", reason)
-    return ("changes", ", ".join(differences)) if differences else ("silent", "")
-
-
-def _probe(option: Option, kind: str, driver: str) -> Probe:
-    """How to try an option with a rule and in a driver."""
-    if option.name == "search_rule":
-        return Probe("sble" if kind.startswith("puct") else "puct")
-    if option.name == "slow_start_nodes" and driver == "threads":
-        return Probe(0, nodes=40_000)  # enough for the other thread to have its turn
-    probe = PROBES[option.name]
-    alone = {name: value for name, value in probe.given.items() if name != "slow_start_nodes"}
-    return probe._replace(given=alone) if driver == "threads" else probe
-
-
-def _named(values: Mapping[str, Value], tables: str) -> dict[str, Value]:
-    return {name: tables if value == WITH_TABLES else value for name, value in values.items()}
+        return ("wrong", differences) if differences else ("no effect", reason)
+    return ("changes", differences) if differences else ("silent", "")
 
 
 def observed(evaluator: Evaluator, settings: Settings, probe: Probe, driver: str) -> dict[str, Any]:
@@ -295,15 +294,11 @@ def _mark(row: Row, cell: dict[str, str]) -> str:
 
 
 def declared() -> Iterator[Row]:
-    """What a walk finds if every option does what its row says."""
-    for kind in KINDS:
-        for driver in SIGNS:
-            for option in OPTIONS:
-                probe = _probe(option, kind, driver)
-                given = {**probe.given, option.name: probe.value}
-                changed, batched = base_of(kind, driver).with_(**given), driver == "batched"
-                why = why_without_effect(option, changed, batched=batched)
-                yield Row(option.uci, kind, driver, "no effect" if why else "changes", why)
+    """What trying finds if every option does what its row says."""
+    for kind, driver, option in product(KINDS, SIGNS, OPTIONS):
+        changed = _case(option, kind, driver, WITH_TABLES).changed
+        why = why_without_effect(option, changed, batched=driver == "batched")
+        yield Row(option.uci, kind, driver, "no effect" if why else "changes", why)
 
 
 def page_table() -> str:
