@@ -16,11 +16,10 @@ import numpy as np
 from kibitz.bench.timing import best_rate
 from kibitz.encoding.leaves import Leaves, part_of, random_leaves
 from kibitz.evaluator.batched import BatchedEvaluator, new_evaluations
-from kibitz.evaluator.dots import dot_products, fine_tail_dots, real_tail_dots
 from kibitz.evaluator.inline import InlineEvaluator, logits_of, value_of
+from kibitz.evaluator.layers import INT8, dot_products, float32_tail_dots, int16_tail_dots
 from kibitz.kernel.compile import kernel
 from kibitz.kernel.records import aligned
-from kibitz.kernel.vectors import COARSE, HOST
 from kibitz.position.moves import MAX_MOVES, generate
 from kibitz.position.play import play
 from kibitz.position.state import new_positions
@@ -109,25 +108,25 @@ def batched_speed(
 # --- what the processor could do ------------------------------------------------------------------
 
 
-coarse_peak_dots = dot_products(COARSE, HOST, PEAK_ROWS)
+int8_peak_dots = dot_products(INT8, PEAK_ROWS)
 
 
 @kernel
-def _coarse_peak(weights: int, hidden: int, rows: int, out: int) -> None:
+def _int8_peak(weights: int, hidden: int, rows: int, out: int) -> None:
     for _ in range(PEAK_ROUNDS):
-        coarse_peak_dots(weights, hidden, PEAK_BYTES, rows, PEAK_ROWS, out)
+        int8_peak_dots(weights, hidden, PEAK_BYTES, rows, PEAK_ROWS, out)
 
 
 @kernel
-def _fine_peak(weights: int, hidden: int, rows: int, out: int) -> None:
+def _int16_peak(weights: int, hidden: int, rows: int, out: int) -> None:
     for _ in range(PEAK_ROUNDS):
-        fine_tail_dots(weights, hidden, PEAK_BYTES // 2, rows, PEAK_ROWS, out)
+        int16_tail_dots(weights, hidden, PEAK_BYTES // 2, rows, PEAK_ROWS, out)
 
 
 @kernel
-def _real_peak(weights: int, hidden: int, rows: int, out: int) -> None:
+def _float32_peak(weights: int, hidden: int, rows: int, out: int) -> None:
     for _ in range(PEAK_ROUNDS):
-        real_tail_dots(weights, hidden, PEAK_BYTES // 4, rows, PEAK_ROWS, out)
+        float32_tail_dots(weights, hidden, PEAK_BYTES // 4, rows, PEAK_ROWS, out)
 
 
 def peaks(rounds: int = 5) -> dict[str, float]:
@@ -141,9 +140,9 @@ def peaks(rounds: int = 5) -> dict[str, float]:
     places = [int(array.ctypes.data) for array in (weights, hidden, rows, out)]
     found = {}
     for name, work, size in (
-        ("int8", _coarse_peak, 1),
-        ("int16", _fine_peak, 2),
-        ("float32", _real_peak, 4),
+        ("int8", _int8_peak, 1),
+        ("int16", _int16_peak, 2),
+        ("float32", _float32_peak, 4),
     ):
         operations = 2 * PEAK_ROUNDS * PEAK_ROWS * PEAK_BYTES // size
         found[name] = best_rate(functools.partial(work, *places), operations, rounds) / 1e9

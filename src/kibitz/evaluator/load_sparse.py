@@ -16,9 +16,9 @@ from kibitz.encoding.features import DETAILS
 from kibitz.errors import InputError
 from kibitz.evaluator import sparse
 from kibitz.evaluator.inline import InlineEvaluator, Scratch
+from kibitz.evaluator.layers import COLUMNS
 from kibitz.evaluator.sparse import SCRATCH, Sparse
 from kibitz.kernel.records import CACHE_LINE, address_of, aligned, as_record
-from kibitz.kernel.vectors import COLUMNS
 from kibitz.network.card import Heads, NetworkCard
 from kibitz.network.quantise import QuantisedSparse, from_arrays
 from kibitz.network.sizes import check_card
@@ -33,13 +33,13 @@ def sparse_evaluator(card: NetworkCard, arrays: Arrays) -> InlineEvaluator:
     if card.family != "sparse" or card.heads != Heads("wdl"):
         raise InputError("not a sparse network", value=card.name, fix="load it with onnx or torch")
     if card.precision == "float32":
-        network = _real_network(arrays)
+        network = _float_network(arrays)
     else:
         network = from_arrays(arrays)
     return evaluator_of(card.name, network, card.encoding)
 
 
-def _real_network(arrays: Arrays) -> QuantisedSparse:
+def _float_network(arrays: Arrays) -> QuantisedSparse:
     """Float weights under the names of the integer network, with scales of one."""
     try:
         tail1, moves = arrays["tail1.weight"], arrays["move_weight"]
@@ -123,8 +123,8 @@ def sparse_scratch(columns: int) -> Scratch:
 
 def _precision(network: QuantisedSparse) -> int:
     if network.value_features.dtype == np.float32:
-        return sparse.REAL
-    return sparse.COARSE if network.move_weight.dtype == np.int8 else sparse.FINE
+        return sparse.FLOAT32
+    return sparse.INT8 if network.move_weight.dtype == np.int8 else sparse.INT16
 
 
 def _filled(width: int) -> int:

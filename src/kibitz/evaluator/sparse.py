@@ -18,22 +18,25 @@ from kibitz.encoding.features import MAX_ACTIVE, TACTICS, piece_states, put_feat
 from kibitz.encoding.mirror import KING_VIEW, view_mask
 from kibitz.encoding.move_features import put_move_features
 from kibitz.encoding.policy import TABLE1858, TABLE_POLICY, move_index
-from kibitz.evaluator.dots import (
+from kibitz.evaluator.layers import (
     MOVES_TOGETHER,
-    coarse_move_dots,
-    fine_move_dots,
-    fine_tail_dots,
-    real_move_dots,
-    real_tail_dots,
+    float32_layer,
+    float32_move_dots,
+    float32_tail_dots,
+    int8_layer,
+    int8_move_dots,
+    int16_layer,
+    int16_move_dots,
+    int16_tail_dots,
+    next_layer,
+    scaled,
 )
-from kibitz.evaluator.hidden import coarse_layer, fine_layer, real_layer
-from kibitz.evaluator.tail import next_layer, scaled
 from kibitz.kernel.compile import kernel
 from kibitz.kernel.records import value_at
 from kibitz.position.exchange import MAX_CAPTURES
 from kibitz.position.moves import MAX_MOVES
 
-REAL, FINE, COARSE = 0, 1, 2  # precision: float32, int16, int16 with an int8 policy
+FLOAT32, INT16, INT8 = 0, 1, 2  # precision: float32, int16, int16 with an int8 policy
 TAIL, SECOND_TAIL, WDL = 16, 32, 3
 
 # Where `numbers` keeps what is applied one by one; moves follow in pairs of scale and bias.
@@ -141,12 +144,12 @@ def value_layer(network: np.record, scratch: np.record) -> None:
     for perspective in range(network.perspectives):
         rows = scratch.features_at + 4 * MAX_ACTIVE * perspective
         table, bias, count = network.value_features, network.value_bias, scratch.count
-        if network.precision == REAL:
+        if network.precision == FLOAT32:
             out = scratch.hidden + 4 * columns * perspective
-            real_layer(table, bias, rows, count, columns, out)
+            float32_layer(table, bias, rows, count, columns, out)
         else:
             out = scratch.hidden + 2 * columns * perspective
-            fine_layer(table, bias, rows, count, columns, out)
+            int16_layer(table, bias, rows, count, columns, out)
 
 
 @kernel
@@ -154,12 +157,12 @@ def first_tail(network: np.record, scratch: np.record, outputs: int) -> None:
     """Write x of the first tail layer to products[:outputs]."""
     columns = network.perspectives * network.value_columns
     rows, sums, products = scratch.first_rows_at, scratch.sums_at, scratch.products_at
-    if network.precision == REAL:
-        real_tail_dots(network.tail1, scratch.hidden, columns, rows, outputs, products)
+    if network.precision == FLOAT32:
+        float32_tail_dots(network.tail1, scratch.hidden, columns, rows, outputs, products)
         for index in range(outputs):
             scratch.products[index] += number_at(network, BIAS_AT + index)
         return
-    fine_tail_dots(network.tail1, scratch.hidden, columns, rows, outputs, sums)
+    int16_tail_dots(network.tail1, scratch.hidden, columns, rows, outputs, sums)
     numbers = network.numbers
     scaled(sums, numbers + 4 * SCALE_AT, numbers + 4 * BIAS_AT, products)
 
@@ -197,25 +200,25 @@ def policy_layer(network: np.record, scratch: np.record) -> None:
     """Write the activations of the policy layer, from the side to move's perspective."""
     table, bias, columns = network.policy_features, network.policy_bias, network.policy_columns
     rows, count, out = scratch.features_at, scratch.count, scratch.hidden
-    if network.precision == COARSE:
-        coarse_layer(table, bias, rows, count, columns, out)
-    elif network.precision == FINE:
-        fine_layer(table, bias, rows, count, columns, out)
+    if network.precision == INT8:
+        int8_layer(table, bias, rows, count, columns, out)
+    elif network.precision == INT16:
+        int16_layer(table, bias, rows, count, columns, out)
     else:
-        real_layer(table, bias, rows, count, columns, out)
+        float32_layer(table, bias, rows, count, columns, out)
 
 
 @kernel
 def move_products(network: np.record, scratch: np.record, count: int) -> None:
     """Write the dot products of the moves in `rows` to products[:count]."""
     weights, hidden, columns = network.move_weight, scratch.hidden, network.policy_columns
-    if network.precision == REAL:
-        real_move_dots(weights, hidden, columns, scratch.rows_at, count, scratch.products_at)
+    if network.precision == FLOAT32:
+        float32_move_dots(weights, hidden, columns, scratch.rows_at, count, scratch.products_at)
         return
-    if network.precision == COARSE:
-        coarse_move_dots(weights, hidden, columns, scratch.rows_at, count, scratch.sums_at)
+    if network.precision == INT8:
+        int8_move_dots(weights, hidden, columns, scratch.rows_at, count, scratch.sums_at)
     else:
-        fine_move_dots(weights, hidden, columns, scratch.rows_at, count, scratch.sums_at)
+        int16_move_dots(weights, hidden, columns, scratch.rows_at, count, scratch.sums_at)
     for index in range(count):
         scratch.products[index] = np.float32(scratch.sums[index])
 
