@@ -9,14 +9,9 @@ import pytest
 
 from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
-from kibitz.search.mcts.playout.ordering import (
-    fill_edges,
-    order_moves,
-    plain_fill_edges,
-    plain_order_moves,
-)
+from kibitz.search.mcts.playout.ordering import LOWEST, fill_edges, hold_moves, order_moves
 from kibitz.search.mcts.tree.context import ContextMemory
-from kibitz.search.mcts.tree.nodes import TreeMemory
+from kibitz.search.mcts.tree.nodes import COLD, EDGE, TreeMemory
 
 COUNTS = [1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 30, 31, 64, 218, 256]
 
@@ -29,6 +24,11 @@ def _order(context: np.record, count: int, sharpness: float) -> None:
 @kernel
 def _fill(tree: np.record, first: int, context: np.record, count: int) -> None:
     fill_edges(signed(tree.edges), signed(tree.cold), first, context, count)
+
+
+@kernel
+def _hold(tree: np.record, first: int, context: np.record, count: int) -> None:
+    hold_moves(signed(tree.edges), first, context, count)
 
 
 def _context(seed: int, count: int, logits: np.ndarray) -> np.record:
@@ -79,14 +79,14 @@ def test_equal_priors_keep_the_order_of_generation(count: int) -> None:
 
 
 @pytest.mark.parametrize("count", COUNTS)
-def test_the_plain_form_is_the_same(count: int) -> None:
-    """To one unit of a prior: exponentials have six digits."""
+def test_numpy_finds_the_same_priors(count: int) -> None:
+    """To one unit: exponentials have six digits."""
     logits = np.random.default_rng(count).normal(size=count).astype(np.float32)
-    context = _context(3, count, logits)
-    plain_order_moves(context, count, 1.0)
-    plain = context.order[:count].astype(int)
-    compiled = _ordered(3, count, logits, 1.0).astype(int)
-    assert np.abs((plain >> 16) - (compiled >> 16)).max() <= 1
+    shares = np.exp(np.maximum(logits - logits.max(), LOWEST)).astype(np.float32)
+    priors = np.maximum(shares / shares.sum(dtype=np.float32) * 65536, 1) - 0.5
+    expected = np.sort(priors.astype(int))[::-1]
+    found = _ordered(3, count, logits, 1.0).astype(int) >> 16
+    assert np.abs(found - expected).max() <= 1
 
 
 def test_a_far_lower_logit_has_the_least_prior() -> None:
@@ -97,20 +97,30 @@ def test_a_far_lower_logit_has_the_least_prior() -> None:
 
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("first", [1, 2, 5])
-def test_edges_are_made_and_no_others_touched(
-    monkeypatch: pytest.MonkeyPatch, first: int, count: int
-) -> None:
+def test_edges_are_made_and_no_others_touched(first: int, count: int) -> None:
     context = _context(5, count, np.zeros(count, np.float32))
     context.order[:] = np.random.default_rng(5).integers(0, 2**32, 256, np.uint32)
-    compiled, plain = TreeMemory(1), TreeMemory(1)
-    for memory in (compiled, plain):
-        memory.edges.view(np.uint8)[:] = memory.cold.view(np.uint8)[:] = 0xAB
-    _fill(compiled.record, first, context, count)
-    arrays = {1: plain.edges, 2: plain.cold}
-    monkeypatch.setattr("kibitz.search.mcts.playout.ordering.plain_array", arrays.__getitem__)
-    plain_fill_edges(1, 2, first, context, count)
-    assert compiled.edges.tobytes() == plain.edges.tobytes()
-    assert compiled.cold.tobytes() == plain.cold.tobytes()
-    made = compiled.edges[first : first + count]
-    assert np.array_equal(made["prior"], context.order[:count] >> 16)
-    assert not made["visits"].any()
+    memory, expected = TreeMemory(1), TreeMemory(1)
+    for one in (memory, expected):
+        one.edges.view(np.uint8)[:] = one.cold.view(np.uint8)[:] = 0xAB
+    block, order = slice(first, first + count), context.order[:count]
+    expected.edges[block], expected.cold[block] = np.zeros((), EDGE), np.zeros((), COLD)
+    expected.edges["prior"][block] = order >> 16
+    expected.cold["move"][block] = order & 0xFFFF
+    _fill(memory.record, first, context, count)
+    assert memory.edges.tobytes() == expected.edges.tobytes()
+    assert memory.cold.tobytes() == expected.cold.tobytes()
+
+
+@pytest.mark.parametrize("count", [count for count in COUNTS if count > 3])
+def test_held_moves_end_the_block(count: int) -> None:
+    context = _context(6, count, np.zeros(count, np.float32))
+    context.order[:] = np.arange(256)
+    memory = TreeMemory(1)
+    memory.edges.view(np.uint8)[:] = 0
+    _hold(memory.record, 2, context, count)
+    words = memory.edges.view(np.uint32).reshape(-1)
+    end = (2 + count) * EDGE.itemsize // 4
+    assert np.array_equal(words[end - count : end], context.order[:count])
+    assert not words[: end - count].any()
+    assert not words[end:].any()

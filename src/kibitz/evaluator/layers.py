@@ -47,23 +47,27 @@ class Numbers(NamedTuple):
     activation: Any
     product: Any
     weight: Any
-    rounding: int | None
-    shift: int | None
+    rounding: int
+    shift: int
 
 
 INT16 = Numbers(np.int16, np.int16, np.int32, np.int16, 8, 4)
 INT8 = Numbers(np.int16, np.uint8, np.int32, np.int8, 256, 9)
-FLOAT32 = Numbers(np.float32, np.float32, np.float32, np.float32, None, None)
+FLOAT32 = Numbers(np.float32, np.float32, np.float32, np.float32, 0, 0)
 
 
 @kernel
-def activations(sums: Any, rounding: int | None, shift: int | None, activation: Any) -> Any:
-    """Clip sums to what stands for [0, 1], square them, and round integers."""
-    if rounding is None:
-        share = smaller(larger(sums, 0.0), 1.0)
-        return share * share
+def integer_activations(sums: Any, rounding: int, shift: int, activation: Any) -> Any:
+    """Clip sums to [0, 255], square and round them."""
     clipped = converted(smaller(larger(sums, 0), 255), np.uint16)
     return converted((clipped * clipped + rounding) >> shift, activation)
+
+
+@kernel
+def float_activations(sums: Any) -> Any:
+    """Clip sums to [0, 1] and square them."""
+    clipped = smaller(larger(sums, 0.0), 1.0)
+    return clipped * clipped
 
 
 def hidden_layer(numbers: Numbers, processor: int = HOST) -> Callable[..., None]:
@@ -78,24 +82,27 @@ def hidden_layer(numbers: Numbers, processor: int = HOST) -> Callable[..., None]
 
     @kernel
     def layer(table: int, bias: int, rows: int, count: int, columns: int, out: int) -> None:
-        # A block of the sum stays in registers while all rows are added to it.
         whole = columns - columns % block
         for start in range(0, whole, block):
             sums = load_lanes(bias + size * start, summed, block)
             for index in range(count):
                 row = load_lanes(rows + 4 * index, np.int32, 1)
                 sums += load_rows(table, row, size * columns, size * start, summed, block)
-            store_lanes(
-                out + out_size * start, activations(sums, rounding, shift, activation)
-            )
+            place = out + out_size * start
+            if rounding:
+                store_lanes(place, integer_activations(sums, rounding, shift, activation))
+            else:
+                store_lanes(place, float_activations(sums))
         for start in range(whole, columns, COLUMNS):
             rest = load_lanes(bias + size * start, summed, COLUMNS)
             for index in range(count):
                 row = load_lanes(rows + 4 * index, np.int32, 1)
                 rest += load_rows(table, row, size * columns, size * start, summed, COLUMNS)
-            store_lanes(
-                out + out_size * start, activations(rest, rounding, shift, activation)
-            )
+            place = out + out_size * start
+            if rounding:
+                store_lanes(place, integer_activations(rest, rounding, shift, activation))
+            else:
+                store_lanes(place, float_activations(rest))
 
     return layer
 
@@ -157,7 +164,7 @@ def next_layer(weights: int, bias: int, before: int, inputs: int, outputs: int, 
     """
     for start in range(0, 4 * inputs, 4 * TAIL_LANES):
         sums = load_lanes(before + start, np.float32, TAIL_LANES)
-        store_lanes(before + start, activations(sums, None, None, np.float32))
+        store_lanes(before + start, float_activations(sums))
     for start in range(0, 4 * outputs, 4 * TAIL_LANES):
         # Two sums take turns, so that neither waits for itself.
         even = load_lanes(bias + start, np.float32, TAIL_LANES)
