@@ -15,11 +15,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
 from kibitz.errors import InputError
 from kibitz.evaluator import simple, sparse
-from kibitz.kernel.records import as_record, class_name_of
+from kibitz.kernel.records import as_record, kernel_by_class
 
 VALUES: dict[str, Callable[..., Any]] = {
     "Uniform": simple.uniform_value,
@@ -31,6 +30,11 @@ LOGITS: dict[str, Callable[..., Any]] = {
     "Material": simple.equal_logits,
     "Sparse": sparse.sparse_logits,
 }
+# (evaluator, scratch, position) -> value for the side to move in [-1, 1], probability of a draw
+value_of = kernel_by_class(VALUES)
+# (evaluator, scratch, position, moves, count, logits) writes a logit, an unnormalised logarithm of
+# a probability, per legal move; moves uint16 [count or more], logits float32 [count]
+logits_of = kernel_by_class(LOGITS)
 
 
 class NoScratch(NamedTuple):
@@ -66,48 +70,3 @@ def inline_evaluator(numbers: simple.Uniform | simple.Material) -> InlineEvaluat
     if not all(math.isfinite(number) for number in numbers):
         raise InputError("not finite numbers", value=numbers)
     return InlineEvaluator(type(numbers).__name__.lower(), as_record(numbers))
-
-
-def value_of(evaluator: Any, scratch: Any, position: np.record) -> tuple[float, float]:
-    """Value for the side to move in [-1, 1], and probability of a draw."""
-    value: tuple[float, float] = VALUES[class_name_of(evaluator)](evaluator, scratch, position)
-    return value
-
-
-def logits_of(
-    evaluator: Any,
-    scratch: Any,
-    position: np.record,
-    moves: np.ndarray,
-    count: int,
-    logits: np.ndarray,
-) -> None:
-    """Write a logit (unnormalised log-probability) per legal move; float32 [count].
-
-    moves are the legal ones of the position, uint16 [count or more].
-    """
-    LOGITS[class_name_of(evaluator)](evaluator, scratch, position, moves, count, logits)
-
-
-@overload(value_of)
-def _compiled_value(evaluator: Any, _scratch: Any, _position: Any) -> Any:
-    chosen = VALUES[class_name_of(evaluator)]
-
-    def call(evaluator: Any, _scratch: Any, _position: Any) -> Any:
-        return chosen(evaluator, _scratch, _position)
-
-    return call
-
-
-@overload(logits_of)
-def _compiled_logits(
-    evaluator: Any, _scratch: Any, _position: Any, _moves: Any, _count: Any, _logits: Any
-) -> Any:
-    chosen = LOGITS[class_name_of(evaluator)]
-
-    def call(
-        evaluator: Any, _scratch: Any, _position: Any, _moves: Any, _count: Any, _logits: Any
-    ) -> Any:
-        chosen(evaluator, _scratch, _position, _moves, _count, _logits)
-
-    return call

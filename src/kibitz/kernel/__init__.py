@@ -1,4 +1,4 @@
-"""Compiled code: the `@kernel` decorator, its disk cache, records, atomic operations, vectors.
+"""Compiled code: the `@kernel` decorator, its disk cache, records, atomic operations, lanes (vector registers).
 
 The only room that names the inner parts of numba and llvmlite.
 """

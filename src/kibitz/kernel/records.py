@@ -7,7 +7,7 @@ hang on a record by address (`address_of`), and kernels read them through access
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numba
@@ -15,6 +15,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.extending import overload
 
 from kibitz.kernel.compile import BOUNDSCHECK, COMPILED, intrinsic
 
@@ -65,6 +66,27 @@ def class_name_of(record_type: Any) -> str:
     if isinstance(record_type, types.Record):
         return next(iter(record_type.fields))
     return str(record_type.dtype.names[0])
+
+
+def kernel_by_class(kernels: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
+    """A function that calls the kernel named after the class of its first argument, a record.
+
+    Numba picks the kernel when the caller is compiled; the table may be filled until then.
+    """
+
+    def call(*arguments: Any) -> Any:
+        return kernels[class_name_of(arguments[0])](*arguments)
+
+    @overload(call)
+    def compiled(*arguments: Any) -> Any:
+        chosen = kernels[class_name_of(arguments[0])]
+
+        def forward(*arguments: Any) -> Any:
+            return chosen(*arguments)
+
+        return forward
+
+    return call
 
 
 def _dtype_of(numbers: Any) -> np.dtype:
