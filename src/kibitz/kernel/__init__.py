@@ -1,4 +1,4 @@
-"""Compiled code: the `@kernel` decorator, its disk cache, records, atomic operations, lanes (vector registers).
+"""Compiled code: the `@kernel` decorator, its disk cache, records, atomic operations, lanes.
 
 The only room that names the inner parts of numba and llvmlite.
 """
