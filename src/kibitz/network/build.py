@@ -1,4 +1,4 @@
-"""From a card to a torch module and back; size -> card -> **network** -> file, ONNX."""
+"""From a card to a torch module, and from there to a network file and to ONNX."""
 
 from __future__ import annotations
 

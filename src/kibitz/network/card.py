@@ -1,4 +1,4 @@
-"""What a network file says about itself; training -> **network file** -> evaluator.
+"""The network file and the card in it, which says what the network is.
 
 Needs neither torch nor onnx. Two kinds of file carry the same card:
 

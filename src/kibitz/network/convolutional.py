@@ -1,4 +1,4 @@
-"""The convolutional families: planes -> **convolutional** -> named outputs.
+"""The convolutional families of networks.
 
 * tower: ChessCoach's pre-activation tower. 19x256 is the teacher (23.33 million parameters on 109
   planes), 8x128 the student (2.66 million).

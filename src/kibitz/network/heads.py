@@ -1,4 +1,4 @@
-"""The output heads shared by the convolutional families; trunk -> **heads** -> named outputs.
+"""The output heads shared by the convolutional families.
 
 Outputs are for the side to move. Names and shapes (float32, B positions):
 

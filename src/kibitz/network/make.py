@@ -1,4 +1,4 @@
-"""Network files from nothing and from one another: size -> **file -> export, integer form**.
+"""Network files from nothing and from one another.
 
 torch and onnx are imported only by what needs them: new convolutional networks and exports.
 """

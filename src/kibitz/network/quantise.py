@@ -1,4 +1,4 @@
-"""From float weights of a sparse network to integers; training -> **quantise** -> compiled kernels.
+"""From float weights of a sparse network to the integers it plays with.
 
 NumPy only. F features, H value width, P perspectives (1 or 2), D policy width, K moves of the
 policy table, T outputs of the first tail layer (3 when the tail is direct, else 16).

@@ -1,4 +1,4 @@
-"""Size strings, one dial per family; text -> **size** -> card -> network. Needs no torch.
+"""Size strings, one dial per family. Needs no torch.
 
 tower-19x256      ChessCoach's tower, blocks x filters; tower-6x64-se adds squeeze-excitation
 plain-4x64        DLChess without shortcuts

@@ -1,4 +1,4 @@
-"""The CPU network: sparse inputs, one wide layer each for value and policy; features -> **sparse**.
+"""The CPU network: sparse inputs, one wide layer each for value and policy.
 
 One dial: the width of the value layer (the policy layer is half as wide unless said otherwise).
 The integer form of exactly this network is in `network.quantise`.

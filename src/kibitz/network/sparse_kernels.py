@@ -1,4 +1,4 @@
-"""Compiled loops under the sparse network's training; features -> **gather and scatter** -> torch.
+"""Compiled loops under the sparse network's training: gather and scatter.
 
 B positions, N active features in all, M legal moves in all. Flat arrays come with offsets
 (B + 1,) int64: position b owns entries offsets[b] to offsets[b + 1]. Each kernel works on the

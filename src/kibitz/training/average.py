@@ -1,4 +1,4 @@
-"""Averages of the weights along the way: a network, many times -> **average** -> a better network.
+"""Averages of the weights along the way, which often play better than the last weights.
 
 Two kinds, both `average = decay * average + (1 - decay) * weights`:
 

@@ -103,12 +103,11 @@ def checkpoints_in(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if _NAME.fullmatch(path.name))
 
 
-def prune(folder: Path, keep: int, dry_run: bool = False) -> list[Path]:
-    """Delete all checkpoints but the newest; returns them (with `dry_run` they stay)."""
+def prune(folder: Path, keep: int) -> list[Path]:
+    """Delete all checkpoints but the newest; returns what is gone."""
     gone = checkpoints_in(folder)[:-keep]
-    if not dry_run:
-        for path in gone:
-            path.unlink()
+    for path in gone:
+        path.unlink()
     return gone
 
 

@@ -1,4 +1,4 @@
-"""Everything that can be said about a training; command line, TOML -> **config** -> loop.
+"""All settings of a training: the tables of a TOML file.
 
 Imports no torch: the settings file is checked where torch need not be installed.
 """

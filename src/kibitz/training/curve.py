@@ -1,4 +1,4 @@
-"""How trainings went, as tables and as an SVG figure: metrics -> **curve** -> terminal, browser."""
+"""How trainings went, as tables for a terminal and as an SVG figure for a browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kinds of stages a training is made of; a list in TOML -> **train, average, ...** -> networks.
+"""The kinds of stages of `kibitz cycle`.
 
     train      a training run, from the network of the iteration before
     average    the decaying average of the last networks, its batch norms estimated again

@@ -1,4 +1,4 @@
-"""The training loop: batch -> **step -> log -> validate -> checkpoint -> stop** -> networks."""
+"""The training loop: step, log, validate, save a checkpoint, stop; at the end the networks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What training makes small: outputs and a batch -> **losses** -> gradients.
+"""The losses that training makes small.
 
 Every loss is a mean over the positions that have a target of its kind; formulas and sources are in
 docs/recipes.md. Losses are computed in float32 whatever the network computes in.

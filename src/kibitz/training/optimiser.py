@@ -1,4 +1,4 @@
-"""How weights move: network, settings -> **optimiser, learning rate** -> the training step."""
+"""How weights move: the optimiser of a network and the learning rate of every step."""
 
 from __future__ import annotations
 

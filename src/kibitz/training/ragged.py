@@ -1,7 +1,5 @@
 """Softmax and cross-entropy over the legal moves of each position, no move more or less.
 
-logits of legal moves, offsets -> **ragged** -> losses, metrics
-
 Everywhere: M legal moves of B positions, flat; offsets (B + 1,) integer, position b owns entries
 offsets[b] to offsets[b + 1]. On the CPU in float32 the cross-entropy is one compiled pass which
 leaves the gradient behind; other devices and types use plain torch.

@@ -1,4 +1,4 @@
-"""Long work as a list of stages, each done once: TOML -> **stages** -> files, through any kill.
+"""Long work as a list of stages, each done once, whenever it is interrupted.
 
 A list of stages is gone through so many times, the iterations. What a stage writes lies in
 `FOLDER/0001/NAME/`; beside it `NAME.json` says what it was made from and what came out, each file

@@ -1,4 +1,4 @@
-"""What a training begins with and what a checkpoint holds: settings -> **state** -> loop."""
+"""What a training begins with and what a checkpoint holds."""
 
 from __future__ import annotations
 

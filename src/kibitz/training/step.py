@@ -1,4 +1,4 @@
-"""One step of training: batch -> **forward, losses, backward, update** -> the next batch.
+"""One step of training: forward, losses, backward, update.
 
 On several processes at once by torch's DDP, started by `torchrun --nproc-per-node N -m kibitz
 train ...`: every process works on its share of each batch, gradients are averaged, and so all

@@ -1,4 +1,4 @@
-"""How good a network is on games it never saw: outputs, targets -> **figures** -> log, curves.
+"""How good a network is on games it never saw.
 
 Values are for the side to move, in [-1, 1]. Rank correlations follow Batch-First's evaluation of
 its networks; formulas are in docs/recipes.md.

@@ -10,8 +10,7 @@ import pytest
 import torch
 from scipy import stats  # type: ignore[import-untyped]
 
-from kibitz.training import metrics as names
-from kibitz.training import validate as metrics
+from kibitz.training import metrics, validate
 from kibitz.training.validate import CORRELATIONS, rank_correlations
 
 
@@ -26,10 +25,10 @@ def with_ties(seed: int, count: int = 400) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("seed", range(6))
 def test_correlations_equal_scipys(seed: int) -> None:
     x, y = with_ties(seed, 10 + 80 * seed)
-    assert metrics.kendall_b(x, y) == pytest.approx(stats.kendalltau(x, y).statistic, rel=1e-12)
-    assert metrics.spearman(x, y) == pytest.approx(stats.spearmanr(x, y).statistic, rel=1e-12)
+    assert validate.kendall_b(x, y) == pytest.approx(stats.kendalltau(x, y).statistic, rel=1e-12)
+    assert validate.spearman(x, y) == pytest.approx(stats.spearmanr(x, y).statistic, rel=1e-12)
     theirs = stats.weightedtau(x, y).statistic
-    assert metrics.weighted_kendall(x, y) == pytest.approx(theirs, rel=1e-12)
+    assert validate.weighted_kendall(x, y) == pytest.approx(theirs, rel=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -38,10 +37,10 @@ def test_tau_a_is_over_all_pairs(seed: int) -> None:
     signs = [
         np.sign((x[i] - x[j]) * (y[i] - y[j])) for i, j in itertools.combinations(range(60), 2)
     ]
-    assert metrics.kendall_a(x, y) == pytest.approx(sum(signs) / len(signs))
+    assert validate.kendall_a(x, y) == pytest.approx(sum(signs) / len(signs))
     different = np.random.default_rng(seed).permutation(60)
     expected = stats.kendalltau(different, np.arange(60)).statistic  # without ties a and b agree
-    assert metrics.kendall_a(different, np.arange(60)) == pytest.approx(expected)
+    assert validate.kendall_a(different, np.arange(60)) == pytest.approx(expected)
 
 
 def test_order_and_reverse_are_the_extremes() -> None:
@@ -57,7 +56,7 @@ def test_nothing_to_order_is_nan_as_in_scipy() -> None:
     assert math.isnan(stats.kendalltau(constant, x).statistic)
     for name in ("kendall_b", "weighted_kendall", "spearman"):
         assert math.isnan(CORRELATIONS[name](constant, x)), name
-    assert metrics.kendall_a(constant, x) == 0
+    assert validate.kendall_a(constant, x) == 0
 
 
 @pytest.mark.parametrize("count", [27, 139, 1000])
@@ -70,7 +69,7 @@ def test_scores_that_are_all_alike_have_no_correlation(count: int) -> None:
 
 
 def test_each_correlation_is_a_figure_of_validations() -> None:
-    assert tuple(CORRELATIONS) == names.CORRELATIONS
+    assert tuple(CORRELATIONS) == metrics.CORRELATIONS
 
 
 def test_mates_are_looked_at_apart() -> None:
@@ -91,7 +90,7 @@ def test_a_hundred_thousand_ranks_are_no_trouble() -> None:
     random = np.random.default_rng(6)
     x = random.integers(0, 5000, 100_000).astype(float)
     y = x + random.normal(0, 2000, 100_000).round()
-    assert metrics.kendall_b(x, y) == pytest.approx(stats.kendalltau(x, y).statistic, rel=1e-10)
+    assert validate.kendall_b(x, y) == pytest.approx(stats.kendalltau(x, y).statistic, rel=1e-10)
 
 
 def test_policy_accuracy_counts_moves_preferred_to_the_best() -> None:
@@ -108,10 +107,10 @@ def test_policy_accuracy_counts_moves_preferred_to_the_best() -> None:
         liked = max(logits[row][i] for i in best)
         ranks.append(sum(logit > liked for logit in logits[row]))
     given = (torch.tensor(logits), torch.tensor(targets), torch.tensor(offsets))
-    assert metrics.target_ranks(*given).tolist() == ranks
+    assert validate.target_ranks(*given).tolist() == ranks
     for first in (1, 3, 5):
         hits = [rank < first for rank, w in zip(ranks, weight, strict=True) if w]
-        found = metrics.policy_accuracy(*given, torch.tensor(weight), first)
+        found = validate.policy_accuracy(*given, torch.tensor(weight), first)
         assert found == pytest.approx(np.mean(hits))
 
 
@@ -119,8 +118,8 @@ def test_value_figures_leave_out_what_is_unknown() -> None:
     values = torch.tensor([0.5, -0.2, 0.3, 0.9, 0.1])
     targets = torch.tensor([0.6, 0.4, math.nan, 0.05, -1.0])
     weight = torch.tensor([1.0, 1, 0, 1, 1])
-    assert metrics.value_error(values, targets, weight) == pytest.approx(
+    assert validate.value_error(values, targets, weight) == pytest.approx(
         (0.1 + 0.6 + 0.85 + 1.1) / 4
     )
-    assert metrics.sign_accuracy(values, targets, weight) == pytest.approx(1 / 3)
-    assert math.isnan(metrics.value_error(values, targets, 0 * weight))
+    assert validate.sign_accuracy(values, targets, weight) == pytest.approx(1 / 3)
+    assert math.isnan(validate.value_error(values, targets, 0 * weight))
