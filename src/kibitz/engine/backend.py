@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from kibitz.errors import InputError, did_you_mean
 
@@ -129,22 +129,9 @@ def open_evaluator(
     `merged` is the cache's NNCacheMerge; `swapped` shows the network exchanged colours.
     """
     from kibitz.evaluator.batched import ColoursSwapped
-    from kibitz.evaluator.discover import resolve
     from kibitz.evaluator.inline import InlineEvaluator
-    from kibitz.evaluator.load import backend_of, load_evaluator
 
-    given = parse_backend_options(options)
-    chosen = given.get("backend", backend)
-    assert chosen in get_args(Backend)
-    what = resolve(weights)
-    used = backend_of(what, chosen)
-    fitting = {name: value for name, value in given.items() if used in KEYS[name].backends}
-    unused = [
-        f"BackendOptions: {name} is of no use to {used}" for name in given if name not in fitting
-    ]
-    arguments = {KEYS[name].argument: value for name, value in fitting.items()}
-    arguments.pop("", None)
-    evaluator = load_evaluator(what, used, fitting.get("device", ("cpu",)), **arguments)
+    evaluator, unused = _loaded(weights, backend, options)
     inline = isinstance(evaluator, InlineEvaluator)
     if merged and (inline or not cached):
         unused.append("NNCacheMerge is of no use without a cache")
@@ -160,6 +147,22 @@ def open_evaluator(
 
     cache = _cache_of(cached)
     return Opened(CachedEvaluator(evaluator, cache, merged=merged), cache, unused)
+
+
+def _loaded(weights: str, backend: Backend, options: str) -> tuple[Evaluator, list[str]]:
+    """A network as BackendOptions want it, and a line for each option of no use to its backend."""
+    from kibitz.evaluator.discover import resolve
+    from kibitz.evaluator.load import backend_of, load_evaluator
+
+    given = parse_backend_options(options)
+    what = resolve(weights)
+    used = backend_of(what, given.pop("backend", backend))
+    fitting = {name: value for name, value in given.items() if used in KEYS[name].backends}
+    idle = [name for name in given if name not in fitting]
+    unused = [f"BackendOptions: {name} is of no use to {used}" for name in idle]
+    devices = fitting.pop("device", ("cpu",))
+    arguments = {KEYS[name].argument: value for name, value in fitting.items()}
+    return load_evaluator(what, used, devices, **arguments), unused
 
 
 def _cache_of(positions: int) -> PredictionCache:
