@@ -40,7 +40,7 @@ VARIABLE = "KIBITZ_CONFIG"
 TABLES = {
     "search": "kibitz.search.params:Settings",
     "engine": "kibitz.engine.options:EngineOptions",
-    "label": "kibitz.games.labelling:Labelling",
+    "label": "kibitz.games.evaluating:Labelling",
     "run": "kibitz.training.config:RunSettings",
     "data": "kibitz.training.config:DataSettings",
     "optimiser": "kibitz.training.config:OptimiserSettings",

@@ -18,7 +18,7 @@ import pytest
 import zstandard
 
 from kibitz.commands import main
-from kibitz.games.labelling import Labelling
+from kibitz.games.evaluating import Labelling
 from kibitz.games.labels import LabelModel
 from kibitz.games.record import Game, shard_of
 from kibitz.games.shard import DTYPES, encode

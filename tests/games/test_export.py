@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from kibitz.commands import main
-from kibitz.games.from_pgn import read_pgn
 from kibitz.games.labels import LabelModel, score_of_value, wdl
+from kibitz.games.pgn import read_pgn
 from kibitz.games.record import Game, Ply, games_of, shard_of
 from kibitz.games.shard import Shard, read, write
 from kibitz.position.pgn import BadGame

@@ -18,11 +18,10 @@ from kibitz.dataset.exports import write_experience, write_parquet
 from kibitz.errors import DamagedFileError, InputError
 from kibitz.games.combine import chosen, select
 from kibitz.games.importing import PLIES
+from kibitz.games.pgn import tree_of
 from kibitz.games.record import games_of
 from kibitz.games.shard import Shard, verify
-from kibitz.games.store import EXIT_DAMAGED, Store, outdated, rewrite, shards_in
-from kibitz.games.summary import Summary
-from kibitz.games.to_pgn import tree_of
+from kibitz.games.store import EXIT_DAMAGED, Store, Summary, outdated, rewrite, shards_in
 from kibitz.log import progress, say
 from kibitz.places import Place, below, size_of
 from kibitz.position.pgn import Game, write_games

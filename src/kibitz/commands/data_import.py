@@ -14,6 +14,7 @@ from kibitz.errors import InputError
 from kibitz.games.importing import (
     KINDS,
     PLIES,
+    STANDARD_INPUT,
     Imported,
     files_in,
     import_labelled,
@@ -22,7 +23,6 @@ from kibitz.games.importing import (
     scores_and_results,
 )
 from kibitz.games.labels import LabelModel, fit
-from kibitz.games.pieces import STANDARD_INPUT
 from kibitz.log import graceful_stop, progress, say
 from kibitz.places import Place
 

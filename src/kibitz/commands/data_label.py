@@ -24,14 +24,19 @@ from kibitz.engine.settings import chosen, search_settings
 from kibitz.errors import InputError
 from kibitz.evaluator.discover import named
 from kibitz.evaluator.load import load_evaluator
+from kibitz.games.evaluating import (
+    Evaluating,
+    Labelling,
+    PlayJob,
+    Start,
+    Teacher,
+    TeacherJob,
+)
 from kibitz.games.importing import KINDS, PLIES, Imported, count_games, read_all
-from kibitz.games.judging import Judges, Judging
-from kibitz.games.labelling import Job, Labelling, Start
 from kibitz.games.labels import LabelModel
 from kibitz.games.shard import SUFFIX, Shard
 from kibitz.games.store import Store, shards_in
-from kibitz.games.teacher import PATIENCE, Teacher, TeacherError
-from kibitz.games.teaching import Made, judged_by, label, relabel, source_of
+from kibitz.games.teaching import Made, evaluated_by, label, relabel, source_of
 from kibitz.log import Bar, graceful_stop, progress, say
 from kibitz.match.openings import read_openings
 from kibitz.places import Place
@@ -40,6 +45,7 @@ from kibitz.search.method import warm
 from kibitz.search.presets import RuleName
 from kibitz.selfplay.reanalyse import Reanalysis, reanalyse
 from kibitz.settings import file_values, load, used
+from kibitz.uci.client import PATIENCE, UciFault
 from kibitz.workers import processors
 
 # --- label ----------------------------------------------------------------------------------------
@@ -50,14 +56,14 @@ GAMES, SEED = 1000, 1
 STANDARD: tuple[Start, ...] = (Start(START),)
 
 Work = Iterator[Made]
-Judgement = TypeVar("Judgement", bound=Judging)
+Kind = TypeVar("Kind", bound=Evaluating)
 
 
 def label_games(
     *files: Annotated[
         At,
         Parameter(
-            help="Games to judge: PGN, CSV, shards, folders, or -. Without any, games are played.",
+            help="To evaluate: PGN, CSV, shards, folders, or -. Without any, games are played.",
             allow_leading_hyphen=True,
         ),
     ],
@@ -84,7 +90,7 @@ def label_games(
     plies: Annotated[int, Parameter(help="Positions in a shard, about.")] = PLIES,
     json: JsonFlag = False,
 ) -> int:
-    """Have an engine judge every position of games; goes on where it was stopped.
+    """Have an engine evaluate every position of games; goes on where it was stopped.
 
     Settings: nodes, depth, lines (MultiPV), temperature. For games that are played, too: chess960,
     random_plies, random_share, win_cp, win_plies, draw_cp, draw_plies, draw_from, most_plies.
@@ -100,7 +106,7 @@ def label_games(
         if value is not None:
             fix = "leave it out: the games are those of the files"
             raise InputError(f"{name} is for games that are played", value=value, fix=fix)
-    return teaching.judge(known(files, (*KINDS, SUFFIX)), json)
+    return teaching.evaluate(known(files, (*KINDS, SUFFIX)), json)
 
 
 def _check(named: Sequence[tuple[str, int]], least: int, most: int) -> None:
@@ -110,7 +116,7 @@ def _check(named: Sequence[tuple[str, int]], least: int, most: int) -> None:
 
 
 class Teaching:
-    """What both kinds of work share: the engine, where its judgements go, and what came of it."""
+    """What both kinds of work share: the engine, where its evaluations go, and what came of it."""
 
     def __init__(
         self,
@@ -132,42 +138,42 @@ class Teaching:
     def play(
         self, games: int | None, seed: int | None, openings: Place | None, as_json: bool
     ) -> int:
-        """Play games with noise, every position judged."""
+        """Play games with noise, every position evaluated."""
         total, number = GAMES if games is None else games, SEED if seed is None else seed
         _check((("--games", total),), 1, MOST_GAMES)
         _check((("--seed", number),), 0, (1 << 40) - 1)
-        judging = _settings(Labelling, self._overrides)
-        judging.check()
+        settings = _settings(Labelling, self._overrides)
+        settings.check()
         starts = STANDARD
         if openings is not None:
             starts = tuple(Start(*opening) for opening in read_openings(openings))
         name, model = self._name(), LabelModel()
-        source = source_of(name, self._options, judging, model, starts, number)
-        job = Job(
-            self._command, self._options, judging, model, source, self._patience, starts, number
+        source = source_of(name, self._options, settings, model, starts, number)
+        job = PlayJob(
+            self._command, self._options, settings, model, source, self._patience, starts, number
         )
 
         def work(stop: Callable[[], bool]) -> Work:
             return label(job, self._output, total, self._workers, stop, self._plies, self._counts)
 
-        return self._run(work, Store([]), total, name, judging, as_json)
+        return self._run(work, Store([]), total, name, settings, as_json)
 
-    def judge(self, files: list[Place], as_json: bool) -> int:
-        """Judge the positions of games that exist."""
+    def evaluate(self, files: list[Place], as_json: bool) -> int:
+        """Evaluate the positions of games that exist."""
         refuse_mixing([path for path in files if path.suffix == SUFFIX], self._output)
-        judging = _settings(Judging, self._overrides)
-        judging.check()
+        settings = _settings(Evaluating, self._overrides)
+        settings.check()
         name, model, store = self._name(), LabelModel(), Store(files)
-        source = judged_by(name, self._options, judging, model)
-        judges = Judges(self._command, self._options, judging, model, source, self._patience)
+        source = evaluated_by(name, self._options, settings, model)
+        job = TeacherJob(self._command, self._options, settings, model, source, self._patience)
 
         def work(stop: Callable[[], bool]) -> Work:
             shards = self._shards(store, model)
             return relabel(
-                judges, self._output, shards, self._workers, stop, self._plies, self._counts
+                job, self._output, shards, self._workers, stop, self._plies, self._counts
             )
 
-        return self._run(work, store, count_games(files), name, judging, as_json)
+        return self._run(work, store, count_games(files), name, settings, as_json)
 
     def _shards(self, store: Store, model: LabelModel) -> Iterator[Shard]:
         for shard, piece in read_all(store, model):
@@ -182,7 +188,7 @@ class Teaching:
         store: Store,
         total: int | None,
         engine: str,
-        judging: Judging,
+        wanted: Evaluating,
         as_json: bool,
     ) -> int:
         done, started = Counter[str](), time.monotonic()
@@ -201,7 +207,7 @@ class Teaching:
         read["refused"] = len(self._read.refused)
         speed = {"seconds": round(seconds, 1)}
         speed["positions_per_second"] = round(done["positions"] / max(seconds, 1e-9))
-        about = {"engine": engine, "limit": judging.limit, "output": str(self._output)}
+        about = {"engine": engine, "limit": wanted.limit, "output": str(self._output)}
         emit({**counts, **read, **store.facts, **speed, **about}, as_json=as_json)
         if stop.requested:
             return EXIT_STOPPED
@@ -214,7 +220,7 @@ class Teaching:
             raise InputError("--engine", value="", fix="name a UCI program")
         try:
             teacher = Teacher(self._command, dict(self._options), self._patience)
-        except TeacherError as error:
+        except UciFault as error:
             what = f"the engine does not start: {error}"
             raise InputError(what, value=self._command[0]) from error
         teacher.close()
@@ -228,7 +234,7 @@ class _Tables:
     label: Labelling = field(default_factory=Labelling)
 
 
-def _settings(cls: type[Judgement], overrides: Sequence[str]) -> Judgement:
+def _settings(cls: type[Kind], overrides: Sequence[str]) -> Kind:
     """The settings file's values, those of the command line instead where it has them."""
     settings = load(cls, overrides=overrides)
     given = {text.partition("=")[0].strip() for text in overrides}

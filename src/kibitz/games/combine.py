@@ -10,11 +10,8 @@ import msgspec
 import numpy as np
 
 from kibitz.errors import InputError
-from kibitz.games.shard import DTYPES, Header, Shard, counted, empty
+from kibitz.games.shard import PER_GAME, PER_PLY, PER_VISIT, Header, Shard, counted, empty
 
-PER_GAME = ("starts", "results", "ends", "sources", "seeds")
-PER_PLY = ("moves", "values", "draws", "root_values", "flags")
-PER_VISIT = ("visit_moves", "visit_counts")
 MOST_ENDS = 1 << 8
 MOST_SOURCES = 1 << 16
 
@@ -31,28 +28,26 @@ def concatenate(shards: Sequence[Shard]) -> Shard:
     }
     arrays["sources"] = _renumbered([shard.sources for shard in shards], source_maps, np.uint16)
     arrays["ends"] = _renumbered([shard.ends for shard in shards], end_maps, np.uint8)
-    arrays["offsets"] = _joined([shard.offsets for shard in shards])
-    arrays["visit_offsets"] = _joined([shard.visit_offsets for shard in shards])
-    header = Header(
-        sources=tuple(sources), ends=tuple(ends), provenance=shards[0].header.provenance
-    )
-    return counted(Shard(header, **{name: arrays[name] for name in DTYPES}))
+    for name in ("offsets", "visit_offsets"):
+        lengths = [np.diff(getattr(shard, name)) for shard in shards]
+        arrays[name] = offsets_of(np.concatenate(lengths))
+    header = Header(sources=sources, ends=ends, provenance=shards[0].header.provenance)
+    return counted(Shard(header, **arrays))
 
 
-def _merged(lists: Sequence[Sequence[Any]], most: int) -> tuple[list[Any], list[list[int]]]:
+def numbered(entries: Sequence[Any]) -> tuple[tuple[Any, ...], list[int]]:
+    """The different entries in order of appearance, and each entry's number."""
+    names = [msgspec.json.encode(entry, order="deterministic") for entry in entries]
+    different = dict(zip(reversed(names), reversed(entries), strict=True))
+    order = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return tuple(different[name] for name in order), [order[name] for name in names]
+
+
+def _merged(lists: Sequence[Sequence[Any]], most: int) -> tuple[tuple[Any, ...], list[list[int]]]:
     """One list without repetitions, and for every list where its entries are in it."""
-    places: dict[bytes, int] = {}
-    merged: list[Any] = []
-    maps = []
-    for entries in lists:
-        places_here = []
-        for entry in entries:
-            name = msgspec.json.encode(entry, order="deterministic")
-            if name not in places:
-                places[name] = len(merged)
-                merged.append(entry)
-            places_here.append(places[name])
-        maps.append(places_here)
+    merged, numbers = numbered([entry for entries in lists for entry in entries])
+    ends = np.cumsum([len(entries) for entries in lists]).tolist()
+    maps = [numbers[end - len(entries) : end] for end, entries in zip(ends, lists, strict=True)]
     if len(merged) > most:
         raise InputError(
             "too many different sources or ends for one shard",
@@ -69,11 +64,6 @@ def _renumbered(columns: Sequence[np.ndarray], maps: list[list[int]], dtype: Any
             for column, places in zip(columns, maps, strict=True)
         ]
     )
-
-
-def _joined(offsets: Sequence[np.ndarray]) -> np.ndarray:
-    lengths = np.concatenate([np.diff(one) for one in offsets])
-    return offsets_of(lengths)
 
 
 def offsets_of(lengths: np.ndarray) -> np.ndarray:

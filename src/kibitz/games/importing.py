@@ -1,42 +1,43 @@
-"""Files of games and positions into a store, by several processes; files -> **import** -> store.
+"""Files of games and positions into shards, by several processes.
 
-A file is cut into pieces of whole games; each piece becomes one shard. The pieces, and so the
-shards, are the same however many processes work on them. A file that cannot be read is named, and
-the others are imported all the same.
+A file is cut into pieces of whole games. Pieces of a CSV become one shard each, those of a PGN
+shards of about the same size. The pieces, and so the shards, are the same however many processes
+work on them. A file that cannot be read is named, and the others are imported all the same.
 """
 
 from __future__ import annotations
 
+import io
+import operator
+import sys
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain, groupby
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 
 import kibitz
 from kibitz.errors import DamagedFileError, InputError
 from kibitz.games.combine import cut
-from kibitz.games.labelled import (
-    COLUMNS,
-    chunks,
-    in_order,
-    parse,
-    peek,
-    shard_of_lines,
-)
+from kibitz.games.labelled import COLUMNS, Lines, chunks, in_order, parse, peek, shard_of_lines
 from kibitz.games.labels import LabelModel
-from kibitz.games.pieces import CHARACTERS, STANDARD_INPUT, Read, pieces_of, read_piece, renumbered
-from kibitz.games.shard import SUFFIX, Shard, read_header
-from kibitz.games.shard import empty as empty_shard
+from kibitz.games.pgn import read_pgn
+from kibitz.games.record import shard_of
+from kibitz.games.shard import SUFFIX, UNKNOWN_RESULT, Shard, empty, read_header
 from kibitz.games.store import Store, add
 from kibitz.log import say
 from kibitz.places import Place, existing, files_below
-from kibitz.position.pgn import read_lines
+from kibitz.position.pgn import BadGame, read_lines
 from kibitz.workers import in_processes
 
 PLIES = 100_000  # of a shard
 PIECE = 5_000  # plies of a CSV that are read at a time, where they are not written at once
+CHARACTERS = 500_000  # of a piece of a PGN, at least
+STANDARD_INPUT = Path("-")
 PACKED = (".gz", ".bz2", ".xz", ".zst", ".zstd")
 KINDS = (".pgn", ".csv")  # and shards, where games of any kind are read
 
@@ -53,14 +54,10 @@ class Imported(NamedTuple):
 
     def plus(self, other: Imported) -> Imported:
         """Both together."""
-        return Imported(
-            self.games + other.games,
-            self.plies + other.plies,
-            self.shards + other.shards,
-            self.empty + other.empty,
-            self.bad + other.bad,
-            self.refused + other.refused,
-        )
+        return Imported._make(map(operator.add, self, other))
+
+
+# --- files ---------------------------------------------------------------------------------------
 
 
 def _bare(path: Place) -> Place:
@@ -68,7 +65,7 @@ def _bare(path: Place) -> Place:
     return path.with_suffix("") if path.suffix.lower() in PACKED else path
 
 
-def stem_of(path: Place) -> str:
+def _stem_of(path: Place) -> str:
     """The name of a file without its kind and packing."""
     return "stdin" if path == STANDARD_INPUT else _bare(path).stem
 
@@ -106,114 +103,6 @@ def provenance(command: str) -> dict[str, Any]:
     return {"program": "kibitz", "version": kibitz.__version__, "command": command}
 
 
-# --- labelled positions ---------------------------------------------------------------------------
-
-
-def labelled_lines(path: Place, plies: int) -> Iterator[tuple[int, list[str]]]:
-    """Lines of a CSV in pieces of whole games, with the number of each piece's first line."""
-    lines = in_order(read_lines(path), lambda text: say(f"{path}: {text}"))
-    first, fault = peek(lines)
-    if fault:
-        fix = f"expected the columns {', '.join(COLUMNS)}, or a heading that names some of them"
-        raise InputError(f"{path}: {fault}", fix=fix)
-    yield from chunks(chain(first, lines), plies)
-
-
-def import_labelled(
-    path: Place,
-    output: Place,
-    model: LabelModel,
-    *,
-    plies: int = PLIES,
-    workers: int = 1,
-    source: dict[str, Any] | None = None,
-) -> Iterator[Imported]:
-    """Import a CSV of labelled positions; yields as pieces are done."""
-    about = {"kind": "labels", "file": path.name} | (source or {})
-    work = partial(_labelled_piece, path=path, model=model, source=about)
-    pieces = enumerate(labelled_lines(path, plies), start=1)
-    try:
-        for number, shard, bad in in_processes(work, pieces, workers):
-            if shard.games:  # written here: a place in memory is this process's own
-                add(output, shard, f"{stem_of(path)}-{number:05d}")
-            yield Imported(shard.games, shard.plies, int(shard.games > 0), bad=bad)
-    except (InputError, DamagedFileError) as error:
-        yield Imported(refused=(f"file skipped: {error}",))
-
-
-def _labelled_piece(
-    piece: tuple[int, tuple[int, list[str]]],
-    *,
-    path: Place,
-    model: LabelModel,
-    source: dict[str, Any],
-) -> tuple[int, Shard, tuple[str, ...]]:
-    number, (first, lines) = piece
-    parsed = parse(lines, first)
-    bad = tuple(f"{path}, {fault}" for fault in parsed.bad)
-    return number, shard_of_lines(parsed, model, source, provenance("data import")), bad
-
-
-def scores_and_results(paths: Sequence[Place], plies: int = PLIES) -> Iterator[Any]:
-    """Scores and results of labelled files, both of the side to move: pairs of arrays [n]."""
-    for path in paths:
-        for first, piece in labelled_lines(path, plies):
-            parsed = parse(piece, first)
-            for fault in parsed.bad:
-                say(f"{path}, {fault}")
-            views = 1 - 2 * parsed.positions["side"].astype("int8")
-            known = parsed.results != 2
-            yield parsed.scores[known], (parsed.results * views)[known]
-
-
-# --- games ----------------------------------------------------------------------------------------
-
-
-def import_pgn(
-    paths: Sequence[Place],
-    output: Place,
-    model: LabelModel,
-    *,
-    plies: int = PLIES,
-    workers: int = 1,
-) -> Iterator[Imported]:
-    """Import PGN files (`-` is standard input); yields a shard, or the end of a file, at a time."""
-    work = partial(read_piece, model=model)
-    done = in_processes(work, pieces_of(paths), workers, in_order=True)
-    for path, pieces in groupby(done, key=lambda read: read.path):
-        yield from _file_of_pieces(path, pieces, output, plies)
-
-
-def _file_of_pieces(
-    path: Place, pieces: Iterable[Read], output: Place, plies: int
-) -> Iterator[Imported]:
-    games = empty = 0
-    bad: list[str] = []
-    refused: list[str] = []
-
-    def shards() -> Iterator[Shard]:
-        nonlocal games, empty
-        for read in pieces:
-            bad.extend(renumbered(read, games))
-            games, empty = games + read.games, empty + read.empty
-            if read.fault:
-                refused.append(f"the rest of a file skipped: {read.fault}")
-            yield read.shard
-
-    for number, shard in enumerate(cut(shards(), plies), start=1):
-        header = msgspec.structs.replace(shard.header, provenance=provenance("data import"))
-        add(output, shard._replace(header=header), f"{stem_of(path)}-{number:05d}")
-        yield Imported(shard.games, shard.plies, 1, empty, tuple(bad))
-        empty = 0
-        bad.clear()
-    if not games and not refused:
-        refused.append(f"file skipped: {path}: no game in it")
-    yield Imported(0, 0, 0, empty, tuple(bad), tuple(refused))
-
-
-# --- anything -------------------------------------------------------------------------------------
-
-
 def count_games(paths: Sequence[Place]) -> int | None:
     """How many games there are, for a progress bar: PGN by their tags; None if nothing tells."""
     total = 0
@@ -231,6 +120,217 @@ def count_games(paths: Sequence[Place]) -> int | None:
     return total
 
 
+# --- labelled positions ---------------------------------------------------------------------------
+
+
+def labelled_lines(path: Place, plies: int) -> Iterator[tuple[int, list[str]]]:
+    """Lines of a CSV in pieces of whole games, with the number of each piece's first line."""
+    lines = in_order(read_lines(path), lambda text: say(f"{path}: {text}"))
+    first, fault = peek(lines)
+    if fault:
+        fix = f"expected the columns {', '.join(COLUMNS)}, or a heading that names some of them"
+        raise InputError(f"{path}: {fault}", fix=fix)
+    yield from chunks(chain(first, lines), plies)
+
+
+def import_labelled(
+    path: Place, output: Place, model: LabelModel, *, plies: int = PLIES, workers: int = 1
+) -> Iterator[Imported]:
+    """Import a CSV of labelled positions; yields as pieces are done."""
+    shards = _labelled_shards(path, model, plies, workers, provenance("data import"))
+    for number, (shard, done) in enumerate(shards, start=1):
+        if shard.games:  # written here: a place in memory is this process's own
+            add(output, shard, f"{_stem_of(path)}-{number:05d}")
+        yield done.plus(Imported(shard.games, shard.plies, int(shard.games > 0)))
+
+
+def _labelled_shards(
+    path: Place, model: LabelModel, plies: int, workers: int, about: dict[str, Any]
+) -> Iterator[tuple[Shard, Imported]]:
+    """A shard for each piece, or an empty one with the reason why there are no more."""
+    work = partial(_labelled_piece, path=path, model=model, about=about)
+    try:
+        yield from in_processes(work, labelled_lines(path, plies), workers, in_order=True)
+    except (InputError, DamagedFileError) as error:
+        yield empty(), Imported(refused=(f"file skipped: {error}",))
+
+
+def _labelled_piece(
+    piece: tuple[int, list[str]], *, path: Place, model: LabelModel, about: dict[str, Any]
+) -> tuple[Shard, Imported]:
+    first, lines = piece
+    parsed = parse(lines, first)
+    shard = shard_of_lines(parsed, model, {"kind": "labels", "file": path.name}, about)
+    return shard, Imported(bad=_bad_lines(path, parsed))
+
+
+def _bad_lines(path: Place, parsed: Lines) -> tuple[str, ...]:
+    return tuple(f"{path}, {fault}" for fault in parsed.bad)
+
+
+def scores_and_results(
+    paths: Sequence[Place], plies: int = PLIES
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Scores and results of labelled files, both of the side to move: pairs of arrays [n]."""
+    for path in paths:
+        for first, piece in labelled_lines(path, plies):
+            parsed = parse(piece, first)
+            for text in _bad_lines(path, parsed):
+                say(text)
+            views = 1 - 2 * parsed.positions["side"].astype("int8")
+            known = parsed.results != UNKNOWN_RESULT
+            yield parsed.scores[known], (parsed.results * views)[known]
+
+
+# --- PGN ------------------------------------------------------------------------------------------
+
+
+class Piece(NamedTuple):
+    """Some whole games of a file."""
+
+    path: Place
+    line: int  # of the file, from 1, where the piece begins
+    text: str
+    fault: str = ""  # why the file cannot be read any further
+
+
+class Read(NamedTuple):
+    """What was in a piece; games and lines of bad ones are counted from its beginning."""
+
+    path: Place
+    line: int
+    games: int  # all of them, from which a piece after this one counts on
+    empty: int  # games without a move, which are left out
+    bad: tuple[BadGame, ...]
+    shard: Shard
+    fault: str = ""
+
+    def described(self, before: int) -> Imported:
+        """What became of the piece, which has so many games of its file before it."""
+        bad = tuple(
+            str(
+                replace(
+                    one,
+                    source=str(self.path),
+                    number=one.number + before,
+                    line=one.line + self.line - 1,
+                )
+            )
+            for one in self.bad
+        )
+        refused = (f"the rest of a file skipped: {self.fault}",) if self.fault else ()
+        return Imported(empty=self.empty, bad=bad, refused=refused)
+
+
+def pieces_of(paths: Sequence[Place], characters: int = CHARACTERS) -> Iterator[Piece]:
+    """The pieces of all files, one file after the other.
+
+    A cut is made before a tag that follows moves and an empty line, and is in no comment.
+    """
+    for path in paths:
+        yield from _pieces(path, characters)
+
+
+def _pieces(path: Place, characters: int) -> Iterator[Piece]:
+    """At least one piece, so that the file is heard of when nothing is in it."""
+    held: list[str] = []
+    size, first, faults = 0, 1, list[str]()
+    inside = moves = blank = False
+    for number, line in enumerate(_lines(path, faults), start=1):
+        tag = line.startswith("[") and not inside
+        if tag and blank and moves and size >= characters:
+            yield Piece(path, first, "".join(held))
+            held, size, first = [], 0, number
+        held.append(line)
+        size += len(line)
+        blank = not line.strip()
+        moves = not tag and (moves or not blank)  # tags may have empty lines between them
+        inside = inside if tag else in_comment(line, inside)
+    yield Piece(path, first, "".join(held), *faults)
+
+
+def _lines(path: Place, faults: list[str]) -> Iterator[str]:
+    """The lines of a file, up to where it is damaged."""
+    try:
+        yield from read_lines(sys.stdin if path == STANDARD_INPUT else path)
+    except DamagedFileError as error:
+        faults.append(str(error))
+
+
+def in_comment(line: str, inside: bool) -> bool:
+    """Whether a comment in braces is open at the end of a line of moves."""
+    if not inside and line.startswith("%"):
+        return False
+    while True:
+        if inside:
+            end = line.find("}")
+            if end < 0:
+                return True
+            line, inside = line[end + 1 :], False
+        start, rest_of_line = line.find("{"), line.find(";")
+        if start < 0 or 0 <= rest_of_line < start:
+            return False
+        line, inside = line[start + 1 :], True
+
+
+def read_piece(piece: Piece, model: LabelModel) -> Read:
+    """Read the games of a piece."""
+    name = "standard input" if piece.path == STANDARD_INPUT else piece.path.name
+    bad: list[BadGame] = []
+    games = list(read_pgn(io.StringIO(piece.text), model, name, bad.append))
+    shard = shard_of([game for game in games if game.plies])
+    without = len(games) - shard.games
+    all_games = len(games) + len(bad)
+    return Read(piece.path, piece.line, all_games, without, tuple(bad), shard, piece.fault)
+
+
+def _pgn_shards(path: Place, pieces: Iterable[Read]) -> Iterator[tuple[Shard, Imported]]:
+    """A shard for each piece of a file, and an empty one with the reason if there is no game."""
+    games, refused = 0, False
+    for read in pieces:
+        yield read.shard, read.described(games)
+        games, refused = games + read.games, bool(read.fault)
+    if not games and not refused:
+        yield empty(), Imported(refused=(f"file skipped: {path}: no game in it",))
+
+
+def import_pgn(
+    paths: Sequence[Place],
+    output: Place,
+    model: LabelModel,
+    *,
+    plies: int = PLIES,
+    workers: int = 1,
+) -> Iterator[Imported]:
+    """Import PGN files (`-` is standard input); yields a shard, or the end of a file, at a time."""
+    work = partial(read_piece, model=model)
+    done = in_processes(work, pieces_of(paths), workers, in_order=True)
+    for path, pieces in groupby(done, key=lambda read: read.path):
+        yield from _import_file(path, _pgn_shards(path, pieces), output, plies)
+
+
+def _import_file(
+    path: Place, pieces: Iterator[tuple[Shard, Imported]], output: Place, plies: int
+) -> Iterator[Imported]:
+    told = Imported()
+
+    def shards() -> Iterator[Shard]:
+        nonlocal told
+        for shard, piece in pieces:
+            told = told.plus(piece)
+            yield shard
+
+    for number, shard in enumerate(cut(shards(), plies), start=1):
+        header = msgspec.structs.replace(shard.header, provenance=provenance("data import"))
+        add(output, shard._replace(header=header), f"{_stem_of(path)}-{number:05d}")
+        yield told.plus(Imported(shard.games, shard.plies, 1))
+        told = Imported()
+    yield told
+
+
+# --- anything -------------------------------------------------------------------------------------
+
+
 def read_all(store: Store, model: LabelModel) -> Iterator[tuple[Shard, Imported]]:
     """The games of files of all kinds, some at a time, with what became of each piece."""
     for path in store.paths:
@@ -238,32 +338,7 @@ def read_all(store: Store, model: LabelModel) -> Iterator[tuple[Shard, Imported]
         if kind == SUFFIX:
             yield from ((shard, Imported()) for _, shard in store.named([path]))
         elif kind == ".csv":
-            yield from _labelled_shards(path, model)
+            yield from _labelled_shards(path, model, PIECE, 1, {})
         else:
-            yield from _pgn_shards(path, model)
-
-
-def _labelled_shards(path: Place, model: LabelModel) -> Iterator[tuple[Shard, Imported]]:
-    about = {"kind": "labels", "file": path.name}
-    try:
-        for first, lines in labelled_lines(path, PIECE):
-            parsed = parse(lines, first)
-            bad = tuple(f"{path}, {fault}" for fault in parsed.bad)
-            yield shard_of_lines(parsed, model, about, {}), Imported(bad=bad)
-    except (InputError, DamagedFileError) as error:
-        yield empty_shard(), Imported(refused=(f"file skipped: {error}",))
-
-
-def _pgn_shards(path: Place, model: LabelModel) -> Iterator[tuple[Shard, Imported]]:
-    games = 0
-    refused: tuple[str, ...] = ()
-    for piece in pieces_of([path], CHARACTERS // 10):
-        read = read_piece(piece, model)
-        bad = tuple(renumbered(read, games))
-        games += read.games
-        if read.fault:
-            refused = (f"the rest of a file skipped: {read.fault}",)
-        yield read.shard, Imported(empty=read.empty, bad=bad)
-    if not games and not refused:
-        refused = (f"file skipped: {path}: no game in it",)
-    yield empty_shard(), Imported(refused=refused)
+            pieces = pieces_of([path], CHARACTERS // 10)
+            yield from _pgn_shards(path, (read_piece(piece, model) for piece in pieces))

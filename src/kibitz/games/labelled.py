@@ -1,4 +1,4 @@
-"""Labelled positions in CSV, with games put together again; CSV lines -> **labelled** -> shard.
+"""Labelled positions in CSV, with games put together again.
 
     seed,game,fen,cp,mate,best,result
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy as np
 from kibitz.errors import InputError, KibitzError, shorten
 from kibitz.games.combine import offsets_of
 from kibitz.games.labels import LONGEST_MATE, LabelModel, score_of, wdl
-from kibitz.games.link import link, recognise
+from kibitz.games.reconstruct import recognise, reconstruct
 from kibitz.games.record import pack_starts
 from kibitz.games.shard import UNKNOWN_END, UNKNOWN_RESULT, Header, Shard, counted
 from kibitz.position.fen import fen_of, read_fen
@@ -70,22 +71,21 @@ def in_order(lines: Iterable[str], say: Callable[[str], None]) -> Iterator[str]:
     A heading is a first line with the column `fen`. Columns it does not name are empty; `say`
     hears of those that are not known here.
     """
-    places: list[int] | None = None
-    for number, line in enumerate(lines):
-        text = line.removeprefix("\ufeff") if number == 0 else line
-        names = [name.strip().lower() for name in _fields(text)] if number == 0 else []
-        if "fen" in names:
-            places = [names.index(name) if name in names else -1 for name in COLUMNS]
-            unknown = [name for name in names if name not in COLUMNS]
-            if unknown:
-                say(f"columns that are not read: {', '.join(unknown)}")
-            yield "\n"
-        elif places is None or text.isspace():
-            yield text
-        else:
-            fields = ["", *_fields(text)]  # -1 becomes the empty one
-            known = (fields[place + 1] if place + 1 < len(fields) else "" for place in places)
-            yield ",".join(known) + "\n"
+    rest = iter(lines)
+    heading = next(rest, "").removeprefix("\ufeff")
+    names = [name.strip().lower() for name in _fields(heading)]
+    if "fen" not in names:
+        yield from filter(None, (heading,))
+        yield from rest
+        return
+    yield "\n"
+    unknown = [name for name in names if name not in COLUMNS]
+    if unknown:
+        say(f"columns that are not read: {', '.join(unknown)}")
+    for line in rest:
+        pairs = list(zip(names, _fields(line), strict=False))
+        fields = dict(reversed(pairs))  # of two columns with one name, the first counts
+        yield line if line.isspace() else ",".join(fields.get(name, "") for name in COLUMNS) + "\n"
 
 
 def _fields(line: str) -> list[str]:
@@ -94,15 +94,10 @@ def _fields(line: str) -> list[str]:
 
 def peek(lines: Iterable[str]) -> tuple[list[str], str]:
     """The first lines of a file, and why it holds no positions; an empty text if it does."""
-    first: list[str] = []
-    for line in lines:
-        first.append(line)
-        if len(first) >= _PEEKED:
-            break
+    first = list(islice(lines, _PEEKED))
     parsed = parse(first)
-    if len(parsed.scores):
-        return first, ""
-    return first, parsed.bad[0] if parsed.bad else "no position in it"
+    faults = () if len(parsed.scores) else (*parsed.bad, "no position in it")
+    return first, next(iter(faults), "")
 
 
 def parse(lines: Sequence[str], first: int = 1) -> Lines:
@@ -125,7 +120,8 @@ def parse(lines: Sequence[str], first: int = 1) -> Lines:
             why = error.what if isinstance(error, KibitzError) else "not a labelled position"
             bad[row] = f"line {number}: {why}: {shorten(repr(line.strip()))}"
     sound = np.array([row not in bad for row in range(count)], dtype=bool)
-    best = _best(positions, np.where(sound, written, 0).astype(np.uint16))
+    best = np.zeros(count, dtype=np.uint16)
+    recognise(positions, np.where(sound, written, 0).astype(np.uint16), _moves(), best)
     for row in np.flatnonzero(sound & (written != 0) & (best == NO_MOVE)).tolist():
         move, fen = lines[numbers[row] - first].split(",")[5], fen_of(positions[row])
         bad[row] = f"line {numbers[row]}: the best move {move!r} is illegal in {fen!r}"
@@ -159,16 +155,9 @@ def _squares(move: str) -> int:
     return _SQUARES[move[:2]] | _SQUARES[move[2:4]] << 6 | _PIECES[move[4:]] << 12
 
 
-def _best(positions: np.ndarray, written: np.ndarray) -> np.ndarray:
-    """The moves that squares mean, NO_MOVE where that is none or no legal one; uint16 [N]."""
-    found = np.zeros(len(written), dtype=np.uint16)
-    buffer, start = np.zeros(MAX_MOVES, dtype=np.uint16), 0
-    while start < len(written):
-        wrong = recognise(positions[start:], written[start:], buffer, found[start:])
-        if wrong < 0:
-            break
-        start += wrong + 1
-    return found
+def _moves() -> np.ndarray:
+    """Room for the legal moves of a position."""
+    return np.zeros(MAX_MOVES, dtype=np.uint16)
 
 
 def shard_of_lines(
@@ -177,8 +166,7 @@ def shard_of_lines(
     """The games of the lines; best moves become one visit each."""
     count = len(lines.scores)
     moves, best = np.zeros(count, dtype=np.uint16), lines.best
-    buffer = np.zeros(MAX_MOVES, dtype=np.uint16)
-    link(lines.positions, lines.seeds, buffer, new_positions(1), moves)
+    reconstruct(lines.positions, lines.seeds, _moves(), new_positions(1), moves)
     begins = np.ones(count, dtype=bool)
     begins[1:] = moves[:-1] == NO_MOVE
     rows = np.flatnonzero(begins)

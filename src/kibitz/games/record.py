@@ -1,6 +1,6 @@
-"""A game with its searches as Python objects; producers -> **Game** <-> shard -> export.
+"""A game with its searches as Python objects.
 
-`shard_of` and `games_of` convert in bulk. Who makes millions of plies fills the arrays of a Shard
+`shard_of` and `games_of` convert in bulk. Producers of millions of plies fill the arrays of a Shard
 directly instead.
 """
 
@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
-import msgspec
 import numpy as np
 
-from kibitz.games.combine import offsets_of
+from kibitz.games.combine import numbered, offsets_of
 from kibitz.games.shard import UNKNOWN_END, UNKNOWN_RESULT, Header, Shard, compact_starts, counted
 from kibitz.position.compact import new_compact, pack_compact_batch, unpack_compact_batch
 from kibitz.position.fen import START, fen_of, read_fen
@@ -26,7 +26,7 @@ RESULT_TEXTS = {number: text for text, number in RESULTS.items()}
 
 @dataclass(frozen=True, slots=True)
 class Ply:
-    """A position that was searched, and the move made there (0: none), in its maker's view."""
+    """A position that was searched, and the move made there (0: none), in the mover's view."""
 
     move: int
     value: float = math.nan  # for the side to move, in [-1, 1]
@@ -52,8 +52,8 @@ def shard_of(games: Sequence[Game], provenance: dict[str, Any] | None = None) ->
     """The games as one shard."""
     plies = [ply for game in games for ply in game.plies]
     visits = [visit for ply in plies for visit in ply.visits]
-    sources, source_numbers = _numbered([game.source for game in games])
-    ends, end_numbers = _numbered([game.end for game in games])
+    sources, source_numbers = numbered([game.source for game in games])
+    ends, end_numbers = numbered([game.end for game in games])
     shard = Shard(
         header=Header(sources=sources, ends=ends, provenance=provenance or {}),
         starts=_starts([game.start for game in games]),
@@ -72,14 +72,6 @@ def shard_of(games: Sequence[Game], provenance: dict[str, Any] | None = None) ->
         visit_counts=np.array([count for _, count in visits], dtype=np.uint32),
     )
     return counted(shard)
-
-
-def _numbered(entries: Sequence[Any]) -> tuple[tuple[Any, ...], list[int]]:
-    """The different entries in order of appearance, and each entry's number."""
-    names = [msgspec.json.encode(entry, order="deterministic") for entry in entries]
-    different = dict(zip(reversed(names), reversed(entries), strict=True))
-    order = {name: number for number, name in enumerate(dict.fromkeys(names))}
-    return tuple(different[name] for name in order), [order[name] for name in names]
 
 
 def _starts(fens: Sequence[str]) -> np.ndarray:
@@ -105,21 +97,10 @@ def start_positions(shard: Shard) -> np.ndarray:
 
 def games_of(shard: Shard) -> Iterator[Game]:
     """The games of a shard, one by one."""
-    moves, flags = shard.moves.tolist(), shard.flags.tolist()
-    values, draws = shard.values.tolist(), shard.draws.tolist()
-    root_values, visit_at = shard.root_values.tolist(), shard.visit_offsets.tolist()
     visits = list(zip(shard.visit_moves.tolist(), shard.visit_counts.tolist(), strict=True))
-    plies = [
-        Ply(
-            moves[i],
-            values[i],
-            draws[i],
-            root_values[i],
-            flags[i],
-            tuple(visits[visit_at[i] : visit_at[i + 1]]),
-        )
-        for i in range(shard.plies)
-    ]
+    policies = [tuple(visits[first:last]) for first, last in pairwise(shard.visit_offsets.tolist())]
+    columns = (shard.moves, shard.values, shard.draws, shard.root_values, shard.flags)
+    plies = list(map(Ply, *(column.tolist() for column in columns), policies))
     header, starts = shard.header, start_positions(shard)
     for game in range(shard.games):
         yield Game(

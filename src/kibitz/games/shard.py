@@ -23,6 +23,7 @@ from kibitz.position.compact import COMPACT, new_compact
 
 FORMAT_VERSION = 1
 SUFFIX = ".shard"
+LONGEST_HEADER = 100_000_000  # bytes, as in the safetensors library
 LEVEL = 9  # of zstd: half the size of level 3 in moves and offsets costs little time here
 
 UNKNOWN_RESULT = 2
@@ -49,6 +50,9 @@ DTYPES: dict[str, Any] = {
     "visit_moves": np.uint16,
     "visit_counts": np.uint32,
 }
+PER_GAME = ("starts", "results", "ends", "sources", "seeds")
+PER_PLY = ("moves", "values", "draws", "root_values", "flags")
+PER_VISIT = ("visit_moves", "visit_counts")
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
@@ -122,14 +126,14 @@ def counted(shard: Shard) -> Shard:
 
 def write(location: Location, shard: Shard) -> None:
     """Write a shard, atomically."""
-    shard = counted(shard)
-    fault = find_fault(shard)
-    assert not fault, fault
     write_bytes(location, encode(shard))
 
 
 def encode(shard: Shard) -> bytes:
     """The bytes of a shard file; the same games give the same bytes."""
+    shard = counted(shard)
+    fault = find_fault(shard)
+    assert not fault, fault
     arrays = {name: np.ascontiguousarray(getattr(shard, name)) for name in DTYPES}
     metadata = {"header": msgspec.json.encode(shard.header, order="deterministic").decode()}
     return with_ending(zstandard.compress(safetensors.numpy.save(arrays, metadata), LEVEL), MARK)
@@ -151,21 +155,23 @@ def verify(location: Location) -> Header:
 def read_header(location: Location) -> Header:
     """The header of a shard whose bytes are all as they were written; the arrays stay packed."""
     body = _checked(read_bytes(location), location)
-    with zstandard.ZstdDecompressor().stream_reader(body) as stream:
-        length = stream.read(8)
-        return _header(length + stream.read(int.from_bytes(length, "little")), location)
+    return _header(_first_bytes(body), location)
 
 
 def claimed_games(location: Location) -> int | None:
     """How many games a damaged shard says it has, where that much can still be read."""
     try:
-        content = read_bytes(location)
-        with zstandard.ZstdDecompressor().stream_reader(content) as stream:
-            length = stream.read(8)
-            size = int.from_bytes(length, "little")
-            return _header(length + stream.read(min(size, len(content))), location).games
+        return _header(_first_bytes(read_bytes(location)), location).games
     except (FileError, InputError, zstandard.ZstdError, MemoryError):
         return None
+
+
+def _first_bytes(content: bytes) -> bytes:
+    """The length and the JSON that a safetensors file begins with, unpacked."""
+    with zstandard.ZstdDecompressor().stream_reader(content) as stream:
+        length = stream.read(8)
+        size = min(int.from_bytes(length, "little"), LONGEST_HEADER)  # it may be damaged
+        return length + stream.read(size)
 
 
 def decode(content: bytes, location: Location = "shard") -> Shard:
@@ -220,23 +226,23 @@ def _damaged(location: Location, why: str) -> DamagedFileError:
 
 def find_fault(shard: Shard) -> str:
     """Say what in the arrays contradicts the rest, or nothing."""
+    header, games, plies, visits = shard.header, shard.games, shard.plies, len(shard.visit_moves)
+    if (header.games, header.plies, header.visits) != (games, plies, visits):
+        return "the arrays are not as long as the header says"
+    shapes: dict[str, tuple[int, ...]] = {
+        **dict.fromkeys(PER_GAME, (games,)),
+        **dict.fromkeys(PER_PLY, (plies,)),
+        **dict.fromkeys(PER_VISIT, (visits,)),
+        "starts": (games, 4),
+        "offsets": (games + 1,),
+        "visit_offsets": (plies + 1,),
+    }
     for name, dtype in DTYPES.items():
         found = getattr(shard, name)
         if found.dtype != dtype:
             return f"{name}: expected {np.dtype(dtype)}, found {found.dtype}"
-    header, games, plies, visits = shard.header, shard.games, shard.plies, len(shard.visit_moves)
-    if (header.games, header.plies, header.visits) != (games, plies, visits):
-        return "the arrays are not as long as the header says"
-    per_game = ("ends", "sources", "seeds")
-    per_ply = ("values", "draws", "root_values", "flags")
-    lengths: dict[str, tuple[int, ...]] = dict.fromkeys(per_game, (games,))
-    lengths |= dict.fromkeys(per_ply, (plies,))
-    lengths |= {"starts": (games, 4), "offsets": (games + 1,), "visit_offsets": (plies + 1,)}
-    lengths |= {"results": (games,), "moves": (plies,), "visit_moves": (visits,)}
-    lengths["visit_counts"] = (visits,)
-    for name, shape in lengths.items():
-        if getattr(shard, name).shape != shape:
-            return f"{name}: expected shape {shape}, found {getattr(shard, name).shape}"
+        if found.shape != shapes[name]:
+            return f"{name}: expected shape {shapes[name]}, found {found.shape}"
     for name, total in (("offsets", plies), ("visit_offsets", visits)):
         offsets = getattr(shard, name)
         if offsets[0] != 0 or offsets[-1] != total or (np.diff(offsets) < 0).any():

@@ -1,4 +1,4 @@
-"""A store is a folder of shards; producers -> **store** -> window of training, inspection, export.
+"""A store is a folder of shards: writing, reading with damaged ones left out, counting.
 
 Names say where the games came from and end in eight digits of the content's own SHA-256: the same
 games written twice are one file, different ones never replace each other.
@@ -7,28 +7,40 @@ games written twice are one file, different ones never replace each other.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+import operator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+import numpy as np
 
 from kibitz.errors import DamagedFileError, InputError
 from kibitz.files import write_bytes
 from kibitz.games.combine import cut
 from kibitz.games.shard import (
+    NOT_A_POLICY,
+    RANDOM_MOVE,
     SUFFIX,
     Header,
     Shard,
     claimed_games,
-    counted,
     encode,
-    find_fault,
     read,
     read_header,
 )
 from kibitz.log import say
 from kibitz.places import Place, existing, files_below
 
+Kind = TypeVar("Kind")
+
 DIGITS = 8
 EXIT_DAMAGED = 1  # of a command that has left out damaged shards, and named them
+BINS = 20  # of values from -1 to 1
+LENGTHS = (0, 20, 40, 60, 80, 100, 150, 200, 300, 500)
+RESULT_NAMES = {1: "white", 0: "draw", -1: "black", 2: "unknown"}
+SHOWN_SOURCES = 20
 GENERATION = "generation"  # in the provenance of shards made by generations of networks
 
 
@@ -43,9 +55,6 @@ class Totals(NamedTuple):
 
 def add(folder: Place, shard: Shard, stem: str) -> Place:
     """Write a shard under a name of its own; returns where it is."""
-    shard = counted(shard)
-    fault = find_fault(shard)
-    assert not fault, fault
     content = encode(shard)
     path = folder / f"{stem}-{hashlib.sha256(content).hexdigest()[:DIGITS]}{SUFFIX}"
     write_bytes(path, content)
@@ -79,19 +88,22 @@ class Store:
 
     def named(self, paths: Iterable[Place] | None = None) -> Iterator[tuple[Place, Shard]]:
         """The sound ones of some shards, or all, with where they are."""
-        for path in self.paths if paths is None else paths:
-            try:
-                yield path, read(path)
-            except DamagedFileError as error:
-                self._leave_out(path, error)
+        return self._sound(read, self.paths if paths is None else paths)
 
     def headers(self) -> Iterator[tuple[Place, Header]]:
         """The headers of sound shards, several times faster than reading all."""
-        for path in self.paths:
+        return self._sound(read_header, self.paths)
+
+    def _sound(
+        self, reader: Callable[[Place], Kind], paths: Iterable[Place]
+    ) -> Iterator[tuple[Place, Kind]]:
+        for path in paths:
             try:
-                yield path, read_header(path)
+                found = reader(path)
             except DamagedFileError as error:
                 self._leave_out(path, error)
+            else:
+                yield path, found
 
     def _leave_out(self, path: Place, error: DamagedFileError) -> None:
         if str(path) in self.damaged:
@@ -119,12 +131,8 @@ def rewrite(shards: Iterable[Shard], folder: Place, stem: str, plies: int) -> To
     done = Totals(0, 0, 0, 0)
     for number, shard in enumerate(cut(shards, plies), start=1):
         add(folder, shard, f"{stem}-{number:05d}")
-        done = Totals(
-            done.shards + 1,
-            done.games + shard.games,
-            done.plies + shard.plies,
-            done.visits + len(shard.visit_moves),
-        )
+        more = (1, shard.games, shard.plies, len(shard.visit_moves))
+        done = Totals._make(map(operator.add, done, more))
     return done
 
 
@@ -135,3 +143,67 @@ def outdated(store: Store, keep: int) -> list[tuple[int, Place]]:
     kept = set(sorted({one for one, _ in dated})[-keep:])
     old = [(one, path) for one, path in dated if one not in kept]
     return sorted(old, key=lambda pair: (pair[0], pair[1].parts))
+
+
+# --- what it holds -------------------------------------------------------------------------------
+
+
+COUNTED = ("shards", "games", "positions", "visited_moves", "with_value", "with_policy")
+COUNTED_FLAGS = {"random_moves": RANDOM_MOVE, "not_a_policy": NOT_A_POLICY}
+
+
+@dataclass
+class Summary:
+    """Counts over shards, added one by one."""
+
+    counts: Counter[str] = field(
+        default_factory=lambda: Counter(dict.fromkeys((*COUNTED, *COUNTED_FLAGS), 0))
+    )
+    results: Counter[str] = field(default_factory=Counter)
+    ends: Counter[str] = field(default_factory=Counter)
+    sources: Counter[str] = field(default_factory=Counter)
+    lengths: Counter[int] = field(default_factory=Counter)
+    longest: int = 0
+    values: np.ndarray = field(default_factory=lambda: np.zeros(BINS, dtype=np.int64))
+
+    def add(self, shard: Shard) -> None:
+        """Count a shard."""
+        known = ~np.isnan(shard.values)
+        policies = int((np.diff(shard.visit_offsets) > 0).sum())
+        numbers = (1, shard.games, shard.plies, len(shard.visit_moves), int(known.sum()), policies)
+        self.counts.update(dict(zip(COUNTED, numbers, strict=True)))
+        for name, flag in COUNTED_FLAGS.items():
+            self.counts[name] += int((shard.flags & flag != 0).sum())
+        self.values += np.histogram(shard.values[known], BINS, (-1.0, 1.0))[0]
+        for number, name in RESULT_NAMES.items():
+            self.results[name] += int((shard.results == number).sum())
+        self.ends.update(shard.header.ends[number] for number in shard.ends.tolist())
+        kinds = [_kind(source) for source in shard.header.sources]
+        self.sources.update(kinds[number] for number in shard.sources.tolist())
+        lengths = np.diff(shard.offsets)
+        self.longest = max(self.longest, int(lengths.max(initial=0)))
+        bins = np.searchsorted(LENGTHS, lengths, side="right") - 1
+        self.lengths.update(LENGTHS[place] for place in bins.tolist())
+
+    def facts(self) -> dict[str, Any]:
+        """The counts as plain data; of many sources the most frequent."""
+        return {
+            **self.counts,
+            "mean_length": round(self.counts["positions"] / max(self.counts["games"], 1), 1),
+            "longest": self.longest,
+            "results": dict(self.results),
+            "ends": dict(self.ends),
+            "sources": dict(self.sources.most_common(SHOWN_SOURCES)),
+            "lengths": {str(low): self.lengths[low] for low in LENGTHS if self.lengths[low]},
+            "values": {
+                f"{-1 + 2 * place / BINS:+.1f}": count
+                for place, count in enumerate(self.values.tolist())
+            },
+        }
+
+
+def _kind(source: dict[str, Any]) -> str:
+    """What a source is called in a summary: PGN games count by their file, not by their players."""
+    if source.get("kind") == "pgn":
+        source = {name: source[name] for name in ("kind", "file") if name in source}
+    return msgspec.json.encode(source, order="deterministic").decode()

@@ -1,4 +1,4 @@
-"""Many games judged by engines, by several processes, through any interruption; games -> **store**.
+"""Many games evaluated by engines in several processes, through any interruption.
 
 Finished games are written at once, each as a small shard, and packed into large ones later. The
 folder is all a run has to remember: what is there is not made again.
@@ -6,11 +6,11 @@ folder is all a run has to remember: what is there is not made again.
 
 from __future__ import annotations
 
-import functools
 import hashlib
-import itertools
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import msgspec
@@ -18,17 +18,26 @@ import numpy as np
 
 from kibitz.errors import InputError
 from kibitz.games.combine import concatenate, select
+from kibitz.games.evaluating import (
+    EVALUATED,
+    Evaluating,
+    PlayJob,
+    Start,
+    Teacher,
+    TeacherJob,
+    evaluate_game,
+    identities,
+    play_game,
+)
 from kibitz.games.importing import provenance
-from kibitz.games.judging import JUDGED, Judges, Judging, identities, judge
-from kibitz.games.labelling import SEED_BITS, Job, Start, play
 from kibitz.games.labels import LabelModel
 from kibitz.games.record import Game, games_of, shard_of
 from kibitz.games.shard import SUFFIX, Shard
 from kibitz.games.store import Store, add
-from kibitz.games.teacher import Teacher, TeacherError
 from kibitz.locks import alone
 from kibitz.log import say
 from kibitz.places import Place
+from kibitz.uci.client import UciFault
 from kibitz.workers import in_processes
 
 MOST_DROPPED = 20  # games one after the other; then the run ends
@@ -59,60 +68,46 @@ def end_teacher() -> None:
         _teacher = None
 
 
-def _made(judges: Judges, task: Task) -> Made:
+def _made(job: TeacherJob, task: Task) -> Made:
     """A game, or why it was dropped; the engine is started when there is none."""
     global _teacher
     try:
         if _teacher is None:
-            _teacher = judges.teacher()
+            _teacher = job.teacher()
         if task.game is not None:
-            return Made(task.number, judge(task.game, judges, _teacher))
-        assert isinstance(judges, Job)
-        return Made(task.number, play(judges, task.number, _teacher))
-    except TeacherError as error:
+            return Made(task.number, evaluate_game(task.game, job, _teacher))
+        assert isinstance(job, PlayJob)
+        return Made(task.number, play_game(job, task.number, _teacher))
+    except UciFault as error:
         end_teacher()
         return Made(task.number, None, f"game {task.number} dropped: {error}")
 
 
 class Kept:
-    """The finished games of a run: large shards, and small ones not yet packed into them.
+    """The finished games of a run: large shards, and small ones not yet packed into them."""
 
-    `keys` tells the games of a shard from others; `check` refuses those of another run.
-    """
-
-    def __init__(
-        self,
-        folder: Place,
-        stem: str,
-        keys: Callable[[Shard], Iterable[Hashable]],
-        check: Callable[[dict[str, Any], Place], None],
-        plies: int,
-    ) -> None:
-        self.folder, self._stem, self._plies, self._keys = folder, stem, plies, keys
+    def __init__(self, job: TeacherJob, folder: Place, plies: int) -> None:
+        self.folder, self._stem, self._plies = folder, job.stem, plies
         self.done: set[Hashable] = set()
         self._loose: dict[Place, Shard] = {}
-        paths = folder.glob(f"{stem}-*{SUFFIX}") if folder.is_dir() else ()
-        self.store = Store(sorted(paths, key=lambda path: path.name), "not there")
-        found = dict(self.store.named())
-        for path, shard in found.items():
+        paths: list[Place] = []
+        if folder.is_dir():
+            paths += folder.glob(f"{job.stem}-*{SUFFIX}")
+        paths.sort(key=lambda path: (self._is_loose(path), path.name))
+        self.store = Store(paths, "not there")
+        for path, shard in self.store.named():
             for source in shard.header.sources:
-                check(source, path)
-            if not self._is_loose(path):
-                self.done |= set(keys(shard))
-        for path, shard in found.items():
+                _compare(job.settings_in(job.source), job.settings_in(source), path)
+            games = set(job.keys(shard))
+            if self._is_loose(path) and games <= self.done:
+                path.unlink()  # a kill left it behind after its game had been packed
+                continue
             if self._is_loose(path):
-                self._recover(path, shard)
+                self._loose[path] = shard
+            self.done |= games
 
     def _is_loose(self, path: Place) -> bool:
         return path.name.startswith(f"{self._stem}-game-")
-
-    def _recover(self, path: Place, shard: Shard) -> None:
-        """Keep a small shard, unless a kill left it behind after its game had been packed."""
-        if set(self._keys(shard)) <= self.done:
-            path.unlink()
-        else:
-            self._loose[path] = shard
-            self.done |= set(self._keys(shard))
 
     def add(self, made: Made) -> None:
         """Write a game; many small shards become a large one."""
@@ -136,7 +131,7 @@ class Kept:
 
 
 def label(
-    job: Job,
+    job: PlayJob,
     folder: Place,
     games: int,
     workers: int,
@@ -148,16 +143,17 @@ def label(
 
     After `stop` says so, the games in progress are finished. `counts` gets what was `there`.
     """
-    check = functools.partial(_compare, job.source)
-    with alone(folder, "labelling"):
-        kept = Kept(folder, f"label-{job.seed}", _numbers, check, plies)
-        numbers = [number for number in range(games) if number not in kept.done]
+
+    def missing(done: Collection[Hashable]) -> Iterator[Task]:
+        numbers = [number for number in range(games) if number not in done]
         counts["there"] = games - len(numbers)
-        yield from _run(job, kept, map(Task, numbers), workers, stop)
+        return map(Task, numbers)
+
+    return _run(job, folder, missing, workers, stop, plies)
 
 
 def relabel(
-    judges: Judges,
+    job: TeacherJob,
     folder: Place,
     shards: Iterable[Shard],
     workers: int,
@@ -165,21 +161,15 @@ def relabel(
     plies: int,
     counts: Counter[str],
 ) -> Iterator[Made]:
-    """Judge the positions of games into a folder; yields games and why some are not.
+    """Evaluate the positions of games into a folder; yields games and why some are not.
 
     `counts` gets the games that are there already (`there`), and exact copies, which are left out.
     """
-
-    def check(found: dict[str, Any], path: Place) -> None:
-        _compare(judges.source[JUDGED], found.get(JUDGED, {}), path)
-
-    with alone(folder, "labelling"):
-        kept = Kept(folder, JUDGED, identities, check, plies)
-        yield from _run(judges, kept, _missing(shards, kept.done, counts), workers, stop)
+    return _run(job, folder, partial(_missing, shards, counts), workers, stop, plies)
 
 
 def _missing(
-    shards: Iterable[Shard], done: Collection[Hashable], counts: Counter[str]
+    shards: Iterable[Shard], counts: Counter[str], done: Collection[Hashable]
 ) -> Iterator[Task]:
     seen: set[Hashable] = set()
     number = 0
@@ -197,29 +187,31 @@ def _missing(
 
 
 def _run(
-    judges: Judges, kept: Kept, tasks: Iterable[Task], workers: int, stop: Callable[[], bool]
+    job: TeacherJob,
+    folder: Place,
+    missing: Callable[[Collection[Hashable]], Iterable[Task]],
+    workers: int,
+    stop: Callable[[], bool],
+    plies: int,
 ) -> Iterator[Made]:
-    dropped = 0
-    if kept.done:
-        say(f"{len(kept.done):,} games are in {kept.folder} already")
-    try:
-        wanted = itertools.takewhile(lambda _: not stop(), tasks)
-        for made in in_processes(functools.partial(_made, judges), wanted, workers):
-            dropped = 0 if made.game else dropped + 1
-            if made.game:
-                kept.add(made)
-            elif dropped >= MOST_DROPPED:
-                what = f"the engine failed {dropped} times in a row, at last"
-                raise InputError(what, value=made.fault)
-            yield made
-    finally:
-        end_teacher()
-        kept.pack()
-
-
-def _numbers(shard: Shard) -> list[int]:
-    """The numbers of a shard's games in their run."""
-    return [int(seed) % (1 << SEED_BITS) for seed in shard.seeds]
+    """Make the games that `missing` finds beside those that are done, and keep them."""
+    with alone(folder, "labelling"):
+        kept, dropped = Kept(job, folder, plies), 0
+        if kept.done:
+            say(f"{len(kept.done):,} games are in {kept.folder} already")
+        try:
+            wanted = takewhile(lambda _: not stop(), missing(kept.done))
+            for made in in_processes(partial(_made, job), wanted, workers):
+                dropped = 0 if made.game else dropped + 1
+                if made.game:
+                    kept.add(made)
+                elif dropped >= MOST_DROPPED:
+                    what = f"the engine failed {dropped} times in a row, at last"
+                    raise InputError(what, value=made.fault)
+                yield made
+        finally:
+            end_teacher()
+            kept.pack()
 
 
 def _compare(wanted: dict[str, Any], found: dict[str, Any], path: Place) -> None:
@@ -235,7 +227,7 @@ def _compare(wanted: dict[str, Any], found: dict[str, Any], path: Place) -> None
 def source_of(
     teacher: str,
     options: Sequence[tuple[str, str]],
-    judging: Judging,
+    settings: Evaluating,
     model: LabelModel,
     starts: Sequence[Start],
     seed: int,
@@ -243,14 +235,14 @@ def source_of(
     """What the shards say about where played games come from; all that decides how they go."""
     digest = hashlib.sha256(repr([tuple(start) for start in starts]).encode()).hexdigest()[:12]
     more = {"starts": {"count": len(starts), "sha256": digest}, "seed": seed}
-    return {"kind": "teacher", **judged_by(teacher, options, judging, model)[JUDGED], **more}
+    return {"kind": "teacher", **evaluated_by(teacher, options, settings, model)[EVALUATED], **more}
 
 
-def judged_by(
-    teacher: str, options: Sequence[tuple[str, str]], judging: Judging, model: LabelModel
+def evaluated_by(
+    teacher: str, options: Sequence[tuple[str, str]], settings: Evaluating, model: LabelModel
 ) -> dict[str, Any]:
-    """What the shards say about who judged the positions, and how."""
+    """What the shards say about who evaluated the positions, and how."""
     labels = model._asdict()
-    how = {"teacher": teacher, "options": dict(options), "settings": judging, "labels": labels}
-    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode({JUDGED: how}))
+    how = {"teacher": teacher, "options": dict(options), "settings": settings, "labels": labels}
+    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode({EVALUATED: how}))
     return plain  # as a file has it

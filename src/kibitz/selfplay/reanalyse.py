@@ -1,7 +1,7 @@
-"""Stored games, searched again; shard -> **reanalyse** -> shard with what the search found.
+"""Stored games are searched again, and get the policies (and values) that the search finds.
 
-The positions stay what they were. A stronger network, or another rule of search, so becomes the
-teacher of games that exist already.
+The positions stay what they were. So a stronger network, or another rule of search, teaches from
+games that exist already.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SEED_MASK = (1 << 31) - 1
 
 @dataclass(frozen=True)
 class Reanalysis:
-    """How positions are searched. The dice of a game are the settings' seed and the game's own."""
+    """How positions are searched. A game's random numbers come from its seed and the settings'."""
 
     network: str
     settings: Settings
@@ -74,9 +74,7 @@ class Analyst:
         """The games, searched again."""
         if self._evaluator is None:
             self._evaluator = load_evaluator(self._reanalysis.network)
-        games = [self._game(game, self._evaluator) for game in games_of(shard)]
-        made = shard_of(games)
-        return made._replace(header=msgspec.structs.replace(made.header, provenance=_ours()))
+        return shard_of([self._game(game, self._evaluator) for game in games_of(shard)])
 
     def _game(self, game: Game, evaluator: Evaluator) -> Game:
         settings = self._reanalysis.settings
@@ -107,10 +105,6 @@ class Analyst:
         return replace(found, value=value, draw=draw, root_value=root.raw)
 
 
-def _ours() -> dict[str, Any]:
-    return provenance("data reanalyse")
-
-
 def reanalyse(
     store: Store, output: Place, reanalysis: Reanalysis, workers: int
 ) -> Generator[tuple[Place, int, bool]]:
@@ -130,9 +124,8 @@ def reanalyse(
             pieces.append(piece)
             yield path, piece.plies, False
         whole = concatenate(pieces)
-        header = msgspec.structs.replace(
-            whole.header, provenance=_ours() | {"of": path.stem} | reanalysis.about
-        )
+        made = provenance("data reanalyse") | {"of": path.stem} | reanalysis.about
+        header = msgspec.structs.replace(whole.header, provenance=made)
         add(output, whole._replace(header=header), path.stem)
         yield path, 0, True
 
@@ -141,7 +134,7 @@ def _done(output: Place, reanalysis: Reanalysis) -> set[str]:
     """Names of the shards that are in the folder already, made in the same way."""
     if not output.is_dir():
         return set()
-    made = Store(list(output.glob(f"*{SUFFIX}")))
-    headers = [header.provenance for _, header in made.headers()]
+    there = Store(list(output.glob(f"*{SUFFIX}")))
+    headers = [header.provenance for _, header in there.headers()]
     wanted = reanalysis.about["reanalysis"]
     return {str(one["of"]) for one in headers if one.get("reanalysis") == wanted and "of" in one}

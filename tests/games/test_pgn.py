@@ -15,9 +15,9 @@ import pytest
 import zstandard
 
 from kibitz.commands import main
-from kibitz.games.from_pgn import read_pgn
+from kibitz.games.importing import pieces_of, read_piece
 from kibitz.games.labels import LabelModel, score_of_value
-from kibitz.games.pieces import pieces_of, read_piece, renumbered
+from kibitz.games.pgn import read_pgn
 from kibitz.games.record import Game, games_of
 from kibitz.games.shard import read
 from kibitz.games.store import shards_in
@@ -40,7 +40,7 @@ GAMES = """[Event "Evaluated"]
 
 1. e4 e5 2. Ke3 1-0
 
-[Event "Judged to the end"]
+[Event "Evaluated to the end"]
 [Result "*"]
 
 1. e4 { [%eval 0.3] } 1... e5 { [%eval 0.31] } *
@@ -219,9 +219,9 @@ def test_cuts_change_nothing(tmp_path: Path) -> None:
     before = 0
     bad: list[str] = []
     for part in parts:
-        bad += renumbered(part, before)
+        bad += part.described(before).bad
         before += part.games
-    assert tuple(bad) == renumbered(whole, 0)
+    assert tuple(bad) == whole.described(0).bad
     assert "game 20 (line" in bad[-1]
 
 

@@ -1,4 +1,4 @@
-"""Games judged by an engine: the same for the same seed, through crashes, hangs, lies and kills."""
+"""Games that an engine plays are the same for the same seed, through crashes, hangs and kills."""
 
 from __future__ import annotations
 
@@ -21,15 +21,22 @@ import pytest
 
 from kibitz.commands import main
 from kibitz.errors import InputError
-from kibitz.games import teacher as teachers
 from kibitz.games import teaching
-from kibitz.games.labelling import Job, Labelling, play
+from kibitz.games.evaluating import (
+    Evaluation,
+    Labelling,
+    Line,
+    PlayJob,
+    Teacher,
+    evaluation_of,
+    play_game,
+)
 from kibitz.games.labels import LabelModel, wdl
 from kibitz.games.record import Game, games_of
 from kibitz.games.shard import RANDOM_MOVE, read
 from kibitz.games.store import shards_in
-from kibitz.games.teacher import Judgement, Line, Teacher, TeacherError
 from kibitz.position.fen import START
+from kibitz.uci.client import UciFault
 
 FAKE = Path(__file__).parents[1] / "match" / "fake_engine.py"
 QUICK = Labelling(most_plies=12, random_share=(0.1, 0.4), random_plies=(0, 4))
@@ -41,12 +48,12 @@ def fake(way: str, *more: object) -> tuple[str, ...]:
     return (sys.executable, str(FAKE), way, *map(str, more))
 
 
-def job_of(command: tuple[str, ...], labelling: Labelling = QUICK, **more: Any) -> Job:
-    job = Job(command, (), labelling, MODEL, {"kind": "teacher"}, seed=7)
+def job_of(command: tuple[str, ...], labelling: Labelling = QUICK, **more: Any) -> PlayJob:
+    job = PlayJob(command, (), labelling, MODEL, {"kind": "teacher"}, seed=7)
     return replace(job, **more)
 
 
-def label(job: Job, folder: Path, games: int = 6, **more: Any) -> list[Game | str]:
+def label(job: PlayJob, folder: Path, games: int = 6, **more: Any) -> list[Game | str]:
     stop: Callable[[], bool] = more.pop("stop", lambda: False)
     workers = more.pop("workers", 1)
     made = teaching.label(job, folder, games, workers, stop, 1000, Counter())
@@ -75,7 +82,7 @@ class Scripted:
     def new_game(self, chess960: bool) -> None:
         self.variant = chess960
 
-    def judge(self, position: str, limit: str) -> Judgement:
+    def evaluate(self, position: str, limit: str) -> Evaluation:
         assert limit == "nodes 2000"
         fen, _, moves = position.removeprefix("fen ").partition(" moves")
         board = chess.Board(fen, chess960=self.variant)
@@ -84,12 +91,12 @@ class Scripted:
         legal = sorted(map(str, board.legal_moves))
         white = self.scores(self.asked)
         self.asked += 1
-        return Judgement(legal[0], (Line(legal[0], white if board.turn else -white, None),))
+        return Evaluation(legal[0], (Line(legal[0], white if board.turn else -white, None),))
 
 
 def played(scores: Callable[[int], int], number: int = 0, **settings: Any) -> Game:
     job = job_of((), Labelling(**settings))
-    return play(job, number, cast(Teacher, Scripted(scores)))
+    return play_game(job, number, cast(Teacher, Scripted(scores)))
 
 
 def test_a_game_is_legal_and_says_what_the_teacher_said() -> None:
@@ -132,12 +139,12 @@ def test_adjudication(
 
 def test_several_lines_become_a_policy() -> None:
     class Three(Scripted):
-        def judge(self, position: str, limit: str) -> Judgement:  # noqa: ARG002
+        def evaluate(self, position: str, limit: str) -> Evaluation:  # noqa: ARG002
             lines = (Line("e2e4", 40, None), Line("d2d4", 40, None), Line("a2a3", -900, None))
-            return Judgement("e2e4", lines)
+            return Evaluation("e2e4", lines)
 
     job = job_of((), Labelling(most_plies=1, lines=3, random_plies=(0, 0), random_share=(0, 0)))
-    game = play(job, 0, cast(Teacher, Three(lambda _: 0)))
+    game = play_game(job, 0, cast(Teacher, Three(lambda _: 0)))
     e4, d4 = 12 | 28 << 6 | 3 << 12, 11 | 27 << 6 | 3 << 12
     assert game.plies[0].visits == ((e4, 500), (d4, 500))  # nothing left for the blunder
 
@@ -153,20 +160,20 @@ def test_the_last_whole_iteration_counts() -> None:
         "info depth 2 multipv 1 score cp 33 pv g1f3",
         "info depth 2 currmove e2e4 currmovenumber 1",
     ]
-    found = teachers._judgement("bestmove g1f3 ponder e7e5", told)
-    assert found == Judgement("g1f3", (Line("g1f3", 33, None), Line("d2d4", 5, None)))
-    only_bound = teachers._judgement("bestmove a2a3", ["info depth 1 score mate -2 lowerbound"])
+    found = evaluation_of("g1f3", told)
+    assert found == Evaluation("g1f3", (Line("g1f3", 33, None), Line("d2d4", 5, None)))
+    only_bound = evaluation_of("a2a3", ["info depth 1 score mate -2 lowerbound"])
     assert only_bound.lines == (Line("a2a3", None, -2),)
     for wrong in (["info depth 1 nodes 3"], ["info score cp"], ["info score elo 9 pv a2a3"]):
-        with pytest.raises(TeacherError):
-            teachers._judgement("bestmove a2a3", wrong)
+        with pytest.raises(UciFault):
+            evaluation_of("a2a3", wrong)
 
 
 def test_an_engine_that_waits_between_games_is_left_alone() -> None:
     teacher = Teacher(fake("none"), {}, patience=3.0)
     time.sleep(3.5)
     teacher.new_game(False)
-    assert teacher.judge(f"fen {START}", "nodes 1").best == "a2a3"
+    assert teacher.evaluate(f"fen {START}", "nodes 1").best == "a2a3"
     teacher.close()
 
 
@@ -175,7 +182,7 @@ def test_what_engines_cannot_do_is_said() -> None:
         Teacher(fake("none"), {"Strength": "9"})
     with pytest.raises(InputError, match="cannot start"):
         Teacher(("/does/not/exist",), {})
-    with pytest.raises(TeacherError, match=r"no answer for 0\.3 s"):
+    with pytest.raises(UciFault, match=r"no answer for 0\.3 s"):
         Teacher(fake("mute"), {}, patience=0.3)
     teacher = Teacher(fake("none"), {})
     with pytest.raises(InputError, match="Chess960"):
@@ -187,7 +194,7 @@ def test_what_engines_cannot_do_is_said() -> None:
 @pytest.mark.parametrize("script", ["sleep 40; true", "sleep 40 & exit"])
 def test_what_a_shell_has_started_is_ended_with_it(script: str) -> None:
     """The child has the pipes: a reader would wait for 40 s if only the shell were killed."""
-    with pytest.raises(TeacherError, match=r"no answer for 0\.3 s|it ended with code 0"):
+    with pytest.raises(UciFault, match=r"no answer for 0\.3 s|it ended with code 0"):
         Teacher(("sh", "-c", script), {}, patience=0.3)
 
 

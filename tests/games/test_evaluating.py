@@ -1,4 +1,4 @@
-"""Games that exist, judged by an engine: every position once, through kills and copies."""
+"""Games that exist, evaluated by an engine: every position once, through kills and copies."""
 
 from __future__ import annotations
 
@@ -20,13 +20,20 @@ import numpy as np
 import pytest
 
 from kibitz.commands import main
-from kibitz.games.from_pgn import read_pgn
-from kibitz.games.judging import Judges, Judging, identities, judge
+from kibitz.games.evaluating import (
+    Evaluating,
+    Evaluation,
+    Line,
+    Teacher,
+    TeacherJob,
+    evaluate_game,
+    identities,
+)
 from kibitz.games.labels import LabelModel, wdl
+from kibitz.games.pgn import read_pgn
 from kibitz.games.record import Game, games_of, shard_of
 from kibitz.games.shard import NOT_A_POLICY, RANDOM_MOVE, read
 from kibitz.games.store import shards_in
-from kibitz.games.teacher import Judgement, Line, Teacher
 from kibitz.locks import alone
 from kibitz.places import place
 
@@ -69,7 +76,7 @@ class ByMaterial:
     def new_game(self, chess960: bool) -> None:
         self.variants.append(chess960)
 
-    def judge(self, position: str, limit: str) -> Judgement:
+    def evaluate(self, position: str, limit: str) -> Evaluation:
         assert limit == "nodes 7"
         fen, _, moves = position.removeprefix("fen ").partition(" moves")
         board = chess.Board(fen, chess960=self.variants[-1])
@@ -77,7 +84,7 @@ class ByMaterial:
             board.push_uci(move)
         legal = sorted(map(str, board.legal_moves))[: self.lines]
         own = score(board)
-        return Judgement(legal[0], tuple(Line(m, own - 10 * k, None) for k, m in enumerate(legal)))
+        return Evaluation(legal[0], tuple(Line(m, own - 10 * k, None) for k, m in enumerate(legal)))
 
 
 def score(board: chess.Board) -> int:
@@ -85,8 +92,10 @@ def score(board: chess.Board) -> int:
     return sum(ord(letter) for letter in board.fen()) % 500 - 250
 
 
-def judges(command: tuple[str, ...] = (), lines: int = 1) -> Judges:
-    return Judges(command, (), Judging(nodes=7, lines=lines), MODEL, {"judged": {"teacher": "T"}})
+def job_of(command: tuple[str, ...] = (), lines: int = 1) -> TeacherJob:
+    return TeacherJob(
+        command, (), Evaluating(nodes=7, lines=lines), MODEL, {"judged": {"teacher": "T"}}
+    )
 
 
 def mine() -> list[Game]:
@@ -96,7 +105,7 @@ def mine() -> list[Game]:
 def test_every_position_gets_a_value_and_a_best_move_and_nothing_else_changes() -> None:
     teacher = ByMaterial(1)
     before = mine()
-    after = [judge(game, judges(), cast(Teacher, teacher)) for game in before]
+    after = [evaluate_game(game, job_of(), cast(Teacher, teacher)) for game in before]
     assert teacher.variants == [False, False, True]
     for old, new in zip(before, after, strict=True):
         assert (new.start, new.result, new.end, new.seed) == (
@@ -114,11 +123,11 @@ def test_every_position_gets_a_value_and_a_best_move_and_nothing_else_changes() 
             if ply.move:
                 board.push(chess.Move((ply.move & 63) ^ view, (ply.move >> 6 & 63) ^ view))
         assert [ply.move for ply in new.plies if ply.move] == [p.move for p in old.plies if p.move]
-        assert (new.plies[-1].move == 0) == any(board.legal_moves)  # judged unless it is over
+        assert (new.plies[-1].move == 0) == any(board.legal_moves)  # evaluated unless it is over
 
 
 def test_several_lines_are_a_softmax_of_their_values() -> None:
-    game = judge(mine()[1], judges(lines=3), cast(Teacher, ByMaterial(3)))
+    game = evaluate_game(mine()[1], job_of(lines=3), cast(Teacher, ByMaterial(3)))
     board = chess.Board()
     first = score(board)
     values, _ = wdl(np.array([first, first - 10, first - 20]), MODEL)
@@ -133,13 +142,13 @@ def test_flags_of_the_search_before_go_those_of_the_game_stay() -> None:
     plies = tuple(
         type(ply)(ply.move, flags=flags) for ply, flags in zip(game.plies, flagged, strict=True)
     )
-    again = judge(Game(plies, source={}), judges(), cast(Teacher, ByMaterial(1)))
+    again = evaluate_game(Game(plies, source={}), job_of(), cast(Teacher, ByMaterial(1)))
     assert [ply.flags for ply in again.plies][:2] == [RANDOM_MOVE, 0]
 
 
-def test_games_keep_their_identity_when_they_are_judged() -> None:
+def test_games_keep_their_identity_when_they_are_evaluated() -> None:
     before = mine()
-    after = [judge(game, judges(), cast(Teacher, ByMaterial(1))) for game in before]
+    after = [evaluate_game(game, job_of(), cast(Teacher, ByMaterial(1))) for game in before]
     keys = identities(shard_of(before))
     assert identities(shard_of(after)) == keys
     assert len(set(keys)) == 3
@@ -215,7 +224,7 @@ def test_patience_that_makes_no_sense_is_refused(
     assert not (tmp_path / "out").exists()
 
 
-def test_games_in_a_damaged_shard_are_judged_again(
+def test_games_in_a_damaged_shard_are_evaluated_again(
     files: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"

@@ -1,8 +1,12 @@
-"""Games of a PGN file with the evaluations in their comments; PGN -> **from_pgn** -> shards.
+"""Games of PGN files as records, with the evaluations in their comments, and records as PGN.
 
 Three kinds of evaluations are read, all in pawns: `[%eval 0.24]` and `[%eval #-3]` (White's view,
 of the position after the move), `{0.24}` or `wv=0.24` (White's view, of the position where the
 engine chose the move), and `{+0.24/18 1.2s}` (the same, in the view of the engine).
+
+`[%eval]` is written. The evaluation behind a move is that of the next position: the score whose
+value by the label model is the recorded one. A value of +-1, a mate of unknown length or more than
+any score says, becomes +-100 pawns.
 """
 
 from __future__ import annotations
@@ -13,17 +17,18 @@ import re
 from collections.abc import Callable, Iterator
 from typing import IO, Any
 
+import chess
 import chess.pgn
 import numpy as np
 
 from kibitz.files import Location
-from kibitz.games.labels import LabelModel, score_of, wdl
-from kibitz.games.link import follow
-from kibitz.games.record import RESULTS, Game, Ply
+from kibitz.games.labels import LabelModel, score_of, score_of_value, wdl
+from kibitz.games.reconstruct import follow
+from kibitz.games.record import RESULT_TEXTS, RESULTS, Game, Ply
 from kibitz.games.shard import UNKNOWN_END, UNKNOWN_RESULT
 from kibitz.position import outcome
 from kibitz.position.board import Termination
-from kibitz.position.fen import read_fen
+from kibitz.position.fen import START, read_fen
 from kibitz.position.moves import MAX_MOVES, PROMOTION, count_legal
 from kibitz.position.pgn import BadGame, read_games
 from kibitz.position.state import new_positions
@@ -38,6 +43,11 @@ IN_THE_GAME = ("Result", "FEN", "SetUp")  # tags that say again what the record 
 _NUMBER = r"([+-]?\d+(?:\.\d+)?)"
 _BY_WHITE = re.compile(rf"{_NUMBER}|(?:.*[\s,])?wv={_NUMBER}(?:[\s,].*)?", re.DOTALL)
 _BY_MOVER = re.compile(rf"(?:{_NUMBER}|([+-])M(\d+))/\d+(?:\s.*)?", re.DOTALL)
+CAP = 100.0  # pawns, written for more than any score says
+_FLIP = 56  # between the views of White and Black of a square
+
+
+# --- reading -------------------------------------------------------------------------------------
 
 
 def read_pgn(
@@ -67,7 +77,7 @@ def _converted(tree: chess.pgn.Game, model: LabelModel, name: str) -> Game | str
     values, draws = wdl(scores, model)
     codes = moves.tolist()
     if codes and not math.isnan(scores[-1]) and count_legal(positions[-1]):
-        codes.append(0)  # judged, but nothing was played there any more
+        codes.append(0)  # evaluated, but nothing was played there any more
     result = RESULTS.get(tree.headers.get("Result", "*"), UNKNOWN_RESULT)
     start = tree.board().shredder_fen(en_passant="fen")
     return Game(
@@ -111,9 +121,6 @@ def _end(tree: chess.pgn.Game, positions: np.ndarray, result: int) -> str:
     return said if said in TERMINATIONS else UNKNOWN_END
 
 
-# --- evaluations ----------------------------------------------------------------------------------
-
-
 def _scores(
     tree: chess.pgn.Game, nodes: list[chess.pgn.ChildNode], sides: np.ndarray
 ) -> np.ndarray:
@@ -148,3 +155,58 @@ def _engine_score(comment: str, side: int) -> float:
 
 def _centipawns(pawns: str) -> int:
     return round(100 * float(pawns))
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+def tree_of(game: Game, number: int) -> chess.pgn.Game:
+    """The game for python-chess, which writes it."""
+    board = chess.Board(game.start, chess960=True)
+    board.chess960 = board.has_chess960_castling_rights()
+    tree = chess.pgn.Game()
+    tree.headers.update(_tags(game, number))
+    if game.start != START and board.fen() != chess.STARTING_FEN:
+        tree.setup(board)
+    model = LabelModel(**game.source.get("labels", {}))
+    node: chess.pgn.GameNode = tree
+    for ply in game.plies:
+        node.comment = _evaluation(ply.value, board.turn, model)
+        if ply.move:
+            move = _move(ply.move, board)
+            node = node.add_variation(move)
+            board.push(move)
+    return tree
+
+
+def _tags(game: Game, number: int) -> dict[str, str]:
+    source = game.source
+    player = str(source.get("teacher") or source.get("network") or "?")
+    tags: dict[str, str] = {
+        "Event": str(source.get("event") or source.get("kind") or "?"),
+        "Date": str(source.get("date", "????.??.??")),
+        "Round": str(number),
+        "White": str(source.get("white", player)),
+        "Black": str(source.get("black", player)),
+        "Result": RESULT_TEXTS[game.result],
+    }
+    if game.end != UNKNOWN_END:
+        tags["Termination"] = game.end
+    tags |= source.get("tags", {})  # as they were written, the termination among them
+    return tags
+
+
+def _evaluation(value: float, turn: chess.Color, model: LabelModel) -> str:
+    if math.isnan(value):
+        return ""
+    pawns = max(-CAP, min(CAP, score_of_value(value, model) / 100))
+    return f"[%eval {pawns if turn else -pawns:.2f}]"
+
+
+def _move(code: int, board: chess.Board) -> chess.Move:
+    """A kernel's move; python-chess writes castling as this board does."""
+    view = 0 if board.turn else _FLIP
+    kind = code >> 12
+    promotion = kind - PROMOTION + chess.KNIGHT if kind >= PROMOTION else None
+    move = chess.Move((code & 63) ^ view, (code >> 6 & 63) ^ view, promotion)
+    return board.parse_uci(move.uci())  # castling as this board writes it, and only legal moves

@@ -1,4 +1,4 @@
-"""Finds the moves between positions that follow each other; labelled lines -> **link** -> shard."""
+"""Kernels that find moves: those between positions, and those that written squares mean."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def move_between(
 
 
 @kernel
-def link(
+def reconstruct(
     positions: np.ndarray,
     games: np.ndarray,
     moves: np.ndarray,
@@ -56,20 +56,16 @@ def link(
 @kernel
 def recognise(
     positions: np.ndarray, written: np.ndarray, moves: np.ndarray, found: np.ndarray
-) -> int:
-    """Write to found (uint16 [N]) the legal moves that squares and promotions mean.
+) -> None:
+    """Write to found (uint16 [N]) the legal moves that squares and promotions mean, or NO_MOVE.
 
     `written` is uint16 [N]: origin, destination << 6 in White's view, promotion << 12 (0, or
-    PROMOTION + piece); castling is king takes rook, or the king's two steps. Returns the first row
-    whose move is not legal, -1 if all are; rows of 0 stay NO_MOVE.
+    PROMOTION + piece); castling is king takes rook, or the king's two steps. 0 is no move.
     """
     for row in range(positions.shape[0]):
         found[row] = NO_MOVE
         if written[row] != 0:
             found[row] = _legal(positions[row], written[row], moves)
-            if found[row] == NO_MOVE:
-                return row
-    return -1
 
 
 @kernel
