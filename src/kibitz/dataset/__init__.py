@@ -1,4 +1,7 @@
-"""From games to batches: shards -> **window -> samples -> batch -> loader** -> training.
+"""From games to batches.
 
-Only `loader` needs torch.
+    folders of shards -> window -> replay, sample -> batch -> loader -> training
+
+order.py says in which order positions come and which games are held out; exports.py writes
+positions for other programs. Only `loader` needs torch.
 """

@@ -1,4 +1,4 @@
-"""Rows of samples made into what a network is trained on; samples -> **batch** -> loader.
+"""Rows of samples made into what a network is trained on.
 
 Everything here is NumPy and kernels: unpack the positions and their history, generate the legal
 moves, and write features or planes, policy indices and targets beside them.

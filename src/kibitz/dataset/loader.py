@@ -1,4 +1,4 @@
-"""Batches as torch tensors, made one ahead on a thread; window -> **loader** -> training step."""
+"""Batches as torch tensors, made one ahead on a thread."""
 
 from __future__ import annotations
 

@@ -60,15 +60,15 @@ def replay_games(games: Games, rows: Rows) -> tuple[int, int, int, int]:
 def _replay_game(games: Games, number: int, rows: Rows, row: int) -> tuple[int, int, int]:
     """Write the rows of a game from `row` on; returns the row after them, a fault and its ply."""
     first, last = games.offsets[number], games.offsets[number + 1]
-    line = games.line
+    line, legal = games.line, games.legal
     unpack_compact(games.starts[number], line[0])
     if problem(line[0]) != VALID:
         return row, WRONG_START, 0
     for at in range(first, last):
         ply = at - first
-        count = generate(line[ply], games.legal)
+        count = generate(line[ply], legal)
         move = signed(games.moves[at])
-        if _contains(games.legal, count, move):
+        if _contains(legal, count, move):
             play(line[ply], line[ply + 1], move)
         elif move != NO_MOVE or at < last - 1:
             return row, ILLEGAL_MOVE, ply
@@ -77,31 +77,43 @@ def _replay_game(games: Games, number: int, rows: Rows, row: int) -> tuple[int, 
         repetitions = min(earlier_occurrences(line, ply), MOST_REPETITIONS)
         pack_compact(line[ply], repetitions, rows.positions[row])
         rows.ply[row], rows.game[row], rows.since_start[row] = at, number, ply
-        if not _put_targets(games, at, count, rows, row):
-            return row, ILLEGAL_TARGET, ply
+        entry, added = rows.target_offsets[row], 0
+        if not signed(games.flags[at]) & NOT_A_POLICY:
+            visits = slice(games.visit_offsets[at], games.visit_offsets[at + 1])
+            added = _put_targets(
+                games.visit_moves[visits],
+                games.visit_counts[visits],
+                legal[:count],
+                rows.target_moves[entry:],
+                rows.target_weights[entry:],
+            )
+            if added < 0:
+                return row, ILLEGAL_TARGET, ply
         row += 1
+        rows.target_offsets[row] = entry + added
     return row, SOUND, 0
 
 
 @kernel
-def _put_targets(games: Games, at: int, count: int, rows: Rows, row: int) -> bool:
-    """Write visits as shares of their sum; returns whether all are among the legal moves."""
-    entry = rows.target_offsets[row]
-    rows.target_offsets[row + 1] = entry
-    first, last = games.visit_offsets[at], games.visit_offsets[at + 1]
+def _put_targets(
+    visited: np.ndarray,
+    counts: np.ndarray,
+    legal: np.ndarray,
+    moves: np.ndarray,
+    weights: np.ndarray,
+) -> int:
+    """Write visits as shares of their sum; returns how many, or -1 where one is not legal."""
     total = 0.0
-    for visit in range(first, last):
-        total += games.visit_counts[visit]
-    if total == 0.0 or signed(games.flags[at]) & NOT_A_POLICY:
-        return True
-    for visit in range(first, last):
-        if not _contains(games.legal, count, signed(games.visit_moves[visit])):
-            return False
-        rows.target_moves[entry] = games.visit_moves[visit]
-        rows.target_weights[entry] = games.visit_counts[visit] / total
-        entry += 1
-    rows.target_offsets[row + 1] = entry
-    return True
+    for at in range(visited.shape[0]):
+        total += counts[at]
+    if total == 0.0:
+        return 0
+    for at in range(visited.shape[0]):
+        if not _contains(legal, legal.shape[0], signed(visited[at])):
+            return -1
+        moves[at] = visited[at]
+        weights[at] = counts[at] / total
+    return signed(visited.shape[0])
 
 
 @kernel

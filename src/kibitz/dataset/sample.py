@@ -1,4 +1,4 @@
-"""A shard replayed into flat arrays of positions; shard -> **samples** -> batch.
+"""A shard replayed into flat arrays of positions.
 
 Games keep their order, so the history of a row is simply the rows before it.
 """

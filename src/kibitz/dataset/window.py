@@ -1,4 +1,4 @@
-"""Which positions are learned from: folders of shards -> **window** -> chunks in memory -> loader.
+"""Which positions are learned from, and in which portions they come into memory.
 
 A window is read whole, or where it is larger than memory, in chunks of shards that are drawn anew
 in each epoch; positions are shuffled within a chunk.
@@ -6,7 +6,7 @@ in each epoch; positions are shuffled within a chunk.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -191,18 +191,14 @@ class Window:
         """Return held-out games of as many shards as it takes, one source after the other."""
         parts: list[Loaded] = []
         found = 0
-        for path in self._spread():
-            one = load_shard(path, self.validation, self.played)
+        for at in order(len(self.files), key_of(0), 0, len(self.files)):
+            one = load_shard(self.files[at], self.validation, self.played)
             samples = of_games(one.samples, np.unique(one.samples.game[one.held]))
             parts.append(Loaded(samples, np.ones(len(samples.game), dtype=bool)))
             found += len(samples.game)
             if found >= most:
                 break
         return join([(1.0, parts)])
-
-    def _spread(self) -> Iterable[Place]:
-        turn = order(len(self.files), key_of(0), 0, len(self.files))
-        return [self.files[at] for at in turn]
 
     def _load(self, paths: Sequence[Place]) -> list[Loaded]:
         loaded = []

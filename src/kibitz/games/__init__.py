@@ -1,5 +1,11 @@
-"""Game records: what every producer writes and every consumer reads, import, export and labels.
+"""Records of games: what every producer writes and every consumer reads.
 
-shard.py is the file, record.py a game in Python, store.py a folder of shards; the other modules
-bring games in from CSV, PGN and a teacher's searches, and out again.
+    PGN, CSV, a teacher's searches, self-play -> games -> shards in a store -> dataset, PGN
+
+* The contract: shard.py is the file, record.py a game in Python, store.py a folder of shards,
+  combine.py puts shards together and cuts them.
+* Files of games: pgn.py reads and writes PGN, labelled.py reads CSV (reconstruct.py finds the moves
+  between its positions), labels.py says what centipawns are worth, importing.py does it for many
+  files in several processes.
+* An engine as a teacher: evaluating.py for one game, teaching.py for many.
 """

@@ -1,4 +1,4 @@
-"""Shards as arrays: put together, picked from, cut into pieces; shards -> **combine** -> shards."""
+"""Shards as arrays: put together, picked from, cut into pieces."""
 
 from __future__ import annotations
 

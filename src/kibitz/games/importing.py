@@ -20,14 +20,13 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-import kibitz
 from kibitz.errors import DamagedFileError, InputError
 from kibitz.games.combine import cut
 from kibitz.games.labelled import COLUMNS, Lines, chunks, in_order, parse, peek, shard_of_lines
 from kibitz.games.labels import LabelModel
 from kibitz.games.pgn import read_pgn
 from kibitz.games.record import shard_of
-from kibitz.games.shard import SUFFIX, UNKNOWN_RESULT, Shard, empty, read_header
+from kibitz.games.shard import SUFFIX, UNKNOWN_RESULT, Shard, empty, provenance, read_header
 from kibitz.games.store import Store, add
 from kibitz.log import say
 from kibitz.places import Place, existing, files_below
@@ -96,11 +95,6 @@ def files_in(places: Sequence[Place], kinds: Sequence[str] = KINDS) -> list[Plac
         where = ", ".join(map(str, places))
         raise InputError(f"no {' or '.join(kinds)} file here", value=where, fix="name files")
     return found
-
-
-def provenance(command: str) -> dict[str, Any]:
-    """What the header of a new shard says about who wrote it."""
-    return {"program": "kibitz", "version": kibitz.__version__, "command": command}
 
 
 def count_games(paths: Sequence[Place]) -> int | None:

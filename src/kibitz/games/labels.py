@@ -1,4 +1,4 @@
-"""What centipawns and mates are worth; labels, evaluations in PGN -> **value, draw** -> shard.
+"""What centipawns and mates are worth: values and probabilities of a draw.
 
     win = sigmoid((cp - a) / b)    loss = sigmoid((-cp - a) / b)    draw = 1 - win - loss
     value = win - loss             a mate: value +-1, draw 0

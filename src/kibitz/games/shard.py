@@ -1,4 +1,4 @@
-"""The shard: many games in flat arrays in one checked file; producers -> **shard** -> dataset.
+"""The shard: many games in flat arrays, in one file that is checked whenever it is read.
 
 A `.shard` file is one zstd frame, which holds a safetensors file, followed by a skippable frame
 with the SHA-256 of all bytes before it. So `zstd -d` unpacks it, any safetensors reader reads the
@@ -16,6 +16,7 @@ import safetensors
 import safetensors.numpy
 import zstandard
 
+import kibitz
 from kibitz.checksums import ChecksumError, with_ending, without_ending
 from kibitz.errors import DamagedFileError, FileError, InputError
 from kibitz.files import Location, read_bytes, write_bytes
@@ -65,6 +66,11 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
     plies: int = 0
     visits: int = 0
     format_version: int = FORMAT_VERSION
+
+
+def provenance(command: str) -> dict[str, Any]:
+    """What the header of a new shard says about who wrote it."""
+    return {"program": "kibitz", "version": kibitz.__version__, "command": command}
 
 
 class Shard(NamedTuple):

@@ -29,10 +29,9 @@ from kibitz.games.evaluating import (
     identities,
     play_game,
 )
-from kibitz.games.importing import provenance
 from kibitz.games.labels import LabelModel
 from kibitz.games.record import Game, games_of, shard_of
-from kibitz.games.shard import SUFFIX, Shard
+from kibitz.games.shard import SUFFIX, Shard, provenance
 from kibitz.games.store import Store, add
 from kibitz.locks import alone
 from kibitz.log import say

@@ -15,9 +15,8 @@ import msgspec
 
 from kibitz.evaluator.load import Evaluator, load_evaluator
 from kibitz.games.combine import concatenate, cut
-from kibitz.games.importing import provenance
 from kibitz.games.record import Game, Ply, games_of, shard_of
-from kibitz.games.shard import NOT_A_POLICY, SUFFIX, Shard
+from kibitz.games.shard import NOT_A_POLICY, SUFFIX, Shard, provenance
 from kibitz.games.store import Store, add
 from kibitz.places import Place
 from kibitz.position.board import Board

@@ -1,4 +1,4 @@
-"""What a finished search teaches about its root; tree -> **targets** -> Ply."""
+"""What a finished search teaches about its root: a value and a policy."""
 
 from __future__ import annotations
 
