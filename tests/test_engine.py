@@ -218,7 +218,7 @@ def test_a_move_in_a_hurry_looks_at_the_clock_often() -> None:
     with Engine("material", hash=16) as engine:
         engine.ready()
         assert isinstance(engine.searcher, Searcher)
-        driver, looks = engine.searcher._driver, 0
+        driver, looks = engine.searcher.driver, 0
 
         def look() -> bool:
             nonlocal looks
@@ -226,10 +226,10 @@ def test_a_move_in_a_hurry_looks_at_the_clock_often() -> None:
             return looks == 5
 
         engine.play(Board(), nodes=2)
-        done = driver.run([1 << 40], look, by_playouts=False, hurried=True)
+        done = driver.run([1 << 40], look, by_playouts=False, short=True)
         assert 64 <= done < 64 * 2**5, "five pieces, each at most twice the last"
         assert driver.work.pool is None
-        assert driver.run([100], lambda: False, hurried=True) == 100
+        assert driver.run([100], lambda: False, short=True) == 100
 
 
 def test_one_node_with_batches(tmp_path: Path) -> None:

@@ -179,7 +179,7 @@ def test_a_search_ends_with_an_error_and_the_next_one_works(
         assert [(row.move, row.visits) for row in found.moves] == [
             (row.move, row.visits) for row in expected.moves
         ]
-        work = searcher._driver.work
+        work = searcher.driver.work
         assert isinstance(work, Batches)
         assert len(work.free) == 2
 

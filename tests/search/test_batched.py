@@ -35,7 +35,7 @@ def test_batches_of_one_search_as_the_inline_driver_does(fen: str) -> None:
     with Searcher(inline_evaluator(Material()), settings) as inline:
         expected = visits(inline, fen, 600)
     with Searcher(InlineBatch(inline_evaluator(Material())), settings) as batched:
-        work = batched._driver.work
+        work = batched.driver.work
         assert isinstance(work, Batches)
         del work.free[1:]
         assert visits(batched, fen, 600) == expected
@@ -106,7 +106,7 @@ def test_a_watched_run_is_looked_at_after_every_batch() -> None:
     with Searcher(evaluator, Settings(hash=8)) as searcher:
         visits(searcher, MIDDLEGAME, 10)
         evaluator.sizes.clear()
-        assert searcher._driver.run([500], look, watched=True) == 500
+        assert searcher.driver.run([500], look, frequent=True) == 500
     assert looks >= len(evaluator.sizes) > 10
 
 

@@ -33,7 +33,7 @@ from kibitz.search.mcts.tree.nodes import BATCHES
 from kibitz.search.mcts.treesearch import Pace, TreeSearch
 
 LOOK_SECONDS = 0.005
-STARTED_AT_ONCE = 2_000  # playouts of one gathering: all may end at once, without a look
+STARTED_AT_ONCE = 2_000  # playouts of one gathering: all may end at once, without a check
 HURRIED_ROWS = 8  # of a batch, if milliseconds count
 
 
@@ -114,7 +114,7 @@ class Batches:
         outcome, gathering = DONE, [search for search in searches if not search.control.full]
         if gathering and self.free:
             outcome = self._send(gathering, pace)
-        if self._waiting and (outcome != DONE or not gathering or pace.hurried or not self.free):
+        if self._waiting and (outcome != DONE or not gathering or pace.short or not self.free):
             self._receive()
         for search in searches:
             if search.control.full and not any(batch.holds(search) for batch in self._waiting):
@@ -145,7 +145,7 @@ class Batches:
     def _gather(self, search: TreeSearch, batch: Batch, paths: BatchMemory, pace: Pace) -> int:
         """Fill a tree's rows of a batch, few of them while the tree is small; the outcome."""
         rows, left = self._rows, search.left
-        if pace.hurried:
+        if pace.short:
             rows = min(rows, HURRIED_ROWS)
         if search.visits < pace.slow_start_nodes:
             rows = min(rows, pace.slow_start_rows)

@@ -2,14 +2,13 @@
 
     Searcher, Fleet -> **Driver** -> Threads (inline evaluators), Batches (batched evaluators)
 
-Budgets, looks at the clock, hurry and slow start work the same for all of them.
+Budgets, checks whether to stop, short times and slow start work the same for all of them.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from kibitz.evaluator.batched import BatchedEvaluator
 from kibitz.evaluator.inline import InlineEvaluator
@@ -17,7 +16,6 @@ from kibitz.search.mcts.batches import Batches
 from kibitz.search.mcts.playout.root import expand_root, keep_moves
 from kibitz.search.mcts.rules.parameters import Behaviour, Rule
 from kibitz.search.mcts.threads import Threads
-from kibitz.search.mcts.tree.context import ContextMemory
 from kibitz.search.mcts.tree.nodes import LEAF
 from kibitz.search.mcts.treesearch import Pace, TreeSearch
 
@@ -42,16 +40,6 @@ class Driver:
         else:
             self.work = Batches(searches, evaluator, rule, behaviour, rows, in_flight)
         self.slow_start_nodes, self.slow_start_rows = 0, rows
-
-    @property
-    def contexts(self) -> list[ContextMemory]:
-        """Those of all trees."""
-        return [context for search in self.searches for context in search.contexts]
-
-    @property
-    def control(self) -> Any:
-        """The control record of the first tree, for drivers of one tree."""
-        return self.searches[0].control
 
     def close(self) -> None:
         """End the running playouts and the threads."""
@@ -78,36 +66,36 @@ class Driver:
     def run(
         self,
         playouts: Sequence[int],
-        look: Callable[[], bool] = lambda: False,
+        should_stop: Callable[[], bool] = lambda: False,
         by_playouts: bool = True,
-        hurried: bool = False,
-        watched: bool = False,
+        short: bool = False,
+        frequent: bool = False,
     ) -> int:
-        """Play out until each tree has had its `playouts` or `look` says stop; how many were done.
+        """Play out until each tree has had its `playouts` or `should_stop` is true; how many.
 
-        `look` is called every 5 ms on the calling thread and may read the trees meanwhile.
-        `by_playouts` says that their number is the budget of the move, `hurried` that 5 ms are
-        long: `look` is called every millisecond or so. `watched`: it is called whenever the
+        `should_stop` is called every 5 ms on the calling thread and may read the trees meanwhile.
+        `by_playouts` says that their number is the budget of the move, `short` that 5 ms are long:
+        `should_stop` is called every millisecond or so. `frequent`: it is called whenever the
         playouts have grown by a part, however fast they are.
         """
         for search, count in zip(self.searches, playouts, strict=True):
             search.begin(count, by_playouts)
-        pace = Pace(look, hurried, watched, self.slow_start_nodes, self.slow_start_rows)
+        pace = Pace(should_stop, short, frequent, self.slow_start_nodes, self.slow_start_rows)
         try:
-            self._run(pace, 0.0 if hurried or watched else self.work.patience)
+            self._run(pace, 0.0 if short or frequent else self.work.patience)
         finally:
             self.work.cancel()  # after an error: nothing of it stays in a tree
         return sum(search.done for search in self.searches)
 
     def _run(self, pace: Pace, patience: float) -> None:
-        """Play out, and look when the last look is `patience` seconds ago."""
-        looked, stopped = time.monotonic(), False
+        """Play out, and check whether to stop when the last check is `patience` seconds ago."""
+        checked, stopped = time.monotonic(), False
         while True:
             wanting = [search for search in self.searches if search.left > 0]
             if not wanting and not self.work.busy:
                 return
             self.work.advance(wanting, pace)
-            if not stopped and time.monotonic() - looked >= patience:
-                looked, stopped = time.monotonic(), pace.look()
+            if not stopped and time.monotonic() - checked >= patience:
+                checked, stopped = time.monotonic(), pace.should_stop()
                 if stopped:
                     self.stop()

@@ -34,7 +34,7 @@ from kibitz.search.mcts.statistics import (
     standing,
 )
 from kibitz.search.mcts.tree.context import ContextMemory
-from kibitz.search.mcts.tree.nodes import EXPANDED, TreeMemory, clear
+from kibitz.search.mcts.tree.nodes import TreeMemory, clear
 from kibitz.search.mcts.tree.reuse import Line, keep_subtree
 from kibitz.search.mcts.treesearch import TreeSearch
 from kibitz.search.params import OFF, Settings
@@ -78,9 +78,9 @@ class Searcher:
         self.rule = to_rule(self.settings)
         self.memory = TreeMemory(self.settings.hash)
         threads = self.settings.threads if isinstance(evaluator, InlineEvaluator) else 1
-        search = TreeSearch(self.memory, self.settings.seed, threads)
+        self._tree = TreeSearch(self.memory, self.settings.seed, threads)
         behaviour, rows = to_behaviour(self.settings), self.settings.minibatch_size
-        self._driver = Driver([search], evaluator, self.rule, behaviour, rows)
+        self.driver = Driver([self._tree], evaluator, self.rule, behaviour, rows)
         self._prober = Prober(self.settings)
         self._line, self._lock = Line(), threading.Lock()
         self._signals = Signals()
@@ -91,7 +91,7 @@ class Searcher:
     def close(self) -> None:
         """Stop, end the threads and close the tablebases."""
         self.stop()
-        self._driver.close()
+        self.driver.close()
         self._prober.tables.close()
 
     def __enter__(self) -> Searcher:
@@ -103,12 +103,12 @@ class Searcher:
     @property
     def contexts(self) -> list[ContextMemory]:
         """What each thread carries."""
-        return self._driver.contexts
+        return self._tree.contexts
 
     @property
     def batched(self) -> bool:
         """Whether the evaluator gets positions in batches."""
-        return isinstance(self._driver.work, Batches)
+        return isinstance(self.driver.work, Batches)
 
     @property
     def problems(self) -> list[str]:
@@ -137,19 +137,14 @@ class Searcher:
     def stop(self) -> None:
         """End the running search within milliseconds; without one, nothing happens."""
         self._signals.stop.set()
-        self._driver.stop()
+        self.driver.stop()
 
     def ponderhit(self) -> None:
         """Start our own clock: the expected reply was played."""
         self._signals.ponderhit.set()
         timer = self._timer  # the search may end, and take it away, meanwhile
         if timer is not None:
-            timer.start_own_clock(self._visits)
-
-    @property
-    def _visits(self) -> int:
-        """Visits of the root."""
-        return int(self.memory.edges[0]["visits"])
+            timer.start_own_clock(self._tree.visits)
 
     # --- one search -----------------------------------------------------------------------------
 
@@ -182,21 +177,21 @@ class Searcher:
         allowed, outcomes = self._allowed(board, limits)
         kept = self._prepare_root(board, allowed, limits)
         self._prober.prove_root(self.memory, outcomes)
-        self._timer = Timer(limits, board.turn, int(board.ply), self.settings, self._visits)
+        self._timer = Timer(limits, board.turn, int(board.ply), self.settings, self._tree.visits)
         if signals.ponderhit.is_set():
-            self._timer.start_own_clock(self._visits)
-        known = self._visits if kept else 0
+            self._timer.start_own_clock(self._tree.visits)
+        known = self._tree.visits if kept else 0
         task = _Task(board, limits, on_report, outcomes, self._timer, known)
         finished = False
         try:
-            if self.memory.nodes[0]["state"] == EXPANDED:
+            if self._tree.is_open:
                 self._run(task)
             finished = True
         finally:
             self._timer = None
             if not finished:
                 self._forget()  # the tree is in no known state after an error
-        self._prober.answer(self.memory, self._driver.contexts)
+        self._prober.answer(self.memory, self.contexts)
         return task
 
     def _run(self, task: _Task) -> None:
@@ -217,7 +212,7 @@ class Searcher:
         left = min(most, self._nodes_left(task.limits, task.mates))
         if left == 0 or root_is_settled(self.memory):
             return
-        driver, budget = self._driver, task.timer.budget
+        driver, budget = self.driver, task.timer.budget
         driver.slow_start_nodes = self.settings.slow_start_nodes
         driver.slow_start_rows = self.settings.slow_start_parallelism
         by_nodes = task.limits.visits is not None and task.limits.mate is None
@@ -225,15 +220,15 @@ class Searcher:
             [left],
             partial(self._should_stop, task),
             by_nodes,
-            hurried=budget is not None and budget.soft < SHORT_MS,
-            watched=by_nodes and task.limits.every_change,
+            short=budget is not None and budget.soft < SHORT_MS,
+            frequent=by_nodes and task.limits.every_change,
         )
 
     def _nodes_left(self, limits: Limits, mates: MateSearch | None = None) -> int:
         """Nodes that the limits still allow; positions of the mate search are nodes, too."""
         if limits.visits is None:
             return ENDLESS
-        return max(0, limits.visits - self._visits - (0 if mates is None else mates.nodes))
+        return max(0, limits.visits - self._tree.visits - (0 if mates is None else mates.nodes))
 
     def _should_stop(self, task: _Task) -> bool:
         """Whether to stop playing out; asked every few milliseconds."""
@@ -243,9 +238,9 @@ class Searcher:
         """Do what is due while the search goes on; whether its time is up or it was stopped."""
         if self._signals.stop.is_set():
             return True
-        self._prober.answer(self.memory, self._driver.contexts)
+        self._prober.answer(self.memory, self.contexts)
         self._report_news(task)
-        self._driver.control.time_used = task.timer.share_used
+        self._tree.control.time_used = task.timer.share_used
         return task.timer.budget is not None and task.timer.is_over(standing(self.memory))
 
     # --- mates ----------------------------------------------------------------------------------
@@ -304,14 +299,14 @@ class Searcher:
         )
 
     def _totals(self, task: _Task) -> Totals:
-        contexts = [context.record for context in self._driver.contexts]
+        contexts = [context.record for context in self.contexts]
         playouts = max(1, sum(int(context.playouts) for context in contexts))
         mates, asked = task.mates, task.limits.mate
         excluded = 0 if mates is None or asked is None else mates.excluded // 2
         return Totals(
-            nodes=self._visits - task.known + (0 if mates is None else mates.nodes),
+            nodes=self._tree.visits - task.known + (0 if mates is None else mates.nodes),
             milliseconds=round(task.timer.since_go_ms),
-            depth=depth_of(self._visits),
+            depth=depth_of(self._tree.visits),
             seldepth=max(int(context.deepest) for context in contexts),
             tbhits=self._prober.hits,
             mean_depth=sum(int(context.depth_sum) for context in contexts) / playouts,
@@ -322,7 +317,7 @@ class Searcher:
         """Choose the move, and the reply that is expected."""
         rows, position = list(report.moves), board.position
         if isinstance(self.rule, Gumbel) and rows and rows[0].proof == UNPROVED:
-            edge = gumbel_choice(self.memory, self._driver.contexts[0].record, self.rule)
+            edge = gumbel_choice(self.memory, self.contexts[0].record, self.rule)
             chosen = next(row for row in rows if row.edge == edge)
         else:
             found = choose_move(self.memory, position, self.settings, self._generator, rows)
@@ -338,7 +333,7 @@ class Searcher:
 
     def _allowed(self, board: Board, limits: Limits) -> tuple[frozenset[int] | None, Outcomes]:
         """Codes of the moves to search (None: all), and what tablebases say (nothing: {})."""
-        ranked = self._prober.start(board, self._driver.contexts, self.settings)
+        ranked = self._prober.start(board, self.contexts, self.settings)
         fastest, allowed = self.settings.syzygy_fastest, None
         if limits.searchmoves:
             moves = (board.parse(text) for text in limits.searchmoves)
@@ -352,15 +347,15 @@ class Searcher:
     def _prepare_root(self, board: Board, allowed: frozenset[int] | None, limits: Limits) -> bool:
         """Make the root ready, with noise and plans; whether it was kept from the last search."""
         kept = self._keep(board) if allowed is None else self._forget()
-        self._driver.searches[0].set_root(board.positions())
-        for context in self._driver.contexts:
+        self._tree.set_root(board.positions())
+        for context in self.contexts:
             record = context.record
             record.deepest = record.depth_sum = record.playouts = record.collisions = 0
         if not kept and board.outcome() is None:
-            self._driver.open_roots(self._driver.searches, allowed)
+            self.driver.open_roots([self._tree], allowed)
         if allowed is None:
             self._line.remember(board)
-        if self.memory.nodes[0]["state"] == EXPANDED:
+        if self._tree.is_open:
             playouts = None if limits.visits is None else self._nodes_left(limits)
             settings, generator = self.settings, self._generator
             prepare_root(self.memory, self.rule, settings, playouts, generator)

@@ -19,14 +19,14 @@ from kibitz.search.mcts.treesearch import Pace, TreeSearch
 
 DIRECT_PLAYOUTS = 2_000  # pieces up to this size run on the calling thread
 POLL_SECONDS = 0.005
-WATCHED_PARTS = 16  # of the playouts done, between two looks at a search that is watched
+FREQUENT_PARTS = 16  # of the playouts done, between two frequent checks
 PIECE_SECONDS = 0.001  # of a search in a hurry
 
 
 class Threads:
     """The threads that play out, each with its scratch memory for the evaluator."""
 
-    busy, patience = False, 0.0  # nothing is in flight between two pieces; each ends with a look
+    busy, patience = False, 0.0  # nothing is in flight between two pieces; each ends with a check
 
     def __init__(
         self,
@@ -56,31 +56,31 @@ class Threads:
         return [int(evaluate_root(*pair, self.behaviour, evaluator, scratch)) for pair in pairs]
 
     def advance(self, searches: Sequence[TreeSearch], pace: Pace) -> None:
-        """Play out one piece of every search, up to the next look."""
+        """Play out one piece of every search, up to the next check whether to stop."""
         for search in searches:
             started = time.perf_counter()
-            self._play_out(search, self._hand_out(search, pace), pace.look)
+            self._play_out(search, self._hand_out(search, pace), pace.should_stop)
             fast = time.perf_counter() - started < PIECE_SECONDS
             pace.piece = min(DIRECT_PLAYOUTS, 2 * pace.piece) if fast else max(1, pace.piece // 2)
             if search.control.full and not search.control.stop:
                 search.make_room()
 
     def _hand_out(self, search: TreeSearch, pace: Pace) -> int:
-        """Set the playouts before the next look; returns how many threads they are for."""
+        """Set the playouts before the next check; returns how many threads they are for."""
         left = size = search.left
         threads = len(search.contexts)
         alone = pace.slow_start_nodes - search.visits  # playouts before the other threads join
-        if pace.hurried:  # waking another thread up takes too long
+        if pace.short:  # waking another thread up takes too long
             size, threads = min(size, pace.piece), 1
         elif threads > 1 and alone > 0:
             size, threads = min(size, alone), 1
-        if pace.watched:
-            size = min(size, DIRECT_PLAYOUTS, max(1, search.done // WATCHED_PARTS))
+        if pace.frequent:
+            size = min(size, DIRECT_PLAYOUTS, max(1, search.done // FREQUENT_PARTS))
         search.control.tickets, search.control.later = size, left - size
         return threads
 
-    def _play_out(self, search: TreeSearch, threads: int, look: Callable[[], bool]) -> None:
-        """Use up the tickets, unless the tree is full or `look`, called every 5 ms, says stop."""
+    def _play_out(self, search: TreeSearch, threads: int, should_stop: Callable[[], bool]) -> None:
+        """Use up the tickets, unless the tree is full or `should_stop`, every 5 ms, is true."""
         control = search.control
         if threads == 1 and control.tickets <= DIRECT_PLAYOUTS:
             self._work(search, 0)
@@ -89,7 +89,7 @@ class Threads:
         futures = [self.pool.submit(self._work, search, index) for index in range(threads)]
         try:
             while wait(futures, timeout=POLL_SECONDS).not_done:
-                if look():
+                if should_stop():
                     control.stop = 1
         finally:
             control.stop = int(control.stop or any(not future.done() for future in futures))

@@ -15,19 +15,19 @@ from kibitz.search.mcts.tree.reuse import make_room
 from kibitz.search.proof import is_settled
 
 SEED_STEP = 7919  # between the seeds of two contexts
-FIRST_PIECE = 64  # playouts of a search in a hurry before the first look
+FIRST_PIECE = 64  # playouts of a run with a short time before the first check
 
 
 @dataclass
 class Pace:
-    """When a run is looked at, and how many work at a small tree."""
+    """When a run checks whether to stop, and how many threads or rows work at a small tree."""
 
-    look: Callable[[], bool]  # whether to stop
-    hurried: bool  # milliseconds count: short pieces on the calling thread, small batches
-    watched: bool  # a look whenever the playouts have grown by a part
+    should_stop: Callable[[], bool]
+    short: bool  # milliseconds count: small pieces on the calling thread, small batches
+    frequent: bool  # a check whenever the playouts have grown by a part
     slow_start_nodes: int  # a tree with fewer visits is small: one thread, or few rows of a batch
     slow_start_rows: int
-    piece: int = FIRST_PIECE  # playouts between two looks of a run in a hurry
+    piece: int = FIRST_PIECE  # playouts between two checks of a run with a short time
 
 
 class TreeSearch:
