@@ -155,28 +155,28 @@ class Journal:
         content, first = self._file.read(), _line(header)
         *lines, torn = content.split(b"\n")
         if lines:
-            _compare(_record(path, 1, lines[0], MatchHeader), header, path)
+            _compare(_read_line(path, 1, lines[0], MatchHeader), header, path)
         elif not first.startswith(torn):
             raise DamagedFileError("no journal of a match", value=str(path), fix=_ANOTHER)
         for number, line in enumerate(lines[1:], start=2):
-            record = _record(path, number, line, PlayedGame)
-            self.games[record.number] = record
+            game = _read_line(path, number, line, PlayedGame)
+            self.games[game.number] = game
         if torn:
             self._file.cut(len(content) - len(torn))
             say(f"{path}: cut off a game that was not written to its end")
         if not lines:
             self._file.add(first)
 
-    def add(self, record: PlayedGame) -> None:
+    def add(self, game: PlayedGame) -> None:
         """Keep a game; one that cannot be written ends the match, which can go on from there."""
-        assert record.number not in self.games, "played twice"
+        assert game.number not in self.games, "played twice"
         if self._file is not None:
             try:
-                self._file.add(_line(record))
+                self._file.add(_line(game))
             except FileError as error:
                 error.fix = f"it has {len(self.games)} games; make room and repeat the command"
                 raise
-        self.games[record.number] = record
+        self.games[game.number] = game
 
     def close(self) -> None:
         """Close the file; what was added is on its way to the disk."""
@@ -200,7 +200,7 @@ def _line(content: msgspec.Struct) -> bytes:
     return b'%b,"crc":"%b"}\n' % (body, crc32_of(body).encode())
 
 
-def _record(path: Path, number: int, line: bytes, kind: type[Kind]) -> Kind:
+def _read_line(path: Path, number: int, line: bytes, kind: type[Kind]) -> Kind:
     """What a line says, if it is as it was written."""
     found = _CHECKED.fullmatch(line)
     if found is None or crc32_of(found[1]) != found[2].decode():

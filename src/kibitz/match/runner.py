@@ -175,10 +175,10 @@ class _Match:
         sprt, results = self._setup.sprt, Results(self._journal.games)
         return sprt is not None and sprt.verdict(results.pairs(0, 1)) is not None
 
-    def _finish(self, record: PlayedGame) -> None:
+    def _finish(self, game: PlayedGame) -> None:
         with self._lock:
-            self._journal.add(record)
-            self._on_game(record)
+            self._journal.add(game)
+            self._on_game(game)
 
     def _play(self, pairing: Pairing, players: dict[int, Player]) -> PlayedGame:
         setup = self._setup
