@@ -11,7 +11,6 @@ checks in, `NUMBA_DISABLE_JIT=1` runs every kernel as plain Python.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -21,11 +20,21 @@ import numpy as np
 from llvmlite import ir
 from numba import extending
 
-from kibitz.kernel import cache, passes
+from kibitz.kernel import cache
 
 COMPILED = not numba.config.DISABLE_JIT  # type: ignore[attr-defined]
-BOUNDSCHECK = os.environ.get("KIBITZ_BOUNDSCHECK", "") not in ("", "0")
 HAS_PEXT = COMPILED and bool(llvm.get_host_cpu_features().get("bmi2", False))
+
+# Kernels do not allocate. Numba would keep a reference count for every array that is passed on, by
+# atomic operations: without them the first prototype made 3 times the playouts (docs/log.md). There
+# is no public option for it; `_nrt` is in every version from 0.60 to 0.68.
+OPTIONS = {
+    "nogil": True,
+    "error_model": "numpy",
+    "boundscheck": cache.BOUNDSCHECK,
+    "no_cfunc_wrapper": True,  # nobody calls kernels from C
+    "_nrt": False,
+}
 
 # A sum may be reordered into vector lanes, but infinities and NaN keep their meaning.
 REASSOCIATE = frozenset({"reassoc", "contract", "nsz"})
@@ -34,29 +43,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def kernel(function: F) -> F:
-    """Compile `function` on first call, cached on disk, without the GIL and without raising.
-
-    Kernels do not allocate: reference counts, which numba would keep for every array passed on,
-    are atomic operations and cost more than the work of a small kernel.
-    """
-    return _compiled(function, fastmath=False)
+    """Compile `function` on first call, cached on disk, without the GIL and without raising."""
+    return _compiled(function)
 
 
 def inlined_kernel(function: F) -> F:
-    """Like `kernel`, for what is written apart only to be read: its code becomes its caller's.
+    """Like `kernel`, for a piece of one large kernel: numba copies its source into the caller.
 
-    Each kernel is optimised with all that it calls, and again with every kernel that calls it, so
-    that long chains of calls compile slowly.
+    Other kernels are inlined by LLVM, after they have been compiled by themselves. What is called
+    from one place only compiles faster as a part of its caller.
     """
-    return _compiled(function, fastmath=False, inline="always")
-
-
-def packed_kernel(function: F) -> F:
-    """Like `kernel`, with neighbouring operations done in vectors, in all that it calls, too.
-
-    It makes some 3 % more playouts, but generates moves no faster: measure before choosing it.
-    """
-    return _compiled(function, fastmath=False, compiler=passes.PackedKernelCompiler)
+    return _compiled(function, inline="always")
 
 
 def sum_kernel(function: F) -> F:
@@ -64,24 +61,12 @@ def sum_kernel(function: F) -> F:
     return _compiled(function, fastmath=set(REASSOCIATE))
 
 
-def _compiled(
-    function: F, fastmath: Any, inline: str = "never", compiler: Any = passes.KernelCompiler
-) -> F:
+def _compiled(function: F, **options: Any) -> F:
     if not COMPILED:
         return function
     decorate: Any = numba.njit  # its stub does not know _nrt
-    dispatcher = decorate(
-        nogil=True,
-        error_model="numpy",
-        boundscheck=BOUNDSCHECK,
-        fastmath=fastmath,
-        inline=inline,
-        no_cfunc_wrapper=True,
-        _nrt=False,
-        pipeline_class=compiler,
-    )(function)
-    flags = f"bounds={BOUNDSCHECK},fast={fastmath},compiler={compiler.__name__}"
-    cache.attach(dispatcher, function, flags=flags)
+    dispatcher = decorate(**OPTIONS, **options)(function)
+    cache.attach(dispatcher)
     return dispatcher  # type: ignore[no-any-return]
 
 

@@ -17,7 +17,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import overload
 
-from kibitz.kernel.compile import BOUNDSCHECK, COMPILED, intrinsic
+from kibitz.kernel.cache import BOUNDSCHECK
+from kibitz.kernel.compile import COMPILED, intrinsic
 
 CACHE_LINE = 64  # bytes; threads that write into the same one wait for each other
 

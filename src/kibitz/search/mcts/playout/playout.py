@@ -11,7 +11,7 @@ import numpy as np
 from kibitz.evaluator.inline import logits_of, value_of
 from kibitz.kernel.atomics import atomic_add, atomic_load, atomic_store, compare_and_swap
 from kibitz.kernel.bits import signed
-from kibitz.kernel.compile import inlined_kernel, kernel, packed_kernel
+from kibitz.kernel.compile import inlined_kernel, kernel
 from kibitz.position.moves import generate
 from kibitz.position.play import play
 from kibitz.search.mcts.playout.backup import back_up, cancel_pending, flush_all, is_accumulated
@@ -307,7 +307,7 @@ def playout(
     return outcome
 
 
-@packed_kernel
+@kernel
 def playouts(
     rule: np.record,
     tree: np.record,
