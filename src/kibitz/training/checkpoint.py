@@ -87,13 +87,21 @@ def newest(folder: Path, damaged_allowed: bool) -> tuple[Path, Checkpoint] | Non
     A damaged one is an error, unless it may be passed over for the one before.
     """
     for path in reversed(checkpoints_in(folder)):
-        try:
-            return path, load(path)
-        except DamagedFileError as error:
-            if not damaged_allowed:
-                raise
-            say(f"passed over: {error}")
+        found = _load_or_pass(path, damaged_allowed)
+        if found is not None:
+            return path, found
     return None
+
+
+def _load_or_pass(path: Path, damaged_allowed: bool) -> Checkpoint | None:
+    """Return a checkpoint, None if it is damaged and may be."""
+    try:
+        return load(path)
+    except DamagedFileError as error:
+        if not damaged_allowed:
+            raise
+        say(f"passed over: {error}")
+        return None
 
 
 def checkpoints_in(folder: Path) -> list[Path]:
@@ -203,14 +211,8 @@ def load_best(folder: Path, damaged_allowed: bool = False) -> Best | None:
     Damaged ones are an error, unless they may be done without.
     """
     path = folder / BEST
-    if not path.exists():
-        return None
-    try:
-        found = load(path)
-    except DamagedFileError as error:
-        if not damaged_allowed:
-            raise
-        say(f"passed over: {error}")
+    found = _load_or_pass(path, damaged_allowed) if path.exists() else None
+    if found is None:
         return None
     state = found.state
     return Best(state["step"], state["loss"], state["figures"], found.part("network"))
