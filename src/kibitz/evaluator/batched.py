@@ -28,7 +28,7 @@ class Evaluations(NamedTuple):
 
 
 class BatchedEvaluator(Protocol):
-    """Judges a batch of any size; several threads may call it at the same time."""
+    """Evaluates a batch of any size; several threads may call it at the same time."""
 
     @property
     def name(self) -> str:
@@ -36,7 +36,7 @@ class BatchedEvaluator(Protocol):
 
     @property
     def sees(self) -> Sight:
-        """What it is told of a leaf."""
+        """What it sees of a leaf."""
 
     def evaluate(self, leaves: Leaves, out: Evaluations) -> None:
         """Fill `out` for all leaves."""
@@ -90,7 +90,7 @@ def evaluate_all(
 
 
 class InlineBatch:
-    """An inline evaluator asked about whole batches."""
+    """An inline evaluator for whole batches."""
 
     sees = Sight()
 

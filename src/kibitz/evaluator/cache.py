@@ -86,7 +86,7 @@ class PredictionCache:
 
 
 class CachedEvaluator:
-    """A batched evaluator that is asked only about what the cache does not know."""
+    """A batched evaluator that evaluates only what the cache does not know."""
 
     def __init__(
         self, evaluator: BatchedEvaluator, cache: PredictionCache, *, merged: bool = False
@@ -104,16 +104,14 @@ class CachedEvaluator:
         if not missing.any():
             return
         rows = np.flatnonzero(missing)
-        asked = chosen(leaves, rows)
-        answers = evaluated(self.evaluator, asked)
-        refuse_not_finite(self.name, *answers)
-        priors = np.empty_like(answers.logits)
-        put_priors(asked.offsets, answers.logits, priors)
-        store_all(self.cache.record, keys[rows], asked.offsets, answers.wdl, priors)
-        out.wdl[rows] = answers.wdl
-        out.logits[: leaves.offsets[-1]][np.repeat(missing, np.diff(leaves.offsets))] = (
-            answers.logits
-        )
+        rest = chosen(leaves, rows)
+        found = evaluated(self.evaluator, rest)
+        refuse_not_finite(self.name, *found)
+        priors = np.empty_like(found.logits)
+        put_priors(rest.offsets, found.logits, priors)
+        store_all(self.cache.record, keys[rows], rest.offsets, found.wdl, priors)
+        out.wdl[rows] = found.wdl
+        out.logits[: leaves.offsets[-1]][np.repeat(missing, np.diff(leaves.offsets))] = found.logits
 
 
 def chosen(leaves: Leaves, rows: np.ndarray) -> Leaves:
@@ -218,7 +216,7 @@ def store_all(
     wdl: np.ndarray,
     priors: np.ndarray,
 ) -> None:
-    """Remember answers: keys uint64 [B], wdl float32 [B, 3], priors float32 [M]."""
+    """Remember evaluations: keys uint64 [B], wdl float32 [B, 3], priors float32 [M]."""
     for row in range(keys.shape[0]):
         start, end = offsets[row], offsets[row + 1]
         value = float(wdl[row, 0]) - float(wdl[row, 2])

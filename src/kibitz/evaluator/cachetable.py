@@ -11,7 +11,7 @@ which catches a wrong list of moves under the right key.
             last used; the age of an entry is the ticks since
 
 A position with more than 52 moves takes several entries of its bucket, under keys that follow from
-its own, each checksum continuing the one before: parts of different judgements do not fit.
+its own, each checksum continuing the one before: parts of different evaluations do not fit.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def probe(
     """Look a position up: whether it is there, its value in [-1, 1], its probability of a draw.
 
     With `count` legal moves their priors are written to float32 [count], garbage after a miss; with
-    none only the value is asked for.
+    none only the value is looked up.
     """
     key = salted(cache, key)
     bucket = bucket_of(cache, key)

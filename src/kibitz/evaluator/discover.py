@@ -161,7 +161,7 @@ def shipped_default() -> Path | None:
 
 
 def _networks_in(folders: Iterable[Path]) -> Iterable[Found]:
-    """The networks of some folders, newest first; each is read only when it is asked for."""
+    """The networks of some folders, newest first; each is read only when it is needed."""
     for file in sorted(_files_in(folders), key=_age):
         card = _card_of(file)
         if card is not None:

@@ -2,7 +2,7 @@
 
 Sparse networks are inline evaluators, `.onnx` files go through ONNX Runtime, and a float file of
 any other family is served by the `.onnx` of the same name beside it. torch is imported only when
-asked for.
+needed.
 """
 
 from __future__ import annotations

@@ -113,11 +113,8 @@ def sparse_scratch(columns: int) -> Scratch:
     """Working memory of one thread for layers of up to `columns` activations."""
     memory = aligned((1,), SCRATCH)
     hidden = aligned((columns,), np.float32)
-    base = memory.ctypes.data
     memory["hidden"] = hidden.ctypes.data
     memory["first_rows"] = np.arange(sparse.SECOND_TAIL)
-    for name in ("features", "rows", "sums", "products", "inputs", "first_rows"):
-        memory[f"{name}_at"] = base + SCRATCH.fields[name][1]  # type: ignore[index]
     return Scratch(memory.view(np.recarray)[0], (memory, hidden))
 
 

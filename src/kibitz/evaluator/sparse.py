@@ -1,4 +1,4 @@
-"""The sparse network as an inline evaluator: position -> **features, layers, tails** -> judgement.
+"""The sparse network as an inline evaluator: position -> **features, layers, tails** -> evaluation.
 
 One set of kernels for the float network and for its integer form, whose arithmetic is defined step
 by step in `network.quantise`. Sums are built from scratch for every position:
@@ -33,6 +33,7 @@ from kibitz.evaluator.layers import (
 )
 from kibitz.kernel.compile import kernel
 from kibitz.kernel.records import value_at
+from kibitz.kernel.vectors import address_in
 from kibitz.position.exchange import MAX_CAPTURES
 from kibitz.position.moves import MAX_MOVES
 
@@ -56,7 +57,7 @@ class Sparse(NamedTuple):
     """
 
     precision: int
-    detail: int  # what is told of pieces: PLAIN, THREATS or, with features of moves, TACTICS
+    detail: int  # what is known of pieces: PLAIN, THREATS or, with features of moves, TACTICS
     perspectives: int
     direct: int  # whether the first tail layer gives win, draw and loss
     value_columns: int
@@ -94,13 +95,7 @@ SCRATCH = np.dtype(
         ("places", np.int16, -(-MOVE_FEATURES // 32) * 32),  # where a kind's row was placed last
         ("first_rows", np.int32, SECOND_TAIL),  # 0, 1, 2, ...
         ("count", np.int64),  # of features
-        ("hidden", np.int64),  # addresses: activations of a layer, and the fields above
-        ("features_at", np.int64),
-        ("rows_at", np.int64),
-        ("sums_at", np.int64),
-        ("products_at", np.int64),
-        ("inputs_at", np.int64),
-        ("first_rows_at", np.int64),
+        ("hidden", np.int64),  # address of the activations of a layer
     ]
 )
 
@@ -142,7 +137,7 @@ def value_layer(network: np.record, scratch: np.record) -> None:
     """Write the activations of the value layer, one perspective after the other."""
     columns = network.value_columns
     for perspective in range(network.perspectives):
-        rows = scratch.features_at + 4 * MAX_ACTIVE * perspective
+        rows = address_in(scratch.features[perspective])
         table, bias, count = network.value_features, network.value_bias, scratch.count
         if network.precision == FLOAT32:
             out = scratch.hidden + 4 * columns * perspective
@@ -156,12 +151,13 @@ def value_layer(network: np.record, scratch: np.record) -> None:
 def first_tail(network: np.record, scratch: np.record, outputs: int) -> None:
     """Write x of the first tail layer to products[:outputs]."""
     columns = network.perspectives * network.value_columns
-    rows, sums, products = scratch.first_rows_at, scratch.sums_at, scratch.products_at
+    rows, products = address_in(scratch.first_rows), address_in(scratch.products)
     if network.precision == FLOAT32:
         float32_tail_dots(network.tail1, scratch.hidden, columns, rows, outputs, products)
         for index in range(outputs):
             scratch.products[index] += number_at(network, BIAS_AT + index)
         return
+    sums = address_in(scratch.sums)
     int16_tail_dots(network.tail1, scratch.hidden, columns, rows, outputs, sums)
     numbers = network.numbers
     scaled(sums, numbers + 4 * SCALE_AT, numbers + 4 * BIAS_AT, products)
@@ -176,7 +172,8 @@ def put_wdl_logits(network: np.record, scratch: np.record, position: np.record) 
         first_tail(network, scratch, WDL)
         return
     first_tail(network, scratch, TAIL)
-    products, inputs, numbers = scratch.products_at, scratch.inputs_at, network.numbers
+    products, inputs = address_in(scratch.products), address_in(scratch.inputs)
+    numbers = network.numbers
     next_layer(network.tail2, numbers + 4 * BIAS2_AT, products, TAIL, SECOND_TAIL, inputs)
     next_layer(network.tail3, numbers + 4 * BIAS3_AT, inputs, SECOND_TAIL, TAIL, products)
 
@@ -199,7 +196,7 @@ def sparse_value(
 def policy_layer(network: np.record, scratch: np.record) -> None:
     """Write the activations of the policy layer, from the side to move's perspective."""
     table, bias, columns = network.policy_features, network.policy_bias, network.policy_columns
-    rows, count, out = scratch.features_at, scratch.count, scratch.hidden
+    rows, count, out = address_in(scratch.features), scratch.count, scratch.hidden
     if network.precision == INT8:
         int8_layer(table, bias, rows, count, columns, out)
     elif network.precision == INT16:
@@ -213,12 +210,18 @@ def move_products(network: np.record, scratch: np.record, count: int) -> None:
     """Write the dot products of the moves in `rows` to products[:count]."""
     weights, hidden, columns = network.move_weight, scratch.hidden, network.policy_columns
     if network.precision == FLOAT32:
-        float32_move_dots(weights, hidden, columns, scratch.rows_at, count, scratch.products_at)
+        float32_move_dots(
+            weights, hidden, columns, address_in(scratch.rows), count, address_in(scratch.products)
+        )
         return
     if network.precision == INT8:
-        int8_move_dots(weights, hidden, columns, scratch.rows_at, count, scratch.sums_at)
+        int8_move_dots(
+            weights, hidden, columns, address_in(scratch.rows), count, address_in(scratch.sums)
+        )
     else:
-        int16_move_dots(weights, hidden, columns, scratch.rows_at, count, scratch.sums_at)
+        int16_move_dots(
+            weights, hidden, columns, address_in(scratch.rows), count, address_in(scratch.sums)
+        )
     for index in range(count):
         scratch.products[index] = np.float32(scratch.sums[index])
 

@@ -61,7 +61,7 @@ def _address(writer: Writer, array: Code) -> Code:
     return writer.builder.ptrtoint(view.data, I64)
 
 
-@operation(lambda _: types.int64, _address)
+@operation(lambda array: types.int64 if array.layout == "C" else None, _address)
 def address_in(array: np.ndarray) -> int:
     """The address of an array's first element, for kernels."""
     return int(array.ctypes.data)

@@ -8,34 +8,24 @@ them is ever looked at.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numba.extending import overload
 
 from kibitz.kernel.compile import kernel
-from kibitz.kernel.records import class_name_of
+from kibitz.kernel.records import kernel_by_class
 from kibitz.search.mcts.rules.contempt import is_frozen, sample_frozen
 from kibitz.search.mcts.rules.gumbel import select_gumbel
 from kibitz.search.mcts.rules.puct import select_puct
 from kibitz.search.mcts.rules.sble import select_sble
 
-
-def select(
-    rule: np.record, tree: np.record, context: np.record, via: int, node: int, depth: int
-) -> tuple[int, int]:
-    """Choose an edge of `node`, reached by edge `via`, `depth` plies below the root."""
-    return KERNELS[class_name_of(rule)](rule, tree, context, via, node, depth)
-
-
-@overload(select)
-def _compiled_select(rule: Any, tree: Any, context: Any, via: Any, node: Any, depth: Any) -> Any:
-    chosen = KERNELS[class_name_of(rule)]
-
-    def call(rule: Any, tree: Any, context: Any, via: Any, node: Any, depth: Any) -> Any:
-        return chosen(rule, tree, context, via, node, depth)
-
-    return call
+KERNELS: dict[str, Callable[..., tuple[int, int]]] = {
+    "Puct": select_puct,
+    "Sble": select_sble,
+    "Gumbel": select_gumbel,
+}
+# (rule, tree, context, via, node, depth) -> an edge of `node`, which edge `via` leads to, `depth`
+# plies below the root, and whether the choice may be believed
+select = kernel_by_class(KERNELS)
 
 
 @kernel
@@ -48,9 +38,4 @@ def select_contempt(
     return select(rule.inner, tree, context, via, node, depth)
 
 
-KERNELS: dict[str, Callable[..., tuple[int, int]]] = {
-    "Puct": select_puct,
-    "Sble": select_sble,
-    "Gumbel": select_gumbel,
-    "Contempt": select_contempt,
-}
+KERNELS["Contempt"] = select_contempt
