@@ -116,6 +116,15 @@ def test_imports_go_one_way(path: Path) -> None:
     assert above == set()
 
 
+def test_the_tree_search_stands_on_its_tree() -> None:
+    """A folder of the tree search imports from itself and the folders before it only."""
+    room, floors = "kibitz.search.mcts.", ("tree", "rules", "playout")
+    for height, folder in enumerate(floors):
+        for path in (PACKAGE / "search" / "mcts" / folder).glob("*.py"):
+            inside = {name.removeprefix(room) for name in imports(path) if name.startswith(room)}
+            assert {name.split(".")[0] for name in inside} <= {*floors[: height + 1]}, path
+
+
 @pytest.mark.parametrize("path", MODULES, ids=module_name)
 def test_modules_are_short_and_introduce_themselves(path: Path) -> None:
     text = path.read_text(encoding="utf-8")

@@ -43,7 +43,7 @@ CONTEXT = np.dtype(
         ("answered", np.int64),
         ("faults", np.int64),
         ("random_state", np.uint64),  # state of the random generator
-        ("budget_used", np.float64),  # share of the search that is over, see control.py, and
+        ("budget_used", np.float64),  # share of the search that is over, see set_share, and
         ("root_visits", np.float64),  # visits of the root when it was last looked at
         ("keys", np.uint64, MAX_HISTORY + MAX_DEPTH + 2),  # game, then root, then path
         ("path", np.int64, MAX_DEPTH + 2),  # edge into each ply; path[0] = 0
