@@ -173,16 +173,17 @@ def test_a_training_reads_its_tables_by_the_name_of_its_network(place: Path) -> 
 
 
 def test_the_games_that_an_engine_labels_are_set_in_the_file(place: Path) -> None:
-    from kibitz.commands.data_label import _settings
+    from kibitz.commands.data_label import label_settings
     from kibitz.games.evaluating import Evaluating, Labelling
 
     path = place / "kibitz.toml"
     path.write_text("[label]\nnodes = 77\nwin_cp = 900\n")
     settings.use(path)
     try:
-        assert (_settings(Labelling, ()).nodes, _settings(Labelling, ()).win_cp) == (77, 900)
-        assert _settings(Evaluating, ()).nodes == 77
-        assert _settings(Evaluating, ("nodes=78",)).nodes == 78
+        playing = label_settings(Labelling, ())
+        assert (playing.nodes, playing.win_cp) == (77, 900)
+        assert label_settings(Evaluating, ()).nodes == 77
+        assert label_settings(Evaluating, ("nodes=78",)).nodes == 78
     finally:
         settings.use(None)
 

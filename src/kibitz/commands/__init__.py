@@ -122,24 +122,24 @@ def _use_settings(path: str | None) -> None:
         settings.use_file(path)
     found = settings.used()
     if found is not None:
-        told = settings.flags(found)
-        for name in told:
+        given = settings.flags(found)
+        for name in given:
             if name not in COMMANDS:
                 where = f"{found}: [{FLAGS}]: unknown table"
                 raise ConfigError(where, value=name, fix=did_you_mean(name, COMMANDS))
-        app.config = (_FlagsOfFile(str(found), told),)
+        app.config = (_FlagsOfFile(str(found), given),)
 
 
 class _FlagsOfFile:
     """Gives a command the flags that the settings file has for it and the command line has not."""
 
-    def __init__(self, source: str, told: dict[str, Any]) -> None:
-        self._source, self._told, self._root = source, told, app
-        self._given = Dict(data={FLAGS: told}, root_keys=(FLAGS,), source=source)
+    def __init__(self, source: str, given: dict[str, Any]) -> None:
+        self._source, self._flags, self._root = source, given, app
+        self._given = Dict(data={FLAGS: given}, root_keys=(FLAGS,), source=source)
 
     def __call__(self, app: App, words: tuple[str, ...], arguments: ArgumentCollection) -> None:
         """What cyclopts calls before it binds arguments; `words` name the command."""
-        table: Any = self._told
+        table: Any = self._flags
         group = self._root
         for depth, word in enumerate(words):
             where = f"{self._source}: [{'.'.join((FLAGS, *words[:depth]))}]"

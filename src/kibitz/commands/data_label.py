@@ -99,7 +99,8 @@ def label_games(
     _check((("--workers", count), ("--plies", plies)), 1, MOST_GAMES)
     if not patience > 0:
         raise InputError("--patience", value=patience, fix="give seconds, more than 0")
-    teaching = Teaching(engine, option, setting, patience, output, count, plies)
+    command, options = tuple(shlex.split(engine)), tuple(_option(text) for text in option)
+    teaching = Teaching(command, options, setting, patience, output, count, plies)
     if not files:
         return teaching.play(games, seed, openings, json)
     for name, value in (("--games", games), ("--seed", seed), ("--openings", openings)):
@@ -115,25 +116,19 @@ def _check(named: Sequence[tuple[str, int]], least: int, most: int) -> None:
             raise InputError(name, value=value, fix=f"give {least} to {most}")
 
 
+@dataclass
 class Teaching:
     """What both kinds of work share: the engine, where its evaluations go, and what came of it."""
 
-    def __init__(
-        self,
-        engine: str,
-        written: Sequence[str],
-        overrides: Sequence[str],
-        patience: float,
-        output: Place,
-        workers: int,
-        plies: int,
-    ) -> None:
-        self._command = tuple(shlex.split(engine))
-        self._options = tuple(_option(text) for text in written)
-        self._overrides, self._patience = overrides, patience
-        self._output, self._workers, self._plies = output, workers, plies
-        self._counts: Counter[str] = Counter()
-        self._read = Imported()
+    command: tuple[str, ...]
+    options: tuple[tuple[str, str], ...]
+    overrides: Sequence[str]
+    patience: float
+    output: Place
+    workers: int
+    plies: int
+    counts: Counter[str] = field(default_factory=Counter)
+    read: Imported = field(default_factory=Imported)
 
     def play(
         self, games: int | None, seed: int | None, openings: Place | None, as_json: bool
@@ -142,42 +137,40 @@ class Teaching:
         total, number = GAMES if games is None else games, SEED if seed is None else seed
         _check((("--games", total),), 1, MOST_GAMES)
         _check((("--seed", number),), 0, (1 << 40) - 1)
-        settings = _settings(Labelling, self._overrides)
+        settings = label_settings(Labelling, self.overrides)
         settings.check()
         starts = STANDARD
         if openings is not None:
             starts = tuple(Start(*opening) for opening in read_openings(openings))
         name, model = self._name(), LabelModel()
-        source = source_of(name, self._options, settings, model, starts, number)
+        source = source_of(name, self.options, settings, model, starts, number)
         job = PlayJob(
-            self._command, self._options, settings, model, source, self._patience, starts, number
+            self.command, self.options, settings, model, source, self.patience, starts, number
         )
 
         def work(stop: Callable[[], bool]) -> Work:
-            return label(job, self._output, total, self._workers, stop, self._plies, self._counts)
+            return label(job, self.output, total, self.workers, stop, self.plies, self.counts)
 
         return self._run(work, Store([]), total, name, settings, as_json)
 
     def evaluate(self, files: list[Place], as_json: bool) -> int:
         """Evaluate the positions of games that exist."""
-        refuse_mixing([path for path in files if path.suffix == SUFFIX], self._output)
-        settings = _settings(Evaluating, self._overrides)
+        refuse_mixing([path for path in files if path.suffix == SUFFIX], self.output)
+        settings = label_settings(Evaluating, self.overrides)
         settings.check()
         name, model, store = self._name(), LabelModel(), Store(files)
-        source = evaluated_by(name, self._options, settings, model)
-        job = TeacherJob(self._command, self._options, settings, model, source, self._patience)
+        source = evaluated_by(name, self.options, settings, model)
+        job = TeacherJob(self.command, self.options, settings, model, source, self.patience)
 
         def work(stop: Callable[[], bool]) -> Work:
             shards = self._shards(store, model)
-            return relabel(
-                job, self._output, shards, self._workers, stop, self._plies, self._counts
-            )
+            return relabel(job, self.output, shards, self.workers, stop, self.plies, self.counts)
 
         return self._run(work, store, count_games(files), name, settings, as_json)
 
     def _shards(self, store: Store, model: LabelModel) -> Iterator[Shard]:
         for shard, piece in read_all(store, model):
-            self._read = self._read.plus(piece)
+            self.read = self.read.plus(piece)
             for text in piece.bad + piece.refused:
                 say(text)
             yield shard
@@ -202,29 +195,29 @@ class Teaching:
                 _show(bar, done["positions"], started, done.total() - done["positions"])
         seconds = time.monotonic() - started
         counts = {name: done[name] for name in ("games", "positions", "dropped")}
-        counts |= {name: self._counts[name] for name in ("there", "copies")}
-        read = {"skipped": len(self._read.bad), "empty": self._read.empty}
-        read["refused"] = len(self._read.refused)
+        counts |= {name: self.counts[name] for name in ("there", "copies")}
+        read = {"skipped": len(self.read.bad), "empty": self.read.empty}
+        read["refused"] = len(self.read.refused)
         speed = {"seconds": round(seconds, 1)}
         speed["positions_per_second"] = round(done["positions"] / max(seconds, 1e-9))
-        about = {"engine": engine, "limit": wanted.limit, "output": str(self._output)}
+        about = {"engine": engine, "limit": wanted.limit, "output": str(self.output)}
         emit({**counts, **read, **store.facts, **speed, **about}, as_json=as_json)
         if stop.requested:
             return EXIT_STOPPED
-        whole = not (done["dropped"] or self._read.refused or store.exit_code)
-        return 0 if whole and done["games"] + self._counts["there"] else EXIT_MISSING
+        whole = not (done["dropped"] or self.read.refused or store.exit_code)
+        return 0 if whole and done["games"] + self.counts["there"] else EXIT_MISSING
 
     def _name(self) -> str:
         """Start the engine once, to see that it works and what it calls itself."""
-        if not self._command:
+        if not self.command:
             raise InputError("--engine", value="", fix="name a UCI program")
         try:
-            teacher = Teacher(self._command, dict(self._options), self._patience)
+            teacher = Teacher(self.command, dict(self.options), self.patience)
         except UciFault as error:
             what = f"the engine does not start: {error}"
-            raise InputError(what, value=self._command[0]) from error
+            raise InputError(what, value=self.command[0]) from error
         teacher.close()
-        return teacher.name or self._command[0]
+        return teacher.name or self.command[0]
 
 
 @dataclass(frozen=True)
@@ -234,7 +227,7 @@ class _Tables:
     label: Labelling = field(default_factory=Labelling)
 
 
-def _settings(cls: type[Kind], overrides: Sequence[str]) -> Kind:
+def label_settings(cls: type[Kind], overrides: Sequence[str]) -> Kind:
     """The settings file's values, those of the command line instead where it has them."""
     settings = load(cls, overrides=overrides)
     given = {text.partition("=")[0].strip() for text in overrides}

@@ -17,7 +17,7 @@ from kibitz.commands.arguments import EngineFlag, JsonFlag, NetworkFlag, millise
 from kibitz.commands.output import EXIT_STOPPED, columns, emit
 from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER
-from kibitz.engine.settings import chosen, search_settings, told
+from kibitz.engine.settings import chosen, file_options, search_settings
 from kibitz.errors import InputError
 from kibitz.evaluator.discover import named
 from kibitz.evaluator.inline import InlineEvaluator
@@ -200,7 +200,7 @@ def analyse(
     skipped: list[str] = []
     positions = _positions(what, skipped)
     given = {"multipv": lines, "threads": threads}
-    shown = {"multipv": LINES, **told(network).search}
+    shown = {"multipv": LINES, **file_options(network).search}
     shown |= {name: value for name, value in given.items() if value is not None}
     with Engine(network, **shown) as engine, graceful_stop() as stop:
         engine.ready()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from kibitz.engine.backend import open_evaluator
 from kibitz.engine.options import ALL_OPTIONS, AUTODISCOVER, EngineOptions, handicap_of
 from kibitz.engine.running import Analysis, Search
-from kibitz.engine.settings import NAMELESS, chosen, told
+from kibitz.engine.settings import NAMELESS, chosen, file_options
 from kibitz.errors import EvaluationError, InputError, KibitzError, did_you_mean
 from kibitz.options import Value, find, options_of, read
 from kibitz.search.limits import Limits
@@ -82,7 +82,7 @@ class Engine:
     def configure(self, **options: Value) -> None:
         """Change options by their names in Python; all of them or, if one is wrong, none."""
         given = {**self._given, **options}
-        file = told(str(given["weights"]))
+        file = file_options(str(given["weights"]))
         nameless = given["weights"] in NAMELESS
         known = {option.name for option in options_of(EngineOptions)}
         own: dict[str, Any] = {name: value for name, value in given.items() if name in known}

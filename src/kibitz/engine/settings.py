@@ -1,6 +1,6 @@
 """What the settings file says about playing, for each network: its tables `search` and `engine`.
 
-settings.used() -> **chosen, told** -> Engine, players of matches, `kibitz search`
+settings.used() -> **chosen, file_options** -> Engine, players of matches, `kibitz search`
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class PlayingTables:
     engine: EngineOptions = field(default_factory=EngineOptions)
 
 
-class Told(NamedTuple):
+class FileOptions(NamedTuple):
     """What the file sets, by names in Python."""
 
     search: dict[str, Any]
@@ -35,26 +35,26 @@ def chosen(network: str) -> str:
     """The file or built-in evaluator that a name means; without a name, the settings file's."""
     from kibitz.evaluator.discover import resolve
 
-    return resolve(_said(None).engine.get("weights", "") if network in NAMELESS else network)
+    return resolve(_options_for(None).engine.get("weights", "") if network in NAMELESS else network)
 
 
-def told(network: str) -> Told:
+def file_options(network: str) -> FileOptions:
     """What the file sets for a network; nothing where there is no file."""
     from kibitz.evaluator.discover import short_name
 
     path = settings.used()
     if path is None or settings.NETWORKS not in settings.parse(path):
-        return _said(None)
-    return _said(short_name(chosen(network)))
+        return _options_for(None)
+    return _options_for(short_name(chosen(network)))
 
 
-def _said(name: str | None) -> Told:
+def _options_for(name: str | None) -> FileOptions:
     path = settings.used()
     tables = settings.file_values(PlayingTables, path, name, partial=True)
-    return Told(tables.get("search", {}), tables.get("engine", {}))
+    return FileOptions(tables.get("search", {}), tables.get("engine", {}))
 
 
 def search_settings(network: str, preset: str, rule: str, options: dict[str, str]) -> Settings:
     """Settings of a search: what the file says, a preset's and a rule's changes, then options."""
-    changes = {**told(network).search, **changes_of(preset, rule)}
+    changes = {**file_options(network).search, **changes_of(preset, rule)}
     return Settings().with_(**changes).parse(options)

@@ -17,7 +17,7 @@ from typing import Any, get_args
 
 from kibitz.checksums import sha256_of
 from kibitz.engine import Engine
-from kibitz.engine.settings import chosen, told
+from kibitz.engine.settings import chosen, file_options
 from kibitz.errors import InputError, did_you_mean
 from kibitz.evaluator.discover import halves, named, shipped_names
 from kibitz.evaluator.load import SIMPLE, Backend
@@ -56,7 +56,11 @@ class Spec:
 
     def engine(self) -> Engine:
         """Our own engine as this player wants it; nothing is loaded yet."""
-        changes = {"hash": HASH, **told(self.what).search, **changes_of(self.preset, self.rule)}
+        changes = {
+            "hash": HASH,
+            **file_options(self.what).search,
+            **changes_of(self.preset, self.rule),
+        }
         if self.backend:
             changes["backend"] = self.backend
         engine = Engine(self.what, **changes)
@@ -69,7 +73,7 @@ class Spec:
         """The player as written, what is in its network, and what the settings file tells it."""
         if self.kind != "engine":
             return self.text
-        file = told(self.what)
+        file = file_options(self.what)
         set_there = file.search | {key: v for key, v in file.engine.items() if key != "weights"}
         written = "".join(f" {name}={value}" for name, value in sorted(set_there.items()))
         if self.what in SIMPLE:

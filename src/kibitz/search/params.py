@@ -23,7 +23,7 @@ OFF = 1_000_000_000  # ScLimit that no search reaches
 
 @dataclass(frozen=True)
 class Settings:
-    """What a search is told, checked on construction; change it with `with_` or `parse`."""
+    """The options of a search, checked on construction; change it with `with_` or `parse`."""
 
     # --- resources and limits
     threads: int = number("Threads", 1, 1, 512, 0, "search threads", on.INLINE, visibility="always")
