@@ -6,8 +6,8 @@ Each kernel module and state of its sources has a folder, with the files that nu
 writes. A file that fails its checksum is deleted and its kernel compiled again. Processes that find
 the cache cold compile one after the other, so that the second finds the work of the first.
 
-Inner parts of numba, and why: `numba.core.caching` has its cache, `InTreeCacheLocator`,
-`CompileResultCacheImpl` and `FunctionCache`; the attributes `_impl_class` and `_locator_classes`
+Inner parts of numba, and why: `numba.core.caching` has its cache, `CompileResultCacheImpl` and
+`FunctionCache`; the attributes `_impl_class` and `_locator_classes`
 say in which folder that works, and the attribute `_cache` of a compiled function holds it. The
 public NUMBA_CACHE_LOCATOR_CLASSES concerns every user of numba in a process, and 0.61 does not have
 it. `numba.core.event` tells when a compilation begins, ends or fails.
@@ -175,23 +175,34 @@ event.register("numba:compile", _turn)
 # --- numba's cache in our folders -----------------------------------------------------------------
 
 
-class _Locator(caching.InTreeCacheLocator):
+class _Locator:
     """Tells numba's cache where to keep the kernels of one module."""
 
     @classmethod
-    def from_function(cls, py_func: Any, py_file: str) -> _Locator:
-        """Numba's own looks first whether the folder can be written."""
-        return cls(py_func, py_file)
+    def from_function(cls, function: Any, file: str) -> _Locator:
+        """Called by numba's cache, which tries the classes that it is given."""
+        return cls(function, file)
 
-    def __init__(self, py_func: Any, py_file: str) -> None:
-        super().__init__(py_func, py_file)
-        self._folder = kernel_folder(Path(py_file))
+    def __init__(self, function: Any, file: str) -> None:
+        self._py_file = file  # numba's warnings name it
+        self._folder = kernel_folder(Path(file))
+        self._line = function.__code__.co_firstlineno
+
+    def ensure_cache_path(self) -> None:
+        """Make the folder."""
+        self._folder.mkdir(parents=True, exist_ok=True)
 
     def get_cache_path(self) -> str:
+        """Return the folder."""
         return str(self._folder)
 
     def get_source_stamp(self) -> str:
+        """Return what changes with the sources; the folder's name does."""
         return self._folder.name
+
+    def get_disambiguator(self) -> str:
+        """Tell apart two functions of one name."""
+        return str(self._line)
 
 
 class _Files(caching.CompileResultCacheImpl):
