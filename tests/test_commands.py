@@ -148,7 +148,7 @@ def test_levels_go_before_or_after_the_command(
     for arguments in ([*flags, failing], [failing, *flags], hyphens):
         log.set_level(log.Level.NORMAL)
         main(arguments)
-        assert log._level is level
+        assert log.level() is level
     log.set_level(log.Level.NORMAL)
 
 

@@ -1,6 +1,7 @@
 """The plan of the house: who may import whom, how large a module is, what starting up costs."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,9 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "kibitz"
 
-LONGEST_MODULE = 400
+LONGEST_MODULE = 400  # lines
+LONGEST_FUNCTION = 45  # lines of a body, without the docstring
+LONGEST_KERNEL = 60
 
 GROUND = {
     "checksums",
@@ -55,17 +58,29 @@ MAY_IMPORT_TORCH = (
 )
 MUST_NOT_IMPORT_TORCH = ("network", "network.card", "training", "evaluator", "commentary")
 
-# Functions are compiled by the one decorator in jit.py; others extend numba at most.
-MAY_IMPORT_NUMBA = ("kernel.",)
-EXTENDS_NUMBA = ("numba.extending.", "numba.core.", "numba.types")
+# Functions are compiled by the decorators of one room, which alone knows the compiler.
+MAY_IMPORT_COMPILERS = ("kernel.",)
+
+KERNEL_DECORATORS = {"kernel", "inlined_kernel", "sum_kernel"}
+DOES_THINGS = {"concurrent", "json", "multiprocessing", "os", "pathlib", "subprocess", "threading"}
+OF_LIBRARIES = {"_asdict", "_commands", "_exit", "_fields", "_make", "_replace", "_repr_svg_"} | {
+    "_transposition_key"
+}
+CLOCKS = {"monotonic", "perf_counter", "process_time", "thread_time", "time"}
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
+TESTS = sorted(Path(__file__).parent.rglob("*.py"))
+PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
 
 
 def module_name(path: Path) -> str:
     """Name a module within the package; the package itself has an empty name."""
     parts = path.relative_to(PACKAGE).with_suffix("").parts
     return ".".join(part for part in parts if part != "__init__")
+
+
+NAMES = {module_name(path) for path in MODULES} - {""}
+TEXTS = [path.read_text(encoding="utf-8") for path in MODULES]
 
 
 def imports(path: Path) -> set[str]:
@@ -141,9 +156,145 @@ def test_heavy_packages_have_few_doors(path: Path) -> None:
     if "torch" in packages:
         assert allowed(name, MAY_IMPORT_TORCH)
         assert name not in MUST_NOT_IMPORT_TORCH
-    if not allowed(name, MAY_IMPORT_NUMBA):
-        numba = {imported for imported in imports(path) if imported.split(".")[0] == "numba"}
-        assert {imported for imported in numba if not imported.startswith(EXTENDS_NUMBA)} == set()
+    if packages & {"numba", "llvmlite"}:
+        assert allowed(name, MAY_IMPORT_COMPILERS)
+
+
+def functions(path: Path) -> list[ast.FunctionDef]:
+    """Return all functions and methods of a module."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+
+
+def is_kernel(function: ast.FunctionDef) -> bool:
+    names = {getattr(mark, "id", "") for mark in function.decorator_list}
+    return bool(names & KERNEL_DECORATORS)
+
+
+def length(function: ast.FunctionDef) -> int:
+    """Return how many lines the body of a function has, without its docstring."""
+    first = function.body[0]
+    described = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    start = first.end_lineno or 0 if described else first.lineno - 1
+    return (function.end_lineno or 0) - start
+
+
+@pytest.mark.parametrize("path", MODULES, ids=module_name)
+def test_functions_are_short(path: Path) -> None:
+    too_long = {
+        function.name: length(function)
+        for function in functions(path)
+        if length(function) > (LONGEST_KERNEL if is_kernel(function) else LONGEST_FUNCTION)
+    }
+    assert too_long == {}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=module_name)
+def test_kernels_stand_apart_from_files_processes_and_clocks(path: Path) -> None:
+    """Beside kernels stand what they work on and who allocates it, nothing that does things."""
+    if module_name(path).startswith("bench."):
+        return  # which takes the time of kernels
+    if any(is_kernel(function) for function in functions(path)):
+        assert {name.split(".")[0] for name in imports(path)} & DOES_THINGS == set()
+        assert {name.split(".")[1] for name in imports(path) if name.startswith("kibitz.")} & {
+            "files",
+            "locks",
+            "log",
+            "settings",
+            "workers",
+        } == set()
+
+
+def modules_imported(path: Path, *, for_types: bool = True) -> set[str]:
+    """Return the modules of this package that a module imports, or does when it runs."""
+    found = imports(path) if for_types else imports(path) - imports_for_types(path)
+    names = {name.removeprefix("kibitz.") for name in found if name.startswith("kibitz.")}
+    return {known for name in names for known in (name, name.rpartition(".")[0])} & NAMES
+
+
+def imports_for_types(path: Path) -> set[str]:
+    """Return what a module imports for type checkers only."""
+    blocks = [
+        node
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
+    ]
+    return {
+        f"{node.module}.{alias.name}"
+        for block in blocks
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+
+def test_no_circle_of_imports() -> None:
+    above = {module_name(path): modules_imported(path, for_types=False) for path in MODULES}
+    while above:  # take away, again and again, what imports nothing that is left
+        ready = {name for name, needed in above.items() if not needed & set(above) - {name}}
+        assert ready, f"modules import each other: {sorted(above)}"
+        above = {name: needed for name, needed in above.items() if name not in ready}
+
+
+def test_every_module_is_used() -> None:
+    used = {name for path in MODULES for name in modules_imported(path)}
+    by_text = {
+        name
+        for name in NAMES
+        if any(re.search(rf"[\".]{name.rpartition('.')[2]}:\w", text) for text in TEXTS)
+    }
+    packages = {module_name(path) for path in MODULES if path.name == "__init__.py"}
+    entries = {"__main__", "uci.__main__", "search.mcts.fleet"}  # the last is for self-play to come
+    assert NAMES - used - by_text - packages <= entries
+
+
+def test_no_time_is_asserted() -> None:
+    """How fast things are is measured by `kibitz bench`; a test that waits has no deadline."""
+    found = [
+        f"{path.name}:{node.lineno}"
+        for path in TESTS
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Assert)
+        and any(getattr(part, "attr", "") in CLOCKS for part in ast.walk(node.test))
+    ]
+    assert found == []
+
+
+def private_names(room: str) -> set[str]:
+    """Return what a room's own code calls private."""
+    texts = [
+        text for path, text in zip(MODULES, TEXTS, strict=True) if in_room(module_name(path), room)
+    ]
+    return {name for text in texts for name in re.findall(r"\b_[a-z]\w*", text)}
+
+
+def in_room(module: str, room: str) -> bool:
+    return module == room or module.startswith(f"{room}.")
+
+
+@pytest.mark.parametrize("path", TESTS, ids=lambda path: path.stem)
+def test_tests_leave_other_rooms_private_names_alone(path: Path) -> None:
+    parts = path.relative_to(Path(__file__).parent).parts
+    own = private_names(parts[0] if len(parts) > 1 else path.stem.removeprefix("test_"))
+    used = {
+        node.attr
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute)
+        and node.attr.startswith("_")
+        and not node.attr.endswith("_")
+        and not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"))
+    }
+    assert used - own - OF_LIBRARIES == set()
+
+
+def test_the_page_on_architecture_names_files_that_exist() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    files = {str(path.relative_to(PACKAGE)) for path in MODULES}
+    named = set(re.findall(r"`([\w/]+\.py)`", text))
+    assert len(named) > 50
+    assert {name for name in named if not any(f"/{one}".endswith(f"/{name}") for one in files)} == {
+        "tests/search/oracle.py"
+    }
 
 
 def loaded_by(module: str) -> set[str]:

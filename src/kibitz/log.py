@@ -48,6 +48,11 @@ def set_level(level: Level) -> None:
     _level = level
 
 
+def level() -> Level:
+    """Return how much is said in this process."""
+    return _level
+
+
 @functools.cache
 def console() -> Console:
     """Return the one console, on standard error, that text and progress bars share."""

@@ -68,10 +68,8 @@ def test_a_fault_forfeits(way: str, word: str) -> None:
 
 
 def test_silence_is_noticed_when_time_and_patience_are_over() -> None:
-    started = time.perf_counter()
     results = played(fake("hang"), "random", control=parse_times("0.3+0.01"))
     assert results.forfeits(0) == {"hang": 2}
-    assert time.perf_counter() - started < 20.0
 
 
 def test_a_late_answer_is_a_time_forfeit() -> None:

@@ -113,6 +113,7 @@ def test_depth_mate_movetime_and_clock_end_by_themselves(gui: Gui) -> None:
     assert any("score mate 1" in line for line in gui.all)
 
 
+@pytest.mark.slow
 def test_stop_answers_at_once(gui: Gui) -> None:
     gui.say("position startpos")
     gui.ask("isready", "readyok")

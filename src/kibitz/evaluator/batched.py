@@ -15,8 +15,7 @@ import numpy as np
 from kibitz.encoding.layouts import Sight, policy_indices
 from kibitz.encoding.leaves import Leaves, swap_colours
 from kibitz.errors import EvaluationError
-from kibitz.evaluator.inline import InlineEvaluator, logits_of, value_of
-from kibitz.kernel.compile import kernel
+from kibitz.evaluator.inline import InlineEvaluator, evaluate_all
 from kibitz.network.card import NetworkCard
 
 
@@ -66,27 +65,6 @@ def values_of(wdl: np.ndarray) -> np.ndarray:
     """Values in [-1, 1], float32 [B], from probabilities of win, draw and loss."""
     values: np.ndarray = wdl[:, 0] - wdl[:, 2]
     return values
-
-
-@kernel
-def evaluate_all(
-    evaluator: np.record,
-    scratch: np.record,
-    positions: np.ndarray,
-    moves: np.ndarray,
-    offsets: np.ndarray,
-    wdl: np.ndarray,
-    logits: np.ndarray,
-) -> None:
-    """Ask an inline evaluator about POSITION [B, H], column 0; the other arrays as in Leaves."""
-    for row in range(positions.shape[0]):
-        position = positions[row, 0]
-        value, draw = value_of(evaluator, scratch, position)
-        wdl[row, 0] = np.float32(0.5 * (1.0 - draw + value))
-        wdl[row, 1] = np.float32(draw)
-        wdl[row, 2] = np.float32(0.5 * (1.0 - draw - value))
-        start, end = offsets[row], offsets[row + 1]
-        logits_of(evaluator, scratch, position, moves[start:end], end - start, logits[start:end])
 
 
 class InlineBatch:

@@ -18,6 +18,7 @@ import numpy as np
 
 from kibitz.errors import InputError
 from kibitz.evaluator import simple, sparse
+from kibitz.kernel.compile import kernel
 from kibitz.kernel.records import as_record, kernel_by_class
 
 VALUES: dict[str, Callable[..., Any]] = {
@@ -70,3 +71,24 @@ def inline_evaluator(numbers: simple.Uniform | simple.Material) -> InlineEvaluat
     if not all(math.isfinite(number) for number in numbers):
         raise InputError("not finite numbers", value=numbers)
     return InlineEvaluator(type(numbers).__name__.lower(), as_record(numbers))
+
+
+@kernel
+def evaluate_all(
+    evaluator: np.record,
+    scratch: np.record,
+    positions: np.ndarray,
+    moves: np.ndarray,
+    offsets: np.ndarray,
+    wdl: np.ndarray,
+    logits: np.ndarray,
+) -> None:
+    """Evaluate POSITION [B, H], column 0; the other arrays are as in Leaves."""
+    for row in range(positions.shape[0]):
+        position = positions[row, 0]
+        value, draw = value_of(evaluator, scratch, position)
+        wdl[row, 0] = np.float32(0.5 * (1.0 - draw + value))
+        wdl[row, 1] = np.float32(draw)
+        wdl[row, 2] = np.float32(0.5 * (1.0 - draw - value))
+        start, end = offsets[row], offsets[row + 1]
+        logits_of(evaluator, scratch, position, moves[start:end], end - start, logits[start:end])

@@ -16,7 +16,7 @@ from kibitz.evaluator.torch import TorchEvaluator
 from kibitz.network.make import create
 from tests.uci.scripted import Gui
 
-PROJECT = Path(__file__).parents[1]
+PROJECT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
