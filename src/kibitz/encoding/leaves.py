@@ -22,7 +22,7 @@ MOST_HISTORY = 8  # plies that any encoding looks at, the leaf itself included
 
 
 class Leaves(NamedTuple):
-    """B positions to judge, each with up to H positions of its game and its legal moves.
+    """B positions to evaluate, each with up to H positions of its game and its legal moves.
 
     Every record is in the view of its own side to move. Columns from `known` on are undefined.
     """

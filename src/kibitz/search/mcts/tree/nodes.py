@@ -2,8 +2,8 @@
 
 An *edge* is a move from a node; the edges of a node are one contiguous block, best prior first. A
 *node* exists for every edge that has been visited. What selection reads is 16 bytes an edge; the
-move, the cold to the node and to its block, and the proof are 16 bytes more; the rest lives in the
-node. Edge 0 leads to the root, node 0. The slot before each block is its header: its cold leads to
+move, the places of the node and of its block, and the proof are 16 bytes more; the rest lives in
+the node. Edge 0 leads to the root, node 0. The slot before each block is its header: its child is
 the owner, its visits are the size of the block. Threads take edges and nodes for themselves, many
 at a time; an unused block has the owner BUSY, an unused node the parent edge 0.
 
