@@ -88,10 +88,10 @@ def share_equally(moves: int, count: int, order: int) -> None:
 @kernel
 def exponentials(logits: int, count: int, highest: float, sharpness: float) -> float:
     """Put exponentials in place of logits; returns their sum."""
-    total = spread(0.0, np.float32, LANES)
+    total, sharp = spread(0.0, np.float32, LANES), spread(sharpness, np.float32, LANES)
     for start in range(0, count, LANES):
         here = load_lanes(logits + 4 * start, np.float32, LANES)
-        raised = exponential((here - highest) * sharpness)
+        raised = exponential((here - highest) * sharp)
         store_lanes(logits + 4 * start, raised)
         total += raised
     return sum_of(total)
