@@ -159,7 +159,8 @@ class Surroundings(NamedTuple):
     targets: np.uint64  # pieces of the other side but for the king
     loose: np.uint64  # own pieces that lose material where they stand
     hunters: np.uint64  # pieces of the other side that attack them
-    king: int  # square of the other side's king
+    king: np.uint64  # of the other side
+    ring: np.uint64  # the squares around it
     screens: np.uint64  # own pieces that give check by moving out of the way
 
 
@@ -177,7 +178,8 @@ def surroundings_of(position: np.record, gains: np.ndarray) -> Surroundings:
         position.their & ~position.kings,
         loose,
         hunters_of(position, loose, occupied),
-        king,
+        bit(king),
+        king_attacks(king),
         discoverers(position, king, occupied),
     )
 
@@ -188,8 +190,11 @@ def gain_of(
 ) -> int:
     """Centipawns a move wins or loses by exchange; `after` is the piece on the new square."""
     origin, square, kind = origin_of(move), destination_of(move), kind_of(move)
-    exposed = bit(origin) & around.attacked and is_bared(position, origin, square, around.occupied)
-    if bit(square) & around.attacked or kind == EN_PASSANT or exposed:
+    if (
+        bit(square) & around.attacked
+        or kind == EN_PASSANT
+        or (bit(origin) & around.attacked and is_bared(position, origin, square, around.occupied))
+    ):
         return exchange_value(position, move, gains)
     gain = VALUES[taken] if taken >= 0 else 0
     if kind >= PROMOTION:
@@ -212,12 +217,12 @@ def threat_feature(
 ) -> int:
     """Number of the threat feature, EXCHANGE_FEATURES to MOVE_FEATURES - 2."""
     here, square = bit(origin_of(move)), destination_of(move)
-    there, king = bit(square), bit(around.king)
+    there = bit(square)
     reach = reached_from(after, square, around.occupied & ~here)
-    check = 1 if reach & king else 2 if here & around.screens else 0
+    check = 1 if reach & around.king else 2 if here & around.screens else 0
     worthy = around.undefended | dearer_pieces(position, after)
     threats = up_to_two(reach & worthy & around.targets & ~there)
-    near_king = up_to_two(reach & king_attacks(around.king))
+    near_king = up_to_two(reach & around.ring)
     helps = 2 if there & around.hunters else 1 if reach & around.loose & ~here else 0
     number = ((piece * CHECKS + check) * THREATS + threats) * REACHES + near_king
     return EXCHANGE_FEATURES + (number * LOST + (1 if loses else 0)) * HELPS + helps

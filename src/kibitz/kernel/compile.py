@@ -11,14 +11,17 @@ checks in, `NUMBA_DISABLE_JIT=1` runs every kernel as plain Python.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, TypeVar, cast
 
 import llvmlite.binding as llvm
 import numba
 import numpy as np
 from llvmlite import ir
-from numba import extending
+from numba import extending, types
+from numba.core import event
 
 from kibitz.kernel import cache
 
@@ -39,12 +42,93 @@ OPTIONS = {
 # A sum may be reordered into vector lanes, but infinities and NaN keep their meaning.
 REASSOCIATE = frozenset({"reassoc", "contract", "nsz"})
 
+LIGHT = 1  # level of optimisation; at 0 dead constants keep some kernels out of the cache
+
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Kernel:
+    """A compiled function, in two forms: one that Python calls, and one that other kernels call.
+
+    Only the first has the code that turns Python's objects into machine words, which takes as long
+    to compile as a small kernel. Most kernels are called by kernels only.
+    """
+
+    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
+        functools.update_wrapper(self, function)
+        self.py_func = function
+        decorate: Any = numba.njit  # its stub does not know _nrt
+        self.for_python = decorate(**OPTIONS, **options)(function)
+        self.for_kernels = decorate(**OPTIONS, **options, no_cpython_wrapper=True)(_twin(function))
+        cache.attach(self.for_python)
+        cache.attach(self.for_kernels)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the form for Python."""
+        return self.for_python(*arguments)
+
+    @property
+    def nopython_signatures(self) -> list[Any]:
+        """Signatures that either form has been compiled for."""
+        return [*self.for_python.nopython_signatures, *self.for_kernels.nopython_signatures]
+
+    def inspect_llvm(self) -> dict[Any, str]:
+        """LLVM code by signature, of the form for Python."""
+        found: dict[Any, str] = self.for_python.inspect_llvm()
+        return found
+
+
+def _twin(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function under another name, by which the cache keeps its form apart."""
+    code, scope, cells = function.__code__, function.__globals__, function.__closure__
+    twin = FunctionType(code, scope, function.__name__, function.__defaults__, cells)
+    twin.__qualname__ = f"{function.__qualname__}_for_kernels"
+    twin.__module__ = function.__module__
+    return twin
+
+
+class _KernelType(types.Dispatcher):
+    """What a kernel is to numba while it compiles another one."""
+
+    def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
+        """Return the signature of a call; constants are numbers like others, not forms apart."""
+        return super().get_call_type(context, tuple(map(types.unliteral, args)), kws)
+
+
+extending.register_model(_KernelType)(extending.models.OpaqueModel)
+
+
+@extending.typeof_impl.register(Kernel)
+def _type_of_kernel(kernel: Kernel, _context: Any) -> Any:
+    return _KernelType(kernel.for_kernels)
+
+
+class _Levels(event.Listener):
+    """Optimises a form for kernels lightly: LLVM optimises it once more inside its callers."""
+
+    def __init__(self) -> None:
+        self._depth, self._full = 0, _config.OPT
+
+    def on_start(self, _event: Any) -> None:
+        """Numba begins to compile a function, perhaps for another one."""
+        self._go(1)
+
+    def on_end(self, _event: Any) -> None:
+        """Numba has compiled a function, or has failed to."""
+        self._go(-1)
+
+    def _go(self, step: int) -> None:
+        self._depth += step
+        _config.OPT = min(LIGHT, int(self._full)) if self._depth > 1 else self._full
+
+
+_config: Any = numba.config
+event.register("numba:compile", _Levels())
 
 
 def kernel(function: F) -> F:
     """Compile `function` on first call, cached on disk, without the GIL and without raising."""
-    return _compiled(function)
+    return cast(F, Kernel(function)) if COMPILED else function
 
 
 def inlined_kernel(function: F) -> F:
@@ -53,21 +137,17 @@ def inlined_kernel(function: F) -> F:
     Other kernels are inlined by LLVM, after they have been compiled by themselves. What is called
     from one place only compiles faster as a part of its caller.
     """
-    return _compiled(function, inline="always")
+    if not COMPILED:
+        return function
+    decorate: Any = numba.njit
+    dispatcher = decorate(**OPTIONS, inline="always")(function)
+    cache.attach(dispatcher)
+    return cast(F, dispatcher)
 
 
 def sum_kernel(function: F) -> F:
     """Like `kernel`, for dot products: floating-point sums may be reassociated into vectors."""
-    return _compiled(function, fastmath=set(REASSOCIATE))
-
-
-def _compiled(function: F, **options: Any) -> F:
-    if not COMPILED:
-        return function
-    decorate: Any = numba.njit  # its stub does not know _nrt
-    dispatcher = decorate(**OPTIONS, **options)(function)
-    cache.attach(dispatcher)
-    return dispatcher  # type: ignore[no-any-return]
+    return cast(F, Kernel(function, fastmath=set(REASSOCIATE))) if COMPILED else function
 
 
 def intrinsic(plain: F) -> Callable[[Callable[..., Any]], F]:
