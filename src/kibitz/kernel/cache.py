@@ -1,7 +1,5 @@
 """The disk cache of compiled kernels: what a cached kernel depends on, and how it heals.
 
-    source of the kernels -> **cache** -> machine code, ready in milliseconds
-
 Each kernel module and state of its sources has a folder, with the files that numba's own cache
 writes. A file that fails its checksum is deleted and its kernel compiled again. Processes that find
 the cache cold compile one after the other, so that the second finds the work of the first.
@@ -249,7 +247,7 @@ def announce(_kernel: str) -> None:
 
 @functools.cache
 def _announce_once() -> None:
-    say("compiling kernels for this processor; once after an installation or a change (15-45 s)")
+    say("compiling kernels for this processor; once after an installation or a change (20-60 s)")
     prune()
 
 
