@@ -32,7 +32,7 @@ from kibitz.encoding import (
 )
 from kibitz.encoding.leaves import Leaves
 from kibitz.kernel.bits import bit, lowest, signed, without_lowest
-from kibitz.kernel.compile import kernel
+from kibitz.kernel.compile import inlined_kernel, kernel
 from kibitz.position.attacks import (
     bishop_attacks,
     king_attacks,
@@ -184,7 +184,7 @@ def surroundings_of(position: np.record, gains: np.ndarray) -> Surroundings:
     )
 
 
-@kernel
+@inlined_kernel
 def gain_of(
     position: np.record, around: Surroundings, move: int, taken: int, after: int, gains: np.ndarray
 ) -> int:
@@ -202,7 +202,7 @@ def gain_of(
     return gain
 
 
-@kernel
+@inlined_kernel
 def exchange_feature(piece: int, taken: int, gain: int, on_attacked: bool, loss: int) -> int:
     """Number of the exchange feature, 0 to EXCHANGE_FEATURES - 2."""
     gained = gain_class(gain)
@@ -211,7 +211,7 @@ def exchange_feature(piece: int, taken: int, gain: int, on_attacked: bool, loss:
     return ((piece * TAKEN + taken + 1) * GAINS + gained) * LOSSES + loss
 
 
-@kernel
+@inlined_kernel
 def threat_feature(
     position: np.record, around: Surroundings, move: int, piece: int, after: int, loses: bool
 ) -> int:
