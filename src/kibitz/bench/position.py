@@ -24,7 +24,7 @@ from kibitz.position.fen import parse_fen
 STOCKFISH_PLACES = ("stockfish", "/usr/games/stockfish", "/usr/local/bin/stockfish")
 OURSELVES = "kibitz"
 
-# The six positions that everybody counts (chessprogramming.org, "Perft Results"), and how deep.
+# The six usual positions (chessprogramming.org, "Perft Results"), and how deep.
 CLASSIC = (
     ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", 6),
     ("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1", 5),

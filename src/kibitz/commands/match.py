@@ -193,7 +193,7 @@ def _pgn_file(
 
 
 class _Teller:
-    """Says how games ended, forfeits to everybody, the rest to whoever wants to know."""
+    """Says how games ended, forfeits always, the rest with --verbose."""
 
     def __init__(self, setup: Setup, heading: str, journal: Journal) -> None:
         self._setup, self._heading, self._journal = setup, heading, journal

@@ -52,7 +52,7 @@ def play(
 
 
 def _lines() -> Iterator[str]:
-    """What the player types, with a prompt where somebody sees it."""
+    """What the player types, with a prompt on a terminal."""
     while True:
         if sys.stdin.isatty():
             sys.stdout.write("> ")

@@ -103,7 +103,7 @@ def _searched(
     what: str,
     live: bool,
 ) -> Result:
-    """Search with a table that follows, where somebody watches."""
+    """Search, with a live table on a terminal."""
     warm(evaluator, settings)
     with Searcher(evaluator, settings) as searcher, graceful_stop() as stop:
         for problem in searcher.problems:
@@ -260,7 +260,7 @@ def _numbered(board: Board, san: str) -> str:
 
 
 def _watched(engine: Engine, board: Board, limits: Limits, stop: Stop, live: bool) -> Report:
-    """Search, showing how it goes where somebody watches."""
+    """Search, with a live table on a terminal."""
     from rich.live import Live
 
     watched = live and console().is_terminal

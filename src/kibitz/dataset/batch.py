@@ -56,7 +56,7 @@ class Batch(NamedTuple, Generic[Array]):
     search_weight: Array  # float32 [B]: 1, or 0 where the search's value is unknown
     value_weight: Array  # float32 [B]: 1, or 0 where value and result are unknown
     plies_left: Array  # float32 [B]: until the game ended, this one included
-    plies_left_weight: Array  # float32 [B]: 1, or 0 where nobody knows how it ended
+    plies_left_weight: Array  # float32 [B]: 1, or 0 where the end is unknown
     teacher: Batch[Array] | None = None  # the same positions as another network sees them
 
 

@@ -53,8 +53,8 @@ def write_parquet(path: Location, shards: Iterable[Shard]) -> int:
     for the side to move and null where unknown.
     """
     try:
-        import pyarrow  # type: ignore[import-untyped]
-        import pyarrow.parquet  # type: ignore[import-untyped]
+        import pyarrow
+        import pyarrow.parquet
     except ImportError as error:
         raise missing_extra("writing Parquet", "pyarrow", "parquet") from error
     schema = pyarrow.schema([(name, getattr(pyarrow, kind)()) for name, kind in COLUMNS.items()])

@@ -9,7 +9,7 @@ other side, defended if by its own. The state is
     threat3072   attacked + 2 * defended
     tactic3072   attacked + 2 * (defended, or where it is attacked: loose)
 
-where loose pieces lose material to the best exchange on their square, whoever's turn it is.
+where loose pieces lose material to the best exchange on their square, whichever side is to move.
 """
 
 from __future__ import annotations

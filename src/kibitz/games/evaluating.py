@@ -219,7 +219,7 @@ def legal(board: Board, text: str) -> Move:
 
 
 class _Game:
-    """A game in progress: the board, and the position as the engine is told it."""
+    """A game in progress: the board, and the position as it is sent to the engine."""
 
     def __init__(self, board: Board, job: TeacherJob, teacher: Teacher) -> None:
         self.board, self._job, self._teacher = board, job, teacher

@@ -241,7 +241,7 @@ def attach(dispatcher: Any) -> None:
 
 
 def announce(_kernel: str) -> None:
-    """Say that kernels are compiled, if nobody else listens."""
+    """Say that kernels are being compiled; the listener when no other is set."""
     _announce_once()
 
 
@@ -252,7 +252,7 @@ def _announce_once() -> None:
 
 
 def prune(now: float | None = None) -> list[Path]:
-    """Delete folders of other source states that nobody has used for two weeks."""
+    """Delete folders of other source states that were not used for two weeks."""
     root = cache_folder() / "kernels"
     limit = (time.time() if now is None else now) - KEEP_SECONDS
     old = [

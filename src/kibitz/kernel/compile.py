@@ -25,7 +25,8 @@ from numba.core import event
 
 from kibitz.kernel import cache
 
-COMPILED = not numba.config.DISABLE_JIT  # type: ignore[attr-defined]
+_config: Any = numba.config  # its stub names no setting
+COMPILED = not _config.DISABLE_JIT
 HAS_PEXT = COMPILED and bool(llvm.get_host_cpu_features().get("bmi2", False))
 
 # Kernels do not allocate. Numba would keep a reference count for every array that is passed on, by
@@ -35,7 +36,7 @@ OPTIONS = {
     "nogil": True,
     "error_model": "numpy",
     "boundscheck": cache.BOUNDSCHECK,
-    "no_cfunc_wrapper": True,  # nobody calls kernels from C
+    "no_cfunc_wrapper": True,  # kernels are not called from C
     "_nrt": False,
 }
 
@@ -122,7 +123,6 @@ class _Levels(event.Listener):
         _config.OPT = min(LIGHT, int(self._full)) if self._depth > 1 else self._full
 
 
-_config: Any = numba.config
 event.register("numba:compile", _Levels())
 
 

@@ -26,7 +26,7 @@ _plain_arrays: dict[int, np.ndarray] = {}  # only filled when the compiler is of
 
 
 def address_of(array: np.ndarray) -> int:
-    """Address to store in a record; whoever stores it keeps the array alive."""
+    """Address to store in a record; the code that stores it keeps the array alive."""
     address = int(array.ctypes.data)
     if not COMPILED:
         _plain_arrays[address] = array

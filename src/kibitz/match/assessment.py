@@ -35,7 +35,7 @@ from kibitz.match.technique import ENDINGS, run_technique
 from kibitz.position.epd import Epd
 
 SUITE_CONTROL, ENDING_CONTROL, TERMS = Control(nodes=10_000), Control(nodes=1_000), Terms()
-PROGRAM_FOLDERS = ("/usr/games", "/usr/local/bin")  # not on everybody's path
+PROGRAM_FOLDERS = ("/usr/games", "/usr/local/bin")  # not on every path
 LEVELS, QUICK_LEVELS = (1350, 1500, 1700, 1900, 2200, 2500), (1350, 1600, 1900)  # of UCI_Elo
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9.-]+")
 
@@ -131,7 +131,7 @@ def find_program(name: str) -> str | None:
 
 
 def usual_opponents(stockfish: str | None, quick: bool) -> list[str]:
-    """Players everybody has and, where Stockfish is installed, some levels of it."""
+    """Players of this package and, where Stockfish is installed, some levels of it."""
     found = ["random", "greedy"] if quick else ["random", "greedy", "material"]
     if stockfish is not None:
         levels = QUICK_LEVELS if quick else LEVELS

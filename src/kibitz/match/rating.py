@@ -5,7 +5,7 @@
 The model is Bradley and Terry's with draws as half a win: the expected score of a player is that
 of the Elo formula. The likeliest ratings are found by Newton's method, the intervals come from the
 curvature of the likelihood there (Fisher information). One draw spread over the games of every two
-players who met keeps ratings finite where somebody won everything.
+players who met keeps ratings finite where one player won everything.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def network_lines(setup: Setup) -> list[str]:
 
 
 def forfeit_lines(setup: Setup, results: Results) -> list[str]:
-    """Who forfeited how often and why; one line says so if nobody did."""
+    """Who forfeited how often and why; one line says so if there was none."""
     lines = []
     for index, spec in enumerate(setup.players):
         counts = results.forfeits(index)

@@ -42,14 +42,14 @@ class Pairing(NamedTuple):
 
 
 def meetings(players: int, *, gauntlet: bool = False) -> list[tuple[int, int]]:
-    """Who meets whom in every round: everybody everybody, or the first one all others."""
+    """Who meets whom in every round: all meet all, or the first one all others."""
     if gauntlet:
         return [(0, other) for other in range(1, players)]
     return list(combinations(range(players), 2))
 
 
 def schedule(players: int, rounds: int, *, gauntlet: bool = False) -> Iterator[Pairing]:
-    """All games, round by round; everybody plays the same opening in a round, with both colours."""
+    """All games, round by round; all games have the same opening in a round, with both colours."""
     number = 0
     for opening in range(rounds):
         for first, second in meetings(players, gauntlet=gauntlet):

@@ -1,7 +1,7 @@
 """Moves as people and programs write them: UCI in both castling notations, and SAN.
 
 Kernels see moves from the side to move; a `Move` is the same 16 bits in White's view, so that it
-means the same to everybody. Both ways of writing go through the list of legal moves.
+means the same for both sides. Both ways of writing go through the list of legal moves.
 """
 
 from __future__ import annotations

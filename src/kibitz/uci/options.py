@@ -45,7 +45,7 @@ class UciOptions:
 
 
 def all_options() -> list[Option]:
-    """Every option there is, those that everybody knows first."""
+    """Every option there is, the usual ones first."""
     own = options_of(UciOptions)
     options = (*OPTIONS, *options_of(EngineOptions), *own)
     return sorted(options, key=lambda one: one.visibility != "always" and one not in own)

@@ -28,7 +28,7 @@ from kibitz.search.mcts.tree.nodes import EDGE
 LANES, LEAST = 8, 4  # moves at a time; fewer are taken by fours, and fewer than LEAST not at all
 SIZE = EDGE.itemsize
 AFTER_VALUE = 8  # bytes of an edge before its visits, pending and prior
-CONTESTED = -1  # there are moves of unclear value: somebody must look closer
+CONTESTED = -1  # there are moves of unclear value: the caller must look closer
 
 
 def best_by(lanes: int) -> Callable[[int, int, float], tuple[float, int, int]]:
