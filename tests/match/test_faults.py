@@ -23,6 +23,7 @@ from kibitz.match.spec import parse_player, parse_players
 
 FAKE = Path(__file__).with_name("fake_engine.py")
 QUICK = Terms(margin=20.0, patience=400.0)
+PATIENT = Terms(margin=20.0, patience=60_000.0)  # an answer that comes is never taken for none
 
 
 def fake(way: str, *more: object) -> str:
@@ -73,7 +74,7 @@ def test_silence_is_noticed_when_time_and_patience_are_over() -> None:
 
 
 def test_a_late_answer_is_a_time_forfeit() -> None:
-    results = played(fake("slow"), "random", control=parse_times("0.3+0.01"))
+    results = played(fake("slow"), "random", control=parse_times("0.3+0.01"), terms=PATIENT)
     assert results.forfeits(0) == {"time forfeit": 2}
     assert all("took" in game.detail for game in results.games)
 
@@ -151,7 +152,7 @@ def test_a_program_that_hangs_when_started_again_costs_its_patience_only(tmp_pat
     again = (
         f"uci:sh -c 'test -e {flag} && exec sleep 979; exec {sys.executable} {FAKE} once 1 {flag}'"
     )
-    terms = Terms(patience=400.0, start=1000.0)
+    terms = Terms(patience=400.0, start=5000.0)
     setup = Setup(
         players=parse_players([f"{again},name=again", "random"]),
         control=Control(base=20_000),
