@@ -8,7 +8,7 @@ import pytest
 
 from kibitz.commands import main
 from kibitz.errors import InputError
-from kibitz.match.control import GameClock, parse_minutes
+from kibitz.match.game import GameClock, parse_minutes
 
 
 def play(

@@ -1,4 +1,4 @@
-"""Locks between processes: one file, held by one process at a time.
+"""Locks between processes, and files that one process at a time makes longer.
 
 The system gives a lock back when its process ends, however it ends. Behind a URL there is none.
 """
@@ -93,3 +93,47 @@ def _locked_on_windows(file: IO[bytes]) -> bool:
     except PermissionError:
         return False
     return True
+
+
+class GrowingFile:
+    """A file to which whole pieces are added: a piece that does not fit leaves nothing behind."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with named_failures(path, "cannot write"):
+            # Without a buffer: what was refused must not come back when the file is closed.
+            self._file = path.open("a+b", buffering=0)
+        # Devices and pipes have no content to read, to cut or to bring to the disk.
+        self._regular = path.is_file()
+
+    def read(self) -> bytes:
+        """All that is in it."""
+        self._file.seek(0)
+        return self._file.readall() if self._regular else b""
+
+    def cut(self, size: int) -> None:
+        """Keep only the first bytes."""
+        self._file.truncate(size)
+
+    def add(self, content: bytes) -> None:
+        """Add a piece, handed to the operating system when this returns."""
+        size, left = os.fstat(self._file.fileno()).st_size, memoryview(content)
+        with named_failures(self.path, "cannot write"):
+            try:
+                while left:
+                    left = left[self._file.write(left) :]
+            except OSError:
+                if self._regular:
+                    self.cut(size)
+                raise
+
+    def lock(self) -> bool:
+        """Lock it until it is closed; False if another process has it."""
+        return lock(self._file, wait=False)
+
+    def close(self) -> None:
+        """Close it; what was added is on the disk."""
+        with self._file, named_failures(self.path, "cannot write"):
+            if self._regular:
+                os.fsync(self._file.fileno())

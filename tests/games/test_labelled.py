@@ -21,8 +21,7 @@ import zstandard
 from kibitz.commands import main
 from kibitz.errors import InputError
 from kibitz.games.importing import import_labelled
-from kibitz.games.labelled import parse, shard_of_lines
-from kibitz.games.labels import LabelModel, fit, score_of, wdl
+from kibitz.games.labels import LabelModel, fit, parse, score_of, shard_of_lines, wdl
 from kibitz.games.record import games_of
 from kibitz.games.shard import Shard, read
 from kibitz.games.store import shards_in

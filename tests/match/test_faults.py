@@ -12,11 +12,10 @@ import pytest
 
 from kibitz.commands import main
 from kibitz.errors import InputError
+from kibitz.games.openings import random_openings
 from kibitz.log import Stop
-from kibitz.match.control import Control, parse_times
-from kibitz.match.game import Terms
+from kibitz.match.game import Control, Terms, parse_times
 from kibitz.match.journal import Journal, Results
-from kibitz.match.openings import random_openings
 from kibitz.match.player import UciPlayer
 from kibitz.match.runner import Setup, run, try_out
 from kibitz.match.spec import parse_player, parse_players

@@ -12,12 +12,11 @@ import pytest
 
 from kibitz.commands import main
 from kibitz.errors import InputError
-from kibitz.match.control import Control, GameClock, parse_times
-from kibitz.match.export import PgnFile, to_game
-from kibitz.match.game import Rules, Seat, Terms, play_game
+from kibitz.games.openings import Opening, random_openings, read_openings, shuffled
+from kibitz.match.game import Control, GameClock, Rules, Seat, Terms, parse_times, play_game
 from kibitz.match.journal import PlayedGame
-from kibitz.match.openings import Opening, random_openings, read_openings, shuffled
 from kibitz.match.player import Answer, GreedyPlayer, RandomPlayer
+from kibitz.match.report import PgnFile, to_game
 from kibitz.match.runner import schedule
 from kibitz.match.spec import parse_player, parse_players
 from kibitz.position.board import Board

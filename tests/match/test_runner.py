@@ -22,12 +22,11 @@ import pytest
 
 from kibitz.commands import main
 from kibitz.errors import DamagedFileError, FileError, InputError
+from kibitz.games.openings import random_openings
 from kibitz.log import Stop
-from kibitz.match.control import Control, parse_times
-from kibitz.match.export import PgnFile
-from kibitz.match.game import Terms
+from kibitz.match.game import Control, Terms, parse_times
 from kibitz.match.journal import Journal, PlayedGame, Results
-from kibitz.match.openings import random_openings
+from kibitz.match.report import PgnFile
 from kibitz.match.runner import Setup, run
 from kibitz.match.spec import parse_players
 from kibitz.match.sprt import Sprt

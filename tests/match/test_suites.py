@@ -9,12 +9,21 @@ import pytest
 
 from kibitz.commands import main
 from kibitz.errors import InputError
-from kibitz.match.control import Control
 from kibitz.match.elo import wilson
+from kibitz.match.game import Control
 from kibitz.match.player import Answer, Head
 from kibitz.match.spec import parse_player
-from kibitz.match.suites import graded, points_for, run_suite, solve, sts_rating, summary
-from kibitz.match.technique import ENDINGS, random_position, run_technique
+from kibitz.match.suites import (
+    ENDINGS,
+    graded,
+    points_for,
+    random_position,
+    run_suite,
+    run_technique,
+    solve,
+    sts_rating,
+    summary,
+)
 from kibitz.position.board import Board
 from kibitz.position.epd import parse_epd
 from kibitz.search.limits import Limits

@@ -18,7 +18,7 @@ from kibitz.commands import main
 from kibitz.errors import ConfigError
 from kibitz.games.shard import write
 from kibitz.log import Stop
-from kibitz.match.control import Control
+from kibitz.match.game import Control
 from kibitz.match.runner import Setup
 from kibitz.match.spec import parse_players
 from kibitz.network import card as cards

@@ -28,19 +28,17 @@ from kibitz.games.evaluating import (
     Evaluating,
     Labelling,
     PlayJob,
-    Start,
     Teacher,
     TeacherJob,
 )
 from kibitz.games.importing import KINDS, PLIES, Imported, count_games, read_all
 from kibitz.games.labels import LabelModel
+from kibitz.games.openings import Opening, read_openings
 from kibitz.games.shard import SUFFIX, Shard
 from kibitz.games.store import Store, shards_in
 from kibitz.games.teaching import Made, evaluated_by, label, relabel, source_of
 from kibitz.log import Bar, graceful_stop, progress, say
-from kibitz.match.openings import read_openings
 from kibitz.places import Place
-from kibitz.position.fen import START
 from kibitz.search.method import warm
 from kibitz.search.presets import RuleName
 from kibitz.selfplay.reanalyse import Reanalysis, reanalyse
@@ -53,7 +51,7 @@ from kibitz.workers import processors
 EXIT_MISSING = 1  # of a run in which something was skipped or dropped, and named
 MOST_GAMES = 1 << 24
 GAMES, SEED = 1000, 1
-STANDARD: tuple[Start, ...] = (Start(START),)
+STANDARD: tuple[Opening, ...] = (Opening(),)
 
 Work = Iterator[Made]
 Kind = TypeVar("Kind", bound=Evaluating)
@@ -141,7 +139,7 @@ class Teaching:
         settings.check()
         starts = STANDARD
         if openings is not None:
-            starts = tuple(Start(*opening) for opening in read_openings(openings))
+            starts = tuple(read_openings(openings))
         name, model = self._name(), LabelModel()
         source = source_of(name, self.options, settings, model, starts, number)
         job = PlayJob(

@@ -17,14 +17,13 @@ from cyclopts import Parameter
 from kibitz.commands.arguments import FLAT, JsonFlag, at_least
 from kibitz.commands.output import EXIT_STOPPED, columns, emit
 from kibitz.errors import InputError
+from kibitz.games.openings import RANDOM_PLIES, Opening, random_openings, read_openings, shuffled
 from kibitz.log import Level, graceful_stop, progress, say
-from kibitz.match.control import Control, parse_times
-from kibitz.match.export import PgnFile
-from kibitz.match.game import Rules, Terms
+from kibitz.match.game import Control, Rules, Terms, parse_times
 from kibitz.match.journal import Journal, PlayedGame, Results
-from kibitz.match.openings import RANDOM_PLIES, Opening, random_openings, read_openings, shuffled
 from kibitz.match.report import (
     PAIR_HEADINGS,
+    PgnFile,
     as_json,
     crosstable,
     forfeit_lines,

@@ -17,7 +17,7 @@ from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER
 from kibitz.errors import InputError, KibitzError
 from kibitz.log import say
-from kibitz.match.control import GameClock, parse_minutes
+from kibitz.match.game import GameClock, parse_minutes
 from kibitz.position.board import Board, Outcome, Side
 from kibitz.position.fen import START
 from kibitz.position.notation import Move

@@ -17,6 +17,7 @@ from kibitz.commands.arguments import FLAT, JsonFlag, PlayerFlag, at_least
 from kibitz.commands.match import TIMES, TimeFlags, opening_list, rounds_of
 from kibitz.commands.output import EXIT_STOPPED, columns, emit
 from kibitz.errors import InputError
+from kibitz.games.openings import RANDOM_PLIES
 from kibitz.log import Bar, Level, Stop, graceful_stop, progress, say
 from kibitz.match.assessment import (
     Opponent,
@@ -31,9 +32,8 @@ from kibitz.match.assessment import (
     run_suites,
     usual_opponents,
 )
-from kibitz.match.control import Control, parse_times
+from kibitz.match.game import Control, parse_times
 from kibitz.match.journal import PlayedGame
-from kibitz.match.openings import RANDOM_PLIES
 from kibitz.match.runner import try_out
 from kibitz.match.spec import parse_player
 from kibitz.match.suites import Outcome

@@ -16,12 +16,18 @@ from kibitz.commands.output import EXIT_STOPPED, columns, emit
 from kibitz.errors import InputError
 from kibitz.files import write_bytes
 from kibitz.log import Level, Stop, graceful_stop, progress, say
-from kibitz.match.control import Control
-from kibitz.match.game import Aborted
+from kibitz.match.game import Aborted, Control
 from kibitz.match.runner import try_out
 from kibitz.match.spec import Spec, parse_player
-from kibitz.match.suites import Outcome, positions_of, run_suite, summary
-from kibitz.match.technique import ENDINGS, Technique, run_technique
+from kibitz.match.suites import (
+    ENDINGS,
+    Outcome,
+    Technique,
+    positions_of,
+    run_suite,
+    run_technique,
+    summary,
+)
 from kibitz.position.epd import Epd
 
 # --- suite ----------------------------------------------------------------------------------------

@@ -16,11 +16,12 @@ import numpy as np
 
 from kibitz.errors import InputError
 from kibitz.games.labels import LabelModel, score_of, wdl
+from kibitz.games.openings import Opening
 from kibitz.games.record import RESULTS, Game, Ply
 from kibitz.games.shard import NOT_A_POLICY, RANDOM_MOVE, Shard
 from kibitz.options import setting
 from kibitz.position.board import Board
-from kibitz.position.fen import START, castles960
+from kibitz.position.fen import castles960
 from kibitz.position.moves import NO_MOVE
 from kibitz.position.notation import Move, absolute, parse_uci, relative
 from kibitz.uci.client import PATIENCE, UciClient, UciFault, parse_info
@@ -31,14 +32,6 @@ EVALUATED = "judged"  # in the source of a game: by whom, and how
 
 
 # --- settings -------------------------------------------------------------------------------------
-
-
-class Start(NamedTuple):
-    """Where games may begin: a FEN and moves from there in UCI."""
-
-    fen: str
-    moves: tuple[str, ...] = ()
-    chess960: bool = False
 
 
 @dataclass(frozen=True)
@@ -124,7 +117,7 @@ class PlayJob(TeacherJob):
     """What a worker needs to play any game of a run."""
 
     settings: Labelling
-    starts: tuple[Start, ...] = (Start(START),)
+    starts: tuple[Opening, ...] = (Opening(),)
     seed: int = 1
 
     @property

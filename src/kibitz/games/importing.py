@@ -22,8 +22,16 @@ import numpy as np
 
 from kibitz.errors import DamagedFileError, InputError
 from kibitz.games.combine import cut
-from kibitz.games.labelled import COLUMNS, Lines, chunks, in_order, parse, peek, shard_of_lines
-from kibitz.games.labels import LabelModel
+from kibitz.games.labels import (
+    COLUMNS,
+    LabelModel,
+    Lines,
+    chunks,
+    in_order,
+    parse,
+    peek,
+    shard_of_lines,
+)
 from kibitz.games.pgn import read_pgn
 from kibitz.games.record import shard_of
 from kibitz.games.shard import SUFFIX, UNKNOWN_RESULT, Shard, empty, provenance, read_header

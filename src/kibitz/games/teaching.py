@@ -22,7 +22,6 @@ from kibitz.games.evaluating import (
     EVALUATED,
     Evaluating,
     PlayJob,
-    Start,
     Teacher,
     TeacherJob,
     evaluate_game,
@@ -30,6 +29,7 @@ from kibitz.games.evaluating import (
     play_game,
 )
 from kibitz.games.labels import LabelModel
+from kibitz.games.openings import Opening
 from kibitz.games.record import Game, games_of, shard_of
 from kibitz.games.shard import SUFFIX, Shard, provenance
 from kibitz.games.store import Store, add
@@ -228,7 +228,7 @@ def source_of(
     options: Sequence[tuple[str, str]],
     settings: Evaluating,
     model: LabelModel,
-    starts: Sequence[Start],
+    starts: Sequence[Opening],
     seed: int,
 ) -> dict[str, Any]:
     """What the shards say about where played games come from; all that decides how they go."""

@@ -21,17 +21,15 @@ from typing import Any, NamedTuple
 from kibitz.checksums import crc32_of
 from kibitz.errors import DamagedFileError, InputError
 from kibitz.files import read_bytes, write_bytes
+from kibitz.games.openings import Opening
 from kibitz.log import Stop
-from kibitz.match.control import Control
 from kibitz.match.elo import Estimate, Tally, of_pairs
-from kibitz.match.game import Aborted, Terms
+from kibitz.match.game import Aborted, Control, Terms
 from kibitz.match.journal import Journal, PlayedGame, Results
-from kibitz.match.openings import Opening
 from kibitz.match.rating import KnownRating, rating_against
 from kibitz.match.runner import Setup, run
 from kibitz.match.spec import Spec, parse_player
-from kibitz.match.suites import Outcome, positions_of, run_suite, summary
-from kibitz.match.technique import ENDINGS, run_technique
+from kibitz.match.suites import ENDINGS, Outcome, positions_of, run_suite, run_technique, summary
 from kibitz.position.epd import Epd
 
 SUITE_CONTROL, ENDING_CONTROL, TERMS = Control(nodes=10_000), Control(nodes=1_000), Terms()

@@ -9,11 +9,9 @@ unfinished is cut off when the match goes on; a file that is no journal is left 
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,7 +19,7 @@ import msgspec
 
 from kibitz.checksums import crc32_of
 from kibitz.errors import DamagedFileError, FileError, InputError
-from kibitz.locks import lock
+from kibitz.locks import GrowingFile
 from kibitz.log import say
 from kibitz.match.elo import Pairs, Tally
 
@@ -75,59 +73,6 @@ class MatchHeader(msgspec.Struct, frozen=True, kw_only=True):
     rules: str
     openings: str  # digest of the list
     format: str = "kibitz match 2"
-
-
-class GrowingFile:
-    """A file to which whole pieces are added: a piece that does not fit leaves nothing behind."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with _refusals_named(path):
-            # Without a buffer: what was refused must not come back when the file is closed.
-            self._file = path.open("a+b", buffering=0)
-        # Devices and pipes have no content to read, to cut or to bring to the disk.
-        self._regular = path.is_file()
-
-    def read(self) -> bytes:
-        """All that is in it."""
-        self._file.seek(0)
-        return self._file.readall() if self._regular else b""
-
-    def cut(self, size: int) -> None:
-        """Keep only the first bytes."""
-        self._file.truncate(size)
-
-    def add(self, content: bytes) -> None:
-        """Add a piece, handed to the operating system when this returns."""
-        size, left = os.fstat(self._file.fileno()).st_size, memoryview(content)
-        with _refusals_named(self.path):
-            try:
-                while left:
-                    left = left[self._file.write(left) :]
-            except OSError:
-                if self._regular:
-                    self.cut(size)
-                raise
-
-    def lock(self) -> bool:
-        """Keep other processes from playing the same games; False if one does."""
-        return lock(self._file, wait=False)
-
-    def close(self) -> None:
-        """Close it; what was added is on the disk."""
-        with self._file, _refusals_named(self.path):
-            if self._regular:
-                os.fsync(self._file.fileno())
-
-
-@contextmanager
-def _refusals_named(path: Path) -> Iterator[None]:
-    """Turn what the operating system refuses into an error that names the file."""
-    try:
-        yield
-    except OSError as error:
-        raise FileError(f"cannot write ({error.strerror})", value=str(path)) from error
 
 
 class Journal:

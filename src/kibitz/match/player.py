@@ -95,7 +95,6 @@ class RandomPlayer:
         """Nothing to end."""
 
 
-PIECE_VALUES = {"p": 1, "n": 3, "b": 3, "r": 5, "q": 9}
 MATE_VALUE = 1000
 
 
@@ -117,20 +116,11 @@ def _worth(board: Board, move: Move) -> int:
     """Material balance after a move, for the side that makes it; a stalemate is level."""
     sign = 1 if board.turn == "white" else -1
     board.push(move)
-    end, balance = board.outcome(), material_of(board)
+    end, balance = board.outcome(), board.material
     board.pop()
     if end is not None:
         return MATE_VALUE if end.winner else 0
     return sign * balance
-
-
-def material_of(board: Board) -> int:
-    """White's material less Black's, in pawns."""
-    pieces = board.fen().split()[0]
-    return sum(
-        value * (pieces.count(letter.upper()) - pieces.count(letter))
-        for letter, value in PIECE_VALUES.items()
-    )
 
 
 class EnginePlayer:

@@ -19,11 +19,10 @@ from typing import NamedTuple
 
 from kibitz.engine.running import undisturbed
 from kibitz.errors import InputError
+from kibitz.games.openings import Opening, digest
 from kibitz.log import Stop, say
-from kibitz.match.control import Control
-from kibitz.match.game import Aborted, Seat, Terms, play_game
+from kibitz.match.game import Aborted, Control, Seat, Terms, play_game
 from kibitz.match.journal import Journal, MatchHeader, PlayedGame, Results
-from kibitz.match.openings import Opening, digest
 from kibitz.match.player import START_MS, Player, PlayerError
 from kibitz.match.spec import Spec
 from kibitz.match.sprt import Sprt

@@ -22,7 +22,7 @@ from kibitz.errors import InputError, did_you_mean
 from kibitz.evaluator.discover import halves, named, shipped_names
 from kibitz.evaluator.load import SIMPLE, Backend
 from kibitz.files import local_path
-from kibitz.match.control import Control, parse_times
+from kibitz.match.game import Control, parse_times
 from kibitz.match.player import (
     START_MS,
     EnginePlayer,

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 Side: TypeAlias = Literal["white", "black"]
 SIDES: tuple[Side, Side] = ("white", "black")
+PIECE_VALUES = {"p": 1, "n": 3, "b": 3, "r": 5, "q": 9}
 
 
 class Termination(enum.IntEnum):
@@ -105,6 +106,15 @@ class Board:
     def rule50(self) -> int:
         """Plies since the last capture or pawn move."""
         return int(self.position["rule50"])
+
+    @property
+    def material(self) -> int:
+        """White's material less Black's, in pawns."""
+        pieces = self.fen().split()[0]
+        return sum(
+            value * (pieces.count(letter.upper()) - pieces.count(letter))
+            for letter, value in PIECE_VALUES.items()
+        )
 
     @property
     def key(self) -> int:

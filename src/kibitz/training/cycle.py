@@ -26,11 +26,11 @@ from kibitz.dataset.loader import Loader, Share
 from kibitz.dataset.window import parse_source, shards_in
 from kibitz.errors import ConfigError, InputError
 from kibitz.files import read_bytes, write_bytes
+from kibitz.games.openings import RANDOM_PLIES, Opening, random_openings, read_openings, shuffled
 from kibitz.log import Stop, progress, say
-from kibitz.match.control import Control, parse_times
 from kibitz.match.elo import of_pairs
+from kibitz.match.game import Control, parse_times
 from kibitz.match.journal import Journal
-from kibitz.match.openings import RANDOM_PLIES, Opening, random_openings, read_openings, shuffled
 from kibitz.match.runner import Setup, run
 from kibitz.match.spec import parse_players
 from kibitz.network.build import count_parameters, file_weights, load_network

@@ -1,6 +1,6 @@
 """Openings: where games start, so that two players do not play the same game again and again.
 
-    PGN, EPD, lines of moves, random moves -> **Opening** -> runner.py
+    PGN, EPD, lines of moves, random moves -> **Opening**
 
 A text file may hold FENs or EPDs, and lines of moves in SAN or UCI from the start position.
 """
@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 from kibitz.errors import InputError
 from kibitz.files import Location, read_bytes
-from kibitz.match.player import material_of
 from kibitz.position.board import Board
 from kibitz.position.epd import parse_epd
 from kibitz.position.fen import START, castles960, fen_of
@@ -98,7 +97,7 @@ def random_openings(count: int, plies: int = RANDOM_PLIES, seed: int = 0) -> lis
         number += 1
         # Few plies have few different positions: then they have to serve more than once.
         new = board.key not in seen or number > 50 * count
-        fair = not board.is_check() and material_of(board) == 0
+        fair = not board.is_check() and board.material == 0
         if new and fair and board.outcome() is None:
             seen.add(board.key)
             openings.append(Opening(START, tuple(move.uci() for move in board.moves)))
