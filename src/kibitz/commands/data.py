@@ -37,7 +37,7 @@ data = App(
 
 _COMMANDS = {
     "import": ("data_import:import_games", "Bring games (PGN) or labelled positions (CSV) in."),
-    "label": ("data_label:label_games", "Make games in which an engine judges every position."),
+    "label": ("data_label:label_games", "Make games in which an engine evaluates every position."),
     "reanalyse": ("data_label:reanalyse_games", "Search stored games again, for policies."),
     "inspect": ("data:inspect", "Say what is in shards."),
     "split": ("data:split", "Part games into training and validation."),
@@ -100,6 +100,8 @@ def _table(facts: dict[str, Any]) -> Any:
                 (f"game {number}", f"{one['result']} ({one['end']}) {one['moves']}")
                 for number, one in enumerate(value, start=1)
             ]
+        elif name == "sources":  # long texts, which would push the numbers out of sight
+            rows += [("source", f"{count:,} games: {entry}") for entry, count in value.items()]
         elif isinstance(value, dict):
             rows += [(f"{title}: {entry}", spell(count)) for entry, count in value.items()]
         else:

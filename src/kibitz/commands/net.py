@@ -144,7 +144,7 @@ def join(
     licence: Annotated[str, Parameter(help="Of the new network; the first one's by default.")] = "",
     json: JsonFlag = False,
 ) -> None:
-    """Write a sparse network that judges like one and chooses moves like another, or like none."""
+    """Write a sparse network with the value of one and the policy of another, or none."""
     chooser = None if policy is None else _file(policy)
     card = make.join(_file(value), chooser, output, name or output.stem, licence)
     emit(_described(output, card), as_json=json)
@@ -206,7 +206,7 @@ def compare(
     source: Source = None,
     json: JsonFlag = False,
 ) -> None:
-    """Say how far the judgements of several evaluators are from those of the first."""
+    """Say how far the evaluations of several evaluators are from those of the first."""
     from kibitz.evaluator.compare import difference_of, leaves_from
 
     if not others:
@@ -214,13 +214,16 @@ def compare(
     at_least(1, positions=positions)
     leaves = leaves_from(source, positions)
     say(f"comparing on {len(leaves.known)} positions")
-    judged = {what: _judgement(what, leaves) for what in (first, *others)}
-    found = {what: difference_of(judged[first], judged[what], leaves.offsets) for what in others}
+    evaluations = {what: _evaluation(what, leaves) for what in (first, *others)}
+    found = {
+        what: difference_of(evaluations[first], evaluations[what], leaves.offsets)
+        for what in others
+    }
     rows = [{"evaluator": what, **one._asdict()} for what, one in found.items()]
     emit({"first": first, "rows": rows}, as_json=json, table=_table(found))
 
 
-def _judgement(what: str, leaves: Leaves) -> Any:
+def _evaluation(what: str, leaves: Leaves) -> Any:
     from kibitz.evaluator.batched import evaluated
     from kibitz.evaluator.load import load_batched
 
