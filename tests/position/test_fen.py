@@ -9,17 +9,21 @@ from hypothesis import strategies as st
 
 from kibitz.errors import PositionError
 from kibitz.position.board import Board
-from kibitz.position.fen import START, castles960, chess960_fen, fen_of, parse_fen
-from kibitz.position.squares import NO_SQUARE
-from kibitz.position.state import new_positions
-from kibitz.position.validity import (
+from kibitz.position.fen import (
     PAWN_ON_EDGE,
+    START,
     VALID,
     WRONG_CASTLING,
     WRONG_EN_PASSANT,
     WRONG_KINGS,
+    castles960,
+    chess960_fen,
+    fen_of,
+    parse_fen,
     problem,
 )
+from kibitz.position.squares import NO_SQUARE
+from kibitz.position.state import new_positions
 
 # Given, and as it is written back.
 DIALECTS = {

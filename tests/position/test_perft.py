@@ -13,7 +13,7 @@ from kibitz.errors import InputError
 from kibitz.kernel.compile import COMPILED
 from kibitz.position.count import Stopped, divide, leaves, nodes, read_suite
 from kibitz.position.fen import START, parse_fen
-from kibitz.position.perft import STOPPED, new_stack, perft
+from kibitz.position.play import STOPPED, new_stack, perft
 
 DATA = Path(__file__).parents[1] / "data" / "perft"
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "perft"

@@ -15,8 +15,7 @@ from kibitz.kernel.compile import COMPILED
 from kibitz.position.board import Board
 from kibitz.position.notation import legal_codes, relative
 from kibitz.search.limits import Limits, depth_of, visits_of
-from kibitz.search.mate import may_check
-from kibitz.search.matesearch import MateSearch
+from kibitz.search.mate import MateSearch, may_check
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.params import Settings
 from kibitz.search.report import Report

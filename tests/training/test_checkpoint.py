@@ -11,7 +11,7 @@ from kibitz.errors import DamagedFileError, InputError
 from kibitz.training import checkpoint as checkpoints
 from kibitz.training.checkpoint import Checkpoint
 from kibitz.training.config import OptimiserSettings
-from kibitz.training.optimiser import make_optimiser
+from kibitz.training.step import make_optimiser
 
 
 def example() -> Checkpoint:

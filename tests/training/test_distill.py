@@ -19,7 +19,7 @@ from kibitz.network.build import build, load_network, save_network
 from kibitz.network.card import Heads
 from kibitz.network.heads import Outputs
 from kibitz.network.sizes import new_card
-from kibitz.training import ragged
+from kibitz.training import loss
 from kibitz.training.config import DistillSettings, LossWeights, OptimiserSettings
 from kibitz.training.loss import (
     Taught,
@@ -29,7 +29,7 @@ from kibitz.training.loss import (
     policy_distillation,
     teacher_outputs,
 )
-from kibitz.training.optimiser import make_optimiser
+from kibitz.training.step import make_optimiser
 from tests.dataset.makers import STARTS, random_shard
 from tests.training.running import (
     make_games,
@@ -241,10 +241,10 @@ def disagreement(student: Path, teacher: Path) -> float:
             inputs += [batch.moves, batch.move_offsets]
         with torch.no_grad():
             judged.append(legal(network(*inputs)["policy"], batch))
-    targets = ragged.softmax(judged[1], batch.move_offsets)
+    targets = loss.softmax(judged[1], batch.move_offsets)
     offsets = batch.move_offsets
-    own = ragged.cross_entropy(judged[1], targets, offsets)
-    return float((ragged.cross_entropy(judged[0], targets, offsets) - own).mean())
+    own = loss.cross_entropy(judged[1], targets, offsets)
+    return float((loss.cross_entropy(judged[0], targets, offsets) - own).mean())
 
 
 def test_a_training_with_a_teacher_comes_closer_to_it(tmp_path: Path) -> None:

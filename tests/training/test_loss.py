@@ -18,7 +18,7 @@ from kibitz.network.card import Heads
 from kibitz.network.heads import Outputs
 from kibitz.network.sizes import new_card
 from kibitz.settings import dump, load
-from kibitz.training import ragged
+from kibitz.training import loss
 from kibitz.training.config import LossWeights, OptimiserSettings
 from kibitz.training.loss import (
     PAIR_ROWS,
@@ -26,7 +26,7 @@ from kibitz.training.loss import (
     pairwise_ranking,
     weighted_sum,
 )
-from kibitz.training.optimiser import make_optimiser
+from kibitz.training.step import make_optimiser
 
 MOVES = 1858
 EVERYTHING = Heads(value="tanh", mcts_value=True, soft_policy=True, moves_left=True)
@@ -210,7 +210,7 @@ def test_compiled_gradients_equal_those_of_plain_torch(seed: int) -> None:
     found = []
     for precision in (torch.float32, torch.float64):  # float64 takes the plain path
         logits = start.to(precision).requires_grad_()
-        per_row = ragged.cross_entropy(logits, batch.policy.to(precision), batch.move_offsets)
+        per_row = loss.cross_entropy(logits, batch.policy.to(precision), batch.move_offsets)
         (gradient,) = torch.autograd.grad((per_row * factors.to(precision)).sum(), logits)
         found.append((per_row.detach().double(), gradient.double()))
     assert torch.allclose(found[0][0], found[1][0], rtol=1e-5, atol=1e-6)
@@ -224,23 +224,23 @@ def test_huge_logits_do_not_overflow_and_nan_is_not_hidden() -> None:
     offsets, targets = torch.tensor([0, 2, 4]), torch.tensor([1.0, 0, 0, 1])
     huge = torch.tensor([1e4, -1e4, 3e4, 3e4])
     for logits in (huge, huge.double()):
-        found = ragged.cross_entropy(logits, targets.to(logits.dtype), offsets)
+        found = loss.cross_entropy(logits, targets.to(logits.dtype), offsets)
         assert found.tolist() == pytest.approx([0, math.log(2)])
     huge[0] = math.nan
-    assert torch.isnan(ragged.cross_entropy(huge, targets, offsets)[0])
-    assert torch.isnan(ragged.cross_entropy(huge.double(), targets.double(), offsets)[0])
+    assert torch.isnan(loss.cross_entropy(huge, targets, offsets)[0])
+    assert torch.isnan(loss.cross_entropy(huge.double(), targets.double(), offsets)[0])
 
 
 @pytest.mark.parametrize("offsets", [[0, 2, 5], [1, 2, 4], [0, 3, 2, 4], [0, 2, 3]])
 def test_offsets_that_do_not_fit_never_reach_the_kernels(offsets: list[int]) -> None:
     with pytest.raises(IndexError, match="4 logits"):
-        ragged.cross_entropy(torch.zeros(4), torch.zeros(4), torch.tensor(offsets))
+        loss.cross_entropy(torch.zeros(4), torch.zeros(4), torch.tensor(offsets))
 
 
 def test_probabilities_of_legal_moves_sum_to_one() -> None:
     batch = random_batch(11, 30)
     logits = torch.randn(len(batch.moves), generator=torch.Generator().manual_seed(11))
-    found = ragged.softmax(logits, batch.move_offsets)
+    found = loss.softmax(logits, batch.move_offsets)
     for row in rows(batch)[1:]:
         assert torch.allclose(found[row], logits[row].softmax(0))
 

@@ -12,7 +12,7 @@ SCRIPT = """
 import resource, sys
 import numpy as np
 if sys.argv[1] == "keep":
-    from kibitz.training.memory import keep_memory
+    from kibitz.training import keep_memory
     assert keep_memory()
 def faults():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt

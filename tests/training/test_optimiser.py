@@ -14,7 +14,7 @@ from kibitz.errors import ConfigError
 from kibitz.network.build import build
 from kibitz.settings import dump, load
 from kibitz.training.config import OptimiserSettings, Schedule
-from kibitz.training.optimiser import (
+from kibitz.training.step import (
     make_optimiser,
     parameter_groups,
     rate_at,

@@ -17,8 +17,7 @@ from kibitz.network.quantise import LIMIT
 from kibitz.network.sizes import new_card
 from kibitz.network.sparse import SparseNetwork
 from kibitz.training.config import LossWeights, OptimiserSettings
-from kibitz.training.optimiser import make_optimiser
-from kibitz.training.step import Learner, LossError
+from kibitz.training.step import Learner, LossError, make_optimiser
 from kibitz.training.validate import validate
 from tests.dataset.makers import random_shard
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import kibitz.engine.engine
 import kibitz.engine.options
-import kibitz.uci.parse
+import kibitz.uci.protocol
 import kibitz.uci.proxy
 from kibitz import Board
 from kibitz.uci.options import TABLE_MARK, option_table
@@ -26,7 +26,7 @@ def test_the_readme_runs() -> None:
 
 
 def test_examples_in_docstrings_run() -> None:
-    modules = [kibitz.engine.engine, kibitz.engine.options, kibitz.uci.parse, kibitz.uci.proxy]
+    modules = [kibitz.engine.engine, kibitz.engine.options, kibitz.uci.protocol, kibitz.uci.proxy]
     for module in modules:
         result = doctest.testmod(module, extraglobs={"Board": Board})
         assert result.attempted > 0

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kibitz.bench.timing import Work, best_rate
+from kibitz.bench import Work, best_rate
 from kibitz.encoding.features import MAX_ACTIVE, PLAIN, TACTICS, THREATS, batch_features
 from kibitz.encoding.layouts import LAYOUTS, ORDERS, encode, encode_words, policy_indices
 from kibitz.encoding.leaves import Leaves, random_leaves

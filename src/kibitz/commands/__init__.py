@@ -50,7 +50,7 @@ COMMANDS = {
     ),
     "play": Command("kibitz.commands.play:play", "Play against the engine in the terminal."),
     "analyse": Command("kibitz.commands.search:analyse", "Analyse a position or a game."),
-    "uci": Command("kibitz.commands.uci:uci", "Speak UCI with a GUI, here or over TCP."),
+    "uci": Command("kibitz.commands.play:uci", "Speak UCI with a GUI, here or over TCP."),
     "search": Command("kibitz.commands.search:search", "Search a position, with a live table."),
     "show": Command("kibitz.commands.position:show", "Draw a position and say what it is."),
     "suite": Command("kibitz.commands.suite:suite", "Solve test suites in EPD."),

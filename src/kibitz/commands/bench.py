@@ -7,8 +7,7 @@ from typing import Annotated, TypeVar
 
 from cyclopts import App, Parameter
 
-from kibitz.commands.arguments import JsonFlag
-from kibitz.commands.output import EXIT_STOPPED, columns, emit
+from kibitz.commands.output import EXIT_STOPPED, JsonFlag, columns, emit
 from kibitz.errors import InputError
 from kibitz.log import graceful_stop, progress, say
 
@@ -66,8 +65,7 @@ def evaluate(
     json: JsonFlag = False,
 ) -> None:
     """Judge positions with random networks of every family on one core, or on several threads."""
-    from kibitz.bench.evaluator import peaks
-    from kibitz.bench.families import measure
+    from kibitz.bench.evaluator import measure, peaks
 
     if threads < 1 or rounds < 1:
         raise InputError("--threads and --rounds at least 1", value=(threads, rounds))

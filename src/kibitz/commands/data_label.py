@@ -14,13 +14,10 @@ from typing import Annotated, TypeVar
 
 from cyclopts import Parameter
 
-from kibitz.commands.arguments import At, JsonFlag, NetworkFlag, at_least
-from kibitz.commands.data import Places, refuse_mixing, some_places
-from kibitz.commands.data_import import known
-from kibitz.commands.output import EXIT_STOPPED, emit
+from kibitz.commands.data import Places, known, refuse_mixing, some_places
+from kibitz.commands.output import EXIT_STOPPED, At, JsonFlag, NetworkFlag, at_least, emit
 from kibitz.commands.search import read_options, tell_idle_options
-from kibitz.engine.options import AUTODISCOVER
-from kibitz.engine.settings import chosen, search_settings
+from kibitz.engine.options import AUTODISCOVER, chosen, search_settings
 from kibitz.errors import InputError
 from kibitz.evaluator.discover import named
 from kibitz.evaluator.load import load_evaluator

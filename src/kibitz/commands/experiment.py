@@ -11,10 +11,8 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from kibitz.commands.arguments import JsonFlag, NetworkFlag
-from kibitz.commands.output import EXIT_STOPPED, columns, emit
-from kibitz.engine.options import AUTODISCOVER
-from kibitz.engine.settings import chosen
+from kibitz.commands.output import EXIT_STOPPED, JsonFlag, NetworkFlag, columns, emit
+from kibitz.engine.options import AUTODISCOVER, chosen
 from kibitz.errors import InputError, did_you_mean
 from kibitz.evaluator.discover import named
 from kibitz.evaluator.inline import InlineEvaluator

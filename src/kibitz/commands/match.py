@@ -14,8 +14,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from kibitz.commands.arguments import FLAT, JsonFlag, at_least
-from kibitz.commands.output import EXIT_STOPPED, columns, emit
+from kibitz.commands.output import EXIT_STOPPED, FLAT, JsonFlag, at_least, columns, emit
 from kibitz.errors import InputError
 from kibitz.games.openings import RANDOM_PLIES, Opening, random_openings, read_openings, shuffled
 from kibitz.log import Level, graceful_stop, progress, say

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from cyclopts import App, Parameter
 
-from kibitz.commands.arguments import JsonFlag, at_least
-from kibitz.commands.output import columns, emit
+from kibitz.commands.output import JsonFlag, at_least, columns, emit
 from kibitz.errors import InputError
 from kibitz.evaluator.discover import (
     SHIPPED_FOLDER,

@@ -1,4 +1,4 @@
-"""`kibitz play`: a game against the engine in the terminal, or by a script on standard input.
+"""`kibitz play` and `kibitz uci`: a game in the terminal or by a script, and the protocol of GUIs.
 
 Board, engine -> **command line**
 """
@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from kibitz.commands.arguments import EngineFlag
+from kibitz.commands.output import EngineFlag
 from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER
 from kibitz.errors import InputError, KibitzError
@@ -190,3 +190,46 @@ def _reason(outcome: Outcome) -> str:
 def _print(text: str) -> None:
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
+
+
+# --- kibitz uci -----------------------------------------------------------------------------------
+
+
+def uci(
+    *,
+    network: EngineFlag = AUTODISCOVER,
+    serve: Annotated[str, Parameter(help="Listen on HOST:PORT instead.")] = "",
+    connect: Annotated[str, Parameter(help="Use the engine at HOST:PORT.")] = "",
+    token: Annotated[str, Parameter(help="Shared secret for TCP; or set KIBITZ_TOKEN.")] = "",
+) -> int:
+    """Speak UCI; GUIs start the program kibitz-uci instead, which needs no arguments."""
+    if serve and connect:
+        raise InputError("either --serve or --connect", value=(serve, connect))
+    if serve:
+        return _serve(serve, network, token)
+    if connect:
+        return _connect(connect, token)
+    from kibitz.uci.loop import talk
+
+    return talk(network)
+
+
+def _serve(address: str, network: str, token: str) -> int:
+    from kibitz.engine import Engine
+    from kibitz.uci.proxy import Server, parse_address, token_from_environment
+
+    secret = token or token_from_environment()
+    place = parse_address(address)
+    with Server(place, secret, lambda: Engine(network)) as server:
+        say(f"listening on {place[0]}:{server.port}")
+        server.serve_forever()
+    return 0
+
+
+def _connect(address: str, token: str) -> int:
+    from kibitz.uci.loop import write_line
+    from kibitz.uci.proxy import connect, parse_address, token_from_environment
+
+    secret = token or token_from_environment()
+    connect(parse_address(address), sys.stdin, write_line, secret)
+    return 0

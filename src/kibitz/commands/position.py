@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from kibitz.commands.arguments import JsonFlag, at_least
-from kibitz.commands.output import EXIT_STOPPED, columns, emit, two_columns
+from kibitz.commands.output import EXIT_STOPPED, JsonFlag, at_least, columns, emit, two_columns
 from kibitz.errors import InputError, PositionError
 from kibitz.files import write_bytes
 from kibitz.log import Level, Stop, graceful_stop, progress, say

@@ -13,11 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from kibitz.commands.arguments import EngineFlag, JsonFlag, NetworkFlag, milliseconds
-from kibitz.commands.output import EXIT_STOPPED, columns, emit
+from kibitz.commands.output import (
+    EXIT_STOPPED,
+    EngineFlag,
+    JsonFlag,
+    NetworkFlag,
+    columns,
+    emit,
+    milliseconds,
+)
 from kibitz.engine import Engine
-from kibitz.engine.options import AUTODISCOVER
-from kibitz.engine.settings import chosen, file_options, search_settings
+from kibitz.engine.options import AUTODISCOVER, chosen, file_options, search_settings
 from kibitz.errors import InputError
 from kibitz.evaluator.discover import named
 from kibitz.evaluator.inline import InlineEvaluator

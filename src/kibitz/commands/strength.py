@@ -13,9 +13,8 @@ from typing import Annotated, Any, NamedTuple
 
 from cyclopts import Parameter
 
-from kibitz.commands.arguments import FLAT, JsonFlag, PlayerFlag, at_least
 from kibitz.commands.match import TIMES, TimeFlags, opening_list, rounds_of
-from kibitz.commands.output import EXIT_STOPPED, columns, emit
+from kibitz.commands.output import EXIT_STOPPED, FLAT, JsonFlag, PlayerFlag, at_least, columns, emit
 from kibitz.errors import InputError
 from kibitz.games.openings import RANDOM_PLIES
 from kibitz.log import Bar, Level, Stop, graceful_stop, progress, say

@@ -11,8 +11,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from kibitz.commands.arguments import JsonFlag, PlayerFlag, at_least
-from kibitz.commands.output import EXIT_STOPPED, columns, emit
+from kibitz.commands.output import EXIT_STOPPED, JsonFlag, PlayerFlag, at_least, columns, emit
 from kibitz.errors import InputError
 from kibitz.files import write_bytes
 from kibitz.log import Level, Stop, graceful_stop, progress, say

@@ -16,8 +16,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from kibitz.commands.arguments import FLAT, At, JsonFlag
-from kibitz.commands.output import EXIT_STOPPED, columns, emit, spell
+from kibitz.commands.output import EXIT_STOPPED, FLAT, At, JsonFlag, columns, emit, spell
 from kibitz.errors import InputError, did_you_mean, missing_extra
 from kibitz.files import write_bytes
 from kibitz.log import graceful_stop, say
@@ -102,7 +101,7 @@ def train(
     json: JsonFlag = False,
 ) -> int:
     """Train a network; Ctrl-C saves a checkpoint and ends with exit code 130."""
-    from kibitz.training.memory import keep_memory, wait_asleep
+    from kibitz.training import keep_memory, wait_asleep
 
     wait_asleep()
     with _torch_needed():
@@ -153,8 +152,8 @@ def cycle(
 ) -> int:
     """Do what is not done yet of a list of stages; Ctrl-C stops, the same command goes on."""
     with _torch_needed():
+        from kibitz.training import keep_memory
         from kibitz.training.cycle import KINDS
-        from kibitz.training.memory import keep_memory
         from kibitz.training.stages import marker_of, read_cycle, read_marker, run_cycle
     keep_memory()
     whole, stages = read_cycle(file, KINDS)

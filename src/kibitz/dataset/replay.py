@@ -11,9 +11,9 @@ from kibitz.games.shard import NOT_A_POLICY
 from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
 from kibitz.position.compact import pack_compact, unpack_compact
+from kibitz.position.fen import VALID, problem
 from kibitz.position.moves import NO_MOVE, generate
 from kibitz.position.play import play
-from kibitz.position.validity import VALID, problem
 
 SOUND, WRONG_START, ILLEGAL_MOVE, ILLEGAL_TARGET = 0, 1, 2, 3
 MOST_REPETITIONS = 255

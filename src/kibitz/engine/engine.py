@@ -14,9 +14,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kibitz.engine.backend import open_evaluator
-from kibitz.engine.options import ALL_OPTIONS, AUTODISCOVER, EngineOptions, handicap_of
+from kibitz.engine.options import (
+    ALL_OPTIONS,
+    AUTODISCOVER,
+    NAMELESS,
+    EngineOptions,
+    chosen,
+    file_options,
+    handicap_of,
+)
 from kibitz.engine.running import Analysis, Search
-from kibitz.engine.settings import NAMELESS, chosen, file_options
 from kibitz.errors import EvaluationError, InputError, KibitzError, did_you_mean
 from kibitz.options import Value, find, options_of, read
 from kibitz.search.limits import Limits

@@ -5,7 +5,7 @@
 * The contract: shard.py is the file, record.py a game in Python, store.py a folder of shards,
   combine.py puts shards together and cuts them.
 * Files of games: pgn.py reads and writes PGN, labels.py says what centipawns are worth and reads
-  CSV (reconstruct.py finds the moves between its positions), importing.py does it for many files in
-  several processes, openings.py reads where games start.
+  CSV, importing.py does it for many files in several processes, openings.py reads where games
+  start.
 * An engine as a teacher: evaluating.py for one game, teaching.py for many.
 """

@@ -25,11 +25,11 @@ import numpy as np
 
 from kibitz.errors import InputError, KibitzError, shorten
 from kibitz.games.combine import offsets_of
-from kibitz.games.reconstruct import recognise, reconstruct
 from kibitz.games.record import pack_starts
 from kibitz.games.shard import UNKNOWN_END, UNKNOWN_RESULT, Header, Shard, counted
 from kibitz.position.fen import fen_of, read_fen
 from kibitz.position.moves import MAX_MOVES, NO_MOVE, PROMOTION
+from kibitz.position.play import recognise, reconstruct
 from kibitz.position.squares import square_name
 from kibitz.position.state import new_positions
 

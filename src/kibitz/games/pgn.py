@@ -23,7 +23,6 @@ import numpy as np
 
 from kibitz.files import Location
 from kibitz.games.labels import LabelModel, score_of, score_of_value, wdl
-from kibitz.games.reconstruct import follow
 from kibitz.games.record import RESULT_TEXTS, RESULTS, Game, Ply
 from kibitz.games.shard import UNKNOWN_END, UNKNOWN_RESULT
 from kibitz.position import outcome
@@ -31,6 +30,7 @@ from kibitz.position.board import Termination
 from kibitz.position.fen import START, read_fen
 from kibitz.position.moves import MAX_MOVES, PROMOTION, count_legal
 from kibitz.position.pgn import BadGame, read_games
+from kibitz.position.play import follow
 from kibitz.position.state import new_positions
 
 # What the standard knows as values of the tag Termination.

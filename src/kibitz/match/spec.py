@@ -17,7 +17,7 @@ from typing import Any, get_args
 
 from kibitz.checksums import sha256_of
 from kibitz.engine import Engine
-from kibitz.engine.settings import chosen, file_options
+from kibitz.engine.options import chosen, file_options
 from kibitz.errors import InputError, did_you_mean
 from kibitz.evaluator.discover import halves, named, shipped_names
 from kibitz.evaluator.load import SIMPLE, Backend

@@ -14,13 +14,12 @@ import numpy as np
 
 from kibitz.errors import MoveError, PositionError
 from kibitz.position import display, notation, outcome
-from kibitz.position.fen import START, chess960_fen, fen_of, read_fen
+from kibitz.position.fen import START, chess960_fen, complete, fen_of, read_fen
 from kibitz.position.moves import FLIP_MOVE, NO_MOVE
 from kibitz.position.notation import NULL, Move
 from kibitz.position.play import play, play_null
 from kibitz.position.squares import parse_square
 from kibitz.position.state import checkers, new_positions
-from kibitz.position.validity import complete
 
 if TYPE_CHECKING:
     import chess

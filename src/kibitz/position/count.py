@@ -18,8 +18,7 @@ import numpy as np
 from kibitz.errors import InputError
 from kibitz.files import Location, read_bytes
 from kibitz.position.notation import Move, absolute, legal_codes
-from kibitz.position.perft import MAX_DEPTH, new_stack, perft
-from kibitz.position.play import play
+from kibitz.position.play import MAX_DEPTH, new_stack, perft, play
 from kibitz.position.state import new_positions
 
 POLL_SECONDS = 0.1

@@ -1,9 +1,15 @@
-"""Playing a move: from one record into another, then the board turns round to the other side."""
+"""Playing moves: one from a record into another, all to a depth (perft), and those of a text.
+
+After a move the board turns round to the other side. Perft counts the leaves of the tree of legal
+moves, the yardstick of a move generator. Games in files tell positions, or squares of moves; here
+the legal moves are found that they mean.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
+from kibitz.kernel.atomics import atomic_load
 from kibitz.kernel.bits import bit, flip, lowest, signed, without_lowest
 from kibitz.kernel.compile import kernel
 from kibitz.position.attacks import pawn_attacks_down
@@ -11,14 +17,19 @@ from kibitz.position.moves import (
     CASTLING,
     DOUBLE_PUSH,
     EN_PASSANT,
+    MAX_MOVES,
+    NO_MOVE,
     PROMOTION,
+    count_legal,
     destination_of,
     en_passant_is_legal,
+    generate,
     kind_of,
     origin_of,
 )
 from kibitz.position.squares import FLIP, KING, KNIGHT, NO_SQUARE, PAWN, RANK_1, ROOK
 from kibitz.position.state import (
+    POSITION,
     castling_key,
     copy_position,
     en_passant_key,
@@ -167,3 +178,139 @@ def play_null(source: np.record, target: np.record) -> None:
     target.en_passant = NO_SQUARE
     target.key = source.key ^ side_key() ^ en_passant_key(signed(source.en_passant))
     _turn(target)
+
+
+# --- perft ----------------------------------------------------------------------------------------
+
+
+MAX_DEPTH = 32
+STOPPED = -1
+NEXT, END = MAX_MOVES, MAX_MOVES + 1  # columns beside the moves: which is next, how many
+
+
+def new_stack() -> tuple[np.ndarray, np.ndarray]:
+    """Working memory of one perft: a POSITION and a row of moves, NEXT and END for every ply."""
+    positions = np.zeros(MAX_DEPTH + 1, dtype=POSITION).view(np.recarray)
+    return positions, np.zeros((MAX_DEPTH + 1, MAX_MOVES + 2), dtype=np.uint16)
+
+
+@kernel
+def perft(positions: np.ndarray, moves: np.ndarray, depth: int, stop: np.ndarray) -> int:
+    """Leaves `depth` plies below positions[0], the last ply counted in bulk.
+
+    `stop` is uint8 [1]; another thread may set it, then the result is STOPPED. The walk keeps its
+    own stack, as kernels do not recurse.
+    """
+    if depth == 0:
+        return 1
+    if depth == 1:
+        return count_legal(positions[0])
+    moves[0, NEXT] = 0
+    moves[0, END] = generate(positions[0], moves[0])
+    nodes, level, last = 0, 0, depth - 2
+    while level >= 0:
+        move = moves[level, NEXT]
+        if move == moves[level, END]:
+            level -= 1
+            continue
+        play(positions[level], positions[level + 1], moves[level, move])
+        moves[level, NEXT] = move + 1
+        if level == last:
+            nodes += count_legal(positions[level + 1])
+            continue
+        level += 1
+        moves[level, NEXT] = 0
+        moves[level, END] = generate(positions[level], moves[level])
+        if atomic_load(stop, 0):
+            return STOPPED
+    return nodes
+
+
+# --- moves that are meant -------------------------------------------------------------------------
+
+
+@kernel
+def move_between(
+    before: np.record, after: np.record, moves: np.ndarray, scratch: np.ndarray
+) -> int:
+    """The legal move that leads from one position to the other, or NO_MOVE.
+
+    `moves` is uint16 [MAX_MOVES], `scratch` POSITION [1].
+    """
+    for index in range(generate(before, moves)):
+        play(before, scratch[0], moves[index])
+        if scratch[0].key == after.key and scratch[0].own == after.own:
+            return signed(moves[index])
+    return NO_MOVE
+
+
+@kernel
+def reconstruct(
+    positions: np.ndarray,
+    games: np.ndarray,
+    moves: np.ndarray,
+    scratch: np.ndarray,
+    found: np.ndarray,
+) -> None:
+    """Write to found (uint16 [N]) the move from each position (POSITION [N]) to the next.
+
+    NO_MOVE where no legal move leads there or the next is of another game (uint64 [N]).
+    """
+    last = positions.shape[0] - 1
+    for row in range(last + 1):
+        found[row] = NO_MOVE
+        if row < last and games[row] == games[row + 1]:
+            found[row] = move_between(positions[row], positions[row + 1], moves, scratch)
+
+
+@kernel
+def recognise(
+    positions: np.ndarray, written: np.ndarray, moves: np.ndarray, found: np.ndarray
+) -> None:
+    """Write to found (uint16 [N]) the legal moves that squares and promotions mean, or NO_MOVE.
+
+    `written` is uint16 [N]: origin, destination << 6 in White's view, promotion << 12 (0, or
+    PROMOTION + piece); castling is king takes rook, or the king's two steps. 0 is no move.
+    """
+    for row in range(positions.shape[0]):
+        found[row] = NO_MOVE
+        if written[row] != 0:
+            found[row] = _legal(positions[row], written[row], moves)
+
+
+@kernel
+def _legal(position: np.record, written: int, moves: np.ndarray) -> int:
+    view = FLIP * signed(position.side)
+    origin, destination = origin_of(written) ^ view, destination_of(written) ^ view
+    castling = NO_MOVE
+    for index in range(generate(position, moves)):
+        move = signed(moves[index])
+        if origin_of(move) != origin:
+            continue
+        kind = kind_of(move)
+        promotion = kind if kind >= PROMOTION else 0
+        if destination_of(move) == destination and promotion == kind_of(written):
+            return move
+        if (
+            kind == CASTLING
+            and origin == 4
+            and abs(destination - origin) == 2
+            and (destination > origin) == (destination_of(move) > origin)
+        ):
+            castling = move
+    return castling
+
+
+@kernel
+def follow(positions: np.ndarray, written: np.ndarray, moves: np.ndarray, found: np.ndarray) -> int:
+    """Play written moves (see `recognise`; uint16 [N]) from positions[0] on; POSITION [N + 1].
+
+    Writes the moves as kernels see them to found (uint16 [N]) and the positions; returns how many
+    moves could be played before one that is not legal.
+    """
+    for row in range(written.shape[0]):
+        found[row] = _legal(positions[row], written[row], moves)
+        if found[row] == NO_MOVE:
+            return row
+        play(positions[row], positions[row + 1], found[row])
+    return len(written)

@@ -28,7 +28,6 @@ from kibitz.training.average import estimate_norms, has_norms
 from kibitz.training.checkpoint import Best, validation_loss
 from kibitz.training.config import TrainingSettings
 from kibitz.training.metrics import DETAILS, recording
-from kibitz.training.optimiser import ending_at, rate_at
 from kibitz.training.state import (
     TrainState,
     begin,
@@ -41,7 +40,7 @@ from kibitz.training.state import (
     warn_of_few_steps,
     window_of,
 )
-from kibitz.training.step import agreed, local_device, processes
+from kibitz.training.step import agreed, ending_at, local_device, processes, rate_at
 from kibitz.training.validate import validate
 
 

@@ -6,23 +6,141 @@ docs/recipes.md. Losses are computed in float32 whatever the network computes in
 A teacher, a network of any family, may supply part of the targets. It sees the same positions in
 its own encoding: the same rows made into a second batch. Legal moves come in the same order in
 both, so the teacher's logits lie beside the student's whatever their policy orders are.
+
+The policy is a softmax over the M legal moves of B positions, flat; offsets (B + 1,) integer,
+position b owns entries offsets[b] to offsets[b + 1]. On the CPU in float32 its cross-entropy is one
+compiled pass which leaves the gradient behind; other devices and types use plain torch.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
 from kibitz.dataset.loader import TensorBatch
 from kibitz.errors import InputError
+from kibitz.kernel.compile import kernel
 from kibitz.network.card import Heads
-from kibitz.network.heads import Outputs, legal_logits
+from kibitz.network.heads import Outputs, legal_logits, rows_of
 from kibitz.training.config import DistillSettings, LossWeights
-from kibitz.training.ragged import cross_entropy, softened, softmax
+
+Array = NDArray[Any]
+
+
+def row_sums(values: Tensor, rows: Tensor, count: int) -> Tensor:
+    """Sum values (M,) over their rows, (count,); a row without entries has 0."""
+    return values.new_zeros(count).index_add(0, rows, values)
+
+
+def row_maxima(values: Tensor, rows: Tensor, count: int) -> Tensor:
+    """Return the largest value (M,) of each row, (count,); of a row without entries -inf."""
+    lowest = values.new_full((count,), -torch.inf)
+    return lowest.scatter_reduce(0, rows, values, "amax")
+
+
+def log_softmax(logits: Tensor, offsets: Tensor) -> Tensor:
+    """Return the logarithm of each legal move's probability, (M,), from logits (M,)."""
+    rows, count = rows_of(offsets, len(logits)), len(offsets) - 1
+    # The peak is only there against overflow; the result does not depend on it.
+    shifted = logits - row_maxima(logits.detach(), rows, count)[rows]
+    return shifted - row_sums(shifted.exp(), rows, count).log()[rows]
+
+
+def softmax(logits: Tensor, offsets: Tensor) -> Tensor:
+    """Return each legal move's probability, (M,), from logits (M,)."""
+    return log_softmax(logits, offsets).exp()
+
+
+def softened(targets: Tensor, offsets: Tensor, temperature: float) -> Tensor:
+    """Return probabilities (M,) raised to 1 / temperature and made to sum to 1 again."""
+    rows, count = rows_of(offsets, len(targets)), len(offsets) - 1
+    raised = targets.pow(1 / temperature)
+    sums = row_sums(raised, rows, count)
+    return raised / torch.where(sums > 0, sums, 1)[rows]
+
+
+def cross_entropy(logits: Tensor, targets: Tensor, offsets: Tensor) -> Tensor:
+    """Return -sum of target * log softmax of each position, (B,), from logits, targets (M,)."""
+    if logits.device.type == "cpu" and logits.dtype == torch.float32:
+        _check(logits, targets, offsets)
+        function: Any = _CrossEntropy
+        found: Tensor = function.apply(logits, targets.float(), offsets.long())
+        return found
+    terms = targets * log_softmax(logits, offsets)
+    return -row_sums(terms, rows_of(offsets, len(logits)), len(offsets) - 1)
+
+
+def _check(logits: Tensor, targets: Tensor, offsets: Tensor) -> None:
+    """Kernels do not check bounds, so nothing out of bounds may reach them."""
+    ordered = bool((offsets[1:] >= offsets[:-1]).all()) and int(offsets[0]) == 0
+    if not ordered or not int(offsets[-1]) == len(logits) == len(targets):
+        found = f"{len(logits)} logits, {len(targets)} targets, offsets up to {int(offsets[-1])}"
+        raise IndexError(f"logits and targets must match their offsets: {found}")
+
+
+@kernel
+def cross_entropies(
+    logits: Array, targets: Array, offsets: Array, losses: Array, gradient: Array
+) -> None:
+    """losses[b] = -sum of target * log softmax(logits) over row b, and its gradient.
+
+    logits, targets, gradient (M,) float32, losses (B,) float32. A row without moves costs nothing.
+    """
+    for b in range(offsets.shape[0] - 1):
+        first, last = offsets[b], offsets[b + 1]
+        losses[b] = 0.0
+        if first == last:
+            continue
+        peak = np.float32(-np.inf)
+        for i in range(first, last):
+            peak = max(peak, logits[i])
+        total = mass = dot = 0.0
+        for i in range(first, last):
+            shifted = logits[i] - peak
+            gradient[i] = math.exp(shifted)
+            total += gradient[i]
+            mass += targets[i]
+            dot += targets[i] * shifted
+        losses[b] = mass * math.log(total) - dot
+        scale = np.float32(mass / total)
+        for i in range(first, last):
+            gradient[i] = gradient[i] * scale - targets[i]
+
+
+@kernel
+def scale_rows(values: Array, offsets: Array, factors: Array, out: Array) -> None:
+    """out[i] = values[i] * factors[b] for every entry i of row b; factors (B,) float32."""
+    for b in range(offsets.shape[0] - 1):
+        factor = factors[b]
+        for i in range(offsets[b], offsets[b + 1]):
+            out[i] = values[i] * factor
+
+
+class _CrossEntropy(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, targets: Tensor, offsets: Tensor) -> Tensor:
+        x, t, o = (tensor.detach().contiguous().numpy() for tensor in (logits, targets, offsets))
+        losses = np.empty(len(offsets) - 1, np.float32)
+        gradient = np.empty(len(logits), np.float32)
+        cross_entropies(x, t, o, losses, gradient)
+        ctx.save_for_backward(torch.from_numpy(gradient), offsets)
+        return torch.from_numpy(losses)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        saved, offsets = (tensor.contiguous().numpy() for tensor in ctx.saved_tensors)
+        factors = gradients[0].contiguous().numpy()
+        out = np.empty(len(saved), np.float32)
+        scale_rows(saved, offsets, factors, out)
+        return torch.from_numpy(out), None, None
+
 
 # Rows of the table of all pairs that exist at the same time: 64 MiB at 16 384 positions.
 PAIR_ROWS = 1024

@@ -28,8 +28,7 @@ from kibitz.training import checkpoint as checkpoints
 from kibitz.training.average import Average
 from kibitz.training.checkpoint import Best, Checkpoint
 from kibitz.training.config import TrainingSettings
-from kibitz.training.optimiser import make_optimiser
-from kibitz.training.step import Learner, Teacher, shared
+from kibitz.training.step import Learner, Teacher, make_optimiser, shared
 
 FEW_STEPS = 1000  # a new network is far from its best before
 GAMES_AS_TEXT = (".pgn", ".csv", ".epd")  # what `kibitz data import` reads

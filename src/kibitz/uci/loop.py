@@ -10,6 +10,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterable
+from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
 import kibitz
@@ -19,9 +20,16 @@ from kibitz.engine.running import Search, settle
 from kibitz.errors import InputError, KibitzError
 from kibitz.options import parsed
 from kibitz.search.limits import Signals
-from kibitz.uci.channel import Channel, Write
 from kibitz.uci.options import UciOptions, option_lines, refuse_files
-from kibitz.uci.parse import Go, legal_only, parse_go, parse_option, parse_position
+from kibitz.uci.protocol import (
+    Channel,
+    Go,
+    Write,
+    legal_only,
+    parse_go,
+    parse_option,
+    parse_position,
+)
 
 if TYPE_CHECKING:
     from kibitz.position.board import Board
@@ -185,11 +193,9 @@ class Session:
 
     def identify(self, _: str) -> None:
         """`uci`: who we are and what can be set."""
-        self.write(f"id name Kibitz {kibitz.__version__}")
-        self.write("id author the Kibitz authors")
-        for line in option_lines(self._defaults, files=not self._remote):
+        about = f"id name Kibitz {kibitz.__version__}", "id author the Kibitz authors"
+        for line in (*about, *option_lines(self._defaults, files=not self._remote), "uciok"):
             self.write(line)
-        self.write("uciok")
 
     def ready(self, _: str) -> None:
         """`isready`: answered at once while searching, else when everything is loaded."""
@@ -377,8 +383,6 @@ def main() -> int:
 
 def talk(network: str = AUTODISCOVER) -> int:
     """Speak UCI on standard input and output until `quit` or the end of the input."""
-    from io import TextIOWrapper
-
     if isinstance(sys.stdin, TextIOWrapper):
         sys.stdin.reconfigure(encoding="utf-8", errors="replace")
     session = Session(write_line, Engine(network))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kibitz.position.board import Board
-from kibitz.search.matesearch import MateSearch
+from kibitz.search.mate import MateSearch
 from kibitz.search.mcts.statistics import Outcomes
 from kibitz.search.mcts.tree.context import QUESTIONS, ContextMemory
 from kibitz.search.mcts.tree.nodes import TreeMemory, block_of

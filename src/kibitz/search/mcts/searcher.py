@@ -18,7 +18,7 @@ from kibitz.position.board import Board
 from kibitz.position.notation import Move, relative
 from kibitz.search.clock import Timer
 from kibitz.search.limits import Limits, Signals, depth_of
-from kibitz.search.matesearch import MateSearch
+from kibitz.search.mate import MateSearch
 from kibitz.search.mcts.batches import Batches
 from kibitz.search.mcts.choose import choose_move
 from kibitz.search.mcts.driver import Driver
