@@ -37,7 +37,7 @@ from kibitz.games.teaching import Made, evaluated_by, label, relabel, source_of
 from kibitz.log import Bar, graceful_stop, progress, say
 from kibitz.places import Place
 from kibitz.search.method import warm
-from kibitz.search.presets import RuleName
+from kibitz.search.params import RuleName
 from kibitz.selfplay.reanalyse import Reanalysis, reanalyse
 from kibitz.settings import file_values, load, used
 from kibitz.uci.client import PATIENCE, UciFault

@@ -34,8 +34,8 @@ from kibitz.position.fen import START
 from kibitz.search.limits import Limits
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.method import warm
-from kibitz.search.params import Settings
-from kibitz.search.presets import RuleName, changes_of, without_effect
+from kibitz.search.params import RuleName, Settings
+from kibitz.search.presets import changes_of, without_effect
 from kibitz.search.report import Line, Report, Result, Score
 
 if TYPE_CHECKING:

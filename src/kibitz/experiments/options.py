@@ -26,15 +26,14 @@ from kibitz.search.limits import Limits
 from kibitz.search.mcts.rules.from_settings import to_rule
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.mcts.tree.nodes import block_of
-from kibitz.search.params import OFF, OPTIONS, Settings
+from kibitz.search.params import OFF, OPTIONS, RULE_NAMES, Settings
 from kibitz.search.presets import why_without_effect
 
 Evaluator: TypeAlias = InlineEvaluator | BatchedEvaluator
 Outcome: TypeAlias = Literal["changes", "no effect", "refused", "not tried", "silent", "wrong"]
 
-RULES = ("puct", "azero", "sble", "gumbel")
 CONTEMPT = "+contempt"
-KINDS = (*RULES, *(rule + CONTEMPT for rule in RULES if rule != "gumbel"))
+KINDS = (*RULE_NAMES, *(rule + CONTEMPT for rule in RULE_NAMES if rule != "gumbel"))
 
 MIDDLEGAME = "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10"
 LATE = "4k3/2r2p2/4p1p1/8/3P4/5P2/4R1P1/4K3 w - - 60 90"  # near the fifty-move rule

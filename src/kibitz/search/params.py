@@ -12,11 +12,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias, get_args
 
 from kibitz.errors import ConfigError, did_you_mean
 from kibitz.options import Option, Value, check, find, number, options_of, read, setting
 from kibitz.search import where as on
+
+RuleName: TypeAlias = Literal["puct", "azero", "sble", "gumbel"]
+RULE_NAMES: tuple[RuleName, ...] = get_args(RuleName)
 
 OFF = 1_000_000_000  # ScLimit that no search reaches
 
@@ -45,20 +48,18 @@ class Settings:
     )
 
     # --- selection
-    search_rule: Literal["puct", "azero", "sble", "gumbel"] = setting(
-        "puct", "how moves are selected", uci="SearchRule"
-    )
+    search_rule: RuleName = setting("puct", "how moves are selected", uci="SearchRule")
     cpuct: float = number(
-        "CPuct", 1.745, 0, 100, 0.1, "weight of priors; azero, sble: in [0, 1]", on.NO_GUMBEL
+        "CPuct", 1.745, 0, 100, 0.1, "weight of priors; azero, sble: in [0, 1]", on.EXPLORING
     )
     cpuct_base: float = number(
-        "CPuctBase", 38_739, 1, 1e9, 4_000, "visits at which CPuct grows", on.NO_GUMBEL
+        "CPuctBase", 38_739, 1, 1e9, 4_000, "visits at which CPuct grows", on.EXPLORING
     )
     cpuct_factor: float = number(
-        "CPuctFactor", 3.894, 0, 1000, 0.3, "how fast CPuct grows", on.NO_GUMBEL
+        "CPuctFactor", 3.894, 0, 1000, 0.3, "how fast CPuct grows", on.EXPLORING
     )
     root_cpuct_own: bool = setting(
-        False, "use the next three at the root", uci="RootHasOwnCPuctParams", where=on.NO_GUMBEL
+        False, "use the next three at the root", uci="RootHasOwnCPuctParams", where=on.EXPLORING
     )
     root_cpuct: float = number("CPuctAtRoot", 1.745, 0, 100, 0.1, "CPuct at the root", on.OWN_ROOT)
     root_cpuct_base: float = number(
@@ -143,7 +144,7 @@ class Settings:
 
     # --- search-contempt
     sc_limit: int = number(
-        "ScLimit", OFF, 1, OFF, 0, "visits at which replies freeze; 1e9 is off", on.NO_GUMBEL
+        "ScLimit", OFF, 1, OFF, 0, "visits at which replies freeze; 1e9 is off", on.FREEZING
     )
     sc_temperature: float = number(
         "ScTemperature", 1, 0.01, 100, 0.1, "of the frozen replies", on.CONTEMPT
@@ -239,21 +240,21 @@ class Settings:
         "visits",
         "most visits, or highest lower bound of the value",
         uci="MoveChoice",
-        where=on.NO_GUMBEL,
+        where=on.CHOOSING,
     )
     lcb_deviations: float = number("LcbDeviations", 5, 0, 100, 0.5, "width of that bound", on.LCB)
     lcb_visits: float = number(
         "LcbVisits", 0.15, 0, 1, 0.05, "least share of the most visits", on.LCB
     )
     temperature: float = number(
-        "Temperature", 0, 0, 100, 0.1, "of the final choice by visits", on.NO_GUMBEL
+        "Temperature", 0, 0, 100, 0.1, "of the final choice by visits", on.CHOOSING
     )
     temp_decay_moves: int = number("TempDecayMoves", 0, 0, 640, 5, "moves until it is 0", on.WARM)
     temp_decay_delay_moves: int = number(
         "TempDecayDelayMoves", 0, 0, 100, 5, "moves before decay", on.DECAY
     )
     temp_cutoff_move: int = number(
-        "TempCutoffMove", 0, 0, 1000, 5, "first move with TempEndgame", on.NO_GUMBEL
+        "TempCutoffMove", 0, 0, 1000, 5, "first move with TempEndgame", on.CHOOSING
     )
     temp_endgame: float = number(
         "TempEndgame", 0, 0, 100, 0.1, "temperature from there on", on.LATER
@@ -265,10 +266,10 @@ class Settings:
         "TempValueCutoff", 100, 0, 100, 2, "worse by this % to win: never chosen", on.DRAWN
     )
     sampling_plies: int = number(
-        "SamplingPlies", 0, 0, 10_000, 2, "plies chosen in proportion to visits", on.NO_GUMBEL
+        "SamplingPlies", 0, 0, 10_000, 2, "plies chosen in proportion to visits", on.CHOOSING
     )
     diversity_temperature: float = number(
-        "MoveDiversityTemperature", 0, 0, 100, 0.2, "among near equals; 0: off", on.NO_GUMBEL
+        "MoveDiversityTemperature", 0, 0, 100, 0.2, "among near equals; 0: off", on.CHOOSING
     )
     diversity_delta: float = number(
         "MoveDiversityValueDelta", 0.0089, 0, 1, 0.001, "what near equals may lack", on.DIVERSITY
@@ -277,7 +278,7 @@ class Settings:
         "MoveDiversityPlies", 4, 0, 512, 1, "plies with diversity", on.DIVERSITY
     )
     minimax: bool = setting(
-        False, "choose by minimax over visited moves", uci="EndgameMinimax", where=on.NO_GUMBEL
+        False, "choose by minimax over visited moves", uci="EndgameMinimax", where=on.CHOOSING
     )
     minimax_material: int = number(
         "EndgameMinimaxMaterial", 6_080, 0, 15_258, 500, "most material for that", on.MINIMAX

@@ -5,14 +5,12 @@ Presets take over what the other systems' authors published, so far as we have t
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from kibitz.errors import ConfigError, did_you_mean
 from kibitz.options import Need, Option
-from kibitz.search.params import OFF, OPTIONS, Settings, option_of
+from kibitz.search.params import OFF, OPTIONS, RULE_NAMES, RuleName, Settings, option_of
 from kibitz.search.where import CONTEMPT, DRIVERS
-
-RuleName: TypeAlias = Literal["puct", "azero", "sble", "gumbel"]
 
 # --- options without effect -----------------------------------------------------------------------
 
@@ -65,8 +63,7 @@ _CHESSCOACH_AZERO: dict[str, Any] = {
     "virtual_loss": 0.1,
     "faster_mate": 1.0,
 }
-_RULES: dict[str, dict[str, Any]] = {
-    "puct": {},
+_CONSTANTS: dict[RuleName, dict[str, Any]] = {  # of rules that need others than the defaults
     "azero": {
         **_PLAIN,
         "cpuct": 1.25,
@@ -81,14 +78,14 @@ _RULES: dict[str, dict[str, Any]] = {
 PRESETS: dict[str, dict[str, Any]] = {
     "default": {},
     "alphazero": {
-        **_RULES["azero"],
+        **_CONSTANTS["azero"],
         "search_rule": "azero",
         "expand_at": 1,
         "prove": False,
         "noise_alpha": 0.3,
     },
     "chesscoach": {
-        **_RULES["sble"],
+        **_CONSTANTS["sble"],
         "search_rule": "sble",
         "expand_at": 1,
         "value_average": "moving",
@@ -134,8 +131,9 @@ def preset(name: str) -> Settings:
 
 def changes_of(name: str, rule: str) -> dict[str, Any]:
     """What a preset, and a rule if one is named, change of the settings."""
-    if rule and rule not in _RULES:
-        raise ConfigError("no such rule", value=rule, fix=did_you_mean(rule, _RULES))
+    known = [one for one in RULE_NAMES if one == rule]
+    if rule and not known:
+        raise ConfigError("no such rule", value=rule, fix=did_you_mean(rule, RULE_NAMES))
     preset(name)
-    constants = {**_RULES[rule], "search_rule": rule} if rule else {}
+    constants = {**_CONSTANTS.get(known[0], {}), "search_rule": rule} if known else {}
     return {**PRESETS[name], **constants}

@@ -17,7 +17,9 @@ DRIVERS = {
 
 # --- by rule --------------------------------------------------------------------------------------
 
-NO_GUMBEL = Where(("puct", "azero", "sble"))  # Gumbel has a formula and a last word of its own
+EXPLORING = Where(("puct", "azero", "sble"))  # rules that weigh priors by CPuct
+CHOOSING = Where(("puct", "azero", "sble"))  # rules that leave the choice of the move to visits
+FREEZING = Where(("puct", "azero", "sble"))  # rules that search-contempt may wrap
 ONLY_PUCT = Where(("puct",))  # AlphaZero's rule always counts the parent's visit
 PUCT = Where(("puct", "azero"))
 SBLE = Where(("sble",))
@@ -29,7 +31,7 @@ CONTEMPT = Where(("contempt",))
 INLINE = Where(drivers=("inline", "threads"))
 BATCHED = Where(drivers=("batched",))
 TOGETHER = Where(drivers=("threads", "batched"))  # where visits are on their way
-VIRTUAL = NO_GUMBEL._replace(drivers=TOGETHER.drivers)
+VIRTUAL = EXPLORING._replace(drivers=TOGETHER.drivers)
 
 
 # --- by other options -----------------------------------------------------------------------------
@@ -42,7 +44,7 @@ def with_one_of(*names: str, words: tuple[str, ...] = (), where: Where = EVERYWH
 
 VALUED = ("reduction", "absolute")  # ways to value untried moves that have a number
 
-OWN_ROOT = with_one_of("root_cpuct_own", where=NO_GUMBEL)
+OWN_ROOT = with_one_of("root_cpuct_own", where=EXPLORING)
 FPU = with_one_of("fpu", words=VALUED, where=PUCT)
 ROOT_FPU = with_one_of("root_fpu", words=VALUED, where=PUCT)
 LOG_VISITS = with_one_of("log_visits", where=PUCT)
@@ -52,14 +54,15 @@ SELECTIVE = with_one_of("selective_backup", where=SBLE)
 NOISE = with_one_of("noise_epsilon")
 MOVING = with_one_of("value_average", words=("moving",))
 PROVING = with_one_of("prove")
-MATES = with_one_of("prove", where=NO_GUMBEL)
+# Visits end at a proved move unless SearchProven lets them go on.
+MATES = with_one_of("search_proven", where=EXPLORING)
 PROVED_REPLIES = with_one_of("prove", where=CONTEMPT)
 SLOW_START = with_one_of("slow_start_nodes", where=BATCHED)
 TABLES = with_one_of("syzygy_path")
-LCB = with_one_of("move_choice", words=("lcb",), where=NO_GUMBEL)
-WARM = with_one_of("temperature", where=NO_GUMBEL)
-DECAY = with_one_of("temp_decay_moves", where=NO_GUMBEL)
-LATER = with_one_of("temp_cutoff_move", "temp_decay_moves", where=NO_GUMBEL)
-DRAWN = with_one_of("temperature", "temp_endgame", where=NO_GUMBEL)
-DIVERSITY = with_one_of("diversity_temperature", where=NO_GUMBEL)
-MINIMAX = with_one_of("minimax", where=NO_GUMBEL)
+LCB = with_one_of("move_choice", words=("lcb",), where=CHOOSING)
+WARM = with_one_of("temperature", where=CHOOSING)
+DECAY = with_one_of("temp_decay_moves", where=CHOOSING)
+LATER = with_one_of("temp_cutoff_move", "temp_decay_moves", where=CHOOSING)
+DRAWN = with_one_of("temperature", "temp_endgame", where=CHOOSING)
+DIVERSITY = with_one_of("diversity_temperature", where=CHOOSING)
+MINIMAX = with_one_of("minimax", where=CHOOSING)

@@ -18,6 +18,7 @@ from kibitz.search.clock import Standing
 from kibitz.search.mcts.rules.gumbel import mixed_value
 from kibitz.search.mcts.rules.parameters import Gumbel, Puct, Rule, Sble, innermost
 from kibitz.search.mcts.rules.puct import exploration_weight, first_play_value
+from kibitz.search.mcts.rules.sble import untried_score
 from kibitz.search.mcts.tree.nodes import (
     BUSY,
     EDGE,
@@ -37,10 +38,7 @@ from kibitz.search.proof import (
     proved_value,
     rank_of,
 )
-from kibitz.search.report import (
-    MoveStatistics,
-    RootStatistics,
-)
+from kibitz.search.report import MoveStatistics, RootStatistics
 from kibitz.search.tablebase import RootMove
 
 Outcomes = Mapping[int, RootMove]  # what tablebases say of moves, by their 16-bit codes
@@ -229,28 +227,31 @@ def root_is_settled(memory: TreeMemory) -> bool:
 
 def exploration_below(memory: TreeMemory, rule: Rule, edge: int = 0) -> float:
     """By what a move's prior / (1 + visits) is multiplied, for values in [-1, 1]; 0: the root."""
-    inner, above = innermost(rule), memory.edges[edge]
+    above = memory.edges[edge]
     visits = float(above["visits"]) + float(above["pending"])
-    if isinstance(inner, Puct):
-        below = visits if inner.count_parent else max(visits - 1.0, 1.0)
-        exploration = as_record(inner.exploration if edge else inner.root_exploration)
-        return float(exploration_weight(exploration, visits)) * math.sqrt(below)
-    if isinstance(inner, Sble):  # scores in [0, 1]
-        exploration = as_record(inner.exploration)
-        return 2.0 * float(exploration_weight(exploration, visits)) * math.sqrt(visits)
-    return 0.0
+    match innermost(rule):
+        case Puct() as puct:
+            below = visits if puct.count_parent else max(visits - 1.0, 1.0)
+            exploration = as_record(puct.exploration if edge else puct.root_exploration)
+            return float(exploration_weight(exploration, visits)) * math.sqrt(below)
+        case Sble() as sble:  # scores in [0, 1]
+            exploration = as_record(sble.exploration if edge else sble.root_exploration)
+            return 2.0 * float(exploration_weight(exploration, visits)) * math.sqrt(visits)
+        case Gumbel():
+            return 0.0  # it weighs no priors
 
 
 def untried_value(memory: TreeMemory, rule: Rule, edge: int = 0, node: int = 0) -> float:
     """What the rule takes an unvisited move to be worth, at the node below an edge."""
-    inner, block = innermost(rule), block_of(memory, node)
-    if isinstance(inner, Gumbel):
-        return float(mixed_value(memory.record, node))
-    if isinstance(inner, Sble):
-        return -1.0 if edge else 1.0
-    first_play = as_record(inner.first_play if edge else inner.root_first_play)
-    opened = int(memory.nodes[node]["opened"])
-    return float(first_play_value(first_play, memory.record, edge, node, block.start, opened))
+    match innermost(rule):
+        case Puct() as puct:
+            first_play = as_record(puct.first_play if edge else puct.root_first_play)
+            first, opened = block_of(memory, node).start, int(memory.nodes[node]["opened"])
+            return float(first_play_value(first_play, memory.record, edge, node, first, opened))
+        case Sble():
+            return 2.0 * float(untried_score(memory.record, node, 1 if edge else 0)) - 1.0
+        case Gumbel():
+            return float(mixed_value(memory.record, node))
 
 
 # --- order ----------------------------------------------------------------------------------------

@@ -60,7 +60,8 @@ def linear_score(rule: np.record, tree: np.record, edge: int, visits: float) -> 
 
 
 @kernel
-def _untried_value(tree: np.record, node: int, depth: int) -> float:
+def untried_score(tree: np.record, node: int, depth: int) -> float:
+    """What a move without visits is taken to be worth, in [0, 1]."""
     override = float(node_at(tree, node).fpu)
     if not math.isnan(override):
         return 0.5 * (override + 1.0)
@@ -86,7 +87,7 @@ def select_sble(
     visits = visits_of(edge_at(tree, via))
     exploration = rule.root_exploration if depth == 0 else rule.exploration
     weight = exploration_weight(exploration, visits) * math.sqrt(visits)
-    untried = _untried_value(tree, node, depth)
+    untried = untried_score(tree, node, depth)
     best_azero = -np.inf
     for index in range(looked_at):
         context.scores[index] = azero_score(rule, tree, first + index, weight, untried)
