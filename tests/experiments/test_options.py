@@ -13,6 +13,7 @@ from kibitz.experiments.options import (
     KINDS,
     PROBES,
     TABLE_MARK,
+    TREE_OPTIONS,
     Row,
     base_of,
     observed,
@@ -30,7 +31,7 @@ SYZYGY = Path(__file__).parents[1] / "data" / "syzygy"
 
 
 def test_every_option_is_tried() -> None:
-    assert set(PROBES) | {"search_rule"} == {row.name for row in OPTIONS}
+    assert set(PROBES) | {"search_rule", "search"} == {row.name for row in OPTIONS}
 
 
 @pytest.mark.skipif(not COMPILED, reason="thousands of searches")
@@ -39,7 +40,7 @@ def test_every_option_changes_a_search_or_says_that_it_does_not(kind: str) -> No
     rows = [*try_options(inline_evaluator(HASHED), (kind,), tables=str(SYZYGY))]
     assert [row for row in rows if row.outcome in FAILED] == []
     outcomes = Counter(row.outcome for row in rows)
-    assert len(rows) == len(DRIVERS) * len(OPTIONS)
+    assert len(rows) == len(DRIVERS) * len(TREE_OPTIONS)
     assert min(outcomes["changes"], outcomes["no effect"]) > 40
     assert outcomes["not tried"] == 0
     assert {row.option for row in rows if row.outcome == "refused"} <= {"ScLimit"}
@@ -91,6 +92,8 @@ def test_the_table_shows_drivers_by_rule() -> None:
     ("changes", "batched", "line"),
     [
         ({"search_rule": "sble", "fpu": "win"}, False, "FpuStrategy .* with SearchRule sble"),
+        ({"search": "alphabeta"}, True, "Search .* with a network that is asked in batches"),
+        ({"search": "alphabeta", "cpuct": 3.0}, False, "CPuct .* with Search alphabeta"),
         ({"threads": 4}, True, "Threads .* with a network that is asked in batches"),
         ({"minibatch_size": 8}, False, "MinibatchSize .* with one thread"),
         ({"threads": 2, "minibatch_size": 8}, False, "MinibatchSize .* with several threads"),

@@ -1,4 +1,4 @@
-"""How fast the search is, and a signature of what it does; for `kibitz bench search`.
+"""How fast the search is, and signatures of what it does; for `kibitz bench search`.
 
 Searcher -> **playouts a second, visits** -> commands
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -29,6 +29,7 @@ from kibitz.position.board import Board
 from kibitz.search.limits import Limits
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.mcts.tree.nodes import COLD, EDGE, MOVED, NODE
+from kibitz.search.method import open_search
 from kibitz.search.params import Settings
 
 # From the start, a sharp middlegame, a quiet one, an endgame, a won endgame.
@@ -42,7 +43,7 @@ POSITIONS = (
 TIMED = POSITIONS[:4]
 _EMPTY = (0, 0.0)  # nodes, average depth
 RULES: tuple[Literal["puct", "sble", "gumbel"], ...] = ("puct", "sble", "gumbel")
-SIGNATURE_NODES = 3_000
+SIGNATURE_NODES, SIGNATURE_DEPTH = 3_000, 8  # of the tree search, and of alpha-beta
 SPARSE_SIZE = "sparse-512x256-threats"
 PLAIN = Settings(variance_scaling=0.0)  # lc0's form, whose trees others' figures are about
 CACHED = 200_000  # positions, as engines remember by default
@@ -87,6 +88,19 @@ def signature(nodes: int = SIGNATURE_NODES) -> str:
                 report = searcher.search(Board(fen), Limits(nodes=nodes)).report
                 for row in sorted(report.moves, key=lambda row: row.code):
                     digest.update(np.array([row.code, row.visits], np.uint32).tobytes())
+    return digest.hexdigest()[:8]
+
+
+def alphabeta_signature(depth: int = SIGNATURE_DEPTH) -> str:
+    """Eight hexadecimal digits of the nodes that alpha-beta takes to every depth, everywhere."""
+    digest = hashlib.sha256()
+    settings = Settings(search="alphabeta", hash=16)
+    with closing(open_search(inline_evaluator(Material()), settings)) as search:
+        for fen in POSITIONS:
+            search.new_game()
+            for plies in range(1, depth + 1):
+                report = search.search(Board(fen), Limits(depth=plies)).report
+                digest.update(np.array([plies, report.nodes], np.uint64).tobytes())
     return digest.hexdigest()[:8]
 
 

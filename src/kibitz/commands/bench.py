@@ -118,16 +118,19 @@ def search(
         raise InputError("--nodes, --rounds, --threads at least 1", value=(nodes, rounds, threads))
     if batches:
         return _batches(batches, network or BATCHED_NETWORK, hash, nodes, rounds, json)
-    from kibitz.bench.search import EVALUATORS, TIMED, measure, signature
+    from kibitz.bench.search import EVALUATORS, TIMED, alphabeta_signature, measure, signature
 
-    sign = signature()
+    sign, alphabeta = signature(), alphabeta_signature()
     rows = _last("search", EVALUATORS * rounds, measure(threads, hash, nodes, rounds))
     if rows is None:
         return EXIT_STOPPED
-    title = "\n".join([f"signature {sign}; {nodes} nodes for each of", *TIMED])
+    title = "\n".join(
+        [f"signature {sign}, alpha-beta {alphabeta}; {nodes} nodes for each of", *TIMED]
+    )
     table = columns((*SEARCH_HEADINGS, *BYTES), rows, title=title)
     listed = [row._asdict() for row in rows]
-    result = {"signature": sign, "nodes": nodes, "positions": list(TIMED), "rows": listed}
+    signs = {"signature": sign, "alphabeta_signature": alphabeta}
+    result = {**signs, "nodes": nodes, "positions": list(TIMED), "rows": listed}
     emit(result, as_json=json, table=table)
     return 0
 

@@ -1,13 +1,13 @@
-"""`kibitz search` and `kibitz analyse`: one position searched by the tree, or a game by the engine.
+"""`kibitz search` and `kibitz analyse`: one position searched, or a game by the engine.
 
-Searcher, engine -> **live table, or JSON**
+Search, engine -> **live table, or JSON**
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,8 +32,7 @@ from kibitz.log import Level, Stop, console, graceful_stop, say
 from kibitz.position.board import Board
 from kibitz.position.fen import START
 from kibitz.search.limits import Limits
-from kibitz.search.mcts.searcher import Searcher
-from kibitz.search.method import warm
+from kibitz.search.method import open_search, warm
 from kibitz.search.params import RuleName, Settings
 from kibitz.search.presets import changes_of, without_effect
 from kibitz.search.report import Line, Report, Result, Score
@@ -111,7 +110,7 @@ def _searched(
 ) -> Result:
     """Search, with a live table on a terminal."""
     warm(evaluator, settings)
-    with Searcher(evaluator, settings) as searcher, graceful_stop() as stop:
+    with closing(open_search(evaluator, settings)) as searcher, graceful_stop() as stop:
         for problem in searcher.problems:
             say(problem)
         watched = _screen() if live and console().is_terminal else None
@@ -148,7 +147,7 @@ def _table(report: Report, board: Board, what: str) -> Table:
     title = (
         f"network {named(what)}: {report.nodes:,} nodes, {report.nps:,}/s, "
         f"depth {report.depth}/{report.seldepth}, "
-        f"tree {report.hashfull / 10:.1f} % full: {best}"
+        f"memory {report.hashfull / 10:.1f} % full: {best}"
     )
     return columns(("move", "visits", "prior", "value", "draw", "proof"), rows, title=title)
 

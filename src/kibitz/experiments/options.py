@@ -1,4 +1,4 @@
-"""Every option of a search tried: what each one changes, by rule and by the way it is run.
+"""Every option of the tree search tried: what each one changes, by rule and by the way it is run.
 
 search/params (rows and where they apply), **a small search with and without** -> a table
 
@@ -33,6 +33,7 @@ Evaluator: TypeAlias = InlineEvaluator | BatchedEvaluator
 Outcome: TypeAlias = Literal["changes", "no effect", "refused", "not tried", "silent", "wrong"]
 
 CONTEMPT = "+contempt"
+TREE_OPTIONS = tuple(option for option in OPTIONS if option.name != "search")  # it takes another
 KINDS = (*RULE_NAMES, *(rule + CONTEMPT for rule in RULE_NAMES if rule != "gumbel"))
 
 MIDDLEGAME = "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10"
@@ -184,7 +185,7 @@ def base_of(kind: str, driver: str) -> Settings:
 def try_options(
     evaluator: Evaluator,
     kinds: tuple[str, ...] = KINDS,
-    options: tuple[Option, ...] = OPTIONS,
+    options: tuple[Option, ...] = TREE_OPTIONS,
     tables: str = "",
 ) -> Iterator[Row]:
     """Try every option with every rule and, as far as the evaluator goes, in every driver."""
@@ -294,7 +295,7 @@ def _mark(row: Row, cell: dict[str, str]) -> str:
 
 def declared() -> Iterator[Row]:
     """What trying finds if every option does what its row says."""
-    for kind, driver, option in product(KINDS, SIGNS, OPTIONS):
+    for kind, driver, option in product(KINDS, SIGNS, TREE_OPTIONS):
         changed = _case(option, kind, driver, WITH_TABLES).changed
         why = why_without_effect(option, changed, batched=driver == "batched")
         yield Row(option.uci, kind, driver, "no effect" if why else "changes", why)

@@ -301,6 +301,24 @@ def generate(position: np.record, moves: Any) -> int:
 
 
 @kernel
+def generate_captures(position: np.record, moves: Any) -> int:
+    """Write the legal captures and promotions of a side that is not in check to `moves`."""
+    own, their = position.own, position.their
+    king = lowest(position.kings & own)
+    count, targets = 0, king_attacks(king) & their
+    while targets:
+        target = lowest(targets)
+        if not attackers(position, target, (own | their) ^ bit(king)) & their:
+            moves[count] = encode_move(king, target, NORMAL)
+            count += 1
+        targets = without_lowest(targets)
+    lines = pins(position, king)
+    count = _piece_moves(position, moves, count, their, lines)
+    count = _pawn_moves(position, moves, count, their | RANK_8, lines)
+    return _en_passant_moves(position, moves, count)
+
+
+@kernel
 def list_moves(position: np.record, target: np.record) -> int:
     """Write all legal moves to target.moves (MOVE_LIST); returns how many."""
     return generate(position, target.moves)

@@ -175,16 +175,24 @@ def soft_limit(plan: Budget, unrest: Unrest) -> float:
 
 
 def verdict(
-    plan: Budget, elapsed: float, standing: Standing, unrest: Unrest, visits_per_ms: float = 0.0
+    plan: Budget,
+    elapsed: float,
+    standing: Standing,
+    unrest: Unrest,
+    visits_per_ms: float = 0.0,
+    share: float = 1.0,
 ) -> Reason | None:
-    """Why to stop after `elapsed` ms, None to go on; for searches with at least one visit."""
+    """Why to stop after `elapsed` ms, None to go on; for searches with at least one visit.
+
+    The soft limit counts as so large a `share` of itself.
+    """
     if elapsed >= plan.hard:
         return Reason.HARD
     if plan.exact:
         return None
     if standing.moves == 1:
         return Reason.ONE_MOVE
-    limit = soft_limit(plan, unrest)
+    limit = min(plan.hard, share * soft_limit(plan, unrest))
     if is_mate(standing.proof) and (standing.proof == 1 or elapsed >= MATE_SHARE * limit):
         return Reason.MATE
     if elapsed >= limit:
@@ -246,8 +254,16 @@ class Timer:
             return 0.0
         return min(1.0, self.elapsed_ms / self.budget.soft)
 
-    def is_over(self, standing: Standing) -> bool:
-        """Whether to stop now, given how the root stands."""
+    def is_late(self, share: float) -> bool:
+        """Whether that share of the soft limit, or the hard limit, is reached; samples nothing."""
+        plan, elapsed = self.budget, self.elapsed_ms
+        if plan is None:
+            return False
+        limit = plan.hard if plan.exact else share * soft_limit(plan, self._unrest)
+        return elapsed >= min(plan.hard, limit)
+
+    def is_over(self, standing: Standing, share: float = 1.0) -> bool:
+        """Whether to stop now, given how the root stands; see `verdict`."""
         plan, elapsed = self.budget, self.elapsed_ms
         if plan is None:
             return False
@@ -255,4 +271,4 @@ class Timer:
             self._next_sample = elapsed + max(LEAST_INTERVAL_MS, plan.soft / SAMPLES_A_MOVE)
             self._unrest = sampled(self._unrest, standing.move, standing.value)
         visits_per_ms = (standing.visits - self._visits_before) / max(elapsed, 1.0)
-        return verdict(plan, elapsed, standing, self._unrest, visits_per_ms) is not None
+        return verdict(plan, elapsed, standing, self._unrest, visits_per_ms, share) is not None

@@ -1,8 +1,9 @@
 """The seam between searching and its uses: what every kind of search can do, and opening one.
 
-The tree search (mcts/searcher.py) is the only kind so far. Another one makes its reports from the
-same Limits, Timer, Tablebases and Report, satisfies `SearchMethod`, and is opened here. Importing
-this module is cheap: kernels and the rules of chess are loaded when a search is opened.
+There are two kinds: the tree search (mcts/searcher.py) and alpha-beta (alphabeta/searcher.py).
+Another one makes its reports from the same Limits, Timer, Tablebases and Report, satisfies
+`SearchMethod`, and is opened here. Importing this module is cheap: kernels and the rules of chess
+are loaded when a search is opened.
 """
 
 from __future__ import annotations
@@ -58,7 +59,13 @@ class SearchMethod(Protocol):
 
 
 def open_search(evaluator: Evaluator, settings: Settings) -> SearchMethod:
-    """A search of the kind that the settings ask for."""
+    """A search of the kind that the settings ask for; batches are for the tree search only."""
+    from kibitz.evaluator.inline import InlineEvaluator
+
+    if settings.search == "alphabeta" and isinstance(evaluator, InlineEvaluator):
+        from kibitz.search.alphabeta.searcher import AlphaBeta
+
+        return AlphaBeta(evaluator, settings)
     from kibitz.search.mcts.searcher import Searcher
 
     return Searcher(evaluator, settings)
@@ -66,7 +73,8 @@ def open_search(evaluator: Evaluator, settings: Settings) -> SearchMethod:
 
 def variant_of(settings: Settings) -> tuple[str, ...]:
     """Which compiled search the settings ask for; refuses settings that make none."""
-    return names_of(to_rule(settings))
+    rule = names_of(to_rule(settings))
+    return rule if settings.search == "mcts" else (settings.search,)
 
 
 # What a game may need on any move: a tree that is cut back to a line, a proof, a mate.

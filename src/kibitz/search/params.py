@@ -47,6 +47,10 @@ class Settings:
         "Seed", 0, 0, 2**63 - 1, 0, "of all that is random; one thread repeats itself"
     )
 
+    search: Literal["mcts", "alphabeta"] = setting(
+        "mcts", "tree search or alpha-beta", uci="Search", visibility="always", where=on.INLINE
+    )
+
     # --- selection
     search_rule: RuleName = setting("puct", "how moves are selected", uci="SearchRule")
     cpuct: float = number(

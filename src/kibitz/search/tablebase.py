@@ -23,6 +23,7 @@ from kibitz.options import EMPTY_TEXT
 from kibitz.position.board import Board
 from kibitz.position.notation import Move, relative
 from kibitz.position.squares import FLIP, NO_SQUARE
+from kibitz.search.limits import Limits
 from kibitz.search.proof import AT_LEAST_DRAW, AT_MOST_DRAW, DRAW, TABLEBASE, UNPROVED
 
 CACHED_POSITIONS = 1 << 16
@@ -242,6 +243,23 @@ def best_on_top(ranked: list[RootMove], *, fastest: bool) -> list[RootMove]:
         else row
         for row in ranked
     ]
+
+
+def allowed_moves(
+    board: Board, limits: Limits, ranked: list[RootMove], *, fastest: bool
+) -> tuple[frozenset[int] | None, list[RootMove]]:
+    """Codes of the moves to search (None: all), and what tables say of the root's moves.
+
+    Mates are looked for among all moves, and analysis shows all; else only the best are left.
+    """
+    if limits.searchmoves:
+        moves = (board.parse(text) for text in limits.searchmoves)
+        return frozenset(int(relative(board.position, move)) for move in moves), ranked
+    if limits.mate is not None or limits.infinite:
+        return None, best_on_top(ranked, fastest=fastest)
+    if not ranked:
+        return None, ranked
+    return frozenset(row.code for row in best_ranked(ranked, fastest=fastest)), ranked
 
 
 def _has_repeated(board: Board) -> bool:

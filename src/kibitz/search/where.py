@@ -15,6 +15,14 @@ DRIVERS = {
 }
 
 
+# What alpha-beta heeds; all other options are the tree search's.
+ALPHABETA = frozenset(
+    {"search", "threads", "hash", "multipv", "move_overhead", "time_manager", "score_type"}
+    | {"syzygy_path", "syzygy_limit", "syzygy_depth", "syzygy_rule50", "syzygy_fastest"}
+    | {"syzygy_share"}
+)
+
+
 # --- by rule --------------------------------------------------------------------------------------
 
 EXPLORING = Where(("puct", "azero", "sble"))  # rules that weigh priors by CPuct

@@ -108,8 +108,9 @@ def bench(session: Session, rest: str) -> None:
 def _bench(session: Session, weights: str, nodes: int, job: Job) -> None:
     signature, total = hashlib.sha256(), 0
     try:
-        # The same search everywhere, whatever the settings file says.
-        with Engine(weights, **asdict(Settings(hash=64))) as engine:
+        # The same search everywhere, whatever the settings file says; its kind is the session's.
+        settings = Settings(hash=64, search=session.engine.settings.search)
+        with Engine(weights, **asdict(settings)) as engine:
             engine.ready()
             started = time.perf_counter()
             for fen in BENCH_POSITIONS:

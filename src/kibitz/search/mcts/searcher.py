@@ -15,7 +15,7 @@ import numpy as np
 from kibitz.evaluator.batched import BatchedEvaluator
 from kibitz.evaluator.inline import InlineEvaluator
 from kibitz.position.board import Board
-from kibitz.position.notation import Move, relative
+from kibitz.position.notation import Move
 from kibitz.search.clock import Timer
 from kibitz.search.limits import Limits, Signals, depth_of
 from kibitz.search.mate import MateSearch
@@ -40,10 +40,10 @@ from kibitz.search.mcts.treesearch import TreeSearch
 from kibitz.search.params import OFF, Settings
 from kibitz.search.proof import TABLEBASE, UNPROVED
 from kibitz.search.report import Listener, Report, Result, Totals
-from kibitz.search.tablebase import best_on_top, best_ranked
+from kibitz.search.tablebase import allowed_moves
 
 # Settings that a searcher is built with; the others are read when they are needed.
-FIXED = ("threads", "hash", "minibatch_size", "seed")
+FIXED = ("search", "threads", "hash", "minibatch_size", "seed")
 FIXED_TABLES = ("syzygy_path", "syzygy_limit", "syzygy_rule50", "syzygy_share")
 ENDLESS = 1 << 60  # playouts of a search that something else will stop
 FALLBACK_MS = 150  # of a search without any limit that is not infinite: ChessCoach's choice
@@ -334,14 +334,8 @@ class Searcher:
     def _allowed(self, board: Board, limits: Limits) -> tuple[frozenset[int] | None, Outcomes]:
         """Codes of the moves to search (None: all), and what tablebases say (nothing: {})."""
         ranked = self._prober.start(board, self.contexts, self.settings)
-        fastest, allowed = self.settings.syzygy_fastest, None
-        if limits.searchmoves:
-            moves = (board.parse(text) for text in limits.searchmoves)
-            allowed = frozenset(int(relative(board.position, move)) for move in moves)
-        elif limits.mate is not None or limits.infinite:  # mates are looked for among all moves
-            ranked = best_on_top(ranked, fastest=fastest)
-        elif ranked:
-            allowed = frozenset(row.code for row in best_ranked(ranked, fastest=fastest))
+        fastest = self.settings.syzygy_fastest
+        allowed, ranked = allowed_moves(board, limits, ranked, fastest=fastest)
         return allowed, {row.code: row for row in ranked}
 
     def _prepare_root(self, board: Board, allowed: frozenset[int] | None, limits: Limits) -> bool:

@@ -1,0 +1,97 @@
+"""Deeper and deeper: the iterations of one search thread, each in windows around the last score.
+
+control, root's moves -> **Worker** -> scores and lines of the root's moves, better with every ply
+
+Python stands between two iterations only; inside, kernels count nodes and look at the control.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kibitz.evaluator.inline import InlineEvaluator
+from kibitz.search.alphabeta.root import search_root
+from kibitz.search.alphabeta.thread import (
+    ALL_PARTS,
+    DECISIVE,
+    INFINITE,
+    MOST_PLIES,
+    ThreadMemory,
+)
+
+DEEPEST = MOST_PLIES - 1  # iterations
+WINDOW, WIDEST = 20, 400  # centipawns on either side of the last score; twice as many after a miss
+WHOLE_UNTIL = 5  # iterations without a window
+MOST_SHALLOWER = 2  # plies by which a search above its window is repeated less deep
+
+
+class Worker:
+    """One thread of the search: its memory, its scratch for the evaluator, how deep it has come."""
+
+    def __init__(
+        self, evaluator: InlineEvaluator, entries: np.ndarray, parts: int = ALL_PARTS
+    ) -> None:
+        self.memory = ThreadMemory(entries, parts)
+        self._evaluator, self._scratch = evaluator, evaluator.new_scratch()
+        self.depth = 0  # of the last iteration that was finished
+
+    def set_root(self, line: np.ndarray, codes: list[int], generation: int, *, whole: bool) -> None:
+        """Begin another search; see ThreadMemory.set_line."""
+        self.memory.set_line(line, codes, whole=whole)
+        self.memory.record.generation, self.depth = generation, 0
+
+    @property
+    def nodes(self) -> int:
+        """Positions searched."""
+        return int(self.memory.record.nodes)
+
+    @property
+    def roots(self) -> np.ndarray:
+        """The root's moves, best first, ROOT_MOVE [moves]."""
+        return self.memory.roots[: int(self.memory.record.root_count)]
+
+    def resume(self) -> None:
+        """Be ready to go on after a stop."""
+        record = self.memory.record
+        record.stopped, record.granted = 0, record.nodes
+
+    def deepen(
+        self, control: Any, depths: range, lines: int, go_on: Callable[[Worker], bool]
+    ) -> None:
+        """Search to one depth after the other until `go_on` says no, or the control stops it."""
+        lines = min(lines, len(self.roots))
+        for depth in depths:
+            for first in range(lines):
+                self._search(control, depth, first)
+                if self.memory.record.stopped:
+                    return
+            self.roots["known"][:lines] = self.roots["score"][:lines]
+            self.depth = depth
+            if not go_on(self):
+                return
+
+    def _search(self, control: Any, depth: int, first: int) -> None:
+        """Search the moves from `first` on and sort them."""
+        record, roots, expected = self.memory.record, self.roots, int(self.roots["known"][first])
+        low, high, window, plies = -INFINITE, INFINITE, WINDOW, depth
+        if depth >= WHOLE_UNTIL and abs(expected) < DECISIVE:
+            low, high = expected - window, expected + window
+        while True:
+            roots["score"][first:] = -INFINITE
+            evaluator, scratch = self._evaluator.record, self._scratch.record
+            score = int(search_root(control, record, evaluator, scratch, plies, low, high, first))
+            order = np.argsort(-roots["score"][first:], kind="stable")
+            roots[first:] = roots[first:][order]
+            if record.stopped or low < score < high:
+                return
+            if score <= low:
+                high, plies = (max(low, -INFINITE) + min(high, INFINITE)) // 2, depth
+                low = score - window
+            else:
+                high, plies = score + window, max(plies - 1, depth - MOST_SHALLOWER, 1)
+            window *= 2
+            if window > WIDEST:
+                low, high = -INFINITE, INFINITE

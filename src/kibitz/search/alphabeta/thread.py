@@ -1,0 +1,234 @@
+"""What one thread of an alpha-beta search works on: its line of positions, moves and histories.
+
+A thread is one record; its line is made of frames, one a ply. The numbers of scores stand here,
+too: centipawns of the side to move, beyond them wins by tablebase and mates, less their distance.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kibitz.kernel.atomics import atomic_add, atomic_load
+from kibitz.kernel.bits import signed
+from kibitz.kernel.compile import kernel
+from kibitz.kernel.records import CACHE_LINE, address_of, aligned, one_record, record_at
+from kibitz.position.exchange import MAX_CAPTURES
+from kibitz.position.moves import MAX_MOVES
+from kibitz.position.outcome import (
+    FIFTY_PLIES,
+    has_legal_move,
+    insufficient_material,
+    search_repetition,
+)
+from kibitz.position.squares import EMPTY
+from kibitz.position.state import POSITION, RECORDS, checkers
+
+MOST_PLIES = 127  # of a line, and of a search
+MAX_HISTORY = 1024  # plies of the game whose keys repetitions are looked for in
+
+# --- scores ---------------------------------------------------------------------------------------
+
+INFINITE = 32_500
+MATE = 32_000  # less the plies to it
+TABLE_WIN = 30_000  # less the plies to the position that the tables know
+DECISIVE = 29_000  # scores beyond this are mates and tablebases' wins or losses
+UNKNOWN = -32_768  # of a position that was not evaluated
+
+# --- parts that can be switched off, for measurements and for tests against a plain search --------
+
+TABLE, QUIESCENCE, CHECKS, REVERSE_FUTILITY, NULL_MOVE, REDUCTIONS, COUNTS, FUTILITY = (
+    1 << place for place in range(8)
+)
+HISTORY, EXCHANGES, SINGULAR, SHALLOWER, CORRECTION = (1 << place for place in range(8, 13))
+ALL_PARTS = (1 << 13) - 1
+
+# --- histories ------------------------------------------------------------------------------------
+
+PLACES = 6 * 64  # a piece and the square it goes to
+NOWHERE = PLACES  # where no move led to a position: the root, a passed move
+BACK = 2  # frames before the root, so that each has one two plies before it
+CORRECTIONS = 1 << 14  # structures of pawns that are told apart
+TRIED = 64  # moves of a position that are remembered as tried
+
+FRAME = np.dtype(
+    [
+        ("moves", np.uint16, MAX_MOVES),
+        ("scores", np.int32, MAX_MOVES),  # of the moves; the highest is searched first
+        ("tried", np.uint16, TRIED),  # moves that were searched before the best one
+        ("tried_count", np.int32),
+        ("first", np.int32),  # 1 if the table's move stands before all others
+        ("killers", np.uint16, 2),  # quiet moves that refuted another move at this ply
+        ("raw", np.int32),  # the evaluator's score
+        ("static", np.int32),  # that score corrected; UNKNOWN in check
+        ("place", np.int32),  # piece and destination of the move that is searched, or NOWHERE
+        ("passed", np.int32),  # whether that move is none
+        ("excluded", np.int32),  # a move left out, to see what the others are worth
+        ("extension", np.int32),  # plies that the table's move is searched deeper
+        ("quiets", np.int32),  # quiet moves searched so far
+        ("length", np.int32),  # of the line
+        ("line", np.uint16, MOST_PLIES + 1),  # the best moves found from here on
+    ],
+    align=True,
+)
+ROOT_MOVE = np.dtype(
+    [
+        ("move", np.uint16),
+        ("score", np.int32),  # by the iteration at work; -INFINITE: not better than another
+        ("known", np.int32),  # by the iteration before
+        ("nodes", np.int64),
+        ("deepest", np.int32),
+        ("length", np.int32),
+        ("line", np.uint16, MOST_PLIES + 1),
+    ],
+    align=True,
+)
+QUESTIONS = 64  # positions that wait for the tablebases
+THREAD = np.dtype(
+    [
+        ("entries", np.int64),  # the table: address and buckets
+        ("entries_size", np.int64),
+        ("positions", np.int64),
+        ("positions_size", np.int64),
+        ("frames", np.int64),
+        ("frames_size", np.int64),
+        ("roots", np.int64),
+        ("roots_size", np.int64),
+        ("questions", np.int64),
+        ("questions_size", np.int64),
+        ("faults", np.int64),  # accesses out of bounds, counted in debug builds
+        ("parts", np.int64),
+        ("nodes", np.int64),  # positions searched
+        ("granted", np.int64),  # nodes that may be searched before the next look at the control
+        ("stopped", np.int64),
+        ("generation", np.int64),  # of entries of the table; changes with every search
+        ("depth", np.int64),  # of the iteration
+        ("deepest", np.int64),  # ply that was reached
+        ("history", np.int64),  # positions of the game before the root
+        ("root_count", np.int64),
+        ("root_whole", np.int64),  # whether these are all legal moves
+        ("asked", np.int64),
+        ("answered", np.int64),
+        ("table_pieces", np.int64),  # the most pieces that tablebases know; 0: none
+        ("table_depth", np.int64),  # the least depth at which they are asked
+        ("keys", np.uint64, MAX_HISTORY + MOST_PLIES + 4),  # of the game, then of the line
+        ("gains", np.int64, MAX_CAPTURES),  # scratch of exchanges
+        ("quiet", np.int16, 2 * 64 * 64),
+        ("captures", np.int16, PLACES * 6),
+        ("replies", np.int16, BACK * (PLACES + 1) * PLACES),
+        ("corrections", np.int16, CORRECTIONS),
+    ],
+    align=True,
+)
+# What all threads of a search share.
+CONTROL = np.dtype(
+    [
+        ("stop", np.int64),
+        ("apart", np.uint8, CACHE_LINE),  # what all look at from what all change
+        ("budget", np.int64),  # nodes that may still be searched
+    ],
+    align=True,
+)
+GRANT = 256  # nodes between two looks at the control
+
+position_at = record_at(POSITION, "positions")
+root_at = record_at(ROOT_MOVE, "roots")
+question_at = record_at(POSITION, "questions")
+_frame_at = record_at(FRAME, "frames")
+
+
+class ThreadMemory:
+    """Owner of a thread's arrays; `record` is what kernels get."""
+
+    def __init__(self, entries: np.ndarray, parts: int = ALL_PARTS) -> None:
+        self.positions = np.zeros(MOST_PLIES + 4, RECORDS)
+        self.frames = np.zeros(MOST_PLIES + 4 + BACK, FRAME)
+        self.roots = np.zeros(MAX_MOVES, ROOT_MOVE)
+        self.questions = np.zeros(QUESTIONS, RECORDS)
+        self._row = aligned((1,), THREAD)
+        self.record: Any = self._row.view(np.recarray)[0]
+        self.record.parts = parts
+        arrays = {"positions": self.positions, "frames": self.frames, "roots": self.roots}
+        for name, array in (arrays | {"questions": self.questions, "entries": entries}).items():
+            self._row[name] = address_of(array)
+            self._row[f"{name}_size"] = len(array)
+
+    def forget(self) -> None:
+        """Begin a new game."""
+        for name in ("quiet", "captures", "replies", "corrections"):
+            self._row[name] = 0
+
+    def set_line(self, line: np.ndarray, codes: list[int], *, whole: bool) -> None:
+        """Stand at the end of a line of positions, POSITION [plies + 1].
+
+        Of the root's moves only `codes` are searched; `whole` says whether these are all.
+        """
+        record, earlier = self.record, line["key"][:-1][-MAX_HISTORY:]
+        record.keys[: len(earlier)] = earlier
+        record.history, record.root_count = len(earlier), len(codes)
+        record.nodes = record.granted = record.stopped = record.deepest = 0
+        record.answered, record.root_whole = record.asked, int(whole)
+        record.quiet[:] //= 2
+        self.positions[0] = line[-1]
+        self.frames["place"], self.frames["killers"], self.frames["excluded"] = NOWHERE, 0, 0
+        self.frames["static"] = UNKNOWN
+        self.roots[: len(codes)] = np.zeros((), ROOT_MOVE)
+        self.roots["move"][: len(codes)] = codes
+        self.roots["score"] = self.roots["known"] = -INFINITE
+
+
+def new_control() -> Any:
+    """A control for one search."""
+    return one_record(CONTROL)
+
+
+@kernel
+def frame_at(thread: np.record, ply: int) -> Any:
+    """The frame of a ply; -2 is the first."""
+    return _frame_at(thread, ply + BACK)
+
+
+@kernel
+def has(thread: np.record, part: int) -> bool:
+    """Whether a part of the search is switched on."""
+    return (thread.parts & part) != 0
+
+
+@kernel
+def must_stop(control: np.record, thread: np.record) -> bool:
+    """Count a node; True, and no node is counted, once the search is to end."""
+    if thread.nodes == thread.granted:
+        _ask_for_more(control, thread)
+    if thread.stopped:
+        return True
+    thread.nodes += 1
+    return False
+
+
+@kernel
+def _ask_for_more(control: np.record, thread: np.record) -> None:
+    """Take more nodes from the budget, or stop."""
+    if atomic_load(control, "stop"):
+        thread.stopped = 1
+        return
+    left = atomic_add(control, "budget", -GRANT)
+    if left <= 0:
+        thread.stopped = 1
+        return
+    thread.granted += min(left, GRANT)
+
+
+@kernel
+def is_drawn(thread: np.record, position: np.record, ply: int) -> bool:
+    """Whether the game is drawn by repetition, the 50-move rule or the material; notes the key.
+
+    Nothing before a passed move can be repeated: passing sets the position's clock to 0.
+    """
+    count, rule50, key = thread.history + ply, signed(position.rule50), position.key
+    thread.keys[count] = key
+    if insufficient_material(position):
+        return True
+    if rule50 >= FIFTY_PLIES:
+        return has_legal_move(position) or checkers(position) == EMPTY
+    return rule50 >= 4 and search_repetition(thread.keys, count, rule50, key, ply)

@@ -1,0 +1,245 @@
+"""Alpha-beta against plain minimax, mates by trying all moves, and what every search promises."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import chess
+import pytest
+
+from kibitz import Board, Engine
+from kibitz.bench.search import alphabeta_signature
+from kibitz.evaluator.inline import inline_evaluator
+from kibitz.evaluator.simple import Material
+from kibitz.kernel.compile import COMPILED
+from kibitz.position.notation import legal_codes
+from kibitz.search.alphabeta.report import proof_of
+from kibitz.search.alphabeta.searcher import AlphaBeta
+from kibitz.search.alphabeta.static import FADING, NEAREST, TO_ODDS
+from kibitz.search.alphabeta.thread import MATE, TABLE
+from kibitz.search.limits import Limits, Signals
+from kibitz.search.matesearch import MateSearch
+from kibitz.search.params import Settings
+from kibitz.search.report import Report
+
+pytestmark = pytest.mark.skipif(not COMPILED, reason="too slow as plain Python")
+
+SIGNATURE = "7c88c250"  # of `kibitz bench search`
+EVALUATOR = inline_evaluator(Material())
+SMALL = Settings(hash=1)
+WORTH = {1: 100, 2: 310, 3: 330, 4: 500, 5: 950}
+
+
+@pytest.fixture(scope="module")
+def full() -> Iterator[AlphaBeta]:
+    with AlphaBeta(EVALUATOR, SMALL) as search:
+        yield search
+
+
+# --- plain minimax --------------------------------------------------------------------------------
+
+
+def evaluation(board: chess.Board) -> int:
+    """What the kernels make of material, less as the 50-move rule comes nearer."""
+    counts = {
+        piece: len(board.pieces(piece, board.turn)) - len(board.pieces(piece, not board.turn))
+        for piece in WORTH
+    }
+    value = math.tanh(sum(WORTH[piece] * count for piece, count in counts.items()) / 400.0)
+    value = min(max(value, -NEAREST), NEAREST)
+    raw = int(TO_ODDS * math.log((1 + value) / (1 - value)))
+    return raw * (FADING - min(board.halfmove_clock, 100)) // FADING
+
+
+def is_draw(board: chess.Board, ply: int) -> bool:
+    """The house's rule: once is enough after the root, else a position must occur three times."""
+    if board.is_insufficient_material():
+        return True
+    if board.halfmove_clock >= 100 and not board.is_checkmate():
+        return True
+    past, key, distances = board.copy(), board._transposition_key(), []
+    for distance in range(1, len(board.move_stack) + 1):
+        past.pop()
+        if past._transposition_key() == key:
+            distances.append(distance)
+    return any(distance < ply for distance in distances) or len(distances) > 1
+
+
+def minimax(board: chess.Board, depth: int, ply: int = 0) -> int:
+    """The exact score of a position, by trying everything."""
+    if ply and is_draw(board, ply):
+        return 0
+    if depth == 0:
+        return evaluation(board)
+    best = -MATE - 1
+    for move in board.legal_moves:
+        board.push(move)
+        best = max(best, -minimax(board, depth - 1, ply + 1))
+        board.pop()
+    if best < -MATE:
+        return ply - MATE if board.is_check() else 0
+    return best
+
+
+POSITIONS = [
+    ("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1", "", 2),
+    ("8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1", "", 3),
+    ("8/P5k1/8/8/8/8/6pp/1K6 b - - 0 1", "", 4),
+    ("6k1/5ppp/8/8/8/8/5PPP/3RR1K1 w - - 98 80", "", 3),  # mate before the 50-move rule
+    ("k7/8/1K6/8/8/8/8/7R w - - 96 80", "", 4),
+    ("7k/8/5K2/6Q1/8/8/8/8 b - - 0 1", "", 4),  # stalemates and mates
+    ("8/8/8/8/5k2/8/r6q/K7 w - - 0 1", "", 3),
+    ("4k3/8/8/3pP3/8/8/8/4K2R w K d6 0 1", "", 3),
+    # Rook and king go to and fro: what occurred twice is a draw when it comes once more.
+    ("6k1/8/8/8/8/r7/8/4K2R w - - 10 40", "e1f1 g8g7 f1e1 g7g8 e1f1 g8g7 f1e1", 4),
+]
+
+
+@pytest.mark.parametrize(("fen", "moves", "depth"), POSITIONS)
+@pytest.mark.parametrize("parts", [0, TABLE])
+def test_equal_to_plain_minimax(fen: str, moves: str, depth: int, parts: int) -> None:
+    board, oracle = Board(fen, moves.split()), chess.Board(fen)
+    for move in moves.split():
+        oracle.push_uci(move)
+    with AlphaBeta(EVALUATOR, SMALL, parts) as search:
+        search.search(board, Limits(depth=depth))
+        assert int(search.workers[0].roots["known"][0]) == minimax(oracle, depth)
+
+
+def test_lines_lead_to_their_scores() -> None:
+    board = Board(POSITIONS[0][0])
+    with AlphaBeta(EVALUATOR, SMALL.with_(multipv=3), parts=0) as search:
+        report = search.search(board, Limits(depth=3)).report
+        for line, root in zip(report.lines, search.workers[0].roots, strict=False):
+            end = board.copy()
+            for move in line.moves:
+                end.push(move)
+            assert len(line.moves) == 3
+            assert -evaluation(end.to_chess()) == int(root["known"])
+        values = [line.value for line in report.lines]
+        assert values == sorted(values, reverse=True)
+
+
+# --- mates ----------------------------------------------------------------------------------------
+
+MATES = [
+    "6rk/6pp/8/6N1/8/8/8/K7 w - - 0 1",
+    "r1bqkb1r/pppp1ppp/2n2n2/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4",
+    "2k5/8/2K5/8/8/8/8/5R2 w - - 0 1",
+    "8/8/8/8/8/1k6/7q/K7 b - - 0 1",
+    "kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1",  # Morphy's mate in two
+]
+
+
+@pytest.mark.parametrize("fen", MATES)
+def test_mates_have_their_exact_length(full: AlphaBeta, fen: str) -> None:
+    board = Board(fen)
+    tried = MateSearch(board, [int(code) for code in codes_of(board)])
+    assert tried.deepen(9, 10**7, lambda: False)
+    full.new_game()
+    report = full.search(board, Limits(depth=24)).report
+    assert tried.mate is not None
+    assert report.root.proof == tried.mate.plies
+    end = board.copy()
+    for move in report.best.moves:
+        end.push(move)
+    assert end.outcome() is not None
+    assert len(report.best.moves) == tried.mate.plies
+
+
+def codes_of(board: Board) -> list[int]:
+    codes: list[int] = legal_codes(board.position).tolist()
+    return codes
+
+
+def test_go_mate(full: AlphaBeta) -> None:
+    board = Board(MATES[-1])
+    full.new_game()
+    assert str(full.search(board, Limits(mate=2)).report.best.score) == "mate 2"
+    full.new_game()
+    assert full.search(board, Limits(mate=1)).report.no_mate == 1
+
+
+def test_proofs_of_scores() -> None:
+    assert [proof_of(score) for score in (0, MATE - 1, MATE - 3, 2 - MATE)] == [0, 1, 3, -2]
+
+
+# --- what every search promises -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("nodes", [1, 2, 255, 256, 257, 5_000])
+def test_the_limit_of_nodes_is_exact(full: AlphaBeta, nodes: int) -> None:
+    full.new_game()
+    result = full.search(Board(), Limits(nodes=nodes))
+    assert result.report.nodes == nodes
+    assert result.move in Board().legal_moves
+
+
+def test_one_thread_repeats_itself(full: AlphaBeta) -> None:
+    found = []
+    for _ in range(2):
+        full.new_game()
+        report = full.search(Board(POSITIONS[0][0]), Limits(nodes=20_000)).report
+        found.append([(row.code, row.visits, row.value) for row in report.moves])
+    assert found[0] == found[1]
+
+
+def test_the_signature_of_the_search() -> None:
+    """A change that is meant to leave the search as it is keeps it; another one says so here."""
+    assert alphabeta_signature() == SIGNATURE
+
+
+def test_two_threads_keep_the_limit() -> None:
+    with AlphaBeta(EVALUATOR, SMALL.with_(threads=2)) as search:
+        assert search.search(Board(), Limits(nodes=30_000)).report.nodes <= 30_000
+        assert search.search(Board(), Limits(depth=7)).report.depth >= 7
+
+
+def test_hash_is_exact() -> None:
+    with AlphaBeta(EVALUATOR, Settings(hash=3)) as search:
+        assert search.entries.nbytes == 3 << 20
+
+
+@pytest.mark.parametrize("number", [0, 518, 959])
+def test_games_of_chess960_are_legal(full: AlphaBeta, number: int) -> None:
+    board = Board.start960(number)
+    full.new_game()
+    while board.outcome(claim=True) is None and board.ply < 60:
+        result = full.search(board, Limits(nodes=300))
+        line = board.copy()
+        for move in result.report.best.moves:
+            line.push(move)  # raises if it is not legal
+        assert result.move is not None
+        board.push(result.move)
+
+
+def test_only_the_moves_asked_for(full: AlphaBeta) -> None:
+    found = full.search(Board(), Limits(nodes=500, searchmoves=("a2a3", "Nh3")))
+    assert {row.move.uci() for row in found.report.moves} == {"a2a3", "g1h3"}
+    assert found.move is not None
+
+
+def test_games_that_are_over(full: AlphaBeta) -> None:
+    mated = full.search(Board("7k/6Q1/6K1/8/8/8/8/8 b - - 0 1"), Limits(nodes=10))
+    assert (mated.move, str(mated.report.best.score)) == (None, "mate 0")
+    stalemate = full.search(Board("7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"), Limits(nodes=10))
+    assert (stalemate.move, str(stalemate.report.best.score)) == (None, "cp 0")
+
+
+def test_a_stop_before_it_begins(full: AlphaBeta) -> None:
+    signals = Signals()
+    signals.stop.set()
+    result = full.search(Board(), Limits(infinite=True), signals=signals)
+    assert result.move in Board().legal_moves
+
+
+def test_an_engine_plays_by_it() -> None:
+    reports: list[Report] = []
+    with Engine("material", search="alphabeta", hash=1, cpuct=2.0) as engine:
+        found = engine.begin(Board(), Limits(depth=4)).run(reports.append)
+        assert found.report.depth == 4
+        assert reports[-1] == found.report
+        assert engine.problems == ["CPuct has no effect with Search alphabeta"]
+        engine.configure(search="mcts")
+        assert engine.play(Board(), nodes=10).report.nodes == 10
