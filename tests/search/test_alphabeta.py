@@ -19,7 +19,7 @@ from kibitz.search.alphabeta.searcher import AlphaBeta
 from kibitz.search.alphabeta.static import FADING, NEAREST, TO_ODDS
 from kibitz.search.alphabeta.thread import MATE, TABLE
 from kibitz.search.limits import Limits, Signals
-from kibitz.search.matesearch import MateSearch
+from kibitz.search.mate import MateSearch
 from kibitz.search.params import Settings
 from kibitz.search.report import Report
 

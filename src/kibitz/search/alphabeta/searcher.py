@@ -24,7 +24,7 @@ from kibitz.search.alphabeta.table import GENERATIONS, new_table, permille
 from kibitz.search.alphabeta.thread import ALL_PARTS, DECISIVE, new_control
 from kibitz.search.clock import Standing, Timer
 from kibitz.search.limits import Limits, Signals
-from kibitz.search.matesearch import MateSearch
+from kibitz.search.mate import MateSearch
 from kibitz.search.params import Settings
 from kibitz.search.proof import TABLEBASE, UNPROVED
 from kibitz.search.report import Listener, Report, Result, Totals
