@@ -107,9 +107,10 @@ def grown(
     entries = len(compiled.memory.known)
     oracle = Oracle(board, rule, behaviour, evaluator, seed=7, entries=entries)
     if isinstance(rule, Gumbel):
-        generator = np.random.default_rng(3)
         planned = playouts // 2
-        plan_gumbel(compiled.memory, rule, planned, generator)
+        plan_gumbel(
+            compiled.memory.record, compiled.context.record, rule.considered, rule.noise, planned
+        )
         oracle.gumbel = compiled.memory.root[0]["gumbel"][: len(compiled.block(0))].tolist()
         oracle.plan = halving(min(rule.considered, len(oracle.gumbel)), planned)
     compiled.run(playouts)

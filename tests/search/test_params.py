@@ -13,7 +13,6 @@ from kibitz.files import write_bytes
 from kibitz.options import Option, read, written
 from kibitz.search.mcts.rules.from_settings import (
     ACCUMULATE_FROM,
-    noise_concentration,
     to_behaviour,
     to_rule,
 )
@@ -202,11 +201,6 @@ def test_the_roots_policy_temperature_follows_unless_set() -> None:
     assert to_behaviour(Settings(policy_temperature=1.359)).root_policy_temperature == 1.359
     own = to_behaviour(Settings(policy_temperature=1.359, root_policy_temperature=1.1))
     assert (own.policy_temperature, own.root_policy_temperature) == (1.359, 1.1)
-
-
-def test_scaled_noise_is_negative() -> None:
-    assert noise_concentration(Settings(), 20) == 0.3
-    assert noise_concentration(preset("dlchess"), 19) == pytest.approx(0.03 * 19)
 
 
 @pytest.mark.parametrize("name", PRESETS)

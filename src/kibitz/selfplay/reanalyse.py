@@ -25,9 +25,8 @@ from kibitz.position.moves import NO_MOVE
 from kibitz.position.notation import absolute
 from kibitz.search.limits import Limits
 from kibitz.search.mcts.searcher import Searcher
-from kibitz.search.mcts.statistics import root_statistics
 from kibitz.search.params import Settings
-from kibitz.selfplay.targets import policy_target, value_target
+from kibitz.selfplay.targets import policy_target, searched_value
 from kibitz.workers import in_processes
 
 PIECE = 1_000  # plies that a process searches at a time
@@ -99,9 +98,9 @@ class Analyst:
         found = replace(ply, visits=visits, flags=ply.flags & ~NOT_A_POLICY)
         if not self._reanalysis.values:
             return found
-        root = root_statistics(searcher.memory)
-        value, draw = value_target(root)
-        return replace(found, value=value, draw=draw, root_value=root.raw)
+        value, draw = searched_value(searcher.memory.record)
+        raw = float(searcher.memory.nodes[0]["raw"])
+        return replace(found, value=value, draw=draw, root_value=raw)
 
 
 def reanalyse(

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from kibitz.errors import InputError
 from kibitz.evaluator.batched import BatchedEvaluator
 from kibitz.evaluator.inline import InlineEvaluator
@@ -27,11 +25,11 @@ from kibitz.search.params import Settings
 
 
 class Game(TreeSearch):
-    """The search of one game of a fleet: a tree, the line it belongs to, a random generator."""
+    """The search of one game of a fleet: a tree and the line it belongs to."""
 
     def __init__(self, megabytes: float, seed: int) -> None:
         super().__init__(TreeMemory(megabytes), seed)
-        self.line, self.generator = Line(), np.random.default_rng(seed)
+        self.line = Line()
 
 
 class Fleet:
@@ -65,7 +63,8 @@ class Fleet:
         playouts = [max(0, nodes - game.visits) if game.is_open else 0 for game in self.games]
         for game, count in zip(self.games, playouts, strict=True):
             if game.is_open:
-                prepare_root(game.memory, self.rule, settings, count, game.generator)
+                context = game.contexts[0].record
+                prepare_root(game.memory, context, self.rule, settings, count)
         self._driver.run(playouts)
         return [game.memory for game in self.games]
 

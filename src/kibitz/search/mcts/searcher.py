@@ -14,6 +14,7 @@ import numpy as np
 
 from kibitz.evaluator.batched import BatchedEvaluator
 from kibitz.evaluator.inline import InlineEvaluator
+from kibitz.kernel.records import as_record
 from kibitz.position.board import Board
 from kibitz.position.notation import Move
 from kibitz.search.clock import Timer
@@ -317,7 +318,8 @@ class Searcher:
         """Choose the move, and the reply that is expected."""
         rows, position = list(report.moves), board.position
         if isinstance(self.rule, Gumbel) and rows and rows[0].proof == UNPROVED:
-            edge = gumbel_choice(self.memory, self.contexts[0].record, self.rule)
+            rule, context = as_record(self.rule), self.contexts[0].record
+            edge = gumbel_choice(self.memory.record, context, rule)
             chosen = next(row for row in rows if row.edge == edge)
         else:
             found = choose_move(self.memory, position, self.settings, self._generator, rows)
@@ -351,8 +353,8 @@ class Searcher:
             self._line.remember(board)
         if self._tree.is_open:
             playouts = None if limits.visits is None else self._nodes_left(limits)
-            settings, generator = self.settings, self._generator
-            prepare_root(self.memory, self.rule, settings, playouts, generator)
+            context = self.contexts[0].record
+            prepare_root(self.memory, context, self.rule, self.settings, playouts)
         return kept
 
     def _keep(self, board: Board) -> bool:

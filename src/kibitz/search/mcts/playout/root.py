@@ -1,6 +1,6 @@
-"""The root: its own evaluation, the moves it may choose from, noise and plans.
+"""The root: its own evaluation, the moves it may choose from, noise, plans and the last choice.
 
-Kernels first, then the Python that prepares a search: both run once per search, not per playout.
+All of it runs once per search, not per playout. Random numbers are the context's own.
 """
 
 from __future__ import annotations
@@ -10,19 +10,30 @@ import math
 import numpy as np
 
 from kibitz.evaluator.inline import logits_of, value_of
+from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
-from kibitz.kernel.records import as_record
 from kibitz.position.moves import generate
 from kibitz.search.mcts.playout.expand import expand
 from kibitz.search.mcts.playout.leaf import adjusted
-from kibitz.search.mcts.rules.from_settings import noise_concentration
 from kibitz.search.mcts.rules.gumbel import completed_logits
 from kibitz.search.mcts.rules.parameters import Gumbel, Rule
-from kibitz.search.mcts.tree.context import position_at
-from kibitz.search.mcts.tree.nodes import NONE, TreeMemory, block_of, edge_at, node_at
+from kibitz.search.mcts.tree.context import position_at, random_unit
+from kibitz.search.mcts.tree.nodes import (
+    NONE,
+    TreeMemory,
+    cold_at,
+    cold_words_at,
+    edge_at,
+    edge_words_at,
+    node_at,
+    prior_of,
+    root_at,
+)
 from kibitz.search.params import Settings
 
 PLANNED = 4096  # playouts planned by the Gumbel rule where the search's end is not known
+TINY = 2.0**-1022
+SMALLEST_UNIT = 2.0**-54  # keeps a random number away from 0
 
 
 @kernel
@@ -68,117 +79,197 @@ def keep_moves(context: np.record, count: int, allowed: frozenset[int]) -> int:
     return len(kept)
 
 
-def mix_noise(memory: TreeMemory, settings: Settings, generator: np.random.Generator) -> None:
+# --- noise ----------------------------------------------------------------------------------------
+
+
+@kernel
+def mix_noise(
+    tree: np.record, context: np.record, epsilon: float, alpha: float, scaled: bool
+) -> None:
     """Blend Dirichlet noise into the priors of the root's moves and sort them again.
 
     Called at every search, also on a tree kept from the last one: the noise of an earlier search of
-    the same root goes first. An epsilon of 0 leaves the priors without noise.
+    the same root goes first. An epsilon of 0 leaves the priors without noise. `scaled`: the
+    concentration is alpha * 361 / moves, as in KataGo.
     """
-    epsilon = settings.noise_epsilon
-    take_noise_out(memory)
+    take_noise_out(tree)
     if epsilon == 0.0:
         return
-    edges = memory.edges[block_of(memory)]
-    memory.root[0]["noisy"], memory.root[0]["clean"][: len(edges)] = 1, edges["prior"]
-    concentration = noise_concentration(settings, len(edges))
-    noise = generator.standard_gamma(concentration, len(edges))
-    noise /= max(noise.sum(), np.finfo(float).tiny)
-    priors = (edges["prior"] + 1.0) / 65536.0
-    mixed = (1.0 - epsilon) * priors + epsilon * noise
-    edges["prior"] = np.floor(np.maximum(1 / 65536, mixed) * 65536 + 0.5 - 1)
-    reorder(memory, np.argsort(-edges["prior"].astype(np.int64), kind="stable"))
+    record, root = node_at(tree, 0), root_at(tree, 0)
+    first, count = signed(record.first), signed(record.count)
+    root.noisy = 1
+    total = 0.0
+    for index in range(count):
+        root.clean[index] = edge_at(tree, first + index).prior
+        noise = random_gamma(context, alpha * 361 / count if scaled else alpha)
+        context.scores[index] = noise
+        total += noise
+    share = epsilon / max(total, TINY)
+    for index in range(count):
+        edge = edge_at(tree, first + index)
+        mixed = (1.0 - epsilon) * prior_of(signed(edge.prior)) + share * context.scores[index]
+        edge.prior = int(max(1.0 / 65536.0, mixed) * 65536.0 - 0.5)
+    sort_root(tree)
 
 
-def take_noise_out(memory: TreeMemory) -> None:
+@kernel
+def take_noise_out(tree: np.record) -> None:
     """Give the moves of the root the priors they had before noise was mixed in, if it was."""
-    root, block = memory.root[0], block_of(memory)
-    if not root["noisy"]:
+    record, root = node_at(tree, 0), root_at(tree, 0)
+    if root.noisy == 0:
         return
-    edges, clean = memory.edges[block], root["clean"][: block.stop - block.start]
-    lost = memory.cold["proof"][block] < 0  # may have lost its prior since (LossPriorClearing)
-    edges["prior"] = np.where(lost, np.minimum(edges["prior"], clean), clean)
-    root["noisy"] = 0
-    reorder(memory, np.argsort(-edges["prior"].astype(np.int64), kind="stable"))
+    first = signed(record.first)
+    for index in range(signed(record.count)):
+        edge, clean = edge_at(tree, first + index), root.clean[index]
+        # A lost move may have lost its prior since (LossPriorClearing).
+        lost = cold_at(tree, first + index).proof < 0
+        edge.prior = min(edge.prior, clean) if lost else clean
+    root.noisy = 0
+    sort_root(tree)
 
 
-def reorder(memory: TreeMemory, order: np.ndarray) -> None:
-    """Put the root's edges in a new order; from now on all of them count as opened.
+@kernel
+def sort_root(tree: np.record) -> None:
+    """Put the root's edges in order of their priors; from now on all of them count as opened.
 
     Only unvisited moves in order of prior may stand behind `opened`, and visited ones need not
     come first any more.
     """
-    block = block_of(memory)
-    memory.edges[block] = memory.edges[block][order]
-    memory.cold[block] = memory.cold[block][order]
-    clean = memory.root[0]["clean"]
-    clean[: len(order)] = clean[: len(order)][order]
-    children = memory.cold["child"][block]
-    visited = children != NONE
-    memory.nodes["parent_edge"][children[visited]] = np.arange(
-        block.start, block.stop, dtype=np.uint32
-    )[visited]
-    memory.nodes["opened"][0] = block.stop - block.start
+    record, root = node_at(tree, 0), root_at(tree, 0)
+    first, count = signed(record.first), signed(record.count)
+    for end in range(first + 1, first + count):
+        place = end
+        while place > first and edge_at(tree, place - 1).prior < edge_at(tree, place).prior:
+            swap_edges(tree, place - 1, place)
+            index = place - first
+            clean = root.clean[index]
+            root.clean[index], root.clean[index - 1] = root.clean[index - 1], clean
+            place -= 1
+    for edge in range(first, first + count):
+        child = signed(cold_at(tree, edge).child)
+        if child != NONE:
+            node_at(tree, child).parent_edge = edge
+    record.opened = count
 
 
-def halving_rounds(considered: int, playouts: int) -> list[tuple[int, int]]:
-    """Sequential halving: for each round the playouts before it and the moves that take part.
+@kernel
+def swap_edges(tree: np.record, one: int, other: int) -> None:
+    """Swap two edges; the nodes below do not know of it yet."""
+    here, there = edge_words_at(tree, one), edge_words_at(tree, other)
+    here.value, there.value = there.value, here.value
+    here.counts, there.counts = there.counts, here.counts
+    cold, others = cold_words_at(tree, one), cold_words_at(tree, other)
+    cold.child_block, others.child_block = others.child_block, cold.child_block
+    frozen = cold.frozen_move_proof
+    cold.frozen_move_proof, others.frozen_move_proof = others.frozen_move_proof, frozen
+
+
+@kernel
+def random_gamma(context: np.record, shape: float) -> float:
+    """A number of the gamma distribution of scale 1 (Marsaglia and Tsang's method)."""
+    boost = 1.0
+    if shape < 1.0:
+        boost = (1.0 - random_unit(context)) ** (1.0 / shape)
+        shape += 1.0
+    d = shape - 1.0 / 3.0
+    c = 1.0 / math.sqrt(9.0 * d)
+    while True:
+        radius = math.sqrt(-2.0 * math.log(1.0 - random_unit(context)))
+        normal = radius * math.cos(2.0 * math.pi * random_unit(context))
+        cubed = (1.0 + c * normal) ** 3
+        if cubed > 0.0:
+            limit = 0.5 * normal * normal + d * (1.0 - cubed + math.log(cubed))
+            if math.log(1.0 - random_unit(context)) < limit:
+                return d * cubed * boost
+
+
+# --- the Gumbel rule ------------------------------------------------------------------------------
+
+
+@kernel
+def plan_gumbel(
+    tree: np.record, context: np.record, considered: int, scale: float, playouts: int
+) -> None:
+    """Draw the Gumbel noise of a fresh root's moves, times `scale`, and plan its playouts.
+
+    Only the best `considered` moves by noise + log prior are ever visited.
+    """
+    record, root = node_at(tree, 0), root_at(tree, 0)
+    first, count = signed(record.first), signed(record.count)
+    for index in range(count):
+        noise = 0.0
+        if scale > 0.0:
+            noise = -scale * math.log(-math.log(random_unit(context) + SMALLEST_UNIT))
+        root.gumbel[index] = noise
+        prior = prior_of(signed(edge_at(tree, first + index).prior))
+        context.scores[index] = noise + math.log(prior)
+    for _ in range(considered):
+        best = -1
+        for index in range(count):
+            score = context.scores[index]
+            if score > -np.inf and (best < 0 or score > context.scores[best]):
+                best = index
+        if best >= 0:
+            context.scores[best] = -np.inf
+    for index in range(count):
+        if context.scores[index] > -np.inf:
+            root.gumbel[index] = -np.inf
+    plan_rounds(root, min(considered, count), playouts)
+    record.opened = count
+
+
+@kernel
+def plan_rounds(root: np.record, considered: int, playouts: int) -> None:
+    """Sequential halving: of each round the playouts before it and the moves that take part.
 
     All of the `considered` moves get the same number of visits, then the better half of them, and
-    so on; two moves share what is left.
-
-    >>> halving_rounds(8, 96)
-    [(0, 8), (32, 4), (64, 2)]
+    so on; two moves share what is left. Eight moves and 96 playouts: rounds of 8, 4 and 2 moves
+    that begin after 0, 32 and 64 playouts.
     """
-    halvings = math.ceil(math.log2(considered)) if considered > 1 else 1
-    rounds, start = [], 0
+    halvings = max(1, math.ceil(math.log2(considered)))
+    number, start = 0, 0
     while start < playouts:
-        rounds.append((start, considered))
+        root.starts[number] = start
+        root.survivors[number] = considered
+        number += 1
         if considered <= 2:
             break
         start += max(1, playouts // (halvings * considered)) * considered
         considered = max(2, considered // 2)
-    return rounds
+    root.rounds = number
+    root.starts[number] = playouts
 
 
-def plan_gumbel(
-    memory: TreeMemory, rule: Gumbel, playouts: int | None, generator: np.random.Generator
-) -> None:
-    """Draw the Gumbel noise of the root's moves and plan the playouts of a fresh root.
+@kernel
+def gumbel_choice(tree: np.record, context: np.record, rule: np.record) -> int:
+    """Of the most visited edges the best by Gumbel noise + logit + sigma(Q)."""
+    completed_logits(rule, tree, 0, context.scores)
+    record, root = node_at(tree, 0), root_at(tree, 0)
+    first, most = signed(record.first), 0
+    for index in range(signed(record.count)):
+        most = max(most, signed(edge_at(tree, first + index).visits))
+    best, highest = 0, -np.inf
+    for index in range(signed(record.count)):
+        score = context.scores[index] + root.gumbel[index]
+        if signed(edge_at(tree, first + index).visits) == most and score > highest:
+            best, highest = index, score
+    return first + best
 
-    Where the search has another limit than their number (None), the first ones are planned.
-    """
-    block, root = block_of(memory), memory.root[0]
-    count = block.stop - block.start
-    noise = rule.noise * generator.gumbel(size=count)
-    logits = np.log((memory.edges["prior"][block] + 1.0) / 65536.0)
-    order = np.argsort(-(noise + logits), kind="stable")
-    noise[order[rule.considered :]] = -np.inf  # such a move is never visited, whatever it is worth
-    root["gumbel"][:count] = noise
-    playouts = PLANNED if playouts is None else playouts
-    rounds = halving_rounds(min(rule.considered, count), playouts)
-    root["rounds"] = len(rounds)
-    root["starts"][: len(rounds) + 1] = [start for start, _ in rounds] + [playouts]
-    root["survivors"][: len(rounds)] = [survivors for _, survivors in rounds]
-    memory.nodes["opened"][0] = count
+
+# --- before a search ------------------------------------------------------------------------------
 
 
 def prepare_root(
-    memory: TreeMemory,
-    rule: Rule,
-    settings: Settings,
-    playouts: int | None,
-    generator: np.random.Generator,
+    memory: TreeMemory, context: np.record, rule: Rule, settings: Settings, playouts: int | None
 ) -> None:
-    """Mix noise into the root's priors and, with the Gumbel rule, plan its playouts."""
-    mix_noise(memory, settings, generator)
+    """Mix noise into the root's priors and, with the Gumbel rule, plan its playouts.
+
+    Where the search has another limit than their number (None), the first ones are planned.
+    """
+    epsilon = settings.noise_epsilon
+    if epsilon or memory.root[0]["noisy"]:
+        alpha, scaled = settings.noise_alpha, settings.noise_scaled
+        mix_noise(memory.record, context, epsilon, alpha, scaled)
     if isinstance(rule, Gumbel):
-        plan_gumbel(memory, rule, playouts, generator)
-
-
-def gumbel_choice(memory: TreeMemory, context: np.record, rule: Gumbel) -> int:
-    """Of the most visited edges the best by Gumbel noise + logit + sigma(Q)."""
-    completed_logits(as_record(rule), memory.record, 0, context.scores)
-    block = block_of(memory)
-    count, visits = block.stop - block.start, memory.edges["visits"][block]
-    scores = context.scores[:count] + memory.root[0]["gumbel"][:count]
-    return block.start + int(np.where(visits == visits.max(), scores, -np.inf).argmax())
+        planned = PLANNED if playouts is None else playouts
+        plan_gumbel(memory.record, context, rule.considered, rule.noise, planned)

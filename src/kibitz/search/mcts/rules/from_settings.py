@@ -143,9 +143,3 @@ def to_behaviour(settings: Settings) -> Behaviour:
         share_values=int(settings.share_values),
         accumulate_from=ACCUMULATE_FROM if shares_sums else default.accumulate_from,
     )
-
-
-def noise_concentration(settings: Settings, moves: int) -> float:
-    """Concentration of the Dirichlet noise at a root, if set scaled by its moves as in KataGo."""
-    alpha = settings.noise_alpha
-    return alpha * 361 / max(1, moves) if settings.noise_scaled else alpha

@@ -85,7 +85,15 @@ class Contempt(NamedTuple):
     prefer_proven: int = 1  # 1: a reply proved to win is always chosen, one proved to lose never
 
 
-Rule: TypeAlias = Puct | Sble | Gumbel | Contempt
+class Forced(NamedTuple):
+    """Forced playouts: a tried move of the root is due sqrt(share * prior * visits) of them."""
+
+    inner: Puct = Puct()
+    share: float = 2.0
+    prune: int = 1  # 1: playouts that were only forced are no part of the policy to learn
+
+
+Rule: TypeAlias = Puct | Sble | Gumbel | Contempt | Forced
 
 
 class Behaviour(NamedTuple):
@@ -119,4 +127,4 @@ def names_of(rule: Rule) -> tuple[str, ...]:
 
 def innermost(rule: Rule) -> Puct | Sble | Gumbel:
     """The rule under a wrapper."""
-    return rule.inner if isinstance(rule, Contempt) else rule
+    return rule.inner if isinstance(rule, Contempt | Forced) else rule
