@@ -40,6 +40,7 @@ VARIABLE = "KIBITZ_CONFIG"
 TABLES = {
     "search": "kibitz.search.params:Settings",
     "engine": "kibitz.engine.options:EngineOptions",
+    "selfplay": "kibitz.selfplay.config:SelfPlay",
     "label": "kibitz.games.evaluating:Labelling",
     "run": "kibitz.training.config:RunSettings",
     "data": "kibitz.training.config:DataSettings",

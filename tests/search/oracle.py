@@ -28,6 +28,7 @@ from kibitz.search.mcts.rules.parameters import (
     Contempt,
     Exploration,
     FirstPlay,
+    Forced,
     Gumbel,
     Puct,
     Rule,
@@ -294,11 +295,23 @@ class Oracle:
         """The reply to follow, and whether its value may be believed further up."""
         if isinstance(rule, Contempt):
             return self.contempt(rule, node, depth)
+        if isinstance(rule, Forced):
+            due = self.due(rule, node) if depth == 0 else None
+            return due or self.puct(rule.inner, node, depth), True
         if isinstance(rule, Puct):
             return self.puct(rule, node, depth), True
         if isinstance(rule, Sble):
             return self.sble(rule, node, depth)
         return self.gumbel_choice(rule, node, depth), True
+
+    def due(self, rule: Forced, node: Node) -> Node | None:
+        """The first tried reply with fewer visits than are due to it."""
+        for reply in node.replies or []:
+            known = reply.proof is not None or (reply.low, reply.high) != (-1, 1)
+            due = math.sqrt(rule.share * reply.prior * node.visits)
+            if 0 < reply.visits < due and not known:
+                return reply
+        return None
 
     def puct(self, rule: Puct, node: Node, depth: int) -> Node:
         """Q + c(N) P sqrt(N) / (1 + n)."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import chess
-import numpy as np
 import pytest
 
 from kibitz.evaluator.simple import Material, Uniform
@@ -20,6 +19,7 @@ from kibitz.search.mcts.rules.parameters import (
     Contempt,
     Exploration,
     FirstPlay,
+    Forced,
     Gumbel,
     Puct,
     Rule,
@@ -83,6 +83,7 @@ RULES: dict[str, Rule] = {
     "warm": Contempt(limit=15, temperature=2.5),
     "cold": Contempt(limit=15, temperature=0.4, admit=1),
     "contempt sble": Contempt(Sble(), limit=10),
+    "forced": Forced(),
 }
 BEHAVIOURS = {
     "plain": Behaviour(),

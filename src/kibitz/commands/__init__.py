@@ -52,6 +52,9 @@ COMMANDS = {
     "analyse": Command("kibitz.commands.search:analyse", "Analyse a position or a game."),
     "uci": Command("kibitz.commands.play:uci", "Speak UCI with a GUI, here or over TCP."),
     "search": Command("kibitz.commands.search:search", "Search a position, with a live table."),
+    "selfplay": Command(
+        "kibitz.commands.selfplay:selfplay", "Play games of a network against itself."
+    ),
     "show": Command("kibitz.commands.position:show", "Draw a position and say what it is."),
     "suite": Command("kibitz.commands.suite:suite", "Solve test suites in EPD."),
     "train": Command("kibitz.commands.train:train", "Train a network on games."),

@@ -219,8 +219,13 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
-def preset(name: str) -> SelfPlay:
-    """Settings by name: ours, or those another system played with."""
+def preset_changes(name: str) -> dict[str, Any]:
+    """What a preset changes of the settings."""
     if name not in PRESETS:
         raise ConfigError("no such preset", value=name, fix=did_you_mean(name, PRESETS))
-    return replace(SelfPlay(), **PRESETS[name])
+    return PRESETS[name]
+
+
+def preset(name: str) -> SelfPlay:
+    """Settings by name: ours, or those another system played with."""
+    return replace(SelfPlay(), **preset_changes(name))

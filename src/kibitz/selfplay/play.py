@@ -27,6 +27,7 @@ from kibitz.evaluator.discover import halves, named, resolve
 from kibitz.evaluator.inline import InlineEvaluator
 from kibitz.evaluator.load import SIMPLE, Evaluator, load_evaluator
 from kibitz.games.combine import offsets_of
+from kibitz.games.openings import digest, read_openings
 from kibitz.games.shard import SUFFIX, Header, Shard, counted, provenance
 from kibitz.games.store import GENERATION, Store, add
 from kibitz.log import Stop
@@ -134,12 +135,12 @@ class _Run:
         self,
         folder: Place,
         groups: Sequence[range],
-        shard_of: Callable[[Sequence[Finished]], Shard],
+        about: dict[str, Any],
         report: SelfPlayReport,
         stop: Stop,
         on_game: Callable[[GameSummary], None] | None,
     ) -> None:
-        self._folder, self._shard_of, self._report = folder, shard_of, report
+        self._folder, self._about, self._report = folder, about, report
         self._stop, self._on_game, self._lock = stop, on_game, threading.Lock()
         self._numbers = iter([number for group in groups for number in group])
         self._group = {number: group for group in groups for number in group}
@@ -172,9 +173,8 @@ class _Run:
             del self._waiting[group]
             self._report.shards += 1
         games = sorted(waiting, key=lambda one: one.number)
-        shard = self._shard_of(games)
-        stem = f"{KIND}-{shard.header.provenance[GENERATION]:04d}-{games[0].number:08d}"
-        add(self._folder, shard, stem)
+        stem = f"{KIND}-{self._about[GENERATION]:04d}-{games[0].number:08d}"
+        add(self._folder, as_shard(games, self._about), stem)
 
     def _summary(self, game: Finished) -> GameSummary:
         moves = game.start.tobytes() + game.plies["move"].tobytes()
@@ -220,7 +220,9 @@ def play(
         limits = f"seeds below 2^{64 - NUMBER_BITS}, numbers below 2^{NUMBER_BITS}"
         raise InputError("selfplay: seed or numbers", value=(seed, first, games), fix=limits)
     settings, where = settings.validated(), resolve(network)
+    book = read_openings(settings.openings) if settings.openings else []
     about = about_games(where, settings, seed, generation)
+    about["settings"]["openings"] = digest(book) if book else ""
     report, output, began = SelfPlayReport(), place(folder), time.monotonic()
     groups = _missing(output, about, settings.group, range(first, first + games), report)
     evaluator = load_evaluator(where)
@@ -230,13 +232,11 @@ def play(
         if settings.cache:
             evaluator = CachedEvaluator(counting, PredictionCache(settings.cache * MEBIBYTE))
 
-    def shard_of(finished: Sequence[Finished]) -> Shard:
-        return _shard(finished, about, seed)
-
-    run = _Run(output, groups, shard_of, report, stop or Stop(), on_game)
+    run = _Run(output, groups, about, report, stop or Stop(), on_game)
     if groups:
+        starts = Starts(settings, seed, [opening.board() for opening in book])
         threads = min(settings.workers or processors(), sum(map(len, groups)))
-        _play_all(evaluator, settings, Starts(settings, seed), run, threads)
+        _play_all(evaluator, settings, starts, run, threads)
     report.seconds = time.monotonic() - began
     report.stopped = run.stopped and report.games + report.there < games
     if counting is not None:
@@ -320,8 +320,10 @@ def _groups(numbers: Sequence[int], size: int) -> Iterator[range]:
             start = place_of + 1
 
 
-def _shard(games: Sequence[Finished], about: dict[str, Any], seed: int) -> Shard:
-    """Finished games, in order, as a shard."""
+def as_shard(games: Sequence[Finished], about: dict[str, Any] | None = None) -> Shard:
+    """Finished games, in order, as a shard; `about` is what they have in common."""
+    about = about or {GENERATION: 0, "seed": 0}
+    seeds = [about["seed"] << NUMBER_BITS | game.number for game in games]
     plies = np.concatenate([game.plies for game in games])
     visits = np.concatenate([game.visits for game in games])
     ends = [np.diff(game.plies["visits_end"], prepend=0) for game in games]
@@ -335,7 +337,7 @@ def _shard(games: Sequence[Finished], about: dict[str, Any], seed: int) -> Shard
             results=np.array([game.result for game in games], dtype=np.int8),
             ends=np.array([game.end for game in games], dtype=np.uint8),
             sources=np.zeros(len(games), dtype=np.uint16),
-            seeds=np.array([seed << NUMBER_BITS | game.number for game in games], dtype=np.uint64),
+            seeds=np.array(seeds, dtype=np.uint64),
             moves=plies["move"],
             values=plies["value"],
             draws=plies["draw"],
