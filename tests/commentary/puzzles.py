@@ -17,6 +17,7 @@ from pathlib import Path
 import chess
 
 from kibitz.commentary import tactical as claims
+from kibitz.commentary.claims import Claim
 from kibitz.commentary.facts import Scene, taken_by
 from kibitz.commentary.motifs import motifs
 from kibitz.commentary.prover import Prover
@@ -39,7 +40,7 @@ def read(paths: list[str], half: str) -> Iterator[dict[str, str]]:
                     yield row
 
 
-def themes_of(claim: claims.Claim, scene: Scene, final: bool) -> Iterator[str]:
+def themes_of(claim: Claim, final: bool) -> Iterator[str]:
     """The tags that a claim stands for."""
     match claim:
         case claims.Fork() if not final:
@@ -61,7 +62,7 @@ def themes_of(claim: claims.Claim, scene: Scene, final: bool) -> Iterator[str]:
                 yield name
 
 
-SIMPLE: dict[type[claims.Claim], str] = {
+SIMPLE: dict[type[Claim], str] = {
     claims.Skewers: "skewer",
     claims.Deflects: "deflection",
     claims.Attracts: "attraction",
@@ -97,7 +98,7 @@ def found_in(row: dict[str, str], prover: Prover) -> set[str]:
         for claim in motifs(scene):
             if isinstance(claim, claims.TakesLoose) and not first:
                 continue
-            found |= set(themes_of(claim, scene, not scene.follow))
+            found |= set(themes_of(claim, not scene.follow))
         scene, first = scene.later(), False
     return found
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import chess
 
+from kibitz.commentary.judge import Seen
 from kibitz.commentary.prover import Prover
 
 WORTH = {
@@ -22,6 +23,7 @@ WORTH = {
     chess.QUEEN: 9,
     chess.KING: 99,
 }
+RECENT = 6  # plies within which an exchange ends
 SLIDERS = (chess.BISHOP, chess.ROOK, chess.QUEEN)
 
 
@@ -48,13 +50,15 @@ class Scene:
     prover: Prover
     last: chess.Move | None = None  # the move that led to the position
     last_took: int | None = None  # what that move captured
+    had: Seen | None = None  # what a search has seen before the move
+    has: Seen | None = None  # and after it, for the other side
 
     @cached_property
     def boards(self) -> tuple[chess.Board, ...]:
         """The positions from before the move to the end of what follows."""
         found = [self.before]
         for move in (self.move, *self.follow):
-            after = found[-1].copy(stack=False)
+            after = found[-1].copy(stack=RECENT)
             after.push(move)
             found.append(after)
         return tuple(found)
@@ -82,6 +86,34 @@ class Scene:
     def piece(self) -> Unit:
         """The piece that has moved, where it stands now."""
         return unit(self.after, self.landed)
+
+    @cached_property
+    def start(self) -> chess.Board:
+        """Of the last positions the one where the mover had most: where an exchange began."""
+        best = board = self.before.copy(stack=RECENT)
+        while board.move_stack:
+            board = board.copy()
+            board.pop()
+            if balance(board, self.mover) > balance(best, self.mover):
+                best = board
+        return best
+
+    @property
+    def other(self) -> Scene:
+        """The expected reply as a scene of its own."""
+        assert self.reply is not None
+        took = self.taken.kind if self.taken else None
+        return Scene(
+            self.after, self.reply, self.follow[1:], self.prover, self.move, took, self.has
+        )
+
+    def instead(self) -> Scene:
+        """The best move as a scene, in place of the one that was made."""
+        assert self.had is not None
+        line = self.had.line
+        return Scene(
+            self.before, line[0], line[1:], self.prover, self.last, self.last_took, self.had
+        )
 
     @cached_property
     def taken(self) -> Unit | None:
@@ -195,6 +227,47 @@ def pinner_of(board: chess.Board, square: int) -> int | None:
         ):
             return one
     return None
+
+
+def is_trapped(board: chess.Board, square: int) -> bool:
+    """Whether the piece on a square, of the side to move, is attacked and cannot be saved."""
+    stands_there = unit(board, square)
+    if board.is_check() or board.is_pinned(board.turn, square) or not is_unsafe(board, square):
+        return False
+    if stands_there.kind in (chess.PAWN, chess.KING):
+        return False
+    for escape in board.generate_legal_moves(from_mask=chess.BB_SQUARES[square]):
+        took = taken_by(board, escape)
+        if took is not None and took.worth >= stands_there.worth:
+            return False
+        after = board.copy(stack=False)
+        after.push(escape)
+        if not is_unsafe(after, escape.to_square):
+            return False
+    return True
+
+
+def mate_pattern(board: chess.Board) -> str:
+    """The pattern of a checkmate that has a name here."""
+    king = board.king(board.turn)
+    assert king is not None
+    around = chess.SquareSet(chess.BB_KING_ATTACKS[king])
+    own = board.occupied_co[board.turn]
+    checkers = [unit(board, square) for square in board.checkers()]
+    if all(square in chess.SquareSet(own) for square in around) and any(
+        one.kind == chess.KNIGHT for one in checkers
+    ):
+        return "smothered"
+    home = 0 if board.turn else 7
+    step = 1 if board.turn else -1
+    if king >> 3 != home or not any(one.square >> 3 == home for one in checkers):
+        return ""
+    front = [square for square in around if square >> 3 == home + step]
+    blocked = all(
+        chess.BB_SQUARES[square] & own and not board.attackers(not board.turn, square)
+        for square in front
+    )
+    return "back rank" if blocked else ""
 
 
 # --- pawns ----------------------------------------------------------------------------------------

@@ -53,9 +53,7 @@ def seen(board: chess.Board, report: Report) -> Seen:
     best = report.best
     line = tuple(chess.Move.from_uci(move.uci(board.chess960)) for move in best.moves)
     others = [one.value for one in report.lines[1:2]]
-    priors = {
-        chess.Move.from_uci(one.move.uci(board.chess960)): one.prior for one in report.moves
-    }
+    priors = {chess.Move.from_uci(one.move.uci(board.chess960)): one.prior for one in report.moves}
     value = value_of(best.score)
     second = value_of(report.lines[1].score) if others else None
     return Seen(best.score, value, line, second, priors)

@@ -9,13 +9,16 @@ from collections.abc import Callable, Iterator
 
 import chess
 
+from kibitz.commentary.claims import Claim, is_between
 from kibitz.commentary.facts import (
     SLIDERS,
     WORTH,
     Scene,
     balance,
     is_defended,
+    is_trapped,
     is_unsafe,
+    mate_pattern,
     pinner_of,
     ray_beyond,
     taken_by,
@@ -24,7 +27,6 @@ from kibitz.commentary.facts import (
 )
 from kibitz.commentary.tactical import (
     Attracts,
-    Claim,
     Clears,
     Deflects,
     Discovers,
@@ -43,12 +45,9 @@ from kibitz.commentary.tactical import (
     Traps,
     UsesPin,
     XRay,
-    is_between,
     is_lost_in_pin,
     is_spared,
-    is_trapped,
     is_worth_attacking,
-    mate_pattern,
 )
 
 
@@ -225,7 +224,10 @@ def _clearances(scene: Scene) -> Iterator[Claim]:
         return
     if follow.from_square == scene.landed or scene.boards[2].is_capture(follow):
         return
-    if scene.after.is_check() and scene.boards[1].king(not scene.mover) == scene.follow[0].from_square:
+    if (
+        scene.after.is_check()
+        and scene.boards[1].king(not scene.mover) == scene.follow[0].from_square
+    ):
         return
     loses = scene.taken is None or is_unsafe(scene.after, scene.landed)
     if loses:
@@ -254,9 +256,9 @@ def _loose_captures(scene: Scene) -> Iterator[Claim]:
     taken = scene.taken
     if taken is None or taken.kind == chess.PAWN or is_defended(scene.before, taken.square):
         return
-    if scene.last is not None and scene.last.to_square == taken.square and scene.last_took:
-        if WORTH[scene.last_took] >= taken.worth:
-            return  # taking back
+    is_last = scene.last is not None and scene.last.to_square == taken.square
+    if is_last and WORTH[scene.last_took or chess.PAWN] >= taken.worth:
+        return  # taking back
     if len(scene.boards) > 3:
         later = balance(scene.boards[3], scene.mover)
         if later < balance(scene.after, scene.mover):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import chess
 
+from kibitz.commentary.claims import Claim, stands
 from kibitz.commentary.facts import (
     Scene,
     Unit,
@@ -18,13 +19,12 @@ from kibitz.commentary.facts import (
     is_outpost,
     is_passed,
     phase,
-    unit,
     units,
 )
-from kibitz.commentary.tactical import Claim
 
-KINGSIDE_AND_QUEENSIDE = (chess.BB_FILE_F | chess.BB_FILE_G | chess.BB_FILE_H), (
-    chess.BB_FILE_A | chess.BB_FILE_B | chess.BB_FILE_C
+KINGSIDE_AND_QUEENSIDE = (
+    (chess.BB_FILE_F | chess.BB_FILE_G | chess.BB_FILE_H),
+    (chess.BB_FILE_A | chess.BB_FILE_B | chess.BB_FILE_C),
 )
 
 
@@ -82,8 +82,10 @@ class TakesFile(Claim):
     def proved(self, scene: Scene) -> bool:
         """The rook has just come there."""
         file = self.rook.square & 7
-        clear = is_open(scene.after, file) if self.open else is_half_open(
-            scene.after, file, self.rook.white
+        clear = (
+            is_open(scene.after, file)
+            if self.open
+            else is_half_open(scene.after, file, self.rook.white)
         )
         return clear and self.rook == scene.piece and scene.move.from_square & 7 != file
 
@@ -157,7 +159,10 @@ class OppositeCastling(Claim):
         if not scene.before.is_castling(scene.move) or not scene.after.queens:
             return False
         wings = [
-            [bool(scene.after.kings & scene.after.occupied_co[side] & wing) for side in (True, False)]
+            [
+                bool(scene.after.kings & scene.after.occupied_co[side] & wing)
+                for side in (True, False)
+            ]
             for wing in KINGSIDE_AND_QUEENSIDE
         ]
         return wings in ([[True, False], [False, True]], [[False, True], [True, False]])
@@ -178,7 +183,9 @@ class PawnEnding(Claim):
 
     def proved(self, scene: Scene) -> bool:
         """The last piece goes with the move."""
-        return bool(scene.after.pawns) and is_pawn_ending(scene.after) > is_pawn_ending(scene.before)
+        return bool(scene.after.pawns) and is_pawn_ending(scene.after) > is_pawn_ending(
+            scene.before
+        )
 
 
 def is_pawn_ending(board: chess.Board) -> bool:
@@ -225,7 +232,30 @@ class OpensKing(Claim):
 
 def changes(scene: Scene) -> list[Claim]:
     """What a move changes in the structure, proved."""
-    return [claim for claim in _candidates(scene) if claim.proved(scene)]
+    return [claim for claim in _candidates(scene) if claim.proved(scene) and lasts(claim, scene)]
+
+
+def lasts(claim: Claim, scene: Scene) -> bool:
+    """Whether what a claim says is still so after the moves that are expected next."""
+    for board in scene.boards[2:4]:
+        match claim:
+            case PassedPawn(pawn):
+                so = stands(board, pawn) and is_passed(board, pawn.square, pawn.white)
+            case IsolatedPawn(pawn):
+                so = stands(board, pawn) and is_isolated(board, pawn.square, pawn.white)
+            case DoubledPawns(white, file):
+                so = file in doubled_files(board, white)
+            case BishopPair(white):
+                so = has_bishop_pair(board, white) and not has_bishop_pair(board, not white)
+            case OpensKing(white, file):
+                so = not board.pieces_mask(chess.PAWN, white) & chess.BB_FILES[file]
+            case TakesFile() | Seventh() | Outpost():
+                so = stands(scene.boards[2], scene.piece)
+            case _:
+                so = True
+        if not so:
+            return False
+    return True
 
 
 def _candidates(scene: Scene) -> Iterator[Claim]:
@@ -264,7 +294,9 @@ def _pawn_claims(scene: Scene) -> Iterator[Claim]:
         elif moved and rank >= 5:
             yield PassedPawnAdvances(pawn)
     for white in (True, False):
-        yield from (IsolatedPawn(pawn) for pawn in units(scene.after, white) if _isolates(scene, pawn))
+        yield from (
+            IsolatedPawn(pawn) for pawn in units(scene.after, white) if _isolates(scene, pawn)
+        )
 
 
 def was_pawn(scene: Scene, pawn: Unit) -> bool:
@@ -274,11 +306,13 @@ def was_pawn(scene: Scene, pawn: Unit) -> bool:
 
 def _isolates(scene: Scene, pawn: Unit) -> bool:
     """Whether a pawn in the centre becomes isolated, while its side keeps others."""
-    if pawn.kind != chess.PAWN or not was_pawn(scene, pawn) or (pawn.square & 7) not in (2, 3, 4, 5):
+    if (
+        pawn.kind != chess.PAWN
+        or not was_pawn(scene, pawn)
+        or (pawn.square & 7) not in (2, 3, 4, 5)
+    ):
         return False
     doubled = (
         scene.after.pieces_mask(chess.PAWN, pawn.white) & chess.BB_FILES[pawn.square & 7]
     ).bit_count() > 1
     return not doubled and not is_isolated(scene.before, pawn.square, pawn.white)
-
-

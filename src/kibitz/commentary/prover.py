@@ -14,6 +14,7 @@ from kibitz.position.state import new_positions
 
 PLIES = 3  # searched in full before only captures are, checks not counted
 BUDGET = 150_000  # positions of one proof
+LONGEST_LINE = 9  # plies
 SURE_MATE = MATE - MOST_PLIES
 
 
@@ -40,17 +41,17 @@ class Prover:
         """The move that wins most by force."""
         return self._searched(board, None)[1]
 
-    def gain_of(self, board: chess.Board, move: chess.Move) -> int | None:
-        """What a move wins by force for the side that makes it, once the other side has replied."""
-        return self._searched(board, move)[0]
-
-    def threat(self, board: chess.Board) -> int | None:
-        """What the side that is not to move would win if the other side passed; None in check."""
-        if board.is_check():
-            return None
-        passed = board.copy(stack=False)
-        passed.push(chess.Move.null())
-        return self.gain(passed)
+    def line(self, board: chess.Board, move: chess.Move) -> list[chess.Move]:
+        """A move and what both sides do next, until neither wins anything more."""
+        line, at = [move], board.copy(stack=False)
+        at.push(move)
+        while len(line) < LONGEST_LINE and self.gain(at):
+            best = self.best(at)
+            if best is None:
+                break
+            line.append(best)
+            at.push(best)
+        return line
 
     def loss_on(self, board: chess.Board, square: int) -> int:
         """Centipawns that capturing on a square alone wins, pins not considered."""
@@ -85,7 +86,7 @@ class Prover:
         only = 0
         if move is not None:
             start = Board(board.shredder_fen(en_passant="fen"), chess960=True)
-            only = int(relative(root, start.parse(_as_960(board, move))))
+            only = int(relative(root, start.parse(move.uci())))
         frame = self._frames[0]
         frame["alpha"], frame["beta"] = -MATE, MATE
         frame["left"] = self.plies + (1 if only else 0)
@@ -97,11 +98,3 @@ class Prover:
         found = absolute(root, best).uci(board.chess960) if best else ""
         gained = value if abs(value) > SURE_MATE else value - before
         return gained, chess.Move.from_uci(found) if found else None
-
-
-def _as_960(board: chess.Board, move: chess.Move) -> str:
-    """A move in UCI with castling as king takes rook."""
-    if board.is_castling(move) and not board.chess960:
-        rook = chess.square(7 if board.is_kingside_castling(move) else 0, move.from_square // 8)
-        return chess.Move(move.from_square, rook).uci()
-    return move.uci()

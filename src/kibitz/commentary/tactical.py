@@ -10,38 +10,18 @@ from dataclasses import dataclass
 
 import chess
 
+from kibitz.commentary.claims import Claim, is_between, stands
 from kibitz.commentary.facts import (
     SLIDERS,
     Scene,
     Unit,
     balance,
     is_defended,
+    is_trapped,
     is_unsafe,
+    mate_pattern,
     pinner_of,
-    taken_by,
-    unit,
 )
-
-
-@dataclass(frozen=True)
-class Claim:
-    """Something that is said of a move."""
-
-    def proved(self, scene: Scene) -> bool:
-        """Whether it is true."""
-        raise NotImplementedError
-
-
-def stands(board: chess.Board, *pieces: Unit) -> bool:
-    """Whether pieces stand where they are said to."""
-    return all(
-        board.piece_at(one.square) == chess.Piece(one.kind, one.white) for one in pieces
-    )
-
-
-def is_between(square: int, first: int, second: int) -> bool:
-    """Whether a square lies strictly between two others on a line."""
-    return bool(chess.between(first, second) & chess.BB_SQUARES[square])
 
 
 @dataclass(frozen=True)
@@ -325,24 +305,6 @@ class Traps(Claim):
         return stands(scene.after, self.piece) and is_trapped(scene.after, self.piece.square)
 
 
-def is_trapped(board: chess.Board, square: int) -> bool:
-    """Whether the piece on a square, of the side to move, is attacked and cannot be saved."""
-    stands_there = unit(board, square)
-    if board.is_check() or board.is_pinned(board.turn, square) or not is_unsafe(board, square):
-        return False
-    if stands_there.kind in (chess.PAWN, chess.KING):
-        return False
-    for escape in board.generate_legal_moves(from_mask=chess.BB_SQUARES[square]):
-        took = taken_by(board, escape)
-        if took is not None and took.worth >= stands_there.worth:
-            return False
-        after = board.copy(stack=False)
-        after.push(escape)
-        if not is_unsafe(after, escape.to_square):
-            return False
-    return True
-
-
 @dataclass(frozen=True)
 class TakesLoose(Claim):
     """A capture of a piece that nothing guards."""
@@ -378,29 +340,6 @@ class Mates(Claim):
     def proved(self, scene: Scene) -> bool:
         """The board is checkmate and of that pattern."""
         return scene.after.is_checkmate() and self.pattern == mate_pattern(scene.after)
-
-
-def mate_pattern(board: chess.Board) -> str:
-    """The pattern of a checkmate that has a name here."""
-    king = board.king(board.turn)
-    assert king is not None
-    around = chess.SquareSet(chess.BB_KING_ATTACKS[king])
-    own = board.occupied_co[board.turn]
-    checkers = [unit(board, square) for square in board.checkers()]
-    if all(square in chess.SquareSet(own) for square in around) and any(
-        one.kind == chess.KNIGHT for one in checkers
-    ):
-        return "smothered"
-    home = 0 if board.turn else 7
-    step = 1 if board.turn else -1
-    if king >> 3 != home or not any(one.square >> 3 == home for one in checkers):
-        return ""
-    front = [square for square in around if square >> 3 == home + step]
-    blocked = all(
-        chess.BB_SQUARES[square] & own and not board.attackers(not board.turn, square)
-        for square in front
-    )
-    return "back rank" if blocked else ""
 
 
 @dataclass(frozen=True)

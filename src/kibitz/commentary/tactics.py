@@ -16,7 +16,6 @@ from kibitz.position.exchange import VALUES
 from kibitz.position.moves import (
     CASTLING,
     EN_PASSANT,
-    MAX_MOVES,
     PROMOTION,
     destination_of,
     generate,
