@@ -8,8 +8,15 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from kibitz.commands.arguments import At, EngineFlag, JsonFlag, at_least, milliseconds
-from kibitz.commands.output import EXIT_STOPPED, emit
+from kibitz.commands.output import (
+    EXIT_STOPPED,
+    At,
+    EngineFlag,
+    JsonFlag,
+    at_least,
+    emit,
+    milliseconds,
+)
 from kibitz.commentary.annotate import NODES, Sides, Style, comment_on
 from kibitz.commentary.batch import annotate_file
 from kibitz.commentary.words import Level

@@ -19,7 +19,7 @@ from kibitz.commentary.judge import is_hard_to_find, is_only_move
 from kibitz.commentary.prover import SURE_MATE
 from kibitz.position.board import Board
 from kibitz.position.notation import legal_codes
-from kibitz.search.matesearch import MateSearch
+from kibitz.search.mate import MateSearch
 
 LEAST = 80  # centipawns that are called a gain
 LEAST_THREAT = 180
