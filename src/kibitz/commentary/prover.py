@@ -7,7 +7,7 @@ import numpy as np
 
 from kibitz.commentary.tactics import FRAME, MATE, MOST_PLIES, UNKNOWN, force, material
 from kibitz.position.board import Board
-from kibitz.position.exchange import MAX_CAPTURES, taking_value
+from kibitz.position.exchange import taking_value
 from kibitz.position.moves import MAX_MOVES
 from kibitz.position.notation import absolute, relative
 from kibitz.position.state import new_positions
@@ -26,7 +26,6 @@ class Prover:
         self._positions = new_positions(MOST_PLIES + 1)
         self._frames = np.zeros(MOST_PLIES + 1, np.dtype((np.record, FRAME)))
         self._moves = np.zeros((MOST_PLIES + 1, MAX_MOVES), np.uint16)
-        self._gains = np.zeros(MAX_CAPTURES, np.int64)
         self._known: dict[tuple[str, str], tuple[int | None, chess.Move | None]] = {}
         self._records: dict[str, np.record] = {}
 
@@ -58,7 +57,7 @@ class Prover:
         record = self._record(board)
         flip = 0 if board.turn else 56
         ours = board.color_at(square) != board.turn
-        return int(taking_value(record, square ^ flip, ours, self._gains))
+        return int(taking_value(record, square ^ flip, ours))
 
     def _record(self, board: chess.Board) -> np.record:
         fen = board.fen(en_passant="fen")
