@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from pathlib import Path
 
 import chess
 import pytest
@@ -21,6 +22,7 @@ from kibitz.search.alphabeta.thread import MATE, TABLE
 from kibitz.search.limits import Limits, Signals
 from kibitz.search.mate import MateSearch
 from kibitz.search.params import Settings
+from kibitz.search.proof import TABLEBASE
 from kibitz.search.report import Report
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="too slow as plain Python")
@@ -232,6 +234,54 @@ def test_a_stop_before_it_begins(full: AlphaBeta) -> None:
     signals.stop.set()
     result = full.search(Board(), Limits(infinite=True), signals=signals)
     assert result.move in Board().legal_moves
+
+
+def test_a_temperature_draws_moves_by_their_scores() -> None:
+    board, settings = Board(), SMALL.with_(temperature=5.0)
+    found = set()
+    for seed in range(4):
+        with AlphaBeta(EVALUATOR, settings.with_(seed=seed)) as search:
+            found.add(search.search(board, Limits(depth=3)).move)
+    assert len(found) > 1
+    with AlphaBeta(EVALUATOR, settings) as search:
+        mate = search.search(Board(MATES[0]), Limits(depth=2))
+        assert str(mate.report.best.score) == "mate 1"
+        assert mate.move == mate.report.best.moves[0]
+
+
+def test_pondering_goes_on_until_the_expected_move_comes() -> None:
+    with Engine("material", search="alphabeta", hash=1) as engine:
+        search = engine.begin(Board(), Limits(wtime=1, btime=1, ponder=True))
+
+        def listen(report: Report) -> None:
+            if report.depth >= 5:
+                search.ponderhit()
+
+        assert search.run(listen).report.depth >= 5
+
+
+# --- tablebases -----------------------------------------------------------------------------------
+
+SYZYGY = Path(__file__).parents[1] / "data" / "syzygy"
+
+
+def test_tables_decide_a_root_that_they_know() -> None:
+    settings = SMALL.with_(syzygy_path=str(SYZYGY))
+    with AlphaBeta(EVALUATOR, settings) as search:
+        board = Board("8/8/8/8/8/2k5/4P3/4K3 w - - 0 1")
+        result = search.search(board, Limits(nodes=1_000))
+        assert result.report.tbhits > 0
+        assert result.report.nodes == 0
+        assert result.report.root.proof == TABLEBASE
+        limits = Limits(nodes=1_000, mate=1)
+        assert search.search(board, limits).report.no_mate == 1
+
+
+def test_tables_answer_inside_the_search() -> None:
+    board = Board("8/8/8/8/8/2k5/3pP3/4K3 w - - 0 1")  # four men, one of which can be taken
+    settings = SMALL.with_(syzygy_path=str(SYZYGY), syzygy_share=1.0)
+    with AlphaBeta(EVALUATOR, settings) as search:
+        assert search.search(board, Limits(nodes=200_000)).report.tbhits > 0
 
 
 def test_an_engine_plays_by_it() -> None:

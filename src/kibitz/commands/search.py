@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from cyclopts import Parameter
 
@@ -33,13 +33,17 @@ from kibitz.position.board import Board
 from kibitz.position.fen import START
 from kibitz.search.limits import Limits
 from kibitz.search.method import open_search, warm
-from kibitz.search.params import RuleName, Settings
+from kibitz.search.params import RuleName, SearchName, Settings
 from kibitz.search.presets import changes_of, without_effect
 from kibitz.search.report import Line, Report, Result, Score
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+
+SearchFlag: TypeAlias = Annotated[
+    SearchName | None, Parameter(name="--search", help="Tree search or alpha-beta.")
+]
 
 # --- search ---------------------------------------------------------------------------------------
 
@@ -53,6 +57,7 @@ def search(
     *,
     nodes: Annotated[int | None, Parameter(help="Stop after so many nodes.")] = None,
     time: Annotated[float | None, Parameter(help="Stop after so many seconds.")] = None,
+    kind: SearchFlag = None,
     rule: Annotated[
         RuleName | None,
         Parameter(help="Selection rule, with its authors' constants."),
@@ -68,6 +73,7 @@ def search(
     """Search a position; Ctrl-C ends it and prints what was found."""
     what = chosen(network)
     settings = search_settings(what, preset_name, rule or "", read_options(option))
+    settings = settings.with_(search=kind or settings.search)
     board = Board(fen)
     seconds = DEFAULT_SECONDS if nodes is None and time is None else time
     limits = Limits(nodes=nodes, movetime=milliseconds(seconds), searchmoves=moves)
@@ -196,6 +202,7 @@ def analyse(
     nodes: Annotated[int | None, Parameter(help="Nodes for each position.")] = None,
     time: Annotated[float | None, Parameter(help="Seconds for each position.")] = None,
     threads: Annotated[int | None, Parameter(help="Search threads; 1.")] = None,
+    kind: SearchFlag = None,
     json: JsonFlag = False,
 ) -> int:
     """Analyse a position, or a game move by move; Ctrl-C ends it and prints what was found."""
@@ -204,7 +211,7 @@ def analyse(
     found: list[dict[str, Any]] = []
     skipped: list[str] = []
     positions = _positions(what, skipped)
-    given = {"multipv": lines, "threads": threads}
+    given = {"multipv": lines, "threads": threads, "search": kind}
     shown = {"multipv": LINES, **file_options(network).search}
     shown |= {name: value for name, value in given.items() if value is not None}
     with Engine(network, **shown) as engine, graceful_stop() as stop:

@@ -19,6 +19,7 @@ from kibitz.options import Option, Value, check, find, number, options_of, read,
 from kibitz.search import where as on
 
 RuleName: TypeAlias = Literal["puct", "azero", "sble", "gumbel"]
+SearchName: TypeAlias = Literal["mcts", "alphabeta"]
 RULE_NAMES: tuple[RuleName, ...] = get_args(RuleName)
 
 OFF = 1_000_000_000  # ScLimit that no search reaches
@@ -47,7 +48,7 @@ class Settings:
         "Seed", 0, 0, 2**63 - 1, 0, "of all that is random; one thread repeats itself"
     )
 
-    search: Literal["mcts", "alphabeta"] = setting(
+    search: SearchName = setting(
         "mcts", "tree search or alpha-beta", uci="Search", visibility="always", where=on.INLINE
     )
 

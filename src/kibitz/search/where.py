@@ -19,7 +19,7 @@ DRIVERS = {
 ALPHABETA = frozenset(
     {"search", "threads", "hash", "multipv", "move_overhead", "time_manager", "score_type"}
     | {"syzygy_path", "syzygy_limit", "syzygy_depth", "syzygy_rule50", "syzygy_fastest"}
-    | {"syzygy_share"}
+    | {"syzygy_share", "temperature", "seed"}
 )
 
 

@@ -41,8 +41,8 @@ class Known(NamedTuple):
 
 
 def proof_of(score: int) -> int:
-    """What a score proves, see proof.py."""
-    if abs(score) < DECISIVE:
+    """What a score proves, see proof.py; -INFINITE, of moves without a score, proves nothing."""
+    if abs(score) < DECISIVE or abs(score) == INFINITE:
         return UNPROVED
     if abs(score) <= TABLE_WIN:
         return TABLEBASE if score > 0 else -TABLEBASE
@@ -138,11 +138,12 @@ class Reporter:
         if abs(row.proof) == TABLEBASE:
             distance = row.table.dtz if row.table else TABLE_WIN - abs(one.score)
         score = score_of(self._settings.score_type, row.value, row.draw, row.proof, distance)
-        moves, view = [], self._view
-        for code in one.line:
-            moves.append(Move(code ^ view))
-            view ^= FLIP_MOVE
-        return Line(number, score, wdl_of(row.value, row.draw), row.value, tuple(moves))
+        return Line(number, score, wdl_of(row.value, row.draw), row.value, self.moves_of(one))
+
+    def moves_of(self, one: Known) -> tuple[Move, ...]:
+        """The line that begins with a move of the root."""
+        views = (self._view, self._view ^ FLIP_MOVE)
+        return tuple(Move(code ^ views[ply % 2]) for ply, code in enumerate(one.line))
 
     def _end(self) -> Line:
         """The game is over."""

@@ -15,13 +15,14 @@ import numpy as np
 
 from kibitz.evaluator.inline import InlineEvaluator
 from kibitz.position.board import Board
+from kibitz.position.moves import MAX_MOVES
 from kibitz.position.notation import Move, legal_codes
 from kibitz.search.alphabeta.deepening import DEEPEST, Worker
 from kibitz.search.alphabeta.questions import answer
 from kibitz.search.alphabeta.report import Reporter, known_of, proof_of
 from kibitz.search.alphabeta.static import value_of_score
 from kibitz.search.alphabeta.table import GENERATIONS, new_table, permille
-from kibitz.search.alphabeta.thread import ALL_PARTS, DECISIVE, new_control
+from kibitz.search.alphabeta.thread import ALL_PARTS, DECISIVE, INFINITE, new_control
 from kibitz.search.clock import Standing, Timer
 from kibitz.search.limits import Limits, Signals
 from kibitz.search.mate import MateSearch
@@ -31,13 +32,14 @@ from kibitz.search.report import Listener, Report, Result, Totals
 from kibitz.search.tablebase import ProbeBudget, RootMove, Tablebases, allowed_moves
 
 # Settings that a search is built with; the others are read when they are needed.
-FIXED = ("search", "threads", "hash", "syzygy_path", "syzygy_limit", "syzygy_rule50")
+FIXED = ("search", "threads", "hash", "seed", "syzygy_path", "syzygy_limit", "syzygy_rule50")
 ENDLESS = 1 << 60  # nodes of a search that something else will stop
 FALLBACK_MS = 150  # of a search without any limit that is not infinite
 POLL_SECONDS = 0.002  # between two looks at the clock
 REPORT_MS = 500.0  # between two reports while no iteration ends
 # Shares of the soft limit: after which no iteration is begun, and after which one is given up.
 ENOUGH, TOO_MUCH = 0.55, 2.0
+WARMTH = 100.0  # centipawns that cost a factor of e at a temperature of 1
 SURE_PLIES = 4  # a mate is believed to be the shortest after twice its plies and these
 FIRST_ROUND = 4_096  # nodes of the first round of `go mate`, for the search and for trying all
 
@@ -84,6 +86,7 @@ class AlphaBeta:
         self._lock, self._generation, self._hits = threading.Lock(), 0, 0
         self._control, self._signals = new_control(), Signals()
         self._timer: Timer | None = None  # of the search under way
+        self._generator = np.random.default_rng(self.settings.seed)
 
     def close(self) -> None:
         """Stop, end the threads and close the tablebases."""
@@ -148,8 +151,7 @@ class AlphaBeta:
             report = self._report(task)
             if on_report is not None:
                 on_report(report)
-            line = report.best.moves
-            return Result(line[0] if line else None, line[1] if len(line) > 1 else None, report)
+            return self._result(report, task.reporter)
 
     def _begin(
         self, board: Board, limits: Limits, on_report: Listener | None, signals: Signals
@@ -196,7 +198,7 @@ class AlphaBeta:
         control.budget = nodes
         control.stop = int(task.signals.stop.is_set())
         depths = range(1, min(task.limits.depth or DEEPEST, DEEPEST) + 1)
-        lines = self.settings.multipv
+        lines = self._lines
         futures: list[Future[None]] = []
         for number, worker in enumerate(self.workers):
             worker.resume()
@@ -254,7 +256,7 @@ class AlphaBeta:
         stopped = partial(self._is_over, task)
         while True:
             if (left := task.budget - self._nodes(task)) > 0:
-                self._deepen(task, min(size, left))
+                self._deepen(task, min(size, max(1, left // 2)))
             score = int(known_of(self.workers[0].roots)[0].score)
             if 0 < proof_of(score) <= plies:
                 return
@@ -266,6 +268,24 @@ class AlphaBeta:
             if answered or task.budget <= self._nodes(task) or self._is_over(task):
                 return
             size *= 2
+
+    # --- the move -------------------------------------------------------------------------------
+
+    @property
+    def _lines(self) -> int:
+        """Moves that get a score: those of MultiPV, or all where one is drawn by its score."""
+        return MAX_MOVES if self.settings.temperature > 0.0 else self.settings.multipv
+
+    def _result(self, report: Report, reporter: Reporter) -> Result:
+        """The best move and the expected reply, or with a temperature a move drawn by its score."""
+        line = report.best.moves
+        if self.settings.temperature > 0.0 and report.root.proof == UNPROVED and line:
+            known = [one for one in known_of(self.workers[0].roots) if one.score > -INFINITE]
+            scores = np.array([one.score for one in known] or [0])
+            odds = np.exp((scores - scores.max()) / (WARMTH * self.settings.temperature))
+            drawn = self._generator.choice(len(odds), p=odds / odds.sum())
+            line = reporter.moves_of(known[drawn]) if known else line
+        return Result(line[0] if line else None, line[1] if len(line) > 1 else None, report)
 
     # --- reports --------------------------------------------------------------------------------
 
