@@ -40,6 +40,7 @@ FLOORS = [
     {"engine", "selfplay"},
     {"match", "commentary", "dataset"},
     {"training", "tuning", "experiments", "puzzles"},
+    {"learn"},
     {"bench"},
     {"uci", "web", "lichess", "cluster"},
     {"commands"},

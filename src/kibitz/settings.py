@@ -42,6 +42,7 @@ TABLES = {
     "engine": "kibitz.engine.options:EngineOptions",
     "selfplay": "kibitz.selfplay.config:SelfPlay",
     "label": "kibitz.games.evaluating:Labelling",
+    "learn": "kibitz.learn.config:Learn",
     "run": "kibitz.training.config:RunSettings",
     "data": "kibitz.training.config:DataSettings",
     "optimiser": "kibitz.training.config:OptimiserSettings",

@@ -40,8 +40,6 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
-    "annotate": Command("kibitz.commands.annotate:annotate", "Annotate games in plain English."),
-    "comment": Command("kibitz.commands.annotate:comment", "Say what is true of one move."),
     "perft": Command("kibitz.commands.position:perft", "Count the positions at a given depth."),
     "bench": Command("kibitz.commands.bench:bench", "Measure the speed of this machine."),
     "match": Command("kibitz.commands.match:match", "Play matches: Elo, SPRT, tables, PGN."),
@@ -60,6 +58,7 @@ COMMANDS = {
     "show": Command("kibitz.commands.position:show", "Draw a position and say what it is."),
     "suite": Command("kibitz.commands.suite:suite", "Solve test suites in EPD."),
     "train": Command("kibitz.commands.train:train", "Train a network on games."),
+    "learn": Command("kibitz.commands.learn:learn", "Learn chess from nothing, by self-play."),
     "cycle": Command("kibitz.commands.train:cycle", "Train, average, test and save in stages."),
     "curve": Command("kibitz.commands.train:curve", "Show how trainings went: tables, figure."),
     "strength": Command(

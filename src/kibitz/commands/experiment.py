@@ -11,7 +11,8 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from kibitz.commands.output import EXIT_STOPPED, JsonFlag, NetworkFlag, columns, emit
+from kibitz.commands.output import EXIT_STOPPED, JsonFlag, NetworkFlag, at_least, columns, emit
+from kibitz.commands.train import torch_needed
 from kibitz.engine.options import AUTODISCOVER, chosen
 from kibitz.errors import InputError, did_you_mean
 from kibitz.evaluator.discover import named
@@ -20,6 +21,7 @@ from kibitz.evaluator.load import load_evaluator
 from kibitz.experiments import options
 from kibitz.experiments.ablate import LADDER, Row, ablate, read_problems, variants
 from kibitz.log import graceful_stop, progress, say
+from kibitz.match.elo import Tally, of_games
 
 experiment = App(
     name="experiment", help="Answer a question by experiment.", result_action="return_value"
@@ -100,6 +102,46 @@ def options_command(
     if stop.requested:
         return EXIT_STOPPED
     return 1 if any(row.outcome in options.FAILED for row in rows) else 0
+
+
+@experiment.command(name="from-zero")
+def from_zero_command(
+    folder: Annotated[Path, Parameter(help="Where both runs live, and the curve.")],
+    *,
+    arms: Annotated[
+        tuple[str, str], Parameter(help="Two of temperature, contempt, gumbel, or TOML files.")
+    ] = ("temperature", "contempt"),
+    generations: Annotated[int, Parameter(help="Networks that each arm trains.")] = 6,
+    evaluations: Annotated[int, Parameter(help="Playouts of each arm and generation.")] = 2_000_000,
+    more: Annotated[
+        list[str] | None, Parameter(name="--set", help="Any setting of both, table.key=value.")
+    ] = None,
+    json: JsonFlag = False,
+) -> int:
+    """Let two arms learn from nothing at equal evaluations, with the same seeds; compare them.
+
+    The same command goes on with what is there.
+    """
+    at_least(1, generations=generations, evaluations=evaluations)
+    with torch_needed():
+        from kibitz.learn.arms import begin, compare, points_of
+    both = begin(folder, arms, [f"learn.evaluations={evaluations}", *(more or [])])
+    with graceful_stop() as stop:
+        finished = compare(folder, both, generations, stop)
+    points, _ = points_of(folder, both)
+    first, second = (arm.name for arm in both)
+    headings = ("generation", "evaluations", first, second, f"{first} v {second}", "Elo of that")
+    rows = []
+    for point in points:
+        ratings = (
+            f"{elo:+.0f} +/- {error:.0f}" for elo, error in zip(point.elo, point.error, strict=True)
+        )
+        tally = Tally(*point.between)
+        found = of_games(tally).text(0)
+        rows.append((point.generation, max(point.evaluations), *ratings, tally.text, found))
+    listed = [{"arms": [first, second], **point._asdict()} for point in points]
+    emit({"points": listed}, as_json=json, table=columns(headings, rows))
+    return 0 if finished else EXIT_STOPPED
 
 
 def _print(

@@ -104,7 +104,7 @@ def train(
     from kibitz.training import keep_memory, wait_asleep
 
     wait_asleep()
-    with _torch_needed():
+    with torch_needed():
         from kibitz.training.config import RECIPES, from_file
         from kibitz.training.loop import train as run
     keep_memory()
@@ -132,7 +132,7 @@ def train(
 
 
 @contextmanager
-def _torch_needed() -> Iterator[None]:
+def torch_needed() -> Iterator[None]:
     """Say which extra brings torch where it is missing."""
     try:
         yield
@@ -151,7 +151,7 @@ def cycle(
     json: JsonFlag = False,
 ) -> int:
     """Do what is not done yet of a list of stages; Ctrl-C stops, the same command goes on."""
-    with _torch_needed():
+    with torch_needed():
         from kibitz.training import keep_memory
         from kibitz.training.cycle import KINDS
         from kibitz.training.stages import marker_of, read_cycle, read_marker, run_cycle

@@ -26,6 +26,7 @@ SHIPPED = "shipped"
 FALLBACK = "material"  # the built-in evaluator that is better than none
 SUFFIXES = (".safetensors", ".onnx")
 SHIPPED_FOLDER = Path(kibitz.__file__).parent / "network" / "shipped"
+BEST = "best.safetensors"  # in the folder of a run of `kibitz learn`: its best network
 DEFAULT_FILE = "default.txt"  # in that folder: the short name of the default, on one line
 
 
@@ -41,7 +42,10 @@ class Found(NamedTuple):
 
 
 def resolve(what: Location) -> str:
-    """The file or built-in evaluator that a name means; a file goes before a shipped network."""
+    """The file or built-in evaluator that a name means; a file goes before a shipped network.
+
+    The folder of a run of `kibitz learn` means its best network.
+    """
     name = os.fspath(what)
     if name in NAMELESS:
         return _announce(discover())
@@ -50,6 +54,8 @@ def resolve(what: Location) -> str:
     path = local_path(name)
     if path is None or path.is_file():
         return name
+    if (path / BEST).is_file():
+        return str(path / BEST)
     if halves(name) is not None:
         return PAIR.join(resolve(half) for half in name.split(PAIR, 1))
     shipped = shipped_file(name)

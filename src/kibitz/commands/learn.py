@@ -1,0 +1,158 @@
+"""`kibitz learn`: from nothing to an engine, by games against itself, training and rating.
+
+learn room -> **command line**
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import msgspec
+from cyclopts import Parameter
+
+from kibitz.commands.output import EXIT_STOPPED, JsonFlag, columns, emit
+from kibitz.commands.train import torch_needed
+from kibitz.errors import InputError
+from kibitz.learn.config import LearnSettings, from_file
+from kibitz.learn.folder import Folder
+from kibitz.learn.status import HEADINGS, cells_of, status_of
+from kibitz.log import Level, console, graceful_stop, level, say
+from kibitz.match.spec import parse_players
+from kibitz.settings import used
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+SHOWN = 15  # generations in a live table, the newest
+
+
+def learn(
+    folder: Annotated[Path, Parameter(help="Where the run lives, with all it makes.")],
+    *,
+    resume: Annotated[bool, Parameter(negative="", help="Go on with the run there.")] = False,
+    role: Annotated[
+        Literal["all", "play", "train", "rate"],
+        Parameter(help="Do a part of a run that several processes share."),
+    ] = "all",
+    hours: Annotated[float | None, Parameter(help="Stop after so many hours.")] = None,
+    games: Annotated[int | None, Parameter(help="Stop after so many games in all.")] = None,
+    generations: Annotated[int | None, Parameter(help="Stop after so many networks.")] = None,
+    more: Annotated[
+        list[str] | None, Parameter(name="--set", help="Any setting, table.key=value.")
+    ] = None,
+    status: Annotated[bool, Parameter(negative="", help="Only say how the run stands.")] = False,
+    prune: Annotated[bool, Parameter(negative="", help="List what is needed no more.")] = False,
+    yes: Annotated[bool, Parameter(negative="", help="Delete what --prune lists.")] = False,
+    json: JsonFlag = False,
+) -> int:
+    """Learn chess from nothing; Ctrl-C stops, --resume goes on, after a kill, too."""
+    run = Folder(folder)
+    if yes and not prune:
+        raise InputError("--yes", fix="it belongs to --prune")
+    if status:
+        _show(run, json)
+        return 0
+    if prune:
+        return _prune(run, yes, json)
+    budget = {"hours": hours, "total_games": games, "generations": generations}
+    given = [f"learn.{key}={value}" for key, value in budget.items() if value is not None]
+    settings = _prepare(run, [*(more or []), *given], resume=resume, alone=role == "all")
+    with torch_needed():
+        from kibitz.training import keep_memory, wait_asleep
+
+        wait_asleep()
+        from kibitz.learn.loop import Learning
+    keep_memory()
+    with graceful_stop() as stop, _dashboard(run):
+        finished = Learning(run, role, stop, settings).run()
+    _show(run, json)
+    if not finished:
+        say(f"stopped; go on with: kibitz learn {folder} --resume")
+    return 0 if finished else EXIT_STOPPED
+
+
+def _prepare(run: Folder, overrides: list[str], *, resume: bool, alone: bool) -> LearnSettings:
+    """Begin a run with its settings file, or join the one that is there.
+
+    Who goes on with a run changes its file; who joins one has changes of its own.
+    """
+    if run.exists and alone and not resume:
+        fix = "go on with --resume, or name another folder"
+        raise InputError("a run is here already", value=str(run.root), fix=fix)
+    there = run.exists or resume
+    settings = run.settings(tuple(overrides)) if there else from_file(used(), overrides)
+    settings.selfplay.validated()
+    parse_players(list(settings.learn.opponents))
+    if resume or not run.exists:
+        run.begin(settings)
+    return settings
+
+
+# --- how it stands --------------------------------------------------------------------------------
+
+
+def _show(run: Folder, json: bool) -> None:
+    """Print how the run stands."""
+    if not json:
+        emit({}, as_json=False, table=_table(run, 0))
+        return
+    found = status_of(run)
+    rows = [row._asdict() for row in found.rows]
+    ratings = [rating._asdict() for rating in found.ratings.values()]
+    doing = [msgspec.to_builtins(now) for now in found.doing]
+    facts = {"folder": str(run.root), "generations": rows, "ratings": ratings}
+    emit({**facts, "processes": doing, "best": found.best}, as_json=True)
+
+
+def _table(run: Folder, newest: int) -> RenderableType:
+    """How the run stands, for a terminal; of many generations the newest."""
+    from rich.console import Group
+    from rich.text import Text
+
+    found = status_of(run)
+    rows = [cells_of(row) for row in found.rows[-newest:]]
+    lines = [Text(line) for line in found.lines]
+    return Group(columns(HEADINGS, rows, title=str(run.root)), *lines)
+
+
+@contextmanager
+def _dashboard(run: Folder) -> Iterator[None]:
+    """Keep the table on a terminal up to date; elsewhere there are lines."""
+    if level() is not Level.NORMAL or not sys.stderr.isatty():
+        yield
+        return
+    from rich.live import Live
+
+    with Live(
+        get_renderable=lambda: _table(run, SHOWN),
+        console=console(),
+        refresh_per_second=1,
+        transient=True,
+    ):
+        yield
+
+
+# --- prune ----------------------------------------------------------------------------------------
+
+
+def _prune(run: Folder, yes: bool, json: bool) -> int:
+    """List what the run needs no more, by generation, and delete it if that is wanted."""
+    with torch_needed():
+        from kibitz.learn.prune import outdated
+    found = outdated(run)
+    rows = [(one.generation, one.what, one.files, one.size) for one in found]
+    if yes:
+        for one in found:
+            one.delete()
+    done = "deleted" if yes else "would be deleted"
+    title = f"{sum(one.size for one in found):,} bytes {done}"
+    listed = [dict(zip(("generation", "what", "files", "bytes"), row, strict=True)) for row in rows]
+    table = columns(("generation", "what", "files", "bytes"), rows, title=title)
+    emit({"deleted": yes, "found": listed}, as_json=json, table=table)
+    if found and not yes:
+        say("delete it with --prune --yes")
+    return 0

@@ -1,0 +1,245 @@
+"""What a run keeps on the disk: all state of learning is these files, each written atomically.
+
+    learn.toml                      the settings
+    games/0003/*.shard              games that network 3 played, by generations
+    groups/0003/00012.json          figures of a finished group of them
+    training/0004/                  settings, metrics and, while it goes on, checkpoints
+    networks/0004[-int8].safetensors
+    trained/0004.json               figures of a finished training: now generation 4 begins
+    matches/0004-*.jsonl            journals of rating matches
+    rated/0004.json                 what came of them
+    generations.jsonl               a line for each generation: settings and figures
+    best.safetensors                the network that plays: `kibitz play --network FOLDER`
+    damaged/                        shards that were put aside
+    claims/, processes/             locks of groups being played; what processes do right now
+
+A stage is done when its last file is there, so a process may be killed at any moment.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TypeVar, cast
+
+import msgspec
+
+from kibitz.errors import DamagedFileError, FileError, InputError
+from kibitz.files import read_bytes, write_bytes
+from kibitz.games.store import Store
+from kibitz.learn.config import LearnSettings, from_file
+from kibitz.locks import lock, opened
+from kibitz.settings import dump
+
+Record = TypeVar("Record", bound=msgspec.Struct)
+SETTINGS = "learn.toml"
+HEARD_SECONDS = 120.0  # a process that says nothing for so long is not shown
+
+
+class Group(msgspec.Struct, frozen=True, kw_only=True):
+    """A group of games that is finished."""
+
+    games: int
+    positions: int
+    playouts: int
+    white: int
+    draws: int
+    black: int
+    seconds: float
+    processor: float  # seconds, of all cores
+    playouts_set: int  # for a move
+    sc_limit: int
+
+
+class Trained(msgspec.Struct, frozen=True, kw_only=True):
+    """A finished training, and whether its network plays the games of its generation."""
+
+    generation: int
+    size: str
+    plays: int  # the generation whose network plays: its own, or an earlier one's by the gate
+    window: int  # positions learned from
+    steps: int
+    rate: float
+    losses: dict[str, float]
+    validation: dict[str, float]
+    processor: float
+    gate: float | None = None  # score against the network that had played
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """Games of a generation's network against one opponent."""
+
+    opponent: str  # a name, or the number of a generation
+    wins: int
+    draws: int
+    losses: int
+
+
+class Rated(msgspec.Struct, frozen=True, kw_only=True):
+    """The rating match of a generation."""
+
+    generation: int
+    results: tuple[Result, ...]
+    processor: float
+
+
+class Now(msgspec.Struct, frozen=True, kw_only=True):
+    """What a process does right now."""
+
+    role: str
+    stage: str
+    generation: int
+    done: float
+    total: float
+    rate: float  # of `done`, a second
+    time: float
+    process: int
+
+
+class Folder:
+    """A run's folder; its properties are read from the disk, so that several processes agree."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._read: dict[Path, msgspec.Struct] = {}
+        self._sound: set[Path] = set()  # shards that were checked
+
+    # --- settings ---------------------------------------------------------------------------------
+
+    @property
+    def exists(self) -> bool:
+        """Whether a run has begun here."""
+        return (self.root / SETTINGS).is_file()
+
+    def begin(self, settings: LearnSettings) -> None:
+        """Write the settings, all with their explanations."""
+        write_bytes(self.root / SETTINGS, dump(settings).encode())
+
+    def settings(self, overrides: tuple[str, ...] = ()) -> LearnSettings:
+        """The settings as the file has them."""
+        if not self.exists:
+            raise InputError("no run here", value=str(self.root), fix="begin one: kibitz learn DIR")
+        return from_file(self.root / SETTINGS, overrides)
+
+    # --- generations ------------------------------------------------------------------------------
+
+    @property
+    def newest(self) -> int:
+        """The generation that plays now: that of the last network, 0 before the first."""
+        return max(self.trained(), default=0)
+
+    def network(self, generation: int, *, playing: bool = True) -> Path:
+        """The network of a generation: the one that plays, or the float one to train on."""
+        return self.root / "networks" / f"{generation:04}{'-int8' * playing}.safetensors"
+
+    def player(self, generation: int, settings: LearnSettings) -> str:
+        """What plays the games of a generation."""
+        if not generation:
+            return settings.learn.start
+        return str(self.network(self.trained()[generation].plays))
+
+    def training(self, generation: int) -> Path:
+        """The folder of a generation's training."""
+        return self.root / "training" / f"{generation:04}"
+
+    # --- games ------------------------------------------------------------------------------------
+
+    def games(self, generation: int | None = None) -> Path:
+        """The folder of a generation's games, or of all."""
+        games = self.root / "games"
+        return games if generation is None else games / f"{generation:04}"
+
+    def group_file(self, generation: int, group: int) -> Path:
+        """The file that says that a group is finished."""
+        return self.root / "groups" / f"{generation:04}" / f"{group:05}.json"
+
+    def groups(self, generation: int) -> dict[int, Group]:
+        """The finished groups of a generation."""
+        return self._records(f"groups/{generation:04}", Group)
+
+    @property
+    def all_games(self) -> int:
+        """Games of all generations."""
+        generations = range(self.newest + 1)
+        return sum(one.games for at in generations for one in self.groups(at).values())
+
+    @contextmanager
+    def claim(self, generation: int, group: int) -> Iterator[bool]:
+        """Hold a group's lock while its games are played; False if another process has it.
+
+        The system takes the lock from a process that ends, however it ends, so that another one
+        goes on with the group at once.
+        """
+        with opened(self.root / "claims" / f"{generation:04}-{group:05}") as file:
+            yield lock(file, wait=False)
+
+    def put_damaged_aside(self, first: int) -> None:
+        """Move shards from a generation on that are damaged out of the way, each with a line."""
+        games, aside = self.games(), self.root / "damaged"
+        found = [path for path in sorted(games.rglob("*.shard")) if path not in self._sound]
+        store = Store([path for path in found if path.parent.name >= f"{first:04}"], f"in {aside}")
+        self._sound |= {Path(str(path)) for path, _ in store.headers()}
+        for name in store.damaged:
+            new = aside / Path(name).relative_to(games)
+            new.parent.mkdir(parents=True, exist_ok=True)
+            Path(name).replace(new)
+
+    # --- records ----------------------------------------------------------------------------------
+
+    def trained(self) -> dict[int, Trained]:
+        """The finished trainings by the generation that begins with them."""
+        return self._records("trained", Trained)
+
+    def rated(self) -> dict[int, Rated]:
+        """The finished rating matches by generation."""
+        return self._records("rated", Rated)
+
+    def met(self) -> dict[int, Rated]:
+        """The matches between two arms by generation."""
+        return self._records("met", Rated)
+
+    def write(self, file: Path, record: msgspec.Struct) -> None:
+        """Write a record; from now on its stage is done."""
+        write_bytes(file, msgspec.json.encode(record))
+
+    def _records(self, folder: str, kind: type[Record]) -> dict[int, Record]:
+        """The records of a folder by number; each is read once, for none ever changes."""
+        paths = sorted((self.root / folder).glob("*.json"))
+        for path in paths:
+            if path not in self._read:
+                self._read[path] = _decoded(path, kind)
+        return {int(path.stem): cast(Record, self._read[path]) for path in paths}
+
+    # --- what processes do right now --------------------------------------------------------------
+
+    def say_now(self, now: Now) -> None:
+        """Say what this process does; the file is gone when it ends."""
+        write_bytes(self._now(now.role), msgspec.json.encode(now))
+
+    def forget_now(self, role: str) -> None:
+        """Remove what `say_now` wrote."""
+        self._now(role).unlink(missing_ok=True)
+
+    def _now(self, role: str) -> Path:
+        return self.root / "processes" / f"{role}-{os.getpid()}.json"
+
+    def heard(self) -> list[Now]:
+        """What processes that were heard lately do."""
+        found = []
+        for path in sorted((self.root / "processes").glob("*.json")):
+            with suppress(FileError):  # it may end between the two lines
+                found.append(_decoded(path, Now))
+        return [now for now in found if time.time() - now.time < HEARD_SECONDS]
+
+
+def _decoded(path: Path, kind: type[Record]) -> Record:
+    try:
+        return msgspec.json.decode(read_bytes(path), type=kind)
+    except msgspec.MsgspecError as error:
+        fix = "remove it, and what it stands for is done again"
+        raise DamagedFileError(
+            f"not a record of learning ({error})", value=str(path), fix=fix
+        ) from error

@@ -1,0 +1,112 @@
+"""The order of the stages: one process does all of them, or several share them by roles.
+
+    folder -> what is to be done next -> stages, rating -> folder
+
+What comes next follows from the folder alone, so a run goes on wherever it was interrupted.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Literal
+
+from kibitz.learn import rating
+from kibitz.learn.config import LearnSettings
+from kibitz.learn.folder import Folder
+from kibitz.learn.stages import enough, play_group, train_network
+from kibitz.learn.status import keep_log, line_of
+from kibitz.learn.work import Work
+from kibitz.locks import alone
+from kibitz.log import Stop, say
+
+Role = Literal["all", "play", "train", "rate"]
+WAIT_SECONDS = 0.5  # before a process looks again whether there is something for it to do
+
+
+class Learning:
+    """A process that learns: does, of its role, what comes next."""
+
+    def __init__(
+        self, folder: Folder, role: Role, stop: Stop, settings: LearnSettings | None = None
+    ) -> None:
+        self.work = Work(folder, settings or folder.settings(), stop, role)
+        self.folder, self.role = folder, role
+        self._began = time.monotonic()
+
+    def run(self) -> bool:
+        """Work until the budget is spent; False if asked to stop before."""
+        with self.alone():
+            while not self.work.stop.requested:
+                if not self._step():
+                    self.folder.forget_now(self.role)
+                    return True
+        self.folder.forget_now(self.role)
+        return False
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Refuse a second process that trains, or rates; any number may play."""
+        with ExitStack() as stack:
+            if self.role in ("all", "train"):
+                stack.enter_context(alone(self.folder.root / "training", "learning"))
+            if self.role in ("all", "rate"):
+                stack.enter_context(alone(self.folder.root / "matches", "rating"))
+            yield
+
+    def _step(self) -> bool:
+        """Do what comes next, or wait for others; False once the run is over."""
+        work, newest = self.work, self.folder.newest
+        due = rating.due(self.folder, work.settings.learn)
+        over = self._over(newest)
+        if self.role in ("all", "rate") and due is not None:
+            if rating.rate(work, due):
+                self._finished(due)
+        elif over:
+            return False
+        elif self.role in ("all", "train") and enough(work, newest):
+            if train_network(work, newest + 1):
+                self._finished(newest + 1)
+        elif self.role == "all" or (self.role == "play" and self._may_play(newest)):
+            self._play(newest)
+        else:
+            self._wait()
+        return True
+
+    def _play(self, generation: int) -> None:
+        """Play groups until the generation has its games or there is a newer one."""
+        work, learn = self.work, self.work.settings.learn
+        done = sum(group.games for group in self.folder.groups(generation).values())
+        work.begin("play", generation, 0 if learn.evaluations else learn.games, done)
+        while play_group(work, generation):
+            if self.role == "all" and enough(work, generation):
+                self._finished(generation)
+                return
+            newest = self.folder.newest
+            if self._over(newest) or newest > generation or not self._may_play(generation):
+                return
+
+    def _may_play(self, generation: int) -> bool:
+        return not enough(self.work, generation, self.work.settings.learn.ahead)
+
+    def _over(self, newest: int) -> bool:
+        """Whether the budget is spent."""
+        learn = self.work.settings.learn
+        spent = (
+            (time.monotonic() - self._began, 3600 * learn.hours),
+            (newest, learn.generations),
+            (self.folder.all_games, learn.total_games),
+        )
+        return any(limit and done >= limit for done, limit in spent)
+
+    def _wait(self) -> None:
+        if self.work.stage != "wait":
+            self.work.begin("wait", self.folder.newest)
+        self.work.advance(0)
+        time.sleep(WAIT_SECONDS)
+
+    def _finished(self, generation: int) -> None:
+        """Keep the figures, and say what a stage has brought."""
+        rows = keep_log(self.folder)
+        say(line_of(rows[generation]))

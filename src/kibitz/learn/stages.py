@@ -1,0 +1,222 @@
+"""The work on one generation: a group of games, and the training of the next network.
+
+    settings, games so far -> **tuned** -> self-play -> **train_network** -> the next generation
+
+Each stage leaves its record last, and finds after a kill what it had done before.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import shutil
+from collections import Counter
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+from kibitz.files import read_bytes, write_bytes
+from kibitz.games.shard import SUFFIX
+from kibitz.games.store import Store
+from kibitz.learn.config import LearnSettings
+from kibitz.learn.folder import Folder, Group, Trained
+from kibitz.learn.rating import gate
+from kibitz.learn.work import Work, processor_seconds, quietly
+from kibitz.search.params import OFF
+from kibitz.selfplay.config import SelfPlay
+from kibitz.selfplay.play import play
+from kibitz.settings import dump, load
+from kibitz.training.config import TrainingSettings
+from kibitz.training.loop import train
+
+LARGEST_STEP = 3.0  # factor by which sc_limit changes from one generation to the next
+
+
+# --- play -----------------------------------------------------------------------------------------
+
+
+def positions_by(folder: Folder, generations: int) -> list[int]:
+    """Positions in the games of each of so many generations."""
+    return [
+        sum(group.positions for group in folder.groups(one).values()) for one in range(generations)
+    ]
+
+
+def enough(work: Work, generation: int, times: float = 1.0) -> bool:
+    """Whether a generation has its games, or so many times as many."""
+    learn, groups = work.settings.learn, work.folder.groups(generation).values()
+    if learn.evaluations:
+        return sum(group.playouts for group in groups) >= times * learn.evaluations
+    return sum(group.games for group in groups) >= times * learn.games
+
+
+def play_group(work: Work, generation: int) -> bool:
+    """Play a group of games that no other process plays; False if asked to stop before its end.
+
+    A group that a killed process had begun comes first, and keeps the games that are there.
+    """
+    folder, done = work.folder, work.folder.groups(generation)
+    for group in itertools.count():
+        if group in done:
+            continue
+        with folder.claim(generation, group) as mine:
+            if not mine or folder.group_file(generation, group).exists():
+                continue
+            return _play(work, generation, group)
+    return False
+
+
+def _play(work: Work, generation: int, group: int) -> bool:
+    folder, learn = work.folder, work.settings.learn
+    settings, began = _settings_of(work, generation), processor_seconds()
+    first = group * learn.group
+    report = play(
+        folder.player(generation, work.settings),
+        replace(settings, workers=work.cores),
+        folder.games(generation),
+        games=learn.group,
+        first=first,
+        seed=learn.seed,
+        generation=generation,
+        stop=work.stop,
+        on_game=lambda _: work.advance(),
+    )
+    if report.stopped:
+        return False
+    results, plies = _in_shards(folder, generation, range(first, first + learn.group))
+    # What a killed process had played before counts as much a move as what was played now.
+    playouts = report.playouts / report.plies if report.plies else float(settings.playouts)
+    made = Group(
+        games=results.total(),
+        positions=plies,
+        playouts=round(playouts * plies),
+        white=results[1],
+        draws=results[0],
+        black=results[-1],
+        seconds=report.seconds,
+        processor=processor_seconds() - began,
+        playouts_set=settings.playouts,
+        sc_limit=settings.searching().sc_limit,
+    )
+    folder.write(folder.group_file(generation, group), made)
+    return True
+
+
+def _in_shards(folder: Folder, generation: int, numbers: range) -> tuple[Counter[int], int]:
+    """Results of the games with these numbers, by White's view, and their positions."""
+    results: Counter[int] = Counter()
+    plies = 0
+    for shard in Store(sorted(folder.games(generation).glob(f"*{SUFFIX}"))):
+        if shard.header.provenance["first"] in numbers:
+            results.update(shard.results.tolist())
+            plies += shard.plies
+    return results, plies
+
+
+def _settings_of(work: Work, generation: int) -> SelfPlay:
+    """The settings of a generation's games; a file keeps those that its first game had."""
+    file = work.folder.group_file(generation, 0).with_name("selfplay.toml")
+    if not file.is_file():
+        settings = tuned(work.folder, work.settings, generation)
+        write_bytes(file, dump(SelfPlayTable(settings)).encode())
+    return load(SelfPlayTable, file).selfplay
+
+
+@dataclass(frozen=True)
+class SelfPlayTable:
+    """The table of a file that keeps the settings of games."""
+
+    selfplay: SelfPlay
+
+
+# --- control: the paper's figure 6 ----------------------------------------------------------------
+
+
+def tuned(folder: Folder, settings: LearnSettings, generation: int) -> SelfPlay:
+    """The settings of a generation's games, which follow from the games of those before."""
+    learn, changed = settings.learn, settings.selfplay
+    before = [[*folder.groups(one).values()] for one in range(generation)]
+    games = sum(group.games for groups in before for group in groups)
+    if learn.doubling:
+        doubled = changed.playouts << min(games // learn.doubling, 30)
+        changed = replace(
+            changed, playouts=max(changed.playouts, min(doubled, learn.most_playouts))
+        )
+    if learn.ratio and before and before[-1]:
+        wanted = next_sc_limit(before[-1], learn.ratio, learn.ratio_power)
+        changed = replace(changed, sc_limit=wanted)
+    return changed
+
+
+def next_sc_limit(groups: list[Group], wanted: float, power: float) -> int:
+    """The visits at which replies freeze that bring decided games for each draw near a number.
+
+    The ratio falls with the limit, about to the power that is given. Half a game more on either
+    side keeps the ratio of few games finite.
+    """
+    decided = 0.5 + sum(group.white + group.black for group in groups)
+    ratio = decided / (0.5 + sum(group.draws for group in groups))
+    factor = math.pow(ratio / wanted, 1.0 / power)
+    factor = max(1.0 / LARGEST_STEP, min(LARGEST_STEP, factor))
+    return max(1, min(OFF, round(groups[-1].sc_limit * factor)))
+
+
+# --- train ----------------------------------------------------------------------------------------
+
+
+def window_begins(folder: Folder, generation: int) -> tuple[int, int]:
+    """The first generation that the training of a network learns from, and how many positions."""
+    positions = positions_by(folder, generation)
+    size = folder.settings().learn.window_of(sum(positions))
+    back = [*accumulate(reversed(positions))]
+    reach = next((n for n, total in enumerate(back, 1) if total >= size), len(back))
+    return generation - reach, size
+
+
+def train_network(work: Work, generation: int) -> bool:
+    """Train the network with which a generation begins; False if asked to stop before its end."""
+    folder, place = work.folder, work.folder.training(generation)
+    first, _ = window_begins(folder, generation)
+    folder.put_damaged_aside(first - 1)
+    began, plan = processor_seconds(), place / "training.toml"
+    if not plan.is_file():
+        write_bytes(plan, dump(_planned(work, generation)).encode())
+    settings = load(TrainingSettings, plan)
+    work.begin("train", generation, settings.run.steps)
+    with quietly():
+        outcome = train(settings, f"kibitz learn: generation {generation}", work.stop, resume=True)
+    if outcome.stopped:
+        return False
+    for source, playing in zip(outcome.files, (False, True), strict=False):
+        write_bytes(folder.network(generation, playing=playing), read_bytes(source))
+    decided = gate(work, generation)
+    if decided is None:
+        return False
+    made = Trained(
+        generation=generation,
+        size=work.settings.learn.size_of(generation),
+        plays=decided[0],
+        window=settings.data.newest,
+        steps=outcome.step,
+        rate=settings.schedule.rate,
+        losses=outcome.losses,
+        validation=outcome.validation,
+        processor=processor_seconds() - began,
+        gate=decided[1],
+    )
+    folder.write(folder.root / "trained" / f"{generation:04}.json", made)
+    for file in outcome.files:
+        file.unlink()
+    shutil.rmtree(place / "checkpoints")
+    return True
+
+
+def _planned(work: Work, generation: int) -> TrainingSettings:
+    """The settings of a training; a file keeps them, so that it goes on as it began."""
+    folder, whole = work.folder, work.settings
+    _, size = window_begins(folder, generation)
+    last = str(folder.network(generation - 1, playing=False)) if generation > 1 else ""
+    fresh = positions_by(folder, generation)[-1]
+    planned = whole.learn.training(generation, size, fresh, work.cores, last)
+    run = replace(planned.run, output=folder.training(generation), name=f"{generation:04}")
+    data = replace(planned.data, folders=(str(folder.games()),))
+    return replace(planned, run=run, data=data, optimiser=whole.optimiser, loss=whole.loss)

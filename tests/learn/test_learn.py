@@ -1,0 +1,220 @@
+"""Learning from nothing, whole: two generations in seconds, killed, shared, damaged, pruned."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from kibitz.commands import main
+from kibitz.evaluator.discover import resolve
+from kibitz.learn.folder import Folder
+from kibitz.learn.loop import Learning, Role
+from kibitz.log import Stop
+from kibitz.network import card as cards
+from kibitz.network.card import read_card
+
+TINY = (
+    *("learn.games=6", "learn.group=3", "selfplay.group=2", "learn.cores=1"),
+    *("selfplay.playouts=2", "selfplay.most_plies=24", "learn.network=sparse-8x8"),
+    *("learn.batch=64", "learn.rating_games=2", "learn.rating_nodes=4", "learn.validation=0"),
+    *("learn.rate_every=1", "learn.opponents=['random', 'greedy']"),
+)
+
+
+def flags(*settings: str) -> list[str]:
+    return [word for text in settings for word in ("--set", text)]
+
+
+def begin(folder: Path, *more: str, generations: int = 2) -> None:
+    words = ["learn", str(folder), "--generations", str(generations), *flags(*TINY, *more)]
+    assert main(words) == 0
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Folder:
+    """A run of two generations, the second one with a wider network."""
+    folder = tmp_path_factory.mktemp("learn") / "run"
+    begin(folder, "learn.grow=['2:sparse-16x8']")
+    return Folder(folder)
+
+
+def weights(folder: Folder, generation: int) -> dict[str, bytes]:
+    _, arrays = cards.load(folder.network(generation, playing=False))
+    return {name: array.tobytes() for name, array in arrays.items()}
+
+
+def test_each_generation_keeps_its_network_its_settings_and_its_figures(finished: Folder) -> None:
+    assert sorted(finished.trained()) == sorted(finished.rated()) == [1, 2]
+    assert [read_card(finished.network(n)).size for n in (1, 2)] == ["sparse-8x8", "sparse-16x8"]
+    text = (finished.root / "generations.jsonl").read_text()
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert [line["games"] for line in lines] == [6, 6, 0]
+    assert [line["all_games"] for line in lines] == [0, 6, 12]
+    for line in lines[:2]:
+        played = line["played"]
+        assert played["white"] + played["draws"] + played["black"] == 6
+        assert played["playouts_a_move"] == 2
+    for line in lines[1:]:
+        assert line["trained"]["steps"] > 0
+        assert sum(
+            game["wins"] + game["draws"] + game["losses"] for game in line["rated"]["results"]
+        )
+    assert (finished.root / "curve.svg").read_text().startswith("<svg")
+
+
+def test_the_best_network_of_a_run_plays(finished: Folder) -> None:
+    best = finished.root / "best.safetensors"
+    assert resolve(finished.root) == str(best)
+    assert best.read_bytes() in [finished.network(n).read_bytes() for n in (1, 2)]
+
+
+def test_the_status_is_printed_once(finished: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["learn", str(finished.root), "--status"]) == 0
+    shown = capsys.readouterr().out
+    assert "sparse-16x8" in shown
+    assert f"kibitz play --network {finished.root}" in shown
+    assert main(["learn", str(finished.root), "--status", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert [row["generation"] for row in facts["generations"]] == [0, 1, 2]
+    assert {"random", "greedy", "0", "1", "2"} == {one["name"] for one in facts["ratings"]}
+
+
+def test_a_damaged_shard_is_named_and_put_aside(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begin(tmp_path / "run", "learn.rate_every=10", generations=1)
+    run = Folder(tmp_path / "run")
+    shard = min(run.games(0).glob("*.shard"))
+    content = bytearray(shard.read_bytes())
+    content[len(content) // 2] ^= 1
+    shard.write_bytes(content)
+    capsys.readouterr()
+    assert main(["learn", str(run.root), "--resume", "--generations", "2"]) == 0
+    assert shard.name in capsys.readouterr().err.replace("\n", "")
+    assert not shard.exists()
+    assert (run.root / "damaged" / "0000" / shard.name).exists()
+    assert run.newest == 2
+
+
+def test_what_the_window_needs_no_more_is_listed_then_deleted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begin(
+        tmp_path / "run", "learn.window=20", "learn.window_growth=0", "learn.rate_every=10",
+        generations=4,
+    )  # fmt: skip
+    run, words = Folder(tmp_path / "run"), ["learn", str(tmp_path / "run"), "--prune", "--json"]
+    games = {n: sorted(run.games(n).glob("*.shard")) for n in range(4)}
+    capsys.readouterr()
+    assert main(words) == 0
+    listed = json.loads(capsys.readouterr().out)
+    kinds = {(one["generation"], one["what"]) for one in listed["found"]}
+    assert {(0, "games"), (1, "games"), (0, "claims")} <= kinds
+    assert all(path.exists() for paths in games.values() for path in paths)
+    assert main([*words, "--yes"]) == 0
+    capsys.readouterr()
+    assert [n for n in games if run.games(n).is_dir() and any(run.games(n).glob("*.shard"))] == [
+        2,
+        3,
+    ]
+    assert main(words) == 0
+    assert json.loads(capsys.readouterr().out)["found"] == []
+    assert main(["learn", str(run.root), "--resume", "--generations", "5"]) == 0
+    assert run.newest == 5
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["{run}"], "go on with --resume"),
+        (["{run}", "--yes"], "it belongs to --prune"),
+        (["{new}", "--resume"], "no run here"),
+        (["{new}", "--status"], "no run here"),
+        (["{new}", "--set", "learn.grow=['1:sparse-8']"], "write 20:sparse-128x64-threats"),
+        (["{new}", "--set", "learn.network=plain-2x8"], "give a sparse one"),
+        (["{new}", "--set", "learn.rating_games=3"], "give an even number"),
+        (["{new}", "--set", "learn.opponents=['nobody']"], "neither a player nor a network"),
+        (["{new}", "--set", "learn.gamse=3"], "did you mean 'games'"),
+        (["{new}", "--set", "selfplay.sc_limit=5"], "trees=2"),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    finished: Folder,
+    tmp_path: Path,
+    words: list[str],
+    reason: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    new = tmp_path / "new"
+    words = [word.format(run=finished.root, new=new) for word in words]
+    assert main(["learn", *words]) == 2
+    assert reason in " ".join(capsys.readouterr().err.split())
+    assert not new.exists()
+
+
+def test_only_one_process_trains_in_a_folder(finished: Folder) -> None:
+    first, second = (Learning(finished, "train", Stop()) for _ in range(2))
+    with first.alone(), pytest.raises(Exception, match="another learning is running here"):
+        second.run()
+
+
+# --- several processes ----------------------------------------------------------------------------
+
+
+def test_two_that_play_one_that_trains_and_one_that_rates_share_a_run(tmp_path: Path) -> None:
+    begin(tmp_path / "run", generations=1)
+    run = Folder(tmp_path / "run")
+    run.begin(run.settings(("learn.generations=3",)))
+    roles: tuple[Role, ...] = ("play", "play", "train", "rate")
+    workers = [Learning(Folder(run.root), role, Stop()) for role in roles]
+    threads = [Thread(target=worker.run) for worker in workers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert run.newest == 3
+    assert sorted(run.rated()) == [1, 2, 3]
+    assert len(run.groups(1)) >= 2
+    played = [path.name.split("-")[2] for path in run.games(1).glob("*.shard")]
+    assert len(played) == len(set(played))  # no game twice
+
+
+def start(folder: Path, *words: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "kibitz", "--quiet", "learn", str(folder), *words]
+    return subprocess.Popen(command, env=os.environ | {"OMP_NUM_THREADS": "1"})
+
+
+MOMENTS: list[Callable[[Folder], bool]] = [
+    lambda run: any(run.games().rglob("*.shard")),
+    lambda run: (run.training(1) / "training.toml").exists(),
+    lambda run: any((run.root / "matches").glob("0001-*")),
+    lambda run: any(run.games(1).glob("*.shard")),
+]
+
+
+def test_killed_at_any_moment_it_goes_on_as_if_nothing_had_been(tmp_path: Path) -> None:
+    begin(tmp_path / "whole")
+    run, words = Folder(tmp_path / "killed"), ["--generations", "2", *flags(*TINY)]
+    for moment in MOMENTS:
+        process = start(run.root, *words)
+        while process.poll() is None and not moment(run):
+            time.sleep(0.005)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        words = ["--resume"]
+    assert main(["learn", str(run.root), "--resume"]) == 0
+    whole = Folder(tmp_path / "whole")
+    for generation in (1, 2):
+        assert weights(run, generation) == weights(whole, generation)
+        assert run.rated()[generation].results == whole.rated()[generation].results
+    names = [sorted(path.name for path in one.games().rglob("*.shard")) for one in (run, whole)]
+    assert names[0] == names[1]

@@ -1,0 +1,150 @@
+"""The formulas of learning, the control of search-contempt, the scale of ratings, two arms."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kibitz.commands import main
+from kibitz.learn.config import Learn, from_file
+from kibitz.learn.figures import label_of
+from kibitz.learn.folder import Folder, Group, Rated, Result
+from kibitz.learn.rating import best_of, opponents_of, scale
+from kibitz.learn.stages import next_sc_limit, tuned
+from kibitz.settings import dump
+from tests.learn.test_learn import TINY, flags
+
+
+def test_the_settings_file_reads_back_as_it_was(tmp_path: Path) -> None:
+    settings = from_file(None, ["learn.games=7", "optimiser.weight_decay=0.5"])
+    file = tmp_path / "learn.toml"
+    file.write_text(dump(settings))
+    assert from_file(file) == settings
+    assert settings.optimiser.weight_decay == 0.5
+
+
+def test_the_window_grows_as_katago_has_it() -> None:
+    learn = Learn(window=100, window_growth=0.75)
+    assert [learn.window_of(n) for n in (10, 100)] == [10, 100]
+    expected = 100 * (1 + 0.4 * ((2000 / 100) ** 0.75 - 1) / 0.75)
+    assert learn.window_of(2000) == round(expected)
+    sizes = [learn.window_of(n) for n in range(0, 5000, 50)]
+    assert sizes == sorted(sizes)
+    assert Learn(window=100, window_growth=0).window_of(5000) == 100
+
+
+def test_a_wider_network_begins_with_the_first_rate() -> None:
+    learn = Learn(rate=0.01, rate_decay=0.5, rate_lowest=0.001, grow=("3:sparse-16",))
+    assert [learn.rate_of(n) for n in range(1, 8)] == [
+        0.01,
+        0.005,
+        0.01,
+        0.005,
+        0.0025,
+        0.00125,
+        0.001,
+    ]
+    assert [learn.size_of(n) for n in (2, 3, 9)] == [learn.network, "sparse-16", "sparse-16"]
+    assert [n for n in range(1, 9) if learn.grows(n)] == [3]
+    wider = learn.training(3, 1000, 100, 1, "last.safetensors")
+    assert wider.run.network == "sparse-16"
+    assert wider.distill.teacher == "last.safetensors"
+    after = learn.training(4, 1000, 100, 1, "last.safetensors")
+    assert after.run.network == after.distill.teacher == "last.safetensors"
+    assert after.run.steps == math.ceil(learn.reuse * 100 / learn.batch)
+
+
+def test_results_count_less_as_searches_come_to_know_more() -> None:
+    learn = Learn(result_share=0.4, result_fade=3)
+    assert [learn.result_share_of(n) for n in range(1, 6)] == pytest.approx([1, 0.8, 0.6, 0.4, 0.4])
+
+
+def group(white: int, draws: int, black: int, sc_limit: int = 5) -> Group:
+    return Group(
+        games=white + draws + black, positions=10, playouts=100, white=white, draws=draws,
+        black=black, seconds=1.0, processor=1.0, playouts_set=16, sc_limit=sc_limit,
+    )  # fmt: skip
+
+
+def test_the_controller_finds_the_limit_that_keeps_decided_games_and_draws_level() -> None:
+    """Games as the paper's figure 2 has them: 1.381 decided ones a draw at 5, 0.316 at 32."""
+    random, limit, ratios = np.random.default_rng(1), 300, []
+    power = math.log(1.381 / 0.316) / math.log(32 / 5)
+    for _ in range(12):
+        ratio = 1.381 * (5 / limit) ** power
+        draws = int(random.binomial(3000, 1 / (1 + ratio)))
+        ratios.append(ratio)
+        limit = next_sc_limit([group(3000 - draws, draws, 0, limit)], 1.0, 0.8)
+    assert all(0.8 < ratio < 1.25 for ratio in ratios[6:])
+
+
+def test_the_limit_moves_and_playouts_double_with_the_games(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    settings = from_file(None, ["selfplay.playouts=10", "selfplay.sc_limit=20", "selfplay.trees=2"])
+    control = replace(settings.learn, ratio=1.0, doubling=100, most_playouts=35)
+    settings = replace(settings, learn=control)
+    assert tuned(folder, settings, 0) == settings.selfplay
+    for number, one in enumerate([group(10, 80, 10, 20), group(70, 10, 20, 12)]):
+        folder.write(folder.group_file(number, 0), one)
+    assert tuned(folder, settings, 1).sc_limit < 20
+    later = tuned(folder, settings, 2)
+    assert later.sc_limit > 12
+    assert later.playouts == 35
+
+
+def test_ratings_come_from_all_games_and_hold_to_the_anchor() -> None:
+    games = [
+        ("1", Result(opponent="random", wins=75, draws=0, losses=25)),
+        ("2", Result(opponent="1", wins=50, draws=50, losses=0)),
+        ("2", Result(opponent="1", wins=25, draws=50, losses=25)),
+    ]
+    found = scale(games, Learn(anchor="random", anchor_elo=100.0))
+    # With one draw more between those who met, the score of a pair alone says how far apart.
+    first = 400 * math.log10(75.5 / 25.5)
+    assert found["random"].elo == pytest.approx(100)
+    assert found["1"].elo == pytest.approx(100 + first, abs=0.1)
+    assert found["2"].elo == pytest.approx(100 + first + 400 * math.log10(125.5 / 75.5), abs=0.1)
+    assert best_of(found, 2) == 2
+    assert best_of({}, 2) == 2
+
+
+def test_who_is_beaten_is_met_no_more() -> None:
+    learn = Learn(opponents=("random", "greedy"), earlier=(1, 2), beaten=0.9)
+    beaten = Result(opponent="random", wins=19, draws=1, losses=0)
+    close = Result(opponent="greedy", wins=1, draws=1, losses=18)
+    rated = {3: Rated(generation=3, results=(beaten, close), processor=1.0)}
+    assert opponents_of({}, learn, 3) == ["random", "greedy", "0"]
+    assert opponents_of(rated, learn, 4) == ["greedy", "0", "3"]
+
+
+def test_opponents_are_called_by_their_names() -> None:
+    assert label_of("uci:stockfish --fast,name=fish,movetime=10") == "fish"
+    assert label_of("greedy") == "greedy"
+
+
+def test_two_arms_learn_at_equal_evaluations_and_meet(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["experiment", "from-zero", str(tmp_path), "--generations", "1", "--json"]
+    arms = ["--arms", "gumbel", str(tmp_path / "more.toml")]
+    (tmp_path / "more.toml").write_text("[selfplay]\nplayouts = 4\n")
+    settings = [one for one in TINY if not one.startswith("selfplay.playouts")]
+    given = [*words, *arms, "--evaluations", "400", *flags(*settings)]
+    assert main(given) == 0
+    (point,) = json.loads(capsys.readouterr().out)["points"]
+    assert point["arms"] == ["gumbel", "more"]
+    group = 3 * 24 * 33  # at most: games, plies, and playouts with the root's
+    assert all(400 <= spent < 400 + group for spent in point["evaluations"])
+    assert point["games"][0] != point["games"][1]
+    assert sum(point["between"]) == 4
+    assert all(error > 0 for error in point["error"])
+    assert "gumbel" in (tmp_path / "curve.svg").read_text()
+    assert main(given) == 0  # all is there
+    assert json.loads(capsys.readouterr().out)["points"] == [point]
+    assert main([*given, "--set", "learn.seed=5"]) == 2
+    assert "this arm began with other settings" in capsys.readouterr().err
