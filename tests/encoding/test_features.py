@@ -20,14 +20,13 @@ from kibitz.encoding.features import (
     batch_features,
 )
 from kibitz.encoding.mirror import exchange_colours, mirror_mask, mirror_position
-from kibitz.position.exchange import MAX_CAPTURES
 from kibitz.position.fen import START, parse_fen
 from kibitz.position.state import new_positions
 
 
 def features_of(position: Any, detail: int, perspective: int) -> list[int]:
-    out, gains = np.zeros(MAX_ACTIVE, dtype=np.uint16), np.zeros(MAX_CAPTURES, dtype=np.int64)
-    return sorted(out[: active_features(position, detail, perspective, gains, out)].tolist())
+    out = np.zeros(MAX_ACTIVE, dtype=np.uint16)
+    return sorted(out[: active_features(position, detail, perspective, out)].tolist())
 
 
 def oracle(board: chess.Board, detail: int, perspective: int) -> list[int]:

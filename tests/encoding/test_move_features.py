@@ -23,7 +23,7 @@ from kibitz.encoding import (
 from kibitz.encoding.features import TACTICS, active_features
 from kibitz.encoding.leaves import leaves_of
 from kibitz.encoding.move_features import batch_move_features
-from kibitz.position.exchange import MAX_CAPTURES, taking_value
+from kibitz.position.exchange import taking_value
 from kibitz.position.fen import parse_fen
 from kibitz.position.moves import CASTLING, PROMOTION
 
@@ -142,12 +142,11 @@ def test_features_of_promotions_en_passant_and_discoveries() -> None:
 
 
 def test_loose_pieces_have_features_of_their_own(games: Any) -> None:
-    gains = np.zeros(MAX_CAPTURES, dtype=np.int64)
     out = np.zeros(32, dtype=np.int32)
     seen = 0
     for game in games:
         board, position = game.boards[-1], game.positions[-1]
-        count = active_features(position, TACTICS, 0, gains, out)
+        count = active_features(position, TACTICS, 0, out)
         states = sorted(out[:count] // 768)
         expected = []
         for square, piece in board.piece_map().items():
@@ -159,7 +158,7 @@ def test_loose_pieces_have_features_of_their_own(games: Any) -> None:
             view = square if board.turn else square ^ 56
             ours = piece.color != board.turn
             if piece.piece_type != chess.KING:
-                assert taking_value(position, view, ours, gains) == loose(board, square)
+                assert taking_value(position, view, ours) == loose(board, square)
         assert states == sorted(expected)
     assert seen > 0
 

@@ -17,7 +17,7 @@ from kibitz.kernel import bits
 from kibitz.kernel.compile import COMPILED, kernel
 from kibitz.position import attacks
 from kibitz.position import attacks as spreads
-from kibitz.position.attacks import attack_table
+from kibitz.position.attacks import attack_tables
 from kibitz.position.fen import START, parse_fen
 from kibitz.position.moves import encode_move
 from kibitz.position.notation import legal_codes
@@ -116,10 +116,10 @@ def test_leapers_and_lines(square: int, other: int) -> None:
 
 
 def test_both_tables_agree() -> None:
-    small, large = attack_table(with_sliders=False), attack_table(with_sliders=True)
-    same = [*range(128), *range(384, len(small))]  # masks and offsets belong to the sliders
+    (small, none), (large, sliders) = attack_tables(False), attack_tables(True)
+    same = [*range(attacks.ROOK_AT), *range(attacks.BETWEEN_AT, len(small))]
     assert np.array_equal(small[same], large[same])
-    assert len(large) - len(small) == 107_648
+    assert (len(none), len(sliders)) == (0, 107_648)
 
 
 UINT64_MODULES = {
@@ -164,7 +164,7 @@ def test_every_kernel_of_bits_and_attacks_is_looked_at() -> None:
             and getattr(getattr(value, "py_func", value), "__module__", "") == module.__name__
             and inspect.signature(getattr(value, "py_func", value)).return_annotation == "np.uint64"
         }
-        plain_oracles = {"flip", "extract"}
+        plain_oracles = {"flip", "extract", "deposit"}
         assert public - plain_oracles == listed
 
 

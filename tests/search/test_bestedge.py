@@ -12,8 +12,10 @@ from kibitz.search.mcts.tree.nodes import EDGE
 
 
 @kernel
-def _choose(edges: int, first: int, count: int, fresh: int, weight: float, untried: float) -> int:
-    return best_edge(edges, first, count, fresh, weight, untried)
+def _choose(
+    edges: int, first: int, count: int, fresh: int, weight: float, level: float, drop: float
+) -> int:
+    return best_edge(edges, first, count, fresh, weight, level, drop)
 
 
 def _random_edges(generator: np.random.Generator, count: int) -> np.ndarray:
@@ -35,12 +37,14 @@ def test_the_same_place_as_numpy_finds(seed: int) -> None:
         edges = np.append(edges, _random_edges(generator, 1))
         edges["visits"][-1] = edges["pending"][-1] = 0
     weight = float(generator.random()) if seed % 5 else 0.0
-    numbers = (first, count, fresh, weight, float(generator.normal()))
-    found = _choose(address_of(edges), *numbers)
+    level, drop = float(generator.normal()), float(generator.random()) if seed % 3 else 0.0
+    found = _choose(address_of(edges), first, count, fresh, weight, level, drop)
     here = edges[first:]
-    values = np.where(here["visits"] == 0, numbers[4], here["value"])
+    tried_mass = (here["prior"][:count] + 1.0).sum() / 65536
+    untried = level - drop * np.sqrt(tried_mass)
+    values = np.where(here["visits"] == 0, untried, here["value"])
     tried = 1.0 + here["visits"] + here["pending"]
-    scores = values + numbers[3] * ((here["prior"] + 1.0) / 65536) / tried
+    scores = values + weight * ((here["prior"] + 1.0) / 65536) / tried
     assert found == int(np.argmax(scores))
 
 
@@ -51,11 +55,11 @@ def test_moves_of_unclear_value_are_not_judged(count: int, pending: int) -> None
         edges = _random_edges(np.random.default_rng(place), count + 1)
         edges["visits"][-1] = edges["pending"][-1] = 0
         edges["visits"][place], edges["pending"][place] = 0, pending
-        found = _choose(address_of(edges), 0, count, 1, 1.0, 0.0)
+        found = _choose(address_of(edges), 0, count, 1, 1.0, 0.0, 0.0)
         assert (found == CONTESTED) == (place < count or pending == 1)
 
 
 def test_one_more_move_that_has_visits_is_not_judged() -> None:
     edges = _random_edges(np.random.default_rng(0), LEAST + 1)
-    assert _choose(address_of(edges), 0, LEAST, 1, 1.0, 0.0) == CONTESTED
-    assert _choose(address_of(edges), 0, LEAST, 0, 1.0, 0.0) != CONTESTED
+    assert _choose(address_of(edges), 0, LEAST, 1, 1.0, 0.0, 0.0) == CONTESTED
+    assert _choose(address_of(edges), 0, LEAST, 0, 1.0, 0.0, 0.0) != CONTESTED

@@ -40,6 +40,8 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
+    "annotate": Command("kibitz.commands.annotate:annotate", "Annotate games in plain English."),
+    "comment": Command("kibitz.commands.annotate:comment", "Say what is true of one move."),
     "perft": Command("kibitz.commands.position:perft", "Count the positions at a given depth."),
     "bench": Command("kibitz.commands.bench:bench", "Measure the speed of this machine."),
     "match": Command("kibitz.commands.match:match", "Play matches: Elo, SPRT, tables, PGN."),

@@ -14,12 +14,14 @@ where loose pieces lose material to the best exchange on their square, whichever
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from kibitz.encoding.mirror import mirror_mask
 from kibitz.kernel.bits import lowest, signed, without_lowest
 from kibitz.kernel.compile import kernel
-from kibitz.position.exchange import MAX_CAPTURES, loose_pieces, threat_maps
+from kibitz.position.exchange import loose_pieces, threat_maps
 from kibitz.position.squares import EMPTY, FLIP, ONE
 
 OWN, THEIR = 0, 1  # perspectives: of the side to move, of the other side
@@ -36,24 +38,30 @@ def bit_at(board: np.uint64, square: int) -> int:
     return signed((board >> np.uint64(square)) & ONE)
 
 
+class PieceStates(NamedTuple):
+    """What is known of the pieces, as boards: two binary digits of their states, and attacks."""
+
+    first: np.uint64
+    second: np.uint64
+    by_their: np.uint64  # squares attacked by the other side; empty for PLAIN
+
+
 @kernel
-def piece_states(
-    position: np.record, detail: int, gains: np.ndarray
-) -> tuple[np.uint64, np.uint64]:
-    """The two binary digits of the pieces' states as boards."""
+def piece_states(position: np.record, detail: int) -> PieceStates:
+    """The states of the pieces; of TACTICS, what has both digits is loose."""
     if detail == PLAIN:
-        return EMPTY, EMPTY
+        return PieceStates(EMPTY, EMPTY, EMPTY)
     by_own, by_their = threat_maps(position)
     attacked = (position.own & by_their) | (position.their & by_own)
     defended = (position.own & by_own) | (position.their & by_their)
-    if detail == THREATS:
-        return attacked, defended
-    return attacked, loose_pieces(position, by_own, by_their, gains) | (defended & ~attacked)
+    if detail == TACTICS:
+        defended = loose_pieces(position, by_own, by_their) | (defended & ~attacked)
+    return PieceStates(attacked, defended, by_their)
 
 
 @kernel
 def put_features(
-    position: np.record, first: np.uint64, second: np.uint64, perspective: int, out: np.ndarray
+    position: np.record, states: PieceStates, perspective: int, out: np.ndarray
 ) -> int:
     """Write the active features given the pieces' states; returns how many.
 
@@ -71,7 +79,7 @@ def put_features(
         square = lowest(pieces)
         index = (square ^ mask) + 64 * bit_at(ones, square) + 128 * bit_at(twos, square)
         index += 256 * bit_at(fours, square) + 384 * bit_at(opposing, square)
-        index += PLAIN_FEATURES * (bit_at(first, square) + 2 * bit_at(second, square))
+        index += PLAIN_FEATURES * (bit_at(states.first, square) + 2 * bit_at(states.second, square))
         out[count] = index
         count += 1
         pieces = without_lowest(pieces)
@@ -79,38 +87,12 @@ def put_features(
 
 
 @kernel
-def active_features(
-    position: np.record, detail: int, perspective: int, gains: np.ndarray, out: np.ndarray
-) -> int:
-    """Write the active features to out (any integers, [MAX_ACTIVE]); returns how many.
-
-    `gains` is scratch, int64 [MAX_CAPTURES].
-    """
-    first, second = piece_states(position, detail, gains)
-    return put_features(position, first, second, perspective, out)
+def active_features(position: np.record, detail: int, perspective: int, out: np.ndarray) -> int:
+    """Write the active features to out (any integers, [MAX_ACTIVE]); returns how many."""
+    return put_features(position, piece_states(position, detail), perspective, out)
 
 
 @kernel
-def _put_batch(
-    positions: np.ndarray,
-    detail: int,
-    gains: np.ndarray,
-    indices: np.ndarray,
-    offsets: np.ndarray,
-) -> int:
-    offsets[0] = 0
-    for row in range(positions.shape[0]):
-        position = positions[row]
-        first, second = piece_states(position, detail, gains)
-        at = offsets[row]
-        count = 0
-        for perspective in range(indices.shape[0]):
-            place = indices[perspective, at : at + MAX_ACTIVE]
-            count = put_features(position, first, second, perspective, place)
-        offsets[row + 1] = at + count
-    return signed(offsets[positions.shape[0]])
-
-
 def batch_features(
     positions: np.ndarray, detail: int, indices: np.ndarray, offsets: np.ndarray
 ) -> int:
@@ -119,5 +101,14 @@ def batch_features(
     positions POSITION [B]; indices integers [P, at least 32 * B], row 0 for the side to move and,
     if there is a row 1, that for the other side; offsets int64 [B + 1], common to both.
     """
-    gains = np.zeros(MAX_CAPTURES, dtype=np.int64)
-    return int(_put_batch(positions, detail, gains, indices, offsets))
+    offsets[0] = 0
+    for row in range(positions.shape[0]):
+        position = positions[row]
+        states = piece_states(position, detail)
+        at = offsets[row]
+        count = 0
+        for perspective in range(indices.shape[0]):
+            place = indices[perspective, at : at + MAX_ACTIVE]
+            count = put_features(position, states, perspective, place)
+        offsets[row + 1] = at + count
+    return signed(offsets[positions.shape[0]])

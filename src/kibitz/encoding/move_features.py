@@ -30,6 +30,7 @@ from kibitz.encoding import (
     TAKEN,
     THREATS,
 )
+from kibitz.encoding.features import TACTICS, PieceStates, piece_states
 from kibitz.encoding.leaves import Leaves
 from kibitz.kernel.bits import bit, lowest, signed, without_lowest
 from kibitz.kernel.compile import inlined_kernel, kernel
@@ -40,14 +41,7 @@ from kibitz.position.attacks import (
     pawn_attacks_up,
     rook_attacks,
 )
-from kibitz.position.exchange import (
-    MAX_CAPTURES,
-    VALUES,
-    exchange_value,
-    loose_pieces,
-    taking_value,
-    threat_maps,
-)
+from kibitz.position.exchange import VALUES, exchange_value, taking_value
 from kibitz.position.moves import (
     CASTLING,
     EN_PASSANT,
@@ -165,11 +159,11 @@ class Surroundings(NamedTuple):
 
 
 @kernel
-def surroundings_of(position: np.record, gains: np.ndarray) -> Surroundings:
+def surroundings_of(position: np.record, states: PieceStates) -> Surroundings:
     """Work out what all moves of a position have in common."""
-    by_own, by_their = threat_maps(position)
+    by_their = states.by_their
     occupied = position.own | position.their
-    loose = loose_pieces(position, by_own, by_their, gains) & position.own
+    loose = states.first & states.second & position.own
     king = lowest(position.kings & position.their)
     return Surroundings(
         occupied,
@@ -185,9 +179,7 @@ def surroundings_of(position: np.record, gains: np.ndarray) -> Surroundings:
 
 
 @inlined_kernel
-def gain_of(
-    position: np.record, around: Surroundings, move: int, taken: int, after: int, gains: np.ndarray
-) -> int:
+def gain_of(position: np.record, around: Surroundings, move: int, taken: int, after: int) -> int:
     """Centipawns a move wins or loses by exchange; `after` is the piece on the new square."""
     origin, square, kind = origin_of(move), destination_of(move), kind_of(move)
     if (
@@ -195,7 +187,7 @@ def gain_of(
         or kind == EN_PASSANT
         or (bit(origin) & around.attacked and is_bared(position, origin, square, around.occupied))
     ):
-        return exchange_value(position, move, gains)
+        return exchange_value(position, move)
     gain = VALUES[taken] if taken >= 0 else 0
     if kind >= PROMOTION:
         gain += VALUES[after] - VALUES[PAWN]
@@ -231,17 +223,17 @@ def threat_feature(
 @kernel
 def put_move_features(
     position: np.record,
+    states: PieceStates,
     moves: np.ndarray,
     count: int,
-    gains: np.ndarray,
     exchanges: np.ndarray,
     threats: np.ndarray,
 ) -> None:
     """Write the two features of the first `count` legal moves, uint16 [n], to integer arrays [n].
 
-    `gains` is scratch, int64 [MAX_CAPTURES].
+    The states are those of TACTICS.
     """
-    around = surroundings_of(position, gains)
+    around = surroundings_of(position, states)
     origin, piece, loss = -1, -1, 0
     for index in range(count):
         move = signed(moves[index])
@@ -253,36 +245,29 @@ def put_move_features(
             origin, loss = origin_of(move), 0
             piece = piece_on(position, origin)
             if bit(origin) & around.loose:
-                loss = loss_class(taking_value(position, origin, False, gains))
+                loss = loss_class(taking_value(position, origin, False))
         taken = piece_on(position, destination_of(move)) if there & position.their else -1
         if kind == EN_PASSANT:
             taken = PAWN
         after = kind - PROMOTION + KNIGHT if kind >= PROMOTION else piece
-        gain = gain_of(position, around, move, taken, after, gains)
+        gain = gain_of(position, around, move, taken, after)
         on_attacked = (there & around.attacked) != EMPTY
         exchanges[index] = exchange_feature(piece, taken, gain, on_attacked, loss)
         threats[index] = threat_feature(position, around, move, piece, after, gain < 0)
 
 
 @kernel
-def _put_batch(
-    leaves: Leaves, gains: np.ndarray, exchanges: np.ndarray, threats: np.ndarray
-) -> None:
+def _put_batch(leaves: Leaves, exchanges: np.ndarray, threats: np.ndarray) -> None:
     for row in range(leaves.known.shape[0]):
         first, end = leaves.offsets[row], leaves.offsets[row + 1]
-        put_move_features(
-            leaves.positions[row, 0],
-            leaves.moves[first:end],
-            signed(end - first),
-            gains,
-            exchanges[first:end],
-            threats[first:end],
-        )
+        position, moves = leaves.positions[row, 0], leaves.moves[first:end]
+        states = piece_states(position, TACTICS)
+        count = signed(end - first)
+        put_move_features(position, states, moves, count, exchanges[first:end], threats[first:end])
 
 
 def batch_move_features(leaves: Leaves) -> np.ndarray:
     """Return the features of all legal moves, int32 [2, M]: exchange features, threat features."""
     features = np.empty((2, int(leaves.offsets[-1])), dtype=np.int32)
-    gains = np.zeros(MAX_CAPTURES, dtype=np.int64)
-    _put_batch(leaves, gains, features[0], features[1])
+    _put_batch(leaves, features[0], features[1])
     return features

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kibitz.encoding import MOVE_FEATURES
-from kibitz.encoding.features import MAX_ACTIVE, TACTICS, piece_states, put_features
+from kibitz.encoding.features import MAX_ACTIVE, TACTICS, PieceStates, piece_states, put_features
 from kibitz.encoding.mirror import KING_VIEW, view_mask
 from kibitz.encoding.move_features import put_move_features
 from kibitz.encoding.policy import TABLE1858, TABLE_POLICY, move_index
@@ -31,10 +31,10 @@ from kibitz.evaluator.layers import (
     next_layer,
     scaled,
 )
+from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
 from kibitz.kernel.records import value_at
 from kibitz.kernel.vectors import address_in
-from kibitz.position.exchange import MAX_CAPTURES
 from kibitz.position.moves import MAX_MOVES
 
 FLOAT32, INT16, INT8 = 0, 1, 2  # precision: float32, int16, int16 with an int8 policy
@@ -89,7 +89,7 @@ SCRATCH = np.dtype(
         ("sums", np.int32, ROOM),
         ("products", np.float32, ROOM),
         ("inputs", np.float32, SECOND_TAIL),
-        ("gains", np.int64, MAX_CAPTURES),  # scratch of exchanges
+        ("states", np.uint64, 8),  # of its pieces; 3 are used
         ("exchanges", np.int32, MAX_MOVES),  # features of the moves, then the places of their rows
         ("threats", np.int32, MAX_MOVES),
         ("places", np.int16, -(-MOVE_FEATURES // 32) * 32),  # where a kind's row was placed last
@@ -126,10 +126,12 @@ def find_features(network: np.record, scratch: np.record, position: np.record) -
     boards[2], boards[3] = position.pawns, position.knights
     boards[4], boards[5] = position.bishops, position.rooks
     boards[6], boards[7] = position.queens, position.kings
-    first, second = piece_states(position, network.detail, scratch.gains)
+    states = piece_states(position, network.detail)
+    scratch.states[0], scratch.states[1] = states.first, states.second
+    scratch.states[2] = states.by_their
     for perspective in range(network.perspectives):
         place = scratch.features[perspective]
-        scratch.count = put_features(position, first, second, perspective, place)
+        scratch.count = put_features(position, states, perspective, place)
 
 
 @kernel
@@ -231,17 +233,16 @@ def place_rows(scratch: np.record, features: np.ndarray, count: int, total: int)
     """Append the rows of `count` features, each once, and write their places over them.
 
     Many moves of a position are of one kind. Where a kind was placed is believed only if its row is
-    there, so that nothing has to be cleared.
+    there, so that nothing has to be cleared. No branch depends on it: it could not be foreseen.
     """
     rows, places = scratch.rows, scratch.places
     for index in range(count):
-        row, place = features[index] + TABLE_POLICY, places[features[index]]
-        if place >= total or rows[place] != row:
-            place = total
-            rows[place] = row
-            places[features[index]] = place
-            total += 1
-        features[index] = place
+        feature = signed(features[index])
+        row, place = feature + TABLE_POLICY, signed(places[feature])
+        new = signed((place >= total) | (rows[place] != row))
+        place += new * (total - place)
+        rows[place], places[feature], features[index] = row, place, place
+        total += new
     return total
 
 
@@ -256,7 +257,8 @@ def put_rows(
         rows[index] = move_index(TABLE1858, mask, moves[index])
     total = count
     if network.detail == TACTICS:
-        put_move_features(position, moves, count, scratch.gains, scratch.exchanges, scratch.threats)
+        states = PieceStates(scratch.states[0], scratch.states[1], scratch.states[2])
+        put_move_features(position, states, moves, count, scratch.exchanges, scratch.threats)
         total = place_rows(scratch, scratch.exchanges, count, total)
         total = place_rows(scratch, scratch.threats, count, total)
     for index in range(total, total + MOVES_TOGETHER):

@@ -86,6 +86,26 @@ def extract(_context: Any, _board: Any, _mask: Any) -> Any:
     return types.uint64(types.uint64, types.uint64), code
 
 
+def _plain_deposit(packed: Any, mask: Any) -> np.uint64:
+    board, place, rest, source = 0, 0, int(mask), int(packed)
+    while rest:
+        low = rest & -rest
+        board |= low * (source >> place & 1)
+        place += 1
+        rest ^= low
+    return np.uint64(board)
+
+
+@intrinsic(_plain_deposit)
+def deposit(_context: Any, _packed: Any, _mask: Any) -> Any:
+    """The low bits of `packed`, laid out over the bits of `mask` (PDEP; only with BMI2)."""
+
+    def code(_target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return _call(builder, "llvm.x86.bmi.pdep.64", *arguments)
+
+    return types.uint64(types.uint64, types.uint64), code
+
+
 def _plain_signed(value: Any) -> int:
     return int(value)
 

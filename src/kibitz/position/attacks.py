@@ -1,15 +1,17 @@
 """Attacks of every piece, and the squares between two squares.
 
 Sliding pieces look their attacks up in a table indexed by the blockers on their lines, packed with
-PEXT (841 KiB); processors without BMI2 compute them from the blockers by subtraction ("hyperbola
-quintessence"), which costs perft about a tenth.
+PEXT. 16 bits are enough for an entry, which PDEP lays out over the lines again: 210 KiB, a quarter
+of what whole boards take, which leaves room in the cache for a network. Processors without BMI2
+compute attacks from the blockers by subtraction ("hyperbola quintessence"), which costs perft about
+a tenth.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from kibitz.kernel.bits import bit, extract, flip, signed
+from kibitz.kernel.bits import bit, deposit, extract, flip, signed
 from kibitz.kernel.compile import HAS_PEXT, kernel, static_table
 from kibitz.position.squares import (
     FILE_A,
@@ -75,21 +77,20 @@ def king_spread(kings: np.uint64) -> np.uint64:
 
 # --- the table, filled once with whole-array NumPy operations (about 15 ms) -----------------------
 
-# In words of 64 bits: knight and king attacks by square, masks and offsets of the sliders,
-# diagonals, squares between two squares, and (where the processor packs bits) every slider's
-# attacks for every set of blockers on its lines.
+# In words of 64 bits: knight and king attacks by square, diagonals, what leads to the attacks of
+# rooks and bishops (where the processor packs bits), and squares between two squares. In 16 bits:
+# every slider's attacks, packed, for every set of blockers on its lines.
 KNIGHT_AT, KING_AT = 0, 64
-ROOK_MASK_AT, ROOK_OFFSET_AT = 128, 192
-BISHOP_MASK_AT, BISHOP_OFFSET_AT = 256, 320
-RISING_AT, FALLING_AT = 384, 448
-BETWEEN_AT = 512
-SLIDERS_AT = BETWEEN_AT + 64 * 64
+RISING_AT, FALLING_AT = 128, 192
+ROOK_AT, BISHOP_AT = 256, 256 + 3 * 64
+BETWEEN_AT = BISHOP_AT + 3 * 64
 
 Boards = np.ndarray  # uint64, any shape
 NONE = np.zeros((), dtype=np.uint64)
 SQUARES = np.uint64(1) << np.arange(64, dtype=np.uint64)  # uint64 [64], one bit each
 ROOK_STEPS = (8, -8, 1, -1)
 BISHOP_STEPS = (9, -9, 7, -7)
+LONGEST = 14  # squares on the lines of a slider
 EASTWARD, WESTWARD = (1, 9, -7), (-1, 7, -9)
 
 
@@ -145,47 +146,65 @@ def relevant(steps: tuple[int, ...]) -> Boards:
     return masks
 
 
-def _spread(indices: np.ndarray, masks: Boards) -> Boards:
-    """Bits of `indices` laid out over the set bits of `masks` (PDEP), elementwise."""
-    spread, rest = np.zeros(len(indices), dtype=np.uint64), masks.copy()
-    for place in range(12):
+def _spread(packed: np.ndarray, masks: Boards) -> Boards:
+    """Bits of `packed` laid out over the set bits of `masks` (PDEP), elementwise."""
+    spread, rest = np.zeros(len(packed), dtype=np.uint64), masks.copy()
+    for place in range(LONGEST):
         low = rest & (~rest + np.uint64(1))
-        spread |= np.where(indices >> np.uint64(place) & np.uint64(1), low, np.uint64(0))
+        spread |= np.where(packed >> np.uint64(place) & np.uint64(1), low, np.uint64(0))
         rest ^= low
     return spread
 
 
-def _sliders(table: np.ndarray, at: int, steps: tuple[int, ...], start: int) -> Boards:
-    """Write masks and offsets of one slider to `table`; returns its attacks for all blockers."""
-    masks = relevant(steps)
+def _packed(boards: Boards, masks: Boards) -> np.ndarray:
+    """Bits of `boards` under the set bits of `masks`, packed to the low end (PEXT); uint16 [n]."""
+    packed, rest = np.zeros(len(boards), dtype=np.uint16), masks.copy()
+    for place in range(LONGEST):
+        low = rest & (~rest + np.uint64(1))
+        packed |= ((boards & low) != 0).astype(np.uint16) << np.uint16(place)
+        rest ^= low
+    return packed
+
+
+def _slider(steps: tuple[int, ...], start: int) -> tuple[Boards, np.ndarray]:
+    """One slider: masks, places in the table from `start` on, and lines; and its part of that."""
+    masks, lines = relevant(steps), slide(SQUARES, NONE, steps)
     counts = 1 << np.array([int(mask).bit_count() for mask in masks])
     offsets = np.concatenate(([0], np.cumsum(counts)[:-1]))
     square = np.repeat(np.arange(64), counts)
     indices = (np.arange(counts.sum()) - offsets[square]).astype(np.uint64)
-    table[at : at + 64] = masks
-    table[at + 64 : at + 128] = offsets + start
-    return slide(SQUARES[square], _spread(indices, masks[square]), steps)
+    seen = slide(SQUARES[square], _spread(indices, masks[square]), steps)
+    words = np.concatenate((masks, (offsets + start).astype(np.uint64), lines))
+    return words, _packed(seen, lines[square])
 
 
-def attack_table(with_sliders: bool) -> np.ndarray:
-    """The whole table; uint64 [SLIDERS_AT (+ 107 648)]."""
-    table = np.zeros(SLIDERS_AT, dtype=np.uint64)
+def attack_tables(with_sliders: bool) -> tuple[Boards, np.ndarray]:
+    """The tables of words, uint64 [BETWEEN_AT + 64 * 64], and of sliders, uint16 [107 648 or 0]."""
+    table = np.zeros(BETWEEN_AT + 64 * 64, dtype=np.uint64)
     jumps = ((8, 8, 1), (8, 8, -1), (-8, -8, 1), (-8, -8, -1))
     table[KNIGHT_AT : KNIGHT_AT + 64] = _leaps((*jumps, (1, 9), (1, -7), (-1, 7), (-1, -9)))
     table[KING_AT : KING_AT + 64] = _leaps(tuple((s,) for s in ROOK_STEPS + BISHOP_STEPS))
     table[RISING_AT : RISING_AT + 64] = slide(SQUARES, NONE, (9, -9))
     table[FALLING_AT : FALLING_AT + 64] = slide(SQUARES, NONE, (7, -7))
-    table[BETWEEN_AT:SLIDERS_AT] = _between()
+    table[BETWEEN_AT:] = _between()
     if not with_sliders:
-        return table
-    rooks = _sliders(table, ROOK_MASK_AT, ROOK_STEPS, SLIDERS_AT)
-    bishops = _sliders(table, BISHOP_MASK_AT, BISHOP_STEPS, SLIDERS_AT + len(rooks))
-    return np.concatenate((table, rooks, bishops))
+        return table, np.zeros(0, dtype=np.uint16)
+    table[ROOK_AT:BISHOP_AT], rooks = _slider(ROOK_STEPS, 0)
+    table[BISHOP_AT:BETWEEN_AT], bishops = _slider(BISHOP_STEPS, len(rooks))
+    return table, np.concatenate((rooks, bishops))
 
 
 # --- attacks of each piece ------------------------------------------------------------------------
 
-table = static_table("attacks", attack_table(with_sliders=HAS_PEXT))
+WORDS, SLIDERS = attack_tables(with_sliders=HAS_PEXT)
+table, seen_by = static_table("attacks", WORDS), static_table("sliders", SLIDERS)
+
+
+@kernel
+def _slider_attacks(at: int, occupied: np.uint64) -> np.uint64:
+    """Attacks of a slider whose mask is word `at` of the table, its offset and lines 64 further."""
+    place = extract(occupied, table(at)) + table(at + 64)
+    return deposit(np.uint64(seen_by(signed(place))), table(at + 128))
 
 
 @kernel
@@ -226,8 +245,7 @@ def bishop_by_subtraction(square: int, occupied: np.uint64) -> np.uint64:
 def rook_attacks(square: int, occupied: np.uint64) -> np.uint64:
     """Squares a rook on `square` attacks."""
     if HAS_PEXT:
-        place = extract(occupied, table(ROOK_MASK_AT + square)) + table(ROOK_OFFSET_AT + square)
-        return table(signed(place))
+        return _slider_attacks(ROOK_AT + square, occupied)
     return rook_by_subtraction(square, occupied)
 
 
@@ -235,8 +253,7 @@ def rook_attacks(square: int, occupied: np.uint64) -> np.uint64:
 def bishop_attacks(square: int, occupied: np.uint64) -> np.uint64:
     """Squares a bishop on `square` attacks."""
     if HAS_PEXT:
-        place = extract(occupied, table(BISHOP_MASK_AT + square)) + table(BISHOP_OFFSET_AT + square)
-        return table(signed(place))
+        return _slider_attacks(BISHOP_AT + square, occupied)
     return bishop_by_subtraction(square, occupied)
 
 

@@ -25,11 +25,11 @@ from kibitz.position.moves import (
     kind_of,
     origin_of,
 )
-from kibitz.position.squares import EMPTY, KNIGHT, PAWN, QUEEN
+from kibitz.position.squares import EMPTY, KING, KNIGHT, PAWN
 from kibitz.position.state import attackers, piece_on
 
 VALUES = np.array([100, 300, 300, 500, 900, 20_000], dtype=np.int64)  # PAWN ... KING
-MAX_CAPTURES = 32
+MOST = 1_000_000  # more than can be won
 
 
 @kernel
@@ -84,83 +84,71 @@ def _revealed(position: np.record, square: int, occupied: np.uint64) -> np.uint6
 
 @kernel
 def _settled(
-    position: np.record,
-    square: int,
-    occupied: np.uint64,
-    standing: int,
-    ours: bool,
-    gains: np.ndarray,
+    position: np.record, square: int, occupied: np.uint64, standing: int, ours: bool, won: int
 ) -> int:
     """What a side has won when all captures on a square that pay have been made.
 
-    gains[0] is what it has won so far, by putting its piece of type `standing` there; it is the
-    other side's turn, that to move if `ours`.
+    So far it has `won`, by putting its piece of type `standing` there; it is the other side's turn,
+    that to move if `ours`.
     """
     reaching = (attackers(position, square, occupied) & occupied) | _revealed(
         position, square, occupied
     )
-    depth = 0
-    while depth < MAX_CAPTURES - 1:
-        side = position.own if ours else position.their
-        piece, capturer = _cheapest(position, reaching & side & occupied)
-        if piece < 0:
+    # For the side whose turn it is: what it has, and the least and the most that it can get. It
+    # may always leave it at the least, and after a capture the other side may leave it at that.
+    balance, sign = -won, -1
+    least, most = balance, MOST
+    while True:
+        balance += VALUES[standing]
+        if balance <= least:
             break
-        other = position.their if ours else position.own
-        if piece > QUEEN and reaching & other & occupied:
-            break  # the king may not capture a defended piece
-        depth += 1
-        gains[depth] = VALUES[standing] - gains[depth - 1]
-        standing = piece
+        side, other = position.their, position.own
+        if ours:
+            side, other = other, side
+        piece, capturer = _cheapest(position, reaching & side)
+        if piece < 0 or (piece == KING and reaching & other):  # which may not be captured
+            break
+        least, most = -min(most, balance), -least
+        balance, sign, standing, ours = -balance, -sign, piece, not ours
         occupied &= ~capturer
         reaching = (reaching | _revealed(position, square, occupied)) & occupied
-        ours = not ours
-    while depth > 0:
-        gains[depth - 1] = -max(-gains[depth - 1], gains[depth])
-        depth -= 1
-    return gains[0]
+    return sign * least
 
 
 @kernel
-def exchange_value(position: np.record, move: int, gains: np.ndarray) -> int:
+def exchange_value(position: np.record, move: int) -> int:
     """Material the side to move wins, in centipawns, if both sides capture best on one square.
 
-    Pins are not considered; a king captures only what is no longer defended. `gains` is scratch,
-    int64 [MAX_CAPTURES].
+    Pins are not considered; a king captures only what is no longer defended.
     """
     origin, square, kind = origin_of(move), destination_of(move), kind_of(move)
     if kind == CASTLING:
         return 0
-    gains[0] = 0
     occupied = (position.own | position.their) & ~bit(origin)
     standing = piece_on(position, origin)
     taken = piece_on(position, square)
     if kind == EN_PASSANT:
         taken = PAWN
         occupied &= ~bit(square - 8)
-    if taken >= 0:
-        gains[0] = VALUES[taken]
+    won = VALUES[taken] if taken >= 0 else 0
     if kind >= PROMOTION:
         standing = kind - PROMOTION + KNIGHT
-        gains[0] += VALUES[standing] - VALUES[PAWN]
-    return _settled(position, square, occupied, standing, False, gains)
+        won += VALUES[standing] - VALUES[PAWN]
+    return _settled(position, square, occupied, standing, False, won)
 
 
 @kernel
-def taking_value(position: np.record, square: int, ours: bool, gains: np.ndarray) -> int:
+def taking_value(position: np.record, square: int, ours: bool) -> int:
     """Material won by capturing what stands on a square, at least 0, in centipawns.
 
-    The side to move captures if `ours`, else the other side, as if it were its turn. `gains` is
-    scratch, int64 [MAX_CAPTURES].
+    The side to move captures if `ours`, else the other side, as if it were its turn.
     """
-    gains[0] = 0
     occupied = position.own | position.their
-    return -_settled(position, square, occupied, piece_on(position, square), ours, gains)
+    return -_settled(position, square, occupied, piece_on(position, square), ours, 0)
 
 
 @kernel
-def loose_pieces(
-    position: np.record, by_own: np.uint64, by_their: np.uint64, gains: np.ndarray
-) -> np.uint64:
+def loose_pieces(position: np.record, by_own: np.uint64, by_their: np.uint64) -> np.uint64:
     """Pieces of both sides that lose material if they are captured, kings left out.
 
     by_own and by_their are the squares attacked by either side.
@@ -170,7 +158,7 @@ def loose_pieces(
     while hit:
         square = lowest(hit)
         ours = (position.their & bit(square)) != EMPTY
-        if taking_value(position, square, ours, gains) > 0:
+        if taking_value(position, square, ours) > 0:
             loose |= bit(square)
         hit = without_lowest(hit)
     return loose

@@ -111,6 +111,6 @@ def next_move(
         move = bring_best(frame, index, count)
         if frame.scores[index] < GOOD or not may_lose(position, move):
             return move
-        if exchange_value(position, move, thread.gains) >= 0:
+        if exchange_value(position, move) >= 0:
             return move
         frame.scores[index] -= 2 * GOOD

@@ -148,7 +148,7 @@ def is_skipped(
     if not plain:
         if depth > LOSS_DEPTH or not has(thread, EXCHANGES):
             return False
-        return exchange_value(position, move, thread.gains) < LOSS * depth
+        return exchange_value(position, move) < LOSS * depth
     left = max(depth - 1 - reduction_by_number(depth, number), 0)
     calm = frame.static != UNKNOWN
     enough = (4 + depth * depth) // (2 - improving)
@@ -161,7 +161,7 @@ def is_skipped(
         return True
     if left > QUIET_LOSS_DEPTH or not has(thread, EXCHANGES):
         return False
-    return exchange_value(position, move, thread.gains) < QUIET_LOSS * (left + 1) * (left + 1)
+    return exchange_value(position, move) < QUIET_LOSS * (left + 1) * (left + 1)
 
 
 @kernel

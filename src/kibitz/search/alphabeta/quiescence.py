@@ -83,7 +83,7 @@ def _is_hopeless(
     won = VALUES[max(captured_by(position, move), 0)]
     if kind_of(move) < PROMOTION and reachable + won <= alpha:
         return True
-    return may_lose(position, move) and exchange_value(position, move, thread.gains) < 0
+    return may_lose(position, move) and exchange_value(position, move) < 0
 
 
 @kernel

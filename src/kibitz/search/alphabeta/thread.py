@@ -14,7 +14,6 @@ from kibitz.kernel.atomics import atomic_add, atomic_load
 from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
 from kibitz.kernel.records import CACHE_LINE, address_of, aligned, one_record, record_at
-from kibitz.position.exchange import MAX_CAPTURES
 from kibitz.position.moves import MAX_MOVES
 from kibitz.position.outcome import (
     FIFTY_PLIES,
@@ -113,7 +112,6 @@ THREAD = np.dtype(
         ("table_pieces", np.int64),  # the most pieces that tablebases know; 0: none
         ("table_depth", np.int64),  # the least depth at which they are asked
         ("keys", np.uint64, MAX_HISTORY + MOST_PLIES + 4),  # of the game, then of the line
-        ("gains", np.int64, MAX_CAPTURES),  # scratch of exchanges
         ("quiet", np.int16, 2 * 64 * 64),
         ("captures", np.int16, PLACES * 6),
         ("replies", np.int16, BACK * (PLACES + 1) * PLACES),

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from kibitz.kernel.bits import signed
-from kibitz.kernel.compile import kernel
+from kibitz.kernel.compile import inlined_kernel, kernel
 from kibitz.search.mcts.rules.best_edge import CONTESTED, LEAST, best_edge
 from kibitz.search.mcts.rules.parameters import FPU_ABSOLUTE, FPU_LOSS, FPU_WIN
 from kibitz.search.mcts.tree.context import REMEMBERED
@@ -60,23 +60,29 @@ def tried_mass(tree: np.record, first: int, opened: int) -> float:
 
 
 @kernel
+def first_play_terms(
+    first_play: np.record, tree: np.record, via: int, node: int
+) -> tuple[float, float]:
+    """Level and drop: a move not tried yet is worth level - drop * sqrt(tried_mass)."""
+    override = float(node_at(tree, node).fpu)
+    if not math.isnan(override):
+        return override, 0.0
+    if first_play.kind == FPU_LOSS:
+        return -1.0, 0.0
+    if first_play.kind == FPU_WIN:
+        return 1.0, 0.0
+    if first_play.kind == FPU_ABSOLUTE:
+        return first_play.value, 0.0
+    return -edge_at(tree, via).value, first_play.value
+
+
+@kernel
 def first_play_value(
     first_play: np.record, tree: np.record, via: int, node: int, first: int, opened: int
 ) -> float:
     """Value of a move not tried yet, for the player who would make it."""
-    override = float(node_at(tree, node).fpu)
-    if not math.isnan(override):
-        return override
-    if first_play.kind == FPU_LOSS:
-        return -1.0
-    if first_play.kind == FPU_WIN:
-        return 1.0
-    if first_play.kind == FPU_ABSOLUTE:
-        return first_play.value
-    own = -edge_at(tree, via).value
-    if first_play.value == 0.0:
-        return own
-    return own - first_play.value * math.sqrt(tried_mass(tree, first, opened))
+    level, drop = first_play_terms(first_play, tree, via, node)
+    return level - drop * math.sqrt(tried_mass(tree, first, opened))
 
 
 @kernel
@@ -88,7 +94,7 @@ def mate_bonus(proof: int) -> float:
     return 1.0 if moves == 1 else math.ldexp(1.0, -min(moves, 60))
 
 
-@kernel
+@inlined_kernel
 def _scale(rule: np.record, tree: np.record, node: int, visits: float) -> float:
     """Optional factors of c(N): growth with visits, spread of values, spread of priors."""
     scale = 1.0
@@ -142,10 +148,9 @@ def select_puct(
     looked_at = candidates(rule, visits, opened, count)
     visited = min(looked_at, opened)
     if visited >= LEAST and rule.virtual_loss + rule.faster_mate == 0.0:
-        fresh, untried = looked_at - visited, 0.0
-        if fresh:
-            untried = first_play_value(first_play, tree, via, node, first, opened)
-        place = best_edge(signed(tree.edges), first, visited, fresh, weight, untried)
+        level, drop = first_play_terms(first_play, tree, via, node)
+        fresh = looked_at - visited
+        place = best_edge(signed(tree.edges), first, visited, fresh, weight, level, drop)
         if place != CONTESTED and cold_at(tree, first + place).child != BUSY:
             return first + place, 1
     untried = first_play_value(first_play, tree, via, node, first, opened)

@@ -1,0 +1,6 @@
+"""Commentary: what is true of a move and worth saying, in plain English.
+
+    position + search -> facts -> claims -> **words**
+
+`facts` and `motifs` look, `claims` prove, `judge` labels, `words` speaks, `annotate` does a game.
+"""

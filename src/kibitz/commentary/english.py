@@ -1,0 +1,293 @@
+"""Every word that commentary says, in English; a module with the same names is another language.
+
+Texts of claims are predicates: "forks {targets}" follows "This", "23.Nf3+" or "which". Names in
+braces are fields of the claim, or what `words` adds to them: {mover}, {other}, {move}, {unit}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+PIECES = {1: "pawn", 2: "knight", 3: "bishop", 4: "rook", 5: "queen", 6: "king"}
+SIDES = {True: "White", False: "Black"}
+NUMBERS = ("no", "a", "two", "three", "four", "five", "six", "seven", "eight")
+AND = " and "
+
+
+def joined(texts: Sequence[str]) -> str:
+    """A list in words: a, b and c."""
+    if len(texts) < 2:
+        return "".join(texts)
+    return ", ".join(texts[:-1]) + AND + texts[-1]
+
+
+def unit(kind: int, square: str) -> str:
+    """A piece on its square."""
+    return "the king" if kind == 6 else f"the {PIECES[kind]} on {square}"
+
+
+def haul(kinds: Sequence[int]) -> str:
+    """Pieces that are won: a rook and two pawns."""
+    counted = [(kind, list(kinds).count(kind)) for kind in sorted(set(kinds), reverse=True)]
+    return joined(
+        [f"{NUMBERS[count]} {PIECES[kind]}{'s' if count > 1 else ''}" for kind, count in counted]
+    )
+
+
+# --- what is said of a move -----------------------------------------------------------------------
+
+PREDICATES: dict[str, tuple[str, ...]] = {
+    "Fork": ("forks {targets}", "hits {targets} at once", "attacks both {targets}"),
+    "Fork.many": ("forks {targets}", "attacks {targets} all at once"),
+    "Pins": ("pins {piece} to {to}", "pins {piece} against {to}", "puts {piece} in a pin to {to}"),
+    "UsesPin": (
+        "is safe from {piece}, which is pinned to {to}",
+        "can ignore {piece}, pinned to {to} as it is",
+    ),
+    "Skewers": ("skewers {front} and {behind}", "hits {front} and, behind it, {behind}"),
+    "Discovers": (
+        "uncovers an attack by {by} on {target}",
+        "opens the line of {by} to {target}",
+        "discovers an attack on {target} by {by}",
+    ),
+    "Discovers.check": ("gives a discovered check with {by}", "uncovers a check from {by}"),
+    "DoubleCheck": ("gives double check, so that the king has to move", "is a double check"),
+    "Deflects": ("lures {guard} away from {target}", "deflects {guard} from guarding {target}"),
+    "Deflects.square": ("lures {guard} away from {square}", "deflects {guard} from {square}"),
+    "Deflects.overloaded": (
+        "shows that {guard} has one job too many: it also has to guard {target}",
+        "overloads {guard}, which also has to guard {target}",
+    ),
+    "Attracts": ("draws {piece} to {square}", "decoys {piece} to {square}"),
+    "RemovesGuard": (
+        "removes {guard}, the only guard of {target}",
+        "takes {guard}, which guarded {target}",
+    ),
+    "Interferes": ("cuts {slider} off from {target}",),
+    "Intermezzo": (
+        "comes in between: the recapture on {square} can wait",
+        "is an in-between move before the recapture on {square}",
+    ),
+    "Clears": ("clears the way for {piece}", "vacates {square} for {piece}"),
+    "Traps": ("traps {piece}", "leaves {piece} without a safe square"),
+    "TakesLoose": (
+        "takes {piece}, which nothing guarded",
+        "picks up the undefended {kind} on {at}",
+    ),
+    "Sacrifices": ("gives up {piece}", "sacrifices {piece}", "offers {piece}"),
+    "Mates": ("is mate", "mates", "is checkmate"),
+    "Mates.back rank": ("is a back-rank mate: the king's own men block its way out",),
+    "Mates.smothered": ("is a smothered mate: the king is walled in by its own men",),
+    "MateIn": ("forces mate in {moves}", "leads to mate in {moves} by force"),
+    "MateIn.1": ("forces mate next move", "leaves no defence to mate next move"),
+    "Wins": ("wins {won}", "wins {won} by force", "nets {won}"),
+    "Wins.for": ("wins {won} for {lost}", "gains {won} for {lost}"),
+    "Wins.exchange": ("wins the exchange", "wins a rook for a minor piece"),
+    "Wins.some": ("wins material", "wins material by force"),
+    "Threatens": ("threatens {step}", "threatens to take {target} with {step}"),
+    "Threatens.mate": ("threatens mate with {step}", "threatens {step}"),
+    "Parries": ("saves {target} from {step}", "meets the threat to {target}", "secures {target}"),
+    "Parries.mate": ("stops {step}", "meets the threat of {step}", "parries the mate on {at}"),
+    "OnlyMove": (
+        "is the only good move here",
+        "is the only move that does not make things much worse",
+    ),
+    "OnlyMove.hard": (
+        "is the only good move, and a hard one to find",
+        "is the one good move here, and far from obvious",
+    ),
+    # structure
+    "PassedPawn": (
+        "gives {mover} a passed pawn on {square}",
+        "creates a passed pawn on {square}",
+        "leaves {mover} with a passed pawn on {square}",
+    ),
+    "PassedPawnAdvances": (
+        "brings the passed pawn to {square}",
+        "pushes the passed pawn on to {square}",
+        "runs with the passed pawn: it is on {square} now",
+    ),
+    "IsolatedPawn": (
+        "leaves {side} with an isolated pawn on {square}",
+        "isolates {side}'s pawn on {square}",
+    ),
+    "DoubledPawns": (
+        "doubles {side}'s pawns on the {file}-file",
+        "leaves {side} with doubled pawns on the {file}-file",
+    ),
+    "TakesFile": ("takes the open {file}-file", "puts the rook on the open {file}-file"),
+    "TakesFile.half": (
+        "takes the half-open {file}-file",
+        "puts the rook on the half-open {file}-file",
+    ),
+    "Seventh": (
+        "brings the rook to the seventh rank",
+        "puts the rook on the seventh rank",
+    ),
+    "Seventh.black": (
+        "brings the rook to the second rank",
+        "puts the rook on White's second rank",
+    ),
+    "Outpost": (
+        "settles on {square}, where no pawn can drive the {kind} away",
+        "gives the {kind} an outpost on {square}",
+    ),
+    "BishopPair": (
+        "leaves {side} alone with the bishop pair",
+        "leaves {side} as the only one with a bishop pair",
+    ),
+    "LosesCastling": ("gives up the right to castle", "means that {mover} can no longer castle"),
+    "OppositeCastling": (
+        "puts the kings on opposite wings",
+        "means castling on opposite sides",
+    ),
+    "QueensLeave": ("takes the queens off", "leaves the board without queens"),
+    "PawnEnding": ("leads to a pawn ending", "leaves only kings and pawns"),
+    "OppositeBishops": (
+        "leaves bishops of opposite colours",
+        "leads to opposite-coloured bishops",
+    ),
+    "OpensKing": (
+        "opens the {file}-file beside {side}'s king",
+        "takes the {file}-pawn from in front of {side}'s king",
+    ),
+    # how the game stands; numbers as in judge.standing, for the mover
+    "Turns.2.1": ("makes the win much harder", "lets part of the advantage slip"),
+    "Turns.2.0": ("throws away the win", "lets the win slip", "turns a win into a level game"),
+    "Turns.2.-1": ("throws away a win, and more", "turns a win into a worse position"),
+    "Turns.2.-2": ("turns a win into a loss", "turns the game on its head"),
+    "Turns.1.0": ("gives the advantage back", "lets the advantage go"),
+    "Turns.1.-1": ("hands the advantage to {other}", "turns the better side into the worse one"),
+    "Turns.1.-2": ("goes from better to lost", "turns an advantage into a lost position"),
+    "Turns.0.-1": ("leaves {mover} worse", "gives {other} the better game"),
+    "Turns.0.-2": ("leaves {mover} lost", "costs {mover} the game, if {other} goes on well"),
+    "Turns.-1.-2": ("leaves {mover} lost", "makes a difficult position a lost one"),
+    "Keeps.2": ("keeps the win", "keeps {mover} winning"),
+    "Keeps.1": ("keeps the better game", "keeps {mover} better"),
+    "Keeps.0": ("keeps the game level", "holds the balance"),
+    "Keeps.-1": ("keeps {mover} in the game", "limits the damage"),
+}
+
+# What a beginner is told in other words.
+BEGINNER: dict[str, tuple[str, ...]] = {
+    "Fork": ("attacks {targets} at the same time: a fork", "forks {targets}"),
+    "Pins": (
+        "pins {piece}: if it moves, {to} behind it can be taken",
+        "pins {piece} to {to}",
+    ),
+    "Pins.king": (
+        "pins {piece}: it may not move, or the king would be in check",
+        "pins {piece} to {to}",
+    ),
+    "Skewers": ("skewers {front}: when it steps aside, {behind} behind it falls",),
+    "Wins.exchange": ("wins a rook for a minor piece",),
+}
+
+# --- sentences ------------------------------------------------------------------------------------
+
+PLAYED = ("This {0}.", "{move} {0}.")
+PLAYED_MORE = ("It also {0}.", "It {0} as well.", "And it {0}.")
+WHICH = "{0}, which {1}"
+
+FAULTS: dict[str, tuple[str, ...]] = {
+    "EnPrise": (
+        "{piece} can simply be taken: {reply}.",
+        "{piece} is lost there to {reply}.",
+        "That puts {piece} where {reply} takes it.",
+    ),
+    "Abandons": (
+        "{guard} no longer guards {target}, and {reply} takes it.",
+        "This takes a guard away from {target}: {reply}.",
+    ),
+    "Overlooks": (
+        "{other} was threatening {reply}, and still is.",
+        "This does nothing against {reply}.",
+        "The threat was {reply}, and it is not met.",
+    ),
+    "Overlooks.why": (
+        "{other} was threatening {reply}, which {why}.",
+        "This does nothing against {reply}, which {why}.",
+        "The threat was {reply}, which {why}.",
+    ),
+    "AllowsMate": (
+        "This allows mate in {moves}, beginning with {reply}.",
+        "After {reply} it is mate in {moves}.",
+        "{other} now mates in {moves}, with {reply} first.",
+    ),
+    "AllowsMate.1": ("This allows {reply}.", "{reply} is possible now.", "It runs into {reply}."),
+    "Allows": (
+        "{other}'s best answer is {reply}.",
+        "{reply} is the answer.",
+        "The trouble is {reply}.",
+        "{reply} is strong now.",
+    ),
+    "Allows.why": (
+        "This allows {reply}, which {why}.",
+        "{reply} now {why}.",
+        "The answer is {reply}, which {why}.",
+        "The trouble is {reply}: it {why}.",
+    ),
+    "Better": (
+        "Better was {step}.",
+        "{step} was better.",
+        "The right move was {step}.",
+        "{mover} should have played {step}.",
+    ),
+    "Better.why": (
+        "Better was {step}, which {why}.",
+        "Instead, {step} {why}.",
+        "The right move was {step}: it {why}.",
+        "{step} was the move: it {why}.",
+        "{mover} had {step}, which {why}.",
+    ),
+    "MissesMate": (
+        "{step} would have mated in {moves}.",
+        "There was a mate in {moves} with {step}.",
+        "{mover} misses mate in {moves}: {step}.",
+    ),
+    "MissesMate.1": ("{step} was possible.", "{mover} misses {step}.", "There was {step}."),
+}
+
+OPENING = ("{name} ({eco}).",)
+
+ENDS: dict[str, str] = {
+    "stalemate": "Stalemate: {side} to move has no legal move and is not in check.",
+    "material": "A draw: neither side has the material to mate.",
+    "repetition": "The position occurs for the {count} time.",
+    "fifty": "Fifty moves have gone by without a capture or a pawn move.",
+}
+ORDINALS = {3: "third", 4: "fourth", 5: "fifth"}
+
+# --- the story of the game ------------------------------------------------------------------------
+
+STANDING = {
+    2: "{white} was winning",
+    1: "{white} stood better",
+    0: "the game was level",
+    -1: "{black} stood better",
+    -2: "{black} was winning",
+}
+STORY = {
+    "opening": ("The opening was the {name} ({eco}).",),
+    "still": (
+        "Neither side made a mistake that changed how the game stood.",
+        "The balance never shifted far.",
+    ),
+    "gradual": ("No single move decided the game: {standing} in the end, bit by bit.",),
+    "early": ("After {count} moves {standing}.",),
+    "turn": (
+        "The game turned with {move}, after which {standing}.",
+        "Then came {move}, and {standing}.",
+        "With {move} it changed again: now {standing}.",
+        "{move} changed that once more: {standing}.",
+    ),
+    "turn.why": ("{move} {why}, and {standing}.",),
+    "mate": ("{winner} mated on move {number}.",),
+    "time": ("{loser} lost on time on move {number}.",),
+    "resigned": ("{winner} won in {number} moves.",),
+    "drawn": ("It ended in a draw after {number} moves.",),
+    "open": ("The record ends after {number} moves.",),
+    "accuracy": ("Accuracy: White {white} %, Black {black} %.",),
+    "counts": ("{side}: {counts}.",),
+}
+LABELS = {2: ("mistake", "mistakes"), 4: ("blunder", "blunders"), 6: ("inaccuracy", "inaccuracies")}

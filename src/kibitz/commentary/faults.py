@@ -1,0 +1,206 @@
+"""Claims about bad moves: what they allow and miss, and how the game stands after them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kibitz.commentary.claims import Claim, Step, passed, stands, step
+from kibitz.commentary.facts import Scene, Unit, taken_by
+from kibitz.commentary.judge import Label, label, standing
+from kibitz.commentary.merits import (
+    CENTIPAWNS,
+    LEAST,
+    LEAST_THREAT,
+    LONGEST_MATE,
+    MateIn,
+    shortest_mate,
+)
+
+
+@dataclass(frozen=True)
+class EnPrise(Claim):
+    """A piece has moved to where it can be taken."""
+
+    piece: Unit
+    reply: Step
+
+    def proved(self, scene: Scene) -> bool:
+        """The reply takes it and wins material on that square."""
+        board = scene.after
+        took = WORTH_OF[scene.taken.kind] if scene.taken else 0
+        return (
+            self.piece == scene.piece
+            and taken_by(board, self.reply.move) == self.piece
+            and scene.prover.loss_on(board, self.piece.square) >= took + LEAST
+        )
+
+
+WORTH_OF = {**CENTIPAWNS, 6: 0}
+
+
+@dataclass(frozen=True)
+class Abandons(Claim):
+    """A piece that has moved guards something no more."""
+
+    guard: Unit  # where it stands now
+    target: Unit
+    reply: Step
+
+    def proved(self, scene: Scene) -> bool:
+        """The target was safe while the guard stood, and is lost now."""
+        prover, square = scene.prover, self.target.square
+        return (
+            self.guard == scene.piece
+            and stands(scene.before, self.target)
+            and square in scene.before.attacks(scene.move.from_square)
+            and square not in scene.after.attacks(self.guard.square)
+            and taken_by(scene.after, self.reply.move) == self.target
+            and prover.loss_on(scene.before, square) == 0
+            and prover.loss_on(scene.after, square) >= LEAST
+        )
+
+
+@dataclass(frozen=True)
+class Overlooks(Claim):
+    """The other side had threatened what it does now."""
+
+    reply: Step
+
+    def proved(self, scene: Scene) -> bool:
+        """The reply won as much if the mover had passed."""
+        board = passed(scene.before)
+        if board is None or self.reply.move not in board.legal_moves:
+            return False
+        gain = scene.prover.gain(board, self.reply.move)
+        now = scene.prover.gain(scene.after, self.reply.move)
+        return gain is not None and now is not None and min(gain, now) >= LEAST_THREAT
+
+
+@dataclass(frozen=True)
+class AllowsMate(Claim):
+    """The other side mates by force."""
+
+    moves: int
+    reply: Step
+
+    def proved(self, scene: Scene) -> bool:
+        """The shortest mate, and the reply begins one as short."""
+        if shortest_mate(scene.after) != self.moves:
+            return False
+        board = scene.after.copy(stack=False)
+        board.push(self.reply.move)
+        if self.moves == 1:
+            return board.is_checkmate()
+        return MateIn(self.moves - 1).proved(Scene(scene.after, self.reply.move, (), scene.prover))
+
+
+@dataclass(frozen=True)
+class Allows(Claim):
+    """The refutation of a bad move."""
+
+    reply: Step
+    why: tuple[Claim, ...]
+
+    def proved(self, scene: Scene) -> bool:
+        """The search's reply, and all that is said of it."""
+        if scene.has is None or not scene.has.line or scene.has.line[0] != self.reply.move:
+            return False
+        return all(claim.proved(scene.other) for claim in self.why)
+
+
+@dataclass(frozen=True)
+class Better(Claim):
+    """The move that should have been made."""
+
+    step: Step
+    why: tuple[Claim, ...]
+
+    def proved(self, scene: Scene) -> bool:
+        """The search's best move, where the one made was worse."""
+        if scene.had is None or scene.has is None or scene.had.line[0] != self.step.move:
+            return False
+        bad = label(scene.had, scene.has) is not Label.NONE or scene.had.mate is not None
+        return (
+            bad
+            and self.step.move != scene.move
+            and all(claim.proved(scene.instead()) for claim in self.why)
+        )
+
+
+@dataclass(frozen=True)
+class MissesMate(Claim):
+    """There was a mate."""
+
+    moves: int
+    step: Step
+
+    def proved(self, scene: Scene) -> bool:
+        """The shortest one, which the move made does not begin."""
+        if scene.after.is_checkmate() or shortest_mate(scene.before) != self.moves:
+            return False
+        first = Scene(scene.before, self.step.move, (), scene.prover)
+        if self.moves == 1:
+            return first.after.is_checkmate()
+        return MateIn(self.moves - 1).proved(first) and not MateIn(self.moves - 1).proved(scene)
+
+
+@dataclass(frozen=True)
+class Turns(Claim):
+    """How the game stood for the mover and how it stands after a mistake."""
+
+    had: int  # see judge.standing
+    has: int
+
+    def proved(self, scene: Scene) -> bool:
+        """By the two searches."""
+        if scene.had is None or scene.has is None or self.had == self.has:
+            return False
+        return (standing(scene.had.value), standing(-scene.has.value)) == (self.had, self.has)
+
+
+@dataclass(frozen=True)
+class Keeps(Claim):
+    """How the game stands for the mover if the best move is made."""
+
+    has: int
+
+    def proved(self, scene: Scene) -> bool:
+        """By the search."""
+        return scene.had is not None and standing(scene.had.value) == self.has
+
+
+def faults(scene: Scene, why: tuple[Claim, ...]) -> list[Claim]:
+    """The causes why a move is bad, proved; `why` is what is to be said of the refutation."""
+    if scene.reply is None:
+        return []
+    return [claim for claim in _faults(scene, why) if claim.proved(scene)]
+
+
+def _faults(scene: Scene, why: tuple[Claim, ...]) -> Iterator[Claim]:
+    assert scene.reply is not None
+    reply = step(scene.after, scene.reply)
+    mate = scene.has.mate if scene.has else None
+    if mate is not None and 0 < mate <= LONGEST_MATE:
+        found = shortest_mate(scene.after)
+        if found:
+            yield AllowsMate(found, reply)
+    target = taken_by(scene.after, scene.reply)
+    if target is not None:
+        yield EnPrise(scene.piece, reply)
+        yield Abandons(scene.piece, target, reply)
+    yield Overlooks(reply)
+    yield Allows(reply, why)
+
+
+def missed(scene: Scene, why: tuple[Claim, ...]) -> list[Claim]:
+    """What should have been played in place of a bad move, proved."""
+    if scene.had is None or not scene.had.line or scene.had.line[0] == scene.move:
+        return []
+    best = step(scene.before, scene.had.line[0])
+    found: list[Claim] = []
+    if scene.had.mate is not None and 0 < scene.had.mate <= LONGEST_MATE:
+        shortest = shortest_mate(scene.before)
+        found = [MissesMate(shortest, best)] if shortest else []
+    found = [claim for claim in found if claim.proved(scene)]
+    return found or [claim for claim in [Better(best, why)] if claim.proved(scene)]

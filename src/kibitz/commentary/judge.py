@@ -1,0 +1,152 @@
+"""Labels, accuracy and turning points, from the expected results before and after each move.
+
+A value is the expected result in [-1, 1], as White sees it or as the mover does; Lichess calls it
+winning chances, and its limits for inaccuracies, mistakes and blunders are the ones used here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from statistics import fmean, harmonic_mean, pstdev
+
+import chess
+
+from kibitz.search.report import Report, Score
+
+
+class Label(IntEnum):
+    """How much a move costs; the value is its mark (NAG) in PGN."""
+
+    NONE = 0
+    MISTAKE = 2
+    BLUNDER = 4
+    INACCURACY = 6
+
+
+LIMITS = ((0.3, Label.BLUNDER), (0.2, Label.MISTAKE), (0.1, Label.INACCURACY))
+DECIDED = 0.85  # value from which a game is as good as won
+WON, BETTER = 0.6, 0.25  # values from which one speaks of a won or a better position
+CENTIPAWN_SLOPE = 0.00368208  # Lichess's
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a search has seen in a position, all for the side to move."""
+
+    score: Score
+    value: float  # in [-1, 1]
+    line: tuple[chess.Move, ...]
+    second: float | None = None  # value of the second best move
+    priors: dict[chess.Move, float] = field(default_factory=dict)
+
+    @property
+    def mate(self) -> int | None:
+        """Moves to a mate, negative for the side that is mated; None if none was found."""
+        return self.score.amount if self.score.kind == "mate" else None
+
+
+def seen(board: chess.Board, report: Report) -> Seen:
+    """A search's report in python-chess's moves."""
+    best = report.best
+    line = tuple(chess.Move.from_uci(move.uci(board.chess960)) for move in best.moves)
+    others = [one.value for one in report.lines[1:2]]
+    priors = {chess.Move.from_uci(one.move.uci(board.chess960)): one.prior for one in report.moves}
+    value = value_of(best.score)
+    second = value_of(report.lines[1].score) if others else None
+    return Seen(best.score, value, line, second, priors)
+
+
+def value_of(score: Score) -> float:
+    """Winning chances of a score as Lichess counts them.
+
+    >>> round(value_of(Score("cp", 100)), 2), value_of(Score("mate", -3))
+    (0.18, -1.0)
+    """
+    if score.kind == "mate":
+        return 1.0 if score.amount > 0 else -1.0
+    return 2.0 / (1.0 + math.exp(-CENTIPAWN_SLOPE * max(-1000, min(1000, score.amount)))) - 1.0
+
+
+def label(before: Seen, after: Seen) -> Label:
+    """How bad a move is, by what was there before it and what is there for the opponent after it.
+
+    Between two ways to win, or to lose, a game that is decided no move is worse than another.
+    """
+    had, has = before.value, -after.value
+    if min(had, has) >= DECIDED or max(had, has) <= -DECIDED:
+        return Label.NONE
+    return next((one for limit, one in LIMITS if had - has >= limit), Label.NONE)
+
+
+def standing(value: float) -> int:
+    """2 won, 1 better, 0 level, -1 worse, -2 lost."""
+    size = 2 if abs(value) >= WON else 1 if abs(value) >= BETTER else 0
+    return size if value > 0 else -size
+
+
+def percent(value: float) -> float:
+    """Winning chances in per cent, 50 for a level game."""
+    return 50.0 + 50.0 * value
+
+
+def move_accuracy(before: float, after: float) -> float:
+    """Accuracy of one move in per cent, of the mover's chances in per cent (Lichess's formula)."""
+    lost = max(0.0, before - after)
+    return max(0.0, min(100.0, 103.1668 * math.exp(-0.04354 * lost) - 3.1669))
+
+
+def accuracy(values: Sequence[float], first_white: bool) -> tuple[float | None, float | None]:
+    """Accuracies of White and Black; `values` are White's, from the start to the end of the game.
+
+    The mean of the mean weighted by how wild the game was, and the harmonic mean, as on Lichess.
+    """
+    chances = [percent(value) for value in values]
+    window = max(2, min(8, len(values) // 10))
+    weights = []
+    for ply in range(len(chances) - 1):
+        start = max(0, min(ply + 1 - window // 2, len(chances) - window))
+        weights.append(max(0.5, min(12.0, pstdev(chances[start : start + window]))))
+    found: list[float | None] = []
+    for side in (True, False):
+        moves = [
+            (move_accuracy(*_for(side, chances[ply], chances[ply + 1])), weights[ply])
+            for ply in range(len(chances) - 1)
+            if (ply % 2 == 0) == (side == first_white)
+        ]
+        if not moves:
+            found.append(None)
+            continue
+        mean = sum(one * weight for one, weight in moves) / sum(weight for _, weight in moves)
+        found.append(fmean([mean, harmonic_mean([max(one, 1.0) for one, _ in moves])]))
+    return found[0], found[1]
+
+
+def _for(white: bool, before: float, after: float) -> tuple[float, float]:
+    return (before, after) if white else (100.0 - before, 100.0 - after)
+
+
+def turning_points(values: Sequence[float], most: int = 4) -> list[int]:
+    """Plies (from 0) whose moves changed what the result should be, the largest swings only."""
+    swings = [
+        (abs(values[ply + 1] - values[ply]), ply)
+        for ply in range(len(values) - 1)
+        if standing(values[ply]) != standing(values[ply + 1])
+        and abs(values[ply + 1] - values[ply]) >= 0.3
+    ]
+    return sorted(ply for _, ply in sorted(swings, reverse=True)[:most])
+
+
+def is_hard_to_find(before: Seen, move: chess.Move) -> bool:
+    """Whether a move alone keeps the value and does not look like the best one at first sight."""
+    return is_only_move(before, move) and before.priors.get(move, 1.0) < 0.1
+
+
+def is_only_move(before: Seen, move: chess.Move) -> bool:
+    """Whether a move is the best one and all others are mistakes."""
+    if not before.line or before.line[0] != move or before.second is None:
+        return False
+    decided = min(before.value, before.second) >= DECIDED or before.value <= -DECIDED
+    return not decided and before.value - before.second >= 0.25

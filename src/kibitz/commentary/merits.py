@@ -1,0 +1,255 @@
+"""Claims about what a move wins, threatens and parries, proved by searches.
+
+Material is proved by `Prover`, mates by the search for mates, values by the engine's search, which
+a scene carries as `had` and `has`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import chess
+
+from kibitz.commentary.claims import Claim, Step, passed, stands, step
+from kibitz.commentary.facts import Scene, Unit, balance, taken_by
+from kibitz.commentary.judge import is_hard_to_find, is_only_move
+from kibitz.commentary.prover import SURE_MATE
+from kibitz.position.board import Board
+from kibitz.position.notation import legal_codes
+from kibitz.search.mate import MateSearch
+
+LEAST = 80  # centipawns that are called a gain
+LEAST_THREAT = 180
+MATE_BUDGET = 60_000  # positions
+LONGEST_MATE = 5  # moves
+
+
+@lru_cache(1000)
+def mate_in(fen: str, chess960: bool, longest: int) -> int | None:
+    """The shortest mate of the side to move, in moves; None if there is none so short."""
+    board = Board(fen, chess960=chess960)
+    search = MateSearch(board, legal_codes(board.position).tolist())
+    if not search.deepen(2 * longest - 1, MATE_BUDGET, lambda: False) or search.mate is None:
+        return None
+    return (search.mate.plies + 1) // 2
+
+
+def shortest_mate(board: chess.Board, longest: int = LONGEST_MATE) -> int | None:
+    """The shortest mate of the side to move, if the search for it comes to an end."""
+    return mate_in(board.shredder_fen(), board.chess960, longest)
+
+
+# --- what a move does -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Wins(Claim):
+    """Material is won by force; the pieces are left open where there are many."""
+
+    won: tuple[int, ...]  # kinds of pieces
+    lost: tuple[int, ...]
+
+    def proved(self, scene: Scene) -> bool:
+        """The search of material finds the gain, and its line has these pieces."""
+        if not self.won:
+            return gain_of(scene) >= LEAST
+        plain = len(self.won) <= 2 and len(self.lost) <= 1
+        return plain and gain_of(scene) >= LEAST and exchanged(scene) == (self.won, self.lost)
+
+
+def gain_of(scene: Scene) -> int:
+    """Centipawns a move wins by force, of an exchange as a whole; -1 if unknown."""
+    gain = scene.prover.gain(scene.before, scene.move)
+    if gain is None or abs(gain) > SURE_MATE:
+        return -1
+    owed = balance(scene.start, scene.mover) - balance(scene.before, scene.mover)
+    return gain - 100 * owed
+
+
+CENTIPAWNS = {1: 100, 2: 300, 3: 300, 4: 500, 5: 900}
+
+
+def exchanged(scene: Scene) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """What both sides lose in the proof of a gain, from where the exchange began."""
+    board = scene.before.copy(stack=False)
+    for move in scene.prover.line(scene.before, scene.move):
+        board.push(move)
+    theirs = _gone(scene.start, board, not scene.mover)
+    own = _gone(scene.start, board, scene.mover)
+    if theirs is None or own is None:
+        return None
+    common = theirs & own
+    won, lost = theirs - common, own - common
+    worth = sum(CENTIPAWNS[kind] for kind in won.elements())
+    worth -= sum(CENTIPAWNS[kind] for kind in lost.elements())
+    if worth != gain_of(scene):
+        return None
+    return _listed(won), _listed(lost)
+
+
+def _listed(kinds: Counter[int]) -> tuple[int, ...]:
+    return tuple(sorted(kinds.elements(), reverse=True))
+
+
+def _gone(before: chess.Board, after: chess.Board, white: bool) -> Counter[int] | None:
+    """Kinds of pieces a side has lost; None if a pawn was promoted."""
+    found: Counter[int] = Counter()
+    for kind in CENTIPAWNS:
+        lost = len(before.pieces(kind, white)) - len(after.pieces(kind, white))
+        if lost < 0:
+            return None
+        found[kind] = lost
+    return +found
+
+
+@dataclass(frozen=True)
+class MateIn(Claim):
+    """A move after which the mover mates within so many moves, this one not counted."""
+
+    moves: int
+
+    def proved(self, scene: Scene) -> bool:
+        """Every reply allows mate in so many moves at most, and one of them no sooner."""
+        return longest_defence(scene.after, self.moves) == self.moves
+
+
+def longest_defence(board: chess.Board, moves: int) -> int | None:
+    """After how many moves the side to move is mated; None if it is not within some."""
+    longest = 0
+    for reply in board.legal_moves:
+        after = board.copy(stack=False)
+        after.push(reply)
+        found = shortest_mate(after, moves)
+        if found is None:
+            return None
+        longest = max(longest, found)
+    return longest or None
+
+
+@dataclass(frozen=True)
+class Threatens(Claim):
+    """What the mover would do if the other side passed."""
+
+    step: Step
+    target: Unit | None  # that would be taken; None: it would be mate
+
+    def proved(self, scene: Scene) -> bool:
+        """The threat wins material, or mates at once, and is new."""
+        board = passed(scene.after)
+        if board is None or self.step.move not in board.legal_moves:
+            return False
+        if self.target is None:
+            return _mates(board, self.step.move) and not mates_at_once(scene.before)
+        gain = scene.prover.gain(board, self.step.move)
+        had = scene.prover.gain(scene.before)
+        return (
+            taken_by(board, self.step.move) == self.target
+            and stands(board, self.target)
+            and gain is not None
+            and had is not None
+            and LEAST_THREAT <= gain < SURE_MATE
+            and gain >= had + LEAST_THREAT
+        )
+
+
+def _mates(board: chess.Board, move: chess.Move) -> bool:
+    after = board.copy(stack=False)
+    after.push(move)
+    return after.is_checkmate()
+
+
+def mates_at_once(board: chess.Board) -> chess.Move | None:
+    """A move that mates."""
+    return next(
+        (move for move in board.legal_moves if board.gives_check(move) and _mates(board, move)),
+        None,
+    )
+
+
+@dataclass(frozen=True)
+class Parries(Claim):
+    """The other side's threat is there no more."""
+
+    step: Step
+    target: Unit | None  # that was threatened; None: it would have been mate
+
+    def proved(self, scene: Scene) -> bool:
+        """If the mover had passed the threat would have worked; now it does not."""
+        board = passed(scene.before)
+        if board is None or self.step.move not in board.legal_moves:
+            return False
+        if self.target is None:
+            return _mates(board, self.step.move) and mates_at_once(scene.after) is None
+        gain, now = scene.prover.gain(board, self.step.move), scene.prover.gain(scene.after)
+        return (
+            taken_by(board, self.step.move) == self.target
+            and gain is not None
+            and now is not None
+            and gain >= LEAST_THREAT
+            and now < LEAST
+        )
+
+
+@dataclass(frozen=True)
+class OnlyMove(Claim):
+    """All other moves are mistakes."""
+
+    hard: bool  # and it does not look like the best move
+
+    def proved(self, scene: Scene) -> bool:
+        """By the search's second line, and the network's first impression."""
+        if scene.had is None or scene.before.legal_moves.count() < 3:
+            return False
+        return is_only_move(scene.had, scene.move) and self.hard == is_hard_to_find(
+            scene.had, scene.move
+        )
+
+
+# --- finding them ---------------------------------------------------------------------------------
+
+
+def merits(scene: Scene) -> list[Claim]:
+    """What a move wins, threatens and parries, and whether it was the only one; proved."""
+    return [claim for claim in _merits(scene) if claim.proved(scene)]
+
+
+def _merits(scene: Scene) -> Iterator[Claim]:
+    mate = scene.has.mate if scene.has else None
+    if mate is not None and -LONGEST_MATE <= mate < 0:
+        longest = longest_defence(scene.after, -mate)
+        if longest:
+            yield MateIn(longest)
+    if gain_of(scene) >= LEAST:
+        found = exchanged(scene)
+        if found is not None and found[0]:
+            yield Wins(*found)
+        yield Wins((), ())
+    yield from _threats(scene)
+    yield from (OnlyMove(True), OnlyMove(False))
+
+
+def _threats(scene: Scene) -> Iterator[Claim]:
+    board = passed(scene.after)
+    if board is not None:
+        mating = mates_at_once(board)
+        best = mating or scene.prover.best(board)
+        if best is not None:
+            target = None if mating else taken_by(board, best)
+            if mating or target is not None:
+                yield Threatens(_own_step(scene, board, best), target)
+    board = passed(scene.before)
+    if board is not None:
+        mating = mates_at_once(board)
+        best = mating or scene.prover.best(board)
+        if best is not None and (mating or taken_by(board, best)):
+            yield Parries(step(board, best), None if mating else taken_by(board, best))
+
+
+def _own_step(scene: Scene, board: chess.Board, move: chess.Move) -> Step:
+    """A move of the mover after a pass, with the number that it would have in the game."""
+    dots = "." if scene.mover else "..."
+    number = scene.before.fullmove_number + 1
+    return Step(move, f"{number}{dots}{board.san(move)}")

@@ -1,0 +1,38 @@
+"""Names of openings, by position: the CC0 list of lichess-org/chess-openings.
+
+`openings.tsv.xz` has a line per position: the first 12 digits of the SHA-256 of its EPD, the ECO
+code and the name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import lzma
+from functools import cache
+from importlib import resources
+from typing import NamedTuple
+
+import chess
+
+
+class Opening(NamedTuple):
+    """A named opening."""
+
+    eco: str
+    name: str
+
+
+def opening_of(board: chess.Board) -> Opening | None:
+    """The opening that a position has a name in."""
+    return _known().get(_digest(board))
+
+
+def _digest(board: chess.Board) -> str:
+    return hashlib.sha256(board.epd().encode()).hexdigest()[:12]
+
+
+@cache
+def _known() -> dict[str, Opening]:
+    packed = resources.files("kibitz.commentary").joinpath("openings.tsv.xz").read_bytes()
+    lines = lzma.decompress(packed).decode().splitlines()
+    return {digest: Opening(eco, name) for digest, eco, name in (one.split("\t") for one in lines)}

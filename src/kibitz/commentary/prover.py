@@ -1,0 +1,99 @@
+"""Proves tactics: what a side wins by force in a position, by a search of material alone."""
+
+from __future__ import annotations
+
+import chess
+import numpy as np
+
+from kibitz.commentary.tactics import FRAME, MATE, MOST_PLIES, UNKNOWN, force, material
+from kibitz.position.board import Board
+from kibitz.position.exchange import taking_value
+from kibitz.position.moves import MAX_MOVES
+from kibitz.position.notation import absolute, relative
+from kibitz.position.state import new_positions
+
+PLIES = 3  # searched in full before only captures are, checks not counted
+BUDGET = 150_000  # positions of one proof
+LONGEST_LINE = 9  # plies
+SURE_MATE = MATE - MOST_PLIES
+
+
+class Prover:
+    """Answers what is won by force; keeps its answers, as the same is asked for several claims."""
+
+    def __init__(self, plies: int = PLIES, budget: int = BUDGET) -> None:
+        self.plies, self.budget = plies, budget
+        self._positions = new_positions(MOST_PLIES + 1)
+        self._frames = np.zeros(MOST_PLIES + 1, np.dtype((np.record, FRAME)))
+        self._moves = np.zeros((MOST_PLIES + 1, MAX_MOVES), np.uint16)
+        self._known: dict[tuple[str, str], tuple[int | None, chess.Move | None]] = {}
+        self._records: dict[str, np.record] = {}
+
+    def gain(self, board: chess.Board, move: chess.Move | None = None) -> int | None:
+        """Centipawns the side to move wins by force, with a move if it is given.
+
+        A mate counts as more than SURE_MATE; None if the search did not come to an end.
+        """
+        return self._searched(board, move)[0]
+
+    def best(self, board: chess.Board) -> chess.Move | None:
+        """The move that wins most by force."""
+        return self._searched(board, None)[1]
+
+    def line(self, board: chess.Board, move: chess.Move) -> list[chess.Move]:
+        """A move and what both sides do next, until neither wins anything more."""
+        line, at = [move], board.copy(stack=False)
+        at.push(move)
+        while len(line) < LONGEST_LINE and self.gain(at):
+            best = self.best(at)
+            if best is None:
+                break
+            line.append(best)
+            at.push(best)
+        return line
+
+    def loss_on(self, board: chess.Board, square: int) -> int:
+        """Centipawns that capturing on a square alone wins, pins not considered."""
+        record = self._record(board)
+        flip = 0 if board.turn else 56
+        ours = board.color_at(square) != board.turn
+        return int(taking_value(record, square ^ flip, ours))
+
+    def _record(self, board: chess.Board) -> np.record:
+        fen = board.fen(en_passant="fen")
+        if fen not in self._records:
+            if len(self._records) > 500:
+                self._records.clear()
+            self._records[fen] = Board(board.shredder_fen(en_passant="fen")).position.copy()
+        return self._records[fen]
+
+    def _searched(
+        self, board: chess.Board, move: chess.Move | None
+    ) -> tuple[int | None, chess.Move | None]:
+        asked = (board.fen(en_passant="fen"), move.uci() if move else "")
+        if asked not in self._known:
+            if len(self._known) > 2_000:
+                self._known.clear()
+            self._known[asked] = self._search(board, move)
+        return self._known[asked]
+
+    def _search(
+        self, board: chess.Board, move: chess.Move | None
+    ) -> tuple[int | None, chess.Move | None]:
+        self._positions[0] = self._record(board)
+        root = self._positions[0]
+        only = 0
+        if move is not None:
+            start = Board(board.shredder_fen(en_passant="fen"), chess960=True)
+            only = int(relative(root, start.parse(move.uci())))
+        frame = self._frames[0]
+        frame["alpha"], frame["beta"] = -MATE, MATE
+        frame["left"] = self.plies + (1 if only else 0)
+        before = int(material(root))
+        value = int(force(self._positions, self._frames, self._moves, only, self.budget))
+        if value == UNKNOWN:
+            return None, None
+        best = int(self._frames[0]["best_move"])
+        found = absolute(root, best).uci(board.chess960) if best else ""
+        gained = value if abs(value) > SURE_MATE else value - before
+        return gained, chess.Move.from_uci(found) if found else None

@@ -1,0 +1,66 @@
+"""Labels and accuracy: Lichess's limits, and sense in games that are decided."""
+
+import chess
+import pytest
+
+from kibitz.commentary.judge import (
+    Label,
+    Seen,
+    accuracy,
+    is_only_move,
+    label,
+    move_accuracy,
+    turning_points,
+    value_of,
+)
+from kibitz.search.report import Score
+
+
+def seen(kind: str, amount: int, second: float | None = None) -> Seen:
+    score = Score("mate" if kind == "mate" else "cp", amount)
+    return Seen(score, value_of(score), (chess.Move.from_uci("e2e4"),), second)
+
+
+# Before the move for the mover; after it for the opponent.
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (("cp", 20), ("cp", -10), Label.NONE),
+        (("cp", 20), ("cp", 60), Label.INACCURACY),
+        (("cp", 20), ("cp", 120), Label.MISTAKE),
+        (("cp", 20), ("cp", 200), Label.BLUNDER),
+        (("mate", 2), ("mate", -9), Label.NONE),  # one mate or another
+        (("mate", 2), ("cp", -900), Label.NONE),
+        (("mate", 2), ("cp", 0), Label.BLUNDER),
+        (("mate", -5), ("mate", 1), Label.NONE),  # lost is lost
+        (("cp", -900), ("mate", 1), Label.NONE),
+        (("cp", 0), ("mate", 3), Label.BLUNDER),
+    ],
+)
+def test_labels(before: tuple[str, int], after: tuple[str, int], expected: Label) -> None:
+    assert label(seen(*before), seen(*after)) is expected
+
+
+def test_accuracy_of_moves_is_as_lichess_has_it() -> None:
+    assert move_accuracy(50.0, 50.0) == pytest.approx(100.0, abs=0.001)
+    assert move_accuracy(60.0, 50.0) == pytest.approx(63.58, abs=0.01)
+    assert move_accuracy(40.0, 50.0) == pytest.approx(100.0, abs=0.001)
+
+
+def test_accuracy_of_a_game_tells_the_sides_apart() -> None:
+    white, black = accuracy([0.0, 0.0, 0.5, 0.5, 0.9], first_white=True)
+    assert white is not None
+    assert black is not None
+    assert white > 99 > black
+    assert accuracy([0.0], first_white=True) == (None, None)
+
+
+def test_a_game_turns_where_its_standing_changes_by_much() -> None:
+    assert turning_points([0.0, 0.05, 0.7, 0.75, -0.1, -0.15]) == [1, 3]
+
+
+def test_an_only_move_is_the_best_and_all_others_are_mistakes() -> None:
+    best, other = chess.Move.from_uci("e2e4"), chess.Move.from_uci("d2d4")
+    assert is_only_move(seen("cp", 0, second=-0.5), best)
+    assert not is_only_move(seen("cp", 0, second=-0.5), other)
+    assert not is_only_move(seen("cp", 0, second=-0.05), best)

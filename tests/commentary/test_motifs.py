@@ -1,0 +1,59 @@
+"""Motifs on positions where a player sees them, and on look-alikes where they are not."""
+
+import chess
+import pytest
+
+from kibitz.commentary import tactical
+from kibitz.commentary.claims import Claim
+from kibitz.commentary.facts import Scene
+from kibitz.commentary.motifs import motifs
+from kibitz.commentary.prover import Prover
+
+
+@pytest.fixture(scope="module")
+def prover() -> Prover:
+    return Prover()
+
+
+def found(prover: Prover, fen: str, *line: str) -> list[Claim]:
+    board = chess.Board(fen)
+    after = board.copy()
+    moves = [after.push_san(san) for san in line]
+    return motifs(Scene(board, moves[0], tuple(moves[1:]), prover))
+
+
+CASES: list[tuple[type[Claim], str, list[str]]] = [
+    (tactical.Fork, "r3k3/8/8/3N4/8/8/8/4K3 w - - 0 1", ["Nc7+"]),
+    (tactical.Pins, "4k3/8/2n5/8/8/8/8/4KB2 w - - 0 1", ["Bb5"]),
+    (tactical.Skewers, "q7/8/8/3k4/8/8/8/4KB2 w - - 0 1", ["Bg2+", "Ke5", "Bxa8"]),
+    (tactical.Discovers, "4k3/8/8/8/4N3/8/8/4RK2 w - - 0 1", ["Ng5+"]),
+    (tactical.DoubleCheck, "4k3/8/8/8/4N3/8/8/4RK2 w - - 0 1", ["Nf6+"]),
+    (tactical.RemovesGuard, "6k1/8/5n2/3r4/8/2B5/8/3RK3 w - - 0 1", ["Bxf6", "Kf7", "Rxd5"]),
+    (tactical.Promotes, "8/P7/8/8/8/8/8/k1K5 w - - 0 1", ["a8=Q+"]),
+    (tactical.TakesLoose, "4k3/8/8/3n4/8/8/8/3RK3 w - - 0 1", ["Rxd5"]),
+]
+
+
+@pytest.mark.parametrize(("kind", "fen", "line"), CASES)
+def test_a_motif_is_found(prover: Prover, kind: type[Claim], fen: str, line: list[str]) -> None:
+    assert kind in {type(claim) for claim in found(prover, fen, *line)}
+
+
+def test_a_mate_has_the_name_of_its_pattern(prover: Prover) -> None:
+    back = found(prover, "6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1", "Ra8#")
+    smothered = found(prover, "6rk/6pp/8/6N1/8/8/8/6K1 w - - 0 1", "Nf7#")
+    assert tactical.Mates("back rank") in back
+    assert tactical.Mates("smothered") in smothered
+
+
+def test_an_attack_on_guarded_pieces_of_the_same_worth_is_no_fork(prover: Prover) -> None:
+    claims = found(prover, "4k3/2n1p3/1p1n4/8/3N4/8/8/4K3 w - - 0 1", "Nb5")
+    assert not [claim for claim in claims if isinstance(claim, tactical.Fork)]
+
+
+def test_what_is_won_by_force(prover: Prover) -> None:
+    fork = chess.Board("r3k3/8/8/3N4/8/8/8/4K3 w - - 0 1")
+    assert prover.gain(fork, chess.Move.from_uci("d5c7")) == 500
+    guarded = chess.Board("4k3/8/2p5/3p4/8/8/8/3RK3 w - - 0 1")
+    assert prover.gain(guarded, chess.Move.from_uci("d1d5")) == -400
+    assert prover.best(fork) == chess.Move.from_uci("d5c7")
