@@ -19,7 +19,7 @@ from kibitz.commands.output import (
 )
 from kibitz.commentary.annotate import NODES, Sides, Style, comment_on
 from kibitz.commentary.batch import annotate_file
-from kibitz.commentary.words import Level
+from kibitz.commentary.choice import Level
 from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER
 from kibitz.log import graceful_stop, say

@@ -15,13 +15,14 @@ import chess.pgn
 import chess.svg
 
 from kibitz.commentary import english as language
+from kibitz.commentary.choice import Level, Memory, worth_saying
 from kibitz.commentary.claims import Claim, Step
 from kibitz.commentary.facts import Scene, Unit, taken_by
 from kibitz.commentary.judge import Label, Seen, label, seen
 from kibitz.commentary.openings import Opening, opening_of
 from kibitz.commentary.prover import Prover
 from kibitz.commentary.story import Told, story_of
-from kibitz.commentary.words import Comment, Level, Memory, Speaker, worth_saying
+from kibitz.commentary.words import Comment, Speaker
 from kibitz.position.board import Board
 from kibitz.position.pgn import Game
 from kibitz.search.limits import Limits
@@ -97,7 +98,7 @@ def annotate(
         openings[named] if named >= 0 else None,
     )
     if nodes:
-        tree.comment = f"{tree.comment} {story_of(tree, told)}".strip()
+        tree.comment = f"{tree.comment} {story_of(tree, told, comments)}".strip()
     return Annotated(game, told, comments)
 
 
@@ -197,8 +198,8 @@ def _mark(
     if kinds & {"Better", "MissesMate"} and scene.had is not None:
         _add_line(node.parent, scene.instead(), style)
     refutes = kinds & {"Allows", "AllowsMate", "EnPrise", "Abandons", "Overlooks"}
-    played = node.variations[0].move if node.variations else None
-    if refutes and scene.reply not in (None, played):
+    # After the last move of a game a line would be taken for more of the game.
+    if refutes and node.variations and scene.reply not in (None, node.variations[0].move):
         _add_line(node, scene.other, style)
 
 
@@ -233,7 +234,7 @@ def _write(
     node: chess.pgn.ChildNode, scene: Scene, comment: Comment, view: Seen, text: str
 ) -> None:
     """The value of a position and arrows as Lichess writes them, then the comment."""
-    if view.line or scene.after.is_game_over():
+    if view.line:
         node.set_eval(_pov(view, scene.after.turn))
     arrows = _arrows(comment)
     if arrows:

@@ -70,10 +70,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     ),
     "Clears": ("clears the way for {piece}", "vacates {square} for {piece}"),
     "Traps": ("traps {piece}", "leaves {piece} without a safe square"),
-    "TakesLoose": (
-        "takes {piece}, which nothing guarded",
-        "picks up the undefended {kind} on {at}",
-    ),
+    "TakesLoose": ("takes {piece}, which nothing guarded", "takes {piece} for nothing"),
     "Sacrifices": ("gives up {piece}", "sacrifices {piece}", "offers {piece}"),
     "Mates": ("is mate", "mates", "is checkmate"),
     "Mates.back rank": ("is a back-rank mate: the king's own men block its way out",),
@@ -151,17 +148,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "opens the {file}-file beside {side}'s king",
         "takes the {file}-pawn from in front of {side}'s king",
     ),
-    # how the game stands; numbers as in judge.standing, for the mover
-    "Turns.2.1": ("makes the win much harder", "lets part of the advantage slip"),
-    "Turns.2.0": ("throws away the win", "lets the win slip", "turns a win into a level game"),
-    "Turns.2.-1": ("throws away a win, and more", "turns a win into a worse position"),
-    "Turns.2.-2": ("turns a win into a loss", "turns the game on its head"),
-    "Turns.1.0": ("gives the advantage back", "lets the advantage go"),
-    "Turns.1.-1": ("hands the advantage to {other}", "turns the better side into the worse one"),
-    "Turns.1.-2": ("goes from better to lost", "turns an advantage into a lost position"),
-    "Turns.0.-1": ("leaves {mover} worse", "gives {other} the better game"),
-    "Turns.0.-2": ("leaves {mover} lost", "costs {mover} the game, if {other} goes on well"),
-    "Turns.-1.-2": ("leaves {mover} lost", "makes a difficult position a lost one"),
+    # what the best move keeps; numbers as in judge.standing
     "Keeps.2": ("keeps the win", "keeps {mover} winning"),
     "Keeps.1": ("keeps the better game", "keeps {mover} better"),
     "Keeps.0": ("keeps the game level", "holds the balance"),
@@ -248,6 +235,20 @@ FAULTS: dict[str, tuple[str, ...]] = {
     "MissesMate.1": ("{step} was possible.", "{mover} misses {step}.", "There was {step}."),
 }
 
+# How a mistake changes the game, from one standing of the mover to another.
+TURNS: dict[str, tuple[str, ...]] = {
+    "2.1": ("The win is not so clear any more.", "Part of the advantage is gone."),
+    "2.0": ("The win is gone.", "A won game is level now.", "{mover} is not winning any more."),
+    "2.-1": ("The win is gone, and {other} is better now.", "From winning to worse."),
+    "2.-2": ("A won game is lost now.", "{other} is winning now, not {mover}."),
+    "1.0": ("The advantage is gone.", "The game is level now.", "{mover} is not better any more."),
+    "1.-1": ("Now {other} is better.", "The advantage is {other}'s now."),
+    "1.-2": ("{mover} was better and is lost now.", "From better to lost."),
+    "0.-1": ("{other} is better now.", "{mover} is worse now.", "The advantage is with {other}."),
+    "0.-2": ("{mover} is lost now.", "{other} is winning now.", "From level to lost."),
+    "-1.-2": ("A difficult position is a lost one now.", "{mover} is lost now."),
+}
+
 OPENING = ("{name} ({eco}).",)
 
 ENDS: dict[str, str] = {
@@ -276,12 +277,14 @@ STORY = {
     "gradual": ("No single move decided the game: {standing} in the end, bit by bit.",),
     "early": ("After {count} moves {standing}.",),
     "turn": (
-        "The game turned with {move}, after which {standing}.",
-        "Then came {move}, and {standing}.",
-        "With {move} it changed again: now {standing}.",
-        "{move} changed that once more: {standing}.",
+        "The game turned with {move}{why} and from then on {standing}.",
+        "Then came {move}{why} and {standing}.",
+        "It turned again with {move}{why} after which {standing}.",
+        "{move}{why} changed that once more: {standing}.",
     ),
-    "turn.why": ("{move} {why}, and {standing}.",),
+    "mated": (", which allowed mate,",),
+    "lost": (", which lost {won},",),
+    "missed": (", which missed a mate,",),
     "mate": ("{winner} mated on move {number}.",),
     "time": ("{loser} lost on time on move {number}.",),
     "resigned": ("{winner} won in {number} moves.",),

@@ -10,8 +10,11 @@ import chess.pgn
 
 from kibitz.commentary import english as language
 from kibitz.commentary.claims import step
+from kibitz.commentary.faults import AllowsMate, MissesMate
 from kibitz.commentary.judge import Label, accuracy, standing, turning_points
+from kibitz.commentary.merits import Wins
 from kibitz.commentary.openings import Opening
+from kibitz.commentary.words import Comment
 
 
 class Told(NamedTuple):
@@ -22,7 +25,7 @@ class Told(NamedTuple):
     opening: Opening | None
 
 
-def story_of(tree: chess.pgn.Game, told: Told) -> str:
+def story_of(tree: chess.pgn.Game, told: Told, comments: Sequence[Comment]) -> str:
     """A paragraph about a game that has moves."""
     nodes = list(tree.mainline())
     points = turning_points(told.values)
@@ -35,7 +38,8 @@ def story_of(tree: chess.pgn.Game, told: Told) -> str:
         form = forms[min(number, 1 + (number - 1) % (len(forms) - 1)) if number else 0]
         node = nodes[ply]
         move = step(node.parent.board(), node.move).text
-        texts.append(form.format(move=move, standing=_standing(told.values[ply + 1])))
+        why = _because(comments[ply])
+        texts.append(form.format(move=move, why=why, standing=_standing(told.values[ply + 1])))
     if not points and len(nodes) >= 20:
         gradual = abs(standing(told.values[-1])) > 1
         form = language.STORY["gradual" if gradual else "still"][0]
@@ -44,6 +48,17 @@ def story_of(tree: chess.pgn.Game, told: Told) -> str:
     texts.append(_accuracies(tree, told))
     texts += [text for side in (True, False) if (text := _counts(nodes, told, side))]
     return " ".join(text for text in texts if text)
+
+
+def _because(comment: Comment) -> str:
+    """Why the game turned, as a clause between commas."""
+    kinds = {type(one) for one in comment.claims}
+    if AllowsMate in kinds:
+        return language.STORY["mated"][0]
+    won = next((one.won for one in comment.reply if isinstance(one, Wins) and one.won), None)
+    if won is not None:
+        return language.STORY["lost"][0].format(won=language.haul(won))
+    return language.STORY["missed"][0] if MissesMate in kinds else ""
 
 
 def _standing(value: float) -> str:

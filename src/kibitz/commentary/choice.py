@@ -1,0 +1,191 @@
+"""Chooses which of the proved claims about a move are worth saying to a reader."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+import chess
+
+from kibitz.commentary import merits as merit
+from kibitz.commentary import positional as changed
+from kibitz.commentary import tactical as tactic
+from kibitz.commentary.claims import Claim
+from kibitz.commentary.facts import Scene, is_unsafe
+from kibitz.commentary.merits import gain_of, merits
+from kibitz.commentary.motifs import motifs
+from kibitz.commentary.positional import changes
+from kibitz.commentary.prover import SURE_MATE
+
+Level: TypeAlias = Literal["beginner", "club", "expert"]
+LEVELS: tuple[Level, ...] = ("beginner", "club", "expert")
+
+# How much a claim matters to a beginner, a club player, an expert. Below LEAST it is not said.
+WEIGHTS: dict[type[Claim], tuple[float, float, float]] = {
+    tactic.Mates: (0.9, 0.8, 0.6),
+    merit.MateIn: (0.95, 0.95, 0.9),
+    tactic.Fork: (0.9, 0.85, 0.6),
+    tactic.Skewers: (0.9, 0.85, 0.7),
+    tactic.Traps: (0.9, 0.9, 0.8),
+    tactic.Discovers: (0.85, 0.85, 0.7),
+    tactic.DoubleCheck: (0.8, 0.75, 0.5),
+    tactic.Deflects: (0.75, 0.85, 0.8),
+    tactic.Attracts: (0.7, 0.85, 0.8),
+    tactic.RemovesGuard: (0.8, 0.85, 0.7),
+    tactic.Interferes: (0.7, 0.9, 0.9),
+    tactic.Intermezzo: (0.6, 0.85, 0.85),
+    tactic.Clears: (0.4, 0.6, 0.7),
+    tactic.Pins: (0.7, 0.5, 0.3),
+    tactic.UsesPin: (0.7, 0.65, 0.45),
+    tactic.TakesLoose: (0.8, 0.6, 0.35),
+    tactic.Sacrifices: (0.7, 0.8, 0.85),
+    merit.Wins: (0.85, 0.8, 0.6),
+    merit.Threatens: (0.75, 0.6, 0.4),
+    merit.Parries: (0.65, 0.5, 0.4),
+    merit.OnlyMove: (0.3, 0.7, 0.85),
+    changed.PassedPawn: (0.5, 0.55, 0.5),
+    changed.PassedPawnAdvances: (0.5, 0.45, 0.35),
+    changed.IsolatedPawn: (0.3, 0.45, 0.45),
+    changed.DoubledPawns: (0.4, 0.45, 0.4),
+    changed.TakesFile: (0.4, 0.4, 0.3),
+    changed.Seventh: (0.5, 0.45, 0.35),
+    changed.Outpost: (0.45, 0.5, 0.45),
+    changed.BishopPair: (0.3, 0.45, 0.5),
+    changed.LosesCastling: (0.6, 0.55, 0.45),
+    changed.OppositeCastling: (0.45, 0.5, 0.45),
+    changed.QueensLeave: (0.3, 0.35, 0.3),
+    changed.PawnEnding: (0.5, 0.5, 0.45),
+    changed.OppositeBishops: (0.35, 0.5, 0.5),
+    changed.OpensKing: (0.45, 0.5, 0.45),
+}
+LEAST = {"beginner": 0.38, "club": 0.4, "expert": 0.42}
+FADING = 0.94  # a kind of claim matters less every time it has been made
+WINS_APART = 6  # plies between two claims that material is won by the same side
+# What is said only where a search shows that it wins something.
+MUST_PAY = (
+    *(tactic.Fork, tactic.Skewers, tactic.Traps, tactic.Discovers, tactic.Deflects),
+    *(tactic.Attracts, tactic.RemovesGuard, tactic.Interferes, tactic.Intermezzo, tactic.Clears),
+    *(tactic.TakesLoose, tactic.Sacrifices),
+)
+# Of these the first that holds is said, not the others.
+OF_ONE_KIND: tuple[tuple[type[Claim], ...], ...] = (
+    (tactic.Deflects, tactic.Attracts, tactic.Sacrifices, tactic.Clears),
+    (tactic.TakesLoose, merit.Wins),
+    (tactic.Mates, merit.MateIn, merit.Wins, merit.OnlyMove, merit.Threatens),
+    (tactic.Fork, merit.Threatens),
+    (tactic.Traps, merit.Threatens),
+    (tactic.Discovers, tactic.DoubleCheck),
+    (changed.PawnEnding, changed.QueensLeave),
+    (merit.Wins, merit.Threatens),
+    (changed.Seventh, changed.TakesFile),
+)
+
+
+@dataclass
+class Memory:
+    """What has been said in a game, so that nothing is said twice."""
+
+    used: Counter[str] = field(default_factory=Counter)  # texts of the table
+    said: set[Claim] = field(default_factory=set)
+    kinds: Counter[type[Claim]] = field(default_factory=Counter)
+    won_at: dict[bool, int] = field(default_factory=dict)  # ply of the last gain of each side
+
+
+def pays(scene: Scene) -> bool:
+    """Whether a move wins material by force, or mates."""
+    gain = scene.prover.gain(scene.before, scene.move)
+    mates = scene.has is not None and scene.has.mate is not None and scene.has.mate < 0
+    return mates or gain_of(scene) >= merit.LEAST or (gain is not None and gain > SURE_MATE)
+
+
+def ranked(scene: Scene, claims: Iterable[Claim], memory: Memory, level: Level) -> list[Claim]:
+    """The claims worth saying, the most important first, without those that say the same."""
+    weighed = sorted(
+        ((_weight(claim, memory, level), number, claim) for number, claim in enumerate(claims)),
+        key=lambda one: (-one[0], one[1]),
+    )
+    chosen: list[Claim] = []
+    paying: bool | None = None
+    for weight, _, claim in weighed:
+        if weight < LEAST[level] or claim in memory.said or _is_covered(claim, chosen):
+            continue
+        if isinstance(claim, MUST_PAY):
+            paying = pays(scene) if paying is None else paying
+            if not paying:
+                continue
+        if _is_too_soon(claim, scene, memory) or not _is_to_the_point(claim, scene, level):
+            continue
+        chosen.append(claim)
+    return chosen
+
+
+def _weight(claim: Claim, memory: Memory, level: Level) -> float:
+    return WEIGHTS[type(claim)][LEVELS.index(level)] * FADING ** memory.kinds[type(claim)]
+
+
+def _is_covered(claim: Claim, chosen: Sequence[Claim]) -> bool:
+    kinds = {type(one) for one in chosen}
+    return type(claim) in kinds or any(
+        type(claim) in group and kinds & set(group) for group in OF_ONE_KIND
+    )
+
+
+def _is_too_soon(claim: Claim, scene: Scene, memory: Memory) -> bool:
+    """Whether a gain is the one that was spoken of a few moves ago."""
+    if not isinstance(claim, (merit.Wins, tactic.TakesLoose)):
+        return False
+    return scene.before.ply() - memory.won_at.get(scene.mover, -100) < WINS_APART
+
+
+def _is_to_the_point(claim: Claim, scene: Scene, level: Level) -> bool:
+    """Whether a claim that is true is about this move."""
+    if isinstance(claim, tactic.Mates):
+        return bool(claim.pattern)
+    if isinstance(claim, merit.OnlyMove):
+        return scene.last is None or scene.last.to_square != scene.move.to_square
+    if isinstance(claim, tactic.RemovesGuard):
+        return claim.target.kind != chess.PAWN
+    if isinstance(claim, tactic.UsesPin):
+        return claim.spared == scene.piece
+    if isinstance(claim, tactic.Pins):
+        is_safe = not is_unsafe(scene.after, claim.by.square)
+        return is_safe and claim.to.kind == chess.KING and claim.piece.kind != chess.PAWN
+    if isinstance(claim, merit.Threatens):
+        direct = claim.step.move.from_square == scene.landed and claim.target is not None
+        exposed = scene.after.is_attacked_by(not scene.mover, scene.landed)
+        return not (direct and level != "beginner") and not (exposed and scene.taken)
+    if isinstance(claim, merit.Parries):
+        runs = claim.target is not None and claim.target.square == scene.move.from_square
+        return not (scene.taken or runs)
+    return True
+
+
+def is_a_reason(claim: Claim, scene: Scene) -> bool:
+    """Whether a claim says why a move is good."""
+    match claim:
+        case changed.IsolatedPawn(pawn):
+            return pawn.white != scene.mover
+        case changed.DoubledPawns(white) | changed.OpensKing(white):
+            return white != scene.mover
+        case changed.BishopPair(white):
+            return white == scene.mover
+        case merit.OnlyMove() | changed.LosesCastling() | changed.OppositeCastling():
+            return False
+        case changed.QueensLeave() | changed.PawnEnding() | changed.OppositeBishops():
+            return False
+    return True
+
+
+def worth_saying(scene: Scene, memory: Memory, level: Level, most: int) -> list[Claim]:
+    """What there is to say of a good move."""
+    found = [*motifs(scene), *merits(scene), *changes(scene)]
+    spoken = [claim for claim in found if type(claim) in WEIGHTS]
+    return ranked(scene, spoken, memory, level)[:most]
+
+
+def reasons(scene: Scene, level: Level, most: int) -> list[Claim]:
+    """What a move that was not made is good for."""
+    claims = worth_saying(scene, Memory(), level, most + 1)
+    return [one for one in claims if is_a_reason(one, scene)][:most]

@@ -1,0 +1,93 @@
+"""Whole games: what is written, in which order, and what becomes of games that are none."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kibitz.commentary.annotate import Style, annotate, comment_on
+from kibitz.commentary.batch import annotate_file
+from kibitz.engine import Engine
+from kibitz.errors import InputError
+from kibitz.log import Stop
+from kibitz.position.board import Board
+from kibitz.position.pgn import parse_game, read_games
+from kibitz.search.limits import Limits
+from tests.commentary.checker import RULES, everything, statements
+
+STYLE = Style(limits=Limits(nodes=300))
+# The knight takes a poisoned pawn: 4...Qg5 attacks it and g2 at once.
+TRAP = """[Event "?"]
+[Result "0-1"]
+
+1. e4 { [%clk 0:05:00] } e5 2. Nf3 Nc6 3. Bc4 Nd4 4. Nxe5 Qg5 5. Nxf7 Qxg2
+6. Rf1 Qxe4+ 7. Be2 Nf3# 0-1
+"""
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    with Engine("material", hash=16, multipv=2) as engine:
+        yield engine
+
+
+def test_a_game_gets_marks_values_lines_and_a_story(engine: Engine) -> None:
+    game = parse_game(TRAP)
+    done = annotate(game, engine, STYLE)
+    nodes = list(game.tree.mainline())
+    assert len(nodes) == 14
+    assert "mated on move 7" in game.tree.comment
+    assert "Accuracy" in game.tree.comment
+    assert all(node.eval() is not None for node in nodes[:-1])
+    assert "[%clk 0:05:00]" in nodes[0].comment
+    assert any(node.nags & {2, 4, 6} for node in nodes)
+    assert any(len(node.variations) > 1 for node in [game.tree, *nodes])
+    assert sum(bool(one.text) for one in done.comments) >= 3
+
+
+def test_what_is_said_is_true_to_an_independent_reader(engine: Engine) -> None:
+    game = parse_game(TRAP)
+    annotate(game, engine, Style("beginner", limits=Limits(nodes=300)))
+    said = [
+        (kind, rule(at, clause), sentence)
+        for node in everything(game.tree)
+        for sentence, at, clause in statements(node)
+        for kind, form, rule in RULES
+        if form.search(clause)
+    ]
+    assert len(said) > 5
+    assert [one for one in said if not one[1]] == []
+
+
+def test_one_side_is_left_alone(engine: Engine) -> None:
+    done = annotate(parse_game(TRAP), engine, Style(sides="black", limits=Limits(nodes=300)))
+    assert not any(comment.text for comment in done.comments[::2])
+
+
+def test_a_move_is_commented_on_without_a_search(engine: Engine) -> None:
+    board = Board("r3k3/8/8/3N4/8/8/8/4K3 w - - 0 1")
+    text = comment_on(engine, board, "Nc7+")
+    assert "the king" in text
+    assert "the rook on a8" in text
+
+
+def test_a_file_goes_on_where_it_was_stopped(engine: Engine, tmp_path: Path) -> None:
+    source, output = tmp_path / "games.pgn", tmp_path / "out.pgn"
+    broken = '[Event "?"]\n[Variant "Atomic"]\n\n1. e4 e5 *\n'
+    source.write_text(f"{TRAP}\n{broken}\n{TRAP}\n")
+    style = Style(limits=Limits(nodes=50))
+    next(annotate_file(source, output, engine, style, Stop()))
+    whole = output.read_text()
+    output.write_text(whole + whole[: len(whole) // 2])  # killed in the middle of a write
+    assert len(list(annotate_file(source, output, engine, style, Stop()))) == 1
+    assert len(list(read_games(output))) == 2
+    assert list(annotate_file(source, output, engine, style, Stop())) == []
+    with pytest.raises(InputError, match="made in another way"):
+        list(annotate_file(source, output, engine, Style("expert"), Stop()))
+
+
+def test_a_file_without_games_is_refused(engine: Engine, tmp_path: Path) -> None:
+    source = tmp_path / "empty.pgn"
+    source.write_text("")
+    with pytest.raises(InputError, match="no game to annotate"):
+        list(annotate_file(source, None, engine, STYLE, Stop()))
