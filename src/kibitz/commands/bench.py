@@ -168,6 +168,33 @@ def _batch_sizes(text: str) -> list[int]:
     return [int(word) for word in words]
 
 
+@bench.command(help="Play games of networks against themselves.")
+def selfplay(
+    *,
+    seconds: Annotated[float, Parameter(help="Time for each row.")] = 10.0,
+    threads: Annotated[int, Parameter(help="That play; 0: one a processor.")] = 0,
+    network: Annotated[str, Parameter(help="Network that is asked in batches.")] = BATCHED_NETWORK,
+    json: JsonFlag = False,
+) -> int:
+    """Play with sparse networks, at few playouts and at 800, and with one asked in batches."""
+    from kibitz.bench.selfplay import ROWS, measure
+    from kibitz.evaluator.discover import resolve
+    from kibitz.evaluator.load import load_batched
+    from kibitz.workers import processors
+
+    if not seconds > 0 or threads < 0:
+        raise InputError("--seconds above 0, --threads 0 or more", value=(seconds, threads))
+    steps = measure(load_batched(resolve(network)), threads or processors(), seconds)
+    rows = _last("selfplay", ROWS, steps)
+    if rows is None:
+        return EXIT_STOPPED
+    headings = tuple(name.replace("_", " ") for name in rows[0]._fields)
+    cells = [["" if cell is None else cell for cell in row] for row in rows]
+    listed = [row._asdict() for row in rows]
+    emit({"seconds": seconds, "rows": listed}, as_json=json, table=columns(headings, cells))
+    return 0
+
+
 @bench.command
 def position(
     *,

@@ -74,8 +74,7 @@ _CONSTANTS: dict[RuleName, dict[str, Any]] = {  # of rules that need others than
         "fpu": "loss",
     },
     "sble": _CHESSCOACH_AZERO,
-    # Its policy below the root needs every node's own priors.
-    "gumbel": {**_PLAIN, "expand_at": 1},
+    "gumbel": _PLAIN,
 }
 PRESETS: dict[str, dict[str, Any]] = {
     "default": {},

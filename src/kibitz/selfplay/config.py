@@ -172,9 +172,11 @@ class SelfPlay:
         return {name: getattr(self, name) for name in names}
 
 
+LATE = "ExpandAt=2"  # the same visits as with moves at a node's first visit, and sooner
 _ALPHAZERO: dict[str, Any] = {
     "search": "alphazero",
     "rule": "preset",
+    "options": (LATE,),
     "playouts": 800,
     "reuse": True,
     "noise": 0.25,
@@ -187,7 +189,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "dlchess": _ALPHAZERO
     | {
         "search": "dlchess",
-        "options": ("CPuct=1.2", "CPuctFactor=0", "FpuValue=0", "PolicyTemperature=1"),
+        "options": (LATE, "CPuct=1.2", "CPuctFactor=0", "FpuValue=0", "PolicyTemperature=1"),
         "reuse": False,
         "noise_alpha": 0.03,
         "noise_scaled": True,
@@ -199,6 +201,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     | {
         "search": "lc0",
         "options": (
+            LATE,
             "CPuct=1.2",
             "CPuctAtRoot=2.0",
             "RootHasOwnCPuctParams=true",

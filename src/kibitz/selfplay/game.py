@@ -56,7 +56,8 @@ GAME = np.dtype(
         ("ply", np.int64),  # plies played
         ("searching", np.int64),  # 1 between the beginning and the end of a move's search
         ("full", np.int64),  # 1: this search has all playouts, and teaches a policy
-        ("target", np.int64),  # visits of the root that end the search
+        ("known", np.int64),  # visits of the root before the search, and
+        ("target", np.int64),  # when it ends
         ("playouts", np.int64),  # of all searches
         ("roots", np.int64, 2),  # ply of each tree's root; -1: none
         ("played_out", np.int64),  # 1: nobody may resign

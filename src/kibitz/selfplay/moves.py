@@ -161,7 +161,7 @@ def prepare(
     mix_noise(tree, context, noise, terms.noise_alpha, terms.noise_scaled != 0)
     plan(rule, terms, tree, context, signed(game.full))
     game.target = 1 + (terms.playouts if game.full else terms.fast_playouts)
-    game.playouts -= signed(edge_at(tree, 0).visits)
+    game.known = signed(edge_at(tree, 0).visits)
     first = signed(node_at(tree, 0).first)
     for index in range(signed(node_at(tree, 0).count)):
         game.earlier[index] = edge_at(tree, first + index).visits
@@ -311,7 +311,7 @@ def finish_move(
     ply.draw = draw
     ply.root_value = node_at(tree, 0).raw
     ply.flags = 0 if game.full else NOT_A_POLICY
-    game.playouts += signed(edge_at(tree, 0).visits)
+    game.playouts += signed(edge_at(tree, 0).visits) - game.known
     edge = choose(rule, terms, game, tree, context)
     ply.move = cold_at(tree, edge).move
     if game.full:

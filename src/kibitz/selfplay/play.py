@@ -114,7 +114,7 @@ class SelfPlayReport:
         return found
 
 
-class _Counting:
+class Counting:
     """Counts the batches of an evaluator."""
 
     def __init__(self, evaluator: BatchedEvaluator) -> None:
@@ -126,6 +126,13 @@ class _Counting:
         """Evaluate a batch."""
         self.batches, self.leaves = self.batches + 1, self.leaves + len(leaves.known)
         self._evaluator.evaluate(leaves, out)
+
+
+def cached(evaluator: BatchedEvaluator, settings: SelfPlay) -> BatchedEvaluator:
+    """The evaluator behind a cache, if the settings want one; it changes no evaluation."""
+    if not settings.cache:
+        return evaluator
+    return CachedEvaluator(evaluator, PredictionCache(settings.cache * MEBIBYTE))
 
 
 class _Run:
@@ -228,9 +235,8 @@ def play(
     evaluator = load_evaluator(where)
     counting = None
     if not isinstance(evaluator, InlineEvaluator):
-        evaluator = counting = _Counting(evaluator)
-        if settings.cache:
-            evaluator = CachedEvaluator(counting, PredictionCache(settings.cache * MEBIBYTE))
+        counting = Counting(evaluator)
+        evaluator = cached(counting, settings)
 
     run = _Run(output, groups, about, report, stop or Stop(), on_game)
     if groups:

@@ -51,6 +51,7 @@ class Alone:
 
     def __init__(self, evaluator: InlineEvaluator, settings: SelfPlay) -> None:
         self._seat, self._terms = Seat(settings), as_record(terms_of(settings))
+        self.seats = [self._seat]
         self._evaluator, self._scratch = evaluator, evaluator.new_scratch()
         self._rule = as_record(settings.rule_of_search())
         self._behaviour = as_record(to_behaviour(settings.searching()))
@@ -93,16 +94,16 @@ class InStep:
 
     def __init__(self, evaluator: BatchedEvaluator, settings: SelfPlay) -> None:
         self._settings, self._terms = settings, as_record(terms_of(settings))
-        self._seats = [Seat(settings) for _ in range(settings.rows)]
+        self.seats = [Seat(settings) for _ in range(settings.rows)]
         rule, behaviour = settings.rule_of_search(), to_behaviour(settings.searching())
-        searches = [search for seat in self._seats for search in seat.searches]
+        searches = [search for seat in self.seats for search in seat.searches]
         self._driver = Driver(searches, evaluator, rule, behaviour, rows=1, in_flight=1)
         self._rule = as_record(rule)
         self._pace = Pace(lambda: False, False, False, 0, 1)
 
     def play(self, starts: Starts, run: Run) -> None:
         """Play games as long as there are numbers."""
-        playing = [seat for seat in self._seats if self._next_game(seat, starts, run)]
+        playing = [seat for seat in self.seats if self._next_game(seat, starts, run)]
         while playing and not run.stopped:
             ready = [seat for seat in playing if not self._search_on(seat)]
             fresh = [seat for seat in ready if self._begin(seat, starts, run) == FRESH]
