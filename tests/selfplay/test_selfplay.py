@@ -1,30 +1,81 @@
-"""Games against itself: reproducible to the byte, resumed, and the same as by the searcher."""
+"""Games against itself: reproducible to the byte, resumed, the same as by the searcher, legal."""
 
 from __future__ import annotations
 
+import json
+import math
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import chess
+import numpy as np
 import pytest
 
+from kibitz.commands import main
+from kibitz.errors import ConfigError, InputError
+from kibitz.evaluator.batched import InlineBatch
+from kibitz.evaluator.inline import inline_evaluator
+from kibitz.evaluator.simple import Material
 from kibitz.files import read_bytes
-from kibitz.games.record import games_of
-from kibitz.games.shard import read
+from kibitz.games.record import Game, games_of
+from kibitz.games.shard import NOT_A_POLICY, read
 from kibitz.games.store import shards_in
 from kibitz.kernel.compile import COMPILED
 from kibitz.log import Stop
 from kibitz.position.board import Board
-from kibitz.position.notation import absolute
-from kibitz.selfplay.config import SelfPlay, preset
-from kibitz.selfplay.play import GameSummary, play
+from kibitz.position.notation import absolute, relative
+from kibitz.search.limits import Limits
+from kibitz.search.mcts.searcher import Searcher
+from kibitz.selfplay.config import PRESETS, SelfPlay, preset
+from kibitz.selfplay.game import ENDS, Finished, Seat
+from kibitz.selfplay.play import GameSummary, SelfPlayReport, as_shard, play
+from kibitz.selfplay.seats import Alone, InStep
+from kibitz.selfplay.starts import Starts
+from kibitz.selfplay.targets import policy_target, searched_value
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="plays thousands of moves")
 
 SHORT = replace(SelfPlay(), most_plies=40, group=4, random_plies=(0, 3), workers=1)
+BY_VISITS = replace(SHORT, rule="puct", playouts=40)
+
+
+class Few:
+    """Games with the numbers from 0 on."""
+
+    stopped = False
+
+    def __init__(self, count: int) -> None:
+        self._numbers = iter(range(count))
+        self.games: dict[int, Finished] = {}
+
+    def following(self) -> int | None:
+        return next(self._numbers, None)
+
+    def keep(self, game: Finished) -> None:
+        self.games[game.number] = game
 
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: read_bytes(path) for path in shards_in(folder)}
+
+
+def games_in(folder: Path) -> list[Game]:
+    return [game for path in shards_in(folder) for game in games_of(read(path))]
+
+
+def alone(settings: SelfPlay, count: int) -> list[Game]:
+    run = Few(count)
+    Alone(inline_evaluator(Material()), settings).play(Starts(settings, 1), run)
+    return [*games_of(as_shard([run.games[number] for number in range(count)]))]
+
+
+# --- reproducible, resumed ------------------------------------------------------------------------
 
 
 def test_the_same_seed_gives_the_same_bytes_however_often_it_was_stopped(tmp_path: Path) -> None:
@@ -49,18 +100,230 @@ def test_the_same_seed_gives_the_same_bytes_however_often_it_was_stopped(tmp_pat
     assert not contents(tmp_path / "other").keys() & contents(folder).keys()
 
 
-def test_games_are_legal_and_their_policies_are_whole(tmp_path: Path) -> None:
-    play("material", SHORT, tmp_path / "games", games=4, seed=1)
-    (path,) = shards_in(tmp_path / "games")
-    for game in games_of(read(path)):
-        board = Board(game.start)
+def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
+    words = ["selfplay", "--network", "material", "--games", "400", "--set", "group=2"]
+    words += ["--set", "workers=2", "--json"]
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    command = [sys.executable, "-m", "kibitz", *words, str(killed)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
+        while not (killed.is_dir() and any(killed.glob("*.shard"))) and run.poll() is None:
+            time.sleep(0.01)
+        run.send_signal(signal.SIGKILL)
+    there = len(contents(killed))
+    assert 0 < there < 200
+    assert main([*words, str(killed)]) == 0
+    assert main([*words, str(whole)]) == 0
+    assert contents(killed) == contents(whole)
+
+
+def test_a_damaged_shard_is_named_and_its_games_are_played_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    play("material", SHORT, tmp_path, games=8, seed=1)
+    before = contents(tmp_path)
+    path = sorted(tmp_path.glob("*.shard"))[1]
+    path.write_bytes(path.read_bytes()[:-100] + b"x" * 100)
+    report = play("material", SHORT, tmp_path, games=8, seed=1)
+    assert (report.games, report.there, report.damaged) == (4, 4, [str(path)])
+    assert path.name in capsys.readouterr().err
+    assert contents(tmp_path) == before
+
+
+def test_games_of_other_settings_do_not_mix(tmp_path: Path) -> None:
+    play("material", SHORT, tmp_path, games=4, seed=1)
+    with pytest.raises(InputError, match="games of other settings"):
+        play("material", replace(SHORT, playouts=17), tmp_path, games=4, seed=1)
+    with pytest.raises(InputError, match="games of other network"):
+        play("uniform", SHORT, tmp_path, games=4, seed=1)
+    assert play("material", SHORT, tmp_path, games=4, seed=1, generation=1).games == 4
+
+
+# --- the same as by the searcher ------------------------------------------------------------------
+
+
+def by_searcher(settings: SelfPlay, number: int) -> list[tuple[int, float, float, Any]]:
+    """Move, value, draw and policy of every ply, each searched by a Searcher from Python."""
+    seat = Seat(settings)
+    found: list[tuple[int, float, float, Any]] = []
+    Starts(settings, 1).deal(seat, number)
+    (game,) = games_of(as_shard([replace(seat.finished(), number=number)]))
+    search = settings.searching().with_(
+        noise_epsilon=settings.noise, noise_alpha=settings.noise_alpha, hash=1
+    )
+    board = Board(game.start)
+    with Searcher(inline_evaluator(Material()), search) as searcher:
+        random_state = seat.searches[0].contexts[0].record.random_state
+        searcher.contexts[0].record.random_state = random_state
+        while board.outcome(claim=True) is None and len(found) < settings.most_plies:
+            if not settings.reuse:
+                searcher.new_game()
+            limits = Limits(nodes=settings.playouts + 1, movetime=10**7)  # mates stay as they are
+            move = searcher.search(board, limits).move
+            assert move is not None
+            code = int(relative(board.position, move))
+            value, draw = searched_value(searcher.memory.record)
+            found.append((code, value, draw, policy_target(searcher.memory, searcher.rule)))
+            board.push(move)
+    return found
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        replace(SHORT, most_plies=150),
+        replace(BY_VISITS, temperature=0.0, noise=0.25, most_plies=150),
+        replace(BY_VISITS, temperature=0.0, noise=0.25, reuse=True),
+    ],
+    ids=["gumbel", "visits", "reuse"],
+)
+def test_compiled_games_are_those_of_the_searcher(settings: SelfPlay) -> None:
+    for number, game in enumerate(alone(settings, 3)):
+        expected = by_searcher(settings, number)
+        found = [(ply.move, ply.value, ply.draw, ply.visits) for ply in game.plies]
+        assert [row[0] for row in found] == [row[0] for row in expected]
+        assert [row[3] for row in found] == [row[3] for row in expected]
+        for column in (1, 2):
+            expected_numbers = [row[column] for row in expected]
+            assert [row[column] for row in found] == pytest.approx(expected_numbers, abs=1e-6)
+
+
+@pytest.mark.parametrize("settings", [SHORT, BY_VISITS], ids=["gumbel", "visits"])
+def test_games_in_step_are_those_played_alone(settings: SelfPlay) -> None:
+    settings = replace(settings, rows=3)
+    run = Few(7)
+    InStep(InlineBatch(inline_evaluator(Material())), settings).play(Starts(settings, 1), run)
+    together = [*games_of(as_shard([run.games[number] for number in range(7)]))]
+    for one, other in zip(together, alone(settings, 7), strict=True):
+        assert (one.start, one.result, one.end) == (other.start, other.result, other.end)
+        assert [ply.move for ply in one.plies] == [ply.move for ply in other.plies]
+        for found, expected in zip(one.plies, other.plies, strict=True):
+            # A batch's values have fewer digits; a policy is in 10 000ths.
+            assert found.value == pytest.approx(expected.value, abs=1e-5)
+            assert dict(found.visits) == pytest.approx(dict(expected.visits), abs=2)
+
+
+def test_games_are_legal_and_end_by_the_rules() -> None:
+    for game in alone(replace(SHORT, most_plies=400), 12):
+        board = chess.Board(game.start)
         for ply in game.plies:
-            assert ply.visits
-            legal = {absolute(board.position, move) for move, _ in ply.visits}
-            assert legal <= set(board.legal_moves)
-            board.push(absolute(board.position, ply.move))
+            assert not board.is_game_over(claim_draw=False)
+            legal = {move.uci() for move in board.legal_moves}
+            view = Board(board.fen())
+            assert {absolute(view.position, code).uci() for code, _ in ply.visits} <= legal
+            board.push_uci(absolute(view.position, ply.move).uci())
+        ends = {"1-0": 1, "0-1": -1}
+        if game.end == "checkmate":
+            assert board.is_checkmate()
+            assert ends[board.result()] == game.result
+        elif game.end != "ply limit":
+            assert board.outcome(claim_draw=True) is not None
+            assert game.result == 0
 
 
-@pytest.mark.parametrize("name", ["kibitz", "azero", "chesscoach", "dlchess", "lc0"])
+# --- settings -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PRESETS)
 def test_presets_work(name: str) -> None:
     assert preset(name).validated().idle() == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"reuse": True}, "reuse"),
+        ({"forced": 2.0}, "forced"),
+        ({"kl_gain": 0.001}, "kl_gain"),
+        ({"rule": "puct", "sc_limit": 10}, "trees"),
+        ({"random_plies": (4, 2)}, "random_plies"),
+        ({"odds": "queen", "chess960": 0.5}, "odds"),
+        ({"options": ("Threads=2",)}, "Threads"),
+    ],
+)
+def test_what_cannot_work_says_so(changes: dict[str, Any], named: str) -> None:
+    with pytest.raises((ConfigError, InputError), match=named):
+        replace(SelfPlay(), **changes).validated()
+
+
+def test_what_has_no_effect_says_so() -> None:
+    assert "temperature" in replace(SelfPlay(), temperature=0.5).idle()[0]
+    assert "kl_interval" in replace(BY_VISITS, kl_interval=7).idle()[0]
+
+
+def policies(games: Sequence[Game]) -> tuple[int, int]:
+    """Plies with a policy, and all."""
+    plies = [ply for game in games for ply in game.plies]
+    assert all(bool(ply.visits) != bool(ply.flags & NOT_A_POLICY) for ply in plies)
+    return sum(bool(ply.visits) for ply in plies), len(plies)
+
+
+def test_randomised_playouts_teach_a_share_of_policies() -> None:
+    games = alone(replace(SHORT, full=0.25, fast_playouts=4), 20)
+    full, plies = policies(games)
+    assert abs(full - 0.25 * plies) < 4 * math.sqrt(0.25 * 0.75 * plies)
+
+
+def test_calm_searches_stop_sooner_and_resigned_games_are_over() -> None:
+    settings = replace(BY_VISITS, playouts=200, most_plies=200, kl_gain=0.0005, kl_interval=20)
+    settings = replace(settings, resign=0.5, resign_plies=2, played_out=0.3)
+    run = Few(12)
+    Alone(inline_evaluator(Material()), settings).play(Starts(settings, 1), run)
+    playouts = sum(game.playouts for game in run.games.values())
+    assert playouts < 0.95 * 200 * sum(len(game.plies) for game in run.games.values())
+    resigned = [game for game in run.games.values() if ENDS[game.end] == "resigned"]
+    assert resigned
+    assert not any(game.played_out for game in resigned)
+    for game in resigned:
+        assert game.result == {1: -1, 2: 1}[game.given_up]
+        assert (game.plies["value"][-3::2] < -0.5).all()  # the last two of that side
+
+
+def test_search_contempt_has_a_tree_for_each_side() -> None:
+    settings = replace(BY_VISITS, sc_limit=6, trees=2, reuse=True).validated()
+    games = alone(settings, 4)
+    assert policies(games)[0] == sum(len(game.plies) for game in games)
+    assert games != alone(replace(settings, sc_limit=12), 4)
+
+
+def test_odds_and_chess960_and_books(tmp_path: Path) -> None:
+    odds = alone(replace(SHORT, odds="rook", random_plies=(0, 0), most_plies=4), 4)
+    boards = [chess.Board(game.start) for game in odds]
+    counts = [(len(one.pieces(4, True)), len(one.pieces(4, False))) for one in boards]
+    assert counts == [(1, 2), (2, 1), (1, 2), (2, 1)]
+    starts = {game.start for game in alone(replace(SHORT, chess960=1.0, most_plies=1), 8)}
+    assert len(starts) == 8
+    book = tmp_path / "book.epd"
+    book.write_text("6k1/5ppp/8/8/8/8/5PPP/R5K1 w - - bm Ra8#;\n")
+    settings = replace(SHORT, openings=str(book), random_plies=(0, 0))
+    play("material", settings, tmp_path / "games", games=4, seed=1)
+    assert {game.start.split()[0] for game in games_in(tmp_path / "games")} == {
+        "6k1/5ppp/8/8/8/8/5PPP/R5K1"
+    }
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+def test_the_command_reports_and_writes_a_pgn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["selfplay", str(tmp_path / "games"), "--network", "material", "--games", "4"]
+    words += ["--set", "most_plies=30", "--set", "workers=1", "--pgn", str(tmp_path / "some.pgn")]
+    assert main([*words, "--every", "2", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["games"] == 4
+    assert sum(result["results"].values()) == 4
+    text = (tmp_path / "some.pgn").read_text()
+    assert text.count("[Event") == 2
+    assert '[White "material"]' in text
+    assert main([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["there"] == 4
+    assert main(["selfplay", str(tmp_path / "x"), "--set", "playout=3"]) == 2
+    assert "playouts" in capsys.readouterr().err
+
+
+def test_the_report_counts() -> None:
+    report = SelfPlayReport(games=2, plies=30, seconds=2.0, lengths=[10, 20])
+    assert report.facts()["moves_per_second"] == 15.0
+    assert report.facts()["longest"] == 20
+    assert np.isfinite(report.facts()["games_per_second"])
