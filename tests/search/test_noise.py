@@ -8,10 +8,13 @@ import pytest
 from kibitz.evaluator.batched import InlineBatch
 from kibitz.evaluator.inline import inline_evaluator
 from kibitz.evaluator.simple import Material
+from kibitz.kernel.compile import COMPILED
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits
 from kibitz.search.mcts.fleet import Fleet
+from kibitz.search.mcts.playout.root import random_gamma
 from kibitz.search.mcts.searcher import Searcher
+from kibitz.search.mcts.tree.context import ContextMemory
 from kibitz.search.mcts.tree.nodes import TreeMemory, block_of
 from kibitz.search.params import Settings
 from tests.search.consistency import check_tree
@@ -79,3 +82,14 @@ def test_games_in_step_keep_their_priors_too(games: int) -> None:
             found = priors(memory)
             assert all(found[code] >= (1 - EPSILON) * network[code] - 1 for code in network)
         assert not np.array_equal(list(priors(first).values()), list(priors(second).values()))
+
+
+@pytest.mark.parametrize("shape", [0.03, 0.3, 1.0, 2.5])
+def test_gamma_numbers_have_their_mean_and_variance(shape: float) -> None:
+    context = ContextMemory(seed=5).record
+    count = 20_000 if COMPILED else 2_000
+    numbers = np.array([random_gamma(context, shape) for _ in range(count)])
+    assert numbers.min() >= 0.0
+    assert numbers.mean() == pytest.approx(shape, abs=5 * np.sqrt(shape / count))
+    spread = np.sqrt((6 * shape + 2 * shape**2) / count)  # of the variance, by the fourth moment
+    assert numbers.var() == pytest.approx(shape, abs=5 * spread)

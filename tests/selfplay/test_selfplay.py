@@ -28,6 +28,7 @@ from kibitz.games.shard import NOT_A_POLICY, read
 from kibitz.games.store import shards_in
 from kibitz.kernel.compile import COMPILED
 from kibitz.log import Stop
+from kibitz.options import options_of
 from kibitz.position.board import Board
 from kibitz.position.notation import absolute, relative
 from kibitz.search.limits import Limits
@@ -327,3 +328,9 @@ def test_the_report_counts() -> None:
     assert report.facts()["moves_per_second"] == 15.0
     assert report.facts()["longest"] == 20
     assert np.isfinite(report.facts()["games_per_second"])
+
+
+def test_the_page_has_every_setting() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "selfplay.md").read_text()
+    rows = [f"| `{one.name}` | {one.help} |" for one in options_of(SelfPlay)]
+    assert [row for row in rows if row not in page] == []
