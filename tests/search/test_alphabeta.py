@@ -175,6 +175,7 @@ def test_the_limit_of_nodes_is_exact(full: AlphaBeta, nodes: int) -> None:
     full.new_game()
     result = full.search(Board(), Limits(nodes=nodes))
     assert result.report.nodes == nodes
+    assert abs(result.report.best.value) < 0.5
     assert result.move in Board().legal_moves
 
 

@@ -36,12 +36,14 @@ class Worker:
     ) -> None:
         self.memory = ThreadMemory(entries, parts)
         self._evaluator, self._scratch = evaluator, evaluator.new_scratch()
-        self.depth = 0  # of the last iteration that was finished
+        self.depth = 0  # of the last iteration that was finished, and
+        self.finished = self.memory.roots[:0]  # the root's moves as it left them
 
     def set_root(self, line: np.ndarray, codes: list[int], generation: int, *, whole: bool) -> None:
         """Begin another search; see ThreadMemory.set_line."""
         self.memory.set_line(line, codes, whole=whole)
         self.memory.record.generation, self.depth = generation, 0
+        self.finished = self.roots[:0]
 
     @property
     def nodes(self) -> int:
@@ -69,7 +71,7 @@ class Worker:
                 if self.memory.record.stopped:
                     return
             self.roots["known"][:lines] = self.roots["score"][:lines]
-            self.depth = depth
+            self.depth, self.finished = depth, self.roots.copy()
             if not go_on(self):
                 return
 

@@ -13,7 +13,7 @@ from kibitz.position.moves import FLIP_MOVE
 from kibitz.position.notation import Move
 from kibitz.position.outcome import has_legal_move
 from kibitz.position.state import RECORDS, checkers
-from kibitz.search.alphabeta.static import draws_after, value_of_score
+from kibitz.search.alphabeta.static import value_after, value_of_score
 from kibitz.search.alphabeta.thread import DECISIVE, INFINITE, MATE, TABLE_WIN
 from kibitz.search.params import Settings
 from kibitz.search.proof import DRAW, TABLEBASE, UNPROVED
@@ -107,30 +107,27 @@ class Reporter:
         table, proof = self._outcomes.get(one.code), proof_of(one.score)
         if proof == UNPROVED and table is not None:
             proof = table.proof
-        value = self._value(one, proof)
-        draw = self._draw(one, proof)
+        value, draw = self._value(one, proof)
         move = Move(one.code ^ self._view)
         return MoveStatistics(
             move, one.code, index, one.nodes, 0, 0.0, value, draw, 0.0, 0.0, None, proof, table
         )
 
-    def _value(self, one: Known, proof: int) -> float:
-        if proof == DRAW:
-            return 0.0
-        if proof != UNPROVED:
-            return 1.0 if proof > 0 else -1.0
-        return value_of_score(max(one.score, -DECISIVE))
+    def _value(self, one: Known, proof: int) -> tuple[float, float]:
+        """Value and probability of a draw, which the network sees at the end of the line.
 
-    def _draw(self, one: Known, proof: int) -> float:
-        """Probability of a draw: what the network says at the end of the line."""
+        A move without a score has what the network says of the root.
+        """
+        if proof == DRAW:
+            return 0.0, 1.0
         if proof != UNPROVED:
-            return 1.0 if proof == DRAW else 0.0
-        if one.score == -INFINITE:
-            return 0.0
+            return (1.0 if proof > 0 else -1.0), 0.0
         self._positions[0] = self._board.position
-        line = np.array(one.line, np.uint16)
         network, scratch = self._evaluator.record, self._scratch.record
-        return float(draws_after(network, scratch, self._positions, line, len(line)))
+        scored = one.score > -INFINITE
+        line = np.array(one.line if scored else (), np.uint16)
+        value, draw = value_after(network, scratch, self._positions, line, len(line))
+        return (value_of_score(one.score) if scored else float(value)), float(draw)
 
     def _line(self, number: int, one: Known, rows: Sequence[MoveStatistics]) -> Line:
         row = next(row for row in rows if row.code == one.code)

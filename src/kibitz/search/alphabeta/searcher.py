@@ -148,7 +148,7 @@ class AlphaBeta:
                 self._run(task)
             finally:
                 self._timer = None
-            report = self._report(task)
+            report = self._report(task, at_work=False)
             if on_report is not None:
                 on_report(report)
             return self._result(report, task.reporter)
@@ -294,9 +294,10 @@ class AlphaBeta:
         tried = 0 if task.mates is None else task.mates.nodes
         return sum(worker.nodes for worker in self.workers) + tried
 
-    def _report(self, task: _Task) -> Report:
+    def _report(self, task: _Task, *, at_work: bool = True) -> Report:
+        """How the search stands; of workers at work, by what they have finished."""
         deepest = max(self.workers, key=lambda worker: worker.depth)
-        known = known_of(deepest.roots.copy())
+        known = known_of(deepest.finished if at_work else deepest.roots)
         asked, mates = task.limits.mate, task.mates
         excluded = 0 if mates is None or asked is None else mates.excluded // 2
         totals = Totals(

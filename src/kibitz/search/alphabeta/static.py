@@ -54,18 +54,17 @@ def evaluate(
 
 
 @kernel
-def draws_after(
+def value_after(
     network: np.record,
     scratch: np.record,
     positions: np.ndarray,
     line: np.ndarray,
     length: int,
-) -> float:
-    """The network's probability of a draw at the end of a line from positions[0] on.
+) -> tuple[float, float]:
+    """The network's value and probability of a draw at the end of a line from positions[0] on.
 
-    `positions` has two places; its first one is changed.
+    `positions` has two places, which the line is played in.
     """
     for index in range(length):
         play(positions[index % 2], positions[1 - index % 2], line[index])
-    _value, draw = value_of(network, scratch, positions[length % 2])
-    return float(draw)
+    return value_of(network, scratch, positions[length % 2])
