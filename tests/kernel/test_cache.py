@@ -96,6 +96,12 @@ def test_two_processes_on_a_cold_cache_share_the_work(tmp_path: Path) -> None:
     assert sum(compiled) == 2  # each kernel once, whoever came first
 
 
+def test_kernels_run_where_nothing_can_be_written(tmp_path: Path) -> None:
+    no_folder = tmp_path / "file"
+    no_folder.touch()
+    assert compiled_by_a_process(no_folder / "cache") == 2
+
+
 def test_only_an_edit_of_an_imported_module_compiles_again(tmp_path: Path) -> None:
     package = tmp_path / "src" / "kibitz"
     shutil.copytree(SOURCE, package, ignore=shutil.ignore_patterns("__pycache__"))
@@ -249,7 +255,7 @@ def test_kernels_count_no_references(tmp_path: Path) -> None:
     subprocess.run([sys.executable, str(script)], env=environment, check=True)
 
 
-def test_a_compilation_that_fails_gives_its_turn_back(
+def test_a_compilation_that_fails_gives_its_lock_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KIBITZ_CACHE", str(tmp_path))
@@ -261,7 +267,7 @@ def test_a_compilation_that_fails_gives_its_turn_back(
 
     with pytest.raises(TypingError):
         wrong(1)
-    (path,) = tmp_path.rglob("compiling.lock")
+    (path,) = tmp_path.rglob("*wrong.lock")
     with opened(path) as file:
         assert lock(file, wait=False)
     kernelcache.kernel_folder.cache_clear()

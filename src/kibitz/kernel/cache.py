@@ -1,8 +1,9 @@
 """The disk cache of compiled kernels: what a cached kernel depends on, and how it heals.
 
 Each kernel module and state of its sources has a folder, with the files that numba's own cache
-writes. A file that fails its checksum is deleted and its kernel compiled again. Processes that find
-the cache cold compile one after the other, so that the second finds the work of the first.
+writes. A file that fails its checksum is deleted and its kernel compiled again. A process that
+finds a kernel missing which another one is compiling waits for it. A second process may compile a
+kernel beside this one (helper.py).
 
 Inner parts of numba, and why: `numba.core.caching` has its cache, `CompileResultCacheImpl` and
 `FunctionCache`; the attributes `_impl_class` and `_locator_classes`
@@ -42,6 +43,8 @@ FLAGS = f"bounds={BOUNDSCHECK},opt={_config.OPT}"
 
 # Called with the name of each kernel that has to be compiled because the cache lacks it.
 on_compile: list[Callable[[str], None]] = []
+# The same, where compiled kernels can be saved; for the second process (helper.py).
+on_save: list[Callable[[str], None]] = []
 
 # --- what a kernel depends on ---------------------------------------------------------------------
 
@@ -100,13 +103,22 @@ def kernel_folder(file: Path) -> Path:
 # --- damage ---------------------------------------------------------------------------------------
 
 
-def _sums_of(folder: Path) -> dict[str, str]:
-    files = [path for path in folder.iterdir() if path.suffix in (".nbi", ".nbc")]
+def _sums_of(folder: Path, pattern: str = "*") -> dict[str, str]:
+    files = [path for path in folder.glob(pattern) if path.suffix in (".nbi", ".nbc")]
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-def _write_checksums(folder: Path) -> None:
-    lines = [f"{checksum}  {name}\n" for name, checksum in sorted(_sums_of(folder).items())]
+def _known_sums(folder: Path) -> dict[str, str]:
+    file = folder / CHECKSUMS
+    text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+    lines = (line.partition("  ") for line in text.splitlines())
+    return {name: checksum for checksum, _, name in lines}
+
+
+def _write_checksums(folder: Path, kernel: str) -> None:
+    """Write down the checksums of one kernel's files; named as in files."""
+    found = _known_sums(folder) | _sums_of(folder, f"*.{kernel}-*")
+    lines = [f"{checksum}  {name}\n" for name, checksum in sorted(found.items())]
     (folder / CHECKSUMS).write_text("".join(lines), encoding="utf-8")
 
 
@@ -116,44 +128,40 @@ def _drop_damaged(folder: Path) -> None:
     if not folder.is_dir():
         return
     with locked(folder / "saving.lock"):
-        expected = folder / CHECKSUMS
-        text = expected.read_text(encoding="utf-8", errors="replace") if expected.is_file() else ""
-        known = {tuple(line.split("  ", 1)) for line in text.splitlines()}
+        known = _known_sums(folder)
         for name, checksum in _sums_of(folder).items():
-            if (checksum, name) not in known:
+            if known.get(name) != checksum:
                 (folder / name).unlink(missing_ok=True)
 
 
-# --- one compiling process at a time --------------------------------------------------------------
+# --- no kernel is compiled twice ------------------------------------------------------------------
 
 
-class _Turn(event.Listener):
-    """A lock between processes, from the first kernel that is missing until it is saved.
+class _Locks(event.Listener):
+    """Locks between processes, one for each kernel at work here: its callers' stand before it.
 
-    Kernels that are compiled on its behalf come under the same turn. Threads of one process are
+    No kernel calls itself, so two processes never wait for each other. Threads of one process are
     serialised by numba's own lock.
     """
 
     def __init__(self) -> None:
-        self._depth = 0
-        self._file: IO[bytes] | None = None
+        self._depth = 0  # of functions that numba is compiling, one for another
+        self._held: list[tuple[int, IO[bytes]]] = []
 
-    def wait(self, folder: Path) -> bool:
-        """Wait until no other process compiles into `folder`; False if it is our turn already."""
-        if self._file is not None:
-            return False
+    def take(self, path: Path) -> bool:
+        """Wait until no other process compiles a kernel; False where nothing can be written."""
         try:
-            self._file = opened(folder / "compiling.lock")
-        except OSError:  # a cache that cannot be written; nothing is shared
+            file = opened(path)
+        except OSError:
             return False
-        lock(self._file)
+        lock(file)
+        self._held.append((self._depth, file))
         return True
 
-    def end(self) -> None:
-        """Let others compile, unless a kernel of ours is being compiled."""
-        if self._depth == 0 and self._file is not None:
-            self._file.close()
-            self._file = None
+    def give_back(self) -> None:
+        """Give back the lock of the kernel that has just been compiled, or has failed to be."""
+        if self._held and self._held[-1][0] == self._depth:
+            self._held.pop()[1].close()
 
     def on_start(self, _event: Any) -> None:
         """Numba begins to compile a function."""
@@ -163,11 +171,11 @@ class _Turn(event.Listener):
         """Numba has compiled a function, and will save it, or has failed to."""
         self._depth -= 1
         if sys.exc_info()[0] is not None:  # the event's own `is_failed` says the opposite
-            self.end()
+            self.give_back()
 
 
-_turn = _Turn()
-event.register("numba:compile", _turn)
+_locks = _Locks()
+event.register("numba:compile", _locks)
 
 
 # --- numba's cache in our folders -----------------------------------------------------------------
@@ -208,31 +216,48 @@ class _Files(caching.CompileResultCacheImpl):
 
 
 class KernelCache(caching.FunctionCache):
-    """Numba's cache of one function in our folder, with checksums and a turn to compile."""
+    """Numba's cache of one function in our folder, with checksums and a lock."""
 
     _impl_class = _Files
 
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)
+        self._kernel = re.sub("[<>]", "", function.__qualname__)  # as numba names files
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the compiled form for a signature, or None and the turn to compile it."""
+        """Return the compiled form for a signature, or None and the lock to compile it."""
         folder = Path(self.cache_path)
         _drop_damaged(folder)
-        found = super().load_overload(sig, target_context)
-        if found is None and _turn.wait(folder.parent):
-            found = super().load_overload(sig, target_context)
+        found = self._read(sig, target_context)
+        if found is not None:
+            return found
+        if _locks.take(folder / f"{self._kernel}.lock"):
+            found = self._read(sig, target_context)
             if found is not None:
-                _turn.end()
-        if found is None:
-            for listener in on_compile or [announce]:
-                listener(self._name)
-        return found
+                _locks.give_back()
+                return found
+            for listener in on_save:
+                listener(self._kernel)
+        for listener in on_compile or [announce]:
+            listener(self._name)
+        return None
+
+    def _read(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except OSError:  # what cannot be read is compiled
+            return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write a compiled form; two processes that save into one folder take turns."""
         folder = Path(self.cache_path)
-        with locked(folder / "saving.lock"):
-            super().save_overload(sig, data)
-            _write_checksums(folder)
-        _turn.end()
+        try:
+            with locked(folder / "saving.lock"):
+                super().save_overload(sig, data)
+                _write_checksums(folder, self._kernel)
+        except OSError as error:  # compiled it is, for this process
+            _say_unsaved(str(error))
+        _locks.give_back()
 
 
 def attach(dispatcher: Any) -> None:
@@ -243,6 +268,11 @@ def attach(dispatcher: Any) -> None:
 def announce(_kernel: str) -> None:
     """Say that kernels are being compiled; the listener when no other is set."""
     _announce_once()
+
+
+@functools.cache
+def _say_unsaved(why: str) -> None:
+    say(f"compiled kernels cannot be kept for the next start: {why}")
 
 
 @functools.cache

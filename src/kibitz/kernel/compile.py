@@ -12,6 +12,7 @@ checks in, `NUMBA_DISABLE_JIT=1` runs every kernel as plain Python.
 from __future__ import annotations
 
 import functools
+import gc
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, TypeVar, cast
@@ -43,6 +44,7 @@ OPTIONS = {
 # A sum may be reordered into vector lanes, but infinities and NaN keep their meaning.
 REASSOCIATE = frozenset({"reassoc", "contract", "nsz"})
 
+SELDOM = 100_000  # objects made between two collections of garbage
 LIGHT = 1  # level of optimisation; at 0 dead constants keep some kernels out of the cache
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -105,10 +107,13 @@ def _type_of_kernel(kernel: Kernel, _context: Any) -> Any:
 
 
 class _Levels(event.Listener):
-    """Optimises a form for kernels lightly: LLVM optimises it once more inside its callers."""
+    """Optimises a form for kernels lightly: LLVM optimises it once more inside its callers.
+
+    Meanwhile garbage is collected seldom: there is little of it among the objects of a compiler.
+    """
 
     def __init__(self) -> None:
-        self._depth, self._full = 0, _config.OPT
+        self._depth, self._full, self._thresholds = 0, _config.OPT, gc.get_threshold()
 
     def on_start(self, _event: Any) -> None:
         """Numba begins to compile a function, perhaps for another one."""
@@ -119,7 +124,12 @@ class _Levels(event.Listener):
         self._go(-1)
 
     def _go(self, step: int) -> None:
+        if self._depth == 0:
+            self._thresholds = gc.get_threshold()
+            gc.set_threshold(SELDOM, *self._thresholds[1:])
         self._depth += step
+        if self._depth == 0:
+            gc.set_threshold(*self._thresholds)
         _config.OPT = min(LIGHT, int(self._full)) if self._depth > 1 else self._full
 
 

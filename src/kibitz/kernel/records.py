@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import extending, types
 from numba.core import cgutils
-from numba.extending import overload
 
 from kibitz.kernel.cache import BOUNDSCHECK
 from kibitz.kernel.compile import COMPILED, intrinsic
@@ -69,25 +68,52 @@ def class_name_of(record_type: Any) -> str:
     return str(record_type.dtype.names[0])
 
 
+class _KernelByClass:
+    def __init__(self, kernels: Mapping[str, Callable[..., Any]]) -> None:
+        self._kernels = kernels
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.choose(arguments[0])(*arguments)
+
+    def choose(self, record: Any) -> Callable[..., Any]:
+        """Return the kernel for a record or its numba type."""
+        return self._kernels[class_name_of(record)]
+
+
+class _KernelByClassType(types.Callable, types.Dummy):
+    """What such a function is to numba: at every call the kernel that is chosen there."""
+
+    def __init__(self, function: _KernelByClass) -> None:
+        self._choose = function.choose
+        super().__init__(f"kernel by class {id(function)}")
+
+    def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
+        """Return the signature of a call."""
+        return numba.typeof(self._choose(args[0])).get_call_type(context, args, kws)
+
+    def get_call_signatures(self) -> Any:
+        """Return no signatures: any call may be one."""
+        return (), True
+
+    def get_impl_key(self, sig: Any) -> Any:
+        """Return what numba finds the compiled kernel by."""
+        return numba.typeof(self._choose(sig.args[0])).get_impl_key(sig)
+
+
+extending.register_model(_KernelByClassType)(extending.models.OpaqueModel)
+
+
+@extending.typeof_impl.register(_KernelByClass)
+def _type_of_kernel_by_class(function: _KernelByClass, _context: Any) -> Any:
+    return _KernelByClassType(function)
+
+
 def kernel_by_class(kernels: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
     """A function that calls the kernel named after the class of its first argument, a record.
 
     Numba picks the kernel when the caller is compiled; the table may be filled until then.
     """
-
-    def call(*arguments: Any) -> Any:
-        return kernels[class_name_of(arguments[0])](*arguments)
-
-    @overload(call)
-    def compiled(*arguments: Any) -> Any:
-        chosen = kernels[class_name_of(arguments[0])]
-
-        def forward(*arguments: Any) -> Any:
-            return chosen(*arguments)
-
-        return forward
-
-    return call
+    return _KernelByClass(kernels)
 
 
 def _dtype_of(numbers: Any) -> np.dtype:

@@ -321,7 +321,7 @@ def generate_captures(position: np.record, moves: Any) -> int:
 @kernel
 def list_moves(position: np.record, target: np.record) -> int:
     """Write all legal moves to target.moves (MOVE_LIST); returns how many."""
-    return generate(position, target.moves)
+    return generate(position, target.moves[:])
 
 
 @kernel

@@ -9,7 +9,7 @@ refuted the attacker's last move at the same ply.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -43,7 +43,8 @@ from kibitz.position.state import checkers, new_positions, piece_on
 MOST_PLIES = 63  # of a mate that is looked for
 NEXT, END = MAX_MOVES, MAX_MOVES + 1  # columns beside the moves: which is next, how many
 QUIET = 32  # a move without check is tried as one with check and so many replies more
-OPEN, MATE, NO_MATE = range(3)  # what is known of a position of the line
+# What is known of a position of the line; LISTED is the root before its moves are in order.
+OPEN, MATE, NO_MATE, LISTED = range(4)
 TABLE_SIZE = 1 << 18
 
 STATE = np.dtype(
@@ -89,9 +90,10 @@ def may_check(position: np.record, move: int) -> bool:
 
 
 @kernel
-def _mates_at_once(state: np.record, position: np.record, after: np.record, moves: Any) -> bool:
-    """Whether the side to move mates in one; only checks are played."""
-    count = generate(position, moves)
+def _mates_at_once(
+    state: np.record, position: np.record, after: np.record, moves: np.ndarray, count: int
+) -> bool:
+    """Whether one of the first `count` moves mates; only checks are played."""
     for place in range(count):
         if may_check(position, moves[place]):
             play(position, after, moves[place])
@@ -102,9 +104,11 @@ def _mates_at_once(state: np.record, position: np.record, after: np.record, move
 
 
 @kernel
-def list_attacks(state: np.record, position: np.record, after: np.record, moves: Any) -> None:
+def _order_attacks(
+    state: np.record, position: np.record, after: np.record, moves: np.ndarray, count: int
+) -> None:
     """The attacker's moves: checks and those with few replies first; stalemates are left out."""
-    count, kept = generate(position, moves), 0
+    kept = 0
     for place in range(count):
         move = moves[place]
         play(position, after, move)
@@ -125,9 +129,10 @@ def list_attacks(state: np.record, position: np.record, after: np.record, moves:
 
 
 @kernel
-def _list_replies(state: np.record, position: np.record, moves: Any, ply: int) -> int:
+def _order_replies(
+    state: np.record, position: np.record, moves: np.ndarray, count: int, ply: int
+) -> int:
     """The defender's moves, what refuted last first; MATE or NO_MATE if there is none."""
-    count = generate(position, moves)
     moves[NEXT], moves[END] = 0, count
     for place in range(count):
         if moves[place] == state.killers[ply]:
@@ -166,15 +171,18 @@ def _enter(
     left = state.limit - ply
     if _is_draw(state, position, keys):
         return NO_MATE
+    if left > 1:
+        known = table[_place(position, left)]
+        agrees = known >> np.uint64(1) == _key(position, left) >> np.uint64(1)
+        if agrees and signed(position.rule50) + left < FIFTY_PLIES:
+            return MATE if known & np.uint64(1) else NO_MATE
+    listed, after = moves[ply], positions[ply + 1]
+    count = generate(position, listed)
     if left == 1:
-        return MATE if _mates_at_once(state, position, positions[ply + 1], moves[ply]) else NO_MATE
-    known = table[_place(position, left)]
-    agrees = known >> np.uint64(1) == _key(position, left) >> np.uint64(1)
-    if agrees and signed(position.rule50) + left < FIFTY_PLIES:
-        return MATE if known & np.uint64(1) else NO_MATE
+        return MATE if _mates_at_once(state, position, after, listed, count) else NO_MATE
     if ply % 2 == 1:
-        return _list_replies(state, position, moves[ply], ply)
-    list_attacks(state, position, positions[ply + 1], moves[ply])
+        return _order_replies(state, position, listed, count, ply)
+    _order_attacks(state, position, after, listed, count)
     return OPEN
 
 
@@ -210,8 +218,11 @@ def search_mate(
 
     positions is POSITION [plies], moves uint16 [plies, MAX_MOVES + 2], keys uint64 [history +
     plies] those of the game and then zeros, table uint64 [TABLE_SIZE]. The place of the move that
-    mates is moves[0, NEXT] - 1.
+    mates is moves[0, NEXT] - 1. It begins with the root LISTED: moves[0, END] moves in any order.
     """
+    if state.verdict == LISTED:
+        _order_attacks(state, positions[0], positions[1], moves[0], signed(moves[0, END]))
+        state.verdict = OPEN
     while state.nodes < state.budget:
         ply = state.ply
         attacking = ply % 2 == 0
@@ -275,7 +286,7 @@ class MateSearch:
         self._keys[:] = 0
         self._keys[: len(earlier)] = earlier
         self._positions[0] = line[-1]
-        self._board, self._codes = board, frozenset(codes)
+        self._board, self._codes = board, [*codes]
         self._state.history, self._state.limit = len(earlier) - 1, 0
         self.mate, self.excluded = None, 0
 
@@ -302,10 +313,8 @@ class MateSearch:
     def _begin(self, limit: int) -> None:
         """List the root's moves for a mate within `limit` plies."""
         state, moves = self._state, self._moves[0]
-        state.limit, state.ply, state.verdict = limit, 0, OPEN
-        list_attacks(state, self._positions[0], self._positions[1], moves)
-        kept = [code for code in moves[: moves[END]].tolist() if code in self._codes]
-        moves[: len(kept)], moves[END] = kept, len(kept)
+        state.limit, state.ply, state.verdict = limit, 0, LISTED
+        moves[: len(self._codes)], moves[END] = self._codes, len(self._codes)
 
     def _go_on(self, end: int, should_stop: Callable[[], bool]) -> int:
         """Search for a mate of the current length: MATE, NO_MATE, or OPEN if it was ended."""

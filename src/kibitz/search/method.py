@@ -85,12 +85,15 @@ WARM_NODES = 24
 def warm(evaluator: Evaluator, settings: Settings) -> None:
     """Load or compile the kernels of a search before its clock runs, by small searches."""
     from kibitz.position.board import Board
+    from kibitz.position.notation import legal_codes
+    from kibitz.search.mate import MateSearch
 
     small = settings.with_(hash=1, threads=1, syzygy_path="", minibatch_size=4)
     with closing(open_search(evaluator, small)) as search:
         for fen in WARM_POSITIONS:
             board, limits = Board(fen), Limits(nodes=WARM_NODES)
-            search.search(board, Limits(mate=2))
+            mates = MateSearch(board, legal_codes(board.position).tolist())
+            mates.deepen(3, WARM_NODES, lambda: False)  # while a second process compiles playouts
             search.new_game()
             first = search.search(board, limits)
             if first.move is not None and first.ponder is not None:

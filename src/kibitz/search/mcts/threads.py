@@ -8,8 +8,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from typing import Any
 
 from kibitz.evaluator.inline import InlineEvaluator
+from kibitz.kernel.helper import compile_beside
 from kibitz.kernel.records import as_record
 from kibitz.search.mcts.playout.playout import playouts
 from kibitz.search.mcts.playout.root import evaluate_root
@@ -39,6 +41,7 @@ class Threads:
         threads = max(len(search.contexts) for search in searches)
         self.behaviour = as_record(behaviour._replace(shared=THREADS if threads > 1 else NOBODY))
         self._scratches = [evaluator.new_scratch() for _ in range(threads)]
+        compile_beside(playouts, *self._arguments(searches[0], 0))
         self.pool: ThreadPoolExecutor | None = None  # started when it is first needed
 
     def close(self) -> None:
@@ -99,7 +102,10 @@ class Threads:
 
     def _work(self, search: TreeSearch, index: int) -> int:
         """What one thread does."""
-        outcome = playouts(
+        return int(playouts(*self._arguments(search, index)))
+
+    def _arguments(self, search: TreeSearch, index: int) -> tuple[Any, ...]:
+        return (
             self.rule,
             search.memory.record,
             search.contexts[index].record,
@@ -108,4 +114,3 @@ class Threads:
             self._scratches[index].record,
             search.control,
         )
-        return int(outcome)

@@ -86,8 +86,8 @@ def give_moves(
 ) -> bool:
     """Expand `node` with the `context.moves` of its position; False if the tree is full."""
     position = position_at(context, depth)
-    count = generate(position, context.moves)
-    logits_of(evaluator, scratch, position, context.moves, count, context.logits)
+    count = generate(position, context.moves[:])
+    logits_of(evaluator, scratch, position, context.moves[:], count, context.logits)
     done = expand(tree, context, behaviour, node, count, behaviour.policy_temperature)
     prefetch_block(tree, next_edge(tree, context, behaviour))
     return done

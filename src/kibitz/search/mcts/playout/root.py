@@ -46,9 +46,9 @@ def evaluate_root(
 ) -> int:
     """First visit of the root; leaves its moves and logits in the context, returns their number."""
     position = position_at(context, 0)
-    count = generate(position, context.moves)
+    count = generate(position, context.moves[:])
     value, draw = value_of(evaluator, scratch, position)
-    logits_of(evaluator, scratch, position, context.moves, count, context.logits)
+    logits_of(evaluator, scratch, position, context.moves[:], count, context.logits)
     set_root_value(tree, adjusted(behaviour, position, value), draw)
     return count
 

@@ -1,0 +1,96 @@
+"""A second process that compiles one large kernel while this one compiles others.
+
+    compile_beside -> the next kernel that the cache lacks -> **a process** -> the cache
+
+Both compile what their kernels call, and the locks of the cache see to it that neither compiles
+what the other one has begun. Without a second processor, or a cache that can be written, nothing
+is started. The process ends when it has done its work or when this one ends, however that comes.
+"""
+
+from __future__ import annotations
+
+import atexit
+import importlib
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from typing import Any
+
+import numba
+
+from kibitz.kernel import cache
+from kibitz.kernel.compile import Kernel
+from kibitz.workers import processors
+
+_wanted: list[tuple[str, str, Any]] = []  # at most one: module and name of a kernel, and its types
+_running: list[subprocess.Popen[bytes]] = []
+
+
+def compile_beside(kernel: Any, *arguments: Any) -> None:
+    """Have a kernel compiled for such arguments once this process must compile another one."""
+    if not isinstance(kernel, Kernel):  # the compiler is off
+        return
+    function, kinds = kernel.py_func, tuple(map(numba.typeof, arguments))
+    _wanted[:] = [(function.__module__, function.__qualname__, kinds)]
+
+
+def _start(missing: str) -> None:
+    """A kernel is missing; the others are likely to be."""
+    wanted = [form for form in _wanted if form[1] != missing]
+    _wanted.clear()
+    for process in [one for one in _running if one.poll() is not None]:
+        _end(process)
+    if not wanted or _running or processors() == 1:
+        return
+    with suppress(OSError):  # no process, or one that has ended: all is compiled here
+        _open(wanted)
+
+
+def _open(wanted: list[tuple[str, str, Any]]) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    process = subprocess.Popen(
+        [sys.executable, "-m", __name__],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,  # what fails there fails here too, and is reported here
+    )
+    _running.append(process)
+    atexit.register(_end, process)
+    assert process.stdin is not None
+    pickle.dump(wanted, process.stdin)
+    process.stdin.flush()  # and it stays open as long as this process runs
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a second process, at whatever it is."""
+    atexit.unregister(_end)
+    _running.remove(process)
+    with suppress(OSError), process:  # closes the pipe, and waits
+        pass
+
+
+cache.on_save.append(_start)
+
+
+def _follow(parent: int) -> None:
+    os.read(parent, 1)  # nothing comes but the end
+    os._exit(1)
+
+
+def _main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends, and this process with it
+    cache.on_compile.append(lambda _kernel: None)
+    parent = sys.stdin.buffer
+    forms = pickle.load(parent)
+    threading.Thread(target=_follow, args=(parent.fileno(),), daemon=True).start()
+    for module, name, kinds in forms:
+        getattr(importlib.import_module(module), name).for_python.compile(kinds)
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,81 @@
+"""The second process: it compiles one kernel beside this process, and ends with it."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numba
+import pytest
+
+from kibitz.kernel import cache, helper
+from kibitz.kernel.compile import COMPILED
+
+KERNELS = """
+from kibitz.kernel.compile import kernel
+@kernel
+def small(number):
+    return number + 1
+@kernel
+def large(number):
+    return 2 * small(number)
+"""
+LONG = 600  # seconds: a process that is not ended in time fails the test
+
+pytestmark = pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
+
+
+@pytest.fixture
+def kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    name = f"kernels_{tmp_path.name}"
+    (tmp_path / f"{name}.py").write_text(KERNELS, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("KIBITZ_CACHE", str(tmp_path / "cache"))
+    return importlib.import_module(name)
+
+
+def compiled_here(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    compiled: list[str] = []
+    monkeypatch.setattr(cache, "on_compile", [compiled.append])
+    return compiled
+
+
+def test_a_kernel_is_compiled_beside_another(
+    kernels: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(helper, "processors", lambda: 2)
+    compiled = compiled_here(monkeypatch)
+    helper.compile_beside(kernels.large, 1)
+    assert kernels.small(1) == 2
+    (process,) = helper._running
+    assert process.wait(LONG) == 0
+    assert len(compiled) == 1
+    assert kernels.large(1) == 4
+    assert len(compiled) == 1
+
+
+def test_one_processor_works_alone(kernels: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(helper, "processors", lambda: 1)
+    monkeypatch.setattr(helper, "_running", [])
+    compiled = compiled_here(monkeypatch)
+    helper.compile_beside(kernels.large, 1)
+    assert (kernels.small(1), kernels.large(1)) == (2, 4)
+    assert helper._running == []
+    assert len(compiled) == 3  # `small` for Python and for `large`
+
+
+def test_the_second_process_ends_with_the_first(tmp_path: Path) -> None:
+    (tmp_path / "endless.py").write_text(f"import time\ntime.sleep({LONG})\n", encoding="utf-8")
+    path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    process = subprocess.Popen(
+        [sys.executable, "-m", helper.__name__], stdin=subprocess.PIPE, env={"PYTHONPATH": path}
+    )
+    assert process.stdin is not None
+    pickle.dump([("endless", "never", (numba.int64,))], process.stdin)
+    process.stdin.close()  # as the system does when a process ends
+    assert process.wait(LONG) == 1
