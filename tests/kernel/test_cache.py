@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from numba import TypingError
 
@@ -271,3 +273,79 @@ def test_a_compilation_that_fails_gives_its_lock_back(
     with opened(path) as file:
         assert lock(file, wait=False)
     kernelcache.kernel_folder.cache_clear()
+
+
+CALLED = """
+from kibitz.kernel import cache as kernelcache
+from kibitz.kernel.compile import called_kernel, kernel
+
+compiled = []
+kernelcache.on_compile.append(lambda name: compiled.append(name.split()[1]))
+
+@called_kernel
+def hundredfold(table, index):
+    return 100 * table[index]
+
+@kernel
+def middle(table, index):
+    return hundredfold(table, index) + 1
+
+@kernel
+def whole(table, index):
+    return middle(table, index) + 1
+
+@kernel
+def other(table, index):
+    return middle(table, index) + 2
+"""
+CALLERS_OF_CALLED = """
+import numpy as np
+import called_kernels as kernels
+
+found = kernels.whole(np.arange(4), 3), kernels.other(np.arange(4), 2)
+assert found == (302, 203), found
+try:
+    kernels.whole(np.arange(4), 4)
+except IndexError:
+    print(*sorted(set(kernels.compiled)))
+"""
+
+
+def test_a_called_kernel_is_found_again_by_all_that_call_it(tmp_path: Path) -> None:
+    (tmp_path / "called_kernels.py").write_text(CALLED, encoding="utf-8")
+    environment = {
+        **os.environ,
+        "KIBITZ_CACHE": str(tmp_path / "cache"),
+        "KIBITZ_BOUNDSCHECK": "1",
+        "PYTHONPATH": os.pathsep.join([str(SOURCE.parent), str(tmp_path)]),
+    }
+
+    def compiled() -> list[str]:
+        words = [sys.executable, "-c", CALLERS_OF_CALLED]
+        done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+        return done.stdout.split()
+
+    inner = ["hundredfold_for_kernels", "middle_for_kernels"]
+    assert compiled() == [*inner, "other", "whole"]
+    assert compiled() == []
+    for lost in ("hundredfold_for_kernels", "whole"):  # what is left of the others still fits
+        for path in cache_files(tmp_path):
+            if f".{lost}-" in path.name:
+                path.unlink()
+        assert compiled() == [lost]
+        assert compiled() == []
+
+
+def test_machine_code_of_a_called_kernel_is_not_taken_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KIBITZ_CACHE", str(tmp_path))
+    monkeypatch.syspath_prepend(tmp_path)
+    name = f"kernels_{tmp_path.name}"
+    (tmp_path / f"{name}.py").write_text(CALLED, encoding="utf-8")
+    kernels = importlib.import_module(name)
+    table = np.arange(3)
+    assert kernels.whole(table, 1) == 102
+    (code,) = kernels.whole.inspect_llvm().values()
+    assert "hundredfold" in code
+    assert not any("hundredfold" in line for line in code.splitlines() if line.startswith("define"))

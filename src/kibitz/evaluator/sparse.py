@@ -32,7 +32,7 @@ from kibitz.evaluator.layers import (
     scaled,
 )
 from kibitz.kernel.bits import signed
-from kibitz.kernel.compile import kernel
+from kibitz.kernel.compile import called_kernel, kernel
 from kibitz.kernel.records import value_at
 from kibitz.kernel.vectors import address_in
 from kibitz.position.moves import MAX_MOVES
@@ -165,7 +165,7 @@ def first_tail(network: np.record, scratch: np.record, outputs: int) -> None:
     scaled(sums, numbers + 4 * SCALE_AT, numbers + 4 * BIAS_AT, products)
 
 
-@kernel
+@called_kernel
 def put_wdl_logits(network: np.record, scratch: np.record, position: np.record) -> None:
     """Write the logits of win, draw and loss to products[:3]."""
     find_features(network, scratch, position)
@@ -180,7 +180,7 @@ def put_wdl_logits(network: np.record, scratch: np.record, position: np.record) 
     next_layer(network.tail3, numbers + 4 * BIAS3_AT, inputs, SECOND_TAIL, TAIL, products)
 
 
-@kernel
+@called_kernel
 def sparse_value(
     network: np.record, scratch: np.record, position: np.record
 ) -> tuple[float, float]:
@@ -246,7 +246,7 @@ def place_rows(scratch: np.record, features: np.ndarray, count: int, total: int)
     return total
 
 
-@kernel
+@called_kernel
 def put_rows(
     network: np.record, scratch: np.record, position: np.record, moves: np.ndarray, count: int
 ) -> int:
@@ -266,7 +266,7 @@ def put_rows(
     return total
 
 
-@kernel
+@called_kernel
 def sparse_logits(
     network: np.record,
     scratch: np.record,

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import importlib
 import os
 import platform
 import re
@@ -178,6 +179,46 @@ _locks = _Locks()
 event.register("numba:compile", _locks)
 
 
+# --- what compiled code calls ---------------------------------------------------------------------
+
+Form = tuple[str, str, Any]  # of a kernel: its module, its name, types of its arguments
+
+
+class _Needs(event.Listener):
+    """Which called kernels are called by each compiled function and by what it took in."""
+
+    def __init__(self) -> None:
+        self._open: list[set[Form]] = [set()]  # of functions that are compiled, one for another
+        self._ended: set[Form] = set()
+        self._known: dict[str, set[Form]] = {}
+
+    def on_start(self, _event: Any) -> None:
+        """Numba begins to compile a function."""
+        self._open.append(set())
+
+    def on_end(self, _event: Any) -> None:
+        """Numba has compiled a function, or has failed to."""
+        self._ended = self._open.pop()
+
+    def note(self, forms: set[Form]) -> None:
+        """Add what is called by the function that is being compiled."""
+        self._open[-1] |= forms
+
+    def keep(self, compiled: Any, forms: set[Form] | None = None) -> set[Form]:
+        """Write down what is called by what was read, or has just been compiled."""
+        return self._known.setdefault(
+            compiled.fndesc.llvm_func_name, self._ended if forms is None else forms
+        )
+
+    def of(self, compiled: Any) -> set[Form]:
+        """Return what compiled code calls."""
+        return self._known.get(compiled.fndesc.llvm_func_name, set())
+
+
+needs = _Needs()
+event.register("numba:compile", needs)
+
+
 # --- numba's cache in our folders -----------------------------------------------------------------
 
 
@@ -213,6 +254,19 @@ class _Locator:
 
 class _Files(caching.CompileResultCacheImpl):
     _locator_classes: Any = (_Locator,)
+
+    def reduce(self, data: Any) -> Any:
+        """Return what is written of compiled code: what it calls comes first."""
+        return [*needs.of(data)], super().reduce(data)
+
+    def rebuild(self, target_context: Any, payload: Any) -> Any:
+        """Return compiled code that was read, after what it calls."""
+        forms, code = payload
+        for module, name, kinds in forms:
+            getattr(importlib.import_module(module), name).bind(kinds)
+        found = super().rebuild(target_context, code)
+        needs.keep(found, set(forms))
+        return found
 
 
 class KernelCache(caching.FunctionCache):
@@ -251,6 +305,7 @@ class KernelCache(caching.FunctionCache):
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write a compiled form; two processes that save into one folder take turns."""
         folder = Path(self.cache_path)
+        needs.keep(data)
         try:
             with locked(folder / "saving.lock"):
                 super().save_overload(sig, data)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import hashlib
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, TypeVar, cast
@@ -22,7 +23,7 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba import extending, types
-from numba.core import event
+from numba.core import cgutils, event
 
 from kibitz.kernel import cache
 
@@ -45,6 +46,7 @@ OPTIONS = {
 REASSOCIATE = frozenset({"reassoc", "contract", "nsz"})
 
 SELDOM = 100_000  # objects made between two collections of garbage
+FULL = int(_config.OPT)
 LIGHT = 1  # level of optimisation; at 0 dead constants keep some kernels out of the cache
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -59,10 +61,13 @@ class Kernel:
 
     def __init__(self, function: Callable[..., Any], **options: Any) -> None:
         functools.update_wrapper(self, function)
-        self.py_func = function
+        self.py_func: Any = function
         decorate: Any = numba.njit  # its stub does not know _nrt
-        self.for_python = decorate(**OPTIONS, **options)(function)
-        self.for_kernels = decorate(**OPTIONS, **options, no_cpython_wrapper=True)(_twin(function))
+        self.for_python: Any = decorate(**OPTIONS, **options)(function)
+        self.for_kernels: Any = decorate(**OPTIONS, **options, no_cpython_wrapper=True)(
+            _twin(function)
+        )
+        self.for_kernels.kernel = self
         cache.attach(self.for_python)
         cache.attach(self.for_kernels)
 
@@ -81,6 +86,44 @@ class Kernel:
         return found
 
 
+class CalledKernel(Kernel):
+    """A kernel whose machine code kernels call; of other kernels they take in a copy."""
+
+    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
+        super().__init__(function, **options)
+        self._symbols: dict[Any, str] = {}
+
+    def form(self, kinds: Any) -> cache.Form:
+        """Return the name of the compiled form for such types, in any process."""
+        return self.__module__, self.py_func.__qualname__, kinds
+
+    def bind(self, kinds: Any) -> str:
+        """Make a compiled form known to numba and LLVM by the name that is returned."""
+        if kinds not in self._symbols:
+            self.for_kernels.compile(kinds)
+            found = self.for_kernels.overloads[kinds]
+            address = found.library.get_pointer_to_function(found.fndesc.llvm_func_name)
+            text = hashlib.sha256(str(kinds).encode()).hexdigest()[:16]
+            symbol = f"{self.__module__}.{self.py_func.__qualname__}.{text}"
+            llvm.add_symbol(symbol, address)
+            extending.lower_builtin(symbol, *kinds)(_call_of(symbol))
+            self._symbols[kinds] = symbol
+        return self._symbols[kinds]
+
+
+def _call_of(symbol: str) -> Any:
+    def code(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        convention, kinds = target.call_conv, (signature.return_type, signature.args)
+        kind = convention.get_function_type(*kinds)
+        function = cgutils.get_or_insert_function(builder.module, kind, symbol)
+        status, result = convention.call_function(builder, function, *kinds, arguments)
+        with cgutils.if_unlikely(builder, status.is_error):  # bounds checks may raise
+            convention.return_status_propagate(builder, status)
+        return result
+
+    return code
+
+
 def _twin(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same function under another name, by which the cache keeps its form apart."""
     code, scope, cells = function.__code__, function.__globals__, function.__closure__
@@ -95,7 +138,21 @@ class _KernelType(types.Dispatcher):
 
     def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
         """Return the signature of a call; constants are numbers like others, not forms apart."""
-        return super().get_call_type(context, tuple(map(types.unliteral, args)), kws)
+        numbers = tuple(map(types.unliteral, args))
+        signature: Any = super().get_call_type(context, numbers, kws)
+        dispatcher: Any = self.dispatcher
+        if isinstance(dispatcher.kernel, CalledKernel):
+            cache.needs.note({dispatcher.kernel.form(signature.args)})
+        else:
+            cache.needs.note(cache.needs.of(dispatcher.overloads[signature.args]))
+        return signature
+
+    def get_impl_key(self, sig: Any) -> Any:
+        """Return what numba finds the code of a call by."""
+        dispatcher: Any = self.dispatcher
+        if isinstance(dispatcher.kernel, CalledKernel):
+            return dispatcher.kernel.bind(sig.args)
+        return super().get_impl_key(sig)
 
 
 extending.register_model(_KernelType)(extending.models.OpaqueModel)
@@ -113,24 +170,23 @@ class _Levels(event.Listener):
     """
 
     def __init__(self) -> None:
-        self._depth, self._full, self._thresholds = 0, _config.OPT, gc.get_threshold()
+        self._levels: list[Any] = []  # of the functions being compiled, one for another
+        self._thresholds = gc.get_threshold()
 
-    def on_start(self, _event: Any) -> None:
+    def on_start(self, event: Any) -> None:
         """Numba begins to compile a function, perhaps for another one."""
-        self._go(1)
+        if not self._levels:
+            self._thresholds = gc.get_threshold()
+            gc.set_threshold(SELDOM, *self._thresholds[1:])
+        called = isinstance(getattr(event.data["dispatcher"], "kernel", None), CalledKernel)
+        self._levels.append(_config.OPT)
+        _config.OPT = self._levels[0] if called or len(self._levels) == 1 else min(LIGHT, FULL)
 
     def on_end(self, _event: Any) -> None:
         """Numba has compiled a function, or has failed to."""
-        self._go(-1)
-
-    def _go(self, step: int) -> None:
-        if self._depth == 0:
-            self._thresholds = gc.get_threshold()
-            gc.set_threshold(SELDOM, *self._thresholds[1:])
-        self._depth += step
-        if self._depth == 0:
+        _config.OPT = self._levels.pop()
+        if not self._levels:
             gc.set_threshold(*self._thresholds)
-        _config.OPT = min(LIGHT, int(self._full)) if self._depth > 1 else self._full
 
 
 event.register("numba:compile", _Levels())
@@ -139,6 +195,11 @@ event.register("numba:compile", _Levels())
 def kernel(function: F) -> F:
     """Compile `function` on first call, cached on disk, without the GIL and without raising."""
     return cast(F, Kernel(function)) if COMPILED else function
+
+
+def called_kernel(function: F) -> F:
+    """Like `kernel`, for what is large and has several callers: it is optimised once."""
+    return cast(F, CalledKernel(function)) if COMPILED else function
 
 
 def inlined_kernel(function: F) -> F:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from kibitz.kernel.bits import bit, lowest, popcount, signed, without_lowest
-from kibitz.kernel.compile import kernel
+from kibitz.kernel.compile import called_kernel, kernel
 from kibitz.position.attacks import (
     EIGHT,
     NINE,
@@ -279,7 +279,7 @@ def _piece_moves(
     return count
 
 
-@kernel
+@called_kernel
 def generate(position: np.record, moves: Any) -> int:
     """Write all legal moves to `moves` (uint16 [MAX_MOVES]), or count them if it is None."""
     own, their = position.own, position.their

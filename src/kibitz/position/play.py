@@ -11,7 +11,7 @@ import numpy as np
 
 from kibitz.kernel.atomics import atomic_load
 from kibitz.kernel.bits import bit, flip, lowest, signed, without_lowest
-from kibitz.kernel.compile import kernel
+from kibitz.kernel.compile import called_kernel, kernel
 from kibitz.position.attacks import pawn_attacks_down
 from kibitz.position.moves import (
     CASTLING,
@@ -122,7 +122,7 @@ def legal_en_passant(position: np.record, square: int) -> int:
     return NO_SQUARE
 
 
-@kernel
+@called_kernel
 def play(source: np.record, target: np.record, move: int) -> None:
     """Write to `target` the position after the legal `move`; `source` stays as it is."""
     origin, destination, kind = origin_of(move), destination_of(move), kind_of(move)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kibitz.kernel.bits import bit, lowest, signed
-from kibitz.kernel.compile import kernel
+from kibitz.kernel.compile import called_kernel, kernel
 from kibitz.kernel.records import one_record
 from kibitz.position.attacks import bishop_attacks, knight_attacks, pawn_attacks_up, rook_attacks
 from kibitz.position.board import Board
@@ -103,7 +103,7 @@ def _mates_at_once(
     return False
 
 
-@kernel
+@called_kernel
 def _order_attacks(
     state: np.record, position: np.record, after: np.record, moves: np.ndarray, count: int
 ) -> None:
@@ -158,7 +158,7 @@ def _is_draw(state: np.record, position: np.record, keys: np.ndarray) -> bool:
     return search_repetition(keys, state.history + state.ply, rule50, position.key, 0)
 
 
-@kernel
+@called_kernel
 def _enter(
     state: np.record,
     positions: np.ndarray,

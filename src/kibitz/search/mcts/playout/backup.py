@@ -12,7 +12,7 @@ import numpy as np
 
 from kibitz.kernel.atomics import atomic_add, swap_words
 from kibitz.kernel.bits import signed
-from kibitz.kernel.compile import kernel
+from kibitz.kernel.compile import called_kernel, kernel
 from kibitz.search.mcts.tree.context import SUMS
 from kibitz.search.mcts.tree.nodes import ARRIVAL, cold_at, edge_at, edge_words_at, node_at
 from kibitz.search.proof import UNPROVED, bounded, is_settled
@@ -65,7 +65,7 @@ def _blend(tree: np.record, edge: int, value: float, draw: float, divisor: float
     record.square += (value * value - record.square) / divisor
 
 
-@kernel
+@called_kernel
 def back_up(
     tree: np.record, context: np.record, behaviour: np.record, depth: int, value: float, draw: float
 ) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from kibitz.kernel.atomics import atomic_load, atomic_store, compare_and_swap
 from kibitz.kernel.bits import signed
-from kibitz.kernel.compile import kernel
+from kibitz.kernel.compile import called_kernel, kernel
 from kibitz.search.mcts.playout.ordering import fill_edges, hold_moves, order_moves
 from kibitz.search.mcts.tree.allocation import FULL, reserve_edges
 from kibitz.search.mcts.tree.nodes import (
@@ -23,7 +23,7 @@ FEW_MOVES = 4  # are made into edges at once
 PATIENCE = 1000  # tries to be alone at a node
 
 
-@kernel
+@called_kernel
 def expand(
     tree: np.record,
     context: np.record,
