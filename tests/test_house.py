@@ -62,7 +62,7 @@ MUST_NOT_IMPORT_TORCH = ("network", "network.card", "training", "evaluator", "co
 # Functions are compiled by the decorators of one room, which alone knows the compiler.
 MAY_IMPORT_COMPILERS = ("kernel.",)
 
-KERNEL_DECORATORS = {"kernel", "inlined_kernel", "sum_kernel"}
+KERNEL_DECORATORS = {"kernel", "called_kernel", "inlined_kernel", "sum_kernel"}
 DOES_THINGS = {"concurrent", "json", "multiprocessing", "os", "pathlib", "subprocess", "threading"}
 OF_LIBRARIES = {"_asdict", "_commands", "_exit", "_fields", "_make", "_replace", "_repr_svg_"} | {
     "_transposition_key"

@@ -76,6 +76,6 @@ def test_the_second_process_ends_with_the_first(tmp_path: Path) -> None:
         [sys.executable, "-m", helper.__name__], stdin=subprocess.PIPE, env={"PYTHONPATH": path}
     )
     assert process.stdin is not None
-    pickle.dump([("endless", "never", (numba.int64,))], process.stdin)
+    pickle.dump(("endless", "never", (numba.int64,)), process.stdin)
     process.stdin.close()  # as the system does when a process ends
     assert process.wait(LONG) == 1

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import atexit
 import importlib
+import inspect
 import os
 import pickle
 import signal
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -26,31 +28,35 @@ from kibitz.kernel import cache
 from kibitz.kernel.compile import Kernel
 from kibitz.workers import processors
 
-_wanted: list[tuple[str, str, Any]] = []  # at most one: module and name of a kernel, and its types
+_wanted: list[tuple[Kernel, Any]] = []  # at most one, with the types of its arguments
 _running: list[subprocess.Popen[bytes]] = []
 
 
 def compile_beside(kernel: Any, *arguments: Any) -> None:
-    """Have a kernel compiled for such arguments once this process must compile another one."""
-    if not isinstance(kernel, Kernel):  # the compiler is off
-        return
-    function, kinds = kernel.py_func, tuple(map(numba.typeof, arguments))
-    _wanted[:] = [(function.__module__, function.__qualname__, kinds)]
+    """Have a kernel compiled for such arguments once this process must compile another one.
+
+    That is worth a process only where nothing of the kernel's module has been compiled yet.
+    """
+    if isinstance(kernel, Kernel):  # the compiler is on
+        _wanted[:] = [(kernel, tuple(map(numba.typeof, arguments)))]
 
 
 def _start(missing: str) -> None:
     """A kernel is missing; the others are likely to be."""
-    wanted = [form for form in _wanted if form[1] != missing]
+    forms = [(kernel.py_func, kinds) for kernel, kinds in _wanted]
     _wanted.clear()
     for process in [one for one in _running if one.poll() is not None]:
         _end(process)
-    if not wanted or _running or processors() == 1:
+    if not forms or _running or processors() == 1:
         return
-    with suppress(OSError):  # no process, or one that has ended: all is compiled here
-        _open(wanted)
+    function, kinds = forms[0]
+    folder = cache.kernel_folder(Path(inspect.getfile(function)))
+    if function.__qualname__ != missing and not any(folder.glob("*.nbc")):
+        with suppress(OSError):  # no process, or one that has ended: all is compiled here
+            _open((function.__module__, function.__qualname__, kinds))
 
 
-def _open(wanted: list[tuple[str, str, Any]]) -> None:
+def _open(form: cache.Form) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     process = subprocess.Popen(
         [sys.executable, "-m", __name__],
@@ -62,7 +68,7 @@ def _open(wanted: list[tuple[str, str, Any]]) -> None:
     _running.append(process)
     atexit.register(_end, process)
     assert process.stdin is not None
-    pickle.dump(wanted, process.stdin)
+    pickle.dump(form, process.stdin)
     process.stdin.flush()  # and it stays open as long as this process runs
 
 
@@ -86,10 +92,9 @@ def _main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends, and this process with it
     cache.on_compile.append(lambda _kernel: None)
     parent = sys.stdin.buffer
-    forms = pickle.load(parent)
+    module, name, kinds = pickle.load(parent)
     threading.Thread(target=_follow, args=(parent.fileno(),), daemon=True).start()
-    for module, name, kinds in forms:
-        getattr(importlib.import_module(module), name).for_python.compile(kinds)
+    getattr(importlib.import_module(module), name).for_python.compile(kinds)
 
 
 if __name__ == "__main__":
