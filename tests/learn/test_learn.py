@@ -88,7 +88,7 @@ def test_the_status_is_printed_once(finished: Folder, capsys: pytest.CaptureFixt
     assert {"random", "greedy", "0", "1", "2"} == {one["name"] for one in facts["ratings"]}
 
 
-def test_a_damaged_shard_is_named_and_put_aside(
+def test_a_damaged_shard_is_named_and_put_aside_and_a_gate_decides_who_plays(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     begin(tmp_path / "run", "learn.rate_every=10", generations=1)
@@ -98,11 +98,15 @@ def test_a_damaged_shard_is_named_and_put_aside(
     content[len(content) // 2] ^= 1
     shard.write_bytes(content)
     capsys.readouterr()
-    assert main(["learn", str(run.root), "--resume", "--generations", "2"]) == 0
+    gate = flags("learn.gate=0.9", "learn.gate_games=2")
+    assert main(["learn", str(run.root), "--resume", "--generations", "2", *gate]) == 0
     assert shard.name in capsys.readouterr().err.replace("\n", "")
     assert not shard.exists()
     assert (run.root / "damaged" / "0000" / shard.name).exists()
     assert run.newest == 2
+    second = run.trained()[2]
+    assert second.gate is not None
+    assert second.plays == (2 if second.gate >= 0.9 else 1)
 
 
 def test_what_the_window_needs_no_more_is_listed_then_deleted(
@@ -145,6 +149,7 @@ def test_what_the_window_needs_no_more_is_listed_then_deleted(
         (["{new}", "--set", "learn.opponents=['nobody']"], "neither a player nor a network"),
         (["{new}", "--set", "learn.gamse=3"], "did you mean 'games'"),
         (["{new}", "--set", "selfplay.sc_limit=5"], "trees=2"),
+        (["{new}", "--set", "learn.ratio=1"], "which is off"),
     ],
 )
 def test_what_cannot_be_is_refused(

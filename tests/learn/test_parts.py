@@ -50,11 +50,10 @@ def test_a_wider_network_begins_with_the_first_rate() -> None:
         0.001,
     ]
     assert [learn.size_of(n) for n in (2, 3, 9)] == [learn.network, "sparse-16", "sparse-16"]
-    assert [n for n in range(1, 9) if learn.grows(n)] == [3]
-    wider = learn.training(3, 1000, 100, 1, "last.safetensors")
+    wider = learn.training(3, 1000, 100, 1, "last.safetensors", learn.network)
     assert wider.run.network == "sparse-16"
     assert wider.distill.teacher == "last.safetensors"
-    after = learn.training(4, 1000, 100, 1, "last.safetensors")
+    after = learn.training(4, 1000, 100, 1, "last.safetensors", "sparse-16")
     assert after.run.network == after.distill.teacher == "last.safetensors"
     assert after.run.steps == math.ceil(learn.reuse * 100 / learn.batch)
 

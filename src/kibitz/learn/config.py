@@ -14,6 +14,7 @@ from kibitz.errors import ConfigError
 from kibitz.files import Location
 from kibitz.network.sizes import parse
 from kibitz.options import check, setting
+from kibitz.search.params import OFF
 from kibitz.selfplay.config import SelfPlay
 from kibitz.settings import file_values, load
 from kibitz.training.config import (
@@ -151,10 +152,6 @@ class Learn:
         begun = [size for first, size in self.growth if first <= generation]
         return begun[-1] if begun else self.network
 
-    def grows(self, generation: int) -> bool:
-        """Whether a wider network begins with this generation."""
-        return generation > 1 and self.size_of(generation) != self.size_of(generation - 1)
-
     def window_of(self, positions: int) -> int:
         """Positions that are learned from, of so many there are in all, by KataGo's formula.
 
@@ -181,14 +178,15 @@ class Learn:
         return 1.0 - part * (1.0 - self.result_share)
 
     def training(
-        self, generation: int, size: int, fresh: int, cores: int, last: str
+        self, generation: int, size: int, fresh: int, cores: int, last: str, last_size: str
     ) -> TrainingSettings:
         """The settings of a generation's training but for tables and places of their own.
 
         `size` is the window's, `fresh` how many positions of it are new, `last` the float network
-        of the generation before, empty for the first.
+        of the generation before, empty for the first. Where another size is wanted than that one
+        has, a new network begins, and the last one teaches it.
         """
-        grows = self.grows(generation)
+        grows = bool(last) and self.size_of(generation) != last_size
         shown = self.growth_reuse * size if grows else self.reuse * fresh
         batch = max(1, min(self.batch, size // 2))  # some are held out
         steps = max(1, math.ceil(shown / batch))
@@ -236,6 +234,12 @@ class LearnSettings:
     selfplay: SelfPlay = field(default_factory=SelfPlay)
     optimiser: OptimiserSettings = field(default_factory=OptimiserSettings)
     loss: LossWeights = field(default_factory=LossWeights)
+
+    def __post_init__(self) -> None:
+        if self.learn.ratio and self.selfplay.sc_limit == OFF:
+            fix = "give the limit to begin with, selfplay.rule=puct and selfplay.trees=2"
+            what = "learn.ratio moves selfplay.sc_limit, which is off"
+            raise ConfigError(what, value=self.learn.ratio, fix=fix)
 
 
 def from_file(path: Location | None, overrides: Sequence[str] = ()) -> LearnSettings:

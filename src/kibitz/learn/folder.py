@@ -228,11 +228,24 @@ class Folder:
 
     def heard(self) -> list[Now]:
         """What processes that were heard lately do."""
-        found = []
+        return [now for now in self._said().values() if not _silent(now)]
+
+    def forget_silent(self) -> None:
+        """Remove what processes said that were killed."""
+        for path, now in self._said().items():
+            if _silent(now):
+                path.unlink(missing_ok=True)
+
+    def _said(self) -> dict[Path, Now]:
+        found = {}
         for path in sorted((self.root / "processes").glob("*.json")):
             with suppress(FileError):  # it may end between the two lines
-                found.append(_decoded(path, Now))
-        return [now for now in found if time.time() - now.time < HEARD_SECONDS]
+                found[path] = _decoded(path, Now)
+        return found
+
+
+def _silent(now: Now) -> bool:
+    return time.time() - now.time > HEARD_SECONDS
 
 
 def _decoded(path: Path, kind: type[Record]) -> Record:

@@ -216,7 +216,8 @@ def _planned(work: Work, generation: int) -> TrainingSettings:
     _, size = window_begins(folder, generation)
     last = str(folder.network(generation - 1, playing=False)) if generation > 1 else ""
     fresh = positions_by(folder, generation)[-1]
-    planned = whole.learn.training(generation, size, fresh, work.cores, last)
+    last_size = folder.trained()[generation - 1].size if last else ""
+    planned = whole.learn.training(generation, size, fresh, work.cores, last, last_size)
     run = replace(planned.run, output=folder.training(generation), name=f"{generation:04}")
     data = replace(planned.data, folders=(str(folder.games()),))
     return replace(planned, run=run, data=data, optimiser=whole.optimiser, loss=whole.loss)
