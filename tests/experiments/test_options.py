@@ -31,7 +31,7 @@ SYZYGY = Path(__file__).parents[1] / "data" / "syzygy"
 
 
 def test_every_option_is_tried() -> None:
-    assert set(PROBES) | {"search_rule", "search"} == {row.name for row in OPTIONS}
+    assert set(PROBES) | {"search_rule"} == {row.name for row in TREE_OPTIONS}
 
 
 @pytest.mark.skipif(not COMPILED, reason="thousands of searches")
@@ -92,6 +92,8 @@ def test_the_table_shows_drivers_by_rule() -> None:
     ("changes", "batched", "line"),
     [
         ({"search_rule": "sble", "fpu": "win"}, False, "FpuStrategy .* with SearchRule sble"),
+        ({"bestfirst_batch": 8}, False, "BestFirstBatch .* without Search bestfirst"),
+        ({"search": "bestfirst", "cpuct": 3.0}, True, "CPuct .* with Search bestfirst"),
         ({"search": "alphabeta"}, True, "Search .* with a network that is asked in batches"),
         ({"search": "alphabeta", "cpuct": 3.0}, False, "CPuct .* with Search alphabeta"),
         ({"threads": 4}, True, "Threads .* with a network that is asked in batches"),

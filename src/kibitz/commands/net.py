@@ -1,4 +1,4 @@
-"""`kibitz net`: list, make, show, export, quantise and compare networks.
+"""`kibitz net`: list, make, show, export, quantise, calibrate and compare networks.
 
 network and evaluator rooms -> **command line**
 """
@@ -220,6 +220,45 @@ def compare(
     }
     rows = [{"evaluator": what, **one._asdict()} for what, one in found.items()]
     emit({"first": first, "rows": rows}, as_json=json, table=_table(found))
+
+
+@net.command
+def calibrate(
+    network: Annotated[str, Parameter(help="A network, or a pair VALUE+POLICY.")],
+    *,
+    output: Annotated[Path, Parameter(name=["--output", "-o"], help="File to write.")],
+    draws: Annotated[
+        Path | None, Parameter(help="FEN or EPD file of even positions, for the zero shift.")
+    ] = None,
+    positions: Annotated[int, Parameter(help="Take so many positions.")] = 10_000,
+    source: Source = None,
+    json: JsonFlag = False,
+) -> None:
+    """Write the bins and the zero shift of a network, which Search bestfirst reads."""
+    from kibitz.evaluator.batched import evaluated, values_of
+    from kibitz.evaluator.compare import leaves_from
+    from kibitz.evaluator.load import load_batched
+    from kibitz.search.bestfirst.calibration import calibrate, write_calibration
+    from kibitz.search.bestfirst.nodes import UNIT
+
+    at_least(1, positions=positions)
+    evaluator, leaves = load_batched(resolve(network)), leaves_from(source, positions)
+    even = None if draws is None else leaves_from(draws, positions)
+    found = calibrate(evaluator, leaves, even)
+    write_calibration(output, found, evaluator.name)
+    facts: dict[str, Any] = {
+        "file": str(output),
+        "network": evaluator.name,
+        "positions": len(leaves.known),
+        "moves": int(leaves.offsets[-1]),
+        "mean_score": found.mean,
+        "bins": len(found.boundaries) + 1,
+        "zero_shift": found.shift / UNIT,
+    }
+    if even is not None:
+        values = values_of(evaluated(evaluator, even).wdl) - found.shift / UNIT
+        facts |= {"draws": len(even.known), "mean_of_draws": float(values.mean())}
+    emit(facts, as_json=json)
 
 
 def _evaluation(what: str, leaves: Leaves) -> Any:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 SearchFlag: TypeAlias = Annotated[
-    SearchName | None, Parameter(name="--search", help="Tree search or alpha-beta.")
+    SearchName | None, Parameter(name="--search", help="Tree search, alpha-beta or best-first.")
 ]
 
 # --- search ---------------------------------------------------------------------------------------
@@ -155,6 +155,7 @@ def _table(report: Report, board: Board, what: str) -> Table:
         f"depth {report.depth}/{report.seldepth}, "
         f"memory {report.hashfull / 10:.1f} % full: {best}"
     )
+    title = "\n".join((title, *report.notes))
     return columns(("move", "visits", "prior", "value", "draw", "proof"), rows, title=title)
 
 
@@ -177,6 +178,7 @@ def _plain(result: Result) -> dict[str, Any]:
         "seldepth": report.seldepth,
         "hashfull": report.hashfull,
         "tbhits": report.tbhits,
+        "notes": list(report.notes),
         "pv": [move.uci() for move in report.best.moves],
         "lines": [{"score": str(line.score), "pv": _moves(line)} for line in report.lines],
         "moves": [

@@ -89,17 +89,27 @@ class CachedEvaluator:
     """A batched evaluator that evaluates only what the cache does not know."""
 
     def __init__(
-        self, evaluator: BatchedEvaluator, cache: PredictionCache, *, merged: bool = False
+        self,
+        evaluator: BatchedEvaluator,
+        cache: PredictionCache,
+        *,
+        merged: bool = False,
+        salt: int = 0,
     ) -> None:
-        """Tell leaves apart as the evaluator does or, `merged`, as ChessCoach does."""
-        self.evaluator, self.cache, self._merged = evaluator, cache, merged
+        """Tell leaves apart as the evaluator does or, `merged`, as ChessCoach does.
+
+        A `salt`, a word of 64 bits, keeps evaluators that share a cache apart.
+        """
+        self.evaluator, self.cache, self.merged = evaluator, cache, merged
+        self._salt = np.uint64(salt)
         self.name, self.sees = evaluator.name, evaluator.sees
 
     def evaluate(self, leaves: Leaves, out: Evaluations) -> None:
         """Fill `out` for all leaves."""
         batch = len(leaves.known)
         keys, missing = np.empty(batch, np.uint64), np.empty(batch, np.bool_)
-        put_keys(leaves, self.sees, self._merged, keys)
+        put_keys(leaves, self.sees, self.merged, keys)
+        keys ^= self._salt
         probe_all(self.cache.record, keys, leaves.offsets, out.wdl, out.logits, missing)
         if not missing.any():
             return

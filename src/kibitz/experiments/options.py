@@ -33,7 +33,11 @@ Evaluator: TypeAlias = InlineEvaluator | BatchedEvaluator
 Outcome: TypeAlias = Literal["changes", "no effect", "refused", "not tried", "silent", "wrong"]
 
 CONTEMPT = "+contempt"
-TREE_OPTIONS = tuple(option for option in OPTIONS if option.name != "search")  # it takes another
+OTHER_KINDS = {"search", "bestfirst_batch", "bestfirst_quiet"} | {
+    "bestfirst_ordering",
+    "bestfirst_file",
+}
+TREE_OPTIONS = tuple(option for option in OPTIONS if option.name not in OTHER_KINDS)
 KINDS = (*RULE_NAMES, *(rule + CONTEMPT for rule in RULE_NAMES if rule != "gumbel"))
 
 MIDDLEGAME = "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10"

@@ -1,6 +1,7 @@
 """The seam between searching and its uses: what every kind of search can do, and opening one.
 
-There are two kinds: the tree search (mcts/searcher.py) and alpha-beta (alphabeta/searcher.py).
+There are three kinds: the tree search (mcts/searcher.py), alpha-beta (alphabeta/searcher.py) and
+best-first search in batches (bestfirst/searcher.py).
 Another one makes its reports from the same Limits, Timer, Tablebases and Report, satisfies
 `SearchMethod`, and is opened here. Importing this module is cheap: kernels and the rules of chess
 are loaded when a search is opened.
@@ -59,9 +60,13 @@ class SearchMethod(Protocol):
 
 
 def open_search(evaluator: Evaluator, settings: Settings) -> SearchMethod:
-    """A search of the kind that the settings ask for; batches are for the tree search only."""
+    """A search of the kind that the settings ask for; alpha-beta takes no batches."""
     from kibitz.evaluator.inline import InlineEvaluator
 
+    if settings.search == "bestfirst":
+        from kibitz.search.bestfirst.searcher import BestFirst
+
+        return BestFirst(evaluator, settings)
     if settings.search == "alphabeta" and isinstance(evaluator, InlineEvaluator):
         from kibitz.search.alphabeta.searcher import AlphaBeta
 

@@ -19,7 +19,7 @@ from kibitz.options import Option, Value, check, find, number, options_of, read,
 from kibitz.search import where as on
 
 RuleName: TypeAlias = Literal["puct", "azero", "sble", "gumbel"]
-SearchName: TypeAlias = Literal["mcts", "alphabeta"]
+SearchName: TypeAlias = Literal["mcts", "alphabeta", "bestfirst"]
 RULE_NAMES: tuple[RuleName, ...] = get_args(RuleName)
 
 OFF = 1_000_000_000  # ScLimit that no search reaches
@@ -49,7 +49,7 @@ class Settings:
     )
 
     search: SearchName = setting(
-        "mcts", "tree search or alpha-beta", uci="Search", visibility="always", where=on.INLINE
+        "mcts", "tree search, alpha-beta or best-first", uci="Search", visibility="always"
     )
 
     # --- selection
@@ -218,6 +218,24 @@ class Settings:
     )
     slow_start_parallelism: int = number(
         "SlowStartParallelism", 32, 1, 4096, 8, "batch until then", on.SLOW_START
+    )
+
+    # --- best-first search
+    bestfirst_batch: int = number(
+        "BestFirstBatch", 64, 1, 8192, 0, "nodes expanded at once", on.BESTFIRST
+    )
+    bestfirst_quiet: int = number(
+        "BestFirstQuiescence", 6, 0, 32, 0, "most plies of quiescence", on.BESTFIRST
+    )
+    bestfirst_ordering: bool = setting(
+        True, "moves in the network's order", uci="BestFirstOrdering", where=on.BESTFIRST
+    )
+    bestfirst_file: str = setting(
+        "",
+        "bins and zero shift, by kibitz net calibrate; none: rough ones",
+        uci="BestFirstFile",
+        where=on.BESTFIRST,
+        names_files=True,
     )
 
     # --- tablebases

@@ -10,7 +10,7 @@ from typing import Any
 from kibitz.errors import ConfigError, did_you_mean
 from kibitz.options import Need, Option
 from kibitz.search.params import OFF, OPTIONS, RULE_NAMES, RuleName, Settings, option_of
-from kibitz.search.where import ALPHABETA, CONTEMPT, DRIVERS
+from kibitz.search.where import CONTEMPT, DRIVERS, HEEDED
 
 # --- options without effect -----------------------------------------------------------------------
 
@@ -19,8 +19,10 @@ def why_without_effect(option: Option, settings: Settings, *, batched: bool) -> 
     """Why an option changes nothing with these settings; empty if it does change something."""
     driver = "batched" if batched else "threads" if settings.threads > 1 else "inline"
     rules, drivers, need = option.where
-    if settings.search == "alphabeta" and not batched:
-        return "" if option.name in ALPHABETA else "with Search alphabeta"
+    if settings.search == "alphabeta" and batched and option.name == "search":
+        return DRIVERS[driver]
+    if settings.search == "bestfirst" or (settings.search == "alphabeta" and not batched):
+        return "" if option.name in HEEDED[settings.search] else f"with Search {settings.search}"
     if drivers and driver not in drivers:
         return DRIVERS[driver]
     if rules == CONTEMPT.rules and settings.sc_limit == OFF:

@@ -192,6 +192,7 @@ class Totals:
     tbhits: int = 0
     mean_depth: float = 0.0  # plies of an average playout
     no_mate: int = 0  # moves within which there is none, if that was the question
+    notes: tuple[str, ...] = ()  # what this kind of search says of its work
 
     @property
     def nps(self) -> int:

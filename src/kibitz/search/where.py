@@ -15,12 +15,16 @@ DRIVERS = {
 }
 
 
-# What alpha-beta heeds; all other options are the tree search's.
-ALPHABETA = frozenset(
+# What the other kinds of search heed; all other options are the tree search's.
+_ALL_KINDS = frozenset(
     {"search", "threads", "hash", "multipv", "move_overhead", "time_manager", "score_type"}
-    | {"syzygy_path", "syzygy_limit", "syzygy_depth", "syzygy_rule50", "syzygy_fastest"}
-    | {"syzygy_share", "temperature", "seed"}
+    | {"syzygy_path", "syzygy_limit", "syzygy_rule50", "syzygy_fastest"}
 )
+HEEDED = {
+    "alphabeta": _ALL_KINDS | {"syzygy_depth", "syzygy_share", "temperature", "seed"},
+    "bestfirst": _ALL_KINDS
+    | {"bestfirst_batch", "bestfirst_quiet", "bestfirst_ordering", "bestfirst_file"},
+}
 
 
 # --- by rule --------------------------------------------------------------------------------------
@@ -52,6 +56,7 @@ def with_one_of(*names: str, words: tuple[str, ...] = (), where: Where = EVERYWH
 
 VALUED = ("reduction", "absolute")  # ways to value untried moves that have a number
 
+BESTFIRST = with_one_of("search", words=("bestfirst",))
 OWN_ROOT = with_one_of("root_cpuct_own", where=EXPLORING)
 FPU = with_one_of("fpu", words=VALUED, where=PUCT)
 ROOT_FPU = with_one_of("root_fpu", words=VALUED, where=PUCT)

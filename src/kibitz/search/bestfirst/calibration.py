@@ -1,0 +1,94 @@
+"""Calibration for a network: the bins of open nodes, and what its evaluation of a draw is.
+
+positions + evaluator -> **calibrate** -> a file, or the search itself
+"""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+import numpy as np
+
+from kibitz.encoding.leaves import Leaves, random_leaves
+from kibitz.errors import InputError
+from kibitz.evaluator.batched import BatchedEvaluator, evaluated, values_of
+from kibitz.files import Location, read_bytes, write_bytes
+from kibitz.search.bestfirst.evaluating import roles_of
+from kibitz.search.bestfirst.nodes import UNIT
+
+BINS = 5_000
+SAMPLE = 256  # positions of random games, for networks without a file
+FORMAT = "kibitz-bestfirst-1"
+
+
+class Calibration(NamedTuple):
+    """What the node list needs to know of a network."""
+
+    mean: float  # of the scores of moves, logarithms of probabilities
+    shift: float  # mean evaluation of drawn positions, in points
+    boundaries: np.ndarray  # float64 [n]: percentiles of |score - mean|, descending
+
+
+def move_scores(evaluator: BatchedEvaluator, leaves: Leaves) -> np.ndarray:
+    """The scores of all moves of some positions, float64 [M]."""
+    logits = evaluated(roles_of(evaluator).moves, leaves).logits.astype(np.float64)
+    starts, counts = leaves.offsets[:-1], np.diff(leaves.offsets)
+    kept = counts > 0
+    highest = np.maximum.reduceat(logits, starts[kept]) if kept.any() else np.zeros(0)
+    shifted = logits - np.repeat(highest, counts[kept])
+    totals = np.add.reduceat(np.exp(shifted), starts[kept]) if kept.any() else np.zeros(0)
+    scores: np.ndarray = shifted - np.repeat(np.log(totals), counts[kept])
+    return scores
+
+
+def calibrate(
+    evaluator: BatchedEvaluator, leaves: Leaves, draws: Leaves | None = None
+) -> Calibration:
+    """Bins by the moves of `leaves`; the shift by `draws`, positions that are even, if given."""
+    scores = move_scores(evaluator, leaves)
+    if len(scores) == 0:
+        raise InputError("no position to calibrate with has a move", value=len(leaves.known))
+    mean = float(scores.mean())
+    percentiles = np.linspace(0.0, 100.0, BINS, endpoint=False)
+    boundaries = np.percentile(np.abs(scores - mean), percentiles)[::-1].copy()
+    shift = 0.0
+    if draws is not None:
+        values = values_of(evaluated(roles_of(evaluator).values, draws).wdl)
+        shift = UNIT * float(values.mean(dtype=np.float64))
+    return Calibration(mean, shift, boundaries)
+
+
+def rough_calibration(evaluator: BatchedEvaluator) -> Calibration:
+    """Bins by positions of random games, and no shift: for networks without a file."""
+    return calibrate(evaluator, random_leaves(SAMPLE))
+
+
+def write_calibration(location: Location, found: Calibration, network: str) -> None:
+    """Write a calibration as JSON."""
+    facts = {
+        "format": FORMAT,
+        "network": network,
+        "mean": found.mean,
+        "shift": found.shift,
+        "boundaries": found.boundaries.tolist(),
+    }
+    write_bytes(location, (json.dumps(facts) + "\n").encode("utf-8"))
+
+
+def read_calibration(location: Location) -> Calibration:
+    """Read a calibration; one that is damaged is refused."""
+    try:
+        facts = json.loads(read_bytes(location))
+        if facts["format"] != FORMAT:
+            raise KeyError("format")
+        boundaries = np.array(facts["boundaries"], np.float64)
+        found = Calibration(float(facts["mean"]), float(facts["shift"]), boundaries)
+    except (ValueError, TypeError, KeyError) as error:
+        fix = "write one with: kibitz net calibrate"
+        raise InputError("not a calibration", value=str(location), fix=fix) from error
+    numbers = np.array([found.mean, found.shift, *boundaries.ravel()])
+    if boundaries.ndim != 1 or len(boundaries) == 0 or not np.isfinite(numbers).all():
+        fix = "write one with: kibitz net calibrate"
+        raise InputError("not a calibration", value=str(location), fix=fix)
+    return found

@@ -1,0 +1,126 @@
+"""The table of positions: bounds of values, the move, the evaluation, by key and depth.
+
+A position may be in one of two places: the first keeps the deeper entry of
+this search, the second the last one.
+Mates are counted from the position itself. Draws by the path never enter by themselves.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kibitz.kernel.bits import signed
+from kibitz.kernel.compile import kernel
+from kibitz.search.bestfirst.nodes import (
+    DECISIVE,
+    INFINITE,
+    NONE,
+    entry_at,
+    node_at,
+    position_at,
+)
+
+UNKNOWN = 1 << 30  # an evaluation that there is none of
+NO_DEPTH = -128  # of an entry that knows the evaluation only
+HALF = np.uint64(32)
+
+
+@kernel
+def to_table(value: int, ply: int) -> int:
+    """A value with mates counted from the position, not from the root."""
+    if DECISIVE < abs(value) < INFINITE:
+        return value + ply if value > 0 else value - ply
+    return value
+
+
+@kernel
+def from_table(value: int, ply: int) -> int:
+    """A value with mates counted from the root."""
+    return to_table(value, -ply)
+
+
+@kernel
+def _first_place(nodes: np.record, key: np.uint64) -> int:
+    pairs = np.uint64(nodes.entries_size // 2)
+    return 2 * signed((key >> HALF) * pairs >> HALF)
+
+
+@kernel
+def find(nodes: np.record, key: np.uint64) -> int:
+    """Place of a position's entry, NONE if it has none."""
+    if not nodes.tabled:
+        return NONE
+    place = _first_place(nodes, key)
+    for at in range(place, place + 2):
+        if entry_at(nodes, at).used and entry_at(nodes, at).key == key:
+            return at
+    return NONE
+
+
+@kernel
+def _make(nodes: np.record, key: np.uint64, depth: int) -> int:
+    """An empty entry for a position that has none: the deeper of two others stays."""
+    place = _first_place(nodes, key)
+    first = entry_at(nodes, place)
+    if first.used == nodes.generation and first.depth > depth:
+        place += 1
+    entry = entry_at(nodes, place)
+    entry.key, entry.used, entry.depth = key, nodes.generation, NO_DEPTH
+    entry.lower, entry.upper, entry.static, entry.move = -INFINITE, INFINITE, UNKNOWN, 0
+    return place
+
+
+@kernel
+def remember_static(nodes: np.record, place: int, static: int) -> None:
+    """Write down the evaluation of a node."""
+    if not nodes.tabled:
+        return
+    key = position_at(nodes, place).key
+    at = find(nodes, key)
+    if at == NONE:
+        at = _make(nodes, key, NO_DEPTH)
+    entry_at(nodes, at).static = static
+
+
+@kernel
+def remember(nodes: np.record, place: int) -> None:
+    """Write down what a finished node's value is at least, or at most; the deeper entry wins."""
+    node = node_at(nodes, place)
+    if not nodes.tabled or node.ply == 0:  # the root may lack moves
+        return
+    key, depth = position_at(nodes, place).key, signed(node.depth)
+    at = find(nodes, key)
+    if at == NONE:
+        at = _make(nodes, key, depth)
+    entry = entry_at(nodes, at)
+    entry.used = nodes.generation
+    if depth < entry.depth:
+        return
+    if depth > entry.depth:
+        entry.depth, entry.lower, entry.upper = depth, -INFINITE, INFINITE
+    value = to_table(node.best, node.ply)
+    if 2 * node.best > node.separator:
+        entry.lower = max(entry.lower, value)
+        entry.upper = max(entry.upper, value)
+        if node.best_move:
+            entry.move = node.best_move
+    else:
+        entry.upper = min(entry.upper, value)
+        entry.lower = min(entry.lower, value)
+
+
+@kernel
+def answered(nodes: np.record, place: int, at: int) -> bool:
+    """Whether the entry `at` settles a node, whose best value it then is; raises that value."""
+    node, entry = node_at(nodes, place), entry_at(nodes, at)
+    if entry.depth < node.depth:
+        return False
+    lower, upper = from_table(entry.lower, node.ply), from_table(entry.upper, node.ply)
+    if 2 * lower > node.separator:
+        node.best = lower
+        return True
+    if 2 * upper < node.separator:
+        node.best = upper
+        return True
+    node.best = max(node.best, lower)
+    return False

@@ -1,0 +1,176 @@
+"""Zero-window passes over a node list: take a batch, make children, ask, answer, put back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from kibitz.encoding.leaves import leaves_of
+from kibitz.evaluator.batched import BatchedEvaluator, evaluated, refuse_not_finite
+from kibitz.position.notation import legal_codes
+from kibitz.position.state import POSITION
+from kibitz.search.bestfirst.bins import select
+from kibitz.search.bestfirst.calibration import Calibration
+from kibitz.search.bestfirst.evaluating import Question, roles_of
+from kibitz.search.bestfirst.expand import (
+    INNER,
+    LEAVES,
+    TAKEN,
+    Batch,
+    expand,
+    list_moves,
+    open_nodes,
+    put_back,
+    settle,
+    start_pass,
+)
+from kibitz.search.bestfirst.nodes import MOST_PLIES, PAST, PRESSING, ROOT, ListMemory
+
+GENERATIONS = 255
+
+
+class Worker:
+    """Searches one root by passes, with a table that outlives them."""
+
+    def __init__(
+        self,
+        evaluator: BatchedEvaluator,
+        calibration: Calibration,
+        megabytes: int,
+        rows: int,
+        *,
+        quiet_plies: int,
+        ordered: bool = True,
+        tabled: bool = True,
+        asynchronous: bool = True,
+    ) -> None:
+        self.memory = ListMemory(megabytes, calibration.boundaries)
+        self.record = self.memory.record
+        self.record.centre, self.record.shift = calibration.mean, calibration.shift
+        self.record.quiet_plies, self.record.tabled = quiet_plies, tabled
+        self._ordered = ordered
+        roles = roles_of(evaluator)
+        self.values, self.moves = Question(roles.values, rows), Question(roles.moves, 2 * rows)
+        taken, children, leaves = (np.zeros(rows, np.int32) for _ in range(3))
+        inner, counts = np.zeros(2 * rows, np.int32), np.zeros(3, np.int64)
+        self._batch = Batch(taken, children, leaves, inner, counts)
+        self._line = np.zeros(PAST + MOST_PLIES, POSITION)
+        self._pool = ThreadPoolExecutor(2, "evaluate") if asynchronous else None
+        self.rows, self.steps, self.taken, self.passes = rows, 0, 0, 0
+        self.draw = self.raw = 0.0  # what the evaluator says of the root
+        self.codes, self.scores = np.zeros(0, np.uint16), np.zeros(0, np.float32)
+        self.priors = np.zeros(0, np.float32)
+
+    def close(self) -> None:
+        """End the evaluator's threads."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=True)
+
+    # --- the root -------------------------------------------------------------------------------
+
+    def set_root(self, line: np.ndarray, allowed: frozenset[int] | None) -> None:
+        """Stand at the end of a game, POSITION [n], where only the allowed moves are searched."""
+        record, past = self.record, min(PAST, len(line) - 1)
+        self._line[: past + 1] = line[-past - 1 :]
+        record.past = past
+        record.keys[: past + 1] = self._line["key"][: past + 1]
+        record.generation = record.generation % GENERATIONS + 1
+        record.created = record.deepest = record.cut = 0
+        record.root_nodes[:] = record.root_values[:] = 0
+        self.steps = self.taken = self.passes = 0
+        for question in (self.values, self.moves):
+            question.batches = question.evaluated = 0
+        self._score_root(allowed)
+
+    def _score_root(self, allowed: frozenset[int] | None) -> None:
+        known: Any = self._line[: int(self.record.past) + 1].view(np.recarray)
+        legal = legal_codes(known[-1])
+        answers = []
+        for question in (self.values, self.moves):
+            leaves = leaves_of([known], question.evaluator.sees.history)
+            answers.append(evaluated(question.evaluator, leaves))
+            refuse_not_finite(question.evaluator.name, *answers[-1])
+        win, self.draw, loss = answers[0].wdl[0].tolist()
+        self.raw = win - loss
+        logits = answers[1].logits if self._ordered else np.zeros(len(legal), np.float32)
+        kept = [at for at, code in enumerate(legal.tolist()) if allowed is None or code in allowed]
+        self.codes, self.scores = legal[kept], _log_probabilities(logits)[kept]
+        self.priors = np.exp(self.scores)
+        self.record.root_count = len(kept)
+        self.record.root_moves[: len(kept)] = self.codes
+
+    # --- a pass ---------------------------------------------------------------------------------
+
+    def zero_window(
+        self,
+        bound: int,
+        depth: int,
+        places: list[int],
+        stopped: Callable[[], bool],
+        budget: int,
+    ) -> int | None:
+        """Whether the value is at least `bound`: a bound of it on that side; None if it was ended.
+
+        The root's moves at `places` are searched, the first of them first; `budget` is the most
+        nodes of the whole search.
+        """
+        record = self.record
+        self.memory.clear_list()
+        self.passes += 1
+        scores = self.scores[places]
+        scores[0] = PRESSING
+        root = self._line.view(np.recarray)[int(record.past)]
+        start_pass(record, root, self.codes[places], scores, depth, 2 * bound - 1)
+        while not record.done:
+            most = min(self.rows, budget - int(record.created))
+            if most <= 0 or stopped() or not self._step(most):
+                return None
+        return int(self.memory.nodes[ROOT]["best"])
+
+    @property
+    def note(self) -> str:
+        """Passes, and how full the batches were."""
+        values, moves = self.values, self.moves
+        return (
+            f"{self.passes} passes, {self.steps} batches "
+            f"{100 * self.taken / max(1, self.steps * self.rows):.0f} % full, "
+            f"{values.evaluated} positions evaluated in {values.batches} calls, "
+            f"moves of {moves.evaluated} scored in {moves.batches}, "
+            f"{int(self.record.cut)} nodes cut by the table"
+        )
+
+    @property
+    def best_code(self) -> int:
+        """The move of the root that reached the bound of the last pass."""
+        return int(self.memory.nodes[ROOT]["best_move"])
+
+    def _step(self, most: int) -> bool:
+        """Expand a batch; False if there is no memory for one."""
+        record, batch, line = self.record, self._batch, self._line
+        values, moves = self.values, self.moves
+        batch.counts[TAKEN] = count = select(record, batch.taken, most)
+        if count == 0:
+            return False
+        self.steps, self.taken = self.steps + 1, self.taken + int(count)
+        expand(record, batch, line, values.leaves)
+        values.ask(int(batch.counts[LEAVES]), self._pool)
+        list_moves(record, batch, line, moves.leaves)
+        if self._ordered:
+            moves.ask(int(batch.counts[INNER]), self._pool)
+        values.receive()
+        settle(record, batch, values.wdl)
+        moves.receive()
+        open_nodes(record, batch, moves.leaves, moves.logits)
+        put_back(record, batch)
+        return True
+
+
+def _log_probabilities(logits: np.ndarray) -> np.ndarray:
+    if len(logits) == 0:
+        return logits
+    shifted = logits - logits.max()
+    found: np.ndarray = (shifted - np.log(np.exp(shifted).sum())).astype(np.float32)
+    return found
