@@ -19,7 +19,7 @@ from kibitz.evaluator.cache import CachedEvaluator, PredictionCache
 from kibitz.evaluator.inline import inline_evaluator
 from kibitz.evaluator.simple import Material, Uniform
 from kibitz.position.board import Board
-from kibitz.position.exchange import MAX_CAPTURES, exchange_value
+from kibitz.position.exchange import exchange_value
 from kibitz.position.fen import START
 from kibitz.position.notation import relative
 from kibitz.search.bestfirst.calibration import (
@@ -101,7 +101,7 @@ def is_forcing(board: chess.Board, move: chess.Move) -> bool:
         return False
     ours = Board.from_chess(chess.Board(board.fen()))
     code = relative(ours.position, ours.parse(move.uci()))
-    return int(exchange_value(ours.position, code, np.zeros(MAX_CAPTURES, np.int64))) >= 0
+    return int(exchange_value(ours.position, code)) >= 0
 
 
 def negamax(
@@ -211,11 +211,10 @@ class Guide:
 
     def evaluate(self, leaves: Leaves, out: Evaluations) -> None:
         MATERIAL.evaluate(leaves, out)
-        gains = np.zeros(MAX_CAPTURES, np.int64)
         positions = leaves.positions.view(np.recarray)
         for row in range(len(leaves.known)):
             for at in range(int(leaves.offsets[row]), int(leaves.offsets[row + 1])):
-                gain = exchange_value(positions[row, 0], leaves.moves[at], gains)
+                gain = exchange_value(positions[row, 0], leaves.moves[at])
                 out.logits[at] = float(gain) / 100
 
 

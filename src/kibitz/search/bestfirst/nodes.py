@@ -15,7 +15,6 @@ import numpy as np
 from kibitz.errors import InputError
 from kibitz.kernel.compile import kernel
 from kibitz.kernel.records import address_of, aligned, one_record, record_at, value_at
-from kibitz.position.exchange import MAX_CAPTURES
 from kibitz.position.moves import MAX_MOVES
 from kibitz.position.state import POSITION
 
@@ -113,7 +112,6 @@ LIST = np.dtype(
         ("root_nodes", np.int64, MAX_MOVES),  # nodes below each move of the root
         ("root_values", np.int32, MAX_MOVES),  # what it was last worth, a bound
         ("moves", np.uint16, MAX_MOVES),  # scratch
-        ("gains", np.int64, MAX_CAPTURES),  # scratch
     ],
     align=True,
 )

@@ -53,7 +53,7 @@ def open_captures(nodes: np.record, place: int) -> None:
     for index in range(count):
         move = signed(nodes.moves[index])
         if in_check or _is_forcing(position, move):
-            gain = exchange_value(position, move, nodes.gains)
+            gain = exchange_value(position, move)
             if in_check or gain >= 0:
                 add_move(nodes, place, move, float(gain))
     if node.listed == 0:
