@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 
 
 def info_lines(report: Report, *, chess960: bool = False, wdl: bool = False) -> list[str]:
-    """A line for each of the best moves, the best first."""
-    return [info_line(report, line, chess960, wdl) for line in report.lines]
+    """What the search says of its work, then a line for each of the best moves, the best first."""
+    notes = [f"info string {note}" for note in report.notes]
+    return notes + [info_line(report, line, chess960, wdl) for line in report.lines]
 
 
 def info_line(report: Report, line: Line, chess960: bool, wdl: bool) -> str:

@@ -308,8 +308,6 @@ class Session:
         if over is not None:
             self.write(over)
             return
-        for note in report.notes:
-            self.info(note)
         if report.no_mate:
             self.info(f"no mate in {report.no_mate}")
         if options.live if verbose is None else verbose:
