@@ -142,12 +142,12 @@ class Seat:
     @property
     def search(self) -> TreeSearch:
         """The tree of the side to move."""
-        return self.searches[int(self.record.ply) % len(self.searches)]
+        return self.searches[int(self.record["ply"]) % len(self.searches)]
 
     @property
     def over(self) -> bool:
         """Whether the game has ended."""
-        return bool(self.record.end != ONGOING)
+        return bool(self.record["end"] != ONGOING)
 
     def begin(self, number: int, start: np.ndarray, words: list[int], played_out: bool) -> None:
         """Begin a game at POSITION [1]; `words` are random ones for it and its trees."""

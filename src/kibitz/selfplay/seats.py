@@ -127,7 +127,7 @@ class InStep:
     def _search_on(self, seat: Seat) -> bool:
         """Whether the search of a move goes on; else its move is played."""
         record, search = seat.record, seat.search
-        if not record.searching:
+        if not record["searching"]:
             return False
         if search.left > 0:
             return True
@@ -143,7 +143,7 @@ class InStep:
         """Begin a move of this game, or of the next ones; OVER if there are no more."""
         while True:
             search, record = seat.search, seat.record
-            search.set_root(seat.line[: int(record.ply) + 1])
+            search.set_root(seat.line[: int(record["ply"]) + 1])
             context = search.contexts[0].record
             begun = int(begin_move(self._terms, record, search.memory.record, context))
             if begun != OVER:
@@ -164,5 +164,5 @@ class InStep:
         left = int(playouts_left(seat.record, search.memory.record))
         size = min(left, settings.kl_interval) if settings.kl_gain else left
         search.begin(size, by_playouts=True)
-        search.control.budget = left
+        search.control["budget"] = left
         return size

@@ -111,13 +111,13 @@ class Batches:
 
     def advance(self, searches: Sequence[TreeSearch], pace: Pace) -> None:
         """Send one batch if there is one to gather, and receive one when it is time for it."""
-        outcome, gathering = DONE, [search for search in searches if not search.control.full]
+        outcome, gathering = DONE, [search for search in searches if not search.control["full"]]
         if gathering and self.free:
             outcome = self._send(gathering, pace)
         if self._waiting and (outcome != DONE or not gathering or pace.short or not self.free):
             self._receive()
         for search in searches:
-            if search.control.full and not any(batch.holds(search) for batch in self._waiting):
+            if search.control["full"] and not any(batch.holds(search) for batch in self._waiting):
                 search.make_room()
 
     def _send(self, searches: Sequence[TreeSearch], pace: Pace) -> int:
@@ -128,8 +128,8 @@ class Batches:
             paths = batch.paths[id(search)]
             found = self._gather(search, batch, paths, pace)
             batch.parts.append((search, paths))
-            batch.filled += int(paths.record.filled)
-            search.control.full = int(found == NO_ROOM)
+            batch.filled += int(paths.record["filled"])
+            search.control["full"] = int(found == NO_ROOM)
             outcome = outcome or found
         if batch.filled == 0:
             self._cancel(batch)
@@ -150,9 +150,9 @@ class Batches:
         if search.visits < pace.slow_start_nodes:
             rows = min(rows, pace.slow_start_rows)
         playouts = min(left, STARTED_AT_ONCE)
-        search.control.later = left - playouts
+        search.control["later"] = left - playouts
         context = search.contexts[0]
-        paths.record.first = batch.filled
+        paths.record["first"] = batch.filled
         outcome = gather(
             self.rule,
             search.memory.record,
