@@ -113,6 +113,19 @@ def test_depth_mate_movetime_and_clock_end_by_themselves(gui: Gui) -> None:
     assert any("score mate 1" in line for line in gui.all)
 
 
+def test_alpha_beta_obeys_the_same_commands(gui: Gui) -> None:
+    gui.say("setoption name Search value alphabeta")
+    gui.ask("isready", "readyok")
+    assert "info depth 5 " in gui.ask("go depth 5", "bestmove")[-2]
+    assert " nodes 700 " in gui.ask("go nodes 700", "bestmove")[-2]
+    gui.say("setoption name MultiPV value 3")
+    assert " multipv 3 " in gui.ask("go nodes 3000", "bestmove")[-2]
+    gui.say("go infinite", "stop")
+    gui.expect("bestmove")
+    gui.say("position fen 6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1")
+    assert gui.ask("go mate 1", "bestmove")[-1].startswith("bestmove a1a8")
+
+
 @pytest.mark.slow
 def test_stop_answers_at_once(gui: Gui) -> None:
     gui.say("position startpos")
