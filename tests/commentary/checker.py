@@ -391,7 +391,7 @@ def statements(node: chess.pgn.ChildNode) -> Iterator[tuple[str, At, str]]:
         for found in re.finditer(MOVE, sentence):
             other = subject(own.after, found.group()) or subject(own.before, found.group())
             verb = re.match(r"(?:, which| now|:? it| [a-z]+s\b)", sentence[found.end() :])
-            if other is not None and verb and "threat" not in sentence[: found.start()]:
+            if other is not None and verb and "threatens" not in sentence[: found.start()]:
                 about, rest = other, sentence[found.end() :]
                 break
         clauses = re.split(r" and (?=[a-z]+s\b)(?!the )|; ", rest)

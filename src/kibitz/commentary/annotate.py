@@ -17,7 +17,7 @@ import chess.svg
 from kibitz.commentary import english as language
 from kibitz.commentary.choice import Level, Memory, worth_saying
 from kibitz.commentary.claims import Claim, Step
-from kibitz.commentary.facts import Scene, Unit, taken_by
+from kibitz.commentary.facts import RECENT, Scene, Unit, taken_by
 from kibitz.commentary.judge import Label, Seen, label, seen
 from kibitz.commentary.openings import Opening, opening_of
 from kibitz.commentary.prover import Prover
@@ -35,6 +35,7 @@ Sides: TypeAlias = Literal["white", "black", "both"]
 NODES = 20_000  # of the search of every position
 AGAIN = 5  # times as many where a move seems to be bad
 LONGEST = 8  # plies of a variation
+LONGEST_OPENING = 40  # plies in which names are looked for
 GREEN, RED, YELLOW = "green", "red", "yellow"  # what was better, what refutes, what is spoken of
 
 
@@ -75,31 +76,37 @@ def annotate(
     tree = game.tree
     nodes = list(tree.mainline())
     views = _searched(tree, engine, style, on_ply)
-    openings = [opening_of(node.board()) for node in nodes]
-    named = max((ply for ply, one in enumerate(openings) if one), default=-1)
+    named, opening = _named(nodes)
     speaker, prover = Speaker(style.level), Prover()
     comments: list[Comment] = []
     labels: list[Label] = []
+    board = tree.board()
     for ply, node in enumerate(nodes):
-        scene = _scene(node, views[ply], views[ply + 1], prover)
+        scene = _scene(board, node.move, views[ply], views[ply + 1], prover)
+        board.push(node.move)
         labels.append(label(views[ply], views[ply + 1]))
         comment = Comment()
         if style.speaks_of(scene.mover):
             comment = speaker.comment(scene)
             _mark(node, scene, labels[-1], comment, style)
-        opening = openings[ply] if ply == named else None
-        texts = [_opening_text(opening), comment.text, _end_text(node)]
+        texts = [_opening_text(opening) if ply == named else "", comment.text, _end_text(board)]
         _write(node, scene, comment, views[ply + 1], " ".join(text for text in texts if text))
         comments.append(comment)
     signs = [1 if view_ply(tree, ply) else -1 for ply in range(len(views))]
-    told = Told(
-        tuple(sign * one.value for sign, one in zip(signs, views, strict=True)),
-        tuple(labels),
-        openings[named] if named >= 0 else None,
-    )
+    values = tuple(sign * one.value for sign, one in zip(signs, views, strict=True))
+    told = Told(values, tuple(labels), opening)
     if nodes:
         tree.comment = f"{tree.comment} {story_of(tree, told, comments)}".strip()
     return Annotated(game, told, comments)
+
+
+def _named(nodes: Sequence[chess.pgn.ChildNode]) -> tuple[int, Opening | None]:
+    """The last ply, from 0, whose position has a name, and the opening."""
+    found: tuple[int, Opening | None] = (-1, None)
+    for ply, node in enumerate(nodes[:LONGEST_OPENING]):
+        opening = opening_of(node.board())
+        found = found if opening is None else (ply, opening)
+    return found
 
 
 def view_ply(tree: chess.pgn.Game, ply: int) -> bool:
@@ -120,10 +127,7 @@ def comment_on(
         return Speaker(level).comment(scene).text
     style = Style(level, limits=limits)
     had, has = (_search(engine, one, style.again) for one in (board, after))
-    last = board.moves[-1:] and before.move_stack[-1]
-    follow = has.line
-    scene = Scene(before, made, follow, Prover(), last or None, None, had, has)
-    return Speaker(level).comment(scene).text
+    return Speaker(level).comment(_scene(before, made, had, has, Prover())).text
 
 
 # --- searching ------------------------------------------------------------------------------------
@@ -133,20 +137,29 @@ def _searched(
     tree: chess.pgn.Game, engine: Engine, style: Style, on_ply: Callable[[], None]
 ) -> list[Seen]:
     """What searches see in every position, those around moves that seem bad a second time."""
-    board = Board.from_chess(tree.end().board())
-    boards = [board.copy()]
-    while board.moves:
-        board.pop()
-        boards.insert(0, board.copy())
+    line = Board.from_chess(tree.end().board())
     engine.new_game()
+    views = _looked_at(engine, line, style.limits, {}, on_ply)
+    doubtful = [
+        ply for ply in range(len(views) - 1) if label(views[ply], views[ply + 1]) is not Label.NONE
+    ]
+    kept = dict(enumerate(views))
+    for ply in {*doubtful, *(ply + 1 for ply in doubtful)}:
+        del kept[ply]
+    return _looked_at(engine, line, style.again, kept, lambda: None) if doubtful else views
+
+
+def _looked_at(
+    engine: Engine, line: Board, limits: Limits, kept: dict[int, Seen], on_ply: Callable[[], None]
+) -> list[Seen]:
+    """What searches see along a game, but for the plies whose view is kept."""
+    board = Board.from_chess(line.to_chess().root())
     views: list[Seen] = []
-    for one in boards:
-        views.append(_search(engine, one, style.limits))
+    for ply, move in enumerate([*line.moves, None]):
+        views.append(kept[ply] if ply in kept else _search(engine, board, limits))
         on_ply()
-    for ply in range(len(views) - 1):
-        if label(views[ply], views[ply + 1]) is not Label.NONE:
-            for at in (ply, ply + 1):
-                views[at] = _search(engine, boards[at], style.again)
+        if move is not None:
+            board.push(move)
     return views
 
 
@@ -159,12 +172,14 @@ def _search(engine: Engine, board: Board, limits: Limits) -> Seen:
     return seen(board.to_chess(), engine.play(board, limits).report)
 
 
-def _scene(node: chess.pgn.ChildNode, had: Seen, has: Seen, prover: Prover) -> Scene:
-    before = node.parent.board()
-    last = node.parent.move if isinstance(node.parent, chess.pgn.ChildNode) else None
-    took = taken_by(node.parent.parent.board(), last) if last and node.parent.parent else None
-    kind = took.kind if took else None
-    return Scene(before, node.move, has.line, prover, last, kind, had, has)
+def _scene(board: chess.Board, move: chess.Move, had: Seen, has: Seen, prover: Prover) -> Scene:
+    before = board.copy(stack=RECENT)
+    last, took = None, None
+    if before.move_stack:
+        earlier = before.copy(stack=1)
+        last = earlier.pop()
+        took = taken_by(earlier, last)
+    return Scene(before, move, has.line, prover, last, took.kind if took else None, had, has)
 
 
 # --- writing --------------------------------------------------------------------------------------
@@ -174,9 +189,8 @@ def _opening_text(opening: Opening | None) -> str:
     return language.OPENING[0].format(name=opening.name, eco=opening.eco) if opening else ""
 
 
-def _end_text(node: chess.pgn.ChildNode) -> str:
+def _end_text(board: chess.Board) -> str:
     """What a position means for the game by the rules."""
-    board = node.board()
     side = language.SIDES[board.turn]
     if board.is_stalemate():
         return language.ENDS["stalemate"].format(side=side)

@@ -14,7 +14,7 @@ from kibitz.commentary import positional as changed
 from kibitz.commentary import tactical as tactic
 from kibitz.commentary.claims import Claim
 from kibitz.commentary.facts import Scene, is_unsafe
-from kibitz.commentary.merits import gain_of, merits
+from kibitz.commentary.merits import gain_of, is_borne_out, merits
 from kibitz.commentary.motifs import motifs
 from kibitz.commentary.positional import changes
 from kibitz.commentary.prover import SURE_MATE
@@ -97,7 +97,9 @@ def pays(scene: Scene) -> bool:
     """Whether a move wins material by force, or mates."""
     gain = scene.prover.gain(scene.before, scene.move)
     mates = scene.has is not None and scene.has.mate is not None and scene.has.mate < 0
-    return mates or gain_of(scene) >= merit.LEAST or (gain is not None and gain > SURE_MATE)
+    if mates or (gain is not None and gain > SURE_MATE):
+        return True
+    return gain_of(scene) >= merit.LEAST and is_borne_out(scene)
 
 
 def ranked(scene: Scene, claims: Iterable[Claim], memory: Memory, level: Level) -> list[Claim]:
@@ -109,7 +111,7 @@ def ranked(scene: Scene, claims: Iterable[Claim], memory: Memory, level: Level) 
     chosen: list[Claim] = []
     paying: bool | None = None
     for weight, _, claim in weighed:
-        if weight < LEAST[level] or claim in memory.said or _is_covered(claim, chosen):
+        if weight < LEAST[level] or _was_said(claim, memory) or _is_covered(claim, chosen):
             continue
         if isinstance(claim, MUST_PAY):
             paying = pays(scene) if paying is None else paying
@@ -123,6 +125,14 @@ def ranked(scene: Scene, claims: Iterable[Claim], memory: Memory, level: Level) 
 
 def _weight(claim: Claim, memory: Memory, level: Level) -> float:
     return WEIGHTS[type(claim)][LEVELS.index(level)] * FADING ** memory.kinds[type(claim)]
+
+
+def _was_said(claim: Claim, memory: Memory) -> bool:
+    """Whether a claim, or a threat by the same move, was spoken of before."""
+    if isinstance(claim, (merit.Threatens, merit.Parries)):
+        same = (one for one in memory.said if isinstance(one, type(claim)))
+        return any(one.step.move == claim.step.move for one in same)
+    return claim in memory.said
 
 
 def _is_covered(claim: Claim, chosen: Sequence[Claim]) -> bool:

@@ -23,7 +23,7 @@ WORTH = {
     chess.QUEEN: 9,
     chess.KING: 99,
 }
-RECENT = 6  # plies within which an exchange ends
+RECENT = 16  # plies: who wins back what was given within them has won nothing
 SLIDERS = (chess.BISHOP, chess.ROOK, chess.QUEEN)
 
 

@@ -23,6 +23,7 @@ from kibitz.search.mate import MateSearch
 
 LEAST = 80  # centipawns that are called a gain
 LEAST_THREAT = 180
+LONG_ENOUGH = 3  # plies of an expected line that tells anything
 MATE_BUDGET = 60_000  # positions
 LONGEST_MATE = 5  # moves
 
@@ -54,8 +55,10 @@ class Wins(Claim):
 
     def proved(self, scene: Scene) -> bool:
         """The search of material finds the gain, and its line has these pieces."""
+        if not is_borne_out(scene):
+            return False
         if not self.won:
-            return gain_of(scene) >= LEAST
+            return gain_of(scene) >= LEAST_THREAT
         plain = len(self.won) <= 2 and len(self.lost) <= 1
         return plain and gain_of(scene) >= LEAST and exchanged(scene) == (self.won, self.lost)
 
@@ -70,6 +73,14 @@ def gain_of(scene: Scene) -> int:
 
 
 CENTIPAWNS = {1: 100, 2: 300, 3: 300, 4: 500, 5: 900}
+
+
+def is_borne_out(scene: Scene) -> bool:
+    """Whether the line that the engine expects ends with more material for the mover, too."""
+    if len(scene.follow) < LONG_ENOUGH:
+        return scene.has is None
+    before = balance(scene.start, scene.mover)
+    return all(balance(board, scene.mover) > before for board in scene.boards[-2:])
 
 
 def exchanged(scene: Scene) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
@@ -200,11 +211,19 @@ class OnlyMove(Claim):
     hard: bool  # and it does not look like the best move
 
     def proved(self, scene: Scene) -> bool:
-        """By the search's second line, and the network's first impression."""
+        """By the search's second line, and as all others lose material beside it."""
         if scene.had is None or scene.before.legal_moves.count() < 3:
             return False
-        return is_only_move(scene.had, scene.move) and self.hard == is_hard_to_find(
-            scene.had, scene.move
+        if not is_only_move(scene.had, scene.move):
+            return False
+        if self.hard != is_hard_to_find(scene.had, scene.move):
+            return False
+        best = scene.prover.gain(scene.before, scene.move)
+        others = (move for move in scene.before.legal_moves if move != scene.move)
+        return best is not None and all(
+            (gain := scene.prover.gain(scene.before, move)) is not None
+            and gain <= best - LEAST_THREAT
+            for move in others
         )
 
 

@@ -142,9 +142,10 @@ class LosesCastling(Claim):
     white: bool
 
     def proved(self, scene: Scene) -> bool:
-        """The rights are gone, other than by castling."""
+        """The rights are gone, other than by castling, and there is something to fear."""
         return (
-            scene.before.has_castling_rights(self.white)
+            bool(scene.after.queens)
+            and scene.before.has_castling_rights(self.white)
             and not scene.after.has_castling_rights(self.white)
             and not scene.before.is_castling(scene.move)
         )
@@ -237,6 +238,9 @@ def changes(scene: Scene) -> list[Claim]:
 
 def lasts(claim: Claim, scene: Scene) -> bool:
     """Whether what a claim says is still so after the moves that are expected next."""
+    enemies = scene.after.pieces_mask(chess.PAWN, not scene.mover)
+    if scene.taken and scene.after.attackers_mask(not scene.mover, scene.landed) & enemies:
+        return False  # a pawn can take back
     for board in scene.boards[2:4]:
         match claim:
             case PassedPawn(pawn):
@@ -275,7 +279,8 @@ def _candidates(scene: Scene) -> Iterator[Claim]:
 
 
 def _pawn_claims(scene: Scene) -> Iterator[Claim]:
-    for white in (scene.mover, not scene.mover):
+    pawn_taken = scene.taken is not None and scene.taken.kind == chess.PAWN
+    for white in (not scene.mover,) if pawn_taken else (True, False):
         yield from (DoubledPawns(white, file) for file in doubled_files(scene.after, white))
     if scene.before.pawns == scene.after.pawns:
         return

@@ -41,9 +41,11 @@ def story_of(tree: chess.pgn.Game, told: Told, comments: Sequence[Comment]) -> s
         why = _because(comments[ply])
         texts.append(form.format(move=move, why=why, standing=_standing(told.values[ply + 1])))
     if not points and len(nodes) >= 20:
-        gradual = abs(standing(told.values[-1])) > 1
-        form = language.STORY["gradual" if gradual else "still"][0]
-        texts.append(form.format(standing=_standing(told.values[-1])))
+        if abs(standing(told.values[-1])) > 1:
+            form = language.STORY["gradual"][0]
+            texts.append(form.format(standing=_standing(told.values[-1])))
+        elif tree.headers.get("Result") == "1/2-1/2":
+            texts.append(language.STORY["still"][len(nodes) % 2])
     texts.append(_ending(tree, nodes))
     texts.append(_accuracies(tree, told))
     texts += [text for side in (True, False) if (text := _counts(nodes, told, side))]
@@ -93,11 +95,8 @@ def _accuracies(tree: chess.pgn.Game, told: Told) -> str:
 
 def _counts(nodes: Sequence[chess.pgn.ChildNode], told: Told, white: bool) -> str:
     """How many bad moves of each kind a side has made."""
-    made = [
-        mark
-        for node, mark in zip(nodes, told.labels, strict=True)
-        if node.parent.board().turn == white
-    ]
+    first = nodes[0].parent.board().turn == white
+    made = told.labels[0 if first else 1 :: 2]
     texts = []
     for mark in (Label.INACCURACY, Label.MISTAKE, Label.BLUNDER):
         count = made.count(mark)

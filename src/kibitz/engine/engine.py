@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from kibitz.engine.backend import open_evaluator
 from kibitz.engine.options import (
@@ -301,7 +301,7 @@ class Engine:
                 self._searcher.close()
             self._searcher = None
 
-    def __enter__(self) -> Engine:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
