@@ -31,10 +31,22 @@ class ChecksumError(ValueError):
         super().__init__(f"expected checksum {expected[:16]}, found {found[:16]}")
         self.expected, self.found = expected, found
 
+    def why(self, kind: str) -> str:
+        """What is wrong with a file that should be of a kind."""
+        if self.expected:
+            return "the content is not what the seal was made for"
+        return f"no seal: the file is cut, or no {kind}"
+
 
 def crc32_of(content: bytes) -> str:
     """Return the CRC-32 as 8 hex digits, for short texts that a crash may have cut."""
     return f"{zlib.crc32(content):08x}"
+
+
+def newer_format(what: str, found: int, known: int, value: object) -> InputError:
+    """Build the error for a file of a format that is not known yet."""
+    text = f"{what} format {found}, this Kibitz reads up to {known}"
+    return InputError(text, value=value, fix="update Kibitz")
 
 
 # --- whole files ----------------------------------------------------------------------------------

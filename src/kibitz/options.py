@@ -114,14 +114,13 @@ def setting(
     *,
     low: float | None = None,
     high: float | None = None,
-    step: float = 0.0,
     uci: str = "",
     visibility: Visibility = "expert",
     names_files: bool = False,
     where: Where = EVERYWHERE,
 ) -> Default:
     """Declare an option."""
-    declared = Option(default, about, low, high, step, uci, visibility, names_files, where)
+    declared = Option(default, about, low, high, 0.0, uci, visibility, names_files, where)
     return dataclasses.field(default=default, metadata={"option": declared, "help": about})
 
 
@@ -169,6 +168,12 @@ def find(options: tuple[Option, ...], name: str) -> Option | None:
     """The option of that name: in UCI, in any case, or in Python."""
     folded = " ".join(name.split()).casefold()
     return next((one for one in options if folded in (one.uci.casefold(), one.name)), None)
+
+
+def put_table(page: Path, mark: str, table: str) -> None:
+    """Replace what follows a mark in a page of the documentation by a table of options."""
+    head, mark, _ = page.read_text(encoding="utf-8").partition(mark)
+    page.write_text(f"{head}{mark}{table}", encoding="utf-8")
 
 
 # --- checking values ------------------------------------------------------------------------------

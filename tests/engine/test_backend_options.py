@@ -158,23 +158,23 @@ BLACK_TO_MOVE = "r1bqk2r/ppp2ppp/2n2n2/3pp3/1b2P3/2NP1N2/PPPB1PPP/R2QKB1R b KQkq
 MIRRORED = "r2qkb1r/pppb1ppp/2np1n2/1B2p3/3PP3/2N2N2/PPP2PPP/R1BQK2R w KQkq - 3 6"
 
 
-def judgement(engine: Engine, fen: str) -> tuple[float, dict[int, float]]:
+def evaluation(engine: Engine, fen: str) -> tuple[float, dict[int, float]]:
     """Value of the root and priors by moves as the side to move sees them."""
     engine.new_game()
     report = engine.play(Board(fen), nodes=1).report
     return report.root.raw, {row.code: row.prior for row in report.moves}
 
 
-def test_swapped_colours_give_the_judgement_of_the_mirrored_position(tmp_path: Path) -> None:
+def test_swapped_colours_give_the_evaluation_of_the_mirrored_position(tmp_path: Path) -> None:
     network = str(tmp_path / "seeing-colours.safetensors")
     create("plain-1x8", Path(network))
     plain = Engine(network, backend="torch", hash=4)
     swapped = Engine(network, backend="torch", hash=4, swap_colours=True)
     with plain, swapped:
-        expected, found = judgement(plain, MIRRORED), judgement(swapped, BLACK_TO_MOVE)
+        expected, found = evaluation(plain, MIRRORED), evaluation(swapped, BLACK_TO_MOVE)
         assert found == expected
-        assert judgement(swapped, MIRRORED) == judgement(plain, BLACK_TO_MOVE)
-        assert abs(found[0] - judgement(plain, BLACK_TO_MOVE)[0]) > 1e-3
+        assert evaluation(swapped, MIRRORED) == evaluation(plain, BLACK_TO_MOVE)
+        assert abs(found[0] - evaluation(plain, BLACK_TO_MOVE)[0]) > 1e-3
         assert swapped.problems == []
 
 

@@ -62,7 +62,7 @@ def test_quantise_reports_what_is_lost(capsys: pytest.CaptureFixture[str]) -> No
     assert "float sparse network" in capsys.readouterr().err
 
 
-def test_join_judges_like_one_and_chooses_like_the_other(
+def test_join_evaluates_like_one_and_chooses_like_the_other(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     said(capsys, "net", "new", "sparse-64x32-threats-direct", "--seed", "1", "-o", "a.safetensors")

@@ -14,10 +14,9 @@ from kibitz.commands import main
 from kibitz.dataset.window import Window, parse_source
 from kibitz.errors import FileError, InputError
 from kibitz.files import read_bytes, write_bytes
-from kibitz.games.combine import chosen, concatenate, cut, select
 from kibitz.games.record import Game, games_of, shard_of
 from kibitz.games.shard import Shard, read
-from kibitz.games.store import Store, add, outdated, shards_in
+from kibitz.games.store import Store, add, chosen, concatenate, cut, outdated, select, shards_in
 from kibitz.places import Place, place
 from tests.games.conftest import random_game
 

@@ -10,7 +10,7 @@ import pytest
 
 from kibitz.position.fen import START
 from kibitz.position.notation import Move
-from kibitz.search.mcts.choose import (
+from kibitz.search.mcts.answer import (
     choose_move,
     diversity_weights,
     highest_bound,

@@ -13,8 +13,8 @@ import pytest
 import kibitz.uci.format as uci_format
 from kibitz.position.board import Board
 from kibitz.position.fen import START
-from kibitz.search.mcts.report import make_report
-from kibitz.search.mcts.rules.parameters import Contempt, Gumbel, Puct, Rule, Sble
+from kibitz.search.mcts.answer import make_report
+from kibitz.search.mcts.rules.parameters import Contempt, Exploration, Gumbel, Puct, Rule, Sble
 from kibitz.search.mcts.statistics import moves_below
 from kibitz.search.params import Settings
 from kibitz.search.proof import TABLEBASE
@@ -56,6 +56,22 @@ def test_lines_follow_visits_then_values(handmade: Any, reply: Any) -> None:
     assert [line.number for line in report.lines] == [1, 2]
     assert report.best.wdl == Wdl(225, 500, 275)
     assert len(report_on(sicilian(handmade, reply)).lines) == 1
+
+
+def test_moves_of_sble_show_the_weight_and_the_untried_value_that_hold_at_their_node(
+    handmade: Any, reply: Any
+) -> None:
+    tree = sicilian(handmade, reply)
+    rule = Sble(Exploration(1.0, 1e9, 0.0), Exploration(3.0, 1e9, 0.0))
+    root = moves_below(tree.memory, tree.position, rule)
+    assert root[0].bonus == pytest.approx(2 * 3.0 * math.sqrt(101) * root[0].prior / 61)
+    below = moves_below(tree.memory, tree.position, rule, root[0].edge)
+    tried = next(row for row in below if row.visits == 30)
+    assert tried.bonus == pytest.approx(2 * 1.0 * math.sqrt(60) * tried.prior / 31)
+    assert next(row.value for row in below if not row.visits) == -1.0
+    tree.memory.nodes["fpu"][tree.memory.cold["child"][root[0].edge]] = 0.25
+    below = moves_below(tree.memory, tree.position, rule, root[0].edge)
+    assert next(row.value for row in below if not row.visits) == pytest.approx(0.25)
 
 
 def test_where_all_visited_moves_are_lost_the_line_begins_with_another(

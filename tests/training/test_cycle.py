@@ -16,13 +16,14 @@ import pytest
 from kibitz.checksums import sha256_of
 from kibitz.commands import main
 from kibitz.errors import ConfigError
+from kibitz.games.openings import random_openings
 from kibitz.games.shard import write
 from kibitz.log import Stop
 from kibitz.match.game import Control
 from kibitz.match.runner import Setup
 from kibitz.match.spec import parse_players
 from kibitz.network import card as cards
-from kibitz.training.cycle import KINDS, measure, openings_of
+from kibitz.training.cycle import KINDS, measure
 from kibitz.training.stages import marker_of, read_cycle, read_marker, run_cycle
 from tests.dataset.makers import random_shard
 
@@ -233,7 +234,7 @@ def test_a_damaged_network_is_named_and_written_again_and_nothing_else_is(
 
 
 def test_a_stopped_match_goes_on_from_its_journal(tmp_path: Path) -> None:
-    openings = openings_of("", 4, 6, seed=1)
+    openings = random_openings(3, 4, seed=1)
     players = parse_players(["random", "greedy"])
     match = Setup(players, Control(), openings, rounds=3, seed=1, concurrency=1)
     journal, report, stop = tmp_path / "games.jsonl", tmp_path / "strength-0.json", Stop()

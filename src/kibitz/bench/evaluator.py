@@ -1,4 +1,4 @@
-"""How fast positions are evaluated, and how fast networks of every family are.
+"""How fast positions are encoded and evaluated, by networks of every family.
 
 An inline evaluator is measured as the search uses it: moves generated, value and logits computed,
 position by position. *Tree* positions are the children of one position after another, which share
@@ -19,8 +19,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kibitz.bench import best_rate
+from kibitz.bench import Work, best_rate
+from kibitz.encoding.features import MAX_ACTIVE, PLAIN, TACTICS, THREATS, batch_features
+from kibitz.encoding.layouts import LAYOUTS, ORDERS, encode, encode_words, policy_indices
 from kibitz.encoding.leaves import Leaves, part_of, random_leaves
+from kibitz.encoding.packing import WORDS, pack_batch, unpack_batch
 from kibitz.evaluator.batched import BatchedEvaluator, new_evaluations
 from kibitz.evaluator.inline import InlineEvaluator, inline_evaluator, logits_of, value_of
 from kibitz.evaluator.layers import INT8, dot_products, float32_tail_dots, int16_tail_dots
@@ -32,9 +35,72 @@ from kibitz.log import say
 from kibitz.network import card as cards
 from kibitz.network import make
 from kibitz.network.sizes import parse
+from kibitz.position.compact import new_compact, pack_compact_batch, unpack_compact_batch
 from kibitz.position.moves import MAX_MOVES, generate
 from kibitz.position.play import play
 from kibitz.position.state import new_positions
+
+# --- encoding -------------------------------------------------------------------------------------
+
+
+class Speed(NamedTuple):
+    """One line of the table."""
+
+    layout: str
+    positions_per_second: int
+    bytes_per_position: float  # of what is written
+
+
+def encoding_speed(batch: int = 512, rounds: int = 5) -> list[Speed]:
+    """Measure every layout, policy order, feature set and packed form; the best round counts."""
+    leaves = random_leaves(batch)
+    return [
+        Speed(name, round(best_rate(work, batch, rounds)), round(out.nbytes / batch, 1))
+        for name, work, out in [*_plane_works(leaves), *_policy_works(leaves), *_others(leaves)]
+    ]
+
+
+def _plane_works(leaves: Leaves) -> list[tuple[str, Work, np.ndarray]]:
+    return [work for name in LAYOUTS for work in _layout_works(name, leaves)]
+
+
+def _layout_works(name: str, leaves: Leaves) -> list[tuple[str, Work, np.ndarray]]:
+    batch, planes = len(leaves.known), LAYOUTS[name].planes
+    out = np.zeros((batch, planes, 8, 8), dtype=np.float32)
+    words = np.zeros((batch, planes), dtype=np.uint64)
+    return [
+        (name, lambda: encode(name, leaves, out), out),
+        (f"{name} words", lambda: encode_words(name, leaves, words), words),
+    ]
+
+
+def _policy_works(leaves: Leaves) -> list[tuple[str, Work, np.ndarray]]:
+    out = np.zeros(len(leaves.moves), dtype=np.int32)
+    return [(f"policy {order}", _policy_work(order, leaves, out), out) for order in ORDERS]
+
+
+def _policy_work(order: str, leaves: Leaves, out: np.ndarray) -> Work:
+    encoding = "sparse768" if order == "table1858" else "oriented22"
+    return lambda: policy_indices(order, encoding, leaves, out)
+
+
+def _others(leaves: Leaves) -> list[tuple[str, Work, np.ndarray]]:
+    positions, batch = np.ascontiguousarray(leaves.positions[:, 0]), len(leaves.known)
+    indices = np.zeros((1, MAX_ACTIVE * batch), dtype=np.int32)
+    offsets = np.zeros(batch + 1, dtype=np.int64)
+    counts = np.zeros(batch, dtype=np.uint8)
+    words, packed = np.zeros((batch, WORDS), dtype=np.uint64), new_compact(batch)
+    back = new_positions(batch)
+    return [
+        ("sparse768", lambda: batch_features(positions, PLAIN, indices, offsets), indices),
+        ("threat3072", lambda: batch_features(positions, THREATS, indices, offsets), indices),
+        ("tactic3072", lambda: batch_features(positions, TACTICS, indices, offsets), indices),
+        ("pack 18 words", lambda: pack_batch(positions, counts, words), words),
+        ("unpack 18 words", lambda: unpack_batch(words, back, counts), back),
+        ("pack 32 bytes", lambda: pack_compact_batch(positions, counts, packed), packed),
+        ("unpack 32 bytes", lambda: unpack_compact_batch(packed, back, counts), back),
+    ]
+
 
 PEAK_ROWS, PEAK_BYTES, PEAK_ROUNDS = 8, 2048, 2000  # 16 KiB: within every first-level cache
 

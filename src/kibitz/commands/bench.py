@@ -46,7 +46,7 @@ def encoding(
     json: JsonFlag = False,
 ) -> None:
     """Encode positions in every layout, policy order and packed form on one core."""
-    from kibitz.bench.encoding import encoding_speed
+    from kibitz.bench.evaluator import encoding_speed
 
     if batch < 1 or rounds < 1:
         raise InputError("--batch and --rounds at least 1", value=(batch, rounds))
@@ -56,7 +56,7 @@ def encoding(
     emit({"batch": batch, "threads": 1, "rows": listed}, as_json=json, table=table)
 
 
-@bench.command(help="Judge positions with networks of every family.")
+@bench.command(help="Evaluate positions with networks of every family.")
 def evaluate(
     *sizes: Annotated[str, Parameter(help="Sizes of networks; all families by default.")],
     batches: Annotated[str, Parameter(help="Batch sizes.")] = "1,32,256",
@@ -64,7 +64,7 @@ def evaluate(
     rounds: Rounds = 5,
     json: JsonFlag = False,
 ) -> None:
-    """Judge positions with random networks of every family on one core, or on several threads."""
+    """Evaluate positions with random networks of every family, on one core or on several."""
     from kibitz.bench.evaluator import measure, peaks
 
     if threads < 1 or rounds < 1:

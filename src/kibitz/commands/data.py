@@ -15,7 +15,6 @@ from cyclopts import App, Parameter
 from kibitz.commands.output import EXIT_STOPPED, At, JsonFlag, at_least, columns, emit, spell
 from kibitz.dataset.exports import write_experience, write_parquet
 from kibitz.errors import DamagedFileError, InputError
-from kibitz.games.combine import chosen, select
 from kibitz.games.importing import (
     KINDS,
     PLIES,
@@ -31,7 +30,16 @@ from kibitz.games.labels import LabelModel, fit
 from kibitz.games.pgn import tree_of
 from kibitz.games.record import games_of
 from kibitz.games.shard import Shard, verify
-from kibitz.games.store import EXIT_DAMAGED, Store, Summary, outdated, rewrite, shards_in
+from kibitz.games.store import (
+    EXIT_DAMAGED,
+    Store,
+    Summary,
+    chosen,
+    outdated,
+    rewrite,
+    select,
+    shards_in,
+)
 from kibitz.log import graceful_stop, progress, say
 from kibitz.places import Place, below, size_of
 from kibitz.position.pgn import Game, write_games

@@ -16,7 +16,7 @@ from cyclopts import Parameter
 
 from kibitz.commands.output import EXIT_STOPPED, FLAT, JsonFlag, at_least, columns, emit
 from kibitz.errors import InputError
-from kibitz.games.openings import RANDOM_PLIES, Opening, random_openings, read_openings, shuffled
+from kibitz.games.openings import RANDOM_PLIES, chosen_openings
 from kibitz.log import Level, graceful_stop, progress, say
 from kibitz.match.game import Control, Rules, Terms, parse_times
 from kibitz.match.journal import Journal, PlayedGame, Results
@@ -128,7 +128,7 @@ def match(
     setup = Setup(
         players=parse_players(list(players)),
         control=times.control(),
-        openings=opening_list(openings, plies, rounds, seed),
+        openings=chosen_openings(openings, plies, rounds, seed),
         rounds=rounds,
         gauntlet=gauntlet,
         seed=seed,
@@ -146,13 +146,6 @@ def rounds_of(games: int, least: int) -> int:
     if games < least or games % 2:
         raise InputError("--games", value=games, fix="give an even number; openings come in pairs")
     return games // 2
-
-
-def opening_list(path: Path | None, plies: int | None, rounds: int, seed: int) -> list[Opening]:
-    """The openings of a file in another order, or random ones."""
-    if path is not None:
-        return shuffled(read_openings(path, plies), seed)
-    return random_openings(rounds, plies or RANDOM_PLIES, seed)
 
 
 def _play(setup: Setup, book: str, resume: Path | None, pgn: Path | None, json: bool) -> int:

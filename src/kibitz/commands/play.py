@@ -18,7 +18,7 @@ from kibitz.engine.options import AUTODISCOVER
 from kibitz.errors import InputError, KibitzError
 from kibitz.log import say
 from kibitz.match.game import GameClock, parse_minutes
-from kibitz.position.board import Board, Outcome, Side
+from kibitz.position.board import Board, Side
 from kibitz.position.fen import START
 from kibitz.position.notation import Move
 from kibitz.search.limits import Limits
@@ -141,7 +141,7 @@ class Game:
             _print(str(self.clock))
         outcome = self.board.outcome(claim=True)
         if outcome is not None:
-            self._end(outcome.result, _reason(outcome))
+            self._end(outcome.result, outcome.termination.words)
 
     def _end(self, result: str, reason: str) -> None:
         self.over = result
@@ -181,10 +181,6 @@ class Game:
 
 
 COMMANDS = ("takeback", "hint", "moves", "fen", "clock", "resign", "help")
-
-
-def _reason(outcome: Outcome) -> str:
-    return outcome.termination.name.lower().replace("_", " ")
 
 
 def _print(text: str) -> None:

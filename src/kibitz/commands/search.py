@@ -6,8 +6,9 @@ Search, engine -> **live table, or JSON**
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import closing, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -119,22 +120,26 @@ def _searched(
     with closing(open_search(evaluator, settings)) as searcher, graceful_stop() as stop:
         for problem in searcher.problems:
             say(problem)
-        watched = _screen() if live and console().is_terminal else None
+        with _live(live) as show:
 
-        def follow(report: Report) -> None:
-            if watched is not None:
-                watched.update(_table(report, board, what))
-            if stop.requested:
-                searcher.stop()
+            def follow(report: Report) -> None:
+                show(partial(_table, report, board, what))
+                if stop.requested:
+                    searcher.stop()
 
-        with watched or nullcontext():
             return searcher.search(board, limits, follow)
 
 
-def _screen() -> Any:
+@contextmanager
+def _live(wanted: bool) -> Iterator[Callable[[Callable[[], Table]], None]]:
+    """What shows a table in place of the last one, if that is wanted and on a terminal."""
+    if not (wanted and console().is_terminal):
+        yield lambda _: None
+        return
     from rich.live import Live
 
-    return Live(console=console(), refresh_per_second=8, transient=True)
+    with Live(console=console(), refresh_per_second=8, transient=True) as shown:
+        yield lambda table: shown.update(table())
 
 
 def _table(report: Report, board: Board, what: str) -> Table:
@@ -275,15 +280,9 @@ def _numbered(board: Board, san: str) -> str:
 
 def _watched(engine: Engine, board: Board, limits: Limits, stop: Stop, live: bool) -> Report:
     """Search, with a live table on a terminal."""
-    from rich.live import Live
-
-    watched = live and console().is_terminal
-    shown = Live(console=console(), transient=True) if watched else None
-    reports = engine.analyse(board, limits)
-    with reports, shown or nullcontext():
+    with engine.analyse(board, limits) as reports, _live(live) as show:
         for report in reports:
-            if shown is not None:
-                shown.update(_analyse_table(board, "", report))
+            show(partial(_analyse_table, board, "", report))
             if stop.requested:
                 reports.stop()
     return reports.result().report

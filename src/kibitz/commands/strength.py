@@ -13,10 +13,10 @@ from typing import Annotated, Any, NamedTuple
 
 from cyclopts import Parameter
 
-from kibitz.commands.match import TIMES, TimeFlags, opening_list, rounds_of
+from kibitz.commands.match import TIMES, TimeFlags, rounds_of
 from kibitz.commands.output import EXIT_STOPPED, FLAT, JsonFlag, PlayerFlag, at_least, columns, emit
 from kibitz.errors import InputError
-from kibitz.games.openings import RANDOM_PLIES
+from kibitz.games.openings import RANDOM_PLIES, chosen_openings
 from kibitz.log import Bar, Level, Stop, graceful_stop, progress, say
 from kibitz.match.assessment import (
     Opponent,
@@ -86,7 +86,7 @@ def strength(
         control=control if control.limited else parse_times(preset.times),
         opponents=_opponents(opponent, quick) if wanted else (),
         games=wanted,
-        openings=tuple(opening_list(openings, None, rounds, seed)),
+        openings=tuple(chosen_openings(openings, None, rounds, seed)),
         book=openings.name if openings else f"random {RANDOM_PLIES}",
         suites=suite,
         limit=limit,

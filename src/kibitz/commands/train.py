@@ -22,53 +22,49 @@ from kibitz.files import write_bytes
 from kibitz.log import graceful_stop, say
 from kibitz.match.elo import elo_text
 from kibitz.network.sizes import ADVICE
+from kibitz.options import options_of
 from kibitz.places import Place
 from kibitz.settings import used
+from kibitz.training.config import RECIPES, TrainingSettings, from_file
 from kibitz.training.curve import figure, tables
 from kibitz.training.metrics import Run, read_run
 
 # --- train ----------------------------------------------------------------------------------------
 
 
-def _flag(key: str, about: str) -> Any:
+KINDS = {table.name: table.kind for table in options_of(TrainingSettings)}  # of the tables
+
+
+def _flag(key: str, more: str = "") -> Any:
     """Declare a flag that sets a key of the settings file, if it is given."""
-    return field(default=None, metadata={"key": key, "help": about})
+    table, _, name = key.partition(".")
+    about = next(option.help for option in options_of(KINDS[table]) if option.name == name)
+    help_text = f"{about[0].upper()}{about[1:]}. {more}".rstrip()
+    return field(default=None, metadata={"key": key, "help": help_text})
 
 
 @dataclass(frozen=True)
 class TrainFlags:
     """Settings of a training that have a flag of their own."""
 
-    network: str | None = _flag(
-        "run.network", f"Size like sparse-512x256-threats, or a file to go on from. {ADVICE}"
-    )
-    data: tuple[str, ...] | None = _flag(
-        "data.folders", "Folder of shards; DIR=2 is shown twice an epoch."
-    )
-    output: Annotated[At | None, Parameter(name=["--output", "-o"])] = _flag(  # noqa: RUF009
-        "run.output", "Folder for all that is written."
-    )
-    steps: int | None = _flag("run.steps", "Batches to train on.")
-    epochs: float | None = _flag("run.epochs", "Instead: times to go over the data.")
-    batch: int | None = _flag("run.batch", "Positions in a batch of one process.")
-    rate: float | None = _flag("schedule.rate", "Highest learning rate.")
-    schedule: str | None = _flag("schedule.shape", "constant, cosine, steps ...")
-    warmup: int | None = _flag("schedule.warmup", "Steps of growing rate at the start.")
-    optimiser: str | None = _flag("optimiser.kind", "adamw, adam or sgd.")
-    result_share: float | None = _flag(
-        "data.result_share", "Share of the game's result in the value target."
-    )
-    teacher: str | None = _flag(
-        "distill.teacher", "Float network file to learn from, besides the games."
-    )
-    average: str | None = _flag("average.kind", "Average of weights: ema, swa, none.")
-    precision: str | None = _flag("run.precision", "float32 or bfloat16.")
-    device: str | None = _flag("run.device", "cpu, cuda or auto.")
-    threads: int | None = _flag("run.threads", "Threads of torch.")
-    seed: int | None = _flag("run.seed", "Of weights and order.")
-    patience: int | None = _flag(
-        "run.patience", "End after so many validations without a better one."
-    )
+    network: str | None = _flag("run.network", ADVICE)
+    data: tuple[str, ...] | None = _flag("data.folders")
+    output: Annotated[At | None, Parameter(name=["--output", "-o"])] = _flag("run.output")  # noqa: RUF009
+    steps: int | None = _flag("run.steps")
+    epochs: float | None = _flag("run.epochs")
+    batch: int | None = _flag("run.batch")
+    rate: float | None = _flag("schedule.rate")
+    schedule: str | None = _flag("schedule.shape")
+    warmup: int | None = _flag("schedule.warmup")
+    optimiser: str | None = _flag("optimiser.kind")
+    result_share: float | None = _flag("data.result_share")
+    teacher: str | None = _flag("distill.teacher")
+    average: str | None = _flag("average.kind")
+    precision: str | None = _flag("run.precision")
+    device: str | None = _flag("run.device")
+    threads: int | None = _flag("run.threads")
+    seed: int | None = _flag("run.seed")
+    patience: int | None = _flag("run.patience")
 
     def overrides(self) -> list[str]:
         """The flags that were given, as `--set` would have them."""
@@ -105,7 +101,6 @@ def train(
 
     wait_asleep()
     with torch_needed():
-        from kibitz.training.config import RECIPES, from_file
         from kibitz.training.loop import train as run
     keep_memory()
     if recipe is not None and recipe not in RECIPES:

@@ -87,9 +87,9 @@ class Loader:
             self.place = following
             yield batch
 
-    def batches(self, epoch: int = 0) -> int:
+    def batches(self) -> int:
         """Return how many batches an epoch has, if the whole window is in memory."""
-        return self._window.chunk(epoch, 0).size // (self._size * self._share.processes)
+        return self._window.chunk(0, 0).size // (self._size * self._share.processes)
 
     def _make(self, place: Place) -> tuple[TensorBatch, Place]:
         """Return the batch of a place and the place after it."""

@@ -18,8 +18,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from kibitz.errors import ConfigError
 from kibitz.evaluator.batched import BatchedEvaluator, InlineBatch
 from kibitz.evaluator.inline import InlineEvaluator
-from kibitz.files import write_bytes
-from kibitz.options import Option, Value
+from kibitz.options import Option, Value, put_table
 from kibitz.position.board import Board
 from kibitz.search.clock import budget
 from kibitz.search.limits import Limits
@@ -311,11 +310,5 @@ def page_table() -> str:
     return "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
 
 
-def write_table(page: Path) -> None:
-    """Put the table into a page of the documentation, after its mark."""
-    head, mark, _ = page.read_text(encoding="utf-8").partition(TABLE_MARK)
-    write_bytes(page, f"{head}{mark}{page_table()}".encode())
-
-
 if __name__ == "__main__":
-    write_table(Path(sys.argv[1]))
+    put_table(Path(sys.argv[1]), TABLE_MARK, page_table())

@@ -16,7 +16,7 @@ import numpy as np
 
 from kibitz.errors import InputError
 from kibitz.games.labels import LabelModel, score_of, wdl
-from kibitz.games.openings import Opening
+from kibitz.games.openings import Opening, play_at_random
 from kibitz.games.record import RESULTS, Game, Ply
 from kibitz.games.shard import NOT_A_POLICY, RANDOM_MOVE, Shard
 from kibitz.options import setting
@@ -316,11 +316,7 @@ def _start(job: PlayJob, chance: random.Random) -> Board:
         else:
             chosen = chance.choice(job.starts)
             board = Board(chosen.fen, chosen.moves, chess960=chosen.chess960)
-        for _ in range(chance.randint(least, most)):
-            legal = board.legal_moves
-            if not legal:
-                break
-            board.push(chance.choice(legal))
+        play_at_random(board, chance.randint(least, most), chance)
         if board.outcome(claim=True) is None:
             return board.copy(history=False)
 
@@ -329,7 +325,7 @@ def _ending(board: Board, scores: Sequence[float], settings: Labelling) -> tuple
     """The result and how the game ended; an empty text while it goes on."""
     over = board.outcome(claim=True)
     if over is not None:
-        return RESULTS[over.result], over.termination.name.lower().replace("_", " ")
+        return RESULTS[over.result], over.termination.words
     won, level = scores[-settings.win_plies :], scores[-settings.draw_plies :]
     if settings.win_plies and len(won) == settings.win_plies:
         for side in (1, -1):

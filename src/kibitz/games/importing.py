@@ -21,7 +21,6 @@ import msgspec
 import numpy as np
 
 from kibitz.errors import DamagedFileError, InputError
-from kibitz.games.combine import cut
 from kibitz.games.labels import (
     COLUMNS,
     LabelModel,
@@ -35,7 +34,7 @@ from kibitz.games.labels import (
 from kibitz.games.pgn import read_pgn
 from kibitz.games.record import shard_of
 from kibitz.games.shard import SUFFIX, UNKNOWN_RESULT, Shard, empty, provenance, read_header
-from kibitz.games.store import Store, add
+from kibitz.games.store import Store, add, cut
 from kibitz.log import say
 from kibitz.places import Place, existing, files_below
 from kibitz.position.pgn import BadGame, read_lines
@@ -170,12 +169,10 @@ def _bad_lines(path: Place, parsed: Lines) -> tuple[str, ...]:
     return tuple(f"{path}, {fault}" for fault in parsed.bad)
 
 
-def scores_and_results(
-    paths: Sequence[Place], plies: int = PLIES
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def scores_and_results(paths: Sequence[Place]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Scores and results of labelled files, both of the side to move: pairs of arrays [n]."""
     for path in paths:
-        for first, piece in labelled_lines(path, plies):
+        for first, piece in labelled_lines(path, PLIES):
             parsed = parse(piece, first)
             for text in _bad_lines(path, parsed):
                 say(text)

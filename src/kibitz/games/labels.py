@@ -24,9 +24,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kibitz.errors import InputError, KibitzError, shorten
-from kibitz.games.combine import offsets_of
 from kibitz.games.record import pack_starts
-from kibitz.games.shard import UNKNOWN_END, UNKNOWN_RESULT, Header, Shard, counted
+from kibitz.games.shard import UNKNOWN_END, UNKNOWN_RESULT, Header, Shard, counted, offsets_of
 from kibitz.position.fen import fen_of, read_fen
 from kibitz.position.moves import MAX_MOVES, NO_MOVE, PROMOTION
 from kibitz.position.play import recognise, reconstruct

@@ -93,7 +93,7 @@ def random_openings(count: int, plies: int = RANDOM_PLIES, seed: int = 0) -> lis
     seen: set[int] = set()
     number = 0
     while len(openings) < count:
-        board = _random_game(plies, random.Random(f"{seed} {number}"))
+        board = play_at_random(Board(), plies, random.Random(f"{seed} {number}"))
         number += 1
         # Few plies have few different positions: then they have to serve more than once.
         new = board.key not in seen or number > 50 * count
@@ -104,8 +104,8 @@ def random_openings(count: int, plies: int = RANDOM_PLIES, seed: int = 0) -> lis
     return openings
 
 
-def _random_game(plies: int, generator: random.Random) -> Board:
-    board = Board()
+def play_at_random(board: Board, plies: int, generator: random.Random) -> Board:
+    """Make random moves on a board, fewer where the game ends."""
     for _ in range(plies):
         moves = board.legal_moves
         if not moves:
@@ -115,6 +115,15 @@ def _random_game(plies: int, generator: random.Random) -> Board:
 
 
 # --- order ----------------------------------------------------------------------------------------
+
+
+def chosen_openings(
+    location: Location | None, plies: int | None, count: int, seed: int
+) -> list[Opening]:
+    """The openings of a file in an order that the seed decides, or so many random ones."""
+    if location:
+        return shuffled(read_openings(location, plies), seed)
+    return random_openings(count, plies or RANDOM_PLIES, seed)
 
 
 def shuffled(openings: Sequence[Opening], seed: int) -> list[Opening]:

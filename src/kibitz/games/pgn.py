@@ -116,7 +116,7 @@ def _end(tree: chess.pgn.Game, positions: np.ndarray, result: int) -> str:
     keys = np.ascontiguousarray(positions["key"][:count])
     code = int(outcome.outcome(positions[count], keys, count, True))
     if code == outcome.CHECKMATE or (code != outcome.ONGOING and result == 0):
-        return Termination(code).name.lower().replace("_", " ")
+        return Termination(code).words
     said = tree.headers.get("Termination", "").strip().lower()
     return said if said in TERMINATIONS else UNKNOWN_END
 

@@ -14,8 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from kibitz.games.combine import numbered, offsets_of
-from kibitz.games.shard import UNKNOWN_END, UNKNOWN_RESULT, Header, Shard, compact_starts, counted
+from kibitz.games.shard import (
+    UNKNOWN_END,
+    UNKNOWN_RESULT,
+    Header,
+    Shard,
+    compact_starts,
+    counted,
+    numbered,
+    offsets_of,
+)
 from kibitz.position.compact import new_compact, pack_compact_batch, unpack_compact_batch
 from kibitz.position.fen import START, fen_of, read_fen
 from kibitz.position.state import new_positions

@@ -8,6 +8,7 @@ arrays, and no byte can change unnoticed. docs/data.md describes it byte by byte
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -17,7 +18,7 @@ import safetensors.numpy
 import zstandard
 
 import kibitz
-from kibitz.checksums import ChecksumError, with_ending, without_ending
+from kibitz.checksums import ChecksumError, newer_format, with_ending, without_ending
 from kibitz.errors import DamagedFileError, FileError, InputError
 from kibitz.files import Location, read_bytes, write_bytes
 from kibitz.position.compact import COMPACT, new_compact
@@ -127,6 +128,21 @@ def counted(shard: Shard) -> Shard:
     return shard._replace(header=header)
 
 
+def offsets_of(lengths: np.ndarray) -> np.ndarray:
+    """Where each of so many pieces of these lengths starts, and where the last ends; int64."""
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
+def numbered(entries: Sequence[Any]) -> tuple[tuple[Any, ...], list[int]]:
+    """The different entries in order of appearance, and each entry's number."""
+    names = [msgspec.json.encode(entry, order="deterministic") for entry in entries]
+    different = dict(zip(reversed(names), reversed(entries), strict=True))
+    order = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return tuple(different[name] for name in order), [order[name] for name in names]
+
+
 # --- writing ------------------------------------------------------------------------------------
 
 
@@ -200,9 +216,7 @@ def _checked(content: bytes, location: Location) -> bytes:
     try:
         return without_ending(content, MARK)
     except ChecksumError as error:
-        cut = "no seal at the end: the file is cut, or no shard"
-        changed = "the content is not what the seal was made for"
-        raise _damaged(location, changed if error.expected else cut) from error
+        raise _damaged(location, error.why("shard")) from error
 
 
 def _header(tensors: bytes, location: Location) -> Header:
@@ -211,11 +225,7 @@ def _header(tensors: bytes, location: Location) -> Header:
         text = msgspec.json.decode(tensors[8 : 8 + length])["__metadata__"]["header"]
         version = msgspec.json.decode(text).get("format_version", 0)
         if version > FORMAT_VERSION:
-            raise InputError(
-                f"shard format {version}, this Kibitz reads up to {FORMAT_VERSION}",
-                value=os.fspath(location),
-                fix="update Kibitz",
-            )
+            raise newer_format("shard", version, FORMAT_VERSION, os.fspath(location))
         return msgspec.json.decode(text, type=Header)
     except (msgspec.DecodeError, KeyError, AttributeError, TypeError) as error:
         raise _damaged(location, f"the header cannot be read ({error})") from error

@@ -17,7 +17,6 @@ import msgspec
 import numpy as np
 
 from kibitz.errors import InputError
-from kibitz.games.combine import concatenate, select
 from kibitz.games.evaluating import (
     EVALUATED,
     Evaluating,
@@ -32,7 +31,7 @@ from kibitz.games.labels import LabelModel
 from kibitz.games.openings import Opening
 from kibitz.games.record import Game, games_of, shard_of
 from kibitz.games.shard import SUFFIX, Shard, provenance
-from kibitz.games.store import Store, add
+from kibitz.games.store import Store, add, concatenate, select
 from kibitz.locks import alone
 from kibitz.log import say
 from kibitz.places import Place

@@ -22,7 +22,7 @@ from kibitz.errors import InputError
 from kibitz.games.openings import Opening
 from kibitz.match.journal import PlayedGame, PlayedMove
 from kibitz.match.player import START_MS, Answer, Player, PlayerError
-from kibitz.position.board import SIDES, Board, Side, Termination
+from kibitz.position.board import SIDES, Board, Side
 from kibitz.search.limits import Limits
 
 UNTIMED_MS = 60_000.0  # what a move may take where only nodes or depth limit it
@@ -148,7 +148,6 @@ class GameClock:
 # --- the game -------------------------------------------------------------------------------------
 
 
-WORDS = {termination: termination.name.lower().replace("_", " ") for termination in Termination}
 WON_BY: dict[Side, str] = {"white": "1-0", "black": "0-1"}
 MATE_CP = 30_000
 
@@ -248,7 +247,7 @@ class _Game:
             if end is None:
                 self.result, self.termination = self._adjudicated()
             else:
-                self.result, self.termination = end.result, WORDS[end.termination]
+                self.result, self.termination = end.result, end.termination.words
         return self.result != "*"
 
     def next_move(self) -> None:

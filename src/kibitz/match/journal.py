@@ -42,7 +42,7 @@ class PlayedMove(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PlayedGame(msgspec.Struct, frozen=True, kw_only=True):
-    """A finished game. `termination` is a word of game.py, `loser` the one that forfeited."""
+    """A finished game. `termination` is how it ended in words, `loser` the one that forfeited."""
 
     number: int  # of the schedule; two games make a pair
     white: int  # players by their place in the match

@@ -123,9 +123,7 @@ def points_for(epd: Epd, move: Move) -> tuple[int, int]:
     return int(bool(epd.avoid) and move not in epd.avoid), 1 if epd.avoid else 0
 
 
-def solve(
-    epd: Epd, player: Player, control: Control, seed: int = 0, *, early: bool = False
-) -> Outcome:
+def solve(epd: Epd, player: Player, control: Control, *, early: bool = False) -> Outcome:
     """Let a player look at one position, with nothing remembered from the last one.
 
     `early`, which only our own engine can, ends the search once the solution stands.
@@ -133,7 +131,7 @@ def solve(
     board, clock = epd.board(), GameClock(control, control)
     name, most = epd.name or epd.fen, max([*graded(epd).values(), 1])
     try:
-        player.new_game(seed)
+        player.new_game(0)
         patience = clock.allowed(board.turn) + PATIENCE_MS
         if early:
             return _solve_early(epd, board, player, control, name)

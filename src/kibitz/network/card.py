@@ -33,6 +33,7 @@ from kibitz.checksums import (
     ChecksumError,
     check_header,
     fill_header,
+    newer_format,
     with_ending,
     without_ending,
 )
@@ -195,11 +196,7 @@ def _decode(location: Location, text: bytes) -> NetworkCard:
     try:
         version = json.loads(text).get("format_version", 0)
         if version > FORMAT_VERSION:
-            raise InputError(
-                f"network file format {version}, this Kibitz reads up to {FORMAT_VERSION}",
-                value=os.fspath(location),
-                fix="update Kibitz",
-            )
+            raise newer_format("network file", version, FORMAT_VERSION, os.fspath(location))
         return msgspec.json.decode(text, type=NetworkCard)
     except (msgspec.DecodeError, json.JSONDecodeError, AttributeError, TypeError) as error:
         raise _damaged(location, f"the card cannot be read ({error})") from error

@@ -38,7 +38,7 @@ def create(size: str, location: Path, name: str = "", seed: int = 0) -> NetworkC
     """Write a network with random weights."""
     card = new_card(size, name)
     if card.family != "sparse":
-        build = _needing_torch("kibitz.network.build")
+        build = _torch_networks()
         build.torch.manual_seed(seed)
         saved: NetworkCard = build.save_network(location, build.build(card), card)
         return saved
@@ -73,7 +73,7 @@ def random_weights(card: NetworkCard, seed: int = 0) -> dict[str, Any]:
 
 def export(file: Path, location: Path) -> None:
     """Write the ONNX form of a float network file."""
-    build = _needing_torch("kibitz.network.build")
+    build = _torch_networks()
     network, card = build.load_network(file)
     # torch warns of its own insides and of packages that are not needed.
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
@@ -186,14 +186,15 @@ def quantise_onnx(file: Path, location: Path, leaves: Leaves) -> None:
     before = quiet.level
     quiet.setLevel(logging.ERROR)  # it recommends what has been done already
     try:
-        _needing_torch("kibitz.network.build").export_int8(file, location, planes)
+        _torch_networks().export_int8(file, location, planes)
     finally:
         quiet.setLevel(before)
 
 
-def _needing_torch(name: str) -> Any:
+def _torch_networks() -> Any:
+    """The module of networks in torch, or an error that says which extra brings torch."""
     try:
-        return importlib.import_module(name)
+        return importlib.import_module("kibitz.network.build")
     except ImportError as error:
         if error.name not in ("torch", "onnx", "onnxscript"):
             raise

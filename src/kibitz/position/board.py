@@ -42,6 +42,11 @@ class Termination(enum.IntEnum):
     FIFTY_MOVES = outcome.FIFTY_MOVES
     THREEFOLD_REPETITION = outcome.THREEFOLD_REPETITION
 
+    @property
+    def words(self) -> str:
+        """How the game ended, for people and for records."""
+        return self.name.lower().replace("_", " ")
+
 
 class Outcome(NamedTuple):
     """How a game ended, and for whom (None: a draw)."""

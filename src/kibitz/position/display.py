@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _SYMBOLS = dict(zip("pnbrqk", "♟♞♝♜♛♚", strict=True))
+SVG_SIZE = 360  # pixels
 _LIGHT, _DARK = "#b7c0d8", "#7f8fb0"
 _LIGHT_MOVED, _DARK_MOVED = "#d9d08a", "#b5a95b"
 _WHITE_PIECE, _BLACK_PIECE = "bold #ffffff", "bold #000000"
@@ -82,10 +83,10 @@ def _shade(square: int, marked: bool) -> str:
     return _LIGHT if light else _DARK
 
 
-def svg(board: chess.Board, size: int = 360) -> str:
+def svg(board: chess.Board) -> str:
     """A board of python-chess as SVG in its own drawing, with the last move and a check marked."""
     import chess.svg
 
     king = board.king(board.turn) if board.is_check() else None
     last = board.move_stack[-1] if board.move_stack else None
-    return str(chess.svg.board(board, lastmove=last, check=king, size=size))
+    return str(chess.svg.board(board, lastmove=last, check=king, size=SVG_SIZE))

@@ -22,22 +22,17 @@ if TYPE_CHECKING:
 
 # --- the managers of other systems: milliseconds for one move, our overhead not counted -----------
 
-CHESSCOACH_LEAST_MS = 150.0
-DLCHESS_RESERVE_MS = 250.0
+CHESSCOACH_LEAST_MS, CHESSCOACH_MOVES = 150.0, 32
+CHESSCOACH_RESERVE_MS, CHESSCOACH_A_MOVE_MS = 1000.0, 100.0
+DLCHESS_RESERVE_MS, DLCHESS_SHARE = 250.0, 0.05
 
 
-def chesscoach_time(
-    clock: Clock,
-    *,
-    share: int = 32,
-    reserve_ms: float = 1000.0,
-    per_move_ms: float = 100.0,
-) -> float:
+def chesscoach_time(clock: Clock) -> float:
     """ChessCoach: an equal share of the clock and the increment, less two safety buffers."""
-    left = max(1.0, clock.left - reserve_ms)
-    moves = min(share, clock.moves_to_go or share)
+    left = max(1.0, clock.left - CHESSCOACH_RESERVE_MS)
+    moves = min(CHESSCOACH_MOVES, clock.moves_to_go or CHESSCOACH_MOVES)
     wanted = max(0.0, left - clock.increment) // moves + clock.increment
-    return max(CHESSCOACH_LEAST_MS, min(wanted, left) - per_move_ms)
+    return max(CHESSCOACH_LEAST_MS, min(wanted, left) - CHESSCOACH_A_MOVE_MS)
 
 
 def dlchess_simple_time(clock: Clock, ply: int) -> float:
@@ -47,9 +42,9 @@ def dlchess_simple_time(clock: Clock, ply: int) -> float:
     return min(left, fraction * left)
 
 
-def dlchess_percent_time(clock: Clock, share: float = 0.05) -> float:
+def dlchess_percent_time(clock: Clock) -> float:
     """DLChess: a fixed share of what is left."""
-    return share * max(0.0, clock.left - DLCHESS_RESERVE_MS)
+    return DLCHESS_SHARE * max(0.0, clock.left - DLCHESS_RESERVE_MS)
 
 
 # --- our own --------------------------------------------------------------------------------------

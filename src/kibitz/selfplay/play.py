@@ -26,9 +26,8 @@ from kibitz.evaluator.cache import CachedEvaluator, PredictionCache
 from kibitz.evaluator.discover import halves, named, resolve
 from kibitz.evaluator.inline import InlineEvaluator
 from kibitz.evaluator.load import SIMPLE, Evaluator, load_evaluator
-from kibitz.games.combine import offsets_of
 from kibitz.games.openings import digest, read_openings
-from kibitz.games.shard import SUFFIX, Header, Shard, counted, provenance
+from kibitz.games.shard import SUFFIX, Header, Shard, counted, offsets_of, provenance
 from kibitz.games.store import GENERATION, Store, add
 from kibitz.log import Stop
 from kibitz.network.card import read_card

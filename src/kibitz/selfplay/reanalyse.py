@@ -14,10 +14,9 @@ from typing import Any
 import msgspec
 
 from kibitz.evaluator.load import Evaluator, load_evaluator
-from kibitz.games.combine import concatenate, cut
 from kibitz.games.record import Game, Ply, games_of, shard_of
 from kibitz.games.shard import NOT_A_POLICY, SUFFIX, Shard, provenance
-from kibitz.games.store import Store, add
+from kibitz.games.store import Store, add, concatenate, cut
 from kibitz.places import Place
 from kibitz.position.board import Board
 from kibitz.position.fen import castles960

@@ -21,8 +21,15 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
-from kibitz.checksums import HEADER_KEY, ZEROS, ChecksumError, check_header, fill_header
-from kibitz.errors import DamagedFileError, InputError
+from kibitz.checksums import (
+    HEADER_KEY,
+    ZEROS,
+    ChecksumError,
+    check_header,
+    fill_header,
+    newer_format,
+)
+from kibitz.errors import DamagedFileError
 from kibitz.files import read_bytes, write_bytes
 from kibitz.log import say
 from kibitz.network.build import laid_out
@@ -74,8 +81,7 @@ def load(path: Path) -> Checkpoint:
         raise _damaged(path, f"cannot be read ({error})") from error
     version = state.get("format_version", 0)
     if version > FORMAT_VERSION:
-        what = f"checkpoint format {version}, this Kibitz reads up to {FORMAT_VERSION}"
-        raise InputError(what, value=os.fspath(path), fix="update Kibitz")
+        raise newer_format("checkpoint", version, FORMAT_VERSION, os.fspath(path))
     # Laid out as they were: another layout would be summed in another order.
     tensors = {name: laid_out(torch.from_numpy(array.copy())) for name, array in arrays.items()}
     return Checkpoint(tensors, state)
@@ -168,9 +174,7 @@ def _check(path: Path, content: bytes) -> None:
     try:
         check_header(content)
     except ChecksumError as error:
-        cut = "no seal: the file is cut, or no checkpoint"
-        changed = "the content is not what the seal was made for"
-        raise _damaged(path, changed if error.expected else cut) from error
+        raise _damaged(path, error.why("checkpoint")) from error
 
 
 def _damaged(path: Path, why: str) -> DamagedFileError:

@@ -28,14 +28,18 @@ class DataSettings:
     validation: float = setting(0.01, low=0, high=0.9, about="share of games held out")
     validation_positions: int = setting(65_536, low=1, about="most positions validated on")
     played: bool = setting(True, about="moves made are policy targets where no search left any")
-    result_share: float = setting(0.0, low=0, high=1, about="of the game's result in the value")
+    result_share: float = setting(
+        0.0, low=0, high=1, about="share of the game's result in the value target"
+    )
 
 
 @dataclass(frozen=True)
 class AverageSettings:
     """An average of the weights along the way, saved beside the network."""
 
-    kind: Literal["none", "swa", "ema"] = setting("none", about="none, swa or ema")
+    kind: Literal["none", "swa", "ema"] = setting(
+        "none", about="average of the weights: none, swa or ema"
+    )
     decay: float = setting(
         0.999, low=0, high=0.999999, about="what each update leaves of the average"
     )
@@ -56,11 +60,13 @@ class RunSettings:
     steps: int = setting(0, low=0, about="batches to train on; 0: by epochs")
     epochs: float = setting(1.0, low=0, about="times to go over the data, where steps is 0")
     overfit: bool = setting(False, about="show the first batch again and again: a check")
-    seed: int = setting(0, low=0, about="of weights and order")
-    device: str = setting("auto", about="cpu, cuda, or auto: cuda where there is one")
-    threads: int = setting(0, low=0, about="of torch; 0: as many as there are cores")
+    seed: int = setting(0, low=0, about="of weights and of the order of positions")
+    device: str = setting(
+        "auto", about="where to compute: cpu, cuda, or auto, which takes cuda where there is one"
+    )
+    threads: int = setting(0, low=0, about="threads of torch; 0: as many as there are cores")
     precision: Literal["float32", "bfloat16"] = setting(
-        "float32", about="float32, or bfloat16 by autocast"
+        "float32", about="of the numbers: float32, or bfloat16 by autocast"
     )
     clip: float = setting(0.0, low=0, about="longest gradient; 0 any length")
     log: int = setting(50, low=1, about="steps between lines of metrics")
@@ -77,7 +83,9 @@ class RunSettings:
 class OptimiserSettings:
     """SGD with momentum, Adam, or AdamW with decay apart from the gradient."""
 
-    kind: Literal["sgd", "adam", "adamw"] = setting("adamw", about="sgd, adam or adamw")
+    kind: Literal["sgd", "adam", "adamw"] = setting(
+        "adamw", about="how weights move: sgd, adam or adamw"
+    )
     momentum: float = setting(0.9, low=0, high=1, about="of sgd")
     nesterov: bool = setting(False, about="of sgd: look ahead")
     weight_decay: float = setting(0.0, low=0, about="of weights; biases and norms never decay")
@@ -95,11 +103,11 @@ class Schedule:
     """A learning rate over the steps of a training; all counts are optimiser steps."""
 
     shape: Literal["constant", "steps", "exponential", "cosine", "cyclic"] = setting(
-        "constant", about="constant, steps, exponential, cosine or cyclic"
+        "constant", about="of the learning rate: constant, steps, exponential, cosine or cyclic"
     )
-    rate: float = setting(1e-3, low=0, about="the highest rate (steps has its own)")
+    rate: float = setting(1e-3, low=0, about="the highest learning rate (steps has its own)")
     lowest: float = setting(0.0, low=0, about="of exponential, cosine and cyclic")
-    warmup: int = setting(0, low=0, about="steps of linear growth from 0 at the beginning")
+    warmup: int = setting(0, low=0, about="steps in which the rate grows from 0 at the start")
     boundaries: tuple[int, ...] = setting((), low=0, about="steps: where each rate begins, from 0")
     rates: tuple[float, ...] = setting((), low=0, about="steps: a rate for each boundary")
     factor: float = setting(0.96, low=0, high=1, about="exponential: each period multiplies by it")

@@ -21,6 +21,7 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#0
 
 WIDTH, HEIGHT = 420, 260  # of a panel, pixels
 LEFT, RIGHT, TOP, BOTTOM = 62, 14, 34, 40
+COLUMNS = 2  # panels beside each other
 LEGEND_LINE = 18
 TICKS = 5
 MOST_POINTS = 400
@@ -151,9 +152,9 @@ class Axis:
         return self.first + part * (self.last - self.first)
 
 
-def draw(panels: list[Panel], legend: list[tuple[str, str]], columns: int = 2) -> str:
+def draw(panels: list[Panel], legend: list[tuple[str, str]]) -> str:
     """Return the figure as SVG text; the legend has names and colours."""
-    columns = max(1, min(columns, len(panels)))
+    columns = max(1, min(COLUMNS, len(panels)))
     rows = math.ceil(len(panels) / columns)
     top = LEGEND_LINE * len(legend) + 12
     width, height = columns * WIDTH, top + rows * HEIGHT
@@ -172,13 +173,13 @@ def draw(panels: list[Panel], legend: list[tuple[str, str]], columns: int = 2) -
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-def ticks(low: float, high: float, count: int = TICKS) -> list[float]:
-    """Return about `count` round numbers from low to high.
+def ticks(low: float, high: float) -> list[float]:
+    """Return about TICKS round numbers from low to high.
 
     >>> ticks(0, 1)
     [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
     """
-    rough = (high - low) / count
+    rough = (high - low) / TICKS
     power = 10.0 ** math.floor(math.log10(rough))
     step = power * next(one for one in (1, 2, 2.5, 5, 10) if one * power >= rough * 0.999)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)

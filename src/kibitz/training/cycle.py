@@ -26,7 +26,7 @@ from kibitz.dataset.loader import Loader, Share
 from kibitz.dataset.window import parse_source, shards_in
 from kibitz.errors import ConfigError, InputError
 from kibitz.files import read_bytes, write_bytes
-from kibitz.games.openings import RANDOM_PLIES, Opening, random_openings, read_openings, shuffled
+from kibitz.games.openings import chosen_openings
 from kibitz.log import Stop, progress, say
 from kibitz.match.elo import of_pairs
 from kibitz.match.game import Control, parse_times
@@ -44,6 +44,7 @@ from kibitz.training.stages import Context, Kind
 from kibitz.training.state import learner_of, window_of
 from kibitz.training.step import local_device
 
+FOUND = ("score", "elo", "error", "low", "high", "interval")  # of an estimate, in reports
 LIST_BEFORE = "list it before"
 FLOAT, PLAYING = 0, 1  # what a stage that makes a network puts first
 
@@ -231,13 +232,13 @@ def _strength(stage: StrengthStage, context: Context) -> list[Path] | None:
     made = _network(stage.network, context)
     times = parse_times(stage.tc) if stage.tc else Control()
     player = ",".join([str(made[PLAYING]), *stage.options])
-    reports = []
+    reports, rounds = [], stage.games // 2
     for number, (name, opponent) in enumerate(_opponents(stage, context)):
         match = Setup(
             players=parse_players([player, opponent]),
             control=Control(times.base, times.increment, times.moves, stage.movetime, stage.nodes),
-            openings=openings_of(stage.openings, stage.plies, stage.games, stage.seed),
-            rounds=stage.games // 2,
+            openings=chosen_openings(stage.openings, stage.plies or None, rounds, stage.seed),
+            rounds=rounds,
             seed=stage.seed,
             concurrency=stage.concurrency,
         )
@@ -247,13 +248,6 @@ def _strength(stage: StrengthStage, context: Context) -> list[Path] | None:
             return None
         reports += [report, journal]
     return reports
-
-
-def openings_of(location: str, plies: int, games: int, seed: int) -> list[Opening]:
-    """Return a book's openings in an order the seed decides, or as many random ones as needed."""
-    if location:
-        return shuffled(read_openings(location, plies or None), seed)
-    return random_openings(games // 2, plies or RANDOM_PLIES, seed)
 
 
 def measure(match: Setup, opponent: str, journal: Path, report: Path, stop: Stop) -> bool:
@@ -274,17 +268,10 @@ def measure(match: Setup, opponent: str, journal: Path, report: Path, stop: Stop
         "time": round(time.time(), 3),
         "control": str(match.control),
         "games": match.games,
-        "wins": tally.wins,
-        "draws": tally.draws,
-        "losses": tally.losses,
+        **tally._asdict(),
         "pentanomial": list(pairs.five),
-        "score": found.score,
         # A match won or lost in every game has no Elo, but a bound: see match/elo.py.
-        "elo": found.elo,
-        "error": found.error,
-        "low": found.low,
-        "high": found.high,
-        "interval": found.interval,
+        **{name: getattr(found, name) for name in FOUND},
     }
     write_bytes(report, msgspec.json.format(msgspec.json.encode(facts), indent=1))
     counts = f"+{tally.wins} ={tally.draws} -{tally.losses}"

@@ -31,6 +31,9 @@ from kibitz.network.card import Heads
 from kibitz.network.heads import Outputs, legal_logits, rows_of
 from kibitz.training.config import DistillSettings, LossWeights
 
+# --- the policy: softmax over legal moves ---------------------------------------------------------
+
+
 Array = NDArray[Any]
 
 
@@ -143,6 +146,9 @@ class _CrossEntropy(torch.autograd.Function):
 
 
 # Rows of the table of all pairs that exist at the same time: 64 MiB at 16 384 positions.
+# --- all losses -----------------------------------------------------------------------------------
+
+
 PAIR_ROWS = 1024
 HUBER_PLIES = 10.0  # beyond that distance the loss grows in a straight line
 PLIES_SCALE = 40.0

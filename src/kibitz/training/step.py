@@ -39,6 +39,9 @@ from kibitz.training.loss import (
     weighted_sum,
 )
 
+# --- how weights move -----------------------------------------------------------------------------
+
+
 NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.LayerNorm, nn.GroupNorm)
 # The name's ends of what is added, not multiplied: pulling it to 0 regularises nothing.
 ADDED = ("bias", "shift")
@@ -119,6 +122,9 @@ def _without_warmup(schedule: Schedule, step: int, devices: int) -> float:
         case "cyclic":  # in straight lines: lowest at 0, highest at `period`, lowest at twice that
             away = abs(step % (2 * period) - period) / period
             return rate - away * (rate - lowest)
+
+
+# --- the step -------------------------------------------------------------------------------------
 
 
 class LossError(KibitzError, ArithmeticError):

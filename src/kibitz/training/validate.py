@@ -96,11 +96,9 @@ def value_error(values: Tensor, targets: Tensor, weight: Tensor) -> float:
     return _mean((values - targets)[known].abs())
 
 
-def sign_accuracy(
-    values: Tensor, targets: Tensor, weight: Tensor, decided: float = DECIDED
-) -> float:
-    """Return how often the better side is named, where the target is beyond `decided`."""
-    counted = (weight > 0) & (targets.abs() > decided)
+def sign_accuracy(values: Tensor, targets: Tensor, weight: Tensor) -> float:
+    """Return how often the better side is named, where the target is beyond DECIDED."""
+    counted = (weight > 0) & (targets.abs() > DECIDED)
     return _mean(((values > 0) == (targets > 0))[counted].float())
 
 

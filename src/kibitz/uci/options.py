@@ -15,7 +15,7 @@ from typing import Any
 
 from kibitz.engine.options import EngineOptions
 from kibitz.errors import InputError
-from kibitz.options import EMPTY_TEXT, Option, check, find, options_of, setting, written
+from kibitz.options import EMPTY_TEXT, Option, check, find, options_of, put_table, setting, written
 from kibitz.search.params import OPTIONS
 from kibitz.search.where import DRIVERS
 
@@ -117,13 +117,5 @@ def _only(option: Option) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def write_table(page: Path) -> None:
-    """Put the table into a page of the documentation, after its mark."""
-    from kibitz.files import write_bytes
-
-    head, mark, _ = page.read_text(encoding="utf-8").partition(TABLE_MARK)
-    write_bytes(page, f"{head}{mark}{option_table()}".encode())
-
-
 if __name__ == "__main__":
-    write_table(Path(sys.argv[1]))
+    put_table(Path(sys.argv[1]), TABLE_MARK, option_table())

@@ -20,12 +20,11 @@ from kibitz.position.notation import Move
 from kibitz.search.clock import Timer
 from kibitz.search.limits import Limits, Signals, depth_of
 from kibitz.search.mate import MateSearch
+from kibitz.search.mcts.answer import choose_move, make_report, principal_variation
 from kibitz.search.mcts.batches import Batches
-from kibitz.search.mcts.choose import choose_move
 from kibitz.search.mcts.driver import Driver
 from kibitz.search.mcts.playout.root import gumbel_choice, prepare_root
 from kibitz.search.mcts.proving import Prober, mate_search, prove_root_move
-from kibitz.search.mcts.report import make_report, principal_variation
 from kibitz.search.mcts.rules.from_settings import to_behaviour, to_rule
 from kibitz.search.mcts.rules.parameters import Gumbel
 from kibitz.search.mcts.statistics import (
