@@ -59,6 +59,11 @@ def test_what_is_said_is_true_to_an_independent_reader(engine: Engine) -> None:
     assert [one for one in said if not one[1]] == []
 
 
+def test_nothing_is_said_twice(engine: Engine) -> None:
+    once = str(annotate(parse_game(TRAP), engine, STYLE).game)
+    assert str(annotate(parse_game(once), engine, STYLE).game) == once
+
+
 def test_one_side_is_left_alone(engine: Engine) -> None:
     done = annotate(parse_game(TRAP), engine, Style(sides="black", limits=Limits(nodes=300)))
     assert not any(comment.text for comment in done.comments[::2])
@@ -84,6 +89,22 @@ def test_a_file_goes_on_where_it_was_stopped(engine: Engine, tmp_path: Path) -> 
     assert list(annotate_file(source, output, engine, style, Stop())) == []
     with pytest.raises(InputError, match="made in another way"):
         list(annotate_file(source, output, engine, Style("expert"), Stop()))
+
+
+@pytest.mark.parametrize("content", [b"a shopping list\n", b"b\xffn\n", TRAP.encode()])
+def test_a_file_of_something_else_is_left_alone(
+    engine: Engine, tmp_path: Path, content: bytes
+) -> None:
+    source, output = tmp_path / "games.pgn", tmp_path / "mine.txt"
+    source.write_text(TRAP)
+    output.write_bytes(content)
+    with pytest.raises(InputError, match="made in another way"):
+        list(annotate_file(source, output, engine, STYLE, Stop()))
+    assert output.read_bytes() == content
+    with pytest.raises(InputError, match="the output is the input"):
+        list(annotate_file(source, source, engine, STYLE, Stop()))
+    with pytest.raises(InputError, match="no such folder for the output"):
+        list(annotate_file(source, tmp_path / "no" / "out.pgn", engine, STYLE, Stop()))
 
 
 def test_a_file_without_games_is_refused(engine: Engine, tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Labels and accuracy: Lichess's limits, and sense in games that are decided."""
 
+from dataclasses import replace
+
 import chess
 import pytest
 
@@ -7,6 +9,7 @@ from kibitz.commentary.judge import (
     Label,
     Seen,
     accuracy,
+    is_hard_to_find,
     is_only_move,
     label,
     move_accuracy,
@@ -64,3 +67,10 @@ def test_an_only_move_is_the_best_and_all_others_are_mistakes() -> None:
     assert is_only_move(seen("cp", 0, second=-0.5), best)
     assert not is_only_move(seen("cp", 0, second=-0.5), other)
     assert not is_only_move(seen("cp", 0, second=-0.05), best)
+
+
+def test_a_mate_in_one_is_not_hard_to_find() -> None:
+    best = chess.Move.from_uci("e2e4")
+    unlikely = {best: 0.01}
+    assert is_hard_to_find(replace(seen("cp", 0, second=-0.5), priors=unlikely), best)
+    assert not is_hard_to_find(replace(seen("mate", 1, second=0.0), priors=unlikely), best)

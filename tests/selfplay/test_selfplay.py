@@ -132,7 +132,7 @@ def test_a_damaged_shard_is_named_and_its_games_are_played_again(
 
 def test_games_of_other_settings_do_not_mix(tmp_path: Path) -> None:
     play("material", SHORT, tmp_path, games=4, seed=1)
-    with pytest.raises(InputError, match="games of other settings"):
+    with pytest.raises(InputError, match=r"other settings \(playouts 16 there, 17 now\)"):
         play("material", replace(SHORT, playouts=17), tmp_path, games=4, seed=1)
     with pytest.raises(InputError, match="games of other network"):
         play("uniform", SHORT, tmp_path, games=4, seed=1)

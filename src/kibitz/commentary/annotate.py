@@ -96,7 +96,7 @@ def annotate(
     values = tuple(sign * one.value for sign, one in zip(signs, views, strict=True))
     told = Told(values, tuple(labels), opening)
     if nodes:
-        tree.comment = f"{tree.comment} {story_of(tree, told, comments)}".strip()
+        tree.comment = _added(tree.comment, story_of(tree, told, comments))
     return Annotated(game, told, comments)
 
 
@@ -250,10 +250,17 @@ def _write(
     """The value of a position and arrows as Lichess writes them, then the comment."""
     if view.line:
         node.set_eval(_pov(view, scene.after.turn))
-    arrows = _arrows(comment)
+    had = node.arrows()
+    drawn = {one.pgn() for one in had}
+    arrows = [one for one in _arrows(comment) if one.pgn() not in drawn]
     if arrows:
-        node.set_arrows([*node.arrows(), *arrows])
-    node.comment = f"{node.comment} {text}".strip()
+        node.set_arrows([*had, *arrows])
+    node.comment = _added(node.comment, text)
+
+
+def _added(comment: str, text: str) -> str:
+    """A comment with a text at its end, unless it says so already."""
+    return comment if text in " ".join(comment.split()) else f"{comment} {text}".strip()
 
 
 def _pov(view: Seen, turn: bool) -> chess.engine.PovScore:

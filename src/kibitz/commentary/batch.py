@@ -30,7 +30,7 @@ def annotate_file(
         say(str(one))
 
     by = annotator(engine, style)
-    done = _done(output, by) if output else []
+    done = _done(source, output, by) if output else []
     found = 0
     for game in read_games(source, skip):
         if stop.requested:
@@ -72,23 +72,28 @@ def _one(game: Game, output: Path | None, engine: Engine, style: Style, by: str)
     return result
 
 
-def _done(output: Path, by: str) -> list[Game]:
+def _done(source: Place, output: Path, by: str) -> list[Game]:
     """The games an earlier run has left; one that a crash has cut is taken away."""
+    if not output.parent.is_dir():
+        fix = "make it, or give another -o"
+        raise InputError("no such folder for the output", value=str(output.parent), fix=fix)
     if not output.exists():
         return []
+    if isinstance(source, Path) and source.exists() and output.samefile(source):
+        raise InputError("the output is the input", value=str(output), fix="give another -o")
+    content = output.read_bytes()
     broken: list[BadGame] = []
     games = list(read_games(output, broken.append))
-    for game in games:
-        if game.tags.get(ANNOTATOR) != by:
-            what = "the output exists and was made in another way"
-            raise InputError(what, value=str(output), fix="give another -o, or remove it")
-    text = output.read_text(encoding="utf-8")
-    if broken or not text.endswith("\n\n"):
-        whole = games if broken else games[:-1]
+    cut = bool(broken) or not content.endswith(b"\n\n")
+    whole = games[:-1] if cut and not broken else games
+    theirs = any(game.tags.get(ANNOTATOR) != by for game in games)
+    if theirs or (content and by.encode() not in content):
+        what = "the output exists and was made in another way"
+        raise InputError(what, value=str(output), fix="give another -o, or remove it")
+    if cut:
         with atomic_write(output) as file:
             file.write("".join(f"{game}\n\n" for game in whole).encode())
-        return whole
-    return games
+    return whole
 
 
 def _same(game: Game, other: Game, output: Path | None) -> None:

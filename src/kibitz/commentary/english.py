@@ -287,9 +287,9 @@ STORY = {
     "missed": (", which missed a mate,",),
     "mate": ("{winner} mated on move {number}.",),
     "time": ("{loser} lost on time on move {number}.",),
-    "resigned": ("{winner} won in {number} moves.",),
-    "drawn": ("It ended in a draw after {number} moves.",),
-    "open": ("The record ends after {number} moves.",),
+    "resigned": ("{winner} won on move {number}.",),
+    "drawn": ("It ended in a draw on move {number}.",),
+    "open": ("The record ends with move {number}.",),
     "accuracy": ("Accuracy: White {white} %, Black {black} %.",),
     "counts": ("{side}: {counts}.",),
 }

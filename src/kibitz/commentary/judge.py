@@ -140,8 +140,12 @@ def turning_points(values: Sequence[float], most: int = 4) -> list[int]:
 
 
 def is_hard_to_find(before: Seen, move: chess.Move) -> bool:
-    """Whether a move alone keeps the value and does not look like the best one at first sight."""
-    return is_only_move(before, move) and before.priors.get(move, 1.0) < 0.1
+    """Whether a move alone keeps the value and does not look like the best one at first sight.
+
+    A move that mates is found by looking at checks, whatever its prior.
+    """
+    mates = before.mate == 1
+    return not mates and is_only_move(before, move) and before.priors.get(move, 1.0) < 0.1
 
 
 def is_only_move(before: Seen, move: chess.Move) -> bool:

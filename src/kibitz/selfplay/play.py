@@ -305,14 +305,27 @@ def _missing(
         if found is None or any(found[name] != about[name] for name in same):
             continue
         if found != about:
-            names = [name for name in about if found.get(name) != about[name]]
-            fix = "take another seed, generation or folder"
-            raise InputError(f"{path}: games of other {', '.join(names)}", value=found, fix=fix)
+            raise _of_another_kind(path, found, about)
         begin = header.provenance["first"]
         there |= {*range(begin, begin + header.games)}
     report.damaged = [*store.damaged]
     report.there = len(there & {*wanted})
     return [*_groups([number for number in wanted if number not in there], size)]
+
+
+def _of_another_kind(path: Place, found: dict[str, Any], about: dict[str, Any]) -> InputError:
+    """What a shard's games were played with that is not what is wanted now."""
+    names = [name for name in about if found.get(name) != about[name]]
+    there, now = ({**one, **one.get("settings", {})} for one in (found, about))
+    keys = sorted({*there, *now} - {"settings"})
+    other = [
+        f"{key} {there.get(key)!r} there, {now.get(key)!r} now"
+        for key in keys
+        if there.get(key) != now.get(key)
+    ]
+    fix = "take another seed, generation or folder"
+    what = f"games of other {', '.join(names)} ({'; '.join(other)})"
+    return InputError(what, value=str(path), fix=fix)
 
 
 def _groups(numbers: Sequence[int], size: int) -> Iterator[range]:
