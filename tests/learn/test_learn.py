@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from threading import Thread
 import pytest
 
 from kibitz.commands import main
+from kibitz.errors import InputError
 from kibitz.evaluator.discover import resolve
 from kibitz.learn.folder import Folder
 from kibitz.learn.loop import Learning, Role
@@ -146,7 +148,11 @@ def test_what_the_window_needs_no_more_is_listed_then_deleted(
         (["{new}", "--set", "learn.grow=['1:sparse-8']"], "write 20:sparse-128x64-threats"),
         (["{new}", "--set", "learn.network=plain-2x8"], "give a sparse one"),
         (["{new}", "--set", "learn.rating_games=3"], "give an even number"),
-        (["{new}", "--set", "learn.opponents=['nobody']"], "neither a player nor a network"),
+        (
+            ["{new}", "--set", "learn.opponents=['nobody', 'greedy']"],
+            "neither a player nor a network",
+        ),
+        (["{new}", "--set", "learn.anchor=stockfish"], "one of learn.opponents: random, greedy"),
         (["{new}", "--set", "learn.gamse=3"], "did you mean 'games'"),
         (["{new}", "--set", "selfplay.sc_limit=5"], "trees=2"),
         (["{new}", "--set", "learn.ratio=1"], "which is off"),
@@ -191,6 +197,28 @@ def test_two_that_play_one_that_trains_and_one_that_rates_share_a_run(tmp_path: 
     assert len(run.groups(1)) >= 2
     played = [path.name.split("-")[2] for path in run.games(1).glob("*.shard")]
     assert len(played) == len(set(played))  # no game twice
+
+
+def test_a_run_that_was_moved_in_a_training_goes_on_where_it_is_now(
+    finished: Folder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    moved = Folder(tmp_path / "moved it")
+    shutil.copytree(finished.root, moved.root)
+    (moved.root / "trained" / "0002.json").unlink()
+    moved.network(2, playing=False).unlink()
+    before = sorted(finished.root.rglob("*"))
+    assert main(["learn", str(moved.root), "--resume"]) == 0
+    said = capsys.readouterr()
+    assert "the run was moved" in said.err
+    assert f"--network '{moved.root}'" in " ".join(said.out.split())
+    assert sorted(finished.root.rglob("*")) == before
+    assert weights(moved, 2) == weights(finished, 2)
+
+
+def test_a_run_without_a_network_cannot_play_yet(tmp_path: Path) -> None:
+    (tmp_path / "learn.toml").write_text("[learn]\n")
+    with pytest.raises(InputError, match="no network yet"):
+        resolve(str(tmp_path))
 
 
 def start(folder: Path, *words: str) -> subprocess.Popen[bytes]:

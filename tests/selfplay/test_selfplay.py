@@ -239,6 +239,7 @@ def test_presets_work(name: str) -> None:
         ({"random_plies": (4, 2)}, "random_plies"),
         ({"odds": "queen", "chess960": 0.5}, "odds"),
         ({"options": ("Threads=2",)}, "Threads"),
+        ({"options": ("Search=alphabeta",)}, "Search: .alphabeta."),
     ],
 )
 def test_what_cannot_work_says_so(changes: dict[str, Any], named: str) -> None:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
@@ -71,7 +72,7 @@ def learn(
         finished = Learning(run, role, stop, settings).run()
     _show(run, json)
     if not finished:
-        say(f"stopped; go on with: kibitz learn {folder} --resume")
+        say(f"stopped; go on with: kibitz learn {quote(str(folder))} --resume")
     return 0 if finished else EXIT_STOPPED
 
 

@@ -44,7 +44,7 @@ def annotate_file(
         reason = f"{len(bad)} skipped" if bad else "it is empty"
         raise InputError("no game to annotate", value=str(source), fix=reason)
     if found == len(done):
-        say(f"{output}: all {found} games are annotated")
+        say(f"{output}: all games are annotated ({found})")
 
 
 def annotator(engine: Engine, style: Style) -> str:

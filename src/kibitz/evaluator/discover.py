@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import kibitz
-from kibitz.errors import DamagedFileError, KibitzError
+from kibitz.errors import DamagedFileError, InputError, KibitzError
 from kibitz.files import Location, data_folder, local_path
 from kibitz.log import Level, say
 from kibitz.network.card import ForeignFileError, NetworkCard, read_card
@@ -27,6 +27,7 @@ FALLBACK = "material"  # the built-in evaluator that is better than none
 SUFFIXES = (".safetensors", ".onnx")
 SHIPPED_FOLDER = Path(kibitz.__file__).parent / "network" / "shipped"
 BEST = "best.safetensors"  # in the folder of a run of `kibitz learn`: its best network
+RUN = "learn.toml"  # in that folder: the settings of the run
 DEFAULT_FILE = "default.txt"  # in that folder: the short name of the default, on one line
 
 
@@ -56,6 +57,9 @@ def resolve(what: Location) -> str:
         return name
     if (path / BEST).is_file():
         return str(path / BEST)
+    if (path / RUN).is_file():
+        fix = "it has one after its first training; go on with: kibitz learn FOLDER --resume"
+        raise InputError("this run of kibitz learn has no network yet", value=name, fix=fix)
     if halves(name) is not None:
         return PAIR.join(resolve(half) for half in name.split(PAIR, 1))
     shipped = shipped_file(name)

@@ -130,6 +130,9 @@ class Learn:
             if getattr(self, name) % 2:
                 fix = "give an even number; openings come in pairs"
                 raise ConfigError(f"learn.{name}", value=getattr(self, name), fix=fix)
+        if self.opponents and self.anchor not in self.opponents:
+            fix = f"give one of learn.opponents: {', '.join(self.opponents)}"
+            raise ConfigError("learn.anchor is no opponent", value=self.anchor, fix=fix)
         for size in (self.network, *(size for _, size in self.growth)):
             if parse(size).family != "sparse":
                 fix = "give a sparse one, like sparse-64x32-threats"

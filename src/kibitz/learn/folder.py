@@ -28,6 +28,7 @@ from typing import TypeVar, cast
 import msgspec
 
 from kibitz.errors import DamagedFileError, FileError, InputError
+from kibitz.evaluator.discover import RUN
 from kibitz.files import read_bytes, write_bytes
 from kibitz.games.store import Store
 from kibitz.learn.config import LearnSettings, from_file
@@ -35,7 +36,7 @@ from kibitz.locks import lock, opened
 from kibitz.settings import dump
 
 Record = TypeVar("Record", bound=msgspec.Struct)
-SETTINGS = "learn.toml"
+SETTINGS = RUN
 HEARD_SECONDS = 120.0  # a process that says nothing for so long is not shown
 
 
@@ -252,7 +253,7 @@ def _decoded(path: Path, kind: type[Record]) -> Record:
     try:
         return msgspec.json.decode(read_bytes(path), type=kind)
     except msgspec.MsgspecError as error:
-        fix = "remove it, and what it stands for is done again"
+        fix = "take a copy of it, or remove it: the last one of its kind is made again"
         raise DamagedFileError(
             f"not a record of learning ({error})", value=str(path), fix=fix
         ) from error

@@ -21,6 +21,7 @@ from kibitz.learn.config import LearnSettings
 from kibitz.learn.folder import Folder, Group, Trained
 from kibitz.learn.rating import gate
 from kibitz.learn.work import Work, processor_seconds, quietly
+from kibitz.log import say
 from kibitz.search.params import OFF
 from kibitz.selfplay.config import SelfPlay
 from kibitz.selfplay.play import play
@@ -181,6 +182,11 @@ def train_network(work: Work, generation: int) -> bool:
     if not plan.is_file():
         write_bytes(plan, dump(_planned(work, generation)).encode())
     settings = load(TrainingSettings, plan)
+    if settings.run.output.resolve() != place.resolve():
+        say(f"the run was moved: the training of generation {generation} begins anew")
+        settings = _moved(settings, folder, generation)
+        shutil.rmtree(place / "checkpoints", ignore_errors=True)  # they name the old places
+        write_bytes(plan, dump(settings).encode())
     work.begin("train", generation, settings.run.steps)
     with quietly():
         outcome = train(settings, f"kibitz learn: generation {generation}", work.stop, resume=True)
@@ -208,6 +214,19 @@ def train_network(work: Work, generation: int) -> bool:
         file.unlink()
     shutil.rmtree(place / "checkpoints")
     return True
+
+
+def _moved(settings: TrainingSettings, folder: Folder, generation: int) -> TrainingSettings:
+    """The settings of a training in a run that began in another folder, or is called otherwise."""
+    last = str(folder.network(generation - 1, playing=False))
+    goes_on = settings.run.network.endswith(".safetensors")
+    network = last if goes_on else settings.run.network
+    return replace(
+        settings,
+        run=replace(settings.run, output=folder.training(generation), network=network),
+        data=replace(settings.data, folders=(str(folder.games()),)),
+        distill=replace(settings.distill, teacher=last if settings.distill.teacher else ""),
+    )
 
 
 def _planned(work: Work, generation: int) -> TrainingSettings:

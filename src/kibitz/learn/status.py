@@ -6,6 +6,7 @@ figures, what processes say -> generations.jsonl, curve.svg, **Status**
 from __future__ import annotations
 
 import json
+from shlex import quote
 from typing import Any, NamedTuple
 
 import msgspec
@@ -92,7 +93,7 @@ def status_of(folder: Folder) -> Status:
     games = sum(row.games for row in rows)
     lines.append(f"{games:,} games, {sum(row.positions for row in rows):,} positions")
     if best:
-        lines.append(f"generation {best} plays: kibitz play --network {folder.root}")
+        lines.append(f"generation {best} plays: kibitz play --network {quote(str(folder.root))}")
     return Status(rows, lines, doing, ratings, best)
 
 

@@ -107,11 +107,13 @@ class SelfPlay:
             ),
             (contempt and self.forced > 0, "forced", "not with search-contempt"),
             (search.search_rule == "sble" and self.forced > 0, "forced", "use rule puct or azero"),
+            (search.search != "mcts", "Search", "targets come from the tree search: leave it out"),
             (search.threads != 1, "Threads", "games run side by side: one thread a search"),
         )
         for wrong, name, fix in refuse:
             if wrong:
-                raise ConfigError(f"selfplay: {name}", value=getattr(self, name, ""), fix=fix)
+                value = getattr(self, name, getattr(search, name.lower(), ""))
+                raise ConfigError(f"selfplay: {name}", value=value, fix=fix)
         if self.chess960 and self.odds != "none":
             raise ConfigError("selfplay: odds", value=self.odds, fix="or chess960, not both")
         return self
