@@ -101,7 +101,7 @@ class Option(NamedTuple):
         """The line with which an engine announces the option."""
         shown = f"option name {self.uci} type {self.uci_type} default {written(self.default)}"
         if self.uci_type == "spin":
-            shown += f" min {self.low:.0f} max {self.high:.0f}"
+            shown += f" min {bound(self.low)} max {bound(self.high)}"
         return shown + "".join(f" var {choice}" for choice in self.choices)
 
 
@@ -225,9 +225,14 @@ def _path(text: str, named: str) -> Path:
     return path
 
 
+def bound(value: float | None) -> str:
+    """A bound as text; whole ones with all their digits, as 2^63 - 1 has no exact float."""
+    return str(value) if isinstance(value, int) else f"{value:.12g}"
+
+
 def _bounds(option: Option, place: str) -> str:
     if not place:
-        return f"from {option.low:.12g} to {option.high:.12g}"
+        return f"from {bound(option.low)} to {bound(option.high)}"
     bounds = [("at least", option.low), ("at most", option.high)]
     return " and ".join(f"{word} {bound}" for word, bound in bounds if bound is not None)
 

@@ -128,6 +128,7 @@ def test_uci_lines() -> None:
     assert len(lines) == len(OPTIONS)
     assert "option name ScLimit type spin default 1000000000 min 1 max 1000000000" in lines
     assert "option name CPuct type string default 1.745" in lines
+    assert f"option name Seed type spin default 0 min 0 max {2**63 - 1}" in lines
     assert "option name MateProving type check default true" in lines
     assert "option name SyzygyPath type string default <empty>" in lines
     combo = "option name MoveChoice type combo default visits var visits var lcb"

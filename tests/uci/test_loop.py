@@ -206,6 +206,8 @@ def test_values_out_of_range_are_named_and_change_nothing(gui: Gui) -> None:
         ("setoption name Threads value many", "Threads: expected a whole number"),
         ("setoption name UCI_ShowWDL value maybe", "UCI_ShowWDL: expected true or false"),
         ("setoption name Treads value 1", "did you mean 'Threads'"),
+        ("setoption name UCI_Chess96 value true", "did you mean 'UCI_Chess960'"),
+        ("setoption name LogFile value /no/log", "LogFile: No such file or directory: '/no/log';"),
         ("setoption value 1", "setoption"),
         ("setoption name WeightsFile value /no/such.onnx", "no such file"),
     ):

@@ -224,5 +224,5 @@ def test_every_text_is_known_to_name_files_or_not() -> None:
     named = {uci for uci, names_files in texts.items() if names_files}
     harmless = {"BackendOptions", "UCI_Opponent"}
     choices = {row.uci for row in all_options() if row.choices}
-    assert named == {"WeightsFile", "SyzygyPath", "LogFile"}
+    assert named == {"WeightsFile", "SyzygyPath", "LogFile", "BestFirstFile"}
     assert set(texts) - named - choices == harmless

@@ -20,7 +20,7 @@ from kibitz.engine.running import Search, settle
 from kibitz.errors import InputError, KibitzError
 from kibitz.options import parsed
 from kibitz.search.limits import Signals
-from kibitz.uci.options import UciOptions, option_lines, refuse_files
+from kibitz.uci.options import UciOptions, option_lines, refuse_files, refuse_unknown
 from kibitz.uci.protocol import (
     Channel,
     Go,
@@ -213,6 +213,7 @@ class Session:
         if given is None:
             raise InputError("setoption", value=rest.strip(), fix="expected name ... value ...")
         self.refuse_while_busy("setoption")
+        refuse_unknown(given[0])
         if self._remote:
             refuse_files(*given)
         options = parsed(self.options, *given)
@@ -308,7 +309,7 @@ class Session:
         if over is not None:
             self.write(over)
             return
-        if report.no_mate:
+        if report.no_mate and verbose is None:  # once
             self.info(f"no mate in {report.no_mate}")
         if options.live if verbose is None else verbose:
             for line in verbose_lines(report, options.chess960 or None):

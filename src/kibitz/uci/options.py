@@ -14,8 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from kibitz.engine.options import EngineOptions
-from kibitz.errors import InputError
-from kibitz.options import EMPTY_TEXT, Option, check, find, options_of, put_table, setting, written
+from kibitz.errors import InputError, did_you_mean
+from kibitz.options import (
+    EMPTY_TEXT,
+    Option,
+    bound,
+    check,
+    find,
+    options_of,
+    put_table,
+    setting,
+    written,
+)
 from kibitz.search.params import OPTIONS
 from kibitz.search.where import DRIVERS
 
@@ -65,6 +75,14 @@ def option_lines(values: Iterable[Any] = (), *, files: bool = True) -> list[str]
     return [*lines, "option name Clear Hash type button"]
 
 
+def refuse_unknown(name: str) -> None:
+    """Raise an InputError with what is known, if no option has that name."""
+    folded = " ".join(name.split()).casefold()
+    if find(tuple(all_options()), name) is None and folded not in ("clear hash", "evalfile"):
+        known = ["Clear Hash", "EvalFile", *(option.uci for option in all_options())]
+        raise InputError("no such option", value=name, fix=did_you_mean(name, known))
+
+
 def refuse_files(name: str, typed: str) -> None:
     """Raise an InputError if an option would name a file or a URL; for callers over TCP.
 
@@ -100,7 +118,7 @@ def option_table() -> str:
 def _row(option: Option) -> str:
     span = ", ".join(option.choices)
     if option.low is not None and option.high is not None:
-        span = f"{option.low:.12g} to {option.high:.12g}"
+        span = f"{bound(option.low)} to {bound(option.high)}"
     default = written(option.default).replace("<", "&lt;")
     about = f"{option.help} | {_only(option)}"
     return f"| `{option.uci}` | {option.uci_type} | {default} | {span} | {about} |"

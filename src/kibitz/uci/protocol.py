@@ -182,7 +182,9 @@ class Channel:
             path = Path(name).expanduser()
             log = path.open("a", encoding="utf-8", buffering=1) if name else None
         except (OSError, ValueError) as error:
-            raise InputError(f"LogFile: {error}", value=name) from error
+            reason = getattr(error, "strerror", None) or error
+            fix = "name a file that can be written"
+            raise InputError(f"LogFile: {reason}", value=name, fix=fix) from error
         self.close()
         self._log = log
 
