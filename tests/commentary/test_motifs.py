@@ -7,6 +7,7 @@ from kibitz.commentary import tactical
 from kibitz.commentary.claims import Claim
 from kibitz.commentary.facts import Scene
 from kibitz.commentary.motifs import motifs
+from kibitz.commentary.positional import Seventh, changes
 from kibitz.commentary.prover import Prover
 
 
@@ -57,3 +58,13 @@ def test_what_is_won_by_force(prover: Prover) -> None:
     guarded = chess.Board("4k3/8/2p5/3p4/8/8/8/3RK3 w - - 0 1")
     assert prover.gain(guarded, chess.Move.from_uci("d1d5")) == -400
     assert prover.best(fork) == chess.Move.from_uci("d5c7")
+
+
+def test_a_rook_comes_to_the_seventh_rank_once(prover: Prover) -> None:
+    board = chess.Board("6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1")
+    kinds = []
+    for text in ("a1a7", "h7h6", "a7b7"):
+        move = chess.Move.from_uci(text)
+        kinds.append({type(claim) for claim in changes(Scene(board.copy(), move, (), prover))})
+        board.push(move)
+    assert [Seventh in found for found in kinds] == [True, False, False]

@@ -145,7 +145,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "leads to opposite-coloured bishops",
     ),
     "OpensKing": (
-        "opens the {file}-file beside {side}'s king",
+        "clears the {file}-pawn from in front of {side}'s king",
         "takes the {file}-pawn from in front of {side}'s king",
     ),
     # what the best move keeps; numbers as in judge.standing

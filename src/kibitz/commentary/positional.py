@@ -97,8 +97,10 @@ class Seventh(Claim):
     rook: Unit
 
     def proved(self, scene: Scene) -> bool:
-        """It is there, and so are enemy pawns; or the king is behind it."""
+        """It has just come there, and so are enemy pawns; or the king is behind it."""
         rank = 6 if self.rook.white else 1
+        if scene.move.from_square >> 3 == rank:
+            return False
         pawns = scene.after.pieces_mask(chess.PAWN, not self.rook.white)
         king = scene.after.king(not self.rook.white)
         back = king is not None and king >> 3 == (7 if self.rook.white else 0)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from kibitz.errors import InputError, did_you_mean
+from kibitz.errors import InputError
 from kibitz.files import write_bytes
 from kibitz.learn.config import LearnSettings, from_file
 from kibitz.learn.figures import Curve, draw_curve, rows_of
@@ -77,7 +77,8 @@ def settings_of(arm: str, common: Sequence[str]) -> LearnSettings:
     if arm in ARMS:
         return from_file(None, [*ARMS[arm], *common])
     if not Path(arm).is_file():
-        raise InputError("no such arm", value=arm, fix=did_you_mean(arm, [*ARMS, "FILE.toml"]))
+        fix = f"name a TOML file that is there, or one of: {', '.join(ARMS)}"
+        raise InputError("no such arm", value=arm, fix=fix)
     return from_file(arm, common)
 
 
