@@ -327,7 +327,7 @@ def announce(_kernel: str) -> None:
 
 @functools.cache
 def _say_unsaved(why: str) -> None:
-    say(f"compiled kernels cannot be kept for the next start: {why}")
+    say(f"compiled kernels cannot be kept for later: {why}; KIBITZ_CACHE names the folder")
 
 
 @functools.cache
