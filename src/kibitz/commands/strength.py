@@ -105,7 +105,7 @@ def _opponents(texts: tuple[str, ...], quick: bool) -> tuple[Opponent, ...]:
     if not texts:
         stockfish = find_program("stockfish")
         if stockfish is None:
-            say("Stockfish is not installed: nobody on the ladder has a rating")
+            say("Stockfish is not installed: no opponent on the ladder has a rating")
         found = [parse_opponent(text) for text in usual_opponents(stockfish, quick)]
     _refuse_twins("opponents", [one.spec.name for one in found], "add ,name=ANOTHER")
     return tuple(found)

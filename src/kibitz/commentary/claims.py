@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,12 +12,12 @@ from kibitz.commentary.facts import Scene, Unit
 
 
 @dataclass(frozen=True)
-class Claim:
+class Claim(ABC):
     """Something that is said of a move."""
 
+    @abstractmethod
     def proved(self, scene: Scene) -> bool:
         """Whether it is true."""
-        raise NotImplementedError
 
 
 def stands(board: chess.Board, *pieces: Unit) -> bool:

@@ -155,7 +155,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "Keeps.-1": ("keeps {mover} in the game", "limits the damage"),
 }
 
-# What a beginner is told in other words.
+# Texts in simpler words, for the beginner's level.
 BEGINNER: dict[str, tuple[str, ...]] = {
     "Fork": ("attacks {targets} at the same time: a fork", "forks {targets}"),
     "Pins": (

@@ -102,7 +102,7 @@ class GameClock:
         self._controls: dict[Side, Control] = {"white": white, "black": black}
         self.left = {side: float(self._controls[side].base or 0) for side in SIDES}  # ms
         self._made = dict.fromkeys(SIDES, 0)
-        self._margin = margin  # ms of a transgression that is forgiven
+        self._margin = margin  # ms by which a clock may be overstepped
 
     def __str__(self) -> str:
         seconds = ((side, int(left) // 1000) for side, left in self.left.items())

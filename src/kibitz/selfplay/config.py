@@ -64,7 +64,7 @@ class SelfPlay:
     most_plies: int = setting(512, "then it is a draw", low=1, high=20_000)
     resign: float = setting(0.0, "resign when worth less than minus this; 0: never", low=0, high=1)
     resign_plies: int = setting(4, "own moves in a row that say so", low=1, high=1000)
-    played_out: float = setting(0.1, "share of games nobody may resign", low=0, high=1)
+    played_out: float = setting(0.1, "share of games without resignation", low=0, high=1)
     draw: float = setting(0.0, "drawn when all values are within this; 0: never", low=0, high=1)
     draw_plies: int = setting(16, "plies in a row that say so", low=1, high=1000)
     draw_from: int = setting(80, "first ply of which that may be said", low=0, high=20_000)

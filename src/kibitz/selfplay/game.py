@@ -60,7 +60,7 @@ GAME = np.dtype(
         ("target", np.int64),  # when it ends
         ("playouts", np.int64),  # of all searches
         ("roots", np.int64, 2),  # ply of each tree's root; -1: none
-        ("played_out", np.int64),  # 1: nobody may resign
+        ("played_out", np.int64),  # 1: resignation is off
         ("given_up", np.int64),  # the first side that would have resigned, 1 or 2; 0: none
         ("lost", np.int64, 2),  # moves in a row after which each side would resign
         ("level", np.int64),  # plies in a row that were level
