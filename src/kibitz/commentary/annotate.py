@@ -70,14 +70,18 @@ class Annotated(NamedTuple):
 
 
 def annotate(
-    game: Game, engine: Engine, style: Style, on_ply: Callable[[], None] = lambda: None
+    game: Game,
+    engine: Engine,
+    style: Style,
+    on_ply: Callable[[], None] = lambda: None,
+    speaker: Speaker | None = None,
 ) -> Annotated:
     """Annotate the main line of a game, in place; what it had of comments stays."""
     tree = game.tree
     nodes = list(tree.mainline())
     views = _searched(tree, engine, style, on_ply)
     named, opening = _named(nodes)
-    speaker, prover = Speaker(style.level), Prover()
+    speaker, prover = speaker or Speaker(style.level), Prover()
     comments: list[Comment] = []
     labels: list[Label] = []
     board = tree.board()
@@ -115,19 +119,25 @@ def view_ply(tree: chess.pgn.Game, ply: int) -> bool:
 
 
 def comment_on(
-    engine: Engine, board: Board, move: str, level: Level = "club", limits: Limits | None = None
+    engine: Engine,
+    board: Board,
+    move: str,
+    level: Level = "club",
+    limits: Limits | None = None,
+    speaker: Speaker | None = None,
 ) -> str:
     """What is to be said of one move of a position; without limits nothing is searched."""
+    speaker = speaker or Speaker(level)
     before = board.to_chess()
     made = chess.Move.from_uci(board.uci(board.parse(move)))
     after = board.copy()
     after.push(move)
     if limits is None:
         scene = Scene(before, made, (), Prover())
-        return Speaker(level).comment(scene).text
+        return speaker.comment(scene).text
     style = Style(level, limits=limits)
     had, has = (_search(engine, one, style.again) for one in (board, after))
-    return Speaker(level).comment(_scene(before, made, had, has, Prover())).text
+    return speaker.comment(_scene(before, made, had, has, Prover())).text
 
 
 # --- searching ------------------------------------------------------------------------------------

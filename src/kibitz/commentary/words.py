@@ -106,9 +106,9 @@ class Speaker:
         if isinstance(claim, fault.Turns):
             name = f"{claim.had}.{claim.has}"
             text = self._varied(name, language.TURNS[name])
-            return text.format(**self._slots(claim, scene))
+            return text.format(**claim_slots(claim, scene))
         name, why = type(claim).__name__, ""
-        slots = self._slots(claim, scene)
+        slots = claim_slots(claim, scene)
         match claim:
             case fault.Overlooks():
                 why = self._which(scene.other, reasons(scene.other, self.level, 1))
@@ -137,12 +137,12 @@ class Speaker:
 
     def predicate(self, claim: Claim, scene: Scene) -> str:
         """A claim as a predicate: "forks the king and the rook on a8"."""
-        key = _key(claim, scene)
+        key = claim_key(claim, scene)
         name = type(claim).__name__
         table = language.BEGINNER if self.level == "beginner" else language.PREDICATES
         texts = table.get(key) or table.get(name) or language.PREDICATES.get(key)
         texts = texts or language.PREDICATES[name]
-        return self._varied(key, texts).format(**self._slots(claim, scene))
+        return self._varied(key, texts).format(**claim_slots(claim, scene))
 
     def _varied(self, key: str, texts: Sequence[str]) -> str:
         """The text of a table that was used least in this game."""
@@ -152,18 +152,16 @@ class Speaker:
         self.memory.used[text] += 1
         return text
 
-    def _slots(self, claim: Claim, scene: Scene) -> dict[str, str]:
-        """What stands in the braces of a text."""
-        slots = {
-            "mover": language.SIDES[scene.mover],
-            "other": language.SIDES[not scene.mover],
-        }
-        for one in fields(claim):
-            slots |= _spelled(one.name, getattr(claim, one.name))
-        return slots
+
+def claim_slots(claim: Claim, scene: Scene) -> dict[str, str]:
+    """What stands in the braces of the texts for a claim."""
+    slots = {"mover": language.SIDES[scene.mover], "other": language.SIDES[not scene.mover]}
+    for one in fields(claim):
+        slots |= _spelled(one.name, getattr(claim, one.name))
+    return slots
 
 
-def _key(claim: Claim, scene: Scene) -> str:
+def claim_key(claim: Claim, scene: Scene) -> str:
     """The name of the texts for a claim: its class, and what makes a difference in words."""
     name = type(claim).__name__
     match claim:
