@@ -15,7 +15,6 @@ from kibitz.kernel.records import one_record
 from kibitz.position.board import Board
 from kibitz.search.clock import Standing, Timer
 from kibitz.search.limits import Limits, Signals
-from kibitz.search.mcts.fleet import Fleet
 from kibitz.search.mcts.rules.sble import survivors
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.mcts.threads import Threads
@@ -91,15 +90,6 @@ def test_slow_start_with_two_threads_begins_at_nought(monkeypatch: pytest.Monkey
         searcher.search(Board(), Limits(nodes=8_192))
     first, second = 1_023, 3_072
     assert begun == [(first, 0.0), (second, pytest.approx(first / 4_095)), (4_096, 0.0)]
-
-
-def test_every_game_of_a_fleet_has_its_own_share() -> None:
-    fleet = Fleet(InlineBatch(inline_evaluator(Material())), SBLE, 2)
-    fleet.search([Board(), Board()], 300)
-    assert all(game.contexts[0].record.budget_used > 0.9 for game in fleet.games)
-    over = [Board("7k/5Q2/6K1/8/8/8/8/8 b - - 0 1")] * 2
-    fleet.search(over, 300)
-    assert all(game.contexts[0].record.budget_used == 0.0 for game in fleet.games)
 
 
 @pytest.mark.parametrize(

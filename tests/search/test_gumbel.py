@@ -12,7 +12,6 @@ from kibitz.evaluator.inline import inline_evaluator
 from kibitz.evaluator.simple import Material
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits, Signals
-from kibitz.search.mcts.fleet import Fleet
 from kibitz.search.mcts.playout.root import PLANNED
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.mcts.tree.nodes import TreeMemory, block_of
@@ -53,20 +52,11 @@ def searched(nodes: int, batched: bool = False, **changes: int) -> list[int]:
         return counts(searcher.memory)
 
 
-def in_a_fleet(nodes: int, leaves_each: int) -> list[int]:
-    fleet = Fleet(InlineBatch(inline_evaluator(Material())), GUMBEL, 2, leaves_each=leaves_each)
-    one, other = fleet.search([Board(MIDDLEGAME), Board(MIDDLEGAME)], nodes)
-    assert counts(one) == counts(other)
-    return counts(one)
-
-
 EXACT: dict[str, Callable[[int], list[int]]] = {
     "inline": searched,
     "batches of 1": lambda nodes: searched(nodes, batched=True, minibatch_size=1),
     "batches of 32": lambda nodes: searched(nodes, batched=True, minibatch_size=32),
     "batches of 256": lambda nodes: searched(nodes, batched=True, minibatch_size=256),
-    "fleet": lambda nodes: in_a_fleet(nodes, 1),
-    "fleet of 5": lambda nodes: in_a_fleet(nodes, 5),
 }
 
 

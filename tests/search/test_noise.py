@@ -11,7 +11,6 @@ from kibitz.evaluator.simple import Material
 from kibitz.kernel.compile import COMPILED
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits
-from kibitz.search.mcts.fleet import Fleet
 from kibitz.search.mcts.playout.root import random_gamma
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.mcts.tree.context import ContextMemory
@@ -37,9 +36,10 @@ def clean() -> dict[int, int]:
         return priors(searcher.memory)
 
 
-def test_a_root_searched_again_has_new_noise_over_its_own_priors() -> None:
-    network, seen = clean(), []
-    with Searcher(inline_evaluator(Material()), NOISY) as searcher:
+@pytest.mark.parametrize("batched", [False, True])
+def test_a_root_searched_again_has_new_noise_over_its_own_priors(batched: bool) -> None:
+    network, seen, inline = clean(), [], inline_evaluator(Material())
+    with Searcher(InlineBatch(inline) if batched else inline, NOISY) as searcher:
         for nodes in range(100, 2_100, 100):
             searcher.search(Board(MIDDLEGAME), Limits(nodes=nodes))
             seen.append(priors(searcher.memory))
@@ -70,18 +70,6 @@ def test_a_root_that_was_a_reply_gets_noise_of_its_own() -> None:
     assert noisy != network
     for code, prior in noisy.items():
         assert prior >= (1 - EPSILON) * network[code] - 1
-
-
-@pytest.mark.parametrize("games", [2])
-def test_games_in_step_keep_their_priors_too(games: int) -> None:
-    network = clean()
-    fleet = Fleet(InlineBatch(inline_evaluator(Material())), NOISY, games)
-    for nodes in (100, 200, 300, 400):
-        first, second = fleet.search([Board(MIDDLEGAME)] * games, nodes)
-        for memory in (first, second):
-            found = priors(memory)
-            assert all(found[code] >= (1 - EPSILON) * network[code] - 1 for code in network)
-        assert not np.array_equal(list(priors(first).values()), list(priors(second).values()))
 
 
 @pytest.mark.parametrize("shape", [0.03, 0.3, 1.0, 2.5])

@@ -1,7 +1,7 @@
 """Monte Carlo tree search, compiled.
 
 `tree` is the data, `rules` choose moves, `playout` is one visit from the root to a leaf and back.
-`driver` runs playouts, by `threads` or in `batches`, on one tree or a `fleet` of them, and
-`searcher` searches positions within limits; `statistics` and `report` read what they found,
-`choose` picks the move, `proving` brings in what tablebases and the mate search know.
+`driver` runs playouts, by `threads` or in `batches`, and `searcher` searches positions within
+limits; `statistics` and `report` read what they found, `choose` picks the move, `proving` brings in
+what tablebases and the mate search know.
 """
