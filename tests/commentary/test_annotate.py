@@ -7,6 +7,9 @@ import pytest
 
 from kibitz.commentary.annotate import Style, annotate, comment_on
 from kibitz.commentary.batch import annotate_file
+from kibitz.commentary.judge import key_moments
+from kibitz.commentary.marks import forget
+from kibitz.commentary.story import told_by
 from kibitz.engine import Engine
 from kibitz.errors import InputError
 from kibitz.log import Stop
@@ -38,7 +41,11 @@ def test_a_game_gets_marks_values_lines_and_a_story(engine: Engine) -> None:
     assert len(nodes) == 14
     assert "mated on move 7" in game.tree.comment
     assert "Accuracy" in game.tree.comment
-    assert all(node.eval() is not None for node in nodes[:-1])
+    assert all(node.eval() is not None for node in nodes)
+    marked = told_by(parse_game(str(game)).tree)
+    assert marked is not None  # the marks say all of it
+    assert marked[1:] == done.told[1:]
+    assert marked.values == pytest.approx(done.told.values)
     assert "[%clk 0:05:00]" in nodes[0].comment
     assert any(node.nags & {2, 4, 6} for node in nodes)
     assert any(len(node.variations) > 1 for node in [game.tree, *nodes])
@@ -64,6 +71,35 @@ def test_nothing_is_said_twice(engine: Engine) -> None:
     assert str(annotate(parse_game(once), engine, STYLE).game) == once
 
 
+def test_another_run_takes_out_its_own_words_only(engine: Engine) -> None:
+    theirs = TRAP.replace(
+        "3. Bc4 Nd4", '3. Bc4 { A "quiet"\n\nmove [%csl Gc4] } 3... Nd4 $146 (3... Bc5 4. c3)'
+    )
+    game = parse_game(theirs.replace('[Result "0-1"]', '[Annotator "A. Master"]\n[Result "0-1"]'))
+    annotate(game, engine, Style("beginner", limits=Limits(nodes=100)))
+    assert game.tags["Annotator"].startswith("A. Master; kibitz (material, beginner, both,")
+    again = parse_game(str(game))
+    annotate(again, engine, Style("expert", limits=Limits(nodes=50)))
+    fresh = parse_game(theirs)
+    annotate(fresh, engine, Style("expert", limits=Limits(nodes=50)))
+    assert str(again).replace("A. Master; ", "") == str(fresh)
+    assert 'A "quiet" move [%csl Gc4] [%eval' in str(again)
+    forget(again.tree)
+    bare, before = parse_game(str(again)).tree, parse_game(theirs).tree
+    assert [one.san() for one in bare.mainline()] == [one.san() for one in before.mainline()]
+    assert bare.variations[0].variations[0].variations[0].variations[0].variations[0].nags == set()
+    assert str(bare.end().game()).count("%") == 2  # the clock and the square
+
+
+def test_key_moments_alone(engine: Engine) -> None:
+    style = Style(moments="key", limits=Limits(nodes=300))
+    done = annotate(parse_game(TRAP), engine, style)
+    keys = key_moments(done.told.values, done.told.labels)
+    spoken = [ply for ply, comment in enumerate(done.comments) if comment.text]
+    assert keys
+    assert {*spoken} <= {*keys}
+
+
 def test_one_side_is_left_alone(engine: Engine) -> None:
     done = annotate(parse_game(TRAP), engine, Style(sides="black", limits=Limits(nodes=300)))
     assert not any(comment.text for comment in done.comments[::2])
@@ -83,10 +119,13 @@ def test_a_file_goes_on_where_it_was_stopped(engine: Engine, tmp_path: Path) -> 
     style = Style(limits=Limits(nodes=50))
     next(annotate_file(source, output, engine, style, Stop()))
     whole = output.read_text()
-    output.write_text(whole + whole[: len(whole) // 2])  # killed in the middle of a write
-    assert len(list(annotate_file(source, output, engine, style, Stop()))) == 1
-    assert len(list(read_games(output))) == 2
-    assert list(annotate_file(source, output, engine, style, Stop())) == []
+    for torn in (whole[: len(whole) // 2], whole[: whole.index("\n\n") + 2]):
+        output.write_text(whole + torn)  # killed in the middle of a write
+        assert len(list(annotate_file(source, output, engine, style, Stop()))) == 2
+        assert len(list(read_games(output))) == 2
+    complete = output.read_text()
+    assert len(list(annotate_file(source, output, engine, style, Stop()))) == 2
+    assert output.read_text() == complete
     with pytest.raises(InputError, match="made in another way"):
         list(annotate_file(source, output, engine, Style("expert"), Stop()))
 
@@ -103,6 +142,8 @@ def test_a_file_of_something_else_is_left_alone(
     assert output.read_bytes() == content
     with pytest.raises(InputError, match="the output is the input"):
         list(annotate_file(source, source, engine, STYLE, Stop()))
+    with pytest.raises(InputError, match="not written packed"):
+        list(annotate_file(source, tmp_path / "out.pgn.gz", engine, STYLE, Stop()))
     with pytest.raises(InputError, match="no such folder for the output"):
         list(annotate_file(source, tmp_path / "no" / "out.pgn", engine, STYLE, Stop()))
 

@@ -9,6 +9,7 @@ from kibitz.commentary.judge import (
     Label,
     Seen,
     accuracy,
+    in_hindsight,
     is_hard_to_find,
     is_only_move,
     label,
@@ -74,3 +75,15 @@ def test_a_mate_in_one_is_not_hard_to_find() -> None:
     unlikely = {best: 0.01}
     assert is_hard_to_find(replace(seen("cp", 0, second=-0.5), priors=unlikely), best)
     assert not is_hard_to_find(replace(seen("mate", 1, second=0.0), priors=unlikely), best)
+
+
+def test_hindsight_believes_the_moves_that_were_made() -> None:
+    made, other = chess.Move.from_uci("e2e4"), chess.Move.from_uci("d2d4")
+    had, level, lost = seen("cp", 0), seen("cp", 0), seen("mate", -2)
+    assert in_hindsight(had, level, made) is had
+    won = in_hindsight(had, lost, other)  # a mate nobody saw was there before the move, too
+    assert (won.score, won.value, won.line[0]) == (Score("mate", 3), 1.0, other)
+    assert in_hindsight(had, seen("mate", 2), other) is had  # a bad move says nothing of the rest
+    spare = Seen(Score("cp", -50), value_of(Score("cp", -50)), (other,))
+    saved = in_hindsight(replace(had, other=spare), seen("mate", 2), made)
+    assert (saved.score, saved.line, saved.second) == (spare.score, (other,), -1.0)

@@ -17,9 +17,10 @@ from kibitz.commands.output import (
     emit,
     milliseconds,
 )
-from kibitz.commentary.annotate import NODES, Sides, Style, comment_on
-from kibitz.commentary.batch import annotate_file
+from kibitz.commentary.annotate import NODES, Moments, Sides, Style, comment_on
+from kibitz.commentary.batch import annotate_file, check_output
 from kibitz.commentary.choice import Level
+from kibitz.commentary.report import Report
 from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER
 from kibitz.log import graceful_stop, say
@@ -36,7 +37,9 @@ def annotate(
     output: Annotated[
         Path | None, Parameter(name=["--output", "-o"], help="PGN to write; else it is printed.")
     ] = None,
+    html: Annotated[Path | None, Parameter(help="HTML page to write: board, graph, story.")] = None,
     level: LevelFlag = "club",
+    moments: Annotated[Moments, Parameter(help="Speak of all moves or of key moments.")] = "all",
     nodes: Annotated[int | None, Parameter(help=f"Nodes for each position; {NODES:,}.")] = None,
     time: Annotated[float | None, Parameter(help="Seconds for each position.")] = None,
     side: Annotated[Sides, Parameter(help="Whose moves are commented on.")] = "both",
@@ -45,15 +48,22 @@ def annotate(
 ) -> int:
     """Annotate games: marks, values, arrows, lines and comments; an output begun goes on."""
     at_least(1, nodes=nodes, threads=threads)
-    style = Style(level, side, limits_of(nodes, time))
+    style = Style(level, side, moments, limits_of(nodes, time))
+    report = None if html is None else Report()
+    if html is not None:
+        check_output(game, html)
     with Engine(network, multipv=2, threads=threads) as engine, graceful_stop() as stop:
-        engine.ready()
+        for done in annotate_file(game, output, engine, style, stop):
+            if report is not None:
+                report.add(done)
+            elif output is None:
+                sys.stdout.write(f"{done}\n\n")
+                sys.stdout.flush()
         for problem in engine.problems:
             say(problem)
-        for done in annotate_file(game, output, engine, style, stop):
-            if output is None:
-                sys.stdout.write(f"{done.game}\n\n")
-                sys.stdout.flush()
+    if report is not None and html is not None and report.games:
+        report.write(html)
+        say(f"{html}: {report.games} games" if report.games > 1 else f"{html}: written")
     return EXIT_STOPPED if stop.requested else 0
 
 

@@ -4,96 +4,153 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import chess.pgn
 
-from kibitz.commentary.annotate import Annotated, Style, annotate
+from kibitz.commentary.annotate import Style, annotate, signature
+from kibitz.commentary.marks import ANNOTATOR, signed
 from kibitz.engine import Engine
 from kibitz.errors import InputError
-from kibitz.files import atomic_write
-from kibitz.log import Stop, progress, say
+from kibitz.log import Bar, Stop, progress, say
 from kibitz.places import Place
-from kibitz.position.pgn import BadGame, Game, read_games
+from kibitz.position.pgn import BadGame, Game, read_games, read_lines
 
-ANNOTATOR = "Annotator"  # the tag that says how a game was annotated
+PACKED = (".gz", ".bz2", ".xz", ".zst", ".zstd")
+
+
+class Stopped(Exception):  # noqa: N818 - no error, and no result either
+    """The user has ended a run in the middle of a game."""
 
 
 def annotate_file(
     source: Place, output: Path | None, engine: Engine, style: Style, stop: Stop
-) -> Iterator[Annotated]:
-    """Annotate the games of a file; each is in the output before it is yielded."""
+) -> Iterator[Game]:
+    """The games of a file, annotated; each is in the output before it is yielded.
+
+    Those that an earlier run has left in the output come first. Nothing is compiled before the
+    input and the output are known to be in order.
+    """
     bad: list[BadGame] = []
 
     def skip(one: BadGame) -> None:
         bad.append(one)
         say(str(one))
 
-    by = annotator(engine, style)
-    done = _done(source, output, by) if output else []
-    found = 0
-    for game in read_games(source, skip):
-        if stop.requested:
-            return
-        found += 1
-        if found <= len(done):
-            _same(game, done[found - 1], output)
-            continue
-        yield _one(game, output, engine, style, by)
-    if not found:
+    by = signature(engine, style)
+    if output is not None:
+        check_output(source, output)
+    games = read_games(source, skip)
+    first = next(games, None)
+    if first is None:
         reason = f"{len(bad)} skipped" if bad else "it is empty"
         raise InputError("no game to annotate", value=str(source), fix=reason)
-    if found == len(done):
-        say(f"{output}: all games are annotated ({found})")
+    done = iter(()) if output is None else _done(output, by)
+    with progress(str(source), total=_count(source)) as bar:
+        new = 0
+        for game in chain([first], games):
+            earlier = next(done, None)
+            if earlier is not None:
+                _same(game, earlier, output)
+                bar.advance()
+                yield earlier
+            elif stop.requested or not _one(game, engine, style, stop, bar):
+                return
+            else:
+                new += 1
+                _append(game, by, output)
+                yield game
+        if not new:
+            say(f"{output}: all games are annotated")
 
 
-def annotator(engine: Engine, style: Style) -> str:
-    """How games are annotated, in a tag: the network, the level and the limits."""
-    limits = " ".join(f"{name} {value}" for name, value in style.limits.given().items())
-    return f"kibitz ({engine.source}, {style.level}, {style.sides}, {limits})"
-
-
-def _one(game: Game, output: Path | None, engine: Engine, style: Style, by: str) -> Annotated:
-    plies = len(list(game.tree.mainline()))
-    title = f"{game.tags.get('White', '?')} - {game.tags.get('Black', '?')}"
-    passes = any(not node.move for node in game.tree.mainline())
-    if passes:
-        say(f"game {game.number} ({title}) passes a move and is left as it is")
-        result = Annotated(game, None, [])
-    else:
-        with progress(f"game {game.number}, {title}", total=plies + 1) as bar:
-            result = annotate(game, engine, style, bar.advance)
-    game.tree.headers[ANNOTATOR] = by
-    if output is not None:
-        with output.open("a", encoding="utf-8") as file:
-            file.write(f"{game}\n\n")
-            file.flush()
-            os.fsync(file.fileno())
-    return result
-
-
-def _done(source: Place, output: Path, by: str) -> list[Game]:
-    """The games an earlier run has left; one that a crash has cut is taken away."""
+def check_output(source: Place, output: Path) -> None:
+    """Refuse an output that cannot be written, or would cost what is there."""
+    if output.suffix.lower() in PACKED:
+        fix = f"end its name in .pgn, and pack it when it is whole ({output.stem})"
+        raise InputError("the output is not written packed", value=str(output), fix=fix)
     if not output.parent.is_dir():
         fix = "make it, or give another -o"
         raise InputError("no such folder for the output", value=str(output.parent), fix=fix)
-    if not output.exists():
-        return []
-    if isinstance(source, Path) and source.exists() and output.samefile(source):
+    if output.exists() and isinstance(source, Path) and source.exists() and output.samefile(source):
         raise InputError("the output is the input", value=str(output), fix="give another -o")
-    content = output.read_bytes()
-    broken: list[BadGame] = []
-    games = list(read_games(output, broken.append))
-    cut = bool(broken) or not content.endswith(b"\n\n")
-    whole = games[:-1] if cut and not broken else games
-    theirs = any(game.tags.get(ANNOTATOR) != by for game in games)
-    if theirs or (content and by.encode() not in content):
-        what = "the output exists and was made in another way"
-        raise InputError(what, value=str(output), fix="give another -o, or remove it")
-    if cut:
-        with atomic_write(output) as file:
-            file.write("".join(f"{game}\n\n" for game in whole).encode())
-    return whole
+
+
+def _count(source: Place) -> int | None:
+    """How many games a file seems to have; not asked of what is far away."""
+    if not isinstance(source, Path) or not source.is_file():
+        return None
+    return sum(line.startswith("[Event ") for line in read_lines(source)) or None
+
+
+def _one(game: Game, engine: Engine, style: Style, stop: Stop, bar: Bar) -> bool:
+    """Annotate a game; False if the run was stopped before its end."""
+    nodes = list(game.tree.mainline())
+    title = f"game {game.number}, {game.tags.get('White', '?')} - {game.tags.get('Black', '?')}"
+    bar.describe(title)
+    if any(not node.move for node in nodes):
+        say(f"{title} passes a move and is left as it is")
+        bar.advance()
+        return True
+
+    def on_ply() -> None:
+        bar.advance(1 / (len(nodes) + 1))
+        if stop.requested:
+            raise Stopped
+
+    try:
+        annotate(game, engine, style, on_ply)
+    except Stopped:
+        return False
+    return True
+
+
+def _append(game: Game, by: str, output: Path | None) -> None:
+    """Write a game after those before it, so that a crash costs only the one under way."""
+    tags = game.tree.headers
+    tags[ANNOTATOR] = signed(tags.get(ANNOTATOR, ""), by)  # where nothing could be said, too
+    if output is not None:
+        with output.open("a", encoding="utf-8", errors="replace") as file:
+            file.write(f"{game}\n\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+
+# --- going on -------------------------------------------------------------------------------------
+
+
+def _done(output: Path, by: str) -> Iterator[Game]:
+    """The games an earlier run has left, after one that a crash has cut was taken away."""
+    if not output.exists() or not output.stat().st_size:
+        return
+    error = InputError(
+        "the output exists and was made in another way",
+        value=str(output),
+        fix="give another -o, or remove it",
+    )
+
+    def refuse(_: BadGame) -> None:
+        raise error
+
+    if by.encode() not in output.read_bytes():
+        raise error
+    _cut_torn_game(output)
+    for game in read_games(output, refuse):
+        if not game.tags.get(ANNOTATOR, "").endswith(by):
+            raise error
+        yield game
+
+
+def _cut_torn_game(output: Path) -> None:
+    """Take away a last game that is not whole: tags and moves each end with an empty line."""
+    with output.open("rb+") as file:
+        content = file.read()
+        whole = content.endswith(b"\n\n")
+        last = content.rstrip(b"\n").rfind(b"\n\n") + 2 if whole else 0
+        if not whole or content.startswith(b"[", last):
+            starts = content.rfind(b"\n\n[") + 2
+            file.truncate(starts if starts > 1 else 0)
 
 
 def _same(game: Game, other: Game, output: Path | None) -> None:

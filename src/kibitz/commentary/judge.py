@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from itertools import pairwise
 from statistics import fmean, harmonic_mean, pstdev
 
 import chess
 
+from kibitz.position.notation import Move
 from kibitz.search.report import Report, Score
 
 
@@ -27,6 +29,7 @@ class Label(IntEnum):
 
 
 LIMITS = ((0.3, Label.BLUNDER), (0.2, Label.MISTAKE), (0.1, Label.INACCURACY))
+SURPRISE = 0.1  # change of value from which the move made tells more than the search before it
 DECIDED = 0.85  # value from which a game is as good as won
 WON, BETTER = 0.6, 0.25  # values from which one speaks of a won or a better position
 CENTIPAWN_SLOPE = 0.00368208  # Lichess's
@@ -41,6 +44,7 @@ class Seen:
     line: tuple[chess.Move, ...]
     second: float | None = None  # value of the second best move
     priors: dict[chess.Move, float] = field(default_factory=dict)
+    other: Seen | None = None  # the second best line
 
     @property
     def mate(self) -> int | None:
@@ -50,13 +54,38 @@ class Seen:
 
 def seen(board: chess.Board, report: Report) -> Seen:
     """A search's report in python-chess's moves."""
-    best = report.best
-    line = tuple(chess.Move.from_uci(move.uci(board.chess960)) for move in best.moves)
-    others = [one.value for one in report.lines[1:2]]
-    priors = {chess.Move.from_uci(one.move.uci(board.chess960)): one.prior for one in report.moves}
-    value = value_of(best.score)
-    second = value_of(report.lines[1].score) if others else None
-    return Seen(best.score, value, line, second, priors)
+    lines = [
+        Seen(one.score, value_of(one.score), tuple(_made(board, move) for move in one.moves))
+        for one in report.lines[:2]
+    ]
+    priors = {_made(board, one.move): one.prior for one in report.moves}
+    other = lines[1] if len(lines) > 1 else None
+    second = other.value if other else None
+    return replace(lines[0], second=second, priors=priors, other=other)
+
+
+def _made(board: chess.Board, move: Move) -> chess.Move:
+    return chess.Move.from_uci(move.uci(board.chess960))
+
+
+def in_hindsight(had: Seen, has: Seen, move: chess.Move) -> Seen:
+    """What a position is worth, once one knows what the move made there has led to.
+
+    The search after a move looks further than the one before it. A move that turns out much better
+    than expected was there to be found; if the expected move turns out much worse, it is no better
+    than that, or than the second best.
+    """
+    reached = -has.value
+    expected = had.line[:1] == (move,)
+    if abs(reached - had.value) < SURPRISE or (reached < had.value and not expected):
+        return had
+    if had.other and expected and had.other.value > reached:
+        return replace(had.other, second=reached, priors=had.priors)
+    score = Score("cp", -has.score.amount)
+    if has.mate is not None:  # a move nearer than after it
+        score = Score("mate", 1 - has.mate if has.mate <= 0 else -has.mate)
+    second = had.second if expected else had.value
+    return Seen(score, reached, (move, *has.line), second, had.priors)
 
 
 def value_of(score: Score) -> float:
@@ -75,7 +104,18 @@ def label(before: Seen, after: Seen) -> Label:
 
     Between two ways to win, or to lose, a game that is decided no move is worse than another.
     """
-    had, has = before.value, -after.value
+    return _graded(before.value, -after.value)
+
+
+def labels_of(values: Sequence[float], first_white: bool) -> tuple[Label, ...]:
+    """The labels of a game's moves, from White's values before the first and after every move."""
+    signs = [1 if first_white == (ply % 2 == 0) else -1 for ply in range(len(values) - 1)]
+    return tuple(
+        _graded(sign * values[ply], sign * values[ply + 1]) for ply, sign in enumerate(signs)
+    )
+
+
+def _graded(had: float, has: float) -> Label:
     if min(had, has) >= DECIDED or max(had, has) <= -DECIDED:
         return Label.NONE
     return next((one for limit, one in LIMITS if had - has >= limit), Label.NONE)
@@ -137,6 +177,17 @@ def turning_points(values: Sequence[float], most: int = 4) -> list[int]:
         and abs(values[ply + 1] - values[ply]) >= 0.3
     ]
     return sorted(ply for _, ply in sorted(swings, reverse=True)[:most])
+
+
+def key_moments(values: Sequence[float], labels: Sequence[Label], most: int = 8) -> list[int]:
+    """Plies (from 0) at which a reader should stop: turning points and what cost the most."""
+    turns = turning_points(values)
+    swings = [abs(after - before) for before, after in pairwise(values)]
+    bad = [ply for ply, one in enumerate(labels) if one in (Label.MISTAKE, Label.BLUNDER)]
+    if len({*turns, *bad}) < 3:
+        bad = [ply for ply, one in enumerate(labels) if one is not Label.NONE]
+    costly = sorted({*bad} - {*turns}, key=lambda ply: -swings[ply])
+    return sorted([*turns, *costly[: max(0, most - len(turns))]])
 
 
 def is_hard_to_find(before: Seen, move: chess.Move) -> bool:

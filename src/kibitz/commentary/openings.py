@@ -13,6 +13,9 @@ from importlib import resources
 from typing import NamedTuple
 
 import chess
+import chess.pgn
+
+LONGEST = 40  # plies in which names are looked for
 
 
 class Opening(NamedTuple):
@@ -25,6 +28,17 @@ class Opening(NamedTuple):
 def opening_of(board: chess.Board) -> Opening | None:
     """The opening that a position has a name in."""
     return _known().get(_digest(board))
+
+
+def opening_in(tree: chess.pgn.Game) -> tuple[int, Opening | None]:
+    """The last ply of a game, from 0, whose position has a name, and the opening."""
+    found: tuple[int, Opening | None] = (-1, None)
+    board = tree.board()
+    for ply, node in zip(range(LONGEST), tree.mainline(), strict=False):
+        board.push(node.move)
+        opening = opening_of(board)
+        found = found if opening is None else (ply, opening)
+    return found
 
 
 def _digest(board: chess.Board) -> str:

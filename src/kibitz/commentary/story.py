@@ -6,15 +6,24 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import chess
+import chess.engine
 import chess.pgn
 
 from kibitz.commentary import english as language
 from kibitz.commentary.claims import step
 from kibitz.commentary.faults import AllowsMate, MissesMate
-from kibitz.commentary.judge import Label, accuracy, standing, turning_points
+from kibitz.commentary.judge import (
+    Label,
+    accuracy,
+    labels_of,
+    standing,
+    turning_points,
+    value_of,
+)
 from kibitz.commentary.merits import Wins
-from kibitz.commentary.openings import Opening
+from kibitz.commentary.openings import Opening, opening_in
 from kibitz.commentary.words import Comment
+from kibitz.search.report import Score
 
 
 class Told(NamedTuple):
@@ -23,6 +32,24 @@ class Told(NamedTuple):
     values: tuple[float, ...]  # White's, before the first move and after every move
     labels: tuple[Label, ...]  # of every move
     opening: Opening | None
+
+
+def told_by(tree: chess.pgn.Game) -> Told | None:
+    """A game in numbers, by its [%eval] marks; None if one is missing."""
+    scores = [node.eval() for node in (tree, *tree.mainline())]
+    values = tuple(white_value(one) for one in scores if one is not None)
+    if len(values) < len(scores) or len(values) < 2:
+        return None
+    return Told(values, labels_of(values, tree.board().turn), opening_in(tree)[1])
+
+
+def white_value(score: chess.engine.PovScore) -> float:
+    """White's winning chances, of an [%eval] mark."""
+    white = score.white()
+    mate = white.mate()
+    if mate is None:
+        return value_of(Score("cp", white.score() or 0))
+    return 1.0 if mate > 0 or (mate == 0 and score.turn == chess.BLACK) else -1.0
 
 
 def story_of(tree: chess.pgn.Game, told: Told, comments: Sequence[Comment]) -> str:
