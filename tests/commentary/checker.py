@@ -14,7 +14,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import chess
@@ -35,6 +35,7 @@ class At:
     before: chess.Board
     move: chess.Move
     after: chess.Board
+    played: chess.Move | None = None  # in its place, if this move was not made
 
     @property
     def mover(self) -> bool:
@@ -253,11 +254,205 @@ def can_castle_no_more(at: At, _: str) -> bool:
     return at.before.has_castling_rights(at.mover) and not at.after.has_castling_rights(at.mover)
 
 
+def lined_up(at: At, text: str) -> bool:
+    """Two named sliders and a square next to the king lie on one line with nothing between."""
+    pieces = [place(at.after, one, at.mover) for one in units(text) if one[1] is not None]
+    goal, king = square_in(text), at.after.king(not at.mover)
+    if len(pieces) != 2 or None in pieces or king is None:
+        return False
+    back, front = (one or 0 for one in pieces)
+    steps = [(goal % 8 - one % 8, goal // 8 - one // 8) for one in (front, back)]
+    same = steps[0][0] * steps[1][1] == steps[0][1] * steps[1][0]
+    near = max(abs(goal % 8 - king % 8), abs(goal // 8 - king // 8)) == 1
+    seen = goal in at.after.attacks(front) and front in at.after.attacks(back)
+    return same and near and seen and at.move.to_square in pieces
+
+
+def rooks_on_file(at: At, text: str) -> bool:
+    file = ord(re.findall(r"\b([a-h])-file", text)[0]) - ord("a")
+    rooks = [one for one in at.after.pieces(chess.ROOK, at.mover) if one % 8 == file]
+    return len(rooks) > 1 and pawns_on(at.after, at.mover, text) == 0
+
+
+def rooks_linked(at: At, _: str) -> bool:
+    home = 0 if at.mover else 7
+    rooks = [one for one in at.after.pieces(chess.ROOK, at.mover) if one // 8 == home]
+    between = range(min(rooks) + 1, max(rooks)) if len(rooks) == 2 else range(1)
+    return len(rooks) == 2 and not any(at.after.piece_at(one) for one in between)
+
+
+def minors_out(board: chess.Board, white: bool) -> int:
+    start = chess.Board()
+    return sum(
+        start.piece_at(one) != chess.Piece(kind, white)
+        for kind in (chess.KNIGHT, chess.BISHOP)
+        for one in board.pieces(kind, white)
+    )
+
+
+def developed(at: At, text: str) -> bool:
+    words = ["none", "one", "two", "three", "four"]
+    mine, theirs = (minors_out(at.after, white) for white in (at.mover, not at.mover))
+    return f"{words[mine]} minor pieces" in text and f"against {words[theirs]}" in text
+
+
+def before_passed(at: At, text: str) -> bool:
+    square = square_in(text)
+    ahead = square + (-8 if at.mover else 8)
+    return passed(at.after, square, not at.mover) and at.move.to_square == ahead
+
+
+def rook_behind(at: At, text: str) -> bool:
+    square, rook = square_in(text), at.move.to_square
+    pawn = at.after.piece_at(square)
+    return (
+        pawn is not None
+        and passed(at.after, square, pawn.color)
+        and at.after.piece_type_at(rook) == chess.ROOK
+        and rook % 8 == square % 8
+        and (rook < square) == pawn.color
+    )
+
+
+def cheaper_attacks(at: At, text: str) -> bool:
+    by = WORTH[at.after.piece_type_at(at.move.to_square) or 6]
+    target = units(text)[0]
+    return attacked(at, text) and WORTH[target[0]] > by
+
+
+def pawn_attacks(at: At, text: str) -> bool:
+    return at.after.piece_type_at(at.move.to_square) == chess.PAWN and attacked(at, text)
+
+
+def ahead_in_trade(at: At, text: str) -> bool:
+    more = material(at.after, at.mover) > 0
+    kind = KINDS[re.findall(r"trades (\w+)s\b", text)[0]]
+    return more and at.before.piece_type_at(at.move.to_square) == kind
+
+
+def two_passed(at: At, text: str) -> bool:
+    squares = [chess.parse_square(one) for one in re.findall(r"\b[a-h][1-8]\b", text)]
+    beside = len(squares) == 2 and abs(squares[0] % 8 - squares[1] % 8) == 1
+    return beside and all(passed(at.after, one, at.mover) for one in squares)
+
+
+def left_behind(at: At, text: str) -> bool:
+    """A pawn whose neighbours are all ahead, on a half-open file, before a watched square."""
+    square, white = square_in(text), side(text)
+    if at.after.piece_at(square) != chess.Piece(chess.PAWN, white):
+        return False
+    way = 1 if white else -1
+    near = [one for one in at.after.pieces(chess.PAWN, white) if abs(one % 8 - square % 8) == 1]
+    enemies = at.after.pieces(chess.PAWN, not white)
+    stop = (square % 8, square // 8 + way)
+    watched = any((abs(e % 8 - stop[0]), e // 8 - stop[1]) == (1, way) for e in enemies)
+    half_open = not any(one % 8 == square % 8 for one in enemies)
+    return (
+        bool(near)
+        and all((one // 8 - square // 8) * way > 0 for one in near)
+        and (watched and half_open)
+    )
+
+
+def hanging(at: At, text: str) -> bool:
+    white = side(text)
+    squares = {chess.parse_square(one) for one in re.findall(r"\b[a-h][1-8]\b", text)}
+    pawns = at.after.pieces(chess.PAWN, white)
+    near = {one for one in pawns if 1 <= one % 8 <= 4}
+    enemies = {one % 8 for one in at.after.pieces(chess.PAWN, not white)}
+    return near == squares and len({one // 8 for one in squares}) == 1 and not enemies & {2, 3}
+
+
+def shut_in(at: At, text: str) -> bool:
+    square, white = units(text)[0][1], side(text)
+    if square is None or at.after.piece_at(square) != chess.Piece(chess.BISHOP, white):
+        return False
+    fixed = [
+        one
+        for one in at.after.pieces(chess.PAWN, white)
+        if (one % 8 + one // 8 - square % 8 - square // 8) % 2 == 0
+        and at.after.piece_at(one + (8 if white else -8)) == chess.Piece(chess.PAWN, not white)
+    ]
+    words = ["none", "one", "two", "three", "four", "five"]
+    return len(fixed) >= 3 and f"{words[len(fixed)]} of" in text
+
+
+def file_opened(at: At, text: str) -> bool:
+    own, other = (pawns_on(at.after, white, text) for white in (True, False))
+    had = sum(pawns_on(at.before, white, text) for white in (True, False))
+    return own + other == 0 < had
+
+
+def escape(at: At, text: str) -> bool:
+    square, king = square_in(text), at.after.king(at.mover)
+    assert king is not None
+    near = max(abs(square % 8 - king % 8), abs(square // 8 - king // 8)) == 1
+    free = at.after.piece_at(square) is None
+    return near and free and not at.after.attackers(not at.mover, square)
+
+
+def king_nearer(at: At, _: str) -> bool:
+    def far(square: int) -> float:
+        return max(abs(square % 8 - 3.5), abs(square // 8 - 3.5))
+
+    king = at.after.piece_type_at(at.move.to_square) == chess.KING
+    return king and far(at.move.to_square) < far(at.move.from_square)
+
+
+def opposed(at: At, _: str) -> bool:
+    one, two = at.after.king(True), at.after.king(False)
+    assert one is not None
+    assert two is not None
+    apart = sorted((abs(one % 8 - two % 8), abs(one // 8 - two // 8)))
+    return apart == [0, 2] and not at.after.occupied & ~(at.after.kings | at.after.pawns)
+
+
+def on_the_way(at: At, text: str) -> bool:
+    """The knight can go on to the outpost named."""
+    square = square_in(text)
+    there = At(at.before, chess.Move(at.move.to_square, square), at.after)
+    return square in at.after.attacks(at.move.to_square) and outpost(there, text)
+
+
+def supported(at: At, text: str) -> bool:
+    """The pawn move named is legal after a pass, and the piece that moved guards its goal."""
+    board = at.after.copy()
+    board.push(chess.Move.null())
+    try:
+        move = board.parse_san(re.findall(MOVE, text)[-1].rpartition(".")[2])
+    except ValueError:
+        return False
+    seen = move.to_square in at.after.attacks(at.move.to_square)
+    return board.piece_type_at(move.from_square) == chess.PAWN and seen
+
+
+def unlike_pieces(at: At, text: str) -> bool:
+    """The pieces that each side has more of, as they are named."""
+    mine, theirs = re.findall(r"with (.*) against (.*)", text)[0]
+    found = []
+    for words in (mine, theirs):
+        numbers = re.findall(r"(a|two|three) (queen|rook|bishop|knight)", words)
+        found.append({KINDS[name]: COUNTS[number] for number, name in numbers})
+    white = at.mover
+    for kind in (2, 3, 4, 5):
+        more = len(at.after.pieces(kind, white)) - len(at.after.pieces(kind, not white))
+        if found[0].get(kind, 0) - found[1].get(kind, 0) != more:
+            return False
+    return True
+
+
+def impossible(at: At, text: str) -> bool:
+    """The move named of the other side is not legal after the move."""
+    try:
+        at.after.parse_san(re.findall(MOVE, text)[-1].rpartition(".")[2])
+    except ValueError:
+        return True
+    return False
+
+
 def mates_in(board: chess.Board, moves: int) -> bool:
     """Whether the side to move mates within so many moves, by trying everything."""
     for move in board.legal_moves:
-        if moves > 1 and not board.gives_check(move) and moves > 2:
-            continue  # long mates are tried by checks only
         board.push(move)
         found = board.is_checkmate() or (moves > 1 and mated_in(board, moves - 1))
         board.pop()
@@ -282,7 +477,7 @@ def mate_statement(at: At, text: str) -> bool:
     """Mate in so many moves after the move, or with it as the first one."""
     found = re.search(r"mate in (\d+)", text)
     count = int(found.group(1)) if found else 1
-    if count > 3:
+    if count > 2:
         return True  # left to the engine
     named = re.findall(MOVE, text)
     if named:  # a mate that begins with another move, of either side
@@ -298,6 +493,8 @@ def mate_statement(at: At, text: str) -> bool:
     return at.after.is_checkmate() if count == 1 else mated_in(at.after.copy(), count - 1)
 
 
+BETTER = r"#better"  # see named_moves
+ANSWER = r"#answer"
 Check = Callable[[At, str], bool]
 STATEMENTS: list[tuple[str, str, Check]] = [
     (
@@ -320,7 +517,11 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("double check", r"double check", lambda at, _: len(at.after.checkers()) == 2),
     ("guard", r"removes the|, which guarded", guard_taken),
     ("loose", r"which nothing guarded|for nothing", loose),
-    ("passed", r"passed pawn", lambda at, t: passed(at.after, square_in(t), at.mover)),
+    (
+        "passed",
+        r"(?<!blocks the )(?<!halts the )(?<!of the )(?<!behind the )passed pawn",
+        lambda at, t: passed(at.after, square_in(t), at.mover),
+    ),
     ("isolated", r"isolate", lambda at, t: isolated(at.after, square_in(t), side(t))),
     (
         "doubled",
@@ -329,7 +530,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ),
     ("file", r"takes the (?:half-)?open|on the (?:half-)?open", file_taken),
     ("rank", r"seventh rank|second rank", seventh),
-    ("outpost", r"outpost|no pawn can drive", outpost),
+    ("outpost", r"(?<!heads for )an outpost (?:for|on)", outpost),
     (
         "bishop pair",
         r"bishop pair",
@@ -346,7 +547,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("opposite bishops", r"opposite colours|opposite-coloured", opposite_bishops),
     (
         "king's file",
-        r"beside \w+'s king|in front of \w+'s king",
+        r"-file beside \w+'s king|in front of \w+'s king",
         lambda at, t: (
             pawns_on(
                 at.after,
@@ -356,10 +557,52 @@ STATEMENTS: list[tuple[str, str, Check]] = [
             == 0
         ),
     ),
-    ("threat", r"threatens", threat),
+    ("battery", r"lines up|battery", lined_up),
+    ("doubled rooks", r"doubles rooks|both rooks", rooks_on_file),
+    ("connected rooks", r"the rooks (?:on the back rank)?|connects the rooks", rooks_linked),
+    ("development", r"in development", developed),
+    (
+        "last minor",
+        r"minor pieces (?:are out)?$|last of \w+'s minor",
+        lambda at, t: minors_out(at.after, at.mover) == 4 or "against" in t,
+    ),
+    ("blockade", r"(?:blocks|halts|way of) the passed pawn", before_passed),
+    ("behind", r"behind the passed pawn", rook_behind),
+    (
+        "chase",
+        r"gains time|\b(?:attacks|hits) the (?!.* (?:at once|time))|makes the .* move",
+        cheaper_attacks,
+    ),
+    ("ahead", r"trades \w+s", ahead_in_trade),
+    ("strike", r"strikes at|challenges|puts the question", pawn_attacks),
+    ("connected passed", r"connected passed", two_passed),
+    ("backward", r"backward", left_behind),
+    ("hanging pawns", r"hanging pawns", hanging),
+    ("bad bishop", r"shuts in|a bad one", shut_in),
+    ("open file", r"opens the \w-file|file of pawns", file_opened),
+    ("escape", r"escape square|king air", escape),
+    ("king", r"towards the centre|nearer to the centre|activates the king", king_nearer),
+    ("opposition", r"the opposition", opposed),
+    ("heads for", r"heads for an outpost|to put the knight", on_the_way),
+    ("supports", r"(?:supports|prepares) the advance", supported),
+    (
+        "repeats",
+        r"repeats the position|same position for the second",
+        lambda at, _: at.after.is_repetition(2),
+    ),
+    (
+        "fifty",
+        r"moves without a capture",
+        lambda at, t: str(at.after.halfmove_clock // 2) in t,
+    ),
+    ("imbalance", r"with .* against (?:a|two|three) (?!.*minor)", unlike_pieces),
+    ("prevents", r"does not allow|rules out|leaves no room", impossible),
+    ("threat", r"threatens|(?:carries|sets up) the threat", threat),
     ("parry", r"\b(?:saves|meets the threat|secures|stops|parries)\b", parried),
     ("mate pattern", r"is a (?:back-rank|smothered) mate", lambda at, _: at.after.is_checkmate()),
     ("mate", r"mate in \w+|mate next move", mate_statement),
+    ("better", BETTER, lambda at, _: at.played not in (None, at.move)),
+    ("answer", ANSWER, lambda at, _: at.played is None),
     ("wins", r"\b(?:wins|nets|gains)\b(?! as| the game)", lambda *_: True),
     ("only", r"only good move|one good move|only move that does not", lambda *_: True),
     ("trap", r"\btraps\b|without a safe square", named_pieces_exist),
@@ -379,6 +622,9 @@ STATEMENTS: list[tuple[str, str, Check]] = [
 RULES = [(kind, re.compile(form), rule) for kind, form, rule in STATEMENTS]
 
 
+REFUTES = r"answer|trouble|This allows|runs into|strong now|\d\.+\S+ now [a-z]+s"
+
+
 def statements(node: chess.pgn.ChildNode) -> Iterator[tuple[str, At, str]]:
     """The sentences of a comment with the move each is about, and the clauses of a sentence."""
     own = At(node.parent.board(), node.move, node.board())
@@ -388,15 +634,80 @@ def statements(node: chess.pgn.ChildNode) -> Iterator[tuple[str, At, str]]:
             continue
         about = own
         rest = sentence
-        for found in re.finditer(MOVE, sentence):
-            other = subject(own.after, found.group()) or subject(own.before, found.group())
+        for number, found in enumerate(re.finditer(MOVE, sentence)):
+            earlier = sentence[: found.start()]
+            threat = re.search("threat|rules out|not allow|no room|stops|saves|advance", earlier)
+            reply, other = (subject(one, found.group()) for one in (own.after, own.before))
+            if other is not None and other.move != own.move and not threat:
+                other.played = own.move
+                yield sentence, other, "#better"
+            elif reply is not None and number == 0 and re.search(REFUTES, sentence):
+                yield sentence, reply, "#answer"
             verb = re.match(r"(?:, which| now|:? it| [a-z]+s\b)", sentence[found.end() :])
-            if other is not None and verb and "threatens" not in sentence[: found.start()]:
-                about, rest = other, sentence[found.end() :]
-                break
+            if (reply or other) is not None and verb and not threat and about is own:
+                about, rest = reply or other or own, sentence[found.end() :]
         clauses = re.split(r" and (?=[a-z]+s\b)(?!the )|; ", rest)
         for clause in clauses:
             yield sentence, about, clause
+
+
+def skeleton(sentence: str) -> str:
+    """A sentence without its moves, pieces, squares, sides and numbers."""
+    text = re.sub(MOVE, "M", sentence)
+    text = re.sub(rf"(?:(?:, | and )?{UNIT})+", " P", text)
+    text = re.sub(r"White|Black", "S", text)
+    return re.sub(r"\b[a-h][1-8]\b|\b[a-h]-(?=file|pawn)|[+\u2212]?\d[\d.]*", "Q", text)
+
+
+@dataclass
+class Count:
+    """What was found in annotated games."""
+
+    made: Counter[str] = field(default_factory=Counter)
+    false: Counter[str] = field(default_factory=Counter)
+    unknown: Counter[str] = field(default_factory=Counter)
+    skeletons: Counter[str] = field(default_factory=Counter)
+    sentences: Counter[str] = field(default_factory=Counter)
+    sizes: list[int] = field(default_factory=list)  # statements of each comment
+    plies: int = 0
+    bad: int = 0  # mistakes and blunders
+    silent: int = 0  # of them, those of which neither an answer nor a better move is named
+
+
+def read(node: chess.pgn.ChildNode, count: Count, judge: Judge | None) -> None:
+    """Count the statements of one comment and name the false ones."""
+    number, names = 0, set()
+    sentences = set()
+    for sentence, at, clause in statements(node):
+        sentences.add(sentence)
+        known = [(kind, rule) for kind, form, rule in RULES if form.search(clause)]
+        if not named_pieces_exist(at, clause) and not re.search("threat|saves|allow", clause):
+            known.append(("piece", named_pieces_exist))
+        if not known:
+            count.unknown[skeleton(clause)] += 1
+        for kind, rule in known:
+            number += 1
+            names.add(kind)
+            count.made[kind] += 1
+            try:
+                true = rule(at, clause)
+            except (IndexError, KeyError):
+                true = False
+            confirmed = true and (judge is None or judge.confirms(kind, at, clause, sentence))
+            if not confirmed:
+                count.false[kind] += 1
+                how = "NOT CONFIRMED" if true else "FALSE"
+                about = f"{at.before.fen()} {at.move}"
+                sys.stdout.write(f"{how} {kind}: {clause} | {sentence} | {about}\n")
+                sys.stdout.flush()
+    for sentence in sentences:
+        count.skeletons[skeleton(sentence)] += 1
+        count.sentences[sentence] += 1
+    if number:
+        count.sizes.append(number)
+    if node.nags & {2, 4}:
+        count.bad += 1
+        count.silent += not names & {"better", "answer", "mate"} and not node.starts_variation()
 
 
 def main() -> None:
@@ -407,88 +718,184 @@ def main() -> None:
     options.add_argument("--nodes", type=int, default=200_000)
     options.add_argument("--show", action="store_true")
     asked = options.parse_args()
-    engine = chess.engine.SimpleEngine.popen_uci(asked.engine) if asked.engine else None
-    made, false, comments, silent = Counter[str](), Counter[str](), 0, Counter[str]()
-    counts: list[int] = []
+    judge = Judge(asked.engine, asked.nodes) if asked.engine else None
+    count = Count()
     for path in asked.files:
         with Path(path).open(encoding="utf-8") as file:
             while (game := chess.pgn.read_game(file)) is not None:
+                count.plies += sum(1 for _ in game.mainline())
                 for node in everything(game):
-                    number = 0
-                    for sentence, at, clause in statements(node):
-                        known = [
-                            (kind, rule) for kind, form, rule in RULES if re.search(form, clause)
-                        ]
-                        if not named_pieces_exist(at, clause) and "threat" not in clause:
-                            known.append(("piece", named_pieces_exist))
-                        if not known:
-                            silent[re.sub(MOVE, "M", clause)[:60]] += 1
-                        for kind, rule in known:
-                            number += 1
-                            made[kind] += 1
-                            true = rule(at, clause)
-                            if true and engine is not None:
-                                true = by_engine(kind, at, clause, engine, asked.nodes)
-                            if not true:
-                                false[kind] += 1
-                                about = f"{at.before.fen()} {at.move}"
-                                sys.stdout.write(f"FALSE {kind}: {clause} | {sentence} | {about}\n")
-                    if number:
-                        comments += 1
-                        counts.append(number)
-    if engine is not None:
-        engine.quit()
-    if asked.show:
-        for text, count in silent.most_common(40):
-            sys.stdout.write(f"not understood {count}: {text}\n")
-    counts.sort()
-    median = counts[len(counts) // 2] if counts else 0
-    sys.stdout.write(f"{comments} comments, {made.total()} statements, median {median}\n")
-    sys.stdout.write(f"{silent.total()} clauses without a statement that is understood\n")
-    for kind, count in made.most_common():
-        sys.stdout.write(f"{kind:18} {count:6} false {false[kind]}\n")
+                    read(node, count, judge)
+    if judge is not None:
+        judge.engine.quit()
+    report(count, asked.show)
 
 
-def by_engine(kind: str, at: At, text: str, engine: chess.engine.SimpleEngine, nodes: int) -> bool:
-    """What an engine says of gains, mates and moves that are said to be the only ones."""
-    limit = chess.engine.Limit(nodes=nodes)
-    if kind == "mate":
-        found = re.search(r"mate in (\d+)", text)
-        if not found or int(found.group(1)) <= 3:
-            return True
-        score = engine.analyse(at.after, limit)["score"].pov(at.mover)
-        return score.is_mate() and (score.mate() or 0) >= 0
-    if kind == "wins":
-        return gains(at, engine, limit)
-    if kind == "standing":
-        found = re.search(r"(White|Black) is (winning|lost|better|worse)\b(?! any)", text)
-        if not found or "was" in text:
-            return True
-        value = chance(engine.analyse(at.after, limit)["score"].pov(found.group(1) == "White"))
-        good = found.group(2) in ("winning", "better")
-        bound = 0.35 if found.group(2) in ("winning", "lost") else 0.05
-        return value >= bound if good else value <= -bound
-    if kind == "only":
-        lines = engine.analyse(at.before, limit, multipv=2)
-        if len(lines) < 2:
-            return True
-        best, second = (chance(one["score"].pov(at.mover)) for one in lines)
-        return lines[0]["pv"][0] == at.move and best - second >= 0.12
+def report(count: Count, show: bool) -> None:
+    """Print the table, and with `show` what was not understood and the commonest sentences."""
+    if show:
+        for text, number in count.unknown.most_common(40):
+            sys.stdout.write(f"not understood {number}: {text}\n")
+        for text, number in count.skeletons.most_common(25):
+            share = 100 * number / count.skeletons.total()
+            sys.stdout.write(f"{share:5.2f} % {text}\n")
+    sizes = sorted(count.sizes)
+    middle = sizes[len(sizes) // 2] if sizes else 0
+    mean = sum(sizes) / max(1, len(sizes))
+    sys.stdout.write(
+        f"{len(sizes)} comments on {count.plies} plies, {count.made.total()} statements, "
+        f"a comment has {mean:.2f} of them, median {middle}; "
+        f"{len(count.sentences)} distinct sentences of {count.sentences.total()}\n"
+        f"{count.unknown.total()} clauses without a statement that is understood; "
+        f"{count.bad} mistakes and blunders, {count.silent} without answer or better move\n"
+    )
+    for kind, number in count.made.most_common():
+        sys.stdout.write(f"{kind:18} {number:6} false {count.false[kind]}\n")
+
+
+class Judge:
+    """An outside engine that is asked about statements, each position once.
+
+    What it does not confirm is asked again with ten times the nodes before it is called false.
+    """
+
+    def __init__(self, command: str, nodes: int) -> None:
+        self.engine = chess.engine.SimpleEngine.popen_uci(command)
+        self.engine.configure({"Hash": 64})
+        self.nodes = nodes
+        self._known: dict[tuple[str, str, int, int], list[chess.engine.InfoDict]] = {}
+
+    def confirms(self, kind: str, at: At, clause: str, sentence: str) -> bool:
+        """Whether the engine agrees with a statement that is true of the board."""
+        rule = JUDGED.get(kind)
+        return rule is None or any(
+            rule(self, at, clause, sentence, nodes) for nodes in (self.nodes, 10 * self.nodes)
+        )
+
+    def lines(
+        self, board: chess.Board, nodes: int, move: chess.Move | None = None, count: int = 1
+    ) -> list[chess.engine.InfoDict]:
+        key = (board.fen(), move.uci() if move else "", nodes, count)
+        if key not in self._known:
+            if len(self._known) > 5_000:
+                self._known.clear()
+            self._known[key] = self.engine.analyse(
+                board.copy(stack=8),
+                chess.engine.Limit(nodes=nodes),
+                multipv=count,
+                root_moves=[move] if move else None,
+            )
+        return self._known[key]
+
+    def value(self, board: chess.Board, white: bool, nodes: int, move: chess.Move | None) -> float:
+        """Winning chances of a side, with a first move if it is given."""
+        if board.is_game_over():
+            result = board.result()
+            return 0.0 if result == "1/2-1/2" else 1.0 if (result == "1-0") == white else -1.0
+        return chance(self.lines(board, nodes, move)[0]["score"].pov(white))
+
+
+def judged_mate(judge: Judge, at: At, text: str, _: str, nodes: int) -> bool:
+    found = re.search(r"mate in (\d+)", text)
+    if not found or int(found.group(1)) <= 2:
+        return True
+    scores = [judge.lines(board, nodes)[0]["score"].relative for board in (at.after, at.before)]
+    return any(one.is_mate() and abs(one.mate() or 0) <= int(found.group(1)) for one in scores)
+
+
+def judged_wins(judge: Judge, at: At, _: str, __: str, nodes: int) -> bool:
+    return gains(at, judge, nodes)
+
+
+def judged_threat(judge: Judge, at: At, text: str, _: str, nodes: int) -> bool:
+    """What is threatened, after a pass, leaves more material than there was."""
+    board = at.after.copy()
+    board.push(chess.Move.null())
+    try:
+        move = board.parse_san(re.findall(MOVE, text)[-1].rpartition(".")[2])
+    except (ValueError, IndexError):
+        return True
+    before = board.copy(stack=False)
+    board.push(move)
+    return board.is_checkmate() or gains(At(before, move, board), judge, nodes)
+
+
+def judged_better(judge: Judge, at: At, _: str, __: str, nodes: int) -> bool:
+    """The move named is better than the one made (which `at` carries as its played one)."""
+    assert at.played is not None
+    best = judge.value(at.before, at.mover, nodes, at.move)
+    return best > judge.value(at.before, at.mover, nodes, at.played)
+
+
+def judged_answer(judge: Judge, at: At, _: str, __: str, nodes: int) -> bool:
+    """The answer named is about as good as the engine's own."""
+    own = judge.value(at.before, at.mover, nodes, None)
+    return judge.value(at.before, at.mover, nodes, at.move) >= own - 0.15
+
+
+def judged_only(judge: Judge, at: At, _: str, __: str, nodes: int) -> bool:
+    lines = judge.lines(at.before, nodes, count=2)
+    if len(lines) < 2:
+        return True
+    best, second = (chance(one["score"].pov(at.mover)) for one in lines)
+    return lines[0]["pv"][0] == at.move and best - second >= 0.1
+
+
+# Words about how the game stands for a side: least and most of its winning chances.
+STANDINGS: list[tuple[str, float, float]] = [
+    (r"(?P<side>White|Black) is (?:winning|close to winning) now", 0.35, 1.0),
+    (r"(?P<side>White|Black) is lost now|lost one now|to lost", -1.0, -0.35),
+    (
+        r"(?P<side>White|Black) is better now|advantage is (?:with )?(?P<also>White|Black)",
+        0.05,
+        1.0,
+    ),
+    (r"(?P<side>White|Black) is worse now|to worse", -1.0, -0.05),
+    (r"(?P<side>White|Black) is not better|advantage is gone|level now", -1.0, 0.3),
+    (r"(?P<side>White|Black) is not winning|win is gone", -1.0, 0.6),
+    (r"keeps the win|keeps (?P<side>White|Black) winning", 0.35, 1.0),
+    (r"keeps the better|keeps (?P<side>White|Black) better", 0.05, 1.0),
+    (r"keeps the game level|holds the balance", -0.35, 1.0),
+    (r"in the game|limits the damage", -0.75, 1.0),
+]
+
+
+def judged_standing(judge: Judge, at: At, text: str, _: str, nodes: int) -> bool:
+    for form, least, most in STANDINGS:
+        found = re.search(form, text)
+        if found:
+            names = [one for one in found.groupdict().values() if one]
+            white = names[0] == "White" if names else at.mover
+            return least <= judge.value(at.after, white, nodes, None) <= most
     return True
 
 
-def gains(at: At, engine: chess.engine.SimpleEngine, limit: chess.engine.Limit) -> bool:
+JUDGED = {
+    "mate": judged_mate,
+    "wins": judged_wins,
+    "threat": judged_threat,
+    "better": judged_better,
+    "answer": judged_answer,
+    "only": judged_only,
+    "standing": judged_standing,
+}
+
+
+def gains(at: At, judge: Judge, nodes: int) -> bool:
     """The engine's main line leaves the mover with more material than some plies before."""
     past = at.before.copy()
     least = material(past, at.mover)
-    for _ in range(6):
+    for _ in range(16):
         if not past.move_stack:
             break
         past.pop()
         least = max(least, material(past, at.mover))
-    info = engine.analyse(at.after, limit)
-    if info["score"].pov(at.mover).is_mate():
+    if at.after.is_checkmate():
         return True
+    info = judge.lines(at.after, nodes)[0]
+    score = info["score"].pov(at.mover)
+    if score.is_mate():
+        return (score.mate() or 0) >= 0
     board, best = at.after.copy(), -99
     for ply, move in enumerate(info.get("pv", [])):
         board.push(move)
@@ -516,7 +923,7 @@ def everything(game: chess.pgn.GameNode) -> Iterator[chess.pgn.ChildNode]:
     stack = list(game.variations)
     while stack:
         node = stack.pop()
-        if node.comment:
+        if node.comment or node.nags & {2, 4}:
             yield node
         stack.extend(node.variations)
 

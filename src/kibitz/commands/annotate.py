@@ -52,7 +52,10 @@ def annotate(
     report = None if html is None else Report()
     if html is not None:
         check_output(game, html)
-    with Engine(network, multipv=2, threads=threads) as engine, graceful_stop() as stop:
+    with (
+        Engine(network, search="alphabeta", multipv=2, threads=threads) as engine,
+        graceful_stop() as stop,
+    ):
         for done in annotate_file(game, output, engine, style, stop):
             if report is not None:
                 report.add(done)
@@ -88,7 +91,7 @@ def comment(
     at_least(0, nodes=nodes)
     board = Board(fen)
     played = board.san(board.parse(move))
-    with Engine(network, multipv=2) as engine:
+    with Engine(network, search="alphabeta", multipv=2) as engine:
         limits = None if nodes == 0 else limits_of(nodes, time)
         text = comment_on(engine, board, move, level, limits)
         facts = {"fen": board.fen(), "move": played, "level": level, "comment": text}

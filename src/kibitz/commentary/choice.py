@@ -14,6 +14,7 @@ from kibitz.commentary import positional as changed
 from kibitz.commentary import tactical as tactic
 from kibitz.commentary.claims import Claim
 from kibitz.commentary.facts import Scene, is_unsafe
+from kibitz.commentary.features import Feature, features
 from kibitz.commentary.merits import gain_of, is_borne_out, merits
 from kibitz.commentary.motifs import motifs
 from kibitz.commentary.positional import changes
@@ -60,6 +61,35 @@ WEIGHTS: dict[type[Claim], tuple[float, float, float]] = {
     changed.OppositeBishops: (0.35, 0.5, 0.5),
     changed.OpensKing: (0.45, 0.5, 0.45),
 }
+# The same for features, by their names.
+FEATURE_WEIGHTS: dict[str, tuple[float, float, float]] = {
+    "battery": (0.45, 0.5, 0.45),
+    "doubled_rooks": (0.45, 0.48, 0.43),
+    "connected_rooks": (0.45, 0.4, 0.3),
+    "development": (0.6, 0.5, 0.45),
+    "last_minor": (0.42, 0.4, 0.3),
+    "blockade": (0.45, 0.5, 0.48),
+    "behind_passed": (0.5, 0.5, 0.43),
+    "chases": (0.55, 0.42, 0.3),
+    "trades_ahead": (0.6, 0.5, 0.4),
+    "strikes": (0.4, 0.45, 0.44),
+    "connected_passed": (0.6, 0.65, 0.6),
+    "backward": (0.35, 0.47, 0.5),
+    "hanging_pawns": (0.3, 0.5, 0.55),
+    "bad_bishop": (0.4, 0.52, 0.55),
+    "opens_file": (0.42, 0.44, 0.4),
+    "escape_square": (0.6, 0.48, 0.43),
+    "king_to_centre": (0.5, 0.45, 0.42),
+    "opposition": (0.6, 0.6, 0.55),
+    "heads_for": (0.45, 0.5, 0.5),
+    "backs_up": (0.4, 0.46, 0.48),
+    "repeats": (0.45, 0.45, 0.43),
+    "fifty_moves": (0.6, 0.6, 0.55),
+    "imbalance": (0.6, 0.65, 0.65),
+}
+# Said once a game, for each side.
+ONCE = ("development", "last_minor", "connected_rooks", "trades_ahead", "escape_square")
+NO_REASONS = (*ONCE, "opens_file", "repeats", "fifty_moves", "imbalance")
 LEAST = {"beginner": 0.38, "club": 0.4, "expert": 0.42}
 FADING = 0.94  # a kind of claim matters less every time it has been made
 WINS_APART = 6  # plies between two claims that material is won by the same side
@@ -70,16 +100,26 @@ MUST_PAY = (
     *(tactic.TakesLoose, tactic.Sacrifices),
 )
 # Of these the first that holds is said, not the others.
-OF_ONE_KIND: tuple[tuple[type[Claim], ...], ...] = (
-    (tactic.Deflects, tactic.Attracts, tactic.Sacrifices, tactic.Clears),
-    (tactic.TakesLoose, merit.Wins),
-    (tactic.Mates, merit.MateIn, merit.Wins, merit.OnlyMove, merit.Threatens),
-    (tactic.Fork, merit.Threatens),
-    (tactic.Traps, merit.Threatens),
-    (tactic.Discovers, tactic.DoubleCheck),
-    (changed.PawnEnding, changed.QueensLeave),
-    (merit.Wins, merit.Threatens),
-    (changed.Seventh, changed.TakesFile),
+OF_ONE_KIND: tuple[frozenset[str], ...] = tuple(
+    frozenset(names.split())
+    for names in (
+        "Deflects Attracts Sacrifices Clears",
+        "TakesLoose Wins",
+        "Mates MateIn Wins OnlyMove Threatens battery",
+        "Fork Threatens chases",
+        "Traps Threatens chases",
+        "Skewers chases",
+        "Discovers DoubleCheck",
+        "PawnEnding QueensLeave trades_ahead imbalance",
+        "Wins Threatens chases",
+        "Seventh TakesFile doubled_rooks",
+        "PassedPawn PassedPawnAdvances connected_passed",
+        "opens_file OpensKing TakesFile strikes",
+        "backward IsolatedPawn",
+        "strikes escape_square",
+        "heads_for chases",
+        "Parries chases",
+    )
 )
 
 
@@ -89,8 +129,14 @@ class Memory:
 
     used: Counter[str] = field(default_factory=Counter)  # texts of the table
     said: set[Claim] = field(default_factory=set)
-    kinds: Counter[type[Claim]] = field(default_factory=Counter)
+    once: set[str] = field(default_factory=set)  # features that are said once for each side
+    kinds: Counter[str] = field(default_factory=Counter)
     won_at: dict[bool, int] = field(default_factory=dict)  # ply of the last gain of each side
+
+
+def kind_of(claim: Claim) -> str:
+    """The name of what a claim is."""
+    return claim.name if isinstance(claim, Feature) else type(claim).__name__
 
 
 def pays(scene: Scene) -> bool:
@@ -124,7 +170,8 @@ def ranked(scene: Scene, claims: Iterable[Claim], memory: Memory, level: Level) 
 
 
 def _weight(claim: Claim, memory: Memory, level: Level) -> float:
-    return WEIGHTS[type(claim)][LEVELS.index(level)] * FADING ** memory.kinds[type(claim)]
+    weights = FEATURE_WEIGHTS[claim.name] if isinstance(claim, Feature) else WEIGHTS[type(claim)]
+    return weights[LEVELS.index(level)] * FADING ** memory.kinds[kind_of(claim)]
 
 
 def _was_said(claim: Claim, memory: Memory) -> bool:
@@ -132,14 +179,15 @@ def _was_said(claim: Claim, memory: Memory) -> bool:
     if isinstance(claim, (merit.Threatens, merit.Parries)):
         same = (one for one in memory.said if isinstance(one, type(claim)))
         return any(one.step.move == claim.step.move for one in same)
+    if isinstance(claim, Feature) and claim.name in ONCE:
+        return f"{claim.name}.{claim.white}" in memory.once
     return claim in memory.said
 
 
 def _is_covered(claim: Claim, chosen: Sequence[Claim]) -> bool:
-    kinds = {type(one) for one in chosen}
-    return type(claim) in kinds or any(
-        type(claim) in group and kinds & set(group) for group in OF_ONE_KIND
-    )
+    kinds = {kind_of(one) for one in chosen}
+    name = kind_of(claim)
+    return name in kinds or any(name in group and kinds & group for group in OF_ONE_KIND)
 
 
 def _is_too_soon(claim: Claim, scene: Scene, memory: Memory) -> bool:
@@ -185,13 +233,17 @@ def is_a_reason(claim: Claim, scene: Scene) -> bool:
             return False
         case changed.QueensLeave() | changed.PawnEnding() | changed.OppositeBishops():
             return False
+        case Feature("backward" | "hanging_pawns" | "bad_bishop", white):
+            return white != scene.mover
+        case Feature(name):
+            return name not in NO_REASONS
     return True
 
 
 def worth_saying(scene: Scene, memory: Memory, level: Level, most: int) -> list[Claim]:
     """What there is to say of a good move."""
-    found = [*motifs(scene), *merits(scene), *changes(scene)]
-    spoken = [claim for claim in found if type(claim) in WEIGHTS]
+    found = [*motifs(scene), *merits(scene), *changes(scene), *features(scene)]
+    spoken = [claim for claim in found if type(claim) in WEIGHTS or isinstance(claim, Feature)]
     return ranked(scene, spoken, memory, level)[:most]
 
 

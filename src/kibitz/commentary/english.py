@@ -34,6 +34,18 @@ def haul(kinds: Sequence[int]) -> str:
     )
 
 
+def worth(*scores: int) -> dict[str, str]:
+    """The scores of two moves in pawns."""
+    texts = [f"{one / 100:+.2f}".replace("-", "\u2212") for one in scores]
+    return dict(zip(("had", "has"), texts, strict=True)) if texts else {}
+
+
+def count(number: int) -> str:
+    """A small number in words."""
+    words = ("none", "one", *NUMBERS[2:])
+    return words[number] if number < len(words) else str(number)
+
+
 # --- what is said of a move -----------------------------------------------------------------------
 
 PREDICATES: dict[str, tuple[str, ...]] = {
@@ -81,13 +93,19 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "Wins.for": ("wins {won} for {lost}", "gains {won} for {lost}"),
     "Wins.exchange": ("wins the exchange", "wins a rook for a minor piece"),
     "Wins.some": ("wins material", "wins material by force"),
-    "Threatens": ("threatens {step}", "threatens to take {target} with {step}"),
+    "Threatens": (
+        "threatens {step}",
+        "threatens to take {target} with {step}",
+        "carries the threat of {step}",
+        "sets up the threat of {step}",
+    ),
     "Threatens.mate": ("threatens mate with {step}", "threatens {step}"),
     "Parries": ("saves {target} from {step}", "meets the threat to {target}", "secures {target}"),
     "Parries.mate": ("stops {step}", "meets the threat of {step}", "parries the mate on {at}"),
     "OnlyMove": (
         "is the only good move here",
-        "is the only move that does not make things much worse",
+        "is the only move: all others are much worse",
+        "has to be played: all other moves are much worse",
     ),
     "OnlyMove.hard": (
         "is the only good move, and a hard one to find",
@@ -126,7 +144,8 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "puts the rook on White's second rank",
     ),
     "Outpost": (
-        "settles on {square}, where no pawn can drive the {kind} away",
+        "settles on {square}, an outpost for the {kind}",
+        "gains an outpost for the {kind} on {square}",
         "gives the {kind} an outpost on {square}",
     ),
     "BishopPair": (
@@ -148,7 +167,75 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "clears the {file}-pawn from in front of {side}'s king",
         "takes the {file}-pawn from in front of {side}'s king",
     ),
+    # plain features
+    "battery": (
+        "lines up {pieces} towards {square}, beside {other}'s king",
+        "makes a battery of {pieces}, aimed at {square} next to the king",
+    ),
+    "doubled_rooks": ("doubles rooks on the {file}-file", "puts both rooks on the {file}-file"),
+    "connected_rooks": ("connects the rooks", "links the rooks on the back rank"),
+    "development": (
+        "puts {side} ahead in development, with {count0} minor pieces out against {count1}",
+        "gives {side} a lead in development: {count0} minor pieces are out against {count1}",
+    ),
+    "last_minor": (
+        "brings out the last of {side}'s minor pieces",
+        "means that all of {side}'s minor pieces are out",
+    ),
+    "blockade": (
+        "blocks the passed pawn on {at}",
+        "stands in the way of the passed pawn on {at}",
+        "halts the passed pawn on {at}",
+    ),
+    "behind_passed": (
+        "puts the rook behind the passed pawn on {at}",
+        "gets the rook behind the passed pawn on {at}",
+    ),
+    "chases": (
+        "gains time by attacking {piece}",
+        "attacks {piece}",
+        "makes {piece} move",
+        "hits {piece}",
+    ),
+    "trades_ahead": (
+        "trades {kinds}, which suits {mover}, who has more material",
+        "trades {kinds} while {mover} is ahead in material",
+    ),
+    "strikes": ("strikes at {piece}", "challenges {piece}", "puts the question to {piece}"),
+    "connected_passed": (
+        "gives {side} connected passed pawns on {squares}",
+        "leaves {side} with connected passed pawns on {squares}",
+    ),
+    "backward": (
+        "leaves {side} with a backward pawn on {at}",
+        "makes {side}'s pawn on {at} a backward one",
+    ),
+    "hanging_pawns": ("leaves {side} with hanging pawns on {squares}",),
+    "bad_bishop": (
+        "shuts in {piece}: {count0} of {side}'s own pawns are fixed on its colour",
+        "makes {piece} a bad one, with {count0} of {side}'s pawns fixed on its colour",
+    ),
+    "opens_file": ("opens the {file}-file", "clears the {file}-file of pawns"),
+    "escape_square": (
+        "makes an escape square on {square} for the king",
+        "gives the king air on {square}",
+    ),
+    "king_to_centre": (
+        "brings the king towards the centre",
+        "activates the king",
+        "walks the king nearer to the centre",
+    ),
+    "opposition": ("takes the opposition", "gains the opposition"),
+    "heads_for": (
+        "heads for an outpost on {square}",
+        "prepares to put the knight on {square}, an outpost",
+    ),
+    "backs_up": ("prepares the advance {step}", "supports the advance {step}"),
+    "repeats": ("repeats the position", "brings about the same position for the second time"),
+    "fifty_moves": ("makes it {count0} moves without a capture or a pawn move",),
+    "imbalance": ("leaves {side} with {has} against {against}",),
     # what the best move keeps; numbers as in judge.standing
+    "Prevents": ("does not allow {reply}", "rules out {reply}", "leaves no room for {reply}"),
     "Keeps.2": ("keeps the win", "keeps {mover} winning"),
     "Keeps.1": ("keeps the better game", "keeps {mover} better"),
     "Keeps.0": ("keeps the game level", "holds the balance"),
@@ -173,7 +260,7 @@ BEGINNER: dict[str, tuple[str, ...]] = {
 # --- sentences ------------------------------------------------------------------------------------
 
 PLAYED = ("This {0}.", "{move} {0}.")
-PLAYED_MORE = ("It also {0}.", "It {0} as well.", "And it {0}.")
+PLAYED_MORE = ("It also {0}.", "And it {0}.", "At the same time it {0}.")
 WHICH = "{0}, which {1}"
 
 FAULTS: dict[str, tuple[str, ...]] = {
@@ -203,7 +290,7 @@ FAULTS: dict[str, tuple[str, ...]] = {
     ),
     "AllowsMate.1": ("This allows {reply}.", "{reply} is possible now.", "It runs into {reply}."),
     "Allows": (
-        "{other}'s best answer is {reply}.",
+        "{other} has a good answer in {reply}.",
         "{reply} is the answer.",
         "The trouble is {reply}.",
         "{reply} is strong now.",
@@ -219,6 +306,16 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "{step} was better.",
         "The right move was {step}.",
         "{mover} should have played {step}.",
+    ),
+    "Better.chance": (
+        "{mover} misses the chance of {step}.",
+        "{step} was the chance that {mover} misses.",
+        "{mover} could have played {step} now.",
+    ),
+    "Better.worth": (
+        "Better was {step} ({had} instead of {has}).",
+        "{step} was better: {had} instead of {has}.",
+        "With {step} the score would be {had}, not {has}.",
     ),
     "Better.why": (
         "Better was {step}, which {why}.",

@@ -90,12 +90,12 @@ class Scene:
     @cached_property
     def start(self) -> chess.Board:
         """Of the last positions the one where the mover had most: where an exchange began."""
-        best = board = self.before.copy(stack=RECENT)
+        board = self.before.copy(stack=RECENT)
+        best, most = board.copy(stack=False), balance(board, self.mover)
         while board.move_stack:
-            board = board.copy()
             board.pop()
-            if balance(board, self.mover) > balance(best, self.mover):
-                best = board
+            if balance(board, self.mover) > most:
+                best, most = board.copy(stack=False), balance(board, self.mover)
         return best
 
     @property
@@ -193,12 +193,12 @@ def is_unsafe(board: chess.Board, square: int) -> bool:
 
 def balance(board: chess.Board, white: bool) -> int:
     """Material of a side less the other's, in pawns."""
-    total = 0
-    for kind, worth in WORTH.items():
-        if kind != chess.KING:
-            total += worth * len(board.pieces(kind, white))
-            total -= worth * len(board.pieces(kind, not white))
-    return total
+    own, their = board.occupied_co[white], board.occupied_co[not white]
+    kinds = (board.pawns, board.knights, board.bishops, board.rooks, board.queens)
+    return sum(
+        worth * ((mask & own).bit_count() - (mask & their).bit_count())
+        for mask, worth in zip(kinds, (1, 3, 3, 5, 9), strict=True)
+    )
 
 
 def ray_beyond(board: chess.Board, slider: int, front: int) -> int | None:

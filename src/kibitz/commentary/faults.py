@@ -110,6 +110,23 @@ class Allows(Claim):
 
 
 @dataclass(frozen=True)
+class Prevents(Claim):
+    """The better move makes the refutation of the other one impossible."""
+
+    reply: Step
+
+    def proved(self, scene: Scene) -> bool:
+        """The reply was possible if the mover had passed, and is not after the better move."""
+        board = passed(scene.before)
+        possible = board is not None and self.reply.move in board.legal_moves
+        return (
+            possible
+            and not scene.after.is_check()
+            and self.reply.move not in scene.after.legal_moves
+        )
+
+
+@dataclass(frozen=True)
 class Better(Claim):
     """The move that should have been made."""
 

@@ -58,7 +58,8 @@ def seen(board: chess.Board, report: Report) -> Seen:
         Seen(one.score, value_of(one.score), tuple(_made(board, move) for move in one.moves))
         for one in report.lines[:2]
     ]
-    priors = {_made(board, one.move): one.prior for one in report.moves}
+    # Alpha-beta has no priors.
+    priors = {_made(board, one.move): one.prior for one in report.moves if one.prior}
     other = lines[1] if len(lines) > 1 else None
     second = other.value if other else None
     return replace(lines[0], second=second, priors=priors, other=other)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import chess
 import numpy as np
 
@@ -18,6 +20,16 @@ LONGEST_LINE = 9  # plies
 SURE_MATE = MATE - MOST_PLIES
 
 
+Key: TypeAlias = tuple[int | bool | None, ...]
+
+
+def key_of(board: chess.Board) -> Key:
+    """What makes a position for its tactics, cheaper than its FEN."""
+    pieces = (board.pawns, board.knights, board.bishops, board.rooks, board.queens, board.kings)
+    sides = (board.occupied_co[True], board.turn, board.castling_rights, board.ep_square)
+    return (*pieces, *sides)
+
+
 class Prover:
     """Answers what is won by force; keeps its answers, as the same is asked for several claims."""
 
@@ -26,8 +38,8 @@ class Prover:
         self._positions = new_positions(MOST_PLIES + 1)
         self._frames = np.zeros(MOST_PLIES + 1, np.dtype((np.record, FRAME)))
         self._moves = np.zeros((MOST_PLIES + 1, MAX_MOVES), np.uint16)
-        self._known: dict[tuple[str, str], tuple[int | None, chess.Move | None]] = {}
-        self._records: dict[str, np.record] = {}
+        self._known: dict[tuple[Key, chess.Move | None], tuple[int | None, chess.Move | None]] = {}
+        self._records: dict[Key, np.record] = {}
 
     def gain(self, board: chess.Board, move: chess.Move | None = None) -> int | None:
         """Centipawns the side to move wins by force, with a move if it is given.
@@ -60,17 +72,17 @@ class Prover:
         return int(taking_value(record, square ^ flip, ours))
 
     def _record(self, board: chess.Board) -> np.record:
-        fen = board.fen(en_passant="fen")
-        if fen not in self._records:
+        key = key_of(board)
+        if key not in self._records:
             if len(self._records) > 500:
                 self._records.clear()
-            self._records[fen] = Board(board.shredder_fen(en_passant="fen")).position.copy()
-        return self._records[fen]
+            self._records[key] = Board(board.shredder_fen(en_passant="fen")).position.copy()
+        return self._records[key]
 
     def _searched(
         self, board: chess.Board, move: chess.Move | None
     ) -> tuple[int | None, chess.Move | None]:
-        asked = (board.fen(en_passant="fen"), move.uci() if move else "")
+        asked = (key_of(board), move)
         if asked not in self._known:
             if len(self._known) > 2_000:
                 self._known.clear()

@@ -16,10 +16,11 @@ from kibitz.commentary import faults as fault
 from kibitz.commentary import merits as merit
 from kibitz.commentary import positional as changed
 from kibitz.commentary import tactical as tactic
-from kibitz.commentary.choice import Level, Memory, reasons, worth_saying
+from kibitz.commentary.choice import Level, Memory, kind_of, reasons, worth_saying
 from kibitz.commentary.claims import Claim, Step, step
 from kibitz.commentary.facts import Scene, Unit
 from kibitz.commentary.faults import faults, missed
+from kibitz.commentary.features import Feature
 from kibitz.commentary.judge import Label, label, standing
 
 
@@ -40,6 +41,7 @@ class Speaker:
 
     def __init__(self, level: Level = "club") -> None:
         self.level, self.memory = level, Memory()
+        self.told_before: set[Step] = set()  # refutations that were spoken of
 
     def comment(self, scene: Scene) -> Comment:
         """What is to be said of a move; empty where there is nothing."""
@@ -58,7 +60,9 @@ class Speaker:
     def _remember(self, scene: Scene, claims: Sequence[Claim]) -> None:
         for claim in claims:
             self.memory.said.add(claim)
-            self.memory.kinds[type(claim)] += 1
+            self.memory.kinds[kind_of(claim)] += 1
+            if isinstance(claim, Feature):
+                self.memory.once.add(f"{claim.name}.{claim.white}")
             if isinstance(claim, (merit.Wins, tactic.TakesLoose, tactic.Fork)):
                 self.memory.won_at[scene.mover] = scene.before.ply()
 
@@ -79,6 +83,9 @@ class Speaker:
         better: list[Claim] = []
         if scene.had is not None and scene.had.line and scene.had.line[0] != scene.move:
             better = reasons(scene.instead(), self.level, most)
+            if len(better) < most and scene.reply:
+                prevents = fault.Prevents(step(scene.after, scene.reply))
+                better += [prevents] if prevents.proved(scene.instead()) else []
         if self._label(scene) is Label.INACCURACY and not (reply or better):
             return Comment()
         causes = faults(scene, tuple(reply))
@@ -89,6 +96,7 @@ class Speaker:
         self._remember(scene, said)
         if scene.reply:
             self._remember(scene.other, reply)
+        self.told_before |= {claim.reply for claim in causes[:1] if hasattr(claim, "reply")}
         text = " ".join(_capital(one) for one in texts)
         return Comment(text, tuple(said), tuple(better), tuple(reply))
 
@@ -116,6 +124,10 @@ class Speaker:
                 why = self._which(scene.other, claim.why)
             case fault.Better():
                 why = self._which(scene.instead(), claim.why) or self._kept(scene)
+                if claim.step in self.told_before:
+                    name, why = "Better.chance", ""
+                elif not why and (scores := _scores(scene)):
+                    name, slots = "Better.worth", slots | language.worth(*scores)
             case fault.AllowsMate(moves=1) | fault.MissesMate(moves=1):
                 name += ".1"
         if why:
@@ -138,7 +150,7 @@ class Speaker:
     def predicate(self, claim: Claim, scene: Scene) -> str:
         """A claim as a predicate: "forks the king and the rook on a8"."""
         key = claim_key(claim, scene)
-        name = type(claim).__name__
+        name = kind_of(claim)
         table = language.BEGINNER if self.level == "beginner" else language.PREDICATES
         texts = table.get(key) or table.get(name) or language.PREDICATES.get(key)
         texts = texts or language.PREDICATES[name]
@@ -158,12 +170,20 @@ def claim_slots(claim: Claim, scene: Scene) -> dict[str, str]:
     slots = {"mover": language.SIDES[scene.mover], "other": language.SIDES[not scene.mover]}
     for one in fields(claim):
         slots |= _spelled(one.name, getattr(claim, one.name))
-    return slots
+    return slots | (_spelled_feature(claim) if isinstance(claim, Feature) else {})
+
+
+def _scores(scene: Scene) -> tuple[int, int] | tuple[()]:
+    """Centipawns for White by the best move and by the one made; nothing where a mate is near."""
+    if scene.had is None or scene.has is None or scene.had.mate or scene.has.mate:
+        return ()
+    sign = 1 if scene.mover else -1
+    return sign * scene.had.score.amount, -sign * scene.has.score.amount
 
 
 def claim_key(claim: Claim, scene: Scene) -> str:
     """The name of the texts for a claim: its class, and what makes a difference in words."""
-    name = type(claim).__name__
+    name = kind_of(claim)
     match claim:
         case tactic.Fork() if len(claim.targets) > 2:
             name += ".many"
@@ -218,6 +238,28 @@ def _spelled(name: str, value: object) -> dict[str, str]:
     if isinstance(value, tuple) and name in ("won", "lost"):
         return {name: language.haul(value)}
     return {}
+
+
+def _spelled_feature(feature: Feature) -> dict[str, str]:
+    """What a feature is about, in words."""
+    slots = _spelled("piece", feature.pieces[0]) if feature.pieces else {}
+    slots["squares"] = language.joined([chess.square_name(one.square) for one in feature.pieces])
+    if feature.square is not None:
+        slots |= {
+            "square": chess.square_name(feature.square),
+            "file": "abcdefgh"[feature.square & 7],
+        }
+    if feature.name == "imbalance":
+        middle = feature.counts.index(0)
+        slots["has"] = language.haul(feature.counts[:middle])
+        slots["against"] = language.haul(feature.counts[middle + 1 :])
+    elif feature.name == "trades_ahead":
+        slots["kinds"] = f"{language.PIECES[feature.counts[0]]}s"
+    else:
+        slots |= {
+            f"count{number}": language.count(one) for number, one in enumerate(feature.counts)
+        }
+    return {**slots, "side": language.SIDES[feature.white]}
 
 
 def _capital(text: str) -> str:
