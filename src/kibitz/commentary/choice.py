@@ -14,11 +14,12 @@ from kibitz.commentary import positional as changed
 from kibitz.commentary import tactical as tactic
 from kibitz.commentary.claims import Claim
 from kibitz.commentary.facts import Scene, is_unsafe
-from kibitz.commentary.features import Feature, features
+from kibitz.commentary.features import FINDERS, Feature
 from kibitz.commentary.merits import gain_of, is_borne_out, merits
 from kibitz.commentary.motifs import motifs
 from kibitz.commentary.positional import changes
 from kibitz.commentary.prover import SURE_MATE
+from kibitz.commentary.structure import FINDERS as PAWN_FINDERS
 
 Level: TypeAlias = Literal["beginner", "club", "expert"]
 LEVELS: tuple[Level, ...] = ("beginner", "club", "expert")
@@ -233,16 +234,16 @@ def is_a_reason(claim: Claim, scene: Scene) -> bool:
             return False
         case changed.QueensLeave() | changed.PawnEnding() | changed.OppositeBishops():
             return False
-        case Feature("backward" | "hanging_pawns" | "bad_bishop", white):
-            return white != scene.mover
-        case Feature(name):
-            return name not in NO_REASONS
+        case Feature(white=white):
+            bad = claim.name in ("backward", "hanging_pawns", "bad_bishop")
+            return white != scene.mover if bad else claim.name not in NO_REASONS
     return True
 
 
 def worth_saying(scene: Scene, memory: Memory, level: Level, most: int) -> list[Claim]:
     """What there is to say of a good move."""
-    found = [*motifs(scene), *merits(scene), *changes(scene), *features(scene)]
+    found = [*motifs(scene), *merits(scene), *changes(scene)]
+    found += [one for find in (*FINDERS, *PAWN_FINDERS) for one in find(scene)]
     spoken = [claim for claim in found if type(claim) in WEIGHTS or isinstance(claim, Feature)]
     return ranked(scene, spoken, memory, level)[:most]
 

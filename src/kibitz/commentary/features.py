@@ -1,12 +1,13 @@
 """Plain facts about where pieces stand and go: one function each, which finds them and proves them.
 
-A **feature** has the name of its function in `FEATURES`, and the pieces and squares it is about.
+A **feature** has that function, and the pieces and squares it is about.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import chess
 
@@ -15,9 +16,7 @@ from kibitz.commentary.facts import (
     SLIDERS,
     Scene,
     Unit,
-    ahead,
     balance,
-    files_beside,
     is_outpost,
     is_passed,
     is_unsafe,
@@ -31,28 +30,28 @@ MINOR = (chess.KNIGHT, chess.BISHOP)
 AHEAD = 3  # pawns' worth with which trades are welcome
 
 
+Finder: TypeAlias = Callable[[Scene], Iterator["Feature"]]
+
+
 @dataclass(frozen=True)
 class Feature(Claim):
     """A plain fact that a move brings about."""
 
-    name: str
+    find: Finder
     white: bool  # whose it is
     pieces: tuple[Unit, ...] = ()
     square: int | None = None
     step: Step | None = None
     counts: tuple[int, ...] = ()
 
+    @property
+    def name(self) -> str:
+        """The name of the function that finds it."""
+        return self.find.__name__
+
     def proved(self, scene: Scene) -> bool:
         """Its function finds it."""
-        return self in FEATURES[self.name](scene)
-
-
-Finder = Callable[[Scene], Iterator[Feature]]
-
-
-def features(scene: Scene) -> list[Claim]:
-    """All features of a move."""
-    return [one for find in FEATURES.values() for one in find(scene)]
+        return self in self.find(scene)
 
 
 # --- pieces ---------------------------------------------------------------------------------------
@@ -74,7 +73,7 @@ def battery(scene: Scene) -> Iterator[Feature]:
         for front, back in ((by, other), (other, by)):
             for goal in chess.scan_forward(ring & board.attacks_mask(front.square)):
                 if front.square in chess.SquareSet(chess.between(back.square, goal)):
-                    yield Feature("battery", scene.mover, (back, front), goal)
+                    yield Feature(battery, scene.mover, (back, front), goal)
 
 
 def doubled_rooks(scene: Scene) -> Iterator[Feature]:
@@ -86,7 +85,7 @@ def doubled_rooks(scene: Scene) -> Iterator[Feature]:
         return
     for square in board.pieces(chess.ROOK, scene.mover) & board.attacks(by.square):
         if square & 7 == by.square & 7:
-            yield Feature("doubled_rooks", scene.mover, (by,))
+            yield Feature(doubled_rooks, scene.mover, (by,))
 
 
 def connected_rooks(scene: Scene) -> Iterator[Feature]:
@@ -98,7 +97,7 @@ def connected_rooks(scene: Scene) -> Iterator[Feature]:
     ):
         return
     if not _are_connected(scene.before, scene.mover):
-        yield Feature("connected_rooks", scene.mover)
+        yield Feature(connected_rooks, scene.mover)
 
 
 def _are_connected(board: chess.Board, white: bool) -> bool:
@@ -123,7 +122,7 @@ def development(scene: Scene) -> Iterator[Feature]:
         return
     mine, theirs = _out(scene.after, scene.mover), _out(scene.after, not scene.mover)
     if mine > _out(scene.before, scene.mover) and (mine - theirs >= 3 or (mine, theirs) == (2, 0)):
-        yield Feature("development", scene.mover, counts=(mine, theirs))
+        yield Feature(development, scene.mover, counts=(mine, theirs))
 
 
 def last_minor(scene: Scene) -> Iterator[Feature]:
@@ -132,7 +131,7 @@ def last_minor(scene: Scene) -> Iterator[Feature]:
     if board.chess960 or scene.piece.kind not in MINOR:
         return
     if _out(board, white) == 4 == _out(scene.before, white) + 1:
-        yield Feature("last_minor", white)
+        yield Feature(last_minor, white)
 
 
 def blockade(scene: Scene) -> Iterator[Feature]:
@@ -146,7 +145,7 @@ def blockade(scene: Scene) -> Iterator[Feature]:
     if pawn != chess.Piece(chess.PAWN, not scene.mover) or not far:
         return
     if is_passed(board, square, not scene.mover) and not is_unsafe(board, by.square):
-        yield Feature("blockade", scene.mover, (unit(board, square), by))
+        yield Feature(blockade, scene.mover, (unit(board, square), by))
 
 
 def behind_passed(scene: Scene) -> Iterator[Feature]:
@@ -160,7 +159,7 @@ def behind_passed(scene: Scene) -> Iterator[Feature]:
         pawn = unit(board, square)
         behind = (square > by.square) == pawn.white
         if square & 7 == by.square & 7 and behind and is_passed(board, square, pawn.white):
-            yield Feature("behind_passed", scene.mover, (pawn,))
+            yield Feature(behind_passed, scene.mover, (pawn,))
 
 
 def chases(scene: Scene) -> Iterator[Feature]:
@@ -174,7 +173,7 @@ def chases(scene: Scene) -> Iterator[Feature]:
     if target.square not in board.attacks(by.square) or target.worth <= by.worth:
         return
     if not board.is_capture(reply) and not board.is_check():
-        yield Feature("chases", scene.mover, (target,))
+        yield Feature(chases, scene.mover, (target,))
 
 
 def trades_ahead(scene: Scene) -> Iterator[Feature]:
@@ -185,146 +184,10 @@ def trades_ahead(scene: Scene) -> Iterator[Feature]:
     if scene.last is None or scene.last.to_square != scene.move.to_square:
         return
     if balance(board, scene.mover) >= AHEAD and not board.attackers(not scene.mover, scene.landed):
-        yield Feature("trades_ahead", scene.mover, counts=(taken.kind,))
-
-
-# --- pawns ----------------------------------------------------------------------------------------
-
-
-def strikes(scene: Scene) -> Iterator[Feature]:
-    """A pawn moves up to attack a pawn in the middle files that pawns guard."""
-    board, by = scene.after, scene.piece
-    if by.kind != chess.PAWN or scene.taken or scene.move.promotion:
-        return
-    for square in board.attacks(by.square) & board.pieces(chess.PAWN, not scene.mover):
-        if 2 <= square & 7 <= 5 and board.attackers(not scene.mover, square) & board.pawns:
-            yield Feature("strikes", scene.mover, (unit(board, square),))
-
-
-def connected_passed(scene: Scene) -> Iterator[Feature]:
-    """Two passed pawns on files next to each other, of which one is new."""
-    for board in (scene.before, *scene.boards[2:4]):
-        if len(_passed_pairs(board, scene.mover)) != (board is not scene.before):
-            return
-    pairs = _passed_pairs(scene.after, scene.mover)
-    if len(pairs) == 1:
-        yield Feature("connected_passed", scene.mover, pairs[0])
-
-
-def _passed_pairs(board: chess.Board, white: bool) -> list[tuple[Unit, Unit]]:
-    pawns = [
-        unit(board, square)
-        for square in board.pieces(chess.PAWN, white)
-        if is_passed(board, square, white)
-    ]
-    pairs = [(one, two) for one in pawns for two in pawns if two.square & 7 == (one.square & 7) + 1]
-    return [pair for pair in pairs if abs((pair[0].square >> 3) - (pair[1].square >> 3)) <= 1]
-
-
-def backward(scene: Scene) -> Iterator[Feature]:
-    """A pawn on a file that is half-open for the other side is new among those left behind."""
-    for white in (True, False):
-        now, had = _backward(scene.after, white), _backward(scene.before, white)
-        later = [_backward(board, white) for board in scene.boards[2:4]]
-        for square in now - had:
-            if (
-                all(square in one for one in later)
-                and chess.BB_SQUARES[square] & scene.before.pawns
-            ):
-                yield Feature("backward", white, (unit(scene.after, square),))
-
-
-def _backward(board: chess.Board, white: bool) -> set[int]:
-    """Pawns with neighbours, all ahead of them, before whose next square an enemy pawn watches."""
-    own, theirs = board.pieces_mask(chess.PAWN, white), board.pieces_mask(chess.PAWN, not white)
-    found = set()
-    for square in chess.scan_forward(own & ~(chess.BB_FILE_A | chess.BB_FILE_H)):
-        beside = sum(chess.BB_FILES[file] for file in files_beside(square))
-        front = ahead(square, white, files_beside(square))
-        stop = square + (8 if white else -8)
-        watched = chess.BB_PAWN_ATTACKS[white][stop] & theirs
-        open_ = not theirs & chess.BB_FILES[square & 7] and not own & ahead(
-            square, white, [square & 7]
-        )
-        if own & beside and not own & beside & ~front and watched and open_:
-            found.add(square)
-    return found
-
-
-def hanging_pawns(scene: Scene) -> Iterator[Feature]:
-    """Pawns side by side on the c- and d-file, half-open files, with no own pawn beside them."""
-    for white in (True, False):
-        now = _hanging(scene.after, white)
-        later = [_hanging(board, white) for board in scene.boards[2:4]]
-        if now and not _hanging(scene.before, white) and all(one == now for one in later):
-            yield Feature("hanging_pawns", white, now)
-
-
-def _hanging(board: chess.Board, white: bool) -> tuple[Unit, ...]:
-    own, theirs = board.pieces_mask(chess.PAWN, white), board.pieces_mask(chess.PAWN, not white)
-    near = chess.BB_FILE_B | chess.BB_FILE_C | chess.BB_FILE_D | chess.BB_FILE_E
-    pair = [unit(board, square) for square in chess.scan_forward(own & near)]
-    if len(pair) != 2 or theirs & (chess.BB_FILE_C | chess.BB_FILE_D):
-        return ()
-    files = sorted(one.square & 7 for one in pair)
-    ranks = {one.square >> 3 if white else 7 - (one.square >> 3) for one in pair}
-    return tuple(pair) if files == [2, 3] and ranks in ({3}, {4}) else ()
-
-
-def bad_bishop(scene: Scene) -> Iterator[Feature]:
-    """A side's only bishop has three own pawns on its colour that enemy pawns block."""
-    for white in (True, False):
-        bad, count = _bad(scene.after, white)
-        if bad and count > _bad(scene.before, white)[1] < 3 and not scene.taken:
-            yield Feature("bad_bishop", white, (bad,), counts=(count,))
-
-
-def _bad(board: chess.Board, white: bool) -> tuple[Unit | None, int]:
-    bishops = list(board.pieces(chess.BISHOP, white))
-    if len(bishops) != 1:
-        return None, 0
-    light = bool(chess.BB_LIGHT_SQUARES & chess.BB_SQUARES[bishops[0]])
-    shade = chess.BB_LIGHT_SQUARES if light else chess.BB_DARK_SQUARES
-    theirs, way = board.pieces_mask(chess.PAWN, not white), 8 if white else -8
-    fixed = [
-        square
-        for square in board.pieces(chess.PAWN, white) & shade
-        if theirs & chess.BB_SQUARES[square + way]
-    ]
-    middle = any(square & 7 in (3, 4) for square in fixed)
-    enough = len(fixed) >= 3 and middle
-    return (unit(board, bishops[0]) if enough else None), len(fixed)
-
-
-def opens_file(scene: Scene) -> Iterator[Feature]:
-    """A file in the middle loses its last pawn, with rooks or a queen to use it."""
-    if not scene.after.rooks | scene.after.queens or len(scene.boards) < 4:
-        return
-    for file in range(2, 6):
-        mask = chess.BB_FILES[file]
-        if scene.before.pawns & mask and not any(one.pawns & mask for one in scene.boards[1:4]):
-            yield Feature("opens_file", scene.mover, square=file)
+        yield Feature(trades_ahead, scene.mover, counts=(taken.kind,))
 
 
 # --- kings ----------------------------------------------------------------------------------------
-
-
-def escape_square(scene: Scene) -> Iterator[Feature]:
-    """A pawn moves up before a king that had no free square in front of it."""
-    king = scene.after.king(scene.mover)
-    if scene.piece.kind != chess.PAWN or king is None or scene.taken or scene.before.is_check():
-        return
-    heavy = (scene.after.rooks | scene.after.queens) & scene.after.occupied_co[not scene.mover]
-    square = scene.move.from_square
-    at_home = king >> 3 == (0 if scene.mover else 7) and king & 7 not in (3, 4)
-    near = chess.BB_KING_ATTACKS[king] & chess.BB_SQUARES[square]
-    if not (heavy and at_home and near and phase(scene.after) != "opening"):
-        return
-    front = chess.BB_KING_ATTACKS[king] & chess.BB_RANKS[square >> 3]
-    if not front & ~scene.before.occupied and not scene.after.is_attacked_by(
-        not scene.mover, square
-    ):
-        yield Feature("escape_square", scene.mover, square=square)
 
 
 def king_to_centre(scene: Scene) -> Iterator[Feature]:
@@ -334,7 +197,7 @@ def king_to_centre(scene: Scene) -> Iterator[Feature]:
     if phase(scene.after) != "endgame" or scene.after.queens or not scene.after.pawns:
         return
     if _from_centre(scene.landed) < _from_centre(scene.move.from_square) in (2, 3):
-        yield Feature("king_to_centre", scene.mover)
+        yield Feature(king_to_centre, scene.mover)
 
 
 def _from_centre(square: int) -> int:
@@ -352,7 +215,7 @@ def opposition(scene: Scene) -> Iterator[Feature]:
     assert two is not None
     lined = one & 7 == two & 7 or one >> 3 == two >> 3
     if lined and chess.square_distance(one, two) == 2:
-        yield Feature("opposition", scene.mover)
+        yield Feature(opposition, scene.mover)
 
 
 # --- the expected line ----------------------------------------------------------------------------
@@ -370,7 +233,7 @@ def heads_for(scene: Scene) -> Iterator[Feature]:
         return
     if is_outpost(scene.after, scene.landed, scene.mover):
         return
-    yield Feature("heads_for", scene.mover, square=next_.to_square)
+    yield Feature(heads_for, scene.mover, square=next_.to_square)
 
 
 def backs_up(scene: Scene) -> Iterator[Feature]:
@@ -388,7 +251,7 @@ def backs_up(scene: Scene) -> Iterator[Feature]:
         dots = "." if scene.mover else "..."
         number = scene.before.fullmove_number + 1
         text = f"{number}{dots}{rest.san(next_)}"
-        yield Feature("backs_up", scene.mover, step=Step(next_, text))
+        yield Feature(backs_up, scene.mover, step=Step(next_, text))
 
 
 # --- the game -------------------------------------------------------------------------------------
@@ -397,13 +260,13 @@ def backs_up(scene: Scene) -> Iterator[Feature]:
 def repeats(scene: Scene) -> Iterator[Feature]:
     """The position occurs for the second time."""
     if scene.after.is_repetition(2) and not scene.after.is_repetition(3):
-        yield Feature("repeats", scene.mover)
+        yield Feature(repeats, scene.mover)
 
 
 def fifty_moves(scene: Scene) -> Iterator[Feature]:
     """Thirty or forty moves have gone by without a capture or a pawn move."""
     if scene.after.halfmove_clock in (60, 80):
-        yield Feature("fifty_moves", scene.mover, counts=(scene.after.halfmove_clock // 2,))
+        yield Feature(fifty_moves, scene.mover, counts=(scene.after.halfmove_clock // 2,))
 
 
 def imbalance(scene: Scene) -> Iterator[Feature]:
@@ -413,7 +276,7 @@ def imbalance(scene: Scene) -> Iterator[Feature]:
     found = [_unlike(board) for board in (scene.before, *scene.boards[1:4])]
     if found[1] and found[1] == found[2] == found[3] != found[0]:
         mine, theirs = found[1] if scene.mover else found[1][::-1]
-        yield Feature("imbalance", scene.mover, counts=(*mine, 0, *theirs))
+        yield Feature(imbalance, scene.mover, counts=(*mine, 0, *theirs))
 
 
 Kinds = tuple[int, ...]
@@ -437,12 +300,8 @@ def _unlike(board: chess.Board) -> tuple[Kinds, Kinds] | None:
     return None
 
 
-FEATURES: dict[str, Finder] = {
-    find.__name__: find
-    for find in (
-        *(battery, doubled_rooks, connected_rooks, development, last_minor, blockade),
-        *(behind_passed, chases, trades_ahead, strikes, connected_passed, backward),
-        *(hanging_pawns, bad_bishop, opens_file, escape_square, king_to_centre, opposition),
-        *(heads_for, backs_up, repeats, fifty_moves, imbalance),
-    )
-}
+FINDERS: tuple[Finder, ...] = (
+    *(battery, doubled_rooks, connected_rooks, development, last_minor, blockade),
+    *(behind_passed, chases, trades_ahead, king_to_centre, opposition),
+    *(heads_for, backs_up, repeats, fifty_moves, imbalance),
+)
