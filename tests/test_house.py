@@ -32,7 +32,8 @@ FLOORS = [
     GROUND,
     {"kernel"},
     {"position"},
-    {"uci.client"},  # the other end of UCI: teachers of games use it as matches do
+    {"uci.program"},  # the other end of UCI: teachers of games use it as matches do
+    {"uci.client", "uci.xboard"},
     {"games", "encoding"},
     {"network"},
     {"evaluator"},

@@ -36,7 +36,7 @@ from kibitz.games.record import Game, games_of
 from kibitz.games.shard import RANDOM_MOVE, read
 from kibitz.games.store import shards_in
 from kibitz.position.fen import START
-from kibitz.uci.client import UciFault
+from kibitz.uci.program import ProgramFault
 
 FAKE = Path(__file__).parents[1] / "match" / "fake_engine.py"
 QUICK = Labelling(most_plies=12, random_share=(0.1, 0.4), random_plies=(0, 4))
@@ -165,7 +165,7 @@ def test_the_last_whole_iteration_counts() -> None:
     only_bound = evaluation_of("a2a3", ["info depth 1 score mate -2 lowerbound"])
     assert only_bound.lines == (Line("a2a3", None, -2),)
     for wrong in (["info depth 1 nodes 3"], ["info score cp"], ["info score elo 9 pv a2a3"]):
-        with pytest.raises(UciFault):
+        with pytest.raises(ProgramFault):
             evaluation_of("a2a3", wrong)
 
 
@@ -182,7 +182,7 @@ def test_what_engines_cannot_do_is_said() -> None:
         Teacher(fake("none"), {"Strength": "9"})
     with pytest.raises(InputError, match="cannot start"):
         Teacher(("/does/not/exist",), {})
-    with pytest.raises(UciFault, match=r"no answer for 0\.3 s"):
+    with pytest.raises(ProgramFault, match=r"no answer for 0\.3 s"):
         Teacher(fake("mute"), {}, patience=0.3)
     teacher = Teacher(fake("none"), {})
     with pytest.raises(InputError, match="Chess960"):
@@ -194,7 +194,7 @@ def test_what_engines_cannot_do_is_said() -> None:
 @pytest.mark.parametrize("script", ["sleep 40; true", "sleep 40 & exit"])
 def test_what_a_shell_has_started_is_ended_with_it(script: str) -> None:
     """The child has the pipes: a reader would wait for 40 s if only the shell were killed."""
-    with pytest.raises(UciFault, match=r"no answer for 0\.3 s|it ended with code 0"):
+    with pytest.raises(ProgramFault, match=r"no answer for 0\.3 s|it ended with code 0"):
         Teacher(("sh", "-c", script), {}, patience=0.3)
 
 

@@ -13,8 +13,9 @@ from scipy.stats import chi2  # type: ignore[import-untyped]
 
 from kibitz.commands import main
 from kibitz.errors import DamagedFileError, InputError
-from kibitz.match.assessment import find_program, kept, parse_opponent, usual_opponents
+from kibitz.match.assessment import kept
 from kibitz.match.elo import Tally, expected_score
+from kibitz.match.ladder import find_program, parse_opponent, usual_opponents
 from kibitz.match.rating import LIKELY_95, rating_against
 
 STOCKFISH = find_program("stockfish")

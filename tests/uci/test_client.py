@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from kibitz.errors import InputError
-from kibitz.uci.client import UciClient, UciFault, parse_info, parse_option
+from kibitz.uci.client import UciClient, parse_info, parse_option
+from kibitz.uci.program import ProgramFault
 
 FAKE = Path(__file__).parents[1] / "match" / "fake_engine.py"
 
@@ -30,7 +31,7 @@ def client(way: str, *more: object, patience: float = 20.0) -> UciClient:
 def test_a_fault_is_named(way: str, kind: str, words: str) -> None:
     program = client(way)
     assert program.search("startpos", "nodes 1").move == "a2a3"
-    with pytest.raises(UciFault, match=words) as raised:
+    with pytest.raises(ProgramFault, match=words) as raised:
         program.search("startpos moves a2a3", "nodes 1", 0.5 if way == "hang" else None)
     assert raised.value.kind == kind
     program.kill()
@@ -47,7 +48,7 @@ def test_much_talk_is_read_past_and_the_time_is_that_of_the_search() -> None:
     assert found.milliseconds > 0.0
     program.close()
     assert not program.running
-    with pytest.raises(UciFault, match="it ended with code 0"):
+    with pytest.raises(ProgramFault, match="it ended with code 0"):
         program.ready()
 
 

@@ -40,7 +40,7 @@ from kibitz.search.method import warm
 from kibitz.search.params import RuleName
 from kibitz.selfplay.reanalyse import Reanalysis, reanalyse
 from kibitz.settings import file_values, load, used
-from kibitz.uci.client import PATIENCE, UciFault
+from kibitz.uci.program import PATIENCE, ProgramFault
 from kibitz.workers import processors
 
 # --- label ----------------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ class Teaching:
             raise InputError("--engine", value="", fix="name a UCI program")
         try:
             teacher = Teacher(self.command, dict(self.options), self.patience)
-        except UciFault as error:
+        except ProgramFault as error:
             what = f"the engine does not start: {error}"
             raise InputError(what, value=self.command[0]) from error
         teacher.close()

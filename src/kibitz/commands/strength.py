@@ -19,20 +19,24 @@ from kibitz.errors import InputError
 from kibitz.games.openings import RANDOM_PLIES, chosen_openings
 from kibitz.log import Bar, Level, Stop, graceful_stop, progress, say
 from kibitz.match.assessment import (
-    Opponent,
     Plan,
     Rung,
     as_json,
     combined,
-    find_program,
-    parse_opponent,
     run_endings,
     run_ladder,
     run_suites,
-    usual_opponents,
 )
 from kibitz.match.game import Control, parse_times
 from kibitz.match.journal import PlayedGame
+from kibitz.match.ladder import (
+    LISTED,
+    Opponent,
+    find_program,
+    listed_opponents,
+    parse_opponent,
+    usual_opponents,
+)
 from kibitz.match.runner import try_out
 from kibitz.match.spec import parse_player
 from kibitz.match.suites import Outcome
@@ -58,6 +62,9 @@ def strength(
         tuple[str, ...],
         Parameter(help="As in kibitz match, and rating=R; repeatable; by default a usual ladder."),
     ] = (),
+    ladder: Annotated[
+        bool, Parameter(help="Add the known programs that are installed.", negative="")
+    ] = False,
     games: Annotated[int | None, Parameter(help="Against each opponent; 0: none.")] = None,
     times: Annotated[TimeFlags, FLAT] = TIMES,
     suite_nodes: Annotated[int | None, Parameter(help="For each position; 10000.")] = None,
@@ -84,7 +91,7 @@ def strength(
     plan = Plan(
         player=parse_player(player),
         control=control if control.limited else parse_times(preset.times),
-        opponents=_opponents(opponent, quick) if wanted else (),
+        opponents=_opponents(opponent, ladder, quick) if wanted else (),
         games=wanted,
         openings=tuple(chosen_openings(openings, None, rounds, seed)),
         book=openings.name if openings else f"random {RANDOM_PLIES}",
@@ -100,15 +107,28 @@ def strength(
     return _measured(plan, resume, json)
 
 
-def _opponents(texts: tuple[str, ...], quick: bool) -> tuple[Opponent, ...]:
+def _opponents(texts: tuple[str, ...], ladder: bool, quick: bool) -> tuple[Opponent, ...]:
     found = [parse_opponent(text) for text in texts]
-    if not texts:
+    if ladder:
+        found += _installed()
+    elif not texts:
         stockfish = find_program("stockfish")
         if stockfish is None:
             say("Stockfish is not installed: no opponent on the ladder has a rating")
         found = [parse_opponent(text) for text in usual_opponents(stockfish, quick)]
     _refuse_twins("opponents", [one.spec.name for one in found], "add ,name=ANOTHER")
     return tuple(found)
+
+
+def _installed() -> list[Opponent]:
+    found = listed_opponents()
+    missing = {one.name for one in LISTED} - {one.spec.name for one in found}
+    if not found:
+        fix = "install some, e.g. apt-get install gnuchess glaurung phalanx"
+        raise InputError("no program of the ladder is installed", fix=fix)
+    if missing:
+        say(f"not installed: {', '.join(sorted(missing))}")
+    return found
 
 
 def _refuse_twins(what: str, names: list[str], fix: str = "rename one") -> None:
@@ -163,6 +183,8 @@ def _show(result: dict[str, Any], rungs: list[Rung]) -> None:
     if rungs:
         emit({}, as_json=False, table=_ladder_table(rungs))
         for rung in rungs:
+            if rung.source:
+                sys.stdout.write(f"Rating of {rung.name}: {rung.source}\n")
             if rung.network:
                 sys.stdout.write(f"Network of {rung.name}: {rung.network}\n")
         sys.stdout.write(f"{_rating_line(rungs)}\n")

@@ -24,7 +24,8 @@ from kibitz.position.board import Board
 from kibitz.position.fen import castles960
 from kibitz.position.moves import NO_MOVE
 from kibitz.position.notation import Move, absolute, parse_uci, relative
-from kibitz.uci.client import PATIENCE, UciClient, UciFault, parse_info
+from kibitz.uci.client import UciClient, parse_info
+from kibitz.uci.program import PATIENCE, ProgramFault
 
 POLICY_COUNTS = 1000  # visits that several lines share
 SEED_BITS = 24  # of a record's seed: the game's number; the run's seed is above them
@@ -176,14 +177,14 @@ def evaluation_of(best: str, told: Sequence[str]) -> Evaluation:
             try:
                 info = parse_info(text)
             except (ValueError, IndexError) as error:
-                raise UciFault("lie", f"cannot read {text!r}") from error
+                raise ProgramFault("lie", f"cannot read {text!r}") from error
             if info.bound != bound:
                 continue
             if info.rank in lines or (bound and lines):
                 break  # all ranks have been seen: what follows is of earlier iterations
             lines[info.rank] = Line(info.move or best, info.cp, info.mate)
     if not lines:
-        raise UciFault("lie", f"no score before bestmove {best}")
+        raise ProgramFault("lie", f"no score before bestmove {best}")
     return Evaluation(best, tuple(lines[rank] for rank in sorted(lines)))
 
 
@@ -208,7 +209,7 @@ def legal(board: Board, text: str) -> Move:
     try:
         return parse_uci(board.position, text)
     except InputError as error:
-        raise UciFault("lie", f"answered {text!r} in {board.fen()}") from error
+        raise ProgramFault("lie", f"answered {text!r} in {board.fen()}") from error
 
 
 class _Game:
@@ -235,7 +236,7 @@ class _Game:
 
 
 def evaluate_game(game: Game, job: TeacherJob, teacher: Teacher) -> Game:
-    """Evaluate all positions of a game in which there is a move; raises UciFault.
+    """Evaluate all positions of a game in which there is a move; raises ProgramFault.
 
     The last position gets a ply without a move. Moves, result and random moves stay what they are.
     """
@@ -279,7 +280,7 @@ def _identity_of_source(source: dict[str, Any]) -> bytes:
 
 
 def play_game(job: PlayJob, number: int, teacher: Teacher) -> Game:
-    """Play the game with this number; raises UciFault where the engine does not."""
+    """Play the game with this number; raises ProgramFault where the engine does not."""
     settings, chance = job.settings, random.Random(f"{job.seed} {number}")
     board = _start(job, chance)
     share = chance.uniform(*settings.random_share)

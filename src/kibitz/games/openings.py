@@ -11,7 +11,8 @@ import hashlib
 import random
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from itertools import islice
+from typing import NamedTuple, TypeVar
 
 from kibitz.errors import InputError
 from kibitz.files import Location, read_bytes
@@ -20,6 +21,7 @@ from kibitz.position.epd import parse_epd
 from kibitz.position.fen import START, castles960, fen_of
 from kibitz.position.pgn import read_games
 
+Thing = TypeVar("Thing")
 RANDOM_PLIES = 8
 _NUMBER = re.compile(r"^\d+\.+")
 _RESULTS = frozenset({"*", "1-0", "0-1", "1/2-1/2"})
@@ -39,16 +41,19 @@ class Opening(NamedTuple):
 
 def read_openings(location: Location, plies: int | None = None) -> list[Opening]:
     """All openings of a file, at most `plies` moves each; games that have ended are left out."""
-    name = str(location)
-    found: Iterable[Opening] = _of_lines(location)
-    if name.lower().endswith(".pgn"):
-        found = (_opening(game.board()) for game in read_games(location))
-    openings = [one for one in found if one.board().outcome(claim=True) is None]
-    if plies is not None:
-        openings = [opening._replace(moves=opening.moves[:plies]) for opening in openings]
-    if not openings:
-        raise InputError("no opening in this file", value=name, fix="PGN, EPD or lines of moves")
-    return openings
+    if str(location).lower().endswith(".pgn"):
+        boards: Iterable[Board] = (game.board() for game in read_games(location))
+    else:
+        boards = _boards(location, _lines(location))
+    return _some(location, boards, plies)
+
+
+def _some(location: Location, boards: Iterable[Board], plies: int | None) -> list[Opening]:
+    found = [_opening(board) for board in boards if board.outcome(claim=True) is None]
+    if not found:
+        fix = "PGN, EPD or lines of moves"
+        raise InputError("no opening in this file", value=str(location), fix=fix)
+    return [one._replace(moves=one.moves[:plies]) for one in found]
 
 
 def _opening(board: Board) -> Opening:
@@ -58,27 +63,31 @@ def _opening(board: Board) -> Opening:
     return Opening(fen_of(start), tuple(move.uci(chess960) for move in board.moves), chess960)
 
 
-def _of_lines(location: Location) -> Iterator[Opening]:
+def _lines(location: Location) -> list[tuple[int, str]]:
+    """The lines that hold something, with their numbers."""
     lines = read_bytes(location).decode("utf-8-sig", errors="replace").splitlines()
-    for number, line in enumerate(lines, start=1):
-        text = line.strip()
-        if text and not text.startswith("#"):
-            try:
-                yield _of_line(text)
-            except InputError as error:
-                error.what = f"{location}, line {number}: {error.what}"
-                raise
+    stripped = ((number, line.strip()) for number, line in enumerate(lines, start=1))
+    return [(number, text) for number, text in stripped if text and not text.startswith("#")]
 
 
-def _of_line(text: str) -> Opening:
+def _boards(location: Location, lines: Iterable[tuple[int, str]]) -> Iterator[Board]:
+    for number, text in lines:
+        try:
+            yield _board(text)
+        except InputError as error:
+            error.what = f"{location}, line {number}: {error.what}"
+            raise
+
+
+def _board(text: str) -> Board:
     if "/" in text.split()[0]:
-        return _opening(parse_epd(text).board())
+        return parse_epd(text).board()
     board = Board()
     for word in text.split():
         bare = _NUMBER.sub("", word)
         if bare and bare not in _RESULTS:
             board.push(bare)
-    return _opening(board)
+    return board
 
 
 # --- random ---------------------------------------------------------------------------------------
@@ -120,15 +129,22 @@ def play_at_random(board: Board, plies: int, generator: random.Random) -> Board:
 def chosen_openings(
     location: Location | None, plies: int | None, count: int, seed: int
 ) -> list[Opening]:
-    """The openings of a file in an order that the seed decides, or so many random ones."""
-    if location:
+    """So many openings of a file in an order that the seed decides, or so many random ones.
+
+    Of a long file of lines only those are read: a large book takes half a minute.
+    """
+    if not location:
+        return random_openings(count, plies or RANDOM_PLIES, seed)
+    if str(location).lower().endswith(".pgn"):
         return shuffled(read_openings(location, plies), seed)
-    return random_openings(count, plies or RANDOM_PLIES, seed)
+    boards = _boards(location, shuffled(_lines(location), seed))
+    going_on = (board for board in boards if board.outcome(claim=True) is None)
+    return _some(location, islice(going_on, max(1, count)), plies)
 
 
-def shuffled(openings: Sequence[Opening], seed: int) -> list[Opening]:
-    """The openings in an order that the seed decides."""
-    order = list(openings)
+def shuffled(things: Sequence[Thing], seed: int) -> list[Thing]:
+    """The openings, or lines with openings, in an order that the seed decides."""
+    order = list(things)
     random.Random(seed).shuffle(order)
     return order
 

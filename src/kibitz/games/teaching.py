@@ -35,7 +35,7 @@ from kibitz.games.store import Store, add, concatenate, select
 from kibitz.locks import alone
 from kibitz.log import say
 from kibitz.places import Place
-from kibitz.uci.client import UciFault
+from kibitz.uci.program import ProgramFault
 from kibitz.workers import in_processes
 
 MOST_DROPPED = 20  # games one after the other; then the run ends
@@ -76,7 +76,7 @@ def _made(job: TeacherJob, task: Task) -> Made:
             return Made(task.number, evaluate_game(task.game, job, _teacher))
         assert isinstance(job, PlayJob)
         return Made(task.number, play_game(job, task.number, _teacher))
-    except UciFault as error:
+    except ProgramFault as error:
         end_teacher()
         return Made(task.number, None, f"game {task.number} dropped: {error}")
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -26,6 +25,7 @@ from kibitz.log import Stop
 from kibitz.match.elo import Estimate, Tally, of_pairs
 from kibitz.match.game import Aborted, Control, Terms
 from kibitz.match.journal import Journal, PlayedGame, Results
+from kibitz.match.ladder import Opponent
 from kibitz.match.rating import KnownRating, rating_against
 from kibitz.match.runner import Setup, run
 from kibitz.match.spec import Spec, parse_player
@@ -33,16 +33,7 @@ from kibitz.match.suites import ENDINGS, Outcome, positions_of, run_suite, run_t
 from kibitz.position.epd import Epd
 
 SUITE_CONTROL, ENDING_CONTROL, TERMS = Control(nodes=10_000), Control(nodes=1_000), Terms()
-PROGRAM_FOLDERS = ("/usr/games", "/usr/local/bin")  # not on every path
-LEVELS, QUICK_LEVELS = (1350, 1500, 1700, 1900, 2200, 2500), (1350, 1600, 1900)  # of UCI_Elo
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9.-]+")
-
-
-class Opponent(NamedTuple):
-    """A player on the ladder; only games against those with a rating count for ours."""
-
-    spec: Spec
-    rating: float | None
 
 
 @dataclass(frozen=True)
@@ -92,52 +83,10 @@ class Rung(NamedTuple):
     player: str  # the opponent as it was written
     network: str | None  # that it played with, if it is our engine
     rating: float | None
+    source: str  # of the rating
     tally: Tally
     estimate: Estimate  # from pairs of games
     forfeits: tuple[int, int]  # ours, theirs
-
-
-# --- opponents ------------------------------------------------------------------------------------
-
-
-def parse_opponent(text: str) -> Opponent:
-    """Read a player with `rating=R`; without it, UCI_Elo counts if UCI_LimitStrength is on."""
-    parts = text.split(",")
-    given = [part for part in parts if part.startswith("rating=")]
-    spec = parse_player(",".join(part for part in parts if part not in given))
-    options = {name.casefold(): value for name, value in spec.options.items()}
-    limited = options.get("uci_limitstrength", "").casefold() == "true"
-    if given:
-        known = given[-1].removeprefix("rating=").strip()
-    elif spec.kind == "uci" and limited and "uci_elo" in options:
-        known = options["uci_elo"]
-    else:
-        return Opponent(spec, None)
-    try:
-        rating = float(known)
-    except ValueError:
-        rating = math.nan
-    if not math.isfinite(rating):
-        raise InputError(f"opponent {text}: rating", value=known, fix="give a number")
-    return Opponent(spec, rating)
-
-
-def find_program(name: str) -> str | None:
-    """Path of an installed program."""
-    places = (name, *(f"{folder}/{name}" for folder in PROGRAM_FOLDERS))
-    return next((found for place in places if (found := shutil.which(place))), None)
-
-
-def usual_opponents(stockfish: str | None, quick: bool) -> list[str]:
-    """Players of this package and, where Stockfish is installed, some levels of it."""
-    found = ["random", "greedy"] if quick else ["random", "greedy", "material"]
-    if stockfish is not None:
-        levels = QUICK_LEVELS if quick else LEVELS
-        found += [
-            f"uci:{stockfish},UCI_LimitStrength=true,UCI_Elo={elo},Hash=16,name=stockfish-{elo}"
-            for elo in levels
-        ]
-    return found
 
 
 # --- the three parts ------------------------------------------------------------------------------
@@ -179,6 +128,7 @@ def _rung(opponent: Opponent, results: Results) -> Rung:
         player=opponent.spec.text,
         network=opponent.spec.network,
         rating=opponent.rating,
+        source=opponent.source,
         tally=results.tally(0, 1),
         estimate=of_pairs(results.pairs(0, 1)),
         forfeits=(results.forfeits(0).total(), results.forfeits(1).total()),
@@ -339,7 +289,7 @@ def as_json(
 def _rung_json(rung: Rung) -> dict[str, Any]:
     found, forfeits = rung.estimate, rung.forfeits
     return {
-        **{name: getattr(rung, name) for name in ("name", "player", "network", "rating")},
+        **{name: getattr(rung, name) for name in ("name", "player", "network", "rating", "source")},
         "games": rung.tally.games,
         **rung.tally._asdict(),
         **{name: _rounded(getattr(found, name)) for name in ("elo", "error", "low", "high")},

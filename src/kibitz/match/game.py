@@ -21,7 +21,7 @@ from typing import Any
 from kibitz.errors import InputError
 from kibitz.games.openings import Opening
 from kibitz.match.journal import PlayedGame, PlayedMove
-from kibitz.match.player import START_MS, Answer, Player, PlayerError
+from kibitz.match.player import START_MS, Answer, Player, PlayerError, Resignation
 from kibitz.position.board import SIDES, Board, Side
 from kibitz.search.limits import Limits
 
@@ -260,6 +260,10 @@ class _Game:
                 raise PlayerError("time forfeit", f"took {answer.milliseconds:.0f} ms")
             if answer.move not in self._board.legal_moves:
                 raise PlayerError("illegal move", answer.move.uci())
+        except Resignation:
+            self.result = WON_BY["black" if side == "white" else "white"]
+            self.termination = "resignation"
+            return
         except PlayerError as error:
             self._forfeit(side, error)
             return

@@ -13,17 +13,19 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from kibitz.engine import Engine
 from kibitz.errors import InputError, KibitzError, MoveError, NotationError
 from kibitz.position.board import Board
 from kibitz.position.fen import START, castles960, fen_of
-from kibitz.position.notation import Move, parse_uci
+from kibitz.position.notation import Move
 from kibitz.search.limits import Limits
 from kibitz.search.params import Settings
 from kibitz.search.report import Report, Score
-from kibitz.uci.client import Found, Info, UciClient, UciFault, parse_info
+from kibitz.uci.client import Info, UciClient, parse_info
+from kibitz.uci.program import Found, Program, ProgramFault
+from kibitz.uci.xboard import MATE_CP, RESIGNS, Clocks, XboardClient, parse_thinking
 
 START_MS = 60_000.0  # that a program has to start: some compile first, or read large files
 
@@ -42,6 +44,10 @@ class PlayerError(KibitzError):
         super().__init__(f"{kind}: {detail}")
         self.kind: FaultKind = kind
         self.detail = detail
+
+
+class Resignation(KibitzError):  # noqa: N818 - no error
+    """The player gave the game up."""
 
 
 class Head(NamedTuple):
@@ -176,18 +182,19 @@ class EnginePlayer:
         self._engine.close()
 
 
-# --- UCI programs ---------------------------------------------------------------------------------
+# --- programs -----------------------------------------------------------------------------------
 
 MANAGED = ("uci_chess960", "uci_variant", "multipv", "ponder")  # options that a match sets itself
 SWITCHED_OFF = ("Ponder", "UCI_AnalyseMode")  # unless the user wants the second one
+Client = TypeVar("Client", bound=Program)
 GO_WORDS = ("wtime", "btime", "winc", "binc", "movestogo", "depth", "nodes", "movetime")
 
 
-class UciPlayer:
-    """A UCI program; started when a game needs it, ended by whatever goes wrong.
+class ProgramPlayer(Generic[Client]):
+    """A program; started when a game needs it, ended by whatever goes wrong.
 
-    Time runs from the moment `go` is written to the moment the line with `bestmove` is read;
-    waiting for `readyok` before is not charged.
+    Time runs from the moment `go` is written to the moment the line with the move is read;
+    waiting until the program is ready before is not charged.
     """
 
     def __init__(
@@ -195,52 +202,34 @@ class UciPlayer:
     ) -> None:
         self._command, self._options, self._start_ms = list(command), dict(options), start_ms
         self._new = True  # the next position is of a new game
-        self.client: UciClient | None = None
-
-    @property
-    def resources(self) -> tuple[str, str]:
-        """Threads and megabytes of hash as fastchess shows them, NULL where there is no option."""
-        return self._resource("Threads", "t"), self._resource("Hash", "MB")
-
-    def _resource(self, name: str, unit: str) -> str:
-        option = None if self.client is None else self.client.options.get(name.casefold())
-        return "NULL" if option is None else f"{self._options.get(name, option.default)}{unit}"
+        self.client: Client | None = None
 
     def new_game(self, seed: int) -> None:  # noqa: ARG002 - programs have their own random numbers
         """Start the program if it does not run; the next position is of a new game."""
         if self.client is None or not self.client.running:
             self._drop()
-            self._start()
+            self.client = self._started()
         self._new = True
 
-    def _start(self) -> None:
-        given = {name.casefold() for name in self._options}
-        for name in self._options:
-            if name.casefold() in MANAGED:
-                raise InputError(f"{self._command[0]}: a match sets this option", value=name)
+    def _started(self) -> Client:
         seconds = self._start_ms / 1000
         try:
-            client = UciClient(self._command, self._options, seconds)
-        except UciFault as error:
-            hung = f"no uciok and readyok for {seconds:g} s after the start"
+            return self._open(seconds)
+        except ProgramFault as error:
+            hung = f"not ready {seconds:g} s after the start"
             detail = hung if error.kind == "hang" else f"ended at the start ({error})"
             raise PlayerError(error.kind, detail) from error
         except InputError as error:
             error.what = f"{self._command[0]}: {error.what}"
             raise
-        for name in SWITCHED_OFF:
-            option = client.options.get(name.casefold())
-            if option is not None and option.default == "true" and name.casefold() not in given:
-                client.set_option(name, "false")
-        self.client = client
 
     def think(self, board: Board, limits: Limits, patience: float) -> Answer:
         """Ask for a move; see PlayerError for what else can come."""
         if self.client is None:
             raise PlayerError("crash", "the program does not run")
         try:
-            return _answer(board, self._asked(self.client, board, limits, patience / 1000))
-        except UciFault as error:
+            return self._asked(self.client, board, limits, patience / 1000)
+        except ProgramFault as error:
             self._drop()
             detail = f"no answer for {patience:.0f} ms" if error.kind == "hang" else str(error)
             raise PlayerError(error.kind, detail) from error
@@ -248,20 +237,11 @@ class UciPlayer:
             self._drop()
             raise
 
-    def _asked(self, client: UciClient, board: Board, limits: Limits, patience: float) -> Found:
-        start = board.positions()[0]
-        chess960 = board.chess960 or castles960(start)
-        if chess960 and "uci_chess960" not in client.options:
-            raise PlayerError("lie", "engine does not support UCI_Chess960")
-        if self._new:
-            client.new_game(chess960, patience)
-            self._new = False
-        else:
-            client.ready(patience)
-        fen = fen_of(start, shredder=chess960)
-        moves = "".join(f" {move.uci(chess960)}" for move in board.moves)
-        position = f"{'startpos' if fen == START else f'fen {fen}'}{moves and ' moves'}{moves}"
-        return client.search(position, _go_words(limits), patience)
+    def _open(self, seconds: float) -> Client:
+        raise NotImplementedError
+
+    def _asked(self, client: Client, board: Board, limits: Limits, patience: float) -> Answer:
+        raise NotImplementedError
 
     def _drop(self) -> None:
         """End the process, whatever state it is in."""
@@ -276,6 +256,93 @@ class UciPlayer:
             client.close()
 
 
+class UciPlayer(ProgramPlayer[UciClient]):
+    """A UCI program."""
+
+    @property
+    def resources(self) -> tuple[str, str]:
+        """Threads and megabytes of hash as fastchess shows them, NULL where there is no option."""
+        return self._resource("Threads", "t"), self._resource("Hash", "MB")
+
+    def _resource(self, name: str, unit: str) -> str:
+        option = None if self.client is None else self.client.options.get(name.casefold())
+        return "NULL" if option is None else f"{self._options.get(name, option.default)}{unit}"
+
+    def _open(self, seconds: float) -> UciClient:
+        given = {name.casefold() for name in self._options}
+        for name in self._options:
+            if name.casefold() in MANAGED:
+                raise InputError("a match sets this option", value=name)
+        client = UciClient(self._command, self._options, seconds)
+        for name in SWITCHED_OFF:
+            option = client.options.get(name.casefold())
+            if option is not None and option.default == "true" and name.casefold() not in given:
+                client.set_option(name, "false")
+        return client
+
+    def _asked(self, client: UciClient, board: Board, limits: Limits, patience: float) -> Answer:
+        start = board.positions()[0]
+        chess960 = board.chess960 or castles960(start)
+        if chess960 and "uci_chess960" not in client.options:
+            raise PlayerError("lie", "engine does not support UCI_Chess960")
+        if self._new:
+            client.new_game(chess960, patience)
+            self._new = False
+        else:
+            client.ready(patience)
+        fen = fen_of(start, shredder=chess960)
+        moves = "".join(f" {move.uci(chess960)}" for move in board.moves)
+        position = f"{'startpos' if fen == START else f'fen {fen}'}{moves and ' moves'}{moves}"
+        return _answer(board, client.search(position, _go_words(limits), patience))
+
+
+class XboardPlayer(ProgramPlayer[XboardClient]):
+    """A program that speaks the xboard protocol; it plays ordinary chess."""
+
+    resources = ("NULL", "NULL")
+
+    def _open(self, seconds: float) -> XboardClient:
+        return XboardClient(self._command, self._options, seconds)
+
+    def _asked(self, client: XboardClient, board: Board, limits: Limits, patience: float) -> Answer:
+        start, clocks = board.positions()[0], _clocks(board, limits)
+        if board.chess960 or castles960(start):
+            raise PlayerError("lie", "xboard programs play no Chess960 here")
+        if self._new:
+            client.new_game(fen_of(start), START, clocks)
+            self._new = False
+        found = client.search([move.uci() for move in board.moves], clocks, patience)
+        if found.move == RESIGNS:
+            raise Resignation("resignation")
+        move = _legal(board, found.move)
+        for line in reversed(found.lines):
+            if (told := parse_thinking(line)) is not None:
+                depth, cp, nodes = told
+                return Answer(move, found.milliseconds, _xboard_score(cp), depth, nodes)
+        return Answer(move, found.milliseconds)
+
+
+def _clocks(board: Board, limits: Limits) -> Clocks:
+    if limits.nodes is not None:
+        fix = "give it a clock, whole seconds a move or a depth"
+        raise InputError("xboard programs have no limit of nodes", value=limits.nodes, fix=fix)
+    own, other = ("w", "b") if board.turn == "white" else ("b", "w")
+    return Clocks(
+        left=getattr(limits, f"{own}time"),
+        others=getattr(limits, f"{other}time"),
+        increment=getattr(limits, f"{own}inc") or 0,
+        moves=limits.movestogo,
+        movetime=limits.movetime,
+        depth=limits.depth,
+    )
+
+
+def _xboard_score(cp: int) -> Score:
+    if abs(cp) > MATE_CP:
+        return Score("mate", cp - MATE_CP if cp > 0 else cp + MATE_CP)
+    return Score("cp", cp)
+
+
 def _go_words(limits: Limits) -> str:
     """The words after `go`."""
     found = ((name, getattr(limits, name)) for name in GO_WORDS)
@@ -285,15 +352,8 @@ def _go_words(limits: Limits) -> str:
 
 
 def _answer(board: Board, found: Found) -> Answer:
-    """What a program said, if it is a legal move."""
-    if found.move in ("", "(none)", "0000"):
-        raise PlayerError("lie", f"no move in {board.fen()}")
-    try:
-        move = parse_uci(board.position, found.move)
-    except MoveError as error:
-        raise PlayerError("illegal move", str(error)) from error
-    except NotationError as error:
-        raise PlayerError("lie", str(error)) from error
+    """What a UCI program said, if it is a legal move."""
+    move = _legal(board, found.move)
     score = depth = nodes = None
     heads: list[Head] = []
     for info in _readable(found.lines):
@@ -305,6 +365,18 @@ def _answer(board: Board, found: Found) -> Answer:
         if info.move and info.nodes is not None:
             _add_head(heads, info.nodes, info.move)
     return Answer(move, found.milliseconds, score, depth, nodes, tuple(heads))
+
+
+def _legal(board: Board, text: str) -> Move:
+    """The move that a program wrote."""
+    if text in ("", "(none)", "0000"):
+        raise PlayerError("lie", f"no move in {board.fen()}")
+    try:
+        return board.parse(text)
+    except MoveError as error:
+        raise PlayerError("illegal move", str(error)) from error
+    except NotationError as error:
+        raise PlayerError("lie", str(error)) from error
 
 
 def _readable(lines: Iterable[str]) -> Iterator[Info]:

@@ -3,8 +3,8 @@
 `kibitz`, or `default`, is our engine with the network it finds, `shipped` with Kibitz's own;
 `uniform`, `material` and network files are the same engine with that evaluator; `random` and
 `greedy` need none. All of them play in this process.
-`uci:COMMAND` is a program. Options that are not the match's own are UCI options of the engine or
-of the program.
+`uci:COMMAND` is a UCI program, `xboard:COMMAND` one of the xboard protocol. Options that are not
+the match's own are options of the engine or of the program.
 """
 
 from __future__ import annotations
@@ -30,13 +30,15 @@ from kibitz.match.player import (
     Player,
     RandomPlayer,
     UciPlayer,
+    XboardPlayer,
 )
 from kibitz.search.params import Settings
 from kibitz.search.presets import changes_of
 
 BUILT_IN: dict[str, type[Player]] = {"random": RandomPlayer, "greedy": GreedyPlayer}
 OWN_OPTIONS = ("name", "tc", "movetime", "nodes", "depth", "preset", "rule", "backend")
-PLAYERS = ("kibitz", "default", "shipped", "random", "greedy", "uci:COMMAND")
+PLAYERS = ("kibitz", "default", "shipped", "random", "greedy", "uci:COMMAND", "xboard:COMMAND")
+PROGRAMS: dict[str, type[UciPlayer | XboardPlayer]] = {"uci": UciPlayer, "xboard": XboardPlayer}
 HASH = 64  # MiB for an engine unless an option says another: several play at the same time
 
 
@@ -45,7 +47,7 @@ class Spec:
     """A player as the user wrote it."""
 
     text: str  # as written
-    kind: str  # random, greedy, engine or uci
+    kind: str  # random, greedy, engine, uci or xboard
     what: str  # evaluator, network file or command
     name: str
     control: Control | None = None  # its own, instead of the match's
@@ -101,7 +103,7 @@ class Spec:
         if self.kind == "engine":
             base = Settings().with_(**changes_of(self.preset, self.rule))
             return EnginePlayer(self.engine(), base)
-        return UciPlayer(shlex.split(self.what), self.options, start_ms)
+        return PROGRAMS[self.kind](shlex.split(self.what), self.options, start_ms)
 
 
 def parse_player(text: str) -> Spec:
@@ -113,7 +115,9 @@ def parse_player(text: str) -> Spec:
     if own.get("backend", "auto") not in get_args(Backend):
         fix = did_you_mean(own["backend"], get_args(Backend))
         raise InputError("no such backend", value=own["backend"], fix=fix)
-    name = own.get("name") or (Path(shlex.split(what)[0]).stem if kind == "uci" else head.strip())
+    name = own.get("name") or (
+        Path(shlex.split(what)[0]).stem if kind in PROGRAMS else head.strip()
+    )
     spec = Spec(
         text=text,
         kind=kind,
@@ -143,11 +147,12 @@ def _kind(head: str) -> tuple[str, str]:
     """Kind, and evaluator, network file or command."""
     if head in BUILT_IN:
         return head, head
-    if head.startswith("uci:"):
-        command = head.removeprefix("uci:").strip()
+    kind, colon, command = head.partition(":")
+    if colon and kind in PROGRAMS:
+        command = command.strip()
         if not command or shutil.which(shlex.split(command)[0]) is None:
-            raise InputError("no such program", value=command, fix="give its path after uci:")
-        return "uci", command
+            raise InputError("no such program", value=command, fix=f"give its path after {kind}:")
+        return kind, command
     what = head if head in SIMPLE else chosen("" if head == "kibitz" else head)
     path = local_path(what)
     if what in SIMPLE or path is None or path.is_file() or halves(what) is not None:
