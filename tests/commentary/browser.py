@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import select
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FOUND = next((path for name in NAMES if (path := shutil.which(name))), None)
+PATIENCE = 300  # seconds of silence after which a browser is held to hang
 TROUBLE = ("Runtime.exceptionThrown", "Log.entryAdded", "Runtime.consoleAPICalled")
 
 
@@ -43,6 +45,7 @@ class Tab:
 
     def _read(self) -> Any:
         while b"\0" not in self._rest:
+            assert select.select([self._back], [], [], PATIENCE)[0], "the browser hangs"
             chunk = os.read(self._back, 1 << 16)
             assert chunk, "the browser has ended"
             self._rest += chunk
