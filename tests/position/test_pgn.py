@@ -141,7 +141,7 @@ def test_text_that_is_no_game() -> None:
 
 
 @pytest.mark.parametrize("break_", ["\n", "\r\n", "\r"])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1", "utf-16"])
 def test_encodings_and_line_ends(tmp_path: Path, break_: str, encoding: str) -> None:
     path = tmp_path / "games.pgn"
     text = '[Site "Zürich"]\n[White "Müller"]\n\n1. e4 { schön } e5 *\n\n1. d4 *\n'

@@ -318,7 +318,15 @@ def test_words_before_a_command_go_by(gui: Gui) -> None:
     gui.ask("go joho nodes 30 debug", "bestmove")
 
 
-@pytest.mark.parametrize("word", ["comment", "gui"])
-def test_commands_of_rooms_that_are_not_there_say_so(word: str, gui: Gui) -> None:
-    gui.ask(word, f"info string {word}: this version ")
+def test_the_board_in_the_browser_is_not_there_and_says_so(gui: Gui) -> None:
+    gui.ask("gui", "info string gui: this version ")
     assert gui.ask("d", "Checkers")
+
+
+def test_the_last_move_is_commented_on(gui: Gui) -> None:
+    gui.say("setoption name WeightsFile value material")
+    gui.ask("comment", "info string comment: the position has no last move")
+    gui.say("position startpos moves e2e4 e7e5 f1c4 b8c6 d1h5 g8f6")
+    gui.ask("comment nobody", "info string comment: 'nobody'")
+    gui.ask("comment beginner", ".*4.Qxf7#")
+    assert gui.ask("d", "Fen: r1bqkb1r/pppp1ppp/2n2n2/4p2Q")

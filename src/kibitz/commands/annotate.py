@@ -17,7 +17,7 @@ from kibitz.commands.output import (
     emit,
     milliseconds,
 )
-from kibitz.commentary.annotate import NODES, Moments, Sides, Style, comment_on
+from kibitz.commentary.annotate import NODES, NOTHING, Moments, Sides, Style, comment_on
 from kibitz.commentary.batch import annotate_file, check_output
 from kibitz.commentary.choice import Level
 from kibitz.commentary.report import Report
@@ -98,5 +98,5 @@ def comment(
     if json:
         emit(facts, as_json=True)
     else:
-        sys.stdout.write(f"{text or 'Nothing stands out about this move.'}\n")
+        sys.stdout.write(f"{text or NOTHING}\n")
     return 0

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 Sides: TypeAlias = Literal["white", "black", "both"]
 Moments: TypeAlias = Literal["all", "key"]
 NODES = 20_000  # of the search of every position
+NOTHING = "Nothing stands out about this move."
 AGAIN = 5  # times as many where a move seems to be bad
 
 

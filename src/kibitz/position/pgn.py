@@ -6,6 +6,7 @@ around it stand what it leaves open: broken input, old encodings, tags that woul
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import re
@@ -85,7 +86,8 @@ def read_games(
 ) -> Iterator[Game]:
     """The games of a file, a URL or an open text, as they are needed; `on_bad` gets the rest.
 
-    Text is UTF-8, or Latin-1 in lines that are not; files may be packed (.gz, .bz2, .xz, .zst).
+    Text is UTF-8, Latin-1 in lines that are not, or UTF-16 with its mark; files may be packed
+    (.gz, .bz2, .xz, .zst).
     """
     name = source if isinstance(source, (str, os.PathLike)) else getattr(source, "name", "text")
     yield from _games(_Lines(read_lines(source)), os.fspath(name), on_bad)
@@ -99,7 +101,10 @@ def read_lines(source: Location | IO[str]) -> Iterator[str]:
     assert not hasattr(source, "read")
     with open_unpacked(source) as file:
         # Universal line ends; bytes that are not UTF-8 survive for `_mended`.
-        text = io.TextIOWrapper(file, encoding="utf-8", errors="surrogateescape", newline=None)
+        start = io.BufferedReader(cast(io.RawIOBase, file))
+        wide = start.peek(2)[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+        encoding, errors = ("utf-16", "replace") if wide else ("utf-8", "surrogateescape")
+        text = io.TextIOWrapper(start, encoding=encoding, errors=errors, newline=None)
         yield from map(_mended, text)
 
 

@@ -12,6 +12,8 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from kibitz.commentary.annotate import NODES, NOTHING, comment_on
+from kibitz.commentary.choice import LEVELS
 from kibitz.engine import Engine
 from kibitz.errors import InputError
 from kibitz.position.board import Board
@@ -129,9 +131,27 @@ def _bench(session: Session, weights: str, nodes: int, job: Job) -> None:
         job.answered = True
 
 
-def comment(_: Session, __: str) -> None:
-    """`comment`: refused, as nothing here can write comments yet."""
-    raise InputError("comment: this version writes no comments", fix="~ puct shows the search")
+def comment(session: Session, rest: str) -> None:
+    """`comment [level]`: what is to be said of the last move of the position."""
+    word, before = rest.strip() or "club", session.board.copy()
+    level = next((one for one in LEVELS if one == word), None)
+    if level is None:
+        raise InputError("comment", value=word, fix=f"expected {', '.join(LEVELS)} or nothing")
+    if not before.moves:
+        fix = "send position startpos moves e2e4, for one"
+        raise InputError("comment: the position has no last move", fix=fix)
+    move = before.uci(before.pop())
+    weights = session.engine.options.weights
+
+    def work(job: Job) -> None:
+        try:
+            with Engine(weights, hash=64, multipv=2) as engine:  # of its own, so that the tree stays
+                text = comment_on(engine, before, move, level, Limits(nodes=NODES))
+            session.write(text or NOTHING)
+        finally:
+            job.answered = True
+
+    session.start(work)
 
 
 def gui(_: Session, __: str) -> None:
