@@ -179,10 +179,12 @@ def test_the_list_of_networks(
     assert "mine.safetensors" in capsys.readouterr().out
 
 
-def test_wheels_carry_the_networks(tmp_path: Path) -> None:
+def test_wheels_carry_the_networks_and_the_page(tmp_path: Path) -> None:
     pytest.importorskip("hatchling")
     project = tmp_path / "project"
-    for name in ("pyproject.toml", "README.md", "LICENSE", "src/kibitz/__init__.py"):
+    page = [f"commentary/web/{name}" for name in ("board.js", "report.js", "report.css")]
+    files = [f"src/kibitz/{name}" for name in ("__init__.py", "commentary/web/report.html", *page)]
+    for name in ("pyproject.toml", "README.md", "LICENSE", *files):
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(PROJECT / name, project / name)
     shutil.copy(PROJECT / ".gitignore", project / ".gitignore")
@@ -193,7 +195,7 @@ def test_wheels_carry_the_networks(tmp_path: Path) -> None:
     [wheel] = tmp_path.glob("*.whl")
     packed = set(zipfile.ZipFile(wheel).namelist())
     wanted = {"kibitz/network/shipped/sparse-64.safetensors", "kibitz/network/shipped/default.txt"}
-    assert wanted <= packed
+    assert wanted | {one.removeprefix("src/") for one in files} <= packed
 
 
 def test_the_page_and_the_card_say_how_the_default_network_is_made() -> None:

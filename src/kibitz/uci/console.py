@@ -144,8 +144,8 @@ def comment(session: Session, rest: str) -> None:
     weights = session.engine.options.weights
 
     def work(job: Job) -> None:
-        try:
-            with Engine(weights, hash=64, multipv=2) as engine:  # of its own, so that the tree stays
+        try:  # with an engine of its own, so that the tree stays
+            with Engine(weights, hash=64, multipv=2) as engine:
                 text = comment_on(engine, before, move, level, Limits(nodes=NODES))
             session.write(text or NOTHING)
         finally:
