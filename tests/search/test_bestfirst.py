@@ -33,8 +33,7 @@ from kibitz.search.bestfirst.calibration import (
 from kibitz.search.bestfirst.evaluating import roles_of
 from kibitz.search.bestfirst.expand import list_moves
 from kibitz.search.bestfirst.nodes import MATE
-from kibitz.search.bestfirst.passes import bisect
-from kibitz.search.bestfirst.searcher import BestFirst
+from kibitz.search.bestfirst.searcher import BestFirst, bisect
 from kibitz.search.bestfirst.worker import Worker
 from kibitz.search.limits import Limits, Signals
 from kibitz.search.params import Settings

@@ -30,7 +30,7 @@ from kibitz.search.bestfirst.nodes import (
     release,
     take_move,
 )
-from kibitz.search.bestfirst.passes import bisect
+from kibitz.search.bestfirst.searcher import bisect
 from kibitz.search.bestfirst.table import answered, find, remember
 
 BOUNDARIES = np.array([4.0, 2.5, 1.0, 0.5, 0.0])

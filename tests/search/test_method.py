@@ -9,79 +9,47 @@ import pytest
 
 import kibitz.search
 from kibitz import Board, Engine
-from kibitz.search.clock import Standing, Timer
-from kibitz.search.limits import Limits, Signals
-from kibitz.search.method import SearchMethod
+from kibitz.search.clock import Standing
 from kibitz.search.params import Settings
-from kibitz.search.report import (
-    Line,
-    Listener,
-    Report,
-    Result,
-    RootStatistics,
-    Score,
-    wdl_of,
-)
+from kibitz.search.report import Line, Report, RootStatistics, Score, wdl_of
+from kibitz.search.searcher import BaseSearcher
 
 SHARED = sorted(Path(kibitz.search.__file__).parent.glob("*.py"))
 
 
-class FirstMove:
+class FirstMove(BaseSearcher):
     """A search that takes the first legal move when its timer says so."""
 
-    batched = False
+    games, closed, nodes, proof = 1, False, 0, 0
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings, self.problems = settings, list[str]()
-        self.games, self.closed = 1, False
+    def prepare(self) -> None:
+        self.nodes = 0
 
-    def adopt(self, settings: Settings) -> bool:
-        self.settings = settings
-        return True
+    def run(self) -> None:
+        while not self.is_over():
+            self.nodes += 1
 
-    def search(
-        self,
-        board: Board,
-        limits: Limits | None = None,
-        on_report: Listener | None = None,
-        signals: Signals | None = None,
-    ) -> Result:
-        timer = Timer(limits or Limits(movetime=0), board.turn, board.ply, self.settings)
-        nodes, standing = 1, Standing(moves=len(board.legal_moves), best=1, second=0)
-        stop = (signals or Signals()).stop
-        while not (stop.is_set() or timer.is_over(standing)):
-            nodes += 1
-        move = next(iter(board.legal_moves))
+    def is_late(self) -> bool:
+        standing = Standing(moves=len(self.task.board.legal_moves), best=1, second=0)
+        return self.task.timer.is_over(standing)
+
+    def report(self) -> Report:
+        move = next(iter(self.task.board.legal_moves))
         line = Line(1, Score("cp", 0), wdl_of(0.0, 0.0), 0.0, (move,))
-        report = Report(
-            nodes=nodes,
-            milliseconds=round(timer.since_go_ms),
-            hashfull=0,
-            lines=(line,),
-            moves=(),
-            root=RootStatistics(1, 0, 0.0, 0.0, 0.0, 0, 0.0),
-        )
-        if on_report is not None:
-            on_report(report)
-        return Result(move, None, report)
+        root = RootStatistics(1, 0, 0.0, 0.0, 0.0, 0, 0.0)
+        return Report(**vars(self.totals()), lines=(line,), moves=(), root=root)
 
-    def stop(self) -> None:
-        pass
-
-    def ponderhit(self) -> None:
-        pass
-
-    def new_game(self) -> None:
+    def forget(self) -> None:
         self.games += 1
 
-    def close(self) -> None:
+    def end(self) -> None:
         self.closed = True
 
 
 def test_an_engine_plays_with_another_search(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[FirstMove] = []
 
-    def open_search(_: object, settings: Settings) -> SearchMethod:
+    def open_search(_: object, settings: Settings) -> BaseSearcher:
         opened.append(FirstMove(settings))
         return opened[-1]
 
@@ -94,7 +62,7 @@ def test_an_engine_plays_with_another_search(monkeypatch: pytest.MonkeyPatch) ->
         assert result.report.milliseconds >= 3
         engine.configure(multipv=2)
         engine.new_game()
-        assert [report.nodes for report in engine.analyse(board, movetime=0)] == [1]
+        assert [report.nodes for report in engine.analyse(board, movetime=0)] == [0]
     (search,) = opened
     assert (search.games, search.settings.multipv, search.closed) == (2, 2, True)
 

@@ -11,12 +11,16 @@ import chess
 import pytest
 
 import kibitz.uci.format as uci_format
+from kibitz.evaluator.inline import inline_evaluator
+from kibitz.evaluator.simple import Material
 from kibitz.position.board import Board
 from kibitz.position.fen import START
+from kibitz.search.limits import Limits
 from kibitz.search.mcts.answer import make_report
 from kibitz.search.mcts.rules.parameters import Contempt, Exploration, Gumbel, Puct, Rule, Sble
 from kibitz.search.mcts.statistics import moves_below
-from kibitz.search.params import Settings
+from kibitz.search.method import open_search
+from kibitz.search.params import SearchName, Settings
 from kibitz.search.proof import TABLEBASE
 from kibitz.search.report import Score, Totals, Wdl
 from kibitz.uci.format import policy_index, verbose_lines
@@ -143,17 +147,24 @@ def test_the_proved_move_is_the_best_line(handmade: Any, reply: Any) -> None:
     assert report.lines[2].score.kind == "cp"
 
 
-@pytest.mark.parametrize(
-    ("fen", "score", "wdl"),
-    [
-        ("7k/6Q1/6K1/8/8/8/8/8 b - - 0 1", Score("mate", 0), Wdl(0, 0, 1000)),
-        ("7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", Score("cp", 0), Wdl(0, 1000, 0)),
-    ],
-)
-def test_a_root_without_moves(handmade: Any, fen: str, score: Score, wdl: Wdl) -> None:
-    report = report_on(handmade(fen))
-    assert (report.best.score, report.best.wdl, report.best.moves) == (score, wdl, ())
-    assert report.moves == ()
+OVER = {
+    "7k/6Q1/6K1/8/8/8/8/8 b - - 0 1": (Score("mate", 0), Wdl(0, 0, 1000)),
+    "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1": (Score("cp", 0), Wdl(0, 1000, 0)),
+    "7k/8/6K1/8/8/8/8/8 w - - 0 1": (Score("cp", 0), Wdl(0, 1000, 0)),  # nothing to mate with
+    "7k/8/6K1/8/8/8/8/R7 w - - 150 90": (Score("cp", 0), Wdl(0, 1000, 0)),
+}
+
+
+@pytest.mark.parametrize("name", ["mcts", "alphabeta", "bestfirst"])
+def test_a_game_that_is_over_is_not_searched(name: SearchName) -> None:
+    material = inline_evaluator(Material())
+    with open_search(material, Settings(search=name, hash=1)) as search:
+        for fen, (score, wdl) in OVER.items():
+            assert chess.Board(fen).outcome() is not None
+            result = search.search(Board(fen), Limits(nodes=50))
+            best = result.report.best
+            assert (best.score, best.wdl, best.moves, result.move) == (score, wdl, (), None)
+            assert (result.report.nodes, result.report.notes) == (0, ())
 
 
 def test_a_root_without_visits_shows_the_likeliest_move(handmade: Any, reply: Any) -> None:

@@ -27,7 +27,7 @@ from kibitz.engine.running import Analysis, Search
 from kibitz.errors import EvaluationError, InputError, KibitzError, did_you_mean
 from kibitz.options import Value, find, options_of, read
 from kibitz.search.limits import Limits
-from kibitz.search.method import SearchMethod, open_search, variant_of, warm
+from kibitz.search.method import open_search, variant_of, warm
 from kibitz.search.params import Settings
 from kibitz.search.presets import without_effect
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from kibitz.evaluator.load import Evaluator
     from kibitz.position.board import Board
     from kibitz.search.report import Listener, Report, Result
+    from kibitz.search.searcher import BaseSearcher
 
 # What a network is: its name, and how open_evaluator is to compute it, in order.
 LOADED_WITH = (
@@ -64,7 +65,7 @@ class Engine:
         self._given: dict[str, Value] = {}  # options that were given, not the settings file's
         self._state, self._loading = threading.Lock(), threading.Lock()
         self.current: Search | None = None  # the one under way
-        self._searcher: SearchMethod | None = None
+        self._searcher: BaseSearcher | None = None
         self._evaluator: Evaluator | None = None
         self._evaluator_of: EngineOptions | None = None  # options it was loaded with
         self._warm: set[tuple[str, ...]] = set()  # variants whose kernels are loaded for it
@@ -161,7 +162,7 @@ class Engine:
         idle = without_effect(self._settings, base, batched=searcher.batched)
         return [*self._unused, *searcher.problems, *idle]
 
-    def _prepared(self, settings: Settings) -> SearchMethod:
+    def _prepared(self, settings: Settings) -> BaseSearcher:
         """The searcher for these settings; it keeps its tree if it need not be built anew."""
         from kibitz.evaluator.discover import FALLBACK
 
@@ -185,7 +186,7 @@ class Engine:
             self._searcher = self._new_searcher(settings)
             return self._searcher
 
-    def _new_searcher(self, settings: Settings) -> SearchMethod:
+    def _new_searcher(self, settings: Settings) -> BaseSearcher:
         assert self._evaluator is not None
         try:
             return open_search(self._evaluator, settings)
@@ -278,7 +279,7 @@ class Engine:
         return self._last
 
     @property
-    def searcher(self) -> SearchMethod | None:
+    def searcher(self) -> BaseSearcher | None:
         """The search that answers, with what it keeps between moves; None before `ready`."""
         return self._searcher
 

@@ -225,7 +225,7 @@ class Timer:
     def _start(self, limits: Limits, visits: int) -> None:
         # The budget comes last: `is_over` may run on another thread, and reads it first.
         self._started, self._next_sample = time.perf_counter(), 0.0
-        self._visits_before, self.pondering = visits, limits.ponder
+        self.visits_before, self.pondering = visits, limits.ponder
         self.budget = budget(limits, limits.clock(self._side), self._ply, self._settings)
 
     def start_own_clock(self, visits: int) -> None:
@@ -265,5 +265,5 @@ class Timer:
         if elapsed >= self._next_sample:
             self._next_sample = elapsed + max(LEAST_INTERVAL_MS, plan.soft / SAMPLES_A_MOVE)
             self._unrest = sampled(self._unrest, standing.move, standing.value)
-        visits_per_ms = (standing.visits - self._visits_before) / max(elapsed, 1.0)
+        visits_per_ms = (standing.visits - self.visits_before) / max(elapsed, 1.0)
         return verdict(plan, elapsed, standing, self._unrest, visits_per_ms, share) is not None

@@ -1,65 +1,27 @@
-"""The seam between searching and its uses: what every kind of search can do, and opening one.
+"""Opening a search of the kind that settings ask for, and loading its kernels before it is needed.
 
 There are three kinds: the tree search (mcts/searcher.py), alpha-beta (alphabeta/searcher.py) and
-best-first search in batches (bestfirst/searcher.py).
-Another one makes its reports from the same Limits, Timer, Tablebases and Report, satisfies
-`SearchMethod`, and is opened here. Importing this module is cheap: kernels and the rules of chess
-are loaded when a search is opened.
+best-first search in batches (bestfirst/searcher.py). All derive from BaseSearcher (searcher.py), as
+another one would that is opened here. Importing this module is cheap: kernels and the rules of
+chess are loaded when a search is opened.
 """
 
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from kibitz.search.limits import Limits, Signals
+from kibitz.search.limits import Limits
 from kibitz.search.mcts.rules.from_settings import to_rule
 from kibitz.search.mcts.rules.parameters import names_of
 from kibitz.search.params import Settings
 
 if TYPE_CHECKING:
     from kibitz.evaluator.load import Evaluator
-    from kibitz.position.board import Board
-    from kibitz.search.report import Listener, Result
+    from kibitz.search.searcher import BaseSearcher
 
 
-class SearchMethod(Protocol):
-    """Searches positions, one at a time; `stop` and `ponderhit` may come from other threads."""
-
-    @property
-    def batched(self) -> bool:
-        """Whether the evaluator gets positions in batches."""
-
-    @property
-    def problems(self) -> list[str]:
-        """What is wrong with files that the settings name, one line each."""
-
-    def adopt(self, settings: Settings) -> bool:
-        """Search with other settings from now on; False if they need a new search."""
-
-    def search(
-        self,
-        board: Board,
-        limits: Limits | None = None,
-        on_report: Listener | None = None,
-        signals: Signals | None = None,
-    ) -> Result:
-        """Search a position within limits; reports come on the calling thread."""
-
-    def stop(self) -> None:
-        """End the running search within milliseconds; without one, nothing happens."""
-
-    def ponderhit(self) -> None:
-        """Start our own clock: the expected reply was played."""
-
-    def new_game(self) -> None:
-        """Forget what earlier searches found."""
-
-    def close(self) -> None:
-        """Stop, end the threads, and give back files and memory."""
-
-
-def open_search(evaluator: Evaluator, settings: Settings) -> SearchMethod:
+def open_search(evaluator: Evaluator, settings: Settings) -> BaseSearcher:
     """A search of the kind that the settings ask for; alpha-beta takes no batches."""
     from kibitz.evaluator.inline import InlineEvaluator
 

@@ -9,12 +9,14 @@ The others are tangents of the value alone: lc0's, and the one of 2019 of ChessC
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from kibitz.position.notation import Move
-from kibitz.search.proof import DRAW, TABLEBASE
+from kibitz.position.board import Board
+from kibitz.position.notation import Move, absolute
+from kibitz.search.params import Settings
+from kibitz.search.proof import DRAW, TABLEBASE, UNPROVED
 from kibitz.search.tablebase import RootMove
 
 PERMILLE = 1000
@@ -190,6 +192,7 @@ class Totals:
     depth: int = 0  # see limits.depth_of
     seldepth: int = 0  # plies of the longest playout
     tbhits: int = 0
+    hashfull: int = 0  # per mille
     mean_depth: float = 0.0  # plies of an average playout
     no_mate: int = 0  # moves within which there is none, if that was the question
     notes: tuple[str, ...] = ()  # what this kind of search says of its work
@@ -214,7 +217,6 @@ class Line(NamedTuple):
 class Report(Totals):
     """How a search stands."""
 
-    hashfull: int  # per mille
     lines: tuple[Line, ...]  # best first, never empty
     moves: tuple[MoveStatistics, ...]  # all moves of the root, best first
     root: RootStatistics
@@ -234,3 +236,84 @@ class Result(NamedTuple):
 
 
 Listener = Callable[[Report], None]
+
+
+# --- reports of games that are over, and of searches by scores -----------------------------------
+
+
+def report_of_end(board: Board) -> Report:
+    """The report of a game that is over."""
+    mated = board.is_check() and not board.legal_moves
+    value, draw = (-1.0, 0.0) if mated else (0.0, 1.0)
+    score = Score("mate" if mated else "cp", 0)
+    line = Line(1, score, wdl_of(value, draw), value, ())
+    root = RootStatistics(0, 0, value, draw, value, UNPROVED, 0.0)
+    return Report(lines=(line,), moves=(), root=root)
+
+
+class Known(NamedTuple):
+    """What a search by scores knows of a move of the root."""
+
+    code: int
+    nodes: int
+    value: float  # for the player who makes it; what is proved goes before value and draw
+    draw: float
+    proof: int
+    line: tuple[Move, ...]  # the move itself first
+    scored: bool = True  # False: the search has not got to it
+    distance: int = 0  # plies until what tablebases know inside the search, if they prove it
+    prior: float = 0.0
+
+
+def report_of(
+    board: Board,
+    known: Sequence[Known],
+    settings: Settings,
+    outcomes: Mapping[int, RootMove],
+    totals: Totals,
+    mating: tuple[Move, ...],
+    raw: float | None = None,
+) -> Report:
+    """A report on the moves of the root, best first; `mating` is a mate found beside the search.
+
+    `raw` is the evaluator's own value of the root; without one it is the best move's.
+    """
+    rows = [_row(board, at, one, outcomes.get(one.code)) for at, one in enumerate(known)]
+    shown = [at for at, row in enumerate(rows) if known[at].scored or row.table is not None]
+    shown = shown[: settings.multipv] or [0]
+    lines = []
+    for number, at in enumerate(shown, start=1):
+        row = rows[at]
+        distance = known[at].distance if row.table is None else row.table.dtz
+        score = score_of(settings.score_type, row.value, row.draw, row.proof, distance)
+        wdl = wdl_of(row.value, row.draw)
+        lines.append(Line(number, score, wdl, row.value, known[at].line))
+    if mating:
+        lines[0] = Line(1, Score("mate", (len(mating) + 1) // 2), Wdl(1000, 0, 0), 1.0, mating)
+    best = rows[0]
+    own = best.value if raw is None else raw
+    root = RootStatistics(totals.nodes, 0, best.value, best.draw, own, best.proof, 0.0)
+    return Report(**vars(totals), lines=tuple(lines), moves=tuple(rows), root=root)
+
+
+def _row(board: Board, place: int, one: Known, table: RootMove | None) -> MoveStatistics:
+    value, draw, proof = one.value, one.draw, one.proof
+    if proof == UNPROVED and table is not None:
+        proof = table.proof
+    if proof != UNPROVED:
+        value, draw = (0.0, 1.0) if proof == DRAW else (math.copysign(1.0, proof), 0.0)
+    return MoveStatistics(
+        move=absolute(board.position, one.code),
+        code=one.code,
+        edge=place,
+        visits=one.nodes,
+        pending=0,
+        prior=one.prior,
+        value=value,
+        draw=draw,
+        deviation=0.0,
+        bonus=0.0,
+        raw=None,
+        proof=proof,
+        table=table,
+    )

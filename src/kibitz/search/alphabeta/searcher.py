@@ -1,242 +1,166 @@
 """AlphaBeta: the search of an engine that plays by alpha-beta, one position after another.
 
-It prepares the root, lets one worker or several deepen, and meanwhile, on the calling thread,
-reports, asks the timer and answers the workers' questions to the tablebases.
+It lets one worker or several deepen, and meanwhile, on the calling thread, reports, asks the timer
+and answers the workers' questions to the tablebases.
 """
 
 from __future__ import annotations
 
 import threading
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
-from functools import partial
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import replace
 
 import numpy as np
 
 from kibitz.evaluator.inline import InlineEvaluator
-from kibitz.position.board import Board
-from kibitz.position.moves import MAX_MOVES
-from kibitz.position.notation import Move, legal_codes
+from kibitz.position.moves import FLIP_MOVE, MAX_MOVES
+from kibitz.position.notation import Move
+from kibitz.position.state import RECORDS
 from kibitz.search.alphabeta.deepening import DEEPEST, Worker
 from kibitz.search.alphabeta.questions import answer
-from kibitz.search.alphabeta.report import Reporter, known_of, proof_of
-from kibitz.search.alphabeta.static import value_of_score
+from kibitz.search.alphabeta.static import value_after, value_of_score
 from kibitz.search.alphabeta.table import GENERATIONS, new_table, permille
-from kibitz.search.alphabeta.thread import ALL_PARTS, DECISIVE, INFINITE, new_control
-from kibitz.search.clock import Standing, Timer
-from kibitz.search.limits import Limits, Signals
-from kibitz.search.mate import MateSearch
+from kibitz.search.alphabeta.thread import (
+    ALL_PARTS,
+    DECISIVE,
+    INFINITE,
+    MATE,
+    TABLE_WIN,
+    new_control,
+)
+from kibitz.search.clock import Standing
 from kibitz.search.params import Settings
 from kibitz.search.proof import TABLEBASE, UNPROVED
-from kibitz.search.report import Listener, Report, Result, Totals
-from kibitz.search.tablebase import ProbeBudget, RootMove, Tablebases, allowed_moves
+from kibitz.search.report import Known, Report, report_of
+from kibitz.search.searcher import BaseSearcher
 
-# Settings that a search is built with; the others are read when they are needed.
-FIXED = ("search", "threads", "hash", "seed", "syzygy_path", "syzygy_limit", "syzygy_rule50")
-ENDLESS = 1 << 60  # nodes of a search that something else will stop
-FALLBACK_MS = 150  # of a search without any limit that is not infinite
 POLL_SECONDS = 0.002  # between two looks at the clock
-REPORT_MS = 500.0  # between two reports while no iteration ends
 # Shares of the soft limit: after which no iteration is begun, and after which one is given up.
 ENOUGH, TOO_MUCH = 0.55, 2.0
 WARMTH = 100.0  # centipawns that cost a factor of e at a temperature of 1
 SURE_PLIES = 4  # a mate is believed to be the shortest after twice its plies and these
-FIRST_ROUND = 4_096  # nodes of the first round of `go mate`, for the search and for trying all
 
 
-@dataclass
-class _Task:
-    """One search: what was asked for, and how far it has come."""
-
-    board: Board
-    limits: Limits
-    on_report: Listener | None
-    signals: Signals
-    reporter: Reporter
-    timer: Timer
-    outcomes: dict[int, RootMove]  # what tablebases say of the root's moves
-    probes: ProbeBudget
-    news: threading.Event = field(default_factory=threading.Event)  # an iteration has ended
-    reported_ms: float = 0.0
-    mates: MateSearch | None = None
-    mating: tuple[Move, ...] = ()  # the mate that trying all moves has found
-    budget: int = ENDLESS  # nodes
+def proof_of(score: int) -> int:
+    """What a score proves, see proof.py; -INFINITE, of moves without a score, proves nothing."""
+    if abs(score) < DECISIVE or abs(score) == INFINITE:
+        return UNPROVED
+    if abs(score) <= TABLE_WIN:
+        return TABLEBASE if score > 0 else -TABLEBASE
+    return MATE - score if score > 0 else -(MATE + score)
 
 
-class AlphaBeta:
-    """Searches positions, one at a time; `stop` and `ponderhit` may come from other threads."""
+def scores_of(roots: np.ndarray) -> np.ndarray:
+    """Scores of ROOT_MOVE [moves]; moves without one by this iteration keep their last."""
+    return np.where(roots["score"] > -INFINITE, roots["score"], roots["known"])
 
-    batched = False
+
+class AlphaBeta(BaseSearcher):
+    """Alpha-beta with an inline evaluator; `parts` leaves some of it out, for tests."""
+
+    fixed = ("seed",)
 
     def __init__(
         self, evaluator: InlineEvaluator, settings: Settings | None = None, parts: int = ALL_PARTS
     ) -> None:
-        self.settings = settings or Settings()
-        self._evaluator = evaluator
+        super().__init__(settings or Settings())
+        threads = self.settings.threads
         self.entries = new_table(self.settings.hash)
-        self.workers = [
-            Worker(evaluator, self.entries, parts) for _ in range(self.settings.threads)
-        ]
-        self.tables = Tablebases(
-            self.settings.syzygy_path,
-            pieces=self.settings.syzygy_limit,
-            rule50=self.settings.syzygy_rule50,
-        )
-        self._pool = ThreadPoolExecutor(self.settings.threads, "alphabeta")
-        self._lock, self._generation, self._hits = threading.Lock(), 0, 0
-        self._control, self._signals = new_control(), Signals()
-        self._timer: Timer | None = None  # of the search under way
+        self.workers = [Worker(evaluator, self.entries, parts) for _ in range(threads)]
+        self._evaluator, self._scratch = evaluator, evaluator.new_scratch()
+        self._positions = np.zeros(2, RECORDS)  # in which lines are played to their ends
+        self._pool = ThreadPoolExecutor(threads, "alphabeta")
+        self._control, self._generation = new_control(), 0
+        self._news = threading.Event()  # an iteration has ended
         self._generator = np.random.default_rng(self.settings.seed)
 
-    def close(self) -> None:
-        """Stop, end the threads and close the tablebases."""
-        self.stop()
+    def end(self) -> None:
+        """End the threads."""
         self._pool.shutdown(wait=True)
-        self.tables.close()
 
-    def __enter__(self) -> AlphaBeta:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    @property
-    def problems(self) -> list[str]:
-        """What is wrong with the tablebases that the settings name, one line each."""
-        return self.tables.problems
-
-    def adopt(self, settings: Settings) -> bool:
-        """Search with other settings from now on; False if they need a search of their own."""
-        if any(getattr(settings, name) != getattr(self.settings, name) for name in FIXED):
-            return False
-        self.settings = settings
-        return True
-
-    def new_game(self) -> None:
-        """Forget the table and what the workers have learned."""
-        with self._lock:
-            self.entries[:] = np.zeros((), self.entries.dtype)
-            for worker in self.workers:
-                worker.memory.forget()
-
-    def stop(self) -> None:
-        """End the running search within milliseconds; without one, nothing happens."""
-        self._signals.stop.set()
+    def interrupt(self) -> None:
+        """Make the workers return."""
         self._control.stop = 1
 
-    def ponderhit(self) -> None:
-        """Start our own clock: the expected reply was played."""
-        self._signals.ponderhit.set()
-        timer = self._timer  # the search may end, and take it away, meanwhile
-        if timer is not None:
-            timer.start_own_clock(0)
+    def forget(self) -> None:
+        """Forget the table and what the workers have learned."""
+        self.entries[:] = np.zeros((), self.entries.dtype)
+        for worker in self.workers:
+            worker.memory.forget()
 
     # --- one search -----------------------------------------------------------------------------
 
-    def search(
-        self,
-        board: Board,
-        limits: Limits | None = None,
-        on_report: Listener | None = None,
-        signals: Signals | None = None,
-    ) -> Result:
-        """Search a position; `on_report` gets every iteration, `signals` may end it even before."""
-        limits = limits or Limits(movetime=FALLBACK_MS)
-        with self._lock:
-            task = self._begin(board, limits, on_report, signals or Signals())
-            try:
-                self._run(task)
-            finally:
-                self._timer = None
-            report = self._report(task, at_work=False)
-            if on_report is not None:
-                on_report(report)
-            return self._result(report, task.reporter)
-
-    def _begin(
-        self, board: Board, limits: Limits, on_report: Listener | None, signals: Signals
-    ) -> _Task:
-        """Prepare the root."""
-        self._signals, settings, self._hits = signals, self.settings, self.tables.hits
-        ranked = self.tables.rank_root(board) if self.tables.pieces else []
-        allowed, ranked = allowed_moves(board, limits, ranked, fastest=settings.syzygy_fastest)
-        legal = legal_codes(board.position).tolist()
-        codes = [code for code in legal if allowed is None or code in allowed]
-        rank = {row.code: row.rank for row in ranked}
+    def prepare(self) -> None:
+        """Give the workers the root's moves, the best by tablebases first."""
+        task, codes = self.task, [*self.task.codes]
+        whole = len(codes) == len(task.board.legal_moves)
+        rank = {code: row.rank for code, row in task.outcomes.items()}
         codes.sort(key=lambda code: -rank.get(code, 0))
         self._generation = (self._generation + 1) % GENERATIONS
         for worker in self.workers:
             record = worker.memory.record
-            record.table_pieces = 0 if ranked else self.tables.pieces
-            record.table_depth = settings.syzygy_depth
-            whole = len(codes) == len(legal)
-            worker.set_root(board.positions(), codes, self._generation, whole=whole)
-        outcomes = {row.code: row for row in ranked}
-        timer = Timer(limits, board.turn, int(board.ply), settings)
-        self._timer = timer
-        if signals.ponderhit.is_set():
-            timer.start_own_clock(0)
-        reporter = Reporter(board, settings, self._evaluator, outcomes)
-        probes = ProbeBudget(settings.syzygy_share)
-        task = _Task(board, limits, on_report, signals, reporter, timer, outcomes, probes)
-        task.budget = ENDLESS if limits.nodes is None else limits.nodes
-        return task
+            record.table_pieces = 0 if task.outcomes else self.tables.pieces
+            record.table_depth = self.settings.syzygy_depth
+            worker.set_root(task.board.positions(), codes, self._generation, whole=whole)
 
-    def _run(self, task: _Task) -> None:
-        """Search until a limit is reached, or nothing is left to learn."""
-        limits = task.limits
-        if len(self.workers[0].roots) == 0:
-            return
+    def run(self) -> None:
+        """Deepen, unless tablebases have decided already."""
+        task, limits = self.task, self.task.limits
         if limits.mate is not None:
-            self._look_for_mate(task, limits.mate)
+            self.look_for_mate(limits.mate)
         elif not task.outcomes or limits.infinite or limits.searchmoves:
-            self._deepen(task, task.budget)
+            self._deepen(self.task.most_nodes)
 
-    def _deepen(self, task: _Task, nodes: int) -> None:
+    @property
+    def proof(self) -> int:
+        """What the best score proves."""
+        return proof_of(int(scores_of(self.workers[0].roots)[0]))
+
+    def grow(self, nodes: int) -> None:
+        """Deepen within so many nodes."""
+        if (left := self.nodes_left) > 0:
+            self._deepen(min(nodes, max(1, left // 2)))
+
+    def _deepen(self, nodes: int) -> None:
         """Let all workers deepen within so many nodes, and look after them meanwhile."""
         control = self._control = new_control()
-        control.budget = nodes
-        control.stop = int(task.signals.stop.is_set())
-        depths = range(1, min(task.limits.depth or DEEPEST, DEEPEST) + 1)
-        lines = self._lines
-        futures: list[Future[None]] = []
+        control.budget, control.stop = nodes, int(self._signals.stop.is_set())
+        depths = range(1, min(self.task.limits.depth or DEEPEST, DEEPEST) + 1)
+        # Scores for the lines of MultiPV, or for all moves where one is drawn by its score.
+        lines = MAX_MOVES if self.settings.temperature > 0.0 else self.settings.multipv
+        futures = []
         for number, worker in enumerate(self.workers):
             worker.resume()
-            go_on = partial(self._goes_on, task) if number == 0 else _always
+            go_on = self._goes_on if number == 0 else _always
             ahead = depths[number % 2 if len(depths) > 1 else 0 :]
             futures.append(self._pool.submit(worker.deepen, control, ahead, lines, go_on))
         try:
-            while not futures[0].done():
-                if self._is_over(task):
-                    control.stop = 1
+            while not (futures[0].done() or self.is_over()):
+                pass
         finally:
             control.stop = 1
             wait(futures)
         for future in futures:
             future.result()
 
-    def _is_over(self, task: _Task) -> bool:
-        """Wait a little, then do what is due; whether the time is up or the search was stopped."""
-        news = task.news.wait(POLL_SECONDS)
-        task.news.clear()
+    def attend(self) -> None:
+        """Wait a little; then answer questions and report an iteration that has ended."""
+        news = self._news.wait(POLL_SECONDS)
+        self._news.clear()
         if self.tables.pieces:
-            answer([worker.memory for worker in self.workers], partial(self._proof, task.probes))
-        now = task.timer.since_go_ms
-        if task.on_report is not None and (news or now - task.reported_ms >= REPORT_MS):
-            task.reported_ms = now
-            if self.workers[0].depth:
-                task.on_report(self._report(task))
-        return task.signals.stop.is_set() or task.timer.is_late(TOO_MUCH)
+            answer([worker.memory for worker in self.workers], self.probe)
+        if self.workers[0].depth:
+            self.tell(news=news)
 
-    def _proof(self, probes: ProbeBudget, position: np.record) -> int | None:
-        """What tablebases prove of a position; None if there is no time to ask them."""
-        return probes.probe(self.tables, position) if probes.may_probe() else None
+    def is_late(self) -> bool:
+        """Whether even an iteration that has begun is to be given up."""
+        return self.task.timer.is_late(TOO_MUCH)
 
-    def _goes_on(self, task: _Task, worker: Worker) -> bool:
+    def _goes_on(self, worker: Worker) -> bool:
         """Whether another iteration is worth its time; on the worker's thread."""
-        task.news.set()
+        self._news.set()
         best = worker.roots[0]
-        proof, limits = proof_of(int(best["known"])), task.limits
+        proof, limits = proof_of(int(best["known"])), self.task.limits
         if limits.mate is not None and 0 < proof <= 2 * limits.mate - 1:
             return False
         certain = proof not in (UNPROVED, TABLEBASE, -TABLEBASE)
@@ -244,72 +168,68 @@ class AlphaBeta:
             return False
         value = value_of_score(max(-DECISIVE, min(DECISIVE, int(best["known"]))))
         standing = Standing(len(worker.roots), 0, 0, proof, 0, int(best["move"]), value)
-        return not task.timer.is_over(standing, ENOUGH)
+        return not self.task.timer.is_over(standing, ENOUGH)
 
-    # --- mates ----------------------------------------------------------------------------------
-
-    def _look_for_mate(self, task: _Task, moves: int) -> None:
-        """Try all mates in so many moves; the search, which may see deep ones, goes beside it."""
-        plies, size = 2 * moves - 1, FIRST_ROUND
-        codes = self.workers[0].roots["move"].tolist()
-        task.mates = mates = MateSearch(task.board, codes)
-        stopped = partial(self._is_over, task)
-        while True:
-            if (left := task.budget - self._nodes(task)) > 0:
-                self._deepen(task, min(size, max(1, left // 2)))
-            score = int(known_of(self.workers[0].roots)[0].score)
-            if 0 < proof_of(score) <= plies:
-                return
-            left = min(size, task.budget - self._nodes(task))
-            answered = mates.deepen(plies, left, stopped)
-            if mates.mate is not None:
-                task.mating = (mates.first_move(mates.mate),)
-                task.mating = mates.line(task.budget - self._nodes(task), stopped)
-            if answered or task.budget <= self._nodes(task) or self._is_over(task):
-                return
-            size *= 2
-
-    # --- the move -------------------------------------------------------------------------------
+    # --- what it has found ----------------------------------------------------------------------
 
     @property
-    def _lines(self) -> int:
-        """Moves that get a score: those of MultiPV, or all where one is drawn by its score."""
-        return MAX_MOVES if self.settings.temperature > 0.0 else self.settings.multipv
+    def nodes(self) -> int:
+        """Positions searched."""
+        return sum(worker.nodes for worker in self.workers)
 
-    def _result(self, report: Report, reporter: Reporter) -> Result:
-        """The best move and the expected reply, or with a temperature a move drawn by its score."""
-        line = report.best.moves
-        if self.settings.temperature > 0.0 and report.root.proof == UNPROVED and line:
-            known = [one for one in known_of(self.workers[0].roots) if one.score > -INFINITE]
-            scores = np.array([one.score for one in known] or [0])
-            odds = np.exp((scores - scores.max()) / (WARMTH * self.settings.temperature))
-            drawn = self._generator.choice(len(odds), p=odds / odds.sum())
-            line = reporter.moves_of(known[drawn]) if known else line
-        return Result(line[0] if line else None, line[1] if len(line) > 1 else None, report)
-
-    # --- reports --------------------------------------------------------------------------------
-
-    def _nodes(self, task: _Task) -> int:
-        """Positions searched, and those tried for mates."""
-        tried = 0 if task.mates is None else task.mates.nodes
-        return sum(worker.nodes for worker in self.workers) + tried
-
-    def _report(self, task: _Task, *, at_work: bool = True) -> Report:
+    def report(self) -> Report:
         """How the search stands; of workers at work, by what they have finished."""
-        deepest = max(self.workers, key=lambda worker: worker.depth)
-        known = known_of(deepest.finished if at_work else deepest.roots)
-        asked, mates = task.limits.mate, task.mates
-        excluded = 0 if mates is None or asked is None else mates.excluded // 2
-        totals = Totals(
-            nodes=self._nodes(task),
-            milliseconds=round(task.timer.since_go_ms),
+        task, deepest = self.task, max(self.workers, key=lambda worker: worker.depth)
+        roots = deepest.roots if task.finished else deepest.finished
+        pairs = zip(roots, scores_of(roots).tolist(), strict=True)
+        totals = replace(
+            self.totals(),
             depth=deepest.depth,
             seldepth=max(int(worker.memory.record.deepest) for worker in self.workers),
-            tbhits=self.tables.hits - self._hits,
-            no_mate=excluded if asked is not None and excluded >= asked else 0,
+            hashfull=permille(self.entries, self._generation),
         )
-        hashfull = permille(self.entries, self._generation)
-        return task.reporter.report(known, totals, hashfull, task.mating)
+        known = [self._known(root, score) for root, score in pairs]
+        return report_of(task.board, known, self.settings, task.outcomes, totals, task.mating)
+
+    def _known(self, root: np.void, score: int) -> Known:
+        """What is known of ROOT_MOVE; without a score, what the network says of the position.
+
+        The probability of a draw is what the network sees at the end of the line.
+        """
+        scored = score > -INFINITE
+        line = root["line"][: root["length"] if scored else 0]
+        self._positions[0] = self.task.board.position
+        network, scratch = self._evaluator.record, self._scratch.record
+        value, draw = value_after(network, scratch, self._positions, line, len(line))
+        return Known(
+            code=int(root["move"]),
+            nodes=int(root["nodes"]),
+            value=value_of_score(score) if scored else float(value),
+            draw=float(draw),
+            proof=proof_of(score),
+            line=self._moves_of(root),
+            scored=scored,
+            distance=TABLE_WIN - abs(score),
+        )
+
+    def choose(self, report: Report) -> tuple[Move, ...]:
+        """The best line, or with a temperature one drawn by its score."""
+        roots = self.workers[0].roots
+        if self.settings.temperature == 0.0 or report.root.proof != UNPROVED:
+            return report.best.moves
+        scores = scores_of(roots)
+        scored = np.flatnonzero(scores > -INFINITE)
+        if len(scored) == 0:
+            return report.best.moves
+        odds = np.exp((scores[scored] - scores.max()) / (WARMTH * self.settings.temperature))
+        drawn = self._generator.choice(len(odds), p=odds / odds.sum())
+        return self._moves_of(roots[scored[drawn]])
+
+    def _moves_of(self, root: np.void) -> tuple[Move, ...]:
+        """The line of ROOT_MOVE; codes are in the view of the side that moves."""
+        codes = root["line"][: root["length"]].tolist() or [int(root["move"])]
+        views = (0, FLIP_MOVE) if self.task.board.turn == "white" else (FLIP_MOVE, 0)
+        return tuple(Move(code ^ views[ply % 2]) for ply, code in enumerate(codes))
 
 
 def _always(_: Worker) -> bool:

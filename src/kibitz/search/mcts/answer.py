@@ -14,8 +14,6 @@ import numpy as np
 
 from kibitz.position.moves import FLIP_MOVE
 from kibitz.position.notation import Move
-from kibitz.position.outcome import has_legal_move
-from kibitz.position.state import checkers
 from kibitz.search.mcts.playout.leaf import non_pawn_material
 from kibitz.search.mcts.rules.parameters import Rule
 from kibitz.search.mcts.statistics import (
@@ -32,17 +30,7 @@ from kibitz.search.mcts.statistics import (
 from kibitz.search.mcts.tree.nodes import TreeMemory, block_of
 from kibitz.search.params import Settings
 from kibitz.search.proof import UNPROVED, is_settled, proved_value, wins
-from kibitz.search.report import (
-    Line,
-    MoveStatistics,
-    Report,
-    RootStatistics,
-    Score,
-    Totals,
-    Wdl,
-    score_of,
-    wdl_of,
-)
+from kibitz.search.report import Line, MoveStatistics, Report, Totals, score_of, wdl_of
 
 LONGEST_LINE = 100  # plies of a principal variation
 
@@ -67,11 +55,12 @@ def make_report(
     lines = _lines(memory, position, rows, settings, mating)
     if not lines or lines[0].moves[:1] != (rows[0].move,):
         # No move has a visit yet, or all that have are proved lost.
-        first = _line_without_visits(position, rows, root, settings.score_type)
+        score = score_of(settings.score_type, root.value, root.draw, UNPROVED)
+        moves = tuple(row.move for row in rows[:1])
+        first = Line(1, score, wdl_of(root.value, root.draw), root.value, moves)
         lines = [first, *lines[: settings.multipv - 1]]
     return Report(
         **vars(totals),
-        hashfull=memory.permille,
         lines=tuple(line._replace(number=number) for number, line in enumerate(lines, start=1)),
         moves=tuple(rows),
         root=root,
@@ -95,19 +84,6 @@ def _lines(
         moves = mating if mates else principal_variation(memory, row.edge, position)
         lines.append(Line(0, score, wdl_of(row.value, row.draw), row.value, moves))
     return lines
-
-
-def _line_without_visits(
-    position: np.record, rows: list[MoveStatistics], root: RootStatistics, score_type: str
-) -> Line:
-    """The end of the game, or the root's own evaluation and its likeliest move."""
-    if not has_legal_move(position):
-        if checkers(position):
-            return Line(1, Score("mate", 0), Wdl(0, 0, 1000), -1.0, ())
-        return Line(1, Score("cp", 0), Wdl(0, 1000, 0), 0.0, ())
-    score = score_of(score_type, root.value, root.draw, UNPROVED)
-    moves = tuple(row.move for row in rows[:1])
-    return Line(1, score, wdl_of(root.value, root.draw), root.value, moves)
 
 
 def principal_variation(memory: TreeMemory, edge: int, position: np.record) -> tuple[Move, ...]:

@@ -6,9 +6,7 @@ limits, answers the tree's questions to the tablebases, and chooses the move.
 
 from __future__ import annotations
 
-import threading
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,88 +15,49 @@ from kibitz.evaluator.inline import InlineEvaluator
 from kibitz.kernel.records import as_record
 from kibitz.position.board import Board
 from kibitz.position.notation import Move
-from kibitz.search.clock import Timer
 from kibitz.search.limits import Limits, Signals, depth_of
-from kibitz.search.mate import MateSearch
+from kibitz.search.mate import Mate
 from kibitz.search.mcts.answer import choose_move, make_report, principal_variation
-from kibitz.search.mcts.batches import Batches
 from kibitz.search.mcts.driver import Driver
 from kibitz.search.mcts.playout.root import gumbel_choice, prepare_root
-from kibitz.search.mcts.proving import Prober, mate_search, prove_root_move
+from kibitz.search.mcts.proving import answer, prove_root, prove_root_move
 from kibitz.search.mcts.rules.from_settings import to_behaviour, to_rule
 from kibitz.search.mcts.rules.parameters import Gumbel
-from kibitz.search.mcts.statistics import (
-    Outcomes,
-    best_proof,
-    root_is_settled,
-    standing,
-)
+from kibitz.search.mcts.statistics import best_proof, root_is_settled, standing
 from kibitz.search.mcts.tree.context import ContextMemory
 from kibitz.search.mcts.tree.nodes import TreeMemory, clear
 from kibitz.search.mcts.tree.reuse import Line, keep_subtree
 from kibitz.search.mcts.treesearch import TreeSearch
 from kibitz.search.params import OFF, Settings
 from kibitz.search.proof import TABLEBASE, UNPROVED
-from kibitz.search.report import Listener, Report, Result, Totals
-from kibitz.search.tablebase import allowed_moves
+from kibitz.search.report import Report
+from kibitz.search.searcher import ENDLESS, REPORT_MS, BaseSearcher
 
-# Settings that a searcher is built with; the others are read when they are needed.
-FIXED = ("search", "threads", "hash", "minibatch_size", "seed")
-FIXED_TABLES = ("syzygy_path", "syzygy_limit", "syzygy_rule50", "syzygy_share")
-ENDLESS = 1 << 60  # playouts of a search that something else will stop
-FALLBACK_MS = 150  # of a search without any limit that is not infinite: ChessCoach's choice
 SHORT_MS = 20.0  # a move with less time than this must not lose milliseconds anywhere
-REPORT_MS = 500.0  # between two reports while the best line stays the same
-# Rounds of `go mate`: positions tried in the first one, and how many of them to one playout.
-FIRST_ROUND, TO_A_PLAYOUT = 4_096, 16
+TO_A_PLAYOUT = 16  # positions tried for a mate, to one playout
 
 
-@dataclass
-class _Task:
-    """One search: what was asked for, and how far it has come."""
+class Searcher(BaseSearcher):
+    """Tree search with any evaluator; it keeps what the game reaches of its tree."""
 
-    board: Board
-    limits: Limits
-    on_report: Listener | None
-    outcomes: Outcomes  # what tablebases say of the root's moves
-    timer: Timer
-    known: int  # visits of the root by earlier searches
-    mates: MateSearch | None = None
-    reported_ms: float = 0.0
-    reported_move: int = -1
-
-
-class Searcher:
-    """Searches positions, one at a time; `stop` and `ponderhit` may come from other threads."""
+    fixed = ("minibatch_size", "seed")
 
     def __init__(
         self, evaluator: InlineEvaluator | BatchedEvaluator, settings: Settings | None = None
     ) -> None:
-        self.settings = settings or Settings()
+        super().__init__(settings or Settings())
         self.rule = to_rule(self.settings)
         self.memory = TreeMemory(self.settings.hash)
-        threads = self.settings.threads if isinstance(evaluator, InlineEvaluator) else 1
+        inline = isinstance(evaluator, InlineEvaluator)
+        self.batched = not inline
+        threads = self.settings.threads if inline else 1
         self._tree = TreeSearch(self.memory, self.settings.seed, threads)
         behaviour, rows = to_behaviour(self.settings), self.settings.minibatch_size
         self.driver = Driver([self._tree], evaluator, self.rule, behaviour, rows)
-        self._prober = Prober(self.settings)
-        self._line, self._lock = Line(), threading.Lock()
-        self._signals = Signals()
-        self._timer: Timer | None = None  # of the search under way
+        self._line = Line()
+        self._known, self._reported = 0, -1  # visits by earlier searches; the move last reported
         self._mating: tuple[Move, ...] = ()  # the mate that was found at the root
         self._generator = np.random.default_rng(self.settings.seed)
-
-    def close(self) -> None:
-        """Stop, end the threads and close the tablebases."""
-        self.stop()
-        self.driver.close()
-        self._prober.tables.close()
-
-    def __enter__(self) -> Searcher:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     @property
     def contexts(self) -> list[ContextMemory]:
@@ -106,255 +65,184 @@ class Searcher:
         return self._tree.contexts
 
     @property
-    def batched(self) -> bool:
-        """Whether the evaluator gets positions in batches."""
-        return isinstance(self.driver.work, Batches)
-
-    @property
-    def problems(self) -> list[str]:
-        """What is wrong with the tablebases that the settings name, one line each."""
-        return self._prober.tables.problems
+    def visits(self) -> int:
+        """Visits of the root."""
+        return self._tree.visits
 
     def adopt(self, settings: Settings) -> bool:
         """Search with other settings from now on; False if they need a searcher of their own."""
-        names = FIXED + FIXED_TABLES
-        same = all(getattr(settings, name) == getattr(self.settings, name) for name in names)
         records = to_rule(settings), to_behaviour(settings)
-        if not same or records != (self.rule, to_behaviour(self.settings)):
-            return False
-        self.settings = settings
-        return True
+        return records == (self.rule, to_behaviour(self.settings)) and super().adopt(settings)
 
     def knows(self, board: Board) -> bool:
         """Whether the root of the tree is the board's position."""
         return self._line.extension(board) == 0
 
-    def new_game(self) -> None:
-        """Forget the tree; what comes next has nothing to do with what was."""
-        with self._lock:
-            self._forget()
+    def end(self) -> None:
+        """End the threads."""
+        self.driver.close()
 
-    def stop(self) -> None:
-        """End the running search within milliseconds; without one, nothing happens."""
-        self._signals.stop.set()
+    def interrupt(self) -> None:
+        """Make the playouts return."""
         self.driver.stop()
 
-    def ponderhit(self) -> None:
-        """Start our own clock: the expected reply was played."""
-        self._signals.ponderhit.set()
-        timer = self._timer  # the search may end, and take it away, meanwhile
-        if timer is not None:
-            timer.start_own_clock(self._tree.visits)
+    def forget(self) -> None:
+        """Clear the tree."""
+        clear(self.memory.record)
+        self._line.forget()
+        self._mating = ()
 
     # --- one search -----------------------------------------------------------------------------
-
-    def search(
-        self,
-        board: Board,
-        limits: Limits | None = None,
-        on_report: Listener | None = None,
-        signals: Signals | None = None,
-    ) -> Result:
-        """Search a position; `on_report` gets new best lines, `signals` may end it even before."""
-        limits = limits or Limits(movetime=FALLBACK_MS)
-        with self._lock:
-            task = self._searched(board, limits, on_report, signals or Signals())
-            report = self._report(task)
-            if on_report is not None:
-                on_report(report)
-            return self._result(board, report)
 
     def search_tree(self, board: Board, limits: Limits) -> None:
         """Search without a report or a choice of move, for callers that read the tree itself."""
         with self._lock:
-            self._searched(board, limits, None, Signals())
+            self._search(board, limits, None, Signals())
 
-    def _searched(
-        self, board: Board, limits: Limits, on_report: Listener | None, signals: Signals
-    ) -> _Task:
-        """Prepare the root and search within the limits; the tree holds what was found."""
-        self._signals = signals
-        allowed, outcomes = self._allowed(board, limits)
-        kept = self._prepare_root(board, allowed, limits)
-        self._prober.prove_root(self.memory, outcomes)
-        self._timer = Timer(limits, board.turn, int(board.ply), self.settings, self._tree.visits)
-        if signals.ponderhit.is_set():
-            self._timer.start_own_clock(self._tree.visits)
-        known = self._tree.visits if kept else 0
-        task = _Task(board, limits, on_report, outcomes, self._timer, known)
-        finished = False
-        try:
-            if self._tree.is_open:
-                self._run(task)
-            finished = True
-        finally:
-            self._timer = None
-            if not finished:
-                self._forget()  # the tree is in no known state after an error
-        self._prober.answer(self.memory, self.contexts)
-        return task
-
-    def _run(self, task: _Task) -> None:
+    def run(self) -> None:
         """Search until a limit is reached or nothing is left to learn; if neither, until `stop`."""
-        limits = task.limits
+        if self._tree.is_open:
+            self._run()
+        self._mating = self.task.mating
+        answer(self.memory, self.contexts, self.probe, self.settings)
+
+    def _run(self) -> None:
+        limits, timer = self.task.limits, self.task.timer
         if limits.mate is not None:
-            self._look_for_mate(task, limits.mate)
+            self.look_for_mate(limits.mate)
             return
-        self._play_out(task, ENDLESS)
+        self._play_out(ENDLESS)
         proof = best_proof(self.memory)
         longest = TABLEBASE if limits.infinite else TABLEBASE - 1
-        if 1 < proof <= longest and limits.shorten_mates and not task.timer.pondering:
-            task.mates = mate_search(self.memory, task.board)
-            self._try_mates(task, task.mates, proof - 2, ENDLESS)
+        if 1 < proof <= longest and limits.shorten_mates and not timer.pondering:
+            self.try_mates(proof - 2, ENDLESS)
 
-    def _play_out(self, task: _Task, most: int) -> None:
+    def _play_out(self, most: int) -> None:
         """Let the driver play out, at most `most` times, unless the root is settled."""
-        left = min(most, self._nodes_left(task.limits, task.mates))
+        left = min(most, self.nodes_left)
         if left == 0 or root_is_settled(self.memory):
             return
-        driver, budget = self.driver, task.timer.budget
+        driver, limits, budget = self.driver, self.task.limits, self.task.timer.budget
         driver.slow_start_nodes = self.settings.slow_start_nodes
         driver.slow_start_rows = self.settings.slow_start_parallelism
-        by_nodes = task.limits.visits is not None and task.limits.mate is None
+        by_nodes = limits.visits is not None and limits.mate is None
         driver.run(
             [left],
-            partial(self._should_stop, task),
+            lambda: self.is_over() or root_is_settled(self.memory),
             by_nodes,
             short=budget is not None and budget.soft < SHORT_MS,
-            frequent=by_nodes and task.limits.every_change,
+            frequent=by_nodes and limits.every_change,
         )
 
-    def _nodes_left(self, limits: Limits, mates: MateSearch | None = None) -> int:
-        """Nodes that the limits still allow; positions of the mate search are nodes, too."""
-        if limits.visits is None:
-            return ENDLESS
-        return max(0, limits.visits - self._tree.visits - (0 if mates is None else mates.nodes))
+    @property
+    def nodes_left(self) -> int:
+        """Visits of the root that the limits still allow, those of earlier searches counted."""
+        most = self.task.limits.visits
+        return ENDLESS if most is None else max(0, most - self._tree.visits - self.task.tried)
 
-    def _should_stop(self, task: _Task) -> bool:
-        """Whether to stop playing out; asked every few milliseconds."""
-        return self._is_over(task) or root_is_settled(self.memory)
+    def attend(self) -> None:
+        """Answer the tree's questions, report, and say how much of the time is used."""
+        answer(self.memory, self.contexts, self.probe, self.settings)
+        self._tell_news()
+        self._tree.control.time_used = self.task.timer.share_used
 
-    def _is_over(self, task: _Task) -> bool:
-        """Do what is due while the search goes on; whether its time is up or it was stopped."""
-        if self._signals.stop.is_set():
-            return True
-        self._prober.answer(self.memory, self.contexts)
-        self._report_news(task)
-        self._tree.control.time_used = task.timer.share_used
-        return task.timer.budget is not None and task.timer.is_over(standing(self.memory))
+    def is_late(self) -> bool:
+        """Whether the time is up, as the root stands."""
+        timer = self.task.timer
+        return timer.budget is not None and timer.is_over(standing(self.memory))
 
-    # --- mates ----------------------------------------------------------------------------------
+    @property
+    def proof(self) -> int:
+        """The best of what is proved of the root's moves."""
+        return best_proof(self.memory)
 
-    def _look_for_mate(self, task: _Task, moves: int) -> None:
-        """Try all mates in so many moves; the tree, which may see deep ones, grows beside it."""
-        plies, size = 2 * moves - 1, FIRST_ROUND
-        task.mates = mates = mate_search(self.memory, task.board)
-        while True:
-            self._play_out(task, size // TO_A_PLAYOUT)
-            proof = best_proof(self.memory)
-            lost = root_is_settled(self.memory) and not 0 < proof <= TABLEBASE
-            if lost:
-                mates.excluded = plies + 1
-            if 0 < proof <= plies or lost or self._try_mates(task, mates, plies, size):
-                return
-            if self._nodes_left(task.limits, mates) == 0 or self._is_over(task):
-                return
-            size *= 2
+    def grow(self, nodes: int) -> None:
+        """Play out beside the search for mates, which is over once there is surely none."""
+        self._play_out(nodes // TO_A_PLAYOUT)
+        if root_is_settled(self.memory) and not 0 < self.proof <= TABLEBASE:
+            self.task.mates.excluded = 2 * (self.task.limits.mate or 0)
 
-    def _try_mates(self, task: _Task, mates: MateSearch, plies: int, most: int) -> bool:
-        """Look for mates within `plies`, and prove what is found; whether the answer is known."""
-        is_over = partial(self._is_over, task)
-        left = min(most, self._nodes_left(task.limits, mates))
-        answered = mates.deepen(plies, left, is_over)
-        if mates.mate is not None:
-            self._mating = (mates.first_move(mates.mate),)  # until the whole line is known
-            code, length = mates.mate.code, mates.mate.plies
-            prove_root_move(self.memory, code, length, self.settings.clear_losses)
-            self._mating = mates.line(self._nodes_left(task.limits, mates), is_over)
-        return answered
+    def use_mate(self, mate: Mate) -> None:
+        """Prove the move that mates."""
+        prove_root_move(self.memory, mate.code, mate.plies, self.settings.clear_losses)
 
-    # --- reports --------------------------------------------------------------------------------
+    # --- what it has found ----------------------------------------------------------------------
 
-    def _report_news(self, task: _Task) -> None:
+    @property
+    def nodes(self) -> int:
+        """Playouts of this search."""
+        return self._tree.visits - self._known
+
+    def _tell_news(self) -> None:
         """Report if the best move has changed, and now and then."""
-        now = task.timer.since_go_ms
+        task, now = self.task, self.task.timer.since_go_ms
         pause = 0.0 if task.limits.every_change else REPORT_MS / 10
         if task.on_report is None or now - task.reported_ms < pause:
             return
-        report = self._report(task)
+        report = self.report()
         best = report.best.moves[0].code if report.best.moves else -1
-        if best != task.reported_move or now - task.reported_ms >= REPORT_MS:
-            task.reported_move, task.reported_ms = best, now
+        if best != self._reported or now - task.reported_ms >= REPORT_MS:
+            self._reported, task.reported_ms = best, now
             task.on_report(report)
 
-    def _report(self, task: _Task) -> Report:
-        return make_report(
-            self.memory,
-            task.board.position,
-            self.rule,
-            self.settings,
-            self._totals(task),
-            task.outcomes,
-            self._mating,
-        )
-
-    def _totals(self, task: _Task) -> Totals:
+    def report(self) -> Report:
+        """How the tree stands."""
         contexts = [context.record for context in self.contexts]
         playouts = max(1, sum(int(context.playouts) for context in contexts))
-        mates, asked = task.mates, task.limits.mate
-        excluded = 0 if mates is None or asked is None else mates.excluded // 2
-        return Totals(
-            nodes=self._tree.visits - task.known + (0 if mates is None else mates.nodes),
-            milliseconds=round(task.timer.since_go_ms),
+        totals = replace(
+            self.totals(),
             depth=depth_of(self._tree.visits),
             seldepth=max(int(context.deepest) for context in contexts),
-            tbhits=self._prober.hits,
             mean_depth=sum(int(context.depth_sum) for context in contexts) / playouts,
-            no_mate=excluded if asked is not None and excluded >= asked else 0,
+            hashfull=self.memory.permille,
+        )
+        task, position = self.task, self.task.board.position
+        return make_report(
+            self.memory, position, self.rule, self.settings, totals, task.outcomes, task.mating
         )
 
-    def _result(self, board: Board, report: Report) -> Result:
-        """Choose the move, and the reply that is expected."""
-        rows, position = list(report.moves), board.position
+    def choose(self, report: Report) -> tuple[Move, ...]:
+        """The line of the move to play, which need not be the best."""
+        rows, position = list(report.moves), self.task.board.position
         if isinstance(self.rule, Gumbel) and rows and rows[0].proof == UNPROVED:
             rule, context = as_record(self.rule), self.contexts[0].record
-            edge = gumbel_choice(self.memory.record, context, rule)
+            edge = int(gumbel_choice(self.memory.record, context, rule))
             chosen = next(row for row in rows if row.edge == edge)
         else:
             found = choose_move(self.memory, position, self.settings, self._generator, rows)
             if found is None:
-                return Result(None, None, report)
+                return ()
             chosen = found
-        line = report.best.moves
-        if line[:1] != (chosen.move,):
-            line = principal_variation(self.memory, chosen.edge, position)
-        return Result(chosen.move, line[1] if len(line) > 1 else None, report)
+        if report.best.moves[:1] == (chosen.move,):
+            return report.best.moves
+        return principal_variation(self.memory, chosen.edge, position)
 
     # --- the root -------------------------------------------------------------------------------
 
-    def _allowed(self, board: Board, limits: Limits) -> tuple[frozenset[int] | None, Outcomes]:
-        """Codes of the moves to search (None: all), and what tablebases say (nothing: {})."""
-        ranked = self._prober.start(board, self.contexts, self.settings)
-        fastest = self.settings.syzygy_fastest
-        allowed, ranked = allowed_moves(board, limits, ranked, fastest=fastest)
-        return allowed, {row.code: row for row in ranked}
-
-    def _prepare_root(self, board: Board, allowed: frozenset[int] | None, limits: Limits) -> bool:
-        """Make the root ready, with noise and plans; whether it was kept from the last search."""
-        kept = self._keep(board) if allowed is None else self._forget()
+    def prepare(self) -> None:
+        """Make the root ready, with noise and plans; it may be kept from the last search."""
+        task, board, allowed = self.task, self.task.board, self.task.allowed
+        kept = allowed is None and self._keep(board)
+        if not kept:
+            self.forget()
+        task.mating, self._reported = self._mating, -1
         self._tree.set_root(board.positions())
         for context in self.contexts:
             record = context.record
             record.deepest = record.depth_sum = record.playouts = record.collisions = 0
-        if not kept and board.outcome() is None:
+            asks = self.settings.prove and not task.outcomes
+            record.table_pieces = self.tables.pieces if asks else 0
+            record.table_depth = self.settings.syzygy_depth
+        if not kept:
             self.driver.open_roots([self._tree], allowed)
         if allowed is None:
             self._line.remember(board)
         if self._tree.is_open:
-            playouts = None if limits.visits is None else self._nodes_left(limits)
+            playouts = None if task.limits.visits is None else self.nodes_left
             context = self.contexts[0].record
             prepare_root(self.memory, context, self.rule, self.settings, playouts)
-        return kept
+        prove_root(self.memory, task.outcomes, self.settings)
+        self._known = self._tree.visits if kept else 0
 
     def _keep(self, board: Board) -> bool:
         """Keep what the last search knows of this position; whether there was anything."""
@@ -362,13 +250,6 @@ class Searcher:
         # Frozen replies belong to one side: search-contempt's tree serves only that side.
         other_side = self.settings.sc_limit != OFF and plies is not None and plies % 2 == 1
         if plies is None or other_side or isinstance(self.rule, Gumbel):
-            return self._forget()
+            return False
         self._mating = self._mating if plies == 0 else ()
         return keep_subtree(self.memory, board, plies)
-
-    def _forget(self) -> bool:
-        """Clear the tree; False, as nothing is kept."""
-        clear(self.memory.record)
-        self._line.forget()
-        self._mating = ()
-        return False

@@ -1,0 +1,296 @@
+"""What all kinds of search do alike: one position after another, within limits, with reports.
+
+    board, limits -> **BaseSearcher** -> reports, the move
+
+A kind of search derives from it and adds its own: it prepares a root, searches until `is_over`,
+says how it stands, and chooses. Tablebases, the clock, mates at their exact length and games that
+are over are looked after here.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from kibitz.position.board import Board
+from kibitz.position.notation import Move, legal_codes
+from kibitz.search.clock import Timer
+from kibitz.search.limits import Limits, Signals
+from kibitz.search.mate import Mate, MateSearch
+from kibitz.search.params import Settings
+from kibitz.search.report import Listener, Report, Result, Totals, report_of_end
+from kibitz.search.tablebase import ProbeBudget, RootMove, Tablebases, allowed_moves
+
+# Settings that every search is built with; the others are read when they are needed.
+FIXED = ("search", "threads", "hash", "syzygy_path", "syzygy_limit", "syzygy_rule50")
+ENDLESS = 1 << 60  # nodes of a search that something else will stop
+FALLBACK_MS = 150  # of a search without any limit that is not infinite: ChessCoach's choice
+REPORT_MS = 500.0  # between two reports while nothing new is found
+FIRST_ROUND = 4_096  # nodes of the first round of `go mate`
+
+
+@dataclass
+class Task:
+    """One search: what was asked for, and how far it has come."""
+
+    board: Board
+    limits: Limits
+    on_report: Listener | None
+    timer: Timer
+    allowed: frozenset[int] | None  # codes of the moves to search, None: all
+    outcomes: dict[int, RootMove]  # what tablebases say of the root's moves; {}: nothing
+    probes: ProbeBudget
+    mating: tuple[Move, ...] = ()  # the mate that was found by trying all moves
+    reported_ms: float = 0.0
+    finished: bool = False
+
+    @cached_property
+    def codes(self) -> list[int]:
+        """The moves to search, 16 bits each, in the order of generation."""
+        legal: list[int] = legal_codes(self.board.position).tolist()
+        return [code for code in legal if self.allowed is None or code in self.allowed]
+
+    @property
+    def most_nodes(self) -> int:
+        """Nodes that the search may have."""
+        return ENDLESS if self.limits.nodes is None else self.limits.nodes
+
+    @cached_property
+    def mates(self) -> MateSearch:
+        """The search for mates, made when it is first needed."""
+        return MateSearch(self.board, self.codes)
+
+    @property
+    def tried(self) -> int:
+        """Positions tried for mates."""
+        return self.mates.nodes if "mates" in vars(self) else 0
+
+
+class BaseSearcher:
+    """Searches positions, one at a time; `stop` and `ponderhit` may come from other threads."""
+
+    batched = False  # whether the evaluator gets positions in batches
+    fixed: tuple[str, ...] = ()  # settings it is built with, beside FIXED
+    task: Task  # the search under way, or the last one
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.tables = Tablebases(
+            settings.syzygy_path, pieces=settings.syzygy_limit, rule50=settings.syzygy_rule50
+        )
+        self._signals, self._lock = Signals(), threading.Lock()
+        self._timer: Timer | None = None  # of the search under way
+        self._hits = 0  # of the tablebases, before it
+
+    # --- what every kind of search has of its own -----------------------------------------------
+
+    def prepare(self) -> None:
+        """Make the root ready; there is a legal move."""
+        raise NotImplementedError
+
+    def run(self) -> None:
+        """Search until a limit is reached or nothing is left to learn."""
+        raise NotImplementedError
+
+    def is_late(self) -> bool:
+        """Whether the time is up, as the root stands."""
+        raise NotImplementedError
+
+    def report(self) -> Report:
+        """How the search stands, or what it came to."""
+        raise NotImplementedError
+
+    @property
+    def nodes(self) -> int:
+        """Nodes of this search, positions tried for mates not counted."""
+        raise NotImplementedError
+
+    @property
+    def proof(self) -> int:
+        """What is proved of the best move, see proof.py."""
+        raise NotImplementedError
+
+    def forget(self) -> None:
+        """Forget what earlier searches found."""
+        raise NotImplementedError
+
+    # --- and what it may have -------------------------------------------------------------------
+
+    def attend(self) -> None:
+        """Do what is due while the search goes on."""
+        self.tell()
+
+    def choose(self, report: Report) -> tuple[Move, ...]:
+        """The line that begins with the move to play."""
+        return report.best.moves
+
+    def grow(self, nodes: int) -> None:
+        """Search for a while beside `go mate`."""
+
+    def use_mate(self, mate: Mate) -> None:
+        """Learn of a mate that was found by trying all moves."""
+
+    def interrupt(self) -> None:
+        """Make running kernels return; safe to call from any thread."""
+
+    def end(self) -> None:
+        """End the threads, once and for all."""
+
+    @property
+    def visits(self) -> int:
+        """Visits of the root, where the clock goes by those."""
+        return 0
+
+    # --- its life -------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Stop, end the threads, and close the tablebases."""
+        self.stop()
+        with self._lock:
+            self.end()
+            self.tables.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong with the tablebases that the settings name, one line each."""
+        return self.tables.problems
+
+    def adopt(self, settings: Settings) -> bool:
+        """Search with other settings from now on; False if they need a searcher of their own."""
+        names = FIXED + self.fixed
+        if any(getattr(settings, name) != getattr(self.settings, name) for name in names):
+            return False
+        self.settings = settings
+        return True
+
+    def new_game(self) -> None:
+        """Forget what was found; what comes next has nothing to do with it."""
+        with self._lock:
+            self.forget()
+
+    def stop(self) -> None:
+        """End the running search within milliseconds; without one, nothing happens."""
+        self._signals.stop.set()
+        self.interrupt()
+
+    def ponderhit(self) -> None:
+        """Start our own clock: the expected reply was played."""
+        self._signals.ponderhit.set()
+        timer = self._timer  # the search may end, and take it away, meanwhile
+        if timer is not None:
+            timer.start_own_clock(self.visits)
+
+    # --- one search -----------------------------------------------------------------------------
+
+    def search(
+        self,
+        board: Board,
+        limits: Limits | None = None,
+        on_report: Listener | None = None,
+        signals: Signals | None = None,
+    ) -> Result:
+        """Search a position; reports come on this thread, `signals` may end it even before."""
+        limits = limits or Limits(movetime=FALLBACK_MS)
+        with self._lock:
+            self._search(board, limits, on_report, signals or Signals())
+            over = board.outcome() is not None
+            report = report_of_end(board) if over else self.report()
+            if on_report is not None:
+                on_report(report)
+            line = () if over else self.choose(report)
+            return Result(line[0] if line else None, line[1] if len(line) > 1 else None, report)
+
+    def _search(
+        self, board: Board, limits: Limits, on_report: Listener | None, signals: Signals
+    ) -> None:
+        """Prepare the root and search it; a game that is over needs no search."""
+        self._signals, self._hits = signals, self.tables.hits
+        self._timer = timer = Timer(limits, board.turn, int(board.ply), self.settings)
+        ranked = self.tables.rank_root(board) if self.tables.pieces else []
+        fastest = self.settings.syzygy_fastest
+        allowed, ranked = allowed_moves(board, limits, ranked, fastest=fastest)
+        outcomes = {row.code: row for row in ranked}
+        probes = ProbeBudget(self.settings.syzygy_share)
+        self.task = Task(board, limits, on_report, timer, allowed, outcomes, probes)
+        try:
+            if board.outcome() is None:
+                self.prepare()
+                timer.visits_before = self.visits
+                if signals.ponderhit.is_set():
+                    timer.start_own_clock(self.visits)
+                self.run()
+            self.task.finished = True
+        finally:
+            self._timer = self.task.on_report = None
+            if not self.task.finished:
+                self.forget()  # after an error it is in no known state
+
+    def is_over(self) -> bool:
+        """Do what is due; whether the time is up or the search was stopped."""
+        if self._signals.stop.is_set():
+            return True
+        self.attend()
+        return self.is_late()
+
+    def probe(self, position: np.record) -> int | None:
+        """What tablebases prove of a position; None if there is no time to ask them."""
+        probes = self.task.probes
+        return probes.probe(self.tables, position) if probes.may_probe() else None
+
+    # --- mates ----------------------------------------------------------------------------------
+
+    def look_for_mate(self, moves: int) -> None:
+        """Try all mates in so many moves; the search, which may see deep ones, grows beside it."""
+        plies, size = 2 * moves - 1, FIRST_ROUND
+        while True:
+            self.grow(size)
+            if 0 < self.proof <= plies or self.try_mates(plies, size):
+                return
+            if self.nodes_left == 0 or self.is_over():
+                return
+            size *= 2
+
+    def try_mates(self, plies: int, most: int) -> bool:
+        """Look for mates within `plies`, by so many nodes; whether the answer is known."""
+        task, mates = self.task, self.task.mates
+        answered = mates.deepen(plies, min(most, self.nodes_left), self.is_over)
+        if mates.mate is not None:
+            task.mating = (mates.first_move(mates.mate),)  # until the whole line is known
+            self.use_mate(mates.mate)
+            task.mating = mates.line(self.nodes_left, self.is_over)
+        return answered
+
+    @property
+    def nodes_left(self) -> int:
+        """Nodes that the limits still allow; positions tried for mates are nodes, too."""
+        return max(0, self.task.most_nodes - self.nodes - self.task.tried)
+
+    # --- reports --------------------------------------------------------------------------------
+
+    def tell(self, *, news: bool = False) -> None:
+        """Report what is new, and now and then that nothing is."""
+        task, now = self.task, self.task.timer.since_go_ms
+        if task.on_report is not None and (news or now - task.reported_ms >= REPORT_MS):
+            task.reported_ms = now
+            task.on_report(self.report())
+
+    def totals(self) -> Totals:
+        """What is counted alike in all searches."""
+        task, asked = self.task, self.task.limits.mate
+        excluded = 0 if asked is None else task.mates.excluded // 2
+        return Totals(
+            nodes=self.nodes + task.tried,
+            milliseconds=round(task.timer.since_go_ms),
+            tbhits=self.tables.hits - self._hits,
+            no_mate=excluded if asked is not None and excluded >= asked else 0,
+        )
