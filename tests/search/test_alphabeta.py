@@ -15,8 +15,8 @@ from kibitz.evaluator.inline import inline_evaluator
 from kibitz.evaluator.simple import Material
 from kibitz.kernel.compile import COMPILED
 from kibitz.position.notation import legal_codes
+from kibitz.search.alphabeta.pruning import FADING, NEAREST, TO_ODDS
 from kibitz.search.alphabeta.searcher import AlphaBeta, proof_of
-from kibitz.search.alphabeta.static import FADING, NEAREST, TO_ODDS
 from kibitz.search.alphabeta.thread import MATE, TABLE
 from kibitz.search.limits import Limits, Signals
 from kibitz.search.mate import MateSearch

@@ -87,6 +87,15 @@ def test_each_malformed_line_is_survived(gui: Gui, line: str) -> None:
     survives(gui)
 
 
+@pytest.mark.parametrize("move", ["e1e3", "zz", "e7e5"])
+def test_a_move_that_is_not_legal_is_named_and_the_position_stays(gui: Gui, move: str) -> None:
+    gui.say("position startpos moves d2d4", f"position startpos moves e2e4 e7e5 {move} g8f6")
+    wanted = f"info string position: move 3 is not legal: '{move}'; the position stays as it was"
+    assert gui.expect("info string position")[-1] == wanted
+    gui.say("d")
+    assert "pppppppp/8/8/3P4/8/" in gui.expect("Fen:")[-1]
+
+
 WORDS = [
     "uci",
     "isready",

@@ -25,6 +25,7 @@ from kibitz.uci.protocol import (
     Channel,
     Go,
     Write,
+    board_at,
     legal_only,
     parse_go,
     parse_option,
@@ -241,10 +242,7 @@ class Session:
             raise InputError("position", value=rest.strip(), fix="expected startpos or fen FEN")
         if self._board is None and not self.busy:
             self.load()
-        from kibitz.position.board import Board
-        from kibitz.position.fen import START
-
-        self._board = Board(place.fen or START, place.moves, chess960=self.options.chess960)
+        self._board = board_at(place, chess960=self.options.chess960)
 
     def go(self, rest: str) -> None:
         """`go`: search, or count positions."""

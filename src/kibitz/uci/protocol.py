@@ -127,6 +127,21 @@ def parse_position(tokens: Sequence[str]) -> Place | None:
     return None
 
 
+def board_at(place: Place, *, chess960: bool) -> Board:
+    """The board with all moves played; the error names the first that is not legal."""
+    from kibitz.position.board import Board
+    from kibitz.position.fen import START
+
+    board = Board(place.fen or START, chess960=chess960)
+    for number, move in enumerate(place.moves, start=1):
+        try:
+            board.push(move)
+        except InputError as error:
+            what = f"position: move {number} is not legal"
+            raise InputError(what, value=move, fix="the position stays as it was") from error
+    return board
+
+
 def parse_option(rest: str) -> tuple[str, str] | None:
     """Name and value after `setoption`; both may hold spaces. None if there is no name.
 

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from kibitz.evaluator.inline import InlineEvaluator
-from kibitz.search.alphabeta.root import search_root
+from kibitz.search.alphabeta.negamax import search_root
 from kibitz.search.alphabeta.thread import (
     ALL_PARTS,
     DECISIVE,
     INFINITE,
     MOST_PLIES,
+    Context,
     ThreadMemory,
 )
 
@@ -83,8 +84,8 @@ class Worker:
             low, high = expected - window, expected + window
         while True:
             roots["score"][first:] = -INFINITE
-            evaluator, scratch = self._evaluator.record, self._scratch.record
-            score = int(search_root(control, record, evaluator, scratch, plies, low, high, first))
+            context = Context(control, record, self._evaluator.record, self._scratch.record)
+            score = int(search_root(context, plies, low, high, first))
             order = np.argsort(-roots["score"][first:], kind="stable")
             roots[first:] = roots[first:][order]
             if record.stopped or low < score < high:

@@ -2,7 +2,8 @@
 
 `search` calls itself for every move. A position is first looked up and judged without a move; if
 that does not settle it, its moves are searched in the order of `order.py`, late ones less deep.
-Pieces of it that are used once stand above it.
+Pieces of it that are used once stand above it. `search_root` is what threads begin with: the moves
+of the root are given, and each keeps its score, its line and its nodes.
 """
 
 from __future__ import annotations
@@ -15,25 +16,27 @@ from kibitz.position.moves import NO_MOVE
 from kibitz.position.play import play, play_null
 from kibitz.position.squares import EMPTY
 from kibitz.position.state import checkers
-from kibitz.search.alphabeta.history import (
+from kibitz.search.alphabeta.order import (
     is_quiet,
     learn,
     learn_correction,
+    list_moves,
+    next_move,
     note_tried,
     place_of,
     quiet_score,
 )
-from kibitz.search.alphabeta.order import list_moves, next_move
 from kibitz.search.alphabeta.pruning import (
+    PASS_MOST,
+    PASS_STEP,
+    Candidate,
     has_pieces,
     is_far_above,
     is_skipped,
     judge,
     may_pass,
-    passing_reduction,
     reduction,
 )
-from kibitz.search.alphabeta.questions import ask_tables
 from kibitz.search.alphabeta.quiescence import quiesce
 from kibitz.search.alphabeta.table import (
     AT_LEAST,
@@ -41,6 +44,7 @@ from kibitz.search.alphabeta.table import (
     EXACT,
     NO_BOUND,
     NOTHING,
+    ask_tables,
     bound_in,
     depth_in,
     move_in,
@@ -62,11 +66,13 @@ from kibitz.search.alphabeta.thread import (
     SHALLOWER,
     SINGULAR,
     UNKNOWN,
+    Context,
     frame_at,
     has,
     is_drawn,
     must_stop,
     position_at,
+    root_at,
 )
 
 OLD_CLOCK = 90  # plies without progress from which on the table's scores are not believed
@@ -78,31 +84,17 @@ NO_SCORE = -INFINITE - 1
 
 @inlined_kernel
 def _score_of_passing(
-    control: np.record,
-    thread: np.record,
-    network: np.record,
-    scratch: np.record,
-    ply: int,
-    depth: int,
-    beta: int,
-    static: int,
-    cut: int,
+    context: Context, ply: int, depth: int, beta: int, static: int, cut: int
 ) -> int:
     """A score of at least beta if even passing keeps it, else NO_SCORE."""
-    position, frame, child = (
-        position_at(thread, ply),
-        frame_at(thread, ply),
-        position_at(thread, ply + 1),
-    )
-    score = NO_SCORE
+    thread, score = context.thread, NO_SCORE
     if may_pass(thread, ply, depth, static, beta):
-        reduced = passing_reduction(depth, static - beta)
-        play_null(position, child)
+        frame, child = frame_at(thread, ply), position_at(thread, ply + 1)
+        reduced = 3 + depth // 4 + min((static - beta) // PASS_STEP, PASS_MOST)
+        play_null(position_at(thread, ply), child)
         child.rule50 = 0  # nothing from before is repeated
         frame.place, frame.passed = NOWHERE, 1
-        found = -search(
-            control, thread, network, scratch, ply + 1, depth - reduced, -beta, -beta + 1, 1 - cut
-        )
+        found = -search(context, ply + 1, depth - reduced, -beta, -beta + 1, 1 - cut)
         frame.passed = 0
         if found >= beta:
             score = min(found, DECISIVE - 1)
@@ -111,29 +103,19 @@ def _score_of_passing(
 
 @inlined_kernel
 def _score_of_others(
-    control: np.record,
-    thread: np.record,
-    network: np.record,
-    scratch: np.record,
-    ply: int,
-    depth: int,
-    beta: int,
-    known: np.uint64,
-    cut: int,
+    context: Context, ply: int, depth: int, beta: int, known: np.uint64, cut: int
 ) -> int:
     """See what all moves but the table's are worth, and write its extension to the frame.
 
     Returns a score of at least beta if several moves have it, else NO_SCORE.
     """
-    frame, settled, extension = frame_at(thread, ply), NO_SCORE, 0
-    score, bound = score_in(known, ply), bound_in(known)
+    thread, settled, extension = context.thread, NO_SCORE, 0
+    frame, score, bound = frame_at(thread, ply), score_in(known, ply), bound_in(known)
     fit = bound != AT_MOST and bound != NO_BOUND and depth_in(known) >= depth - 3
     if fit and depth >= 7 and ply < 2 * thread.depth and abs(score) < DECISIVE:
         target = score - 2 * depth
         frame.excluded = move_in(known)
-        others = search(
-            control, thread, network, scratch, ply, (depth - 1) // 2, target - 1, target, cut
-        )
+        others = search(context, ply, (depth - 1) // 2, target - 1, target, cut)
         frame.excluded = NO_MOVE
         if others < target:
             extension = 1
@@ -150,34 +132,20 @@ def _score_of_others(
 
 @inlined_kernel
 def _score_of_move(
-    control: np.record,
-    thread: np.record,
-    network: np.record,
-    scratch: np.record,
-    ply: int,
-    depth: int,
-    reduced: int,
-    alpha: int,
-    beta: int,
-    number: int,
-    cut: int,
+    context: Context, ply: int, depth: int, less: int, alpha: int, beta: int, number: int, cut: int
 ) -> int:
     """Search the move that has been played: with a window of nothing first, unless it is the first.
 
-    `depth` is that of the position after it, `reduced` the plies it is searched less deep at first.
+    `depth` is that of the position after it, `less` the plies it is searched less deep at first.
     """
     pv = beta - alpha > 1
     score = alpha + 1
-    if reduced > 0:
-        score = -search(
-            control, thread, network, scratch, ply + 1, depth - reduced, -alpha - 1, -alpha, cut | 1
-        )
+    if less > 0:
+        score = -search(context, ply + 1, depth - less, -alpha - 1, -alpha, cut | 1)
     if score > alpha and (not pv or number > 1):
-        score = -search(
-            control, thread, network, scratch, ply + 1, depth, -alpha - 1, -alpha, 1 - cut
-        )
+        score = -search(context, ply + 1, depth, -alpha - 1, -alpha, 1 - cut)
     if pv and (number == 1 or score > alpha):
-        score = -search(control, thread, network, scratch, ply + 1, depth, -beta, -alpha, cut & 0)
+        score = -search(context, ply + 1, depth, -beta, -alpha, cut & 0)
     return score
 
 
@@ -201,7 +169,7 @@ def remember(
     bound = AT_LEAST if best >= beta else AT_MOST
     if beta - alpha > 1 and alpha < best < beta:
         bound = EXACT
-    store(thread, position.key, ply, move, best, signed(frame.raw), depth, bound)
+    store(thread, ply, move, best, depth, bound)
     lacked = best - frame.static
     believed = (bound != AT_LEAST or lacked > 0) and (bound != AT_MOST or lacked < 0)
     calm = frame.static != UNKNOWN and (move == NO_MOVE or is_quiet(position, move))
@@ -209,7 +177,7 @@ def remember(
         learn_correction(thread, position, lacked, depth)
 
 
-# --- all moves -----------------------------------------------------------------------------------
+# --- all moves ------------------------------------------------------------------------------------
 
 
 @kernel
@@ -231,28 +199,17 @@ def no_moves(position: np.record, frame: np.record, ply: int, alpha: int) -> int
 
 @inlined_kernel
 def _search_moves(
-    control: np.record,
-    thread: np.record,
-    network: np.record,
-    scratch: np.record,
-    ply: int,
-    depth: int,
-    alpha: int,
-    beta: int,
-    cut: int,
-    static: int,
-    improving: int,
-    table_move: int,
+    context: Context, ply: int, depth: int, alpha: int, beta: int, cut: int, static: int, known: int
 ) -> int:
-    """Search the moves of the position, best first, until one refutes it."""
-    position, frame, child = (
-        position_at(thread, ply),
-        frame_at(thread, ply),
-        position_at(thread, ply + 1),
-    )
-    pv, excluded, first_alpha = beta - alpha > 1, signed(frame.excluded), alpha
-    may_skip = has_pieces(position)
-    count = list_moves(frame, position, table_move)
+    """Search the moves of the position, best first, until one refutes it.
+
+    `known` is the table's move.
+    """
+    thread = context.thread
+    position, child = position_at(thread, ply), position_at(thread, ply + 1)
+    frame, pv, first_alpha = frame_at(thread, ply), beta - alpha > 1, alpha
+    excluded, may_skip = signed(frame.excluded), has_pieces(position)
+    count = list_moves(frame, position, known)
     best, best_move, searched = -INFINITE, NO_MOVE, 0
     begin(thread, ply)
     for index in range(count):
@@ -263,26 +220,20 @@ def _search_moves(
         place, quiet = place_of(position, move), is_quiet(position, move)
         worth = quiet_score(thread, position, ply, move, place) if quiet else 0
         play(position, child, move)
-        checks = checkers(child) != EMPTY
+        candidate = Candidate(move, searched, quiet, checkers(child) != EMPTY, worth)
         late = quiet or frame.scores[index] < 0
-        if late and may_skip and best > -DECISIVE:
-            plain = quiet and not checks
-            if is_skipped(
-                thread, ply, move, depth, searched, alpha, static, improving, plain, worth
-            ):
-                continue
+        skippable = late and may_skip and best > -DECISIVE
+        if skippable and is_skipped(thread, ply, depth, alpha, static, candidate):
+            continue
         prefetch(thread, place_in(thread, child.key))
         frame.place = place
         frame.quiets += quiet
-        deeper, reduced = depth - 1, 0
-        if move == table_move:
+        deeper, less = depth - 1, 0
+        if move == known:
             deeper += frame.extension
         if has(thread, REDUCTIONS) and late and depth >= 2 and searched > 1 + pv:
-            reduced = reduction(frame, move, depth, searched, improving, pv, cut, checks, worth)
-            reduced = max(0, min(reduced, deeper - 1))
-        score = _score_of_move(
-            control, thread, network, scratch, ply, deeper, reduced, alpha, beta, searched, cut
-        )
+            less = max(0, min(reduction(frame, depth, pv, cut, candidate), deeper - 1))
+        score = _score_of_move(context, ply, deeper, less, alpha, beta, searched, cut)
         if thread.stopped:
             return 0
         best = max(best, score)
@@ -306,28 +257,19 @@ def _search_moves(
 
 
 @kernel
-def search(
-    control: np.record,
-    thread: np.record,
-    network: np.record,
-    scratch: np.record,
-    ply: int,
-    depth: int,
-    alpha: int,
-    beta: int,
-    cut: int,
-) -> int:
+def search(context: Context, ply: int, depth: int, alpha: int, beta: int, cut: int) -> int:
     """Score of the position at `ply` for the side to move; outside the window it is a bound.
 
     `cut` is 1 where a refutation is expected. The window is beta - alpha = 1 off the main line.
     """
+    thread = context.thread
     position, frame = position_at(thread, ply), frame_at(thread, ply)
     checked = checkers(position) != EMPTY
     if checked and has(thread, CHECKS) and ply < 2 * thread.depth:
         depth += 1
     if depth <= 0 or ply >= MOST_PLIES:
-        return quiesce(control, thread, network, scratch, ply, alpha, beta)
-    if must_stop(control, thread):
+        return quiesce(context, ply, alpha, beta)
+    if must_stop(context):
         return 0
     frame.length, thread.deepest = 0, max(thread.deepest, ply)
     if is_drawn(thread, position, ply):
@@ -341,32 +283,80 @@ def search(
     if trusted and not pv and settles(known, ply, alpha, beta):
         return score_in(known, ply)
     ask_tables(thread, position, depth, known)
-    static, table_move = judge(thread, network, scratch, ply, checked, known), move_in(known)
-    improving = int(not checked and frame.static > frame_at(thread, ply - 2).static)
+    static, table_move = judge(context, ply, checked, known), move_in(known)
+    frame.improving = not checked and frame.static > frame_at(thread, ply - 2).static
     if has(thread, SHALLOWER) and table_move == NO_MOVE and depth >= 4 and excluded == NO_MOVE:
         depth -= 1
     if not (pv or checked) and excluded == NO_MOVE and abs(beta) < DECISIVE:
-        if is_far_above(thread, depth, improving, static, beta):
+        if is_far_above(thread, ply, depth, static, beta):
             return (static + beta) // 2
-        score = _score_of_passing(control, thread, network, scratch, ply, depth, beta, static, cut)
+        score = _score_of_passing(context, ply, depth, beta, static, cut)
         if thread.stopped or score != NO_SCORE:
             return score
     frame.extension = 0
     if has(thread, SINGULAR) and known != NOTHING and table_move != NO_MOVE:
-        score = _score_of_others(control, thread, network, scratch, ply, depth, beta, known, cut)
+        score = _score_of_others(context, ply, depth, beta, known, cut)
         if thread.stopped or score != NO_SCORE:
             return score
-    return _search_moves(
-        control,
-        thread,
-        network,
-        scratch,
-        ply,
-        depth,
-        alpha,
-        beta,
-        cut,
-        static,
-        improving,
-        table_move,
-    )
+    return _search_moves(context, ply, depth, alpha, beta, cut, static, table_move)
+
+
+# --- the root -------------------------------------------------------------------------------------
+
+
+@kernel
+def keep_line(thread: np.record, index: int, score: int) -> None:
+    """Write down the score of a move of the root, and the line that begins with it."""
+    root, below = root_at(thread, index), frame_at(thread, 1)
+    root.score, root.deepest = score, thread.deepest
+    root.line[0] = root.move
+    for place in range(below.length):
+        root.line[place + 1] = below.line[place]
+    root.length = below.length + 1
+
+
+@kernel
+def search_root(context: Context, depth: int, alpha: int, beta: int, first: int) -> int:
+    """Search the root's moves from `first` on, within a window; the best score.
+
+    Only moves that are better than all before them get a score and a line. A search that was
+    stopped leaves what it has found so far.
+    """
+    thread = context.thread
+    position, child, frame = position_at(thread, 0), position_at(thread, 1), frame_at(thread, 0)
+    checked, best, best_move, first_alpha = checkers(position) != EMPTY, -INFINITE, NO_MOVE, alpha
+    thread.depth = depth
+    is_drawn(thread, position, 0)  # notes its key
+    judge(context, 0, checked, probe(thread, position.key))
+    begin(thread, 0)
+    frame.improving = 1
+    for index in range(first, thread.root_count):
+        root = root_at(thread, index)
+        move, nodes = signed(root.move), thread.nodes
+        frame.place, quiet = place_of(position, move), is_quiet(position, move)
+        play(position, child, move)
+        frame_at(thread, 1).length = 0
+        number, deeper, score = index - first + 1, depth - 1, alpha + 1
+        if has(thread, REDUCTIONS) and quiet and depth >= 2 and number > 2:
+            candidate = Candidate(move, number, True, checkers(child) != EMPTY, 0)
+            less = max(0, min(reduction(frame, depth, True, 0, candidate), deeper - 1))
+            if less > 0:
+                score = -search(context, 1, deeper - less, -alpha - 1, -alpha, 1)
+        if number > 1 and score > alpha:
+            score = -search(context, 1, deeper, -alpha - 1, -alpha, 1)
+        if number == 1 or score > alpha:
+            score = -search(context, 1, deeper, -beta, -alpha, 0)
+        root.nodes += thread.nodes - nodes
+        if thread.stopped:
+            return best
+        if number == 1 or score > alpha:
+            keep_line(thread, index, score)
+        best = max(best, score)
+        if score > alpha:
+            alpha, best_move = score, move
+            if score >= beta:
+                break
+    bound = AT_LEAST if best >= beta else EXACT if best > first_alpha else AT_MOST
+    if first == 0 and thread.root_whole:
+        store(thread, 0, best_move, best, depth, bound)
+    return best

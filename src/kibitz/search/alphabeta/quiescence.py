@@ -11,15 +11,17 @@ from kibitz.position.moves import NO_MOVE, PROMOTION, generate, generate_capture
 from kibitz.position.play import play
 from kibitz.position.squares import EMPTY
 from kibitz.position.state import checkers
-from kibitz.search.alphabeta.history import captured_by, place_of, quiet_score
 from kibitz.search.alphabeta.order import (
     TABLE_MOVE,
     TO_QUEEN,
     bring_best,
     capture_score,
+    captured_by,
     may_lose,
+    place_of,
+    quiet_score,
 )
-from kibitz.search.alphabeta.static import evaluate
+from kibitz.search.alphabeta.pruning import evaluate
 from kibitz.search.alphabeta.table import (
     AT_LEAST,
     AT_MOST,
@@ -39,6 +41,7 @@ from kibitz.search.alphabeta.thread import (
     MOST_PLIES,
     QUIESCENCE,
     UNKNOWN,
+    Context,
     frame_at,
     has,
     is_drawn,
@@ -87,17 +90,10 @@ def _is_hopeless(
 
 
 @kernel
-def quiesce(
-    control: np.record,
-    thread: np.record,
-    network: np.record,
-    scratch: np.record,
-    ply: int,
-    alpha: int,
-    beta: int,
-) -> int:
+def quiesce(context: Context, ply: int, alpha: int, beta: int) -> int:
     """Score of the position at `ply`, where only captures and answers to checks are tried."""
-    if must_stop(control, thread):
+    thread = context.thread
+    if must_stop(context):
         return 0
     position, frame = position_at(thread, ply), frame_at(thread, ply)
     thread.deepest = max(thread.deepest, ply)
@@ -110,10 +106,10 @@ def quiesce(
     checked = checkers(position) != EMPTY
     best, frame.raw = -INFINITE, UNKNOWN
     if not checked or ply >= MOST_PLIES or not has(thread, QUIESCENCE):
-        best = evaluate(thread, network, scratch, position, frame, known)
+        best = evaluate(context, ply, known)
         if best >= beta or ply >= MOST_PLIES or not has(thread, QUIESCENCE):
             if known == NOTHING:
-                store(thread, position.key, ply, NO_MOVE, best, signed(frame.raw), 0, AT_LEAST)
+                store(thread, ply, NO_MOVE, best, 0, AT_LEAST)
             return best
         alpha = max(alpha, best)
     count = _list(thread, frame, position, ply, checked, move_in(known))
@@ -130,7 +126,7 @@ def quiesce(
         frame.place = place_of(position, move)
         play(position, child, move)
         prefetch(thread, place_in(thread, child.key))
-        score = -quiesce(control, thread, network, scratch, ply + 1, -beta, -alpha)
+        score = -quiesce(context, ply + 1, -beta, -alpha)
         if thread.stopped:
             return 0
         if score > best:
@@ -140,5 +136,5 @@ def quiesce(
                 if score >= beta:
                     break
     bound = AT_LEAST if best >= beta else AT_MOST
-    store(thread, position.key, ply, best_move, best, signed(frame.raw), 0, bound)
+    store(thread, ply, best_move, best, 0, bound)
     return best

@@ -17,9 +17,8 @@ from kibitz.position.moves import FLIP_MOVE, MAX_MOVES
 from kibitz.position.notation import Move
 from kibitz.position.state import RECORDS
 from kibitz.search.alphabeta.deepening import DEEPEST, Worker
-from kibitz.search.alphabeta.questions import answer
-from kibitz.search.alphabeta.static import value_after, value_of_score
-from kibitz.search.alphabeta.table import GENERATIONS, new_table, permille
+from kibitz.search.alphabeta.pruning import value_after, value_of_score
+from kibitz.search.alphabeta.table import GENERATIONS, answer, new_table, permille
 from kibitz.search.alphabeta.thread import (
     ALL_PARTS,
     DECISIVE,

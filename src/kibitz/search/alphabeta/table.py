@@ -9,12 +9,29 @@ the cache; of those, the one of the oldest search and the least depth is replace
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
-from kibitz.kernel.bits import signed
+from kibitz.kernel.bits import popcount, signed
 from kibitz.kernel.compile import kernel
 from kibitz.kernel.records import aligned, prefetch_at, record_at
-from kibitz.search.alphabeta.thread import DECISIVE, TABLE, has
+from kibitz.position.moves import NO_MOVE
+from kibitz.position.squares import EMPTY
+from kibitz.position.state import copy_position
+from kibitz.search.alphabeta.thread import (
+    DECISIVE,
+    QUESTIONS,
+    TABLE,
+    TABLE_WIN,
+    UNKNOWN,
+    ThreadMemory,
+    frame_at,
+    has,
+    position_at,
+    question_at,
+)
+from kibitz.search.proof import DRAW, TABLEBASE
 
 NO_BOUND, AT_LEAST, AT_MOST, EXACT = range(4)
 SLOTS = 4  # entries that a position may be in
@@ -117,23 +134,27 @@ def _worth(known: np.uint64, generation: int) -> int:
 
 
 @kernel
-def store(
-    thread: np.record,
-    key: np.uint64,
-    ply: int,
-    move: int,
-    score: int,
-    evaluation: int,
-    depth: int,
-    bound: int,
+def store(thread: np.record, ply: int, move: int, score: int, depth: int, bound: int) -> None:
+    """Write down what is known of the position at a ply, unless more is known already."""
+    if score >= DECISIVE:
+        score += ply
+    elif score <= -DECISIVE:
+        score -= ply
+    evaluation = signed(frame_at(thread, ply).raw)
+    _write(thread, position_at(thread, ply).key, move, score, evaluation, depth, bound)
+
+
+@kernel
+def _write(
+    thread: np.record, key: np.uint64, move: int, score: int, raw: int, depth: int, bound: int
 ) -> None:
-    """Write down what is known of a position, unless more is known already."""
+    """Write an entry, with distances counted from its position."""
     bucket, generation = bucket_at(thread, place_in(thread, key)), signed(thread.generation)
     chosen, least = 0, 1_000_000
     for slot in range(SLOTS):
         known = bucket.known[slot]
         if bucket.key[slot] ^ known == key and known != NOTHING:
-            if move == 0:
+            if move == NO_MOVE:
                 move = move_in(known)
             fresh = signed(known >> GENERATION_AT) == generation
             if bound != EXACT and fresh and depth + AGE_WORTH <= depth_in(known):
@@ -143,12 +164,51 @@ def store(
         worth = _worth(known, generation)
         if worth < least:
             chosen, least = slot, worth
-    if score >= DECISIVE:
-        score += ply
-    elif score <= -DECISIVE:
-        score -= ply
     new = np.uint64(move) | np.uint64(score + BIAS) << SCORE_AT
-    new |= np.uint64(evaluation + BIAS) << EVALUATION_AT | np.uint64(max(depth, 0)) << DEPTH_AT
+    new |= np.uint64(raw + BIAS) << EVALUATION_AT | np.uint64(max(depth, 0)) << DEPTH_AT
     new |= np.uint64(bound) << BOUND_AT | np.uint64(generation) << GENERATION_AT
     bucket.known[chosen] = new
     bucket.key[chosen] = key ^ new
+
+
+# --- tablebases -----------------------------------------------------------------------------------
+# Inside the search positions are queued for Python, and the answers come by the table.
+
+ANSWERED = 200  # depth of an answer, which no search reaches
+
+
+@kernel
+def ask_tables(thread: np.record, position: np.record, depth: int, known: np.uint64) -> None:
+    """Queue a position that tables may know, right after a capture or a pawn's move."""
+    if depth < thread.table_depth or thread.table_pieces == 0 or position.rule50 != 0:
+        return
+    if popcount(position.own | position.their) > thread.table_pieces:
+        return
+    if position.castling != EMPTY or thread.asked - thread.answered >= QUESTIONS:
+        return
+    if known == NOTHING or depth_in(known) < ANSWERED:
+        copy_position(position, question_at(thread, thread.asked % QUESTIONS))
+        thread.asked += 1
+
+
+@kernel
+def store_answer(thread: np.record, position: np.record, score: int, bound: int) -> None:
+    """Write what tables say of a position into the table."""
+    _write(thread, position.key, NO_MOVE, score, UNKNOWN, ANSWERED, bound)
+
+
+def answer(threads: Sequence[ThreadMemory], proof_of: Callable[[np.record], int | None]) -> None:
+    """Answer what is queued as far as `proof_of` does, which returns None to leave the rest."""
+    for memory in threads:
+        record = memory.record
+        while record.asked > record.answered:
+            position = memory.questions[int(record.answered) % QUESTIONS]
+            proof = proof_of(position)
+            if proof is None:
+                return
+            if proof == DRAW:
+                store_answer(record, position, 0, EXACT)
+            elif abs(proof) == TABLEBASE:
+                sign, bound = (1, AT_LEAST) if proof > 0 else (-1, AT_MOST)
+                store_answer(record, position, sign * TABLE_WIN, bound)
+            record.answered += 1

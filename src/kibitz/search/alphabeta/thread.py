@@ -6,7 +6,7 @@ too: centipawns of the side to move, beyond them wins by tablebase and mates, le
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -66,6 +66,7 @@ FRAME = np.dtype(
         ("excluded", np.int32),  # a move left out, to see what the others are worth
         ("extension", np.int32),  # plies that the table's move is searched deeper
         ("quiets", np.int32),  # quiet moves searched so far
+        ("improving", np.int32),  # whether the static score is higher than two plies before
         ("length", np.int32),  # of the line
         ("line", np.uint16, MOST_PLIES + 1),  # the best moves found from here on
     ],
@@ -181,6 +182,15 @@ def new_control() -> Any:
     return one_record(CONTROL)
 
 
+class Context(NamedTuple):
+    """What kernels pass on: what threads share, what is the thread's own, evaluator and scratch."""
+
+    control: np.record
+    thread: np.record
+    network: np.record
+    scratch: np.record
+
+
 @kernel
 def frame_at(thread: np.record, ply: int) -> Any:
     """The frame of a ply; -2 is the first."""
@@ -194,10 +204,11 @@ def has(thread: np.record, part: int) -> bool:
 
 
 @kernel
-def must_stop(control: np.record, thread: np.record) -> bool:
+def must_stop(context: Context) -> bool:
     """Count a node; True, and no node is counted, once the search is to end."""
+    thread = context.thread
     if thread.nodes == thread.granted:
-        _ask_for_more(control, thread)
+        _ask_for_more(context)
     if thread.stopped:
         return True
     thread.nodes += 1
@@ -205,8 +216,9 @@ def must_stop(control: np.record, thread: np.record) -> bool:
 
 
 @kernel
-def _ask_for_more(control: np.record, thread: np.record) -> None:
+def _ask_for_more(context: Context) -> None:
     """Take more nodes from the budget, or stop."""
+    control, thread = context.control, context.thread
     if atomic_load(control, "stop"):
         thread.stopped = 1
         return
