@@ -13,7 +13,6 @@ from kibitz.errors import InputError
 from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
 from kibitz.search.bestfirst.bins import bin_of, pop, push, select
-from kibitz.search.bestfirst.finish import finish
 from kibitz.search.bestfirst.nodes import (
     CHUNK_MOVES,
     NONE,
@@ -31,7 +30,7 @@ from kibitz.search.bestfirst.nodes import (
     take_move,
 )
 from kibitz.search.bestfirst.searcher import bisect
-from kibitz.search.bestfirst.table import answered, find, remember
+from kibitz.search.bestfirst.table import answered, find, finish, remember
 
 BOUNDARIES = np.array([4.0, 2.5, 1.0, 0.5, 0.0])
 MEMORY = ListMemory(1, BOUNDARIES)

@@ -14,8 +14,8 @@ from kibitz.encoding.leaves import Leaves, random_leaves
 from kibitz.errors import InputError
 from kibitz.evaluator.batched import BatchedEvaluator, evaluated, values_of
 from kibitz.files import Location, read_bytes, write_bytes
-from kibitz.search.bestfirst.evaluating import roles_of
 from kibitz.search.bestfirst.nodes import UNIT
+from kibitz.search.bestfirst.worker import roles_of
 
 BINS = 5_000
 SAMPLE = 256  # positions of random games, for networks without a file

@@ -5,7 +5,8 @@
 
 Each node taken gets a child by its best move. Children without plies left are evaluated, the others
 get their moves scored; a child whose move the table knows tries that one first, and the others are
-listed when it is taken.
+listed when it is taken. Where the plies end, captures that lose nothing and answers to checks go
+on; the side to move may be content with its evaluation, unless it is in check.
 """
 
 from __future__ import annotations
@@ -16,9 +17,18 @@ from typing import NamedTuple
 import numpy as np
 
 from kibitz.encoding.leaves import Leaves, put_leaf
-from kibitz.kernel.bits import signed
+from kibitz.kernel.bits import bit, signed
 from kibitz.kernel.compile import kernel
-from kibitz.position.moves import NO_MOVE, generate
+from kibitz.position.exchange import exchange_value
+from kibitz.position.moves import (
+    CASTLING,
+    EN_PASSANT,
+    NO_MOVE,
+    PROMOTION,
+    destination_of,
+    generate,
+    kind_of,
+)
 from kibitz.position.outcome import (
     FIFTY_PLIES,
     has_legal_move,
@@ -26,9 +36,9 @@ from kibitz.position.outcome import (
     search_repetition,
 )
 from kibitz.position.play import play
+from kibitz.position.squares import EMPTY
 from kibitz.position.state import checkers, copy_position
 from kibitz.search.bestfirst.bins import push
-from kibitz.search.bestfirst.finish import finish
 from kibitz.search.bestfirst.nodes import (
     MATE,
     NONE,
@@ -47,8 +57,15 @@ from kibitz.search.bestfirst.nodes import (
     release,
     take_move,
 )
-from kibitz.search.bestfirst.quiescence import open_captures, stand_pat
-from kibitz.search.bestfirst.table import UNKNOWN, answered, find, remember_static
+from kibitz.search.bestfirst.table import (
+    UNKNOWN,
+    answered,
+    find,
+    finish,
+    is_cut,
+    remember,
+    remember_static,
+)
 
 
 class Batch(NamedTuple):
@@ -62,6 +79,7 @@ class Batch(NamedTuple):
 
 
 TAKEN, LEAVES, INNER = range(3)  # places in the counts
+TO_QUEEN = PROMOTION + 3
 
 
 @kernel
@@ -234,3 +252,53 @@ def put_back(nodes: np.record, batch: Batch) -> None:
         if score > USED and not is_dead(nodes, place):
             push(nodes, place, PRESSING if node_at(nodes, place).depth <= 0 else score)
         release(nodes, place)
+
+
+# --- where the plies end --------------------------------------------------------------------------
+
+
+@kernel
+def stand_pat(nodes: np.record, place: int, static: int) -> None:
+    """Give a node without plies left its evaluation, and try captures if they may do better."""
+    node = node_at(nodes, place)
+    if -node.depth >= nodes.quiet_plies:
+        finish(nodes, place, static)
+        remember(nodes, place)
+        return
+    node.best = max(node.best, static)
+    if is_cut(node):
+        finish(nodes, place, node.best)
+        remember(nodes, place)
+    else:
+        open_captures(nodes, place)
+
+
+@kernel
+def open_captures(nodes: np.record, place: int) -> None:
+    """List the captures, or in check all moves; a node without any is finished."""
+    node, position = node_at(nodes, place), position_at(nodes, place)
+    in_check = checkers(position) != EMPTY
+    count = generate(position, nodes.moves)
+    for index in range(count):
+        move = signed(nodes.moves[index])
+        if in_check or _is_forcing(position, move):
+            gain = exchange_value(position, move)
+            if in_check or gain >= 0:
+                add_move(nodes, place, move, float(gain))
+    if node.listed == 0:
+        finish(nodes, place, node.best)
+        remember(nodes, place)
+        return
+    node.children_left = node.listed
+    push(nodes, place, PRESSING)
+
+
+@kernel
+def _is_forcing(position: np.record, move: int) -> bool:
+    """Whether a move captures, or makes a queen."""
+    kind = kind_of(move)
+    if kind == CASTLING:
+        return False
+    if kind in (EN_PASSANT, TO_QUEEN):
+        return True
+    return kind < PROMOTION and (position.their & bit(destination_of(move))) != EMPTY

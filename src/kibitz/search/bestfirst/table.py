@@ -1,8 +1,8 @@
-"""The table of positions: bounds of values, the move, the evaluation, by key and depth.
+"""What nodes come to: values go up the list, and into a table of positions by key and depth.
 
-A position may be in one of two places: the first keeps the deeper entry of
-this search, the second the last one.
-Mates are counted from the position itself. Draws by the path never enter by themselves.
+The table has bounds of values, the move and the evaluation. A position may be in one of two places:
+the first keeps the deeper entry of this search, the second the last one. Mates are counted from the
+position itself. Draws by the path never enter by themselves.
 """
 
 from __future__ import annotations
@@ -124,3 +124,36 @@ def answered(nodes: np.record, place: int, at: int) -> bool:
         return True
     node.best = max(node.best, lower)
     return False
+
+
+# --- values go up ---------------------------------------------------------------------------------
+
+
+@kernel
+def is_cut(node: np.record) -> bool:
+    """Whether a node's best value is above its separator."""
+    return 2 * node.best > node.separator
+
+
+@kernel
+def finish(nodes: np.record, place: int, value: int) -> None:
+    """Finish a node with a value for the side to move there, and its parents as it follows."""
+    node = node_at(nodes, place)
+    node.best, node.finished = value, 1
+    while node.parent != NONE:
+        if node.ply == 1:
+            nodes.root_values[node.root_move] = -node.best
+        parent = node_at(nodes, node.parent)
+        if -node.best > parent.best:
+            parent.best, parent.best_move = -node.best, node.move
+            if parent.finished:
+                remember(nodes, node.parent)
+        if parent.finished:
+            return  # cut by another child of the same batch: only its bound is better now
+        parent.children_left -= 1
+        if not is_cut(parent) and parent.children_left > 0:
+            return
+        parent.finished = 1
+        remember(nodes, node.parent)
+        node = parent
+    nodes.done = 1
