@@ -18,9 +18,12 @@ import numpy as np
 import pytest
 
 from kibitz.commands import main
+from kibitz.encoding.leaves import Leaves
 from kibitz.errors import ConfigError, InputError
-from kibitz.evaluator.batched import InlineBatch
+from kibitz.evaluator.batched import Evaluations, InlineBatch
+from kibitz.evaluator.cache import PredictionCache
 from kibitz.evaluator.inline import inline_evaluator
+from kibitz.evaluator.load import Evaluator
 from kibitz.evaluator.simple import Material
 from kibitz.files import read_bytes
 from kibitz.games.record import Game, games_of
@@ -32,12 +35,12 @@ from kibitz.options import options_of
 from kibitz.position.board import Board
 from kibitz.position.notation import absolute, relative
 from kibitz.search.limits import Limits
+from kibitz.search.mcts.batches import Batches
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.selfplay.config import PRESETS, SelfPlay, preset
 from kibitz.selfplay.game import ENDS, Finished, Seat
 from kibitz.selfplay.play import GameSummary, SelfPlayReport, as_shard, play
-from kibitz.selfplay.seats import Alone, InStep
-from kibitz.selfplay.starts import Starts
+from kibitz.selfplay.seats import Alone, InStep, Starts
 from kibitz.selfplay.targets import policy_target, searched_value
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="plays thousands of moves")
@@ -142,17 +145,36 @@ def test_games_of_other_settings_do_not_mix(tmp_path: Path) -> None:
 # --- the same as by the searcher ------------------------------------------------------------------
 
 
-def by_searcher(settings: SelfPlay, number: int) -> list[tuple[int, float, float, Any]]:
+class Rounded(InlineBatch):
+    """Material with the digits that the prediction cache keeps."""
+
+    def evaluate(self, leaves: Leaves, out: Evaluations) -> None:
+        super().evaluate(leaves, out)
+        for row, wdl in enumerate(out.wdl.astype(float)):
+            value = 2 * (int((wdl[0] - wdl[2] + 1) / 2 * (2**32 - 1)) / (2**32 - 1)) - 1
+            draw = int(wdl[1] * 65_535 + 0.5) / 65_535
+            out.wdl[row] = (1 - draw + value) / 2, draw, (1 - draw - value) / 2
+            part = slice(leaves.offsets[row], leaves.offsets[row + 1])
+            powers = np.exp((out.logits[part] - out.logits[part].max()).astype(float))
+            steps = np.floor(powers / powers.sum() * 65_536 + 0.5).clip(1, 65_536)
+            out.logits[part] = np.log((steps / 65_536).astype(np.float32).astype(float))
+
+
+def by_searcher(
+    settings: SelfPlay, number: int, evaluator: Evaluator
+) -> list[tuple[int, float, float, Any]]:
     """Move, value, draw and policy of every ply, each searched by a Searcher from Python."""
     seat = Seat(settings)
     found: list[tuple[int, float, float, Any]] = []
     Starts(settings, 1).deal(seat, number)
     (game,) = games_of(as_shard([replace(seat.finished(), number=number)]))
     search = settings.searching().with_(
-        noise_epsilon=settings.noise, noise_alpha=settings.noise_alpha, hash=1
+        noise_epsilon=settings.noise, noise_alpha=settings.noise_alpha, hash=1, minibatch_size=1
     )
     board = Board(game.start)
-    with Searcher(inline_evaluator(Material()), search) as searcher:
+    with Searcher(evaluator, search) as searcher:
+        if isinstance(searcher.driver.work, Batches):
+            searcher.driver.work.free.pop()  # nothing is gathered while a leaf is evaluated
         random_state = seat.searches[0].contexts[0].record.random_state
         searcher.contexts[0].record.random_state = random_state
         while board.outcome(claim=True) is None and len(found) < settings.most_plies:
@@ -178,8 +200,9 @@ def by_searcher(settings: SelfPlay, number: int) -> list[tuple[int, float, float
     ids=["gumbel", "visits", "reuse"],
 )
 def test_compiled_games_are_those_of_the_searcher(settings: SelfPlay) -> None:
+    material = inline_evaluator(Material())
     for number, game in enumerate(alone(settings, 3)):
-        expected = by_searcher(settings, number)
+        expected = by_searcher(settings, number, material)
         found = [(ply.move, ply.value, ply.draw, ply.visits) for ply in game.plies]
         assert [row[0] for row in found] == [row[0] for row in expected]
         assert [row[3] for row in found] == [row[3] for row in expected]
@@ -188,19 +211,34 @@ def test_compiled_games_are_those_of_the_searcher(settings: SelfPlay) -> None:
             assert [row[column] for row in found] == pytest.approx(expected_numbers, abs=1e-6)
 
 
-@pytest.mark.parametrize("settings", [SHORT, BY_VISITS], ids=["gumbel", "visits"])
-def test_games_in_step_are_those_played_alone(settings: SelfPlay) -> None:
-    settings = replace(settings, rows=3)
-    run = Few(7)
-    InStep(InlineBatch(inline_evaluator(Material())), settings).play(Starts(settings, 1), run)
-    together = [*games_of(as_shard([run.games[number] for number in range(7)]))]
-    for one, other in zip(together, alone(settings, 7), strict=True):
-        assert (one.start, one.result, one.end) == (other.start, other.result, other.end)
-        assert [ply.move for ply in one.plies] == [ply.move for ply in other.plies]
-        for found, expected in zip(one.plies, other.plies, strict=True):
-            # A batch's values have fewer digits; a policy is in 10 000ths.
-            assert found.value == pytest.approx(expected.value, abs=1e-5)
-            assert dict(found.visits) == pytest.approx(dict(expected.visits), abs=2)
+def in_step(settings: SelfPlay, count: int) -> list[Game]:
+    run, cache = Few(count), PredictionCache(settings.cache << 20 or 2_000)
+    player = InStep(InlineBatch(inline_evaluator(Material())), settings, cache)
+    player.play(Starts(settings, 1), run)
+    return [*games_of(as_shard([run.games[number] for number in range(count)]))]
+
+
+IN_STEP = [
+    SHORT,
+    replace(BY_VISITS, temperature=0.0, noise=0.25, reuse=True, most_plies=80),
+]
+
+
+@pytest.mark.parametrize("settings", IN_STEP, ids=["gumbel", "visits"])
+def test_games_in_step_are_those_of_the_searcher(settings: SelfPlay) -> None:
+    rounded = Rounded(inline_evaluator(Material()))
+    together = in_step(replace(settings, rows=3), 4)
+    for number, game in enumerate(together):
+        expected = by_searcher(settings, number, rounded)
+        found = [(ply.move, ply.value, ply.draw, ply.visits) for ply in game.plies]
+        assert [row[0] for row in found] == [row[0] for row in expected]
+        assert [row[3] for row in found] == [row[3] for row in expected]
+        for column in (1, 2):
+            expected_numbers = [row[column] for row in expected]
+            assert [row[column] for row in found] == pytest.approx(expected_numbers, abs=1e-6)
+    for changes in ({"rows": 1}, {"rows": 16}, {"cache": 0}, {"hash": 0.16}):
+        again = in_step(replace(settings, **changes), 4)  # nor does a full tree change it
+        assert again == together or "hash" in changes
 
 
 def test_games_are_legal_and_end_by_the_rules() -> None:

@@ -18,9 +18,8 @@ from kibitz.evaluator.inline import InlineEvaluator
 from kibitz.evaluator.load import Evaluator
 from kibitz.selfplay.config import SelfPlay, preset
 from kibitz.selfplay.game import Finished, Seat
-from kibitz.selfplay.play import Counting, cached
-from kibitz.selfplay.seats import Alone, InStep
-from kibitz.selfplay.starts import Starts
+from kibitz.selfplay.play import Counting, new_cache
+from kibitz.selfplay.seats import Alone, InStep, Starts
 from kibitz.workers import in_threads
 
 SMALL, WIDE = "sparse-64x64", "sparse-512x256"
@@ -96,8 +95,7 @@ def _measured(
     """Play for some seconds, the kernels loaded before."""
     counting = None
     if not isinstance(evaluator, InlineEvaluator):
-        counting = Counting(evaluator)
-        evaluator = cached(counting, settings)
+        evaluator = counting = Counting(evaluator)
     _play(evaluator, replace(settings, rows=1, playouts=2, most_plies=2), 1, _Timed(math.inf, 1))
     if counting is not None:
         counting.batches = counting.leaves = 0
@@ -112,13 +110,13 @@ def _measured(
 
 
 def _play(evaluator: Evaluator, settings: SelfPlay, threads: int, run: _Timed) -> None:
-    starts = Starts(settings, seed=1)
+    starts, cache = Starts(settings, seed=1), new_cache(settings)
 
     def work() -> None:
         if isinstance(evaluator, InlineEvaluator):
             player: Alone | InStep = Alone(evaluator, settings)
         else:
-            player = InStep(evaluator, settings)
+            player = InStep(evaluator, settings, cache)
         player.play(starts, run)
         for seat in player.seats:
             if not seat.over:

@@ -26,7 +26,16 @@ from kibitz.evaluator.batched import (
     evaluated,
     refuse_not_finite,
 )
-from kibitz.evaluator.cachetable import Cache, probe, store
+from kibitz.evaluator.cachetable import (
+    Cache,
+    draw_of,
+    prior_of,
+    probe,
+    steps_of,
+    store,
+    summary_of,
+    value_of,
+)
 from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
 from kibitz.kernel.records import address_of, aligned, as_record
@@ -172,12 +181,19 @@ def merged_key(position: np.record, repetitions: int) -> np.uint64:
 def put_keys(leaves: Leaves, sees: Sight, merged: bool, keys: np.ndarray) -> None:
     """Write the keys of a batch, uint64 [B]."""
     for row in range(keys.shape[0]):
-        positions, repetitions = leaves.positions[row], leaves.repetitions[row]
         if merged:
-            keys[row] = merged_key(positions[0], signed(repetitions[0]))
+            position, repetitions = leaves.positions[row, 0], leaves.repetitions[row, 0]
+            keys[row] = merged_key(position, signed(repetitions))
         else:
-            columns = min(signed(leaves.known[row]), min(positions.shape[0], sees.history))
-            keys[row] = exact_key(positions, columns, repetitions, sees.repetitions, sees.clock)
+            keys[row] = exact_key_of(leaves, sees, row)
+
+
+@kernel
+def exact_key_of(leaves: Leaves, sees: Sight, row: int) -> np.uint64:
+    """The exact key of one leaf of a batch."""
+    positions, repetitions = leaves.positions[row], leaves.repetitions[row]
+    columns = min(signed(leaves.known[row]), min(positions.shape[0], sees.history))
+    return exact_key(positions, columns, repetitions, sees.repetitions, sees.clock)
 
 
 @kernel
@@ -191,15 +207,33 @@ def probe_all(
 ) -> None:
     """Answer what is known, wdl float32 [B, 3] and logits [M]; missing bool [B] tells the rest."""
     for row in range(keys.shape[0]):
-        start, end = offsets[row], offsets[row + 1]
-        found, value, draw = probe(cache, keys[row], end - start, logits[start:end])
-        missing[row] = not found
-        if found:
-            wdl[row, 0] = np.float32(0.5 * (1.0 - draw + value))
-            wdl[row, 1] = np.float32(draw)
-            wdl[row, 2] = np.float32(0.5 * (1.0 - draw - value))
-            for at in range(start, end):
-                logits[at] = np.float32(math.log(logits[at]))
+        missing[row] = not probe_row(cache, keys[row], offsets, row, wdl, logits)
+
+
+@kernel
+def probe_row(
+    cache: np.record,
+    key: np.uint64,
+    offsets: np.ndarray,
+    row: int,
+    wdl: np.ndarray,
+    logits: np.ndarray,
+) -> bool:
+    """Answer one leaf of a batch if it is known."""
+    start, end = offsets[row], offsets[row + 1]
+    found, value, draw = probe(cache, key, end - start, logits[start:end])
+    if found:
+        _put_wdl(wdl, row, value, draw)
+        for at in range(start, end):
+            logits[at] = np.float32(math.log(logits[at]))
+    return found
+
+
+@kernel
+def _put_wdl(wdl: np.ndarray, row: int, value: float, draw: float) -> None:
+    wdl[row, 0] = np.float32(0.5 * (1.0 - draw + value))
+    wdl[row, 1] = np.float32(draw)
+    wdl[row, 2] = np.float32(0.5 * (1.0 - draw - value))
 
 
 @kernel
@@ -231,3 +265,17 @@ def store_all(
         start, end = offsets[row], offsets[row + 1]
         value = float(wdl[row, 0]) - float(wdl[row, 2])
         store(cache, keys[row], value, float(wdl[row, 1]), end - start, priors[start:end])
+
+
+@kernel
+def keep_all(
+    cache: np.record, keys: np.ndarray, offsets: np.ndarray, wdl: np.ndarray, logits: np.ndarray
+) -> None:
+    """Remember evaluations and round them as the table does: so it never matters who was asked."""
+    put_priors(offsets, logits, logits)
+    store_all(cache, keys, offsets, wdl, logits)
+    for row in range(keys.shape[0]):
+        summary = summary_of(float(wdl[row, 0]) - float(wdl[row, 2]), float(wdl[row, 1]), 0, 0)
+        _put_wdl(wdl, row, value_of(summary), draw_of(summary))
+        for at in range(offsets[row], offsets[row + 1]):
+            logits[at] = np.float32(math.log(prior_of(steps_of(logits[at]))))

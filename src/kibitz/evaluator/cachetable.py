@@ -133,7 +133,7 @@ def read_entry(
             packed = packed >> SIXTEEN
             total += prior
             if wanted:
-                priors[index] = np.float32(prior / PRIOR_ONE)
+                priors[index] = prior_of(prior)
     sound = check == atomic_load(word_at(cache, place + CHECK), "word")
     return sound, check, summary, total
 
@@ -168,8 +168,7 @@ def probe(
     if count and abs(total - PRIOR_ONE) > TOLERANCE + count:
         return False, 0.0, 0.0
     count_up(cache, bucket, HITS)
-    value = 2.0 * (signed(summary & HALF_MASK) / VALUE_TOP) - 1.0
-    return True, value, signed((summary >> DRAW_BIT) & PRIOR_MASK) / DRAW_TOP
+    return True, value_of(summary), draw_of(summary)
 
 
 @kernel
@@ -207,6 +206,30 @@ def summary_of(value: float, draw: float, count: int, part: int) -> np.uint64:
 
 
 @kernel
+def value_of(summary: np.uint64) -> float:
+    """The value in a summary."""
+    return 2.0 * (signed(summary & HALF_MASK) / VALUE_TOP) - 1.0
+
+
+@kernel
+def draw_of(summary: np.uint64) -> float:
+    """The probability of a draw in a summary."""
+    return signed((summary >> DRAW_BIT) & PRIOR_MASK) / DRAW_TOP
+
+
+@kernel
+def steps_of(prior: float) -> int:
+    """A prior in the steps that entries have, from 1 to PRIOR_ONE."""
+    return min(max(int(prior * PRIOR_ONE + 0.5), 1), PRIOR_ONE)
+
+
+@kernel
+def prior_of(steps: int) -> np.float32:
+    """The prior of so many steps."""
+    return np.float32(steps / PRIOR_ONE)
+
+
+@kernel
 def write_entry(
     cache: np.record,
     place: int,
@@ -223,8 +246,7 @@ def write_entry(
     for at in range(first, last, 4):
         packed = np.uint64(0)
         for index in range(min(at + 4, last) - 1, at - 1, -1):
-            prior = min(max(int(priors[index] * PRIOR_ONE + 0.5), 1), PRIOR_ONE) - 1
-            packed = packed << SIXTEEN | np.uint64(prior)
+            packed = packed << SIXTEEN | np.uint64(steps_of(priors[index]) - 1)
         check = mixed(check, packed)
         atomic_store(word_at(cache, place + PRIORS + ((at - first) >> 2)), "word", packed)
     atomic_store(word_at(cache, place + CHECK), "word", check)

@@ -16,7 +16,9 @@ from kibitz.position.board import Termination
 from kibitz.position.moves import MAX_MOVES
 from kibitz.position.outcome import ONGOING, THREEFOLD_REPETITION
 from kibitz.position.state import POSITION, new_positions
-from kibitz.search.mcts.tree.nodes import TreeMemory
+from kibitz.search.mcts.playout.gather import BATCH
+from kibitz.search.mcts.tree.context import CONTEXT, CONTROL
+from kibitz.search.mcts.tree.nodes import TREE, TreeMemory
 from kibitz.search.mcts.treesearch import TreeSearch
 from kibitz.selfplay.config import SelfPlay
 
@@ -66,13 +68,39 @@ GAME = np.dtype(
         ("level", np.int64),  # plies in a row that were level
         ("end", np.int64),  # 0 while the game goes on
         ("result", np.int64),  # White's view
+        ("due", np.int64),  # visits of the root at which the next KL check is due
+        ("waits", np.int64),  # in step: whether it waits for an evaluation, see loop.py, and
+        ("row", np.int64),  # for which row of the batch
         ("earlier", np.uint32, MAX_MOVES),  # visits of the root's moves at the last KL check
+    ],
+    align=True,
+)
+# What kernels need of a game and one of its trees: a row for each tree of each game in step.
+SEAT = np.dtype(
+    [
+        ("game", np.uint64),  # address of GAME [1]
+        ("game_size", np.int64),
+        ("tree", np.uint64),  # of TREE [1]
+        ("tree_size", np.int64),
+        ("context", np.uint64),  # of CONTEXT [1]
+        ("context_size", np.int64),
+        ("control", np.uint64),  # of CONTROL [1]
+        ("control_size", np.int64),
+        ("paths", np.uint64),  # of BATCH [1]: the path to its leaf
+        ("paths_size", np.int64),
+        ("past", np.int64),  # positions before the root that are known
+        ("faults", np.int64),
     ],
     align=True,
 )
 line_at = record_at(POSITION, "line")
 ply_at = record_at(PLY, "plies")
 visit_at = record_at(VISIT, "visits")
+game_at = record_at(GAME, "game")
+tree_at = record_at(TREE, "tree")
+context_at = record_at(CONTEXT, "context")
+control_at = record_at(CONTROL, "control")
+paths_at = record_at(BATCH, "paths")
 
 
 class Terms(NamedTuple):
@@ -155,6 +183,7 @@ class Seat:
         self.line[0] = start[0]
         for name in ("ply", "visits_used", "searching", "playouts", "given_up", "level", "end"):
             record[name] = 0
+        record.waits = 0
         record.result, record.played_out = 0, int(played_out)
         record.lost[:], record.roots[:] = 0, -1
         record.random_state = words[0]

@@ -2,8 +2,7 @@
 
     begin_move -> (root evaluated) -> prepare -> (playouts) -> finish_move
 
-The same kernels serve games with inline evaluators, which loop.py plays without Python, and games
-in step (step.py), where the evaluator works between them.
+The kernels of loop.py call them, for games that are played alone and for games in step.
 """
 
 from __future__ import annotations
@@ -162,6 +161,7 @@ def prepare(
     plan(rule, terms, tree, context, signed(game.full))
     game.target = 1 + (terms.playouts if game.full else terms.fast_playouts)
     game.known = signed(edge_at(tree, 0).visits)
+    game.due = game.known + terms.kl_interval
     first = signed(node_at(tree, 0).first)
     for index in range(signed(node_at(tree, 0).count)):
         game.earlier[index] = edge_at(tree, first + index).visits

@@ -22,7 +22,8 @@ import numpy as np
 from kibitz.encoding.leaves import Leaves
 from kibitz.errors import InputError
 from kibitz.evaluator.batched import BatchedEvaluator, Evaluations
-from kibitz.evaluator.cache import CachedEvaluator, PredictionCache
+from kibitz.evaluator.cache import PredictionCache
+from kibitz.evaluator.cachetable import BUCKET_BYTES
 from kibitz.evaluator.discover import halves, named, resolve
 from kibitz.evaluator.inline import InlineEvaluator
 from kibitz.evaluator.load import SIMPLE, Evaluator, load_evaluator
@@ -34,8 +35,7 @@ from kibitz.network.card import read_card
 from kibitz.places import Place, files_below, place
 from kibitz.selfplay.config import SelfPlay
 from kibitz.selfplay.game import ENDS, Finished, packed_starts
-from kibitz.selfplay.seats import Alone, InStep
-from kibitz.selfplay.starts import Starts
+from kibitz.selfplay.seats import Alone, InStep, Starts
 from kibitz.workers import in_threads, processors
 
 KIND = "selfplay"
@@ -127,11 +127,9 @@ class Counting:
         self._evaluator.evaluate(leaves, out)
 
 
-def cached(evaluator: BatchedEvaluator, settings: SelfPlay) -> BatchedEvaluator:
-    """The evaluator behind a cache, if the settings want one; it changes no evaluation."""
-    if not settings.cache:
-        return evaluator
-    return CachedEvaluator(evaluator, PredictionCache(settings.cache * MEBIBYTE))
+def new_cache(settings: SelfPlay) -> PredictionCache:
+    """The cache of a run; it changes no evaluation. Without one, the least there can be."""
+    return PredictionCache(max(settings.cache * MEBIBYTE, BUCKET_BYTES))
 
 
 class _Run:
@@ -234,8 +232,7 @@ def play(
     evaluator = load_evaluator(where)
     counting = None
     if not isinstance(evaluator, InlineEvaluator):
-        counting = Counting(evaluator)
-        evaluator = cached(counting, settings)
+        evaluator = counting = Counting(evaluator)
 
     run = _Run(output, groups, about, report, stop or Stop(), on_game)
     if groups:
@@ -254,6 +251,7 @@ def _play_all(
     evaluator: Evaluator, settings: SelfPlay, starts: Starts, run: _Run, threads: int
 ) -> None:
     """Let threads play until there is nothing left."""
+    cache = new_cache(settings)
 
     def work() -> None:
         finished = False
@@ -261,7 +259,7 @@ def _play_all(
             if isinstance(evaluator, InlineEvaluator):
                 Alone(evaluator, settings).play(starts, run)
             else:
-                InStep(evaluator, settings).play(starts, run)
+                InStep(evaluator, settings, cache).play(starts, run)
             finished = True
         finally:
             run.failed = run.failed or not finished

@@ -1,35 +1,99 @@
 """Games being played, on one thread: one after the other, or many in step.
 
-numbers -> **Alone** (inline evaluators: compiled games) -> finished games
--> **InStep** (batched evaluators: one batch holds a leaf of every game)
+numbers -> Starts -> **Alone** (inline evaluators: compiled games) -> finished games
+                  -> **InStep** (batched evaluators: one batch holds a leaf of every game)
+
+A game's start and all its random numbers follow from the seed of the run and its own number.
 """
 
 from __future__ import annotations
 
+import random
+from collections.abc import Sequence
 from typing import Protocol
 
-from kibitz.evaluator.batched import BatchedEvaluator
+import numpy as np
+
+from kibitz.encoding.leaves import new_leaves, part_of
+from kibitz.evaluator.batched import BatchedEvaluator, Evaluations, refuse_not_finite
+from kibitz.evaluator.cache import PredictionCache
 from kibitz.evaluator.inline import InlineEvaluator
-from kibitz.kernel.records import as_record
-from kibitz.search.mcts.driver import Driver
+from kibitz.kernel.records import address_of, as_record
+from kibitz.position.board import Board
+from kibitz.position.fen import START, chess960_fen, read_fen
+from kibitz.position.moves import MAX_MOVES
+from kibitz.position.state import new_positions
+from kibitz.search.mcts.playout.gather import BatchMemory
 from kibitz.search.mcts.playout.playout import NO_ROOM
 from kibitz.search.mcts.rules.from_settings import to_behaviour
-from kibitz.search.mcts.treesearch import Pace
+from kibitz.search.mcts.tree.context import LINE
+from kibitz.search.mcts.tree.nodes import BATCHES
+from kibitz.search.mcts.treesearch import TreeSearch
 from kibitz.selfplay.config import SelfPlay
-from kibitz.selfplay.game import Finished, Seat, terms_of
-from kibitz.selfplay.loop import play_on
-from kibitz.selfplay.moves import (
-    FRESH,
-    OVER,
-    begin_move,
-    finish_move,
-    playouts_left,
-    prepare,
-    stop_if_calm,
-)
-from kibitz.selfplay.starts import Starts
+from kibitz.selfplay.game import SEAT, Finished, Seat, terms_of
+from kibitz.selfplay.loop import NO_GAME, NOTHING, Asked, answer_all, gather_all, play_on
+from kibitz.selfplay.moves import random_plies
 
 STRETCH_PLAYOUTS = 50_000  # of one call of the kernel, about: then Ctrl-C is looked at
+MOST_TRIES = 1_000  # random starts of a game, until one is not over
+
+# --- where games begin ----------------------------------------------------------------------------
+
+
+class Starts:
+    """Deals games: the start, the random numbers, whether it is played to its end."""
+
+    def __init__(self, settings: SelfPlay, seed: int, book: Sequence[Board] = ()) -> None:
+        self._settings, self._seed = settings, seed
+        self._book = _positions([board.fen(shredder=True) for board in book] or [START])
+        self._odds = _positions(_odds(settings.odds))
+        self._chess960 = new_positions(0)
+        if settings.chess960:
+            self._chess960 = _positions([chess960_fen(number) for number in range(960)])
+
+    def deal(self, seat: Seat, number: int) -> None:
+        """Begin a game in a seat."""
+        settings = self._settings
+        dice = random.Random(f"{self._seed} {number}")
+        starts = self._book
+        if len(self._odds):
+            starts = self._odds[number % 2 :: 2]  # White and Black by turns
+        elif dice.random() < settings.chess960:
+            starts = self._chess960
+        for _ in range(MOST_TRIES):
+            place = dice.randrange(len(starts))
+            words = [dice.getrandbits(64) for _ in range(3)]
+            played_out = dice.random() < settings.played_out
+            seat.begin(number, starts[place : place + 1], words, played_out)
+            count = dice.randint(*settings.random_plies)
+            if count == 0 or random_plies(seat.record, seat.searches[0].contexts[0].record, count):
+                return
+
+
+def _odds(kind: str) -> list[str]:
+    """FENs of the start position less a piece of White's and of Black's by turns."""
+    if kind == "none":
+        return []
+    import chess
+
+    found = []
+    for square in chess.Board().pieces(chess.PIECE_NAMES.index(kind), chess.WHITE):
+        for place in (square, chess.square_mirror(square)):
+            board = chess.Board()
+            board.remove_piece_at(place)  # a rook takes its castling along
+            found.append(board.fen())
+    return found
+
+
+def _positions(fens: Sequence[str]) -> np.ndarray:
+    """POSITION [n]."""
+    positions = new_positions(len(fens))
+    for row, fen in enumerate(fens):
+        read_fen(fen, positions, row)
+    return positions
+
+
+# --- games ----------------------------------------------------------------------------------------
 
 
 class Run(Protocol):
@@ -90,79 +154,86 @@ class Alone:
 
 
 class InStep:
-    """Many games, of which each has a leaf in every batch; one that ends makes way for the next."""
+    """Many games, each with a leaf in every batch; one that ends makes way for the next."""
 
-    def __init__(self, evaluator: BatchedEvaluator, settings: SelfPlay) -> None:
-        self._settings, self._terms = settings, as_record(terms_of(settings))
-        self.seats = [Seat(settings) for _ in range(settings.rows)]
-        rule, behaviour = settings.rule_of_search(), to_behaviour(settings.searching())
+    def __init__(
+        self, evaluator: BatchedEvaluator, settings: SelfPlay, cache: PredictionCache
+    ) -> None:
+        self._evaluator, self._terms = evaluator, as_record(terms_of(settings))
+        self._cache, self._rule = cache, as_record(settings.rule_of_search())
+        behaviour = to_behaviour(settings.searching())
+        self._behaviour = as_record(behaviour._replace(shared=BATCHES, expand_at=1))
+        rows = settings.rows
+        self.seats = [Seat(settings) for _ in range(rows)]
         searches = [search for seat in self.seats for search in seat.searches]
-        self._driver = Driver(searches, evaluator, rule, behaviour, rows=1, in_flight=1)
-        self._rule = as_record(rule)
-        self._pace = Pace(lambda: False, False, False, 0, 1)
+        self._lines = new_positions(len(searches) * LINE).reshape(len(searches), LINE)
+        self._paths = [BatchMemory(1) for _ in searches]
+        self._records = np.zeros(len(searches), dtype=SEAT).view(np.recarray)
+        for place, search in enumerate(searches):
+            search.contexts[0].move_line(self._lines[place])
+            self._connect(place, self.seats[place // settings.trees], search)
+        wdl, logits = np.zeros((rows, 3), np.float32), np.zeros(rows * MAX_MOVES, np.float32)
+        leaves = new_leaves(rows, evaluator.sees.history)
+        self._batch = Asked(leaves, np.zeros(rows, np.uint64), wdl, logits)
+
+    def _connect(self, place: int, seat: Seat, search: TreeSearch) -> None:
+        """Tell kernels where a seat's game and one of its trees are."""
+        records = {
+            "game": seat.record,
+            "tree": search.memory.record,
+            "context": search.contexts[0].record,
+            "control": search.control,
+            "paths": self._paths[place].record,
+        }
+        for name, record in records.items():
+            self._records[name][place] = address_of(record.base)
+            self._records[f"{name}_size"][place] = 1
 
     def play(self, starts: Starts, run: Run) -> None:
         """Play games as long as there are numbers."""
-        playing = [seat for seat in self.seats if self._next_game(seat, starts, run)]
-        while playing and not run.stopped:
-            ready = [seat for seat in playing if not self._search_on(seat)]
-            fresh = [seat for seat in ready if self._begin(seat, starts, run) == FRESH]
-            self._driver.open_roots([seat.search for seat in fresh])
-            playing = [seat for seat in playing if not seat.over]
-            for seat in ready:
-                if not seat.over:
-                    self._prepare(seat)
-            wanting = [seat.search for seat in playing if seat.search.left > 0]
-            if wanting:
-                self._driver.work.advance(wanting, self._pace)
-        self._driver.close()
+        for seat in self.seats:
+            self._next_game(seat, starts, run)
+        while not run.stopped:
+            filled = self._gather(starts, run)
+            if filled == 0:
+                return
+            self._evaluate(filled)
 
-    def _next_game(self, seat: Seat, starts: Starts, run: Run) -> bool:
-        """Deal the next game to a seat; whether there was one."""
-        number = run.following()
-        if number is not None:
-            starts.deal(seat, number)
-        return number is not None
+    def _gather(self, starts: Starts, run: Run) -> int:
+        """Fill the batch with a leaf of every game; how many of its rows."""
+        common = self._terms, self._rule, self._behaviour, self._cache.record
+        where = self._evaluator.sees, self._records, self._lines, self._batch
+        filled, needy = gather_all(*common, *where, 0)
+        while needy and not run.stopped:
+            for seat in self.seats:
+                self._help(seat, starts, run)
+            filled, needy = gather_all(*common, *where, filled)
+        return int(filled)
 
-    def _search_on(self, seat: Seat) -> bool:
-        """Whether the search of a move goes on; else its move is played."""
-        record, search = seat.record, seat.search
-        if not record["searching"]:
-            return False
-        if search.left > 0:
-            return True
-        tree = search.memory.record
-        if self._settings.kl_gain:
-            stop_if_calm(self._terms, record, tree)
-            if self._hand_out(seat):
-                return True
-        finish_move(self._terms, self._rule, record, tree, search.contexts[0].record)
-        return False
-
-    def _begin(self, seat: Seat, starts: Starts, run: Run) -> int:
-        """Begin a move of this game, or of the next ones; OVER if there are no more."""
-        while True:
-            search, record = seat.search, seat.record
-            search.set_root(seat.line[: int(record["ply"]) + 1])
-            context = search.contexts[0].record
-            begun = int(begin_move(self._terms, record, search.memory.record, context))
-            if begun != OVER:
-                return begun
+    def _help(self, seat: Seat, starts: Starts, run: Run) -> None:
+        """Hand in a game that is over for the next one; make room where a tree is full."""
+        if seat.record.waits != NOTHING:
+            return
+        if seat.over:
             run.keep(seat.finished())
-            if not self._next_game(seat, starts, run):
-                return OVER
+            self._next_game(seat, starts, run)
+        elif seat.search.control.full:
+            seat.search.make_room()
 
-    def _prepare(self, seat: Seat) -> None:
-        search = seat.search
-        tree, context = search.memory.record, search.contexts[0].record
-        prepare(self._terms, self._rule, seat.record, tree, context)
-        self._hand_out(seat)
+    def _next_game(self, seat: Seat, starts: Starts, run: Run) -> None:
+        """Deal the next game to a seat, if there is one."""
+        number = run.following()
+        if number is None:
+            seat.record.waits = NO_GAME
+        else:
+            starts.deal(seat, number)
 
-    def _hand_out(self, seat: Seat) -> int:
-        """Start the next playouts of a search; how many."""
-        search, settings = seat.search, self._settings
-        left = int(playouts_left(seat.record, search.memory.record))
-        size = min(left, settings.kl_interval) if settings.kl_gain else left
-        search.begin(size, by_playouts=True)
-        search.control["budget"] = left
-        return size
+    def _evaluate(self, filled: int) -> None:
+        """Ask the evaluator, and give each game what it waits for."""
+        leaves = part_of(self._batch.leaves, 0, filled)
+        moves = int(leaves.offsets[-1])
+        out = Evaluations(self._batch.wdl[:filled], self._batch.logits[:moves])
+        self._evaluator.evaluate(leaves, out)
+        refuse_not_finite(self._evaluator.name, *out)
+        common = self._terms, self._rule, self._behaviour, self._cache.record
+        answer_all(*common, self._records, self._batch, filled)

@@ -14,6 +14,7 @@ from kibitz.search.mcts.tree.nodes import edge_at
 
 MAX_DEPTH = 400  # plies below the root; deeper lines count as even
 PAST = 160  # positions of the game before the root: all that repetitions can reach back to
+LINE = PAST + MAX_DEPTH + 2  # positions of the game and of a path, the root at PAST
 MAX_HISTORY = 1024  # plies of the game whose keys repetitions are looked for in
 QUESTIONS = 64  # positions that may wait for a tablebase; more are not queued
 REMEMBERED = 4096  # numbers of visits whose exploration weight is kept
@@ -92,17 +93,20 @@ class ContextMemory:
     """Owner of a context's arrays; `record` is what kernels get."""
 
     def __init__(self, seed: int) -> None:
-        self.line = np.zeros(PAST + MAX_DEPTH + 2, dtype=POSITION)
-        self.positions = self.line[PAST:]  # [0] is the root
-        self.past = 0  # positions before the root that are known
         self.record: Any = one_record(CONTEXT)
-        self.record.positions = address_of(self.positions)
-        self.record.positions_size = len(self.positions)
+        self.move_line(np.zeros(LINE, dtype=POSITION))
+        self.past = 0  # positions before the root that are known
         self.questions = np.zeros(QUESTIONS, dtype=POSITION)
         self.record.questions = address_of(self.questions)
         self.record.questions_size = QUESTIONS
         self.record.random_state = seed & 0xFFFF_FFFF_FFFF_FFFF
         self.record.trust[:] = 1
+
+    def move_line(self, line: np.ndarray) -> None:
+        """Keep positions in this memory from now on, POSITION [LINE]."""
+        self.line, self.positions = line, line[PAST:]  # [0] of these is the root
+        self.record.positions = address_of(self.positions)
+        self.record.positions_size = len(self.positions)
 
     def set_line(self, line: np.ndarray) -> None:
         """Stand at the end of a line of positions, POSITION [plies + 1]; the rule may be new."""
