@@ -20,6 +20,7 @@ from pathlib import Path
 import chess
 import chess.engine
 import chess.pgn
+import chess.syzygy
 
 KINDS = {name: kind for kind, name in enumerate(chess.PIECE_NAMES) if name}
 WORTH = {1: 1, 2: 3, 3: 3, 4: 5, 5: 9, 6: 0}
@@ -493,6 +494,18 @@ def mate_statement(at: At, text: str) -> bool:
     return at.after.is_checkmate() if count == 1 else mated_in(at.after.copy(), count - 1)
 
 
+TABLES = chess.syzygy.Tablebase()
+
+
+def by_tables(at: At, text: str) -> bool:
+    """The tables agree, as python-chess reads them; the 50-move counter is taken as 0."""
+    found = -TABLES.probe_wdl(at.after)
+    if abs(found) == 1:
+        found = 0
+    word = "win" if found > 0 else "draw" if found == 0 else "lo"
+    return word in text
+
+
 BETTER = r"#better"  # see named_moves
 ANSWER = r"#answer"
 Check = Callable[[At, str], bool]
@@ -603,8 +616,12 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("mate", r"mate in \w+|mate next move", mate_statement),
     ("better", BETTER, lambda at, _: at.played not in (None, at.move)),
     ("answer", ANSWER, lambda at, _: at.played is None),
-    ("wins", r"\b(?:wins|nets|gains)\b(?! as| the game)", lambda *_: True),
-    ("only", r"only good move|one good move|only move that does not", lambda *_: True),
+    (
+        "wins",
+        r"\b(?:wins|nets|gains)\b(?! as| the game| time| an outpost| the opposition)",
+        lambda *_: True,
+    ),
+    ("only", r"only good move|one good move|only move: all|has to be played: all", lambda *_: True),
     ("trap", r"\btraps\b|without a safe square", named_pieces_exist),
     (
         "other tactics",
@@ -636,7 +653,9 @@ def statements(node: chess.pgn.ChildNode) -> Iterator[tuple[str, At, str]]:
         rest = sentence
         for number, found in enumerate(re.finditer(MOVE, sentence)):
             earlier = sentence[: found.start()]
-            threat = re.search("threat|rules out|not allow|no room|stops|saves|advance", earlier)
+            threat = re.search(
+                "threatens|threat of|rules out|not allow|no room|stops|saves", earlier
+            )
             reply, other = (subject(one, found.group()) for one in (own.after, own.before))
             if other is not None and other.move != own.move and not threat:
                 other.played = own.move
@@ -716,9 +735,12 @@ def main() -> None:
     options.add_argument("files", nargs="+")
     options.add_argument("--engine")
     options.add_argument("--nodes", type=int, default=200_000)
+    options.add_argument("--tables", help="folder of Syzygy tables, for what is said of them")
     options.add_argument("--show", action="store_true")
     asked = options.parse_args()
     judge = Judge(asked.engine, asked.nodes) if asked.engine else None
+    if asked.tables:
+        TABLES.add_directory(asked.tables)
     count = Count()
     for path in asked.files:
         with Path(path).open(encoding="utf-8") as file:
@@ -807,6 +829,17 @@ def judged_wins(judge: Judge, at: At, _: str, __: str, nodes: int) -> bool:
     return gains(at, judge, nodes)
 
 
+def judged_avoids(judge: Judge, at: At, _: str, __: str, nodes: int) -> bool:
+    """The other side does not come out with more material than there was."""
+    if at.after.is_game_over():
+        return True
+    info = judge.lines(at.after, nodes)[0]
+    reply = info["pv"][0]
+    board = at.after.copy()
+    board.push(reply)
+    return not gains(At(at.after, reply, board), judge, nodes)
+
+
 def judged_threat(judge: Judge, at: At, text: str, _: str, nodes: int) -> bool:
     """What is threatened, after a pass, leaves more material than there was."""
     board = at.after.copy()
@@ -823,8 +856,10 @@ def judged_threat(judge: Judge, at: At, text: str, _: str, nodes: int) -> bool:
 def judged_better(judge: Judge, at: At, _: str, __: str, nodes: int) -> bool:
     """The move named is better than the one made (which `at` carries as its played one)."""
     assert at.played is not None
-    best = judge.value(at.before, at.mover, nodes, at.move)
-    return best > judge.value(at.before, at.mover, nodes, at.played)
+    best, played = (
+        judge.value(at.before, at.mover, nodes, move) for move in (at.move, at.played)
+    )
+    return best > played or min(best, played) > 0.9  # won is won
 
 
 def judged_answer(judge: Judge, at: At, _: str, __: str, nodes: int) -> bool:
@@ -873,6 +908,7 @@ def judged_standing(judge: Judge, at: At, text: str, _: str, nodes: int) -> bool
 JUDGED = {
     "mate": judged_mate,
     "wins": judged_wins,
+    "avoids": judged_avoids,
     "threat": judged_threat,
     "better": judged_better,
     "answer": judged_answer,

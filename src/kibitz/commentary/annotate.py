@@ -15,7 +15,7 @@ import chess.pgn
 from kibitz.commentary import english as language
 from kibitz.commentary.choice import Level
 from kibitz.commentary.facts import RECENT, Scene, taken_by
-from kibitz.commentary.judge import Seen, in_hindsight, key_moments, label, labels_of, seen
+from kibitz.commentary.judge import Seen, in_hindsight, is_only_move, key_moments, label, labels_of, seen, tried
 from kibitz.commentary.marks import ANNOTATOR, add_lines, forget, put_mark, put_words, signed
 from kibitz.commentary.openings import Opening, opening_in
 from kibitz.commentary.prover import Prover
@@ -35,7 +35,7 @@ Sides: TypeAlias = Literal["white", "black", "both"]
 Moments: TypeAlias = Literal["all", "key"]
 NODES = 20_000  # of the search of every position
 NOTHING = "Nothing stands out about this move."
-AGAIN = 5  # times as many where a move seems to be bad
+AGAIN = 10  # times as many where a move seems to be bad, or the only good one
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def annotate(
     views = _searched(tree, engine, style, on_ply)
     told, opened = _told(tree, views)
     keys = key_moments(told.values, told.labels)
-    speaker, prover = speaker or Speaker(style.level), Prover()
+    speaker, prover = speaker or Speaker(style.level), Prover(tables=engine.settings.syzygy_path)
     comments: list[Comment] = []
     board = tree.board()
     for ply, node in enumerate(nodes):
@@ -159,6 +159,7 @@ def _searched(
         ply
         for ply, move in enumerate(moves)
         if label(views[ply], views[ply + 1])
+        or is_only_move(views[ply], move)
         or in_hindsight(views[ply], views[ply + 1], move) is not views[ply]
     }
     kept = dict(enumerate(views))
@@ -168,6 +169,15 @@ def _searched(
         views = _looked_at(engine, line, style.again, kept, lambda: None)
     for ply in reversed(range(len(moves))):
         views[ply] = in_hindsight(views[ply], views[ply + 1], moves[ply])
+    board = tree.board()
+    for ply, move in enumerate(moves):
+        best = views[ply].line[:1]
+        if label(views[ply], views[ply + 1]) and best and best[0] != move:
+            board.push(best[0])
+            then = _search(engine, Board.from_chess(board), style.again)
+            views[ply] = tried(views[ply], then)
+            board.pop()
+        board.push(move)
     return views
 
 

@@ -44,6 +44,8 @@ WEIGHTS: dict[type[Claim], tuple[float, float, float]] = {
     tactic.TakesLoose: (0.8, 0.6, 0.35),
     tactic.Sacrifices: (0.7, 0.8, 0.85),
     merit.Wins: (0.85, 0.8, 0.6),
+    merit.Nets: (0.6, 0.65, 0.6),
+    merit.Verdict: (0.6, 0.75, 0.8),
     merit.Threatens: (0.75, 0.6, 0.4),
     merit.Parries: (0.65, 0.5, 0.4),
     merit.OnlyMove: (0.3, 0.7, 0.85),
@@ -105,14 +107,14 @@ OF_ONE_KIND: tuple[frozenset[str], ...] = tuple(
     frozenset(names.split())
     for names in (
         "Deflects Attracts Sacrifices Clears",
-        "TakesLoose Wins",
+        "TakesLoose Wins Nets Sacrifices",
         "Mates MateIn Wins OnlyMove Threatens battery",
         "Fork Threatens chases",
         "Traps Threatens chases",
         "Skewers chases",
         "Discovers DoubleCheck",
         "PawnEnding QueensLeave trades_ahead imbalance",
-        "Wins Threatens chases",
+        "Wins Nets Threatens chases",
         "Seventh TakesFile doubled_rooks",
         "PassedPawn PassedPawnAdvances connected_passed",
         "opens_file OpensKing TakesFile strikes",
@@ -193,7 +195,7 @@ def _is_covered(claim: Claim, chosen: Sequence[Claim]) -> bool:
 
 def _is_too_soon(claim: Claim, scene: Scene, memory: Memory) -> bool:
     """Whether a gain is the one that was spoken of a few moves ago."""
-    if not isinstance(claim, (merit.Wins, tactic.TakesLoose)):
+    if not isinstance(claim, (merit.Wins, merit.Nets, tactic.TakesLoose)):
         return False
     return scene.before.ply() - memory.won_at.get(scene.mover, -100) < WINS_APART
 

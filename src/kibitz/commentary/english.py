@@ -93,6 +93,13 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "Wins.for": ("wins {won} for {lost}", "gains {won} for {lost}"),
     "Wins.exchange": ("wins the exchange", "wins a rook for a minor piece"),
     "Wins.some": ("wins material", "wins material by force"),
+    "Nets": ("wins {won} in the end", "wins {won} before long", "comes out {won} ahead"),
+    "Nets.for": ("wins {won} for {lost} in the end", "comes to win {won} for {lost}"),
+    "Nets.exchange": ("wins the exchange in the end", "wins the exchange before long"),
+    "AvoidsLoss": ("avoids the loss", "loses nothing", "keeps the material together"),
+    "Verdict.1": ("is a win by the tablebases", "reaches a win that is in the tablebases"),
+    "Verdict.0": ("is a draw by the tablebases", "reaches a draw that is in the tablebases"),
+    "Verdict.-1": ("is lost by the tablebases", "is a loss that is in the tablebases"),
     "Threatens": (
         "threatens {step}",
         "threatens to take {target} with {step}",
@@ -120,7 +127,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "PassedPawnAdvances": (
         "brings the passed pawn to {square}",
         "pushes the passed pawn on to {square}",
-        "runs with the passed pawn: it is on {square} now",
+        "runs with the passed pawn, now on {square}",
     ),
     "IsolatedPawn": (
         "leaves {side} with an isolated pawn on {square}",
@@ -334,7 +341,7 @@ FAULTS: dict[str, tuple[str, ...]] = {
 
 # How a mistake changes the game, from one standing of the mover to another.
 TURNS: dict[str, tuple[str, ...]] = {
-    "2.1": ("The win is not so clear any more.", "Part of the advantage is gone."),
+    "2.1": ("The win is not so clear any more.", "It makes the win a harder one."),
     "2.0": ("The win is gone.", "A won game is level now.", "{mover} is not winning any more."),
     "2.-1": ("The win is gone, and {other} is better now.", "From winning to worse."),
     "2.-2": ("A won game is lost now.", "{other} is winning now, not {mover}."),

@@ -112,7 +112,9 @@ class Scene:
         assert self.had is not None
         line = self.had.line
         return Scene(
-            self.before, line[0], line[1:], self.prover, self.last, self.last_took, self.had
+            self.before,
+            *(line[0], line[1:], self.prover, self.last, self.last_took),
+            *(self.had, self.had.then),
         )
 
     @cached_property

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kibitz.commentary.claims import Claim, Step, passed, stands, step
-from kibitz.commentary.facts import Scene, Unit, taken_by
+from kibitz.commentary.facts import Scene, Unit, balance, taken_by
 from kibitz.commentary.judge import Label, label, standing
 from kibitz.commentary.merits import (
     CENTIPAWNS,
     LEAST,
     LEAST_THREAT,
+    LONG_ENOUGH,
     LONGEST_MATE,
     MateIn,
     shortest_mate,
@@ -124,6 +125,18 @@ class Prevents(Claim):
             and not scene.after.is_check()
             and self.reply.move not in scene.after.legal_moves
         )
+
+
+@dataclass(frozen=True)
+class AvoidsLoss(Claim):
+    """The better move does not lose the material that the one made does."""
+
+    def proved(self, scene: Scene) -> bool:
+        """Neither in the engine's line nor by force."""
+        had = balance(scene.before, scene.mover)
+        gain = scene.prover.gain(scene.after)
+        enough = len(scene.boards) > LONG_ENOUGH and gain is not None and gain < LEAST
+        return enough and all(balance(one, scene.mover) >= had for one in scene.boards[-2:])
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,7 @@ class Seen:
     second: float | None = None  # value of the second best move
     priors: dict[chess.Move, float] = field(default_factory=dict)
     other: Seen | None = None  # the second best line
+    then: Seen | None = None  # what a search of its own sees after the best move
 
     @property
     def mate(self) -> int | None:
@@ -82,11 +83,24 @@ def in_hindsight(had: Seen, has: Seen, move: chess.Move) -> Seen:
         return had
     if had.other and expected and had.other.value > reached:
         return replace(had.other, second=reached, priors=had.priors)
-    score = Score("cp", -has.score.amount)
-    if has.mate is not None:  # a move nearer than after it
-        score = Score("mate", 1 - has.mate if has.mate <= 0 else -has.mate)
     second = had.second if expected else had.value
-    return Seen(score, reached, (move, *has.line), second, had.priors)
+    return Seen(_score_before(has), reached, (move, *has.line), second, had.priors)
+
+
+def _score_before(has: Seen) -> Score:
+    """The score for a side whose move has led to a position."""
+    if has.mate is None:
+        return Score("cp", -has.score.amount)
+    # A mate is a move nearer than after it.
+    return Score("mate", 1 - has.mate if has.mate <= 0 else -has.mate)
+
+
+def tried(had: Seen, then: Seen) -> Seen:
+    """A view whose best move was tried: it is worth no more than what a search saw after it."""
+    line = (*had.line[:1], *then.line)
+    if -then.value < had.value:
+        had = replace(had, score=_score_before(then), value=-then.value)
+    return replace(had, line=line, then=then)
 
 
 def value_of(score: Score) -> float:

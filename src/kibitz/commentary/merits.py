@@ -80,7 +80,11 @@ def is_borne_out(scene: Scene) -> bool:
     if len(scene.follow) < LONG_ENOUGH:
         return scene.has is None
     before = balance(scene.start, scene.mover)
-    return all(balance(board, scene.mover) > before for board in scene.boards[-2:])
+    gain = gain_of(scene)
+    least = max(1, gain // 100 - 1)  # the engine's line may end before everything is taken
+    return gain > 0 and all(
+        balance(board, scene.mover) >= before + least for board in scene.boards[-2:]
+    )
 
 
 def exchanged(scene: Scene) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
@@ -114,6 +118,53 @@ def _gone(before: chess.Board, after: chess.Board, white: bool) -> Counter[int] 
             return None
         found[kind] = lost
     return +found
+
+
+@dataclass(frozen=True)
+class Nets(Claim):
+    """Material is won in the end, by the engine's line, without being forced move by move."""
+
+    won: tuple[int, ...]
+    lost: tuple[int, ...]
+
+    def proved(self, scene: Scene) -> bool:
+        """The line ends with these pieces more, has had them for a while, and nothing hangs."""
+        if len(scene.follow) < 2 * LONG_ENOUGH or not self.won:
+            return False
+        start, end, white = scene.start, scene.boards[-1], scene.mover
+        least = balance(start, white) + 1
+        hangs = scene.prover.gain(end)
+        theirs, own = _gone(start, end, not white), _gone(start, end, white)
+        if theirs is None or own is None or hangs is None:
+            return False
+        return (
+            all(balance(board, white) >= least for board in scene.boards[-3:])
+            and hangs < LEAST
+            and (self.won, self.lost) == (_listed(theirs - own), _listed(own - theirs))
+            and len(self.won) <= 2
+            and sum(CENTIPAWNS[kind] for kind in self.won) >= LEAST_THREAT
+            and len(self.lost) <= 1
+        )
+
+
+def netted(scene: Scene) -> Iterator[Claim]:
+    """What the engine's line wins and loses."""
+    theirs = _gone(scene.start, scene.boards[-1], not scene.mover)
+    own = _gone(scene.start, scene.boards[-1], scene.mover)
+    if theirs and own is not None:
+        yield Nets(_listed(theirs - own), _listed(own - theirs))
+
+
+@dataclass(frozen=True)
+class Verdict(Claim):
+    """What the endgame tables say of the position that a move leads to."""
+
+    result: int  # 1, 0 or -1 for the mover
+
+    def proved(self, scene: Scene) -> bool:
+        """The tables know it, and did not know the one before, or said something else of it."""
+        had, has = scene.prover.outcome(scene.before), scene.prover.outcome(scene.after)
+        return has is not None and -has == self.result != had
 
 
 @dataclass(frozen=True)
@@ -174,6 +225,8 @@ def _mates(board: chess.Board, move: chess.Move) -> bool:
 
 def mates_at_once(board: chess.Board) -> chess.Move | None:
     """A move that mates."""
+    if shortest_mate(board, 1) is None:
+        return None
     return next(
         (move for move in board.legal_moves if board.gives_check(move) and _mates(board, move)),
         None,
@@ -246,6 +299,10 @@ def _merits(scene: Scene) -> Iterator[Claim]:
         if found is not None and found[0]:
             yield Wins(*found)
         yield Wins((), ())
+    yield from netted(scene)
+    known = scene.prover.outcome(scene.after)
+    if known is not None:
+        yield Verdict(-known)
     yield from _threats(scene)
     yield from (OnlyMove(True), OnlyMove(False))
 

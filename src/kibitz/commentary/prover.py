@@ -13,9 +13,11 @@ from kibitz.position.exchange import taking_value
 from kibitz.position.moves import MAX_MOVES
 from kibitz.position.notation import absolute, relative
 from kibitz.position.state import new_positions
+from kibitz.search.tablebase import Tablebases
 
 PLIES = 3  # searched in full before only captures are, checks not counted
 BUDGET = 150_000  # positions of one proof
+MOST_PIECES = 7  # in endgame tables
 LONGEST_LINE = 9  # plies
 SURE_MATE = MATE - MOST_PLIES
 
@@ -33,8 +35,9 @@ def key_of(board: chess.Board) -> Key:
 class Prover:
     """Answers what is won by force; keeps its answers, as the same is asked for several claims."""
 
-    def __init__(self, plies: int = PLIES, budget: int = BUDGET) -> None:
+    def __init__(self, plies: int = PLIES, budget: int = BUDGET, tables: str = "") -> None:
         self.plies, self.budget = plies, budget
+        self._tables = Tablebases(tables)
         self._positions = new_positions(MOST_PLIES + 1)
         self._frames = np.zeros(MOST_PLIES + 1, np.dtype((np.record, FRAME)))
         self._moves = np.zeros((MOST_PLIES + 1, MAX_MOVES), np.uint16)
@@ -47,6 +50,12 @@ class Prover:
         A mate counts as more than SURE_MATE; None if the search did not come to an end.
         """
         return self._searched(board, move)[0]
+
+    def outcome(self, board: chess.Board) -> int | None:
+        """1, 0 or -1 for the side to move by the endgame tables; None if they do not know."""
+        if board.castling_rights or board.occupied.bit_count() > MOST_PIECES:
+            return None
+        return self._tables.wdl(self._record(board))
 
     def best(self, board: chess.Board) -> chess.Move | None:
         """The move that wins most by force."""

@@ -63,7 +63,7 @@ class Speaker:
             self.memory.kinds[kind_of(claim)] += 1
             if isinstance(claim, Feature):
                 self.memory.once.add(f"{claim.name}.{claim.white}")
-            if isinstance(claim, (merit.Wins, tactic.TakesLoose, tactic.Fork)):
+            if isinstance(claim, (merit.Wins, merit.Nets, tactic.TakesLoose, tactic.Fork)):
                 self.memory.won_at[scene.mover] = scene.before.ply()
 
     def told(self, scene: Scene, claims: Sequence[Claim]) -> str:
@@ -86,6 +86,9 @@ class Speaker:
             if len(better) < most and scene.reply:
                 prevents = fault.Prevents(step(scene.after, scene.reply))
                 better += [prevents] if prevents.proved(scene.instead()) else []
+            gains = [one for one in reply if isinstance(one, (merit.Wins, merit.Nets))]
+            if not better and gains and fault.AvoidsLoss().proved(scene.instead()):
+                better = [fault.AvoidsLoss()]
         if self._label(scene) is Label.INACCURACY and not (reply or better):
             return Comment()
         causes = faults(scene, tuple(reply))
@@ -200,9 +203,13 @@ def claim_key(claim: Claim, scene: Scene) -> str:
             name += ".1"
         case merit.Wins((4,), (2,) | (3,)):
             name += ".exchange"
-        case merit.Wins() if not claim.won:
+        case merit.Wins(won=()):
             name += ".some"
-        case merit.Wins() if claim.lost:
+        case merit.Verdict(result):
+            name += f".{result}"
+        case merit.Nets((4,), (2,) | (3,)):
+            name += ".exchange"
+        case merit.Wins() | merit.Nets() if claim.lost:
             name += ".for"
         case merit.Threatens(target=None) | merit.Parries(target=None):
             name += ".mate"
