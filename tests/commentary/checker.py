@@ -856,9 +856,7 @@ def judged_threat(judge: Judge, at: At, text: str, _: str, nodes: int) -> bool:
 def judged_better(judge: Judge, at: At, _: str, __: str, nodes: int) -> bool:
     """The move named is better than the one made (which `at` carries as its played one)."""
     assert at.played is not None
-    best, played = (
-        judge.value(at.before, at.mover, nodes, move) for move in (at.move, at.played)
-    )
+    best, played = (judge.value(at.before, at.mover, nodes, move) for move in (at.move, at.played))
     return best > played or min(best, played) > 0.9  # won is won
 
 

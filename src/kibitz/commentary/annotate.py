@@ -15,7 +15,16 @@ import chess.pgn
 from kibitz.commentary import english as language
 from kibitz.commentary.choice import Level
 from kibitz.commentary.facts import RECENT, Scene, taken_by
-from kibitz.commentary.judge import Seen, in_hindsight, is_only_move, key_moments, label, labels_of, seen, tried
+from kibitz.commentary.judge import (
+    Seen,
+    in_hindsight,
+    is_only_move,
+    key_moments,
+    label,
+    labels_of,
+    seen,
+    tried,
+)
 from kibitz.commentary.marks import ANNOTATOR, add_lines, forget, put_mark, put_words, signed
 from kibitz.commentary.openings import Opening, opening_in
 from kibitz.commentary.prover import Prover
