@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import pickle
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 
 from kibitz.kernel import cache, helper
 from kibitz.kernel.compile import COMPILED
+from kibitz.locks import lock, opened
 
 KERNELS = """
 from kibitz.kernel.compile import kernel
@@ -67,6 +69,20 @@ def test_one_processor_works_alone(kernels: ModuleType, monkeypatch: pytest.Monk
     assert (kernels.small(1), kernels.large(1)) == (2, 4)
     assert helper._running == []
     assert len(compiled) == 3  # `small` for Python and for `large`
+
+
+def test_other_kernels_are_compiled_instead_of_waiting(
+    kernels: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(helper, "processors", lambda: 1)
+    compiled = compiled_here(monkeypatch)
+    folder = cache.kernel_folder(Path(inspect.getfile(kernels.large.py_func)))
+    beside = opened(folder / "large.lock")
+    assert lock(beside)  # as a process does that compiles it
+    monkeypatch.setattr(cache, "on_wait", [*cache.on_wait, beside.close])
+    helper.compile_beside(kernels.large, 1, meanwhile=[(kernels.small, (1,))])
+    assert kernels.large(1) == 4
+    assert "small" in compiled[0]
 
 
 def test_the_second_process_ends_with_the_first(tmp_path: Path) -> None:

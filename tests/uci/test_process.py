@@ -1,16 +1,19 @@
 """A real process at the other end of a pipe, and python-chess's engine client at ours."""
 
+import io
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import chess
 import chess.engine
 import pytest
 
+from kibitz.kernel.compile import COMPILED
+from kibitz.uci.lines import StandardInput
 from tests.test_house import loaded_by
 
 COMMAND = [sys.executable, "-m", "kibitz.uci"]
@@ -125,6 +128,48 @@ def test_a_gui_that_dies_takes_the_engine_along() -> None:
         process.stdout.close()
         process.stdin.close()
         assert process.wait(PATIENCE) in (0, -signal.SIGPIPE)
+
+
+def press_quit(process: subprocess.Popen[str]) -> None:
+    assert process.stdin is not None
+    process.stdin.write("quit\n")
+    process.stdin.flush()
+
+
+def close_the_input(process: subprocess.Popen[str]) -> None:
+    assert process.stdin is not None
+    process.stdin.close()
+
+
+def press_control_c(process: subprocess.Popen[str]) -> None:
+    process.send_signal(signal.SIGINT)
+
+
+@pytest.mark.skipif(os.name != "posix" or not COMPILED, reason="signals of POSIX; compiles")
+@pytest.mark.parametrize("leave", [press_quit, close_the_input, press_control_c])
+def test_one_may_leave_while_kernels_are_compiled(
+    leave: Callable[[subprocess.Popen[str]], None], tmp_path: Path
+) -> None:
+    environment = {**os.environ, "KIBITZ_CACHE": str(tmp_path)}
+    with subprocess.Popen(
+        COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("isready\n")
+        process.stdin.flush()
+        while "compiling" not in process.stdout.readline():
+            pass
+        leave(process)
+        assert process.stdout.read() == ""  # no readyok: it did not wait for the end
+        assert process.wait(PATIENCE) in (0, -signal.SIGINT)
+
+
+def test_a_script_is_obeyed_to_its_end_though_kernels_are_compiled() -> None:
+    lines = StandardInput(io.StringIO("isready\nquit\ngo\n"))
+    assert list(lines) == ["isready\n", "quit\n"]
+    lines.set_compiling(True)
+    lines.set_compiling(False)
 
 
 def test_arguments_of_the_program_without_any_are_named() -> None:

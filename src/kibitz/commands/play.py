@@ -223,7 +223,7 @@ def _serve(address: str, network: str, token: str) -> int:
 
 
 def _connect(address: str, token: str) -> int:
-    from kibitz.uci.loop import write_line
+    from kibitz.uci.lines import write_line
     from kibitz.uci.proxy import connect, parse_address, token_from_environment
 
     secret = token or token_from_environment()

@@ -1,6 +1,7 @@
 """A second process that compiles one large kernel while this one compiles others.
 
     compile_beside -> the next kernel that the cache lacks -> **a process** -> the cache
+                   -> a kernel that the other process is compiling -> others, before this one waits
 
 Both compile what their kernels call, and the locks of the cache see to it that neither compiles
 what the other one has begun. Without a second processor, or a cache that can be written, nothing
@@ -18,6 +19,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -25,20 +27,38 @@ from typing import Any
 import numba
 
 from kibitz.kernel import cache
-from kibitz.kernel.compile import Kernel
+from kibitz.kernel.compile import CalledKernel, Kernel
 from kibitz.workers import processors
 
-_wanted: list[tuple[Kernel, Any]] = []  # at most one, with the types of its arguments
+_Wanted = tuple[Kernel, Any]  # with the types of its arguments
+
+_wanted: list[_Wanted] = []  # at most one, of the second process
+_waiting: list[_Wanted] = []  # of this one
 _running: list[subprocess.Popen[bytes]] = []
 
 
-def compile_beside(kernel: Any, *arguments: Any) -> None:
+def compile_beside(
+    kernel: Any, *arguments: Any, meanwhile: Iterable[tuple[Any, tuple[Any, ...]]] = ()
+) -> None:
     """Have a kernel compiled for such arguments once this process must compile another one.
 
     That is worth a process only where nothing of the kernel's module has been compiled yet.
+    `meanwhile` names kernels and arguments that this process compiles instead of waiting.
     """
     if isinstance(kernel, Kernel):  # the compiler is on
-        _wanted[:] = [(kernel, tuple(map(numba.typeof, arguments)))]
+        _wanted[:] = [(kernel, _types(arguments))]
+        _waiting[:] = [(other, _types(given)) for other, given in meanwhile]
+
+
+def _types(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(map(numba.typeof, arguments))
+
+
+def _compile_others() -> None:
+    while _waiting:
+        kernel, kinds = _waiting.pop(0)
+        form = kernel.for_kernels if isinstance(kernel, CalledKernel) else kernel.for_python
+        form.compile(kinds)
 
 
 def _start(missing: str) -> None:
@@ -81,6 +101,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 cache.on_save.append(_start)
+cache.on_wait.append(_compile_others)
 
 
 def _follow(parent: int) -> None:

@@ -1,7 +1,7 @@
 """The UCI loop: a line from the GUI -> **Session** -> what the engine does and answers.
 
-Lines are read on one thread, searches run on another, so that `stop` is always heard. Nothing that
-takes time to import is imported before it is needed: the answer to `uci` comes at once.
+Searches run on a thread of their own, so that `stop` is always heard. Nothing that takes time to
+import is imported before it is needed: the answer to `uci` comes at once.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterable
-from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
 import kibitz
@@ -20,6 +19,7 @@ from kibitz.engine.running import Search, settle
 from kibitz.errors import InputError, KibitzError
 from kibitz.options import parsed
 from kibitz.search.limits import Signals
+from kibitz.uci.lines import StandardInput, write_line
 from kibitz.uci.options import UciOptions, option_lines, refuse_files, refuse_unknown
 from kibitz.uci.protocol import (
     Channel,
@@ -63,6 +63,7 @@ class Session:
         self.engine = engine or Engine()
         self.options = UciOptions()
         self.channel = Channel(write)
+        self.on_compiling: Callable[[bool], None] = lambda _: None  # begins, has ended
         self._remote = remote  # the GUI is at the other end of a network
         self._defaults = self.engine.settings, self.engine.options, self.options
         self._board: Board | None = None  # None: the start of the game, before anything is loaded
@@ -139,6 +140,7 @@ class Session:
 
         def announce(_: str) -> None:
             kernelcache.on_compile.remove(announce)
+            self.on_compiling(True)
             self.info("compiling kernels, once")
 
         kernelcache.on_compile.append(announce)
@@ -147,6 +149,7 @@ class Session:
         finally:
             if announce in kernelcache.on_compile:
                 kernelcache.on_compile.remove(announce)
+            self.on_compiling(False)
 
     def _load(self) -> None:
         try:
@@ -382,17 +385,10 @@ def main() -> int:
 
 def talk(network: str = AUTODISCOVER) -> int:
     """Speak UCI on standard input and output until `quit` or the end of the input."""
-    if isinstance(sys.stdin, TextIOWrapper):
-        sys.stdin.reconfigure(encoding="utf-8", errors="replace")
-    session = Session(write_line, Engine(network))
-    session.run(sys.stdin)
+    session, lines = Session(write_line, Engine(network)), StandardInput()
+    session.on_compiling = lines.set_compiling
+    session.run(lines)
     if session.channel.gone:
         # Nothing more can be said, not even what Python still holds and would flush at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
-
-
-def write_line(line: str) -> None:
-    """Write a line to standard output and flush it: GUIs wait for it."""
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from kibitz.evaluator.inline import InlineEvaluator
+from kibitz.kernel.helper import compile_beside
 from kibitz.search.alphabeta.negamax import search_root
 from kibitz.search.alphabeta.thread import (
     ALL_PARTS,
@@ -21,6 +22,7 @@ from kibitz.search.alphabeta.thread import (
     MOST_PLIES,
     Context,
     ThreadMemory,
+    new_control,
 )
 
 DEEPEST = MOST_PLIES - 1  # iterations
@@ -37,6 +39,8 @@ class Worker:
     ) -> None:
         self.memory = ThreadMemory(entries, parts)
         self._evaluator, self._scratch = evaluator, evaluator.new_scratch()
+        records = self.memory.record, evaluator.record, self._scratch.record
+        compile_beside(search_root, Context(new_control(), *records), 0, 0, 0, 0)
         self.depth = 0  # of the last iteration that was finished, and
         self.finished = self.memory.roots[:0]  # the root's moves as it left them
 

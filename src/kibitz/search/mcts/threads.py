@@ -13,9 +13,10 @@ from typing import Any
 from kibitz.evaluator.inline import InlineEvaluator
 from kibitz.kernel.helper import compile_beside
 from kibitz.kernel.records import as_record
-from kibitz.search.mcts.playout.playout import playouts
+from kibitz.search.mcts.playout.playout import playouts, visit_leaf
 from kibitz.search.mcts.playout.root import evaluate_root
 from kibitz.search.mcts.rules.parameters import Behaviour, Rule
+from kibitz.search.mcts.tree.compaction import compact
 from kibitz.search.mcts.tree.nodes import NOBODY, THREADS
 from kibitz.search.mcts.treesearch import Pace, TreeSearch
 
@@ -41,7 +42,9 @@ class Threads:
         threads = max(len(search.contexts) for search in searches)
         self.behaviour = as_record(behaviour._replace(shared=THREADS if threads > 1 else NOBODY))
         self._scratches = [evaluator.new_scratch() for _ in range(threads)]
-        compile_beside(playouts, *self._arguments(searches[0], 0))
+        _, tree, *given, _ = arguments = self._arguments(searches[0], 0)
+        meanwhile = [(visit_leaf, (tree, *given, 0)), (compact, (tree, 0, 0))]
+        compile_beside(playouts, *arguments, meanwhile=meanwhile)
         self.pool: ThreadPoolExecutor | None = None  # started when it is first needed
 
     def close(self) -> None:

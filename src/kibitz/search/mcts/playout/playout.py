@@ -11,7 +11,7 @@ import numpy as np
 from kibitz.evaluator.inline import logits_of, value_of
 from kibitz.kernel.atomics import atomic_add, atomic_load, atomic_store, compare_and_swap
 from kibitz.kernel.bits import signed
-from kibitz.kernel.compile import inlined_kernel, kernel
+from kibitz.kernel.compile import called_kernel, inlined_kernel, kernel
 from kibitz.position.moves import generate
 from kibitz.position.play import play
 from kibitz.search.mcts.playout.backup import back_up, cancel_pending, flush_all, is_accumulated
@@ -156,7 +156,7 @@ def start_path(tree: np.record, context: np.record, behaviour: np.record) -> Non
         atomic_add(edge_at(tree, 0), "pending", 1)
 
 
-@inlined_kernel
+@called_kernel
 def descend(
     rule: np.record,
     tree: np.record,
@@ -196,7 +196,7 @@ def prefetch_path_to_write(tree: np.record, context: np.record, depth: int) -> N
             prefetch_node_to_write(tree, signed(cold_at(tree, context.path[ply]).child))
 
 
-@inlined_kernel
+@called_kernel
 def visit_leaf(
     tree: np.record,
     context: np.record,
