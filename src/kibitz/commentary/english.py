@@ -362,39 +362,3 @@ ENDS: dict[str, str] = {
     "fifty": "Fifty moves have gone by without a capture or a pawn move.",
 }
 ORDINALS = {3: "third", 4: "fourth", 5: "fifth"}
-
-# --- the story of the game ------------------------------------------------------------------------
-
-STANDING = {
-    2: "{white} was winning",
-    1: "{white} stood better",
-    0: "the game was level",
-    -1: "{black} stood better",
-    -2: "{black} was winning",
-}
-STORY = {
-    "opening": ("The opening was the {name} ({eco}).",),
-    "still": (
-        "Neither side made a mistake that changed how the game stood.",
-        "The balance never shifted far.",
-    ),
-    "gradual": ("No single move decided the game: {standing} in the end, bit by bit.",),
-    "early": ("After {count} moves {standing}.",),
-    "turn": (
-        "The game turned with {move}{why} and from then on {standing}.",
-        "Then came {move}{why} and {standing}.",
-        "It turned again with {move}{why} after which {standing}.",
-        "{move}{why} changed that once more: {standing}.",
-    ),
-    "mated": (", which allowed mate,",),
-    "lost": (", which lost {won},",),
-    "missed": (", which missed a mate,",),
-    "mate": ("{winner} mated on move {number}.",),
-    "time": ("{loser} lost on time on move {number}.",),
-    "resigned": ("{winner} won on move {number}.",),
-    "drawn": ("It ended in a draw on move {number}.",),
-    "open": ("The record ends with move {number}.",),
-    "accuracy": ("Accuracy: White {white} %, Black {black} %.",),
-    "counts": ("{side}: {counts}.",),
-}
-LABELS = {2: ("mistake", "mistakes"), 4: ("blunder", "blunders"), 6: ("inaccuracy", "inaccuracies")}

@@ -22,7 +22,7 @@ import chess.pgn
 import chess.svg
 
 from kibitz import __version__
-from kibitz.commentary import english as language
+from kibitz.commentary.english_story import STORY
 from kibitz.commentary.judge import Label, accuracy, key_moments
 from kibitz.commentary.openings import opening_in
 from kibitz.commentary.story import told_by, white_value
@@ -152,7 +152,7 @@ def described(tree: chess.pgn.Game, tags: dict[str, str]) -> Node:
     sides = [labels[0 if first_white is white else 1 :: 2] for white in (True, False)]
     main = [tree, *tree.mainline()]
     keys = key_moments(told.values, told.labels) if told else []
-    story = shown(tree.comment).split(language.STORY["accuracy"][0].partition("{")[0])[0]
+    story = shown(tree.comment).split(STORY["accuracy"][0].partition("{")[0])[0]
     return {
         "white": tags.get("White", "?"),
         "black": tags.get("Black", "?"),

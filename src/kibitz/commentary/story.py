@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import chess
@@ -11,7 +13,9 @@ import chess.pgn
 
 from kibitz.commentary import english as language
 from kibitz.commentary.claims import step
-from kibitz.commentary.faults import AllowsMate, MissesMate
+from kibitz.commentary.english_story import LABELS, STORY
+from kibitz.commentary.facts import phase
+from kibitz.commentary.faults import AllowsMate, Better, MissesMate
 from kibitz.commentary.judge import (
     Label,
     accuracy,
@@ -24,6 +28,9 @@ from kibitz.commentary.merits import Wins
 from kibitz.commentary.openings import Opening, opening_in
 from kibitz.commentary.words import Comment
 from kibitz.search.report import Score
+
+CALM = 20  # plies of a quiet beginning that is worth a sentence
+OUTPLAYED = 0.4  # winning chances, in [-1, 1], lost in small steps
 
 
 class Told(NamedTuple):
@@ -55,69 +62,132 @@ def white_value(score: chess.engine.PovScore) -> float:
 def story_of(tree: chess.pgn.Game, told: Told, comments: Sequence[Comment]) -> str:
     """A paragraph about a game that has moves."""
     nodes = list(tree.mainline())
-    points = turning_points(told.values)
+    boards = [tree.board(), *(node.board() for node in nodes)]
+    points = turning_points(told.values) or _worst(tree, told)
+    teller = Teller(len(nodes))
     texts: list[str] = []
     if told.opening is not None:
         opening = told.opening
-        texts.append(language.STORY["opening"][0].format(name=opening.name, eco=opening.eco))
-    for number, ply in enumerate(points):
-        forms = language.STORY["turn"]
-        form = forms[min(number, 1 + (number - 1) % (len(forms) - 1)) if number else 0]
-        node = nodes[ply]
-        move = step(node.parent.board(), node.move).text
-        why = _because(comments[ply])
-        texts.append(form.format(move=move, why=why, standing=_standing(told.values[ply + 1])))
-    if not points and len(nodes) >= 20:
-        if abs(standing(told.values[-1])) > 1:
-            form = language.STORY["gradual"][0]
-            texts.append(form.format(standing=_standing(told.values[-1])))
-        elif tree.headers.get("Result") == "1/2-1/2":
-            texts.append(language.STORY["still"][len(nodes) % 2])
-    texts.append(_ending(tree, nodes))
+        texts.append(teller.say("opening", name=opening.name, eco=opening.eco))
+    first = points[0] if points else 0
+    if first >= CALM and not any(map(standing, told.values[: first + 1])):
+        number = boards[first].fullmove_number
+        texts.append(teller.say("calm", number=str(number), before=str(number - 1)))
+    texts.append(_outplayed(boards, told, points, teller))
+    final = standing(told.values[-1])
+    for ply in points:
+        decides = ply == points[-1] and abs(final) == 2
+        move = step(boards[ply], nodes[ply].move).text
+        texts.append(_turn(ply, move, boards[ply].turn, told, comments[ply], decides, teller))
+    if not points and len(nodes) >= CALM:
+        drawn = tree.headers.get("Result") == "1/2-1/2"
+        if final and not drawn:
+            texts.append(teller.say("gradual", winner=language.SIDES[final > 0]))
+        elif not final:
+            texts.append(teller.say("still"))
+    texts.append(_ending(tree, boards, told, teller))
     texts.append(_accuracies(tree, told))
     texts += [text for side in (True, False) if (text := _counts(nodes, told, side))]
-    return " ".join(text for text in texts if text)
+    return " ".join(text[:1].upper() + text[1:] for text in texts if text)
 
 
-def _because(comment: Comment) -> str:
-    """Why the game turned, as a clause between commas."""
+def _worst(tree: chess.pgn.Game, told: Told) -> list[int]:
+    """The loser's most costly move, of a game that never turned, if it was not lost before."""
+    result, first = tree.headers.get("Result", "*"), tree.board().turn
+    bad = []
+    for ply, mark in enumerate(told.labels):
+        white = (ply % 2 == 0) == first
+        had = standing(told.values[ply] if white else -told.values[ply])
+        loses = result == ("0-1" if white else "1-0") and had > -2
+        if loses and mark in (Label.MISTAKE, Label.BLUNDER):
+            bad.append(ply)
+    return sorted(bad, key=lambda ply: abs(told.values[ply + 1] - told.values[ply]))[-1:]
+
+
+class Teller:
+    """Says sentences of the table, no form twice as long as there is another."""
+
+    def __init__(self, start: int) -> None:
+        self._used, self._start = Counter[str](), start
+
+    def say(self, key: str, /, **slots: str) -> str:
+        """A sentence with its slots filled; the game's length decides which form comes first."""
+        forms = STORY[key]
+        number = (self._start + self._used[key]) % len(forms)
+        self._used[key] += 1
+        return forms[number].format(**slots).replace(",.", ".").replace(",,", ",")
+
+
+def _turn(
+    ply: int, move: str, white: bool, told: Told, comment: Comment, decides: bool, teller: Teller
+) -> str:
+    """What a turning point did, and what was right."""
+    sign = 1 if white else -1
+    had, has = (standing(sign * told.values[one]) for one in (ply, ply + 1))
+    names = {"mover": language.SIDES[white], "side": language.SIDES[not white]}
+    known = [key for key in (f"{had}.{has}", f"{had}.-") if key in STORY]
+    key = "decided" if decides and has == -2 else [*known, "up" if has > had else "worst"][0]
+    text = teller.say(key, move=move, why=_because(comment, teller), **names)
+    better = next((one.step.text for one in comment.claims if isinstance(one, Better)), "")
+    if better and f"kept.{had}" in STORY:
+        kept = teller.say(f"kept.{had}", **names)
+        text += " " + teller.say("right", step=better, kept=kept)
+    return text
+
+
+def _because(comment: Comment, teller: Teller) -> str:
+    """Why the game turned, as a clause."""
     kinds = {type(one) for one in comment.claims}
     if AllowsMate in kinds:
-        return language.STORY["mated"][0]
+        return teller.say("mated")
     won = next((one.won for one in comment.reply if isinstance(one, Wins) and one.won), None)
     if won is not None:
-        return language.STORY["lost"][0].format(won=language.haul(won))
-    return language.STORY["missed"][0] if MissesMate in kinds else ""
+        return teller.say("lost", won=language.haul(won))
+    return teller.say("missed") if MissesMate in kinds else ""
 
 
-def _standing(value: float) -> str:
-    return language.STANDING[standing(value)].format(
-        white=language.SIDES[True], black=language.SIDES[False]
-    )
+def _outplayed(
+    boards: Sequence[chess.Board], told: Told, points: Sequence[int], teller: Teller
+) -> str:
+    """Where one side lost ground little by little, not by the moves on which the game turned."""
+    lost: defaultdict[tuple[str, bool], float] = defaultdict(float)
+    for ply, (had, has) in enumerate(pairwise(told.values)):
+        white = boards[ply].turn
+        if ply not in points:
+            lost[phase(boards[ply]), white] += max(0.0, had - has if white else has - had)
+    gains = {(name, white): lost[name, not white] - lost[name, white] for name, white in [*lost]}
+    name, white = max(gains, key=lambda one: gains[one])
+    if gains[name, white] < OUTPLAYED:
+        return ""
+    side, other, where = language.SIDES[white], language.SIDES[not white], f"{name} phase"
+    return teller.say("outplayed", side=side, other=other, where=teller.say(where))
 
 
-def _ending(tree: chess.pgn.Game, nodes: Sequence[chess.pgn.ChildNode]) -> str:
-    """How the game ended, by its last position and its tags."""
-    result = tree.headers.get("Result", "*")
-    board = nodes[-1].board()
-    slots = {"number": nodes[-1].parent.board().fullmove_number}
+def _ending(tree: chess.pgn.Game, boards: Sequence[chess.Board], told: Told, teller: Teller) -> str:
+    """How the game ended, by its last position, its tags and how it stood."""
+    result, final = tree.headers.get("Result", "*"), standing(told.values[-1])
+    slots = {"number": str(boards[-2].fullmove_number)}
     if result not in ("1-0", "0-1"):
-        return language.STORY["drawn" if result == "1/2-1/2" else "open"][0].format(**slots)
+        kind = "drawn" if result == "1/2-1/2" else "open"
+        won = abs(final) == 2 and kind == "drawn"
+        return teller.say(f"{kind}.won" if won else kind, winner=language.SIDES[final > 0], **slots)
     white_won = result == "1-0"
     names = {"winner": language.SIDES[white_won], "loser": language.SIDES[not white_won]}
     kind = "resigned"
-    if board.is_checkmate() and board.turn != white_won:
+    if boards[-1].is_checkmate() and boards[-1].turn != white_won:
         kind = "mate"
     elif "time" in tree.headers.get("Termination", "").lower():
-        kind = "time"
-    return language.STORY[kind][0].format(**names, **slots)
+        kind = "time.won" if final == (-2 if white_won else 2) else "time"
+    elif final and (final > 0) is not white_won:
+        kind = "resigned.odd"
+    return teller.say(kind, **names, **slots)
 
 
 def _accuracies(tree: chess.pgn.Game, told: Told) -> str:
     white, black = accuracy(told.values, tree.board().turn == chess.WHITE)
     if white is None or black is None:
         return ""
-    return language.STORY["accuracy"][0].format(white=round(white), black=round(black))
+    return STORY["accuracy"][0].format(white=round(white), black=round(black))
 
 
 def _counts(nodes: Sequence[chess.pgn.ChildNode], told: Told, white: bool) -> str:
@@ -128,10 +198,6 @@ def _counts(nodes: Sequence[chess.pgn.ChildNode], told: Told, white: bool) -> st
     for mark in (Label.INACCURACY, Label.MISTAKE, Label.BLUNDER):
         count = made.count(mark)
         if count:
-            texts.append(f"{count} {language.LABELS[int(mark)][count > 1]}")
+            texts.append(f"{count} {LABELS[int(mark)][count > 1]}")
     side = language.SIDES[white]
-    return (
-        language.STORY["counts"][0].format(side=side, counts=language.joined(texts))
-        if texts
-        else ""
-    )
+    return STORY["counts"][0].format(side=side, counts=language.joined(texts)) if texts else ""

@@ -1,0 +1,44 @@
+"""The story of a game: it agrees with the values it is told from."""
+
+import pytest
+
+from kibitz.commentary.story import story_of, told_by
+from kibitz.commentary.words import Comment
+from kibitz.position.pgn import parse_game
+
+
+def story(values: list[float], tags: str = '[Result "1-0"]') -> str:
+    """The story of a game of queens that go to and fro, with these values in pawns."""
+    moves = ["Qd2", "Qd7", "Qd1", "Qd8"]
+    text = " ".join(
+        f"{moves[ply % 4]} {{ [%eval {value:.2f}] }}" for ply, value in enumerate(values)
+    )
+    fen = '[FEN "3qk3/pppppp2/8/8/8/8/2PPPPPP/3QK3 w - - 0 1"]'
+    fen = fen.replace("pppppp2", "8").replace("2PPPPPP", "8")
+    game = parse_game(f'[SetUp "1"]\n{fen}\n{tags}\n\n{{ [%eval 0.00] }} {text} *')
+    told = told_by(game.tree)
+    assert told is not None
+    return story_of(game.tree, told, [Comment()] * len(values))
+
+
+LEVEL = [0.0] * 24
+
+
+@pytest.mark.parametrize(
+    ("values", "tags", "part"),
+    [
+        ([*LEVEL, 0.0, 6.0, 6.0], '[Result "1-0"]', "13...Qd7"),
+        ([*LEVEL, 0.0, 6.0, 0.0, 0.0], '[Result "1/2-1/2"]', "win"),
+        ([*LEVEL], '[Result "1/2-1/2"]', "draw"),
+        ([*LEVEL], '[Result "1-0"]\n[Termination "Time forfeit"]', "Black lost on time"),
+        ([*LEVEL, 0.0, 6.0], '[Result "0-1"]\n[Termination "Time forfeit"]', "in a winning"),
+        ([*LEVEL, 0.0, 6.0], '[Result "1/2-1/2"]', "though White was winning"),
+        ([*LEVEL, 0.0, 6.0], '[Result "0-1"]', "though White was better"),
+        ([0.2 * ply for ply in range(30)], '[Result "1-0"]', "White"),
+    ],
+)
+def test_a_story_names_what_happened(values: list[float], tags: str, part: str) -> None:
+    text = story(values, tags)
+    assert part in text
+    assert ",." not in text
+    assert "{" not in text
