@@ -1,0 +1,64 @@
+"""Plain features on positions that show them, and on look-alikes that do not."""
+
+import chess
+import pytest
+
+from kibitz.commentary.facts import Scene
+from kibitz.commentary.features import FINDERS
+from kibitz.commentary.prover import Prover
+from kibitz.commentary.structure import FINDERS as PAWN_FINDERS
+
+
+@pytest.fixture(scope="module")
+def prover() -> Prover:
+    return Prover()
+
+
+def scene(prover: Prover, fen: str, *line: str) -> Scene:
+    board = chess.Board(fen)
+    after = board.copy()
+    moves = [after.push_san(san) for san in line]
+    return Scene(board, moves[0], tuple(moves[1:]), prover)
+
+
+def names(prover: Prover, fen: str, *line: str) -> set[str]:
+    one = scene(prover, fen, *line)
+    return {found.name for find in (*FINDERS, *PAWN_FINDERS) for found in find(one)}
+
+
+CASES: list[tuple[str, str, list[str]]] = [
+    ("battery", "5rk1/5ppp/8/8/8/3B4/8/2Q3K1 w - - 0 1", ["Qb1"]),
+    ("doubled_rooks", "6k1/5ppp/8/8/8/3R4/5PPP/R5K1 w - - 0 1", ["Rad1"]),
+    ("connected_rooks", "6k1/pppppppp/2n5/2nq4/8/5N2/PPP2PPP/R3QRK1 w - - 0 1", ["Qe2"]),
+    ("blockade", "6k1/8/8/8/8/3p4/8/2B3K1 w - - 0 1", ["Bd2"]),
+    ("behind_passed", "6k1/8/8/P7/8/8/7P/3R2K1 w - - 0 1", ["Ra1"]),
+    ("chases", "3qk3/8/8/8/3N4/8/8/4K3 w - - 0 1", ["Nc6", "Qd6"]),
+    ("strikes", "4k3/3p4/2p5/3p4/8/2P5/4P3/4K3 w - - 0 1", ["c4"]),
+    ("backward", "4k3/4p3/3p4/8/2P1P3/8/8/4K3 b - - 0 1", ["e5"]),
+    ("hanging_pawns", "4k3/5p2/8/8/2P5/3P4/5P2/4K3 w - - 0 1", ["d4", "Ke7", "Ke2"]),
+    ("opens_file", "3rk3/8/8/3p4/4P3/8/8/3RK3 w - - 0 1", ["exd5", "Kf8", "Rd3"]),
+    ("escape_square", "3r2k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1", ["h3"]),
+    ("king_to_centre", "4k3/5ppp/8/8/8/8/5PPP/5K2 w - - 0 1", ["Ke2"]),
+    ("opposition", "8/3k4/8/4P3/2K5/8/8/8 w - - 0 1", ["Kd5"]),
+]
+
+
+@pytest.mark.parametrize(("name", "fen", "line"), CASES)
+def test_a_feature_is_found(prover: Prover, name: str, fen: str, line: list[str]) -> None:
+    assert name in names(prover, fen, *line)
+
+
+@pytest.mark.parametrize(
+    ("name", "fen", "move"),
+    [
+        ("battery", "5rk1/5ppp/8/8/2P5/3B4/8/2Q3K1 w - - 0 1", "Qd2"),
+        ("doubled_rooks", "6k1/5ppp/8/8/3P4/3R4/5PPP/R5K1 w - - 0 1", "Rad1"),
+        ("behind_passed", "6k1/p7/8/P7/8/8/7P/3R2K1 w - - 0 1", "Ra1"),
+        ("escape_square", "6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1", "h3"),
+        ("king_to_centre", "q3k3/5ppp/8/8/8/8/5PPP/5K2 w - - 0 1", "Ke2"),
+        ("opposition", "3k4/8/8/4P3/8/2K5/8/8 w - - 0 1", "Kd4"),
+        ("backward", "4k3/4p3/3p4/8/2P1P3/8/8/4K3 b - - 0 1", "e6"),
+    ],
+)
+def test_a_look_alike_is_none(prover: Prover, name: str, fen: str, move: str) -> None:
+    assert name not in names(prover, fen, move)
