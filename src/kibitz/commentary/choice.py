@@ -107,7 +107,7 @@ OF_ONE_KIND: tuple[frozenset[str], ...] = tuple(
     frozenset(names.split())
     for names in (
         "Deflects Attracts Sacrifices Clears",
-        "TakesLoose Wins Nets Sacrifices",
+        "TakesLoose Wins Nets",
         "Mates MateIn Wins OnlyMove Threatens battery",
         "Fork Threatens chases",
         "Traps Threatens chases",

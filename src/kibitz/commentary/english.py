@@ -127,7 +127,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "PassedPawnAdvances": (
         "brings the passed pawn to {square}",
         "pushes the passed pawn on to {square}",
-        "runs with the passed pawn, now on {square}",
+        "runs on with the passed pawn to {square}",
     ),
     "IsolatedPawn": (
         "leaves {side} with an isolated pawn on {square}",
