@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from kibitz.commentary.report import Report
-from kibitz.position.pgn import read_games
+from kibitz.commentary.story import told_by
+from kibitz.position.pgn import BadGame, read_games
 from tests.commentary.browser import FOUND, Tab, browser
 
 GAME = """[Event "Club evening"]
@@ -118,6 +119,20 @@ def test_the_page_knows_what_the_game_says(hostile: Path) -> None:
     assert blunder["marks"] == [["G", "g7", "g6"]]
     assert game["keys"] == [6]
     assert json.loads(second)["white"].startswith('"A" & </script>')
+
+
+def test_the_examples_are_whole() -> None:
+    folder = Path(__file__).parents[2] / "docs" / "examples"
+    bad: list[BadGame] = []
+    games = list(read_games(folder / "games.pgn", bad.append))
+    annotated = list(read_games(folder / "annotated.pgn", bad.append))
+    assert bad == []
+    assert [one.moves for one in annotated] == [one.moves for one in games]
+    assert len(games) == 10
+    assert all(told_by(game.tree) for game in annotated)
+    assert {one.tags["Annotator"].partition("(")[0] for one in annotated} == {"kibitz "}
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert len(Outline(page).all("script")) == len(games) + 1
 
 
 # --- in a browser ---------------------------------------------------------------------------------

@@ -65,6 +65,10 @@ STORY: dict[str, tuple[str, ...]] = {
     "opening phase": ("in the opening",),
     "middlegame phase": ("in the middlegame",),
     "endgame phase": ("in the endgame",),
+    "regained": (
+        "In the moves that followed {winner} took over.",
+        "After that the game slipped to {winner} in small steps.",
+    ),
     "gradual": (
         "No single move decided the game: bit by bit {winner} got the upper hand.",
         "There was no one mistake to name; {winner} made more of small things.",
@@ -76,6 +80,10 @@ STORY: dict[str, tuple[str, ...]] = {
     "mate": ("{winner} mated on move {number}.",),
     "time": ("{loser} lost on time on move {number}.",),
     "time.won": ("{loser} lost on time on move {number}, in a winning position.",),
+    "resigned.level": (
+        "{winner} won on move {number}, from a position that looks level.",
+        "{winner} was given the point on move {number}, with the game still level.",
+    ),
     "resigned.odd": (
         "{winner} won on move {number}, though {loser} was better in the last position.",
     ),

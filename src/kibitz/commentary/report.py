@@ -31,6 +31,7 @@ from kibitz.position.pgn import Game, text_of
 
 ASSETS = Path(__file__).parent / "web"
 LONGEST_TAG = 120  # letters of a name that are shown
+DRAWN = "½-½"
 GLYPHS = {1: "!", 2: "?", 3: "!!", 4: "??", 5: "!?", 6: "?!"}
 ABOUT = ("Event", "Site", "Date", "Round", "TimeControl", "Variant")  # tags that are shown
 
@@ -60,7 +61,8 @@ class Report:
         """Add a game as it stands in an annotated PGN."""
         tags = {name: shown(value)[:LONGEST_TAG] for name, value in game.tags.items()}
         title = f"{tags.get('White', '?')} – {tags.get('Black', '?')}"  # noqa: RUF001 - a dash
-        self._titles.append((title, tags.get("Result", "*"), tags.get("Date", "").strip(".?")))
+        result = tags.get("Result", "*").replace("1/2-1/2", DRAWN)
+        self._titles.append((title, result, tags.get("Date", "").strip(".?")))
         found = json.dumps(described(game.tree, tags), ensure_ascii=False, allow_nan=False)
         for letter in "<>&\u2028\u2029":  # nothing in it ends the element it stands in
             found = found.replace(letter, f"\\u{ord(letter):04x}")
@@ -158,7 +160,7 @@ def described(tree: chess.pgn.Game, tags: dict[str, str]) -> Node:
         "black": tags.get("Black", "?"),
         "whiteElo": tags.get("WhiteElo", "").strip("?"),
         "blackElo": tags.get("BlackElo", "").strip("?"),
-        "result": tags.get("Result", "*").replace("1/2-1/2", "½-½"),
+        "result": tags.get("Result", "*").replace("1/2-1/2", DRAWN),
         "about": _about(tree, tags),
         "story": story.strip(),
         "accuracy": [None if one is None else round(one) for one in accuracies],
@@ -171,7 +173,8 @@ def described(tree: chess.pgn.Game, tags: dict[str, str]) -> Node:
 
 def _about(tree: chess.pgn.Game, tags: dict[str, str]) -> list[str]:
     """What is told of a game below its title."""
-    found = [tags[name] for name in ABOUT if tags.get(name, "").strip("?.- ")]
+    named = {**tags, "Round": f"Round {tags.get('Round', '').strip('?-')}".removesuffix("Round ")}
+    found = [named[name] for name in ABOUT if named.get(name, "").strip("?.- ")]
     opening = opening_in(tree)[1]
     return [*found, f"{opening.name} ({opening.eco})"] if opening else found
 

@@ -79,11 +79,13 @@ def story_of(tree: chess.pgn.Game, told: Told, comments: Sequence[Comment]) -> s
         decides = ply == points[-1] and abs(final) == 2
         move = step(boards[ply], nodes[ply].move).text
         texts.append(_turn(ply, move, boards[ply].turn, told, comments[ply], decides, teller))
-    if not points and len(nodes) >= CALM:
+    if points or len(nodes) >= CALM:
         drawn = tree.headers.get("Result") == "1/2-1/2"
-        if final and not drawn:
-            texts.append(teller.say("gradual", winner=language.SIDES[final > 0]))
-        elif not final:
+        last = standing(told.values[points[-1] + 1]) if points else 0
+        if final and not drawn and last * final <= 0:
+            kind = "regained" if points else "gradual"
+            texts.append(teller.say(kind, winner=language.SIDES[final > 0]))
+        elif not final and not points:
             texts.append(teller.say("still"))
     texts.append(_ending(tree, boards, told, teller))
     texts.append(_accuracies(tree, told))
@@ -178,8 +180,8 @@ def _ending(tree: chess.pgn.Game, boards: Sequence[chess.Board], told: Told, tel
         kind = "mate"
     elif "time" in tree.headers.get("Termination", "").lower():
         kind = "time.won" if final == (-2 if white_won else 2) else "time"
-    elif final and (final > 0) is not white_won:
-        kind = "resigned.odd"
+    elif not final or (final > 0) is not white_won:
+        kind = "resigned.odd" if final else "resigned.level"
     return teller.say(kind, **names, **slots)
 
 
