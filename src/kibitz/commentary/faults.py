@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kibitz.commentary.claims import Claim, Step, passed, stands, step
 from kibitz.commentary.facts import Scene, Unit, balance, taken_by
-from kibitz.commentary.judge import Label, label, standing
+from kibitz.commentary.judge import Label, label, standing, stands_clear
 from kibitz.commentary.merits import (
     CENTIPAWNS,
     LEAST,
@@ -186,6 +186,8 @@ class Turns(Claim):
         """By the two searches."""
         if scene.had is None or scene.has is None or self.had == self.has:
             return False
+        if not stands_clear(-scene.has.value):
+            return False
         return (standing(scene.had.value), standing(-scene.has.value)) == (self.had, self.has)
 
 
@@ -197,7 +199,9 @@ class Keeps(Claim):
 
     def proved(self, scene: Scene) -> bool:
         """By the search."""
-        return scene.had is not None and standing(scene.had.value) == self.has
+        if scene.had is None or not stands_clear(scene.had.value):
+            return False
+        return standing(scene.had.value) == self.has
 
 
 def faults(scene: Scene, why: tuple[Claim, ...]) -> list[Claim]:

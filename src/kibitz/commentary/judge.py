@@ -142,6 +142,12 @@ def standing(value: float) -> int:
     return size if value > 0 else -size
 
 
+def stands_clear(value: float) -> bool:
+    """Whether a value lies well inside its standing, so that another engine would say the same."""
+    size = abs(value)
+    return size <= 0.15 or 0.32 <= size <= 0.5 or size >= 0.68
+
+
 def percent(value: float) -> float:
     """Winning chances in per cent, 50 for a level game."""
     return 50.0 + 50.0 * value

@@ -142,7 +142,7 @@ class Nets(Claim):
             and hangs < LEAST
             and (self.won, self.lost) == (_listed(theirs - own), _listed(own - theirs))
             and len(self.won) <= 2
-            and sum(CENTIPAWNS[kind] for kind in self.won) >= LEAST_THREAT
+            and balance(end, white) >= least + 2  # less may come back
             and len(self.lost) <= 1
         )
 

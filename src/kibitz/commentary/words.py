@@ -89,10 +89,12 @@ class Speaker:
             gains = [one for one in reply if isinstance(one, (merit.Wins, merit.Nets))]
             if not better and gains and fault.AvoidsLoss().proved(scene.instead()):
                 better = [fault.AvoidsLoss()]
-        if self._label(scene) is Label.INACCURACY and not (reply or better):
-            return Comment()
         causes = faults(scene, tuple(reply))
         lines = missed(scene, tuple(better))
+        if self._label(scene) is Label.INACCURACY and not any(
+            _is_hard(one) for one in (*reply, *better, *causes[:1])
+        ):
+            return Comment()
         turn = self._turn(scene)
         said: list[Claim] = [*causes[:1], *([turn] if turn else []), *lines]
         texts = [self._fault(scene, claim) for claim in said]
@@ -146,7 +148,8 @@ class Speaker:
             return ""
         keeps = fault.Keeps(standing(scene.had.value))
         key = f"Keeps.{keeps.has}"
-        if keeps.has <= standing(-scene.has.value) or key not in language.PREDICATES:
+        more = keeps.has > standing(-scene.has.value)
+        if not more or key not in language.PREDICATES or not keeps.proved(scene):
             return ""
         return self.predicate(keeps, scene)
 
@@ -174,6 +177,12 @@ def claim_slots(claim: Claim, scene: Scene) -> dict[str, str]:
     for one in fields(claim):
         slots |= _spelled(one.name, getattr(claim, one.name))
     return slots | (_spelled_feature(claim) if isinstance(claim, Feature) else {})
+
+
+def _is_hard(claim: Claim) -> bool:
+    """Whether a claim is about material or mate, so that even a small mistake is worth words."""
+    hard = type(claim).__module__ in (tactic.__name__, merit.__name__)
+    return hard or isinstance(claim, (fault.EnPrise, fault.Abandons, fault.AllowsMate))
 
 
 def _scores(scene: Scene) -> tuple[int, int] | tuple[()]:
