@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,11 +13,12 @@ import numpy as np
 import pytest
 
 from kibitz.commands import main
+from kibitz.errors import DamagedFileError
 from kibitz.learn.config import Learn, from_file
-from kibitz.learn.figures import label_of
-from kibitz.learn.folder import Folder, Group, Rated, Result
+from kibitz.learn.folder import Folder, Group, Rated, Result, Trained
 from kibitz.learn.rating import best_of, opponents_of, scale
 from kibitz.learn.stages import next_sc_limit, tuned
+from kibitz.learn.status import label_of, rows_of
 from kibitz.settings import dump
 from tests.learn.test_learn import TINY, flags
 
@@ -36,6 +39,41 @@ def test_the_window_grows_as_katago_has_it() -> None:
     sizes = [learn.window_of(n) for n in range(0, 5000, 50)]
     assert sizes == sorted(sizes)
     assert Learn(window=100, window_growth=0).window_of(5000) == 100
+
+
+def test_a_killed_process_is_gone_from_the_status_at_once(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    now = "Now(role='play', stage='play', generation=0, done=0, total=8, rate=0, "
+    code = (
+        "import os, sys, time; from pathlib import Path; from kibitz.learn.folder import *\n"
+        "folder = Folder(Path(sys.argv[1]))\n"
+        "with folder.present('play'):\n"
+        f"    folder.say_now({now}time=time.time(), process=os.getpid()))\n"
+        "    print('here', flush=True); time.sleep(1000)"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"here\n"
+        assert [now.process for now in folder.heard()] == [process.pid]
+        process.kill()
+    assert folder.heard() == []
+    folder.forget_silent()
+    assert not any((tmp_path / "processes").iterdir())
+
+
+def test_a_run_names_its_damaged_network_and_knows_sizes_without_records(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    folder.begin(from_file(None, ["learn.grow=['2:sparse-16']"]))
+    made = Trained(
+        generation=2, size="sparse-16", plays=2, window=1, steps=1, rate=1.0, losses={},
+        validation={}, processor=1.0,
+    )  # fmt: skip
+    folder.write(tmp_path / "trained" / "0002.json", made)
+    sizes = [row.size for row in rows_of(folder, {})]
+    assert sizes == ["uniform", Learn().network, "sparse-16"]
+    with pytest.raises(DamagedFileError, match=r"0002.safetensors.*remove .*trained/0002.json"):
+        folder.check_networks()
 
 
 def test_a_wider_network_begins_with_the_first_rate() -> None:

@@ -19,7 +19,7 @@ import pytest
 
 from kibitz.commands import main
 from kibitz.encoding.leaves import Leaves
-from kibitz.errors import ConfigError, InputError
+from kibitz.errors import ConfigError, FileError, InputError
 from kibitz.evaluator.batched import Evaluations, InlineBatch
 from kibitz.evaluator.cache import PredictionCache
 from kibitz.evaluator.inline import inline_evaluator
@@ -104,20 +104,25 @@ def test_the_same_seed_gives_the_same_bytes_however_often_it_was_stopped(tmp_pat
     assert not contents(tmp_path / "other").keys() & contents(folder).keys()
 
 
-def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
-    words = ["selfplay", "--network", "material", "--games", "400", "--set", "group=2"]
-    words += ["--set", "workers=2", "--json"]
-    killed, whole = tmp_path / "killed", tmp_path / "whole"
+def kill_and_go_on(words: list[str], folder: Path) -> int:
+    """Kill a run at its first shard, go on, compare with a whole one; shards when it was killed."""
+    killed, whole = folder / "killed", folder / "whole"
     command = [sys.executable, "-m", "kibitz", *words, str(killed)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
         while not (killed.is_dir() and any(killed.glob("*.shard"))) and run.poll() is None:
             time.sleep(0.01)
         run.send_signal(signal.SIGKILL)
     there = len(contents(killed))
-    assert 0 < there < 200
+    assert there > 0
     assert main([*words, str(killed)]) == 0
     assert main([*words, str(whole)]) == 0
     assert contents(killed) == contents(whole)
+    return there
+
+
+def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
+    words = ["selfplay", "--network", "material", "--games", "400", "--set", "group=2"]
+    assert kill_and_go_on([*words, "--set", "workers=2", "--json"], tmp_path) < 200
 
 
 def test_a_damaged_shard_is_named_and_its_games_are_played_again(
@@ -131,6 +136,16 @@ def test_a_damaged_shard_is_named_and_its_games_are_played_again(
     assert (report.games, report.there, report.damaged) == (4, 4, [str(path)])
     assert path.name in capsys.readouterr().err
     assert contents(tmp_path) == before
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_a_game(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+
+    def on_game(game: GameSummary) -> None:
+        raise AssertionError(f"game {game.number} was played")
+
+    with pytest.raises(FileError, match="file"):
+        play("material", SHORT, tmp_path / "file" / "in", games=4, seed=1, on_game=on_game)
 
 
 def test_games_of_other_settings_do_not_mix(tmp_path: Path) -> None:
@@ -277,6 +292,7 @@ def test_presets_work(name: str) -> None:
         ({"random_plies": (4, 2)}, "random_plies"),
         ({"odds": "queen", "chess960": 0.5}, "odds"),
         ({"options": ("Threads=2",)}, "Threads"),
+        ({"options": ("SearchRule=puct",)}, "SearchRule=puct beside rule=gumbel"),
         ({"options": ("Search=alphabeta",)}, "Search: .alphabeta."),
     ],
 )
@@ -316,6 +332,80 @@ def test_calm_searches_stop_sooner_and_resigned_games_are_over() -> None:
     for game in resigned:
         assert game.result == {1: -1, 2: 1}[game.given_up]
         assert (game.plies["value"][-3::2] < -0.5).all()  # the last two of that side
+
+
+def adjudicated(game: Finished, settings: SelfPlay) -> tuple[int, str, int]:
+    """When a game ends by agreement, how, and the result for White; (plies, "", 0) if it does not.
+
+    By values alone: each is for the side to move.
+    """
+    white, lost, level = bool(game.start["side"][0] == 0), {True: 0, False: 0}, 0
+    for ply, value in enumerate(game.plies["value"].tolist()):
+        lost[white] = lost[white] + 1 if value < -settings.resign else 0
+        level = level + 1 if abs(value) <= settings.draw else 0
+        if settings.resign and lost[white] == settings.resign_plies and not game.played_out:
+            return ply + 1, "resigned", -1 if white else 1
+        if settings.draw and level >= settings.draw_plies and ply >= settings.draw_from:
+            return ply + 1, "adjudicated: level", 0
+        white = not white
+    return len(game.plies), "", 0
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"draw": 0.25, "draw_plies": 5, "draw_from": 12},
+        {"resign": 0.4, "resign_plies": 2, "played_out": 0.4},
+        {"draw": 0.15, "draw_plies": 3, "draw_from": 0, "resign": 0.6, "resign_plies": 1},
+    ],
+    ids=["draws", "resignation", "both"],
+)
+def test_games_are_adjudicated_when_values_say_so(changes: dict[str, Any]) -> None:
+    settings = replace(BY_VISITS, most_plies=120, **changes)
+    run = Few(16)
+    Alone(inline_evaluator(Material()), settings).play(Starts(settings, 1), run)
+    agreed = 0
+    for game in run.games.values():
+        plies, end, result = adjudicated(game, settings)
+        assert plies == len(game.plies)
+        if end:
+            assert (ENDS[game.end], game.result) == (end, result)
+            agreed += 1
+        else:
+            assert ENDS[game.end] not in ("resigned", "adjudicated: level")
+    assert agreed > 3
+
+
+def test_a_share_of_games_is_played_out() -> None:
+    settings, count = replace(BY_VISITS, resign=0.9, played_out=0.2, most_plies=2), 600
+    seat, starts = Seat(settings), Starts(settings, 1)
+    played_out = 0
+    for number in range(count):
+        starts.deal(seat, number)
+        played_out += int(seat.record.played_out)
+    assert abs(played_out - 0.2 * count) < 4 * math.sqrt(0.2 * 0.8 * count)
+
+
+# --- networks that are asked in batches -----------------------------------------------------------
+
+TOWER = "kibitz-plain-4x64"
+FEW = replace(SelfPlay(), playouts=8, most_plies=10, group=1)
+
+
+def test_a_tower_plays_the_same_bytes_whatever_the_rows_and_threads(tmp_path: Path) -> None:
+    runs = {"one": (1, 1, 0), "three": (3, 2, 1), "many": (64, 1, 64)}
+    for name, (rows, workers, cache) in runs.items():
+        settings = replace(FEW, rows=rows, workers=workers, cache=cache)
+        report = play(TOWER, settings, tmp_path / name, games=4, seed=3)
+        assert 0 < report.leaves <= report.room
+    assert contents(tmp_path / "one") == contents(tmp_path / "three") == contents(tmp_path / "many")
+
+
+def test_a_killed_run_of_a_tower_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
+    words = ["selfplay", "--network", TOWER, "--games", "10", "--json"]
+    for text in ("playouts=8", "most_plies=10", "group=1", "rows=2", "workers=1"):
+        words += ["--set", text]
+    assert kill_and_go_on(words, tmp_path) < 10
 
 
 def test_search_contempt_has_a_tree_for_each_side() -> None:

@@ -1,7 +1,8 @@
 """How fast games against itself are played; for `kibitz bench selfplay`.
 
 Every row plays for some seconds with all threads. Games that are not over then count, too, and a
-move in the middle of its search counts as far as that has come.
+move in the middle of its search counts as far as that has come. Moves a second of the processor,
+summed over its cores, say what the machine could do if nothing else ran on it.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ SMALL, WIDE = "sparse-64x64", "sparse-512x256"
 ROWS = 4
 REFERENCE = 800  # playouts
 MANY = 1 << 24  # games
+APART = (0, 60)  # random plies, so that games in step stand at different stages as in a long run
 
 
 class PlayingSpeed(NamedTuple):
@@ -37,6 +39,8 @@ class PlayingSpeed(NamedTuple):
     threads: int
     moves_per_second: float
     playouts_per_second: int
+    moves_per_processor_second: float
+    processor_seconds: float
     batch_fill: float | None  # of networks that are asked in batches
 
 
@@ -81,7 +85,7 @@ def measure(batched: Evaluator, threads: int, seconds: float) -> Iterator[list[P
         ("kibitz", small, preset("kibitz")),
         ("kibitz", wide, replace(preset("kibitz"), rule="puct", playouts=REFERENCE)),
         ("azero", wide, preset("azero")),
-        ("dlchess", batched, preset("dlchess")),
+        ("dlchess", batched, replace(preset("dlchess"), random_plies=APART)),
     ]
     done = []
     for name, evaluator, settings in runs:
@@ -99,14 +103,23 @@ def _measured(
     _play(evaluator, replace(settings, rows=1, playouts=2, most_plies=2), 1, _Timed(math.inf, 1))
     if counting is not None:
         counting.batches = counting.leaves = 0
-    run, began = _Timed(seconds), time.monotonic()
+    run, began, before = _Timed(seconds), time.monotonic(), time.process_time()
     _play(evaluator, settings, threads, run)
-    took = time.monotonic() - began
+    took, worked = time.monotonic() - began, time.process_time() - before
     fill = None
     if counting is not None:
         fill = round(counting.leaves / max(counting.batches * settings.rows, 1), 3)
-    speeds = round(run.moves / took, 1), round(run.playouts / took)
-    return PlayingSpeed(evaluator.name, name, settings.playouts, threads, *speeds, fill)
+    return PlayingSpeed(
+        network=evaluator.name,
+        preset=name,
+        playouts=settings.playouts,
+        threads=threads,
+        moves_per_second=round(run.moves / took, 1),
+        playouts_per_second=round(run.playouts / took),
+        moves_per_processor_second=round(run.moves / worked, 1),
+        processor_seconds=round(worked, 1),
+        batch_fill=fill,
+    )
 
 
 def _play(evaluator: Evaluator, settings: SelfPlay, threads: int, run: _Timed) -> None:

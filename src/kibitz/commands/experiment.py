@@ -124,7 +124,7 @@ def from_zero_command(
     """
     at_least(1, generations=generations, evaluations=evaluations)
     with torch_needed():
-        from kibitz.learn.arms import begin, compare, points_of
+        from kibitz.experiments.arms import begin, compare, points_of
     both = begin(folder, arms, [f"learn.evaluations={evaluations}", *(more or [])])
     with graceful_stop() as stop:
         finished = compare(folder, both, generations, stop)

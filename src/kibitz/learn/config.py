@@ -151,7 +151,9 @@ class Learn:
         return sorted(found)
 
     def size_of(self, generation: int) -> str:
-        """The size of a generation's network."""
+        """The size of a generation's network; 0 has none, and is what learning starts from."""
+        if not generation:
+            return self.start
         begun = [size for first, size in self.growth if first <= generation]
         return begun[-1] if begun else self.network
 

@@ -33,11 +33,13 @@ from kibitz.files import read_bytes, write_bytes
 from kibitz.games.store import Store
 from kibitz.learn.config import LearnSettings, from_file
 from kibitz.locks import lock, opened
+from kibitz.network.card import load
 from kibitz.settings import dump
 
 Record = TypeVar("Record", bound=msgspec.Struct)
 SETTINGS = RUN
 HEARD_SECONDS = 120.0  # a process that says nothing for so long is not shown
+LOCK = ".lock"  # beside what a process says: held as long as it lives
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,6 +144,23 @@ class Folder:
             return settings.learn.start
         return str(self.network(self.trained()[generation].plays))
 
+    def check_networks(self) -> None:
+        """Refuse to go on with damaged networks: what plays now and what is trained on."""
+        if not self.newest:
+            return
+        plays = self.trained()[self.newest].plays
+        for generation, playing in ((self.newest, False), (plays, True)):
+            path = self.network(generation, playing=playing)
+            if not generation:
+                continue
+            try:
+                load(path)
+            except FileError as error:
+                record = self.root / "trained" / f"{generation:04}.json"
+                fix = f"copy it back, or remove {record}: the network is trained again"
+                what = "a network of the run is damaged or missing"
+                raise DamagedFileError(what, value=str(path), fix=fix) from error
+
     def training(self, generation: int) -> Path:
         """The folder of a generation's training."""
         return self.root / "training" / f"{generation:04}"
@@ -216,26 +235,38 @@ class Folder:
 
     # --- what processes do right now --------------------------------------------------------------
 
-    def say_now(self, now: Now) -> None:
-        """Say what this process does; the file is gone when it ends."""
-        write_bytes(self._now(now.role), msgspec.json.encode(now))
+    @contextmanager
+    def present(self, role: str) -> Iterator[None]:
+        """Show in `heard` what this process says, and no longer than it lives.
 
-    def forget_now(self, role: str) -> None:
-        """Remove what `say_now` wrote."""
-        self._now(role).unlink(missing_ok=True)
+        The system takes the lock from a process that is killed.
+        """
+        path = self._now(role)
+        with opened(path.with_suffix(LOCK)) as file:
+            lock(file)
+            try:
+                yield
+            finally:
+                path.unlink(missing_ok=True)
+        path.with_suffix(LOCK).unlink(missing_ok=True)
+
+    def say_now(self, now: Now) -> None:
+        """Say what this process does."""
+        write_bytes(self._now(now.role), msgspec.json.encode(now))
 
     def _now(self, role: str) -> Path:
         return self.root / "processes" / f"{role}-{os.getpid()}.json"
 
     def heard(self) -> list[Now]:
-        """What processes that were heard lately do."""
-        return [now for now in self._said().values() if not _silent(now)]
+        """What processes do that live and were heard lately."""
+        return [now for path, now in self._said().items() if not _silent(path, now)]
 
     def forget_silent(self) -> None:
         """Remove what processes said that were killed."""
         for path, now in self._said().items():
-            if _silent(now):
+            if _silent(path, now):
                 path.unlink(missing_ok=True)
+                path.with_suffix(LOCK).unlink(missing_ok=True)
 
     def _said(self) -> dict[Path, Now]:
         found = {}
@@ -245,8 +276,14 @@ class Folder:
         return found
 
 
-def _silent(now: Now) -> bool:
-    return time.time() - now.time > HEARD_SECONDS
+def _silent(path: Path, now: Now) -> bool:
+    held = path.with_suffix(LOCK)
+    if time.time() - now.time > HEARD_SECONDS:
+        return True
+    if not held.exists():
+        return False
+    with opened(held) as file:
+        return lock(file, wait=False)
 
 
 def _decoded(path: Path, kind: type[Record]) -> Record:

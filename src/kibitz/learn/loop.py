@@ -37,13 +37,12 @@ class Learning:
 
     def run(self) -> bool:
         """Work until the budget is spent; False if asked to stop before."""
-        with self.alone():
+        self.folder.check_networks()
+        with self.alone(), self.folder.present(self.role):
             self.folder.forget_silent()
             while not self.work.stop.requested:
                 if not self._step():
-                    self.folder.forget_now(self.role)
                     return True
-        self.folder.forget_now(self.role)
         return False
 
     @contextmanager

@@ -13,7 +13,7 @@ from kibitz.errors import ConfigError, InputError, did_you_mean
 from kibitz.options import checked, options_of, setting
 from kibitz.search.mcts.rules.from_settings import to_rule
 from kibitz.search.mcts.rules.parameters import Forced, Puct, Rule
-from kibitz.search.params import OFF, Settings
+from kibitz.search.params import OFF, Settings, option_of
 from kibitz.search.presets import PRESETS as SEARCHES
 from kibitz.search.presets import changes_of
 
@@ -126,9 +126,12 @@ class SelfPlay:
         rule = "" if self.rule == "preset" else self.rule
         settings = Settings().with_(**changes_of(self.search, rule), sc_limit=self.sc_limit)
         pairs = [text.partition("=") for text in self.options]
-        for name, equals, _ in pairs:
+        for name, equals, value in pairs:
             if not equals:
                 raise InputError("selfplay: options", value=name, fix="write NAME=VALUE")
+            if rule and option_of(name.strip()).name == "search_rule" and value.strip() != rule:
+                beside = f"{name.strip()}={value.strip()} beside rule={rule}"
+                raise ConfigError("selfplay: two rules", value=beside, fix="say it by rule only")
         return settings.parse({name.strip(): value for name, _, value in pairs})
 
     def rule_of_search(self) -> Rule:

@@ -27,6 +27,7 @@ from kibitz.evaluator.cachetable import BUCKET_BYTES
 from kibitz.evaluator.discover import halves, named, resolve
 from kibitz.evaluator.inline import InlineEvaluator
 from kibitz.evaluator.load import SIMPLE, Evaluator, load_evaluator
+from kibitz.files import write_bytes
 from kibitz.games.openings import digest, read_openings
 from kibitz.games.shard import SUFFIX, Header, Shard, counted, offsets_of, provenance
 from kibitz.games.store import GENERATION, Store, add
@@ -229,6 +230,8 @@ def play(
     about["settings"]["openings"] = digest(book) if book else ""
     report, output, began = SelfPlayReport(), place(folder), time.monotonic()
     groups = _missing(output, about, settings.group, range(first, first + games), report)
+    if groups:
+        _try_to_write(output)
     evaluator = load_evaluator(where)
     counting = None
     if not isinstance(evaluator, InlineEvaluator):
@@ -289,6 +292,13 @@ def _checksum(where: str) -> str:
     if pair is not None:
         return "+".join(_checksum(str(half)) for half in pair)
     return "" if where in SIMPLE else read_card(where).sha256
+
+
+def _try_to_write(folder: Place) -> None:
+    """Fail now, not after a group of games, where nothing can be written."""
+    trial = folder / f"{KIND}.trial"
+    write_bytes(trial, b"")
+    trial.unlink()
 
 
 def _missing(

@@ -16,10 +16,10 @@ import msgspec
 from kibitz.errors import InputError
 from kibitz.files import write_bytes
 from kibitz.learn.config import LearnSettings, from_file
-from kibitz.learn.figures import Curve, draw_curve, rows_of
 from kibitz.learn.folder import Folder, Rated, Result
 from kibitz.learn.loop import Learning
 from kibitz.learn.rating import match, scale
+from kibitz.learn.status import Curve, draw_curve, rows_of
 from kibitz.learn.work import Work
 from kibitz.log import Stop, say
 from kibitz.match.rating import Rating
@@ -131,8 +131,8 @@ def _meet(home: Path, arms: Sequence[Arm], generation: int, stop: Stop) -> bool:
     work = Work(folder, arms[0].folder.settings(), stop, "arms", generation=generation)
     learn = work.settings.learn
     players = [f"{arm.folder.network(generation)},name={arm.name}" for arm in arms]
-    results = match(work, f"arms-{generation:04}", players, 2 * learn.rating_games)
-    folder.forget_now("arms")
+    with folder.present("arms"):
+        results = match(work, f"arms-{generation:04}", players, 2 * learn.rating_games)
     if results is None:
         return False
     tally = results.tally(0, 1)
