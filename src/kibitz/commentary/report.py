@@ -173,7 +173,8 @@ def described(tree: chess.pgn.Game, tags: dict[str, str]) -> Node:
 
 def _about(tree: chess.pgn.Game, tags: dict[str, str]) -> list[str]:
     """What is told of a game below its title."""
-    named = {**tags, "Round": f"Round {tags.get('Round', '').strip('?-')}".removesuffix("Round ")}
+    named = {**tags, "Date": tags.get("Date", "").rstrip("?.")}
+    named |= {"Round": f"Round {tags.get('Round', '').strip('?-')}".removesuffix("Round ")}
     found = [named[name] for name in ABOUT if named.get(name, "").strip("?.- ")]
     opening = opening_in(tree)[1]
     return [*found, f"{opening.name} ({opening.eco})"] if opening else found

@@ -32,9 +32,10 @@ function open(wanted, start = 0) {
   showGraph();
   showMoves();
   showKeys();
-  document.querySelectorAll("#games button").forEach((button, index) =>
-    button.setAttribute("aria-current", index + 1 === number),
-  );
+  document.querySelectorAll("#games button").forEach((button, index) => {
+    button.setAttribute("aria-current", index + 1 === number);
+    if (index + 1 === number) keepVisible(find("games").firstChild, button);
+  });
   go(Math.min(start || 0, game.nodes.length - 1));
 }
 
