@@ -596,7 +596,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("escape", r"escape square|king air", escape),
     ("king", r"towards the centre|nearer to the centre|activates the king", king_nearer),
     ("opposition", r"the opposition", opposed),
-    ("heads for", r"heads for an outpost|to put the knight", on_the_way),
+    ("heads for", r"heads for an outpost|the outpost \w\w within", on_the_way),
     ("supports", r"(?:supports|prepares) the advance", supported),
     (
         "repeats",

@@ -235,7 +235,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "opposition": ("takes the opposition", "gains the opposition"),
     "heads_for": (
         "heads for an outpost on {square}",
-        "prepares to put the knight on {square}, an outpost",
+        "brings the outpost {square} within the knight's reach",
     ),
     "backs_up": ("prepares the advance {step}", "supports the advance {step}"),
     "repeats": ("repeats the position", "brings about the same position for the second time"),
