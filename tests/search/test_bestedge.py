@@ -7,7 +7,7 @@ import pytest
 
 from kibitz.kernel.compile import kernel
 from kibitz.kernel.records import address_of
-from kibitz.search.mcts.rules.best_edge import CONTESTED, LANES, LEAST, best_edge
+from kibitz.search.mcts.rules.puct import CONTESTED, LANES, LEAST, best_edge
 from kibitz.search.mcts.tree.nodes import EDGE
 
 

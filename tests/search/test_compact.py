@@ -12,9 +12,8 @@ import pytest
 from kibitz.kernel.compile import COMPILED
 from kibitz.search.mcts.playout.playout import NO_ROOM
 from kibitz.search.mcts.rules.parameters import Behaviour, Contempt, Puct, Rule, Sble
-from kibitz.search.mcts.tree.compaction import compact
+from kibitz.search.mcts.tree.compaction import ROOM_WANTED, compact, make_room
 from kibitz.search.mcts.tree.nodes import NODE, NONE, PATH_DRAW, clear
-from kibitz.search.mcts.tree.reuse import ROOM_WANTED, make_room
 from tests.search.compiled import Compiled
 from tests.search.consistency import check_sums, check_tree
 from tests.search.hashed import HASHED

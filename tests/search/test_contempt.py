@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from kibitz.kernel.compile import COMPILED
-from kibitz.search.mcts.rules.contempt import FROZEN
 from kibitz.search.mcts.rules.parameters import Behaviour, Contempt, Puct, Rule, Sble
+from kibitz.search.mcts.rules.select import FROZEN
 from kibitz.search.mcts.tree.proofs import set_proof
 from tests.search.compiled import Compiled
 from tests.search.hashed import HASHED

@@ -11,11 +11,7 @@ from hypothesis import strategies as st
 from kibitz.errors import ConfigError
 from kibitz.files import write_bytes
 from kibitz.options import Option, read, written
-from kibitz.search.mcts.rules.from_settings import (
-    ACCUMULATE_FROM,
-    to_behaviour,
-    to_rule,
-)
+from kibitz.search.mcts.rules.from_settings import ACCUMULATE_FROM, to_behaviour, to_rule
 from kibitz.search.mcts.rules.parameters import (
     FPU_ABSOLUTE,
     FPU_LOSS,

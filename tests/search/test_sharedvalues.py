@@ -7,9 +7,9 @@ import numpy as np
 
 from kibitz.kernel.compile import COMPILED
 from kibitz.position.board import Board
+from kibitz.search.mcts.playout.leaf import LATEST, recall
 from kibitz.search.mcts.rules.parameters import Behaviour, Puct
 from kibitz.search.mcts.tree.nodes import clear
-from kibitz.search.mcts.tree.sharing import LATEST, recall
 from tests.search.compiled import Compiled
 from tests.search.hashed import HASHED
 

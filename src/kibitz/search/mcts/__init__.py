@@ -2,6 +2,5 @@
 
 `tree` is the data, `rules` choose moves, `playout` is one visit from the root to a leaf and back.
 `driver` runs playouts, by `threads` or in `batches`, and `searcher` searches positions within
-limits; `statistics` and `report` read what they found, `choose` picks the move, `proving` brings in
-what tablebases and the mate search know.
+limits; `statistics` reads what they found, `answer` reports it and picks the move.
 """

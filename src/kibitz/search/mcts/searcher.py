@@ -20,16 +20,16 @@ from kibitz.search.mate import Mate
 from kibitz.search.mcts.answer import choose_move, make_report, principal_variation
 from kibitz.search.mcts.driver import Driver
 from kibitz.search.mcts.playout.root import gumbel_choice, prepare_root
-from kibitz.search.mcts.proving import answer, prove_root, prove_root_move
 from kibitz.search.mcts.rules.from_settings import to_behaviour, to_rule
 from kibitz.search.mcts.rules.parameters import Gumbel
 from kibitz.search.mcts.statistics import best_proof, root_is_settled, standing
-from kibitz.search.mcts.tree.context import ContextMemory
-from kibitz.search.mcts.tree.nodes import TreeMemory, clear
-from kibitz.search.mcts.tree.reuse import Line, keep_subtree
+from kibitz.search.mcts.tree.compaction import Line, keep_subtree
+from kibitz.search.mcts.tree.context import QUESTIONS, ContextMemory
+from kibitz.search.mcts.tree.nodes import TreeMemory, block_of, clear
+from kibitz.search.mcts.tree.proofs import climb, set_proof
 from kibitz.search.mcts.treesearch import TreeSearch
 from kibitz.search.params import OFF, Settings
-from kibitz.search.proof import TABLEBASE, UNPROVED
+from kibitz.search.proof import TABLEBASE, UNPROVED, answer_to, is_settled, rank_of
 from kibitz.search.report import Report
 from kibitz.search.searcher import ENDLESS, REPORT_MS, BaseSearcher
 
@@ -104,7 +104,7 @@ class Searcher(BaseSearcher):
         if self._tree.is_open:
             self._run()
         self._mating = self.task.mating
-        answer(self.memory, self.contexts, self.probe, self.settings)
+        self._answer_questions()
 
     def _run(self) -> None:
         limits, timer = self.task.limits, self.task.timer
@@ -142,7 +142,7 @@ class Searcher(BaseSearcher):
 
     def attend(self) -> None:
         """Answer the tree's questions, report, and say how much of the time is used."""
-        answer(self.memory, self.contexts, self.probe, self.settings)
+        self._answer_questions()
         self._tell_news()
         self._tree.control.time_used = self.task.timer.share_used
 
@@ -161,10 +161,6 @@ class Searcher(BaseSearcher):
         self._play_out(nodes // TO_A_PLAYOUT)
         if root_is_settled(self.memory) and not 0 < self.proof <= TABLEBASE:
             self.task.mates.excluded = 2 * (self.task.limits.mate or 0)
-
-    def use_mate(self, mate: Mate) -> None:
-        """Prove the move that mates."""
-        prove_root_move(self.memory, mate.code, mate.plies, self.settings.clear_losses)
 
     # --- what it has found ----------------------------------------------------------------------
 
@@ -241,7 +237,7 @@ class Searcher(BaseSearcher):
             playouts = None if task.limits.visits is None else self.nodes_left
             context = self.contexts[0].record
             prepare_root(self.memory, context, self.rule, self.settings, playouts)
-        prove_root(self.memory, task.outcomes, self.settings)
+        self._prove_root()
         self._known = self._tree.visits if kept else 0
 
     def _keep(self, board: Board) -> bool:
@@ -253,3 +249,40 @@ class Searcher(BaseSearcher):
             return False
         self._mating = self._mating if plies == 0 else ()
         return keep_subtree(self.memory, board, plies)
+
+    # --- proofs that come into the tree from outside --------------------------------------------
+
+    def _prove(self, edge: int, proof: int) -> None:
+        """Record what is proved of a move for the player who makes it, and what follows from it."""
+        clear_losses = self.settings.clear_losses
+        if set_proof(self.memory.record, edge, proof, clear_losses):
+            climb(self.memory.record, edge, clear_losses)
+
+    def use_mate(self, mate: Mate) -> None:
+        """Prove the move of the root that mates."""
+        block = block_of(self.memory)
+        codes = self.memory.cold["move"][block].tolist()
+        self._prove(block.start + codes.index(mate.code), mate.plies)
+
+    def _prove_root(self) -> None:
+        """Record what tables say of the best of the root's moves as the proof of the root."""
+        outcomes, codes = self.task.outcomes, self.memory.cold["move"][block_of(self.memory)]
+        proofs = [outcomes[code].proof for code in codes.tolist() if code in outcomes]
+        if proofs and self.settings.prove:
+            set_proof(self.memory.record, 0, answer_to(max(proofs, key=rank_of)), False)
+
+    def _answer_questions(self) -> None:
+        """Ask tablebases about leaves that wait in the contexts, while there is time for it.
+
+        The search may go on meanwhile.
+        """
+        for context in self.contexts:
+            record = context.record
+            while record.asked > record.answered:
+                place = int(record.answered) % QUESTIONS
+                proof, edge = self.probe(context.questions[place]), int(record.asking[place])
+                if proof is None:
+                    return
+                if proof != UNPROVED and not is_settled(int(self.memory.cold["proof"][edge])):
+                    self._prove(edge, answer_to(proof))
+                record.answered += 1

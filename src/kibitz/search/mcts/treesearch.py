@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from kibitz.kernel.records import one_record
+from kibitz.search.mcts.tree.compaction import make_room
 from kibitz.search.mcts.tree.context import CONTROL, ContextMemory
 from kibitz.search.mcts.tree.nodes import EXPANDED, TreeMemory
-from kibitz.search.mcts.tree.reuse import make_room
 from kibitz.search.proof import is_settled
 
 SEED_STEP = 7919  # between the seeds of two contexts

@@ -1,15 +1,41 @@
-"""Second verb: give a leaf its moves, best prior first; and open them one after the other."""
+"""Second verb: give a leaf its moves, best prior first; and open them one after the other.
+
+    context.logits, context.moves -> order_moves -> context.order -> fill_edges -> edges
+
+Every node that is expanded comes through here. Moves are put in order eight at a time, written with
+lanes because the compiler neither keeps a list this short in registers nor ranks one list against
+itself without adding up lanes.
+"""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from kibitz.kernel.atomics import atomic_load, atomic_store, compare_and_swap
 from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import called_kernel, kernel
-from kibitz.search.mcts.playout.ordering import fill_edges, hold_moves, order_moves
+from kibitz.kernel.vectors import (
+    address_in,
+    bits_as,
+    choose,
+    converted,
+    interleaved,
+    larger,
+    largest,
+    load_lanes,
+    numbered,
+    repeated,
+    smaller,
+    smallest,
+    spread,
+    store_lanes,
+    sum_of,
+)
 from kibitz.search.mcts.tree.allocation import FULL, reserve_edges
 from kibitz.search.mcts.tree.nodes import (
+    EDGE,
     EXPANDED,
     THREADS,
     WORDS,
@@ -18,6 +44,154 @@ from kibitz.search.mcts.tree.nodes import (
     make_edges,
     node_at,
 )
+
+LANES = 8
+LOWEST = -80.0  # logits this far below the highest are as good as -infinity
+LOG2_E, LN_2 = 1.4426950408889634, 0.6931471805599453
+AT_ONCE = 4  # edges, or cold records, that fill a line of memory
+SIZE = EDGE.itemsize
+
+# --- logits to moves in order ---------------------------------------------------------------------
+
+
+@kernel
+def order_moves(context: np.record, count: int, sharpness: float) -> None:
+    """Write context.order from the logits, which are used up, and the moves; there is at least one.
+
+    An entry of the order is prior << 16 | move, the prior being the 16-bit softmax of the logits
+    times `sharpness` (1 / temperature). Equal priors keep the order of generation.
+    """
+    logits, keys = address_in(context.logits), address_in(context.sorting)
+    highest, lowest = logit_range(logits, count)
+    if highest == lowest:
+        share_equally(address_in(context.moves), count, address_in(context.order))
+        return
+    share = 1.0 / exponentials(logits, count, highest, sharpness)
+    make_keys(logits, count, share, keys)
+    rank(keys, count, address_in(context.ranks))
+    for index in range(count):
+        prior = context.sorting[index] >> 8
+        context.order[context.ranks[index]] = prior << 16 | context.moves[index]
+
+
+@kernel
+def logit_range(logits: int, count: int) -> tuple[float, float]:
+    """Return the highest logit and the lowest; what is beyond the last becomes -infinity."""
+    highest = spread(-np.inf, np.float32, LANES)
+    lowest = spread(np.inf, np.float32, LANES)
+    for start in range(0, count, LANES):
+        here = load_lanes(logits + 4 * start, np.float32, LANES)
+        valid = numbered(np.int32, LANES) < count - start
+        above = choose(valid, here, -np.inf)
+        store_lanes(logits + 4 * start, above)
+        highest = larger(above, highest)
+        lowest = smaller(choose(valid, here, np.inf), lowest)
+    return largest(highest), smallest(lowest)
+
+
+@kernel
+def share_equally(moves: int, count: int, order: int) -> None:
+    """Write the order of generation, with a prior of 1 / count for each."""
+    prior = priors_of(1.0 / spread(count, np.float32, LANES)) << 16
+    for start in range(0, count, LANES):
+        here = load_lanes(moves + 2 * start, np.uint16, LANES)
+        store_lanes(order + 4 * start, prior | converted(here, np.int32))
+
+
+@kernel
+def exponentials(logits: int, count: int, highest: float, sharpness: float) -> float:
+    """Put exponentials in place of logits; returns their sum."""
+    total, sharp = spread(0.0, np.float32, LANES), spread(sharpness, np.float32, LANES)
+    for start in range(0, count, LANES):
+        here = load_lanes(logits + 4 * start, np.float32, LANES)
+        raised = exponential((here - highest) * sharp)
+        store_lanes(logits + 4 * start, raised)
+        total += raised
+    return sum_of(total)
+
+
+@kernel
+def exponential(x: Any) -> Any:
+    """e^x for x <= 0 to six digits, not below LOWEST."""
+    power = larger(x, LOWEST) * LOG2_E
+    # Rounds to nearest, as the power is not positive; the rest is below 0.35.
+    whole = converted(power - 0.5, np.int32)
+    x = (power - converted(whole, np.float32)) * LN_2
+    series = 1.0 + x * (1.0 + x * (1 / 2 + x * (1 / 6 + x * (1 / 24 + x * (1 / 120)))))
+    return series * bits_as((whole + 127) << 23, np.float32)
+
+
+@kernel
+def priors_of(shares: Any) -> Any:
+    """Probabilities in 65536ths, less one."""
+    return converted(larger(shares * 65536.0, 1.0) - 0.5, np.int32)
+
+
+@kernel
+def make_keys(exponentials: int, count: int, share: float, keys: int) -> None:
+    """Write keys that sort as the moves shall, no two alike: prior << 8 | 255 - index.
+
+    Beyond the last move a key is lower than any.
+    """
+    for start in range(0, count, LANES):
+        raised = load_lanes(exponentials + 4 * start, np.float32, LANES)
+        index = numbered(np.int32, LANES) + start
+        key = priors_of(raised * share) << 8 | (255 - index)
+        store_lanes(keys + 4 * start, choose(index < count, key, -1))
+
+
+@kernel
+def rank(keys: int, count: int, ranks: int) -> None:
+    """Write how many keys are greater than each."""
+    for start in range(0, count, LANES):
+        mine = load_lanes(keys + 4 * start, np.int32, LANES)
+        greater = spread(0, np.int32, LANES)
+        for index in range(count):
+            other = repeated(load_lanes(keys + 4 * index, np.int32, 1), LANES)
+            greater += converted(other > mine, np.int32)
+        store_lanes(ranks + 4 * start, greater)
+
+
+# --- the order to edges ---------------------------------------------------------------------------
+
+
+@kernel
+def fill_edges(edges: int, cold: int, first: int, context: np.record, count: int) -> None:
+    """Write unvisited edges for context.order from `first` on.
+
+    edges and cold are the addresses of EDGE [...] and COLD [...].
+    """
+    order, edges, cold = address_in(context.order), edges + SIZE * first, cold + SIZE * first
+    if count < AT_ONCE:
+        for at in range(count):
+            one = load_lanes(order + 4 * at, np.uint32, 1)
+            put_edges(edges + SIZE * at, cold + SIZE * at, one)
+        return
+    for start in range(0, count, AT_ONCE):
+        at = min(start, count - AT_ONCE)  # the last four end with the last edge
+        some = load_lanes(order + 4 * at, np.uint32, AT_ONCE)
+        put_edges(edges + SIZE * at, cold + SIZE * at, some)
+
+
+@kernel
+def put_edges(edges: int, cold: int, order: Any) -> None:
+    """Write some edges: all is 0 but the prior and the move, in the upper half of each record."""
+    words = converted(order, np.uint64)
+    store_lanes(edges, interleaved(words & 0, (words >> 16) << 48))
+    store_lanes(cold, interleaved(words & 0, (words & 0xFFFF) << 32))
+
+
+@kernel
+def hold_moves(edges: int, first: int, context: np.record, count: int) -> None:
+    """Copy context.order to the end of the block from `first`; there are at least 4 moves."""
+    order, held = address_in(context.order), edges + SIZE * (first + count) - 4 * count
+    for start in range(0, count, AT_ONCE):
+        at = min(start, count - AT_ONCE)
+        store_lanes(held + 4 * at, load_lanes(order + 4 * at, np.uint32, AT_ONCE))
+
+
+# --- the verb -------------------------------------------------------------------------------------
+
 
 FEW_MOVES = 4  # are made into edges at once
 PATIENCE = 1000  # tries to be alone at a node

@@ -20,7 +20,7 @@ from kibitz.kernel.compile import kernel
 from kibitz.kernel.records import address_of, one_record, record_at
 from kibitz.search.mcts.playout.backup import cancel_pending
 from kibitz.search.mcts.playout.expand import expand
-from kibitz.search.mcts.playout.leaf import adjusted, classify, queue_probe, value_of_end
+from kibitz.search.mcts.playout.leaf import adjusted, classify, queue_probe, recall, value_of_end
 from kibitz.search.mcts.playout.playout import (
     COLLISION,
     DONE,
@@ -36,7 +36,6 @@ from kibitz.search.mcts.playout.playout import (
 from kibitz.search.mcts.tree.allocation import FULL, new_node
 from kibitz.search.mcts.tree.context import MAX_DEPTH, PAST, position_at, set_share
 from kibitz.search.mcts.tree.nodes import EXPANDED, LEAF, NONE, WAITING, cold_at
-from kibitz.search.mcts.tree.sharing import recall
 from kibitz.search.proof import UNPROVED
 
 STEP = np.dtype([("edge", np.int64), ("trust", np.int64)])

@@ -21,6 +21,8 @@ from kibitz.search.mcts.playout.leaf import (
     classify,
     forgive_drawn_sibling,
     queue_probe,
+    recall,
+    remember,
     value_of_end,
 )
 from kibitz.search.mcts.rules.puct import BLOCKED
@@ -46,7 +48,6 @@ from kibitz.search.mcts.tree.nodes import (
     prefetch_node_to_write,
 )
 from kibitz.search.mcts.tree.proofs import climb, set_proof
-from kibitz.search.mcts.tree.sharing import recall, remember
 from kibitz.search.proof import UNPROVED, is_settled
 
 # What a descent of the tree, or a whole playout, came to.
