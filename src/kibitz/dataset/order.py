@@ -15,20 +15,9 @@ import numpy as np
 from kibitz.games.shard import Shard
 from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
+from kibitz.kernel.random import mixed
 
-_MULTIPLIER = np.uint64(0xBF58476D1CE4E5B9)
-_SECOND_MULTIPLIER = np.uint64(0x94D049BB133111EB)
-_INCREMENT = np.uint64(0x9E3779B97F4A7C15)
 _ROUNDS = 4
-
-
-@kernel
-def mix(state: np.uint64) -> np.uint64:
-    """One round of splitmix64: a number that looks random, another one for each state."""
-    state += _INCREMENT
-    state = (state ^ (state >> np.uint64(30))) * _MULTIPLIER
-    state = (state ^ (state >> np.uint64(27))) * _SECOND_MULTIPLIER
-    return state ^ (state >> np.uint64(31))
 
 
 @kernel
@@ -37,7 +26,7 @@ def _permuted_once(number: np.uint64, key: np.uint64, half: np.uint64) -> np.uin
     mask = (np.uint64(1) << half) - np.uint64(1)
     high, low = number >> half, number & mask
     for turn in range(_ROUNDS):
-        scrambled = mix(low ^ mix(key + np.uint64(turn))) & mask
+        scrambled = mixed(low ^ mixed(key + np.uint64(turn))) & mask
         high, low = low, high ^ scrambled
     return high << half | low
 
@@ -60,7 +49,7 @@ def key_of(*numbers: int) -> np.uint64:
     with np.errstate(over="ignore"):
         state = np.uint64(0)
         for number in numbers:
-            state = np.uint64(mix(state ^ np.uint64(number & (1 << 64) - 1)))
+            state = np.uint64(mixed(state ^ np.uint64(number & (1 << 64) - 1)))
     return state
 
 
@@ -86,7 +75,7 @@ def _hash_games(
     for game in range(hashes.shape[0]):
         state = np.uint64(0)
         for word in range(4):
-            state = mix(state ^ starts[game, word])
+            state = mixed(state ^ starts[game, word])
         for at in range(offsets[game], offsets[game + 1]):
-            state = mix(state ^ np.uint64(moves[at]))
+            state = mixed(state ^ np.uint64(moves[at]))
         hashes[game] = state

@@ -37,6 +37,7 @@ from kibitz.games.shard import (
     read,
     read_header,
 )
+from kibitz.kernel.random import mixed
 from kibitz.log import say
 from kibitz.places import Place, existing, files_below
 
@@ -325,16 +326,6 @@ def chosen(shard: Shard, share: float) -> np.ndarray:
         moves = shard.moves[shard.offsets[game] : shard.offsets[game + 1]]
         content = shard.starts[game].tobytes() + moves.tobytes()
         seeds[game] = int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")
-    mixed = _mixed(seeds).astype(np.float64) / 2.0**64
-    result: np.ndarray = mixed < share
-    return result
-
-
-def _mixed(numbers: np.ndarray) -> np.ndarray:
-    """Splitmix64's finaliser: numbers that follow each other end up far apart; uint64 [n]."""
-    with np.errstate(over="ignore"):
-        mixed = numbers + np.uint64(0x9E3779B97F4A7C15)
-        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        result: np.ndarray = mixed ^ (mixed >> np.uint64(31))
+    words = np.array([mixed(seed) for seed in seeds], np.uint64)
+    result: np.ndarray = words.astype(np.float64) / 2.0**64 < share
     return result

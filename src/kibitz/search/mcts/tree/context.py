@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from kibitz.kernel.compile import kernel
+from kibitz.kernel.random import INCREMENT, mixed
 from kibitz.kernel.records import CACHE_LINE, address_of, one_record, record_at
 from kibitz.position.moves import MAX_MOVES
 from kibitz.position.state import POSITION
@@ -131,11 +132,9 @@ class ContextMemory:
 @kernel
 def random_word(context: np.record) -> np.uint64:
     """Next 64 random bits (SplitMix64)."""
-    context.random_state = np.uint64(context.random_state + np.uint64(0x9E37_79B9_7F4A_7C15))
-    word = context.random_state
-    word = np.uint64((word ^ (word >> np.uint64(30))) * np.uint64(0xBF58_476D_1CE4_E5B9))
-    word = np.uint64((word ^ (word >> np.uint64(27))) * np.uint64(0x94D0_49BB_1331_11EB))
-    return word ^ (word >> np.uint64(31))
+    word = mixed(context.random_state)
+    context.random_state = np.uint64(context.random_state + INCREMENT)
+    return word
 
 
 @kernel
