@@ -9,7 +9,7 @@ The others are tangents of the value alone: lc0's, and the one of 2019 of ChessC
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -227,6 +227,20 @@ class Report(Totals):
         return self.lines[0]
 
 
+def line_of(
+    row: MoveStatistics, moves: tuple[Move, ...], settings: Settings, distance: int = 0
+) -> Line:
+    """The line of a move, not numbered yet; `distance` is for proofs by tables not at the root."""
+    distance = distance if row.table is None else row.table.dtz
+    score = score_of(settings.score_type, row.value, row.draw, row.proof, distance)
+    return Line(0, score, wdl_of(row.value, row.draw), row.value, moves)
+
+
+def numbered(lines: Iterable[Line]) -> tuple[Line, ...]:
+    """Lines with their numbers, from 1."""
+    return tuple(line._replace(number=number) for number, line in enumerate(lines, start=1))
+
+
 class Result(NamedTuple):
     """What a search came to; `move` is None if there was no legal move."""
 
@@ -281,19 +295,13 @@ def report_of(
     rows = [_row(board, at, one, outcomes.get(one.code)) for at, one in enumerate(known)]
     shown = [at for at, row in enumerate(rows) if known[at].scored or row.table is not None]
     shown = shown[: settings.multipv] or [0]
-    lines = []
-    for number, at in enumerate(shown, start=1):
-        row = rows[at]
-        distance = known[at].distance if row.table is None else row.table.dtz
-        score = score_of(settings.score_type, row.value, row.draw, row.proof, distance)
-        wdl = wdl_of(row.value, row.draw)
-        lines.append(Line(number, score, wdl, row.value, known[at].line))
+    lines = [line_of(rows[at], known[at].line, settings, known[at].distance) for at in shown]
     if mating:
-        lines[0] = Line(1, Score("mate", (len(mating) + 1) // 2), Wdl(1000, 0, 0), 1.0, mating)
+        lines[0] = Line(0, Score("mate", (len(mating) + 1) // 2), Wdl(1000, 0, 0), 1.0, mating)
     best = rows[0]
     own = best.value if raw is None else raw
     root = RootStatistics(totals.nodes, 0, best.value, best.draw, own, best.proof, 0.0)
-    return Report(**vars(totals), lines=tuple(lines), moves=tuple(rows), root=root)
+    return Report(**vars(totals), lines=numbered(lines), moves=tuple(rows), root=root)
 
 
 def _row(board: Board, place: int, one: Known, table: RootMove | None) -> MoveStatistics:

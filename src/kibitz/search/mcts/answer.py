@@ -30,7 +30,16 @@ from kibitz.search.mcts.statistics import (
 from kibitz.search.mcts.tree.nodes import TreeMemory, block_of
 from kibitz.search.params import Settings
 from kibitz.search.proof import UNPROVED, is_settled, proved_value, wins
-from kibitz.search.report import Line, MoveStatistics, Report, Totals, score_of, wdl_of
+from kibitz.search.report import (
+    Line,
+    MoveStatistics,
+    Report,
+    Totals,
+    line_of,
+    numbered,
+    score_of,
+    wdl_of,
+)
 
 LONGEST_LINE = 100  # plies of a principal variation
 
@@ -57,14 +66,9 @@ def make_report(
         # No move has a visit yet, or all that have are proved lost.
         score = score_of(settings.score_type, root.value, root.draw, UNPROVED)
         moves = tuple(row.move for row in rows[:1])
-        first = Line(1, score, wdl_of(root.value, root.draw), root.value, moves)
+        first = Line(0, score, wdl_of(root.value, root.draw), root.value, moves)
         lines = [first, *lines[: settings.multipv - 1]]
-    return Report(
-        **vars(totals),
-        lines=tuple(line._replace(number=number) for number, line in enumerate(lines, start=1)),
-        moves=tuple(rows),
-        root=root,
-    )
+    return Report(**vars(totals), lines=numbered(lines), moves=tuple(rows), root=root)
 
 
 def _lines(
@@ -78,11 +82,9 @@ def _lines(
     known = [row for row in rows if row.visits or wins(row.proof) or row.table is not None]
     lines = []
     for row in known[: settings.multipv]:
-        distance = 0 if row.table is None else row.table.dtz
-        score = score_of(settings.score_type, row.value, row.draw, row.proof, distance)
         mates = mating[:1] == (row.move,)
         moves = mating if mates else principal_variation(memory, row.edge, position)
-        lines.append(Line(0, score, wdl_of(row.value, row.draw), row.value, moves))
+        lines.append(line_of(row, moves, settings))
     return lines
 
 
