@@ -18,6 +18,7 @@ from kibitz.games.record import Game, games_of, shard_of
 from kibitz.games.shard import Shard, read
 from kibitz.games.store import Store, add, chosen, concatenate, cut, outdated, select, shards_in
 from kibitz.places import Place, place
+from kibitz.position.pgn import read_games
 from tests.games.conftest import random_game
 
 
@@ -174,6 +175,28 @@ def test_combine(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     done = run(["combine", tmp_path / "one", "-o", tmp_path / "more", "--plies", "40"], capsys)
     assert texts(*map(read, shards_in(tmp_path / "more"))) == texts(read(path))
     assert done["shards"] == len(shards_in(tmp_path / "more")) > 3
+
+
+def test_combine_pgn(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Comments, marks and variations stay; so does the number of games."""
+    one = '[Event "{0}"]\n[Result "*"]\n\n1. e4 $1 {{ why }} ( 1. d4 {{ or so }} ) 1... e5 *\n\n'
+    for name, count in (("a.pgn", 5), ("b.PGN", 2)):
+        (tmp_path / name).write_text("".join(one.format(number) for number in range(count)))
+    words = ["combine", tmp_path / "a.pgn", tmp_path / "b.PGN", "-o", tmp_path / "all"]
+    done = run(words, capsys)
+    assert (done["files"], done["games"], done["skipped"]) == (1, 7, 0)
+    done = run(["combine", tmp_path / "all", "-o", tmp_path / "cut", "--games", 3], capsys)
+    assert (done["files_read"], done["files"], done["games"]) == (1, 3, 7)
+    paths = sorted((tmp_path / "cut").iterdir())
+    games = [game for path in paths for game in read_games(path)]
+    assert [game.tags["Event"] for game in games] == [*"01234", *"01"]
+    assert all("$1 { why } ( 1. d4 { or so } )" in str(game) for game in games)
+    (tmp_path / "bad.pgn").write_text('[Event "x"]\n\n1. e5 *\n\n' + one.format(1))
+    done = run(["combine", tmp_path / "bad.pgn", "-o", tmp_path / "rest"], capsys, 1)
+    assert (done["games"], done["skipped"]) == (1, 1)
+    both = ["data", "combine", str(tmp_path / "a.pgn"), str(store), "-o", str(tmp_path / "x")]
+    assert main(both) == 2
+    assert main(["data", "combine", str(tmp_path / "all"), "-o", str(tmp_path / "all")]) == 2
 
 
 URLS = ["memory://store", "file://HERE/a%20store"]

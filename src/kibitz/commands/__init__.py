@@ -41,7 +41,9 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "annotate": Command("kibitz.commands.annotate:annotate", "Annotate games in plain English."),
-    "comment": Command("kibitz.commands.annotate:comment", "Say what is true of one move."),
+    "comment": Command(
+        "kibitz.commands.comment:comment", "Say what is true of one move; train its words."
+    ),
     "perft": Command("kibitz.commands.position:perft", "Count the positions at a given depth."),
     "bench": Command("kibitz.commands.bench:bench", "Measure the speed of this machine."),
     "match": Command("kibitz.commands.match:match", "Play matches: Elo, SPRT, tables, PGN."),

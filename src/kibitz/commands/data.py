@@ -5,6 +5,7 @@ games and dataset rooms -> **command line**; engines as teachers are in data_lab
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Annotated, Any, Literal
@@ -29,7 +30,7 @@ from kibitz.games.importing import (
 from kibitz.games.labels import LabelModel, fit
 from kibitz.games.pgn import tree_of
 from kibitz.games.record import games_of
-from kibitz.games.shard import Shard, verify
+from kibitz.games.shard import SUFFIX, Shard, verify
 from kibitz.games.store import (
     EXIT_DAMAGED,
     Store,
@@ -41,8 +42,8 @@ from kibitz.games.store import (
     shards_in,
 )
 from kibitz.log import graceful_stop, progress, say
-from kibitz.places import Place, below, size_of
-from kibitz.position.pgn import Game, write_games
+from kibitz.places import Place, below, files_below, size_of
+from kibitz.position.pgn import BadGame, Game, read_games, write_games
 
 # --- data -----------------------------------------------------------------------------------------
 
@@ -59,7 +60,7 @@ _COMMANDS = {
     "reanalyse": ("data_label:reanalyse_games", "Search stored games again, for policies."),
     "inspect": ("data:inspect", "Say what is in shards."),
     "split": ("data:split", "Part games into training and validation."),
-    "combine": ("data:combine", "Put shards together or cut them up."),
+    "combine": ("data:combine", "Put shards or PGN files together or cut them up."),
     "verify": ("data:check", "Check shards; exit code 1 if one is damaged."),
     "export": ("data:export", "Write PGN, Parquet, or DLChess's experience."),
     "prune": ("data:prune", "Delete shards of old generations."),
@@ -222,15 +223,50 @@ def combine(
     output: Output,
     name: Annotated[str, Parameter(help="What the new files' names begin with.")] = "combined",
     plies: Size = PLIES,
+    games: Annotated[
+        int | None, Parameter(help="Of PGN, which stays PGN: games in a file; all in one.")
+    ] = None,
     json: JsonFlag = False,
 ) -> int:
-    """Put shards together, or cut them up, into shards of another size."""
-    at_least(1, plies=plies)
+    """Put shards, or PGN files with all that is in them, together or cut them up."""
+    at_least(1, plies=plies, games=games)
+    pgn = [_is_pgn(place) for place in places]
+    if any(pgn):
+        if not all(pgn):
+            raise InputError("shards and PGN", value=str(output), fix="combine one kind at a time")
+        facts = _combine_pgn(files_in(places, (".pgn",)), output, name, games)
+        emit({**facts, "output": str(output)}, as_json=json)
+        return EXIT_REFUSED if facts["skipped"] else 0
     store = Store(shards_in(*some_places(places)))
     refuse_mixing(store.paths, output)
     done = rewrite(store, output, name, plies)
     emit({**done._asdict(), **store.facts, "output": str(output)}, as_json=json)
     return store.exit_code
+
+
+def _is_pgn(place: Place) -> bool:
+    """Whether a file is PGN, packed or not, or a folder has such files and no shards."""
+    files = files_below(place, "*") if place.is_dir() else [place]
+    names = [one.name.lower() for one in files]
+    pgn = any(re.search(r"\.pgn(\.\w+)?$", name) for name in names)
+    return pgn and not any(name.endswith(SUFFIX) for name in names)
+
+
+def _combine_pgn(paths: list[Place], output: Place, name: str, most: int | None) -> dict[str, int]:
+    """Write the games of PGN files to files of so many games; comments and variations stay."""
+    refuse_mixing(paths, output)
+    bad: list[str] = []
+
+    def skip(one: BadGame) -> None:
+        bad.append(str(one))
+        say(str(one))
+
+    found = (game for path in paths for game in read_games(path, skip))
+    games = files = 0
+    while part := list(islice(found, most)):
+        files += 1
+        games += write_games(output / f"{name}-{files:05d}.pgn", part)
+    return {"files_read": len(paths), "files": files, "games": games, "skipped": len(bad)}
 
 
 def refuse_mixing(paths: list[Place], output: Place) -> None:

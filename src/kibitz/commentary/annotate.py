@@ -47,6 +47,16 @@ NOTHING = "Nothing stands out about this move."
 AGAIN = 10  # times as many where a move seems to be bad, or the only good one
 
 
+class Words(NamedTuple):
+    """Who puts claims into words, for the annotator's tag and for every game anew."""
+
+    name: str = "table"
+    speaker: Callable[[Level], Speaker] = Speaker
+
+
+TABLE = Words()
+
+
 @dataclass(frozen=True)
 class Style:
     """For whom and how thoroughly games are annotated."""
@@ -55,6 +65,7 @@ class Style:
     sides: Sides = "both"
     moments: Moments = "all"
     limits: Limits = field(default_factory=lambda: Limits(nodes=NODES))
+    words: Words = TABLE
 
     @property
     def again(self) -> Limits:
@@ -79,11 +90,7 @@ class Annotated(NamedTuple):
 
 
 def annotate(
-    game: Game,
-    engine: Engine,
-    style: Style,
-    on_ply: Callable[[], None] = lambda: None,
-    speaker: Speaker | None = None,
+    game: Game, engine: Engine, style: Style, on_ply: Callable[[], None] = lambda: None
 ) -> Annotated:
     """Annotate the main line of a game, in place; what others wrote in it stays."""
     tree = game.tree
@@ -92,7 +99,8 @@ def annotate(
     views = _searched(tree, engine, style, on_ply)
     told, opened = _told(tree, views)
     keys = key_moments(told.values, told.labels)
-    speaker, prover = speaker or Speaker(style.level), Prover(tables=engine.settings.syzygy_path)
+    speaker = style.words.speaker(style.level)
+    prover = Prover(tables=engine.settings.syzygy_path)
     comments: list[Comment] = []
     board = tree.board()
     for ply, node in enumerate(nodes):
@@ -119,6 +127,7 @@ def signature(engine: Engine, style: Style) -> str:
     """How games are annotated, for a tag: the network, the level, the sides and the limits."""
     limits = " ".join(f"{name} {value}" for name, value in style.limits.given().items())
     level = style.level if style.moments == "all" else f"{style.level} key moments"
+    level += "" if style.words.name == TABLE.name else f", words {style.words.name}"
     return f"kibitz ({named(chosen(engine.options.weights))}, {level}, {style.sides}, {limits})"
 
 
@@ -132,25 +141,23 @@ def _told(tree: chess.pgn.Game, views: Sequence[Seen]) -> tuple[Told, int]:
 
 
 def comment_on(
-    engine: Engine,
-    board: Board,
-    move: str,
-    level: Level = "club",
-    limits: Limits | None = None,
-    speaker: Speaker | None = None,
+    engine: Engine, board: Board, move: str, level: Level = "club", limits: Limits | None = None
 ) -> str:
     """What is to be said of one move of a position; without limits nothing is searched."""
-    speaker = speaker or Speaker(level)
+    return Speaker(level).comment(scene_on(engine, board, move, limits)).text
+
+
+def scene_on(engine: Engine, board: Board, move: str, limits: Limits | None) -> Scene:
+    """One move of a position with what the engine sees before and after it."""
     before = board.to_chess()
     made = chess.Move.from_uci(board.uci(board.parse(move)))
     after = board.copy()
     after.push(move)
     if limits is None:
-        scene = Scene(before, made, (), Prover())
-        return speaker.comment(scene).text
-    style = Style(level, limits=limits)
-    had, has = (_search(engine, one, style.again) for one in (board, after))
-    return speaker.comment(_scene(before, made, had, has, Prover())).text
+        return Scene(before, made, (), Prover())
+    limits = Style(limits=limits).again
+    had, has = (_search(engine, one, limits) for one in (board, after))
+    return _scene(before, made, had, has, Prover())
 
 
 # --- searching ------------------------------------------------------------------------------------

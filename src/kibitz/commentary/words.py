@@ -131,8 +131,8 @@ class Speaker:
                 why = self._which(scene.instead(), claim.why) or self._kept(scene)
                 if claim.step in self.told_before:
                     name, why = "Better.chance", ""
-                elif not why and (scores := _scores(scene)):
-                    name, slots = "Better.worth", slots | language.worth(*scores)
+                elif not why and (values := scores(scene)):
+                    name, slots = "Better.worth", slots | language.worth(*values)
             case fault.AllowsMate(moves=1) | fault.MissesMate(moves=1):
                 name += ".1"
         if why:
@@ -185,7 +185,7 @@ def _is_hard(claim: Claim) -> bool:
     return hard or isinstance(claim, (fault.EnPrise, fault.Abandons, fault.AllowsMate))
 
 
-def _scores(scene: Scene) -> tuple[int, int] | tuple[()]:
+def scores(scene: Scene) -> tuple[int, int] | tuple[()]:
     """Centipawns for White by the best move and by the one made; nothing where a mate is near."""
     if scene.had is None or scene.has is None or scene.had.mate or scene.has.mate:
         return ()
