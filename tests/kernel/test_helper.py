@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import inspect
 import os
 import pickle
 import subprocess
@@ -16,7 +15,6 @@ import pytest
 
 from kibitz.kernel import cache, helper
 from kibitz.kernel.compile import COMPILED
-from kibitz.locks import lock, opened
 
 KERNELS = """
 from kibitz.kernel.compile import kernel
@@ -71,18 +69,20 @@ def test_one_processor_works_alone(kernels: ModuleType, monkeypatch: pytest.Monk
     assert len(compiled) == 3  # `small` for Python and for `large`
 
 
-def test_other_kernels_are_compiled_instead_of_waiting(
+def test_parts_are_compiled_here_where_nothing_is_compiled_yet(
     kernels: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(helper, "processors", lambda: 1)
     compiled = compiled_here(monkeypatch)
-    folder = cache.kernel_folder(Path(inspect.getfile(kernels.large.py_func)))
-    beside = opened(folder / "large.lock")
-    assert lock(beside)  # as a process does that compiles it
-    monkeypatch.setattr(cache, "on_wait", [*cache.on_wait, beside.close])
-    helper.compile_beside(kernels.large, 1, meanwhile=[(kernels.small, (1,))])
-    assert kernels.large(1) == 4
+    helper.compile_beside(kernels.large, 1, parts=[(kernels.small, (1,))])
+    assert compiled == []
+    helper.compile_parts()
+    assert len(compiled) == 1
     assert "small" in compiled[0]
+    helper.compile_beside(kernels.large, 1, parts=[(kernels.small, (1.5,))])
+    helper.compile_parts()
+    assert len(compiled) == 1
+    assert kernels.large(1) == 4
 
 
 def test_the_second_process_ends_with_the_first(tmp_path: Path) -> None:

@@ -46,8 +46,6 @@ FLAGS = f"bounds={BOUNDSCHECK},opt={_config.OPT}"
 on_compile: list[Callable[[str], None]] = []
 # The same, where compiled kernels can be saved; for the second process (helper.py).
 on_save: list[Callable[[str], None]] = []
-# Called before this process waits for a kernel that another one compiles.
-on_wait: list[Callable[[], None]] = []
 
 # --- what a kernel depends on ---------------------------------------------------------------------
 
@@ -157,10 +155,7 @@ class _Locks(event.Listener):
             file = opened(path)
         except OSError:
             return False
-        if not lock(file, wait=False):
-            for listener in on_wait:
-                listener()
-            lock(file)
+        lock(file)
         self._held.append((self._depth, file))
         return True
 

@@ -1,7 +1,6 @@
 """A second process that compiles one large kernel while this one compiles others.
 
     compile_beside -> the next kernel that the cache lacks -> **a process** -> the cache
-                   -> a kernel that the other process is compiling -> others, before this one waits
 
 Both compile what their kernels call, and the locks of the cache see to it that neither compiles
 what the other one has begun. Without a second processor, or a cache that can be written, nothing
@@ -33,32 +32,38 @@ from kibitz.workers import processors
 _Wanted = tuple[Kernel, Any]  # with the types of its arguments
 
 _wanted: list[_Wanted] = []  # at most one, of the second process
-_waiting: list[_Wanted] = []  # of this one
+_parts: list[_Wanted] = []  # of this one
 _running: list[subprocess.Popen[bytes]] = []
 
 
 def compile_beside(
-    kernel: Any, *arguments: Any, meanwhile: Iterable[tuple[Any, tuple[Any, ...]]] = ()
+    kernel: Any, *arguments: Any, parts: Iterable[tuple[Any, tuple[Any, ...]]] = ()
 ) -> None:
     """Have a kernel compiled for such arguments once this process must compile another one.
 
     That is worth a process only where nothing of the kernel's module has been compiled yet.
-    `meanwhile` names kernels and arguments that this process compiles instead of waiting.
+    `parts` are kernels with arguments that this process compiles in `compile_parts`.
     """
-    if isinstance(kernel, Kernel):  # the compiler is on
+    if isinstance(kernel, Kernel) and not _begun(kernel.py_func):  # the compiler is on
         _wanted[:] = [(kernel, _types(arguments))]
-        _waiting[:] = [(other, _types(given)) for other, given in meanwhile]
+        _parts[:] = [(part, _types(given)) for part, given in parts]
+
+
+def compile_parts() -> None:
+    """Compile the parts of the large kernel that fall to this process, before it waits for it."""
+    while _parts:
+        kernel, kinds = _parts.pop(0)
+        form = kernel.for_kernels if isinstance(kernel, CalledKernel) else kernel.for_python
+        form.compile(kinds)
+
+
+def _begun(function: Any) -> bool:
+    """Whether the cache has compiled kernels of a function's module."""
+    return any(cache.kernel_folder(Path(inspect.getfile(function))).glob("*.nbc"))
 
 
 def _types(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(map(numba.typeof, arguments))
-
-
-def _compile_others() -> None:
-    while _waiting:
-        kernel, kinds = _waiting.pop(0)
-        form = kernel.for_kernels if isinstance(kernel, CalledKernel) else kernel.for_python
-        form.compile(kinds)
 
 
 def _start(missing: str) -> None:
@@ -70,8 +75,7 @@ def _start(missing: str) -> None:
     if not forms or _running or processors() == 1:
         return
     function, kinds = forms[0]
-    folder = cache.kernel_folder(Path(inspect.getfile(function)))
-    if function.__qualname__ != missing and not any(folder.glob("*.nbc")):
+    if function.__qualname__ != missing:
         with suppress(OSError):  # no process, or one that has ended: all is compiled here
             _open((function.__module__, function.__qualname__, kinds))
 
@@ -101,7 +105,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 cache.on_save.append(_start)
-cache.on_wait.append(_compile_others)
 
 
 def _follow(parent: int) -> None:

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 from kibitz.evaluator.inline import InlineEvaluator
-from kibitz.kernel.helper import compile_beside
+from kibitz.kernel.helper import compile_beside, compile_parts
 from kibitz.kernel.records import as_record
 from kibitz.search.mcts.playout.playout import playouts, visit_leaf
 from kibitz.search.mcts.playout.root import evaluate_root
@@ -43,8 +43,8 @@ class Threads:
         self.behaviour = as_record(behaviour._replace(shared=THREADS if threads > 1 else NOBODY))
         self._scratches = [evaluator.new_scratch() for _ in range(threads)]
         _, tree, *given, _ = arguments = self._arguments(searches[0], 0)
-        meanwhile = [(visit_leaf, (tree, *given, 0)), (compact, (tree, 0, 0))]
-        compile_beside(playouts, *arguments, meanwhile=meanwhile)
+        parts = [(compact, (tree, 0, 0)), (visit_leaf, (tree, *given, 0))]
+        compile_beside(playouts, *arguments, parts=parts)
         self.pool: ThreadPoolExecutor | None = None  # started when it is first needed
 
     def close(self) -> None:
@@ -57,6 +57,7 @@ class Threads:
 
     def evaluate_roots(self, searches: Sequence[TreeSearch]) -> list[int]:
         """Evaluate roots, their moves and logits left in the contexts; the numbers of moves."""
+        compile_parts()
         evaluator, scratch = self.evaluator.record, self._scratches[0].record
         pairs = [(search.memory.record, search.contexts[0].record) for search in searches]
         return [int(evaluate_root(*pair, self.behaviour, evaluator, scratch)) for pair in pairs]
