@@ -12,6 +12,7 @@ checks in, `NUMBA_DISABLE_JIT=1` runs every kernel as plain Python.
 from __future__ import annotations
 
 import functools
+import gc
 import hashlib
 from collections.abc import Callable
 from types import FunctionType
@@ -22,10 +23,9 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba import extending, types
-from numba.core import cgutils
+from numba.core import cgutils, event
 
 from kibitz.kernel import cache
-from kibitz.kernel.machinecode import CALLED, COPIED
 
 _config: Any = numba.config  # its stub names no setting
 COMPILED = not _config.DISABLE_JIT
@@ -44,6 +44,10 @@ OPTIONS = {
 
 # A sum may be reordered into vector lanes, but infinities and NaN keep their meaning.
 REASSOCIATE = frozenset({"reassoc", "contract", "nsz"})
+
+SELDOM = 100_000  # objects made between two collections of garbage
+FULL = int(_config.OPT)
+LIGHT = 1  # level of optimisation; at 0 dead constants keep some kernels out of the cache
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -64,7 +68,6 @@ class Kernel:
             _twin(function)
         )
         self.for_kernels.kernel = self
-        self.for_python.form, self.for_kernels.form = CALLED, COPIED
         cache.attach(self.for_python)
         cache.attach(self.for_kernels)
 
@@ -89,7 +92,6 @@ class CalledKernel(Kernel):
     def __init__(self, function: Callable[..., Any], **options: Any) -> None:
         super().__init__(function, **options)
         self._symbols: dict[Any, str] = {}
-        self.for_kernels.form = CALLED
 
     def form(self, kinds: Any) -> cache.Form:
         """Return the name of the compiled form for such types, in any process."""
@@ -159,6 +161,35 @@ extending.register_model(_KernelType)(extending.models.OpaqueModel)
 @extending.typeof_impl.register(Kernel)
 def _type_of_kernel(kernel: Kernel, _context: Any) -> Any:
     return _KernelType(kernel.for_kernels)
+
+
+class _Levels(event.Listener):
+    """Optimises a form for kernels lightly: LLVM optimises it once more inside its callers.
+
+    Meanwhile garbage is collected seldom: there is little of it among the objects of a compiler.
+    """
+
+    def __init__(self) -> None:
+        self._levels: list[Any] = []  # of the functions being compiled, one for another
+        self._thresholds = gc.get_threshold()
+
+    def on_start(self, event: Any) -> None:
+        """Numba begins to compile a function, perhaps for another one."""
+        if not self._levels:
+            self._thresholds = gc.get_threshold()
+            gc.set_threshold(SELDOM, *self._thresholds[1:])
+        called = isinstance(getattr(event.data["dispatcher"], "kernel", None), CalledKernel)
+        self._levels.append(_config.OPT)
+        _config.OPT = self._levels[0] if called or len(self._levels) == 1 else min(LIGHT, FULL)
+
+    def on_end(self, _event: Any) -> None:
+        """Numba has compiled a function, or has failed to."""
+        _config.OPT = self._levels.pop()
+        if not self._levels:
+            gc.set_threshold(*self._thresholds)
+
+
+event.register("numba:compile", _Levels())
 
 
 def kernel(function: F) -> F:
