@@ -489,9 +489,37 @@ def mate_statement(at: At, text: str) -> bool:
                     count > 1 and mated_in(other.after, count - 1)
                 ) or other.after.is_checkmate()
         return False
-    if "forces" in text or "by force" in text or "next move" in text:
+    if "force" in text or "by force" in text or "next move" in text:
         return mated_in(at.after.copy(), count)
     return at.after.is_checkmate() if count == 1 else mated_in(at.after.copy(), count - 1)
+
+
+def given(at: At, text: str) -> bool:
+    """The piece named can be taken; a king kept from castling had the right, one is driven out."""
+    named = place(at.after, found[0], at.mover) if (found := units(text)) else None
+    word = re.search(r"(?:sacrifices|gives up|offers) (?:a|the) (\w+)", text)
+    kind = 4 if word and word[1] == "exchange" else KINDS.get(word[1], 0) if word else 0
+    takes = [
+        at.after.piece_type_at(move.to_square)
+        for move in at.after.legal_moves
+        if at.after.is_capture(move) and named in (None, move.to_square)
+    ]
+    rights = "castling" not in text or at.before.has_castling_rights(not at.mover)
+    rank = square_in(text) // 8 if "drive" in text else 0
+    out = "drive" not in text or (7 - rank if at.mover else rank) >= 2
+    return kind in takes and rights and out
+
+
+def mate_now(at: At, text: str) -> bool:
+    """Checkmate: by two checks, or by a piece that only the other piece named guards."""
+    squares = [place(at.after, one, at.mover) for one in units(text)]
+    if len(squares) == 2:
+        two = {one for one in squares if one is not None}
+        guards = set(at.after.attackers(at.mover, at.move.to_square))
+        if two != {at.move.to_square, *guards} or len(guards) != 1:
+            return False
+    double = "double" not in text or len(at.after.checkers()) == 2
+    return at.after.is_checkmate() and double
 
 
 TABLES = chess.syzygy.Tablebase()
@@ -613,7 +641,9 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("threat", r"threatens|(?:carries|sets up) the threat", threat),
     ("parry", r"\b(?:saves|meets the threat|secures|stops|parries)\b", parried),
     ("mate pattern", r"is a (?:back-rank|smothered) mate", lambda at, _: at.after.is_checkmate()),
+    ("mate now", r"is (?:check)?mate\b", mate_now),
     ("mate", r"mate in \w+|mate next move", mate_statement),
+    ("sacrifice", r"\bsacrifices\b|gives up (?!the right)|\boffers\b", given),
     ("better", BETTER, lambda at, _: at.played not in (None, at.move)),
     ("answer", ANSWER, lambda at, _: at.played is None),
     (
@@ -626,12 +656,12 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     (
         "other tactics",
         r"lures|deflects|overloads|one job too many|draws the|decoys|cuts|in between|in-between"
-        r"|clears|vacates|gives up|sacrifices|offers|is safe from",
+        r"|clears|vacates|is safe from",
         named_pieces_exist,
     ),
     (
         "standing",
-        r"\b(?:winning|lost|better|worse|level|advantage|the win|balance)\b",
+        r"\b(?:winning|lost|better|worse|level|advantage|the win|balance|enough)\b",
         lambda *_: True,
     ),
 ]
@@ -874,6 +904,21 @@ def judged_only(judge: Judge, at: At, _: str, __: str, nodes: int) -> bool:
     return lines[0]["pv"][0] == at.move and best - second >= 0.1
 
 
+def judged_sacrifice(judge: Judge, at: At, text: str, _: str, nodes: int) -> bool:
+    """The value holds; what is to come back comes back, and a king is not well, in the line."""
+    had, has = (judge.value(board, at.mover, nodes, None) for board in (at.before, at.after))
+    if has < min(had - 0.15, 0.9) or has < -0.3:
+        return False
+    info = judge.lines(at.after, nodes)[0]
+    board, most = at.after.copy(), -99
+    for ply, move in enumerate(info.get("pv", [])):
+        board.push(move)
+        most = max(most, material(board, at.mover)) if ply else most
+    if "best play" in text and not info["score"].relative.is_mate():
+        return most >= material(at.before, at.mover)
+    return "castling" not in text or not board.has_castling_rights(not at.mover)
+
+
 # Words about how the game stands for a side: least and most of its winning chances.
 STANDINGS: list[tuple[str, float, float]] = [
     (r"(?P<side>White|Black) is (?:winning|close to winning) now", 0.35, 1.0),
@@ -890,6 +935,8 @@ STANDINGS: list[tuple[str, float, float]] = [
     (r"keeps the better|keeps (?P<side>White|Black) better", 0.05, 1.0),
     (r"keeps the game level|holds the balance", -0.35, 1.0),
     (r"in the game|limits the damage", -0.75, 1.0),
+    (r"better all the same|more than enough", 0.05, 1.0),
+    (r"has enough for it|stays level", -0.35, 1.0),
 ]
 
 
@@ -911,6 +958,7 @@ JUDGED = {
     "better": judged_better,
     "answer": judged_answer,
     "only": judged_only,
+    "sacrifice": judged_sacrifice,
     "standing": judged_standing,
 }
 

@@ -4,11 +4,13 @@ import chess
 import pytest
 
 from kibitz.commentary import tactical
+from kibitz.commentary.choice import LEVELS
 from kibitz.commentary.claims import Claim
 from kibitz.commentary.facts import Scene
 from kibitz.commentary.motifs import motifs
 from kibitz.commentary.positional import Seventh, changes
 from kibitz.commentary.prover import Prover
+from kibitz.commentary.words import Speaker
 
 
 @pytest.fixture(scope="module")
@@ -68,3 +70,27 @@ def test_a_rook_comes_to_the_seventh_rank_once(prover: Prover) -> None:
         kinds.append({type(claim) for claim in changes(Scene(board.copy(), move, (), prover))})
         board.push(move)
     assert [Seventh in found for found in kinds] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("fen", "move", "text"),
+    [
+        # Paris 1858: the rook that mates also attacks the knight on b8.
+        (
+            "1n2kb1r/p4ppp/4q3/4p1B1/4P3/8/PPP2PPP/2KR4 w k - 0 17",
+            "Rd8#",
+            "the bishop on g5",
+        ),
+        ("6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1", "Ra8#", "back-rank mate"),
+        ("6rk/6pp/8/6N1/8/8/8/6K1 w - - 0 1", "Nf7#", "smothered mate"),
+        ("3qkb2/3p1p2/8/8/4N3/8/8/4R1K1 w - - 0 1", "Nf6#", "mate by double check"),
+    ],
+)
+def test_a_move_that_mates_is_called_mate_and_nothing_else(
+    prover: Prover, fen: str, move: str, text: str
+) -> None:
+    board = chess.Board(fen)
+    for level in LEVELS:
+        comment = Speaker(level).comment(Scene(board, board.parse_san(move), (), prover))
+        assert text in comment.text
+        assert {type(claim) for claim in comment.claims} <= {tactical.Mates}

@@ -6,7 +6,7 @@ PGN -> searches -> scenes -> comments -> **PGN**
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import chess
@@ -185,6 +185,9 @@ def _searched(
         views = _looked_at(engine, line, style.again, kept, lambda: None)
     for ply in reversed(range(len(moves))):
         views[ply] = in_hindsight(views[ply], views[ply + 1], moves[ply])
+        if views[ply].line[:1] == (moves[ply],):
+            longer = max(views[ply].line, (moves[ply], *views[ply + 1].line), key=len)
+            views[ply] = replace(views[ply], line=longer)
     board = tree.board()
     for ply, move in enumerate(moves):
         best = views[ply].line[:1]

@@ -19,6 +19,7 @@ from kibitz.commentary.merits import gain_of, is_borne_out, merits
 from kibitz.commentary.motifs import motifs
 from kibitz.commentary.positional import changes
 from kibitz.commentary.prover import SURE_MATE
+from kibitz.commentary.sacrifices import GivesUp, sacrifice
 from kibitz.commentary.structure import FINDERS as PAWN_FINDERS
 
 Level: TypeAlias = Literal["beginner", "club", "expert"]
@@ -42,7 +43,7 @@ WEIGHTS: dict[type[Claim], tuple[float, float, float]] = {
     tactic.Pins: (0.7, 0.5, 0.3),
     tactic.UsesPin: (0.7, 0.65, 0.45),
     tactic.TakesLoose: (0.8, 0.6, 0.35),
-    tactic.Sacrifices: (0.7, 0.8, 0.85),
+    GivesUp: (0.97, 0.97, 0.97),
     merit.Wins: (0.85, 0.8, 0.6),
     merit.Nets: (0.6, 0.65, 0.6),
     merit.Verdict: (0.6, 0.75, 0.8),
@@ -100,13 +101,14 @@ WINS_APART = 6  # plies between two claims that material is won by the same side
 MUST_PAY = (
     *(tactic.Fork, tactic.Skewers, tactic.Traps, tactic.Discovers, tactic.Deflects),
     *(tactic.Attracts, tactic.RemovesGuard, tactic.Interferes, tactic.Intermezzo, tactic.Clears),
-    *(tactic.TakesLoose, tactic.Sacrifices),
+    tactic.TakesLoose,
 )
 # Of these the first that holds is said, not the others.
 OF_ONE_KIND: tuple[frozenset[str], ...] = tuple(
     frozenset(names.split())
     for names in (
-        "Deflects Attracts Sacrifices Clears",
+        "Deflects Attracts Clears",
+        "GivesUp Wins Nets Threatens MateIn TakesLoose OnlyMove UsesPin chases",
         "TakesLoose Wins Nets",
         "Mates MateIn Wins OnlyMove Threatens battery",
         "Fork Threatens chases",
@@ -203,7 +205,7 @@ def _is_too_soon(claim: Claim, scene: Scene, memory: Memory) -> bool:
 def _is_to_the_point(claim: Claim, scene: Scene, level: Level) -> bool:
     """Whether a claim that is true is about this move."""
     if isinstance(claim, tactic.Mates):
-        return bool(claim.pattern)
+        return bool(claim.pattern or claim.guard)
     if isinstance(claim, merit.OnlyMove):
         return scene.last is None or scene.last.to_square != scene.move.to_square
     if isinstance(claim, tactic.RemovesGuard):
@@ -243,8 +245,13 @@ def is_a_reason(claim: Claim, scene: Scene) -> bool:
 
 
 def worth_saying(scene: Scene, memory: Memory, level: Level, most: int) -> list[Claim]:
-    """What there is to say of a good move."""
-    found = [*motifs(scene), *merits(scene), *changes(scene)]
+    """What there is to say of a good move; of one that mates, how it does."""
+    if scene.after.is_checkmate():
+        mates = (claim for claim in motifs(scene) if isinstance(claim, tactic.Mates))
+        return ranked(scene, mates, memory, level)[:1]
+    gives = sacrifice(scene)
+    found: list[Claim] = [gives] if gives else []
+    found += [*motifs(scene), *merits(scene), *changes(scene)]
     found += [one for find in (*FINDERS, *PAWN_FINDERS) for one in find(scene)]
     spoken = [claim for claim in found if type(claim) in WEIGHTS or isinstance(claim, Feature)]
     return ranked(scene, spoken, memory, level)[:most]

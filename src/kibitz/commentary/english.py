@@ -34,6 +34,13 @@ def haul(kinds: Sequence[int]) -> str:
     )
 
 
+def gift(lost: Sequence[int], won: Sequence[int]) -> str:
+    """Material that is given: a knight for two pawns."""
+    if tuple(lost) == (4,) and tuple(won) in ((2,), (3,)):
+        return "the exchange"
+    return f"{haul(lost)} for {haul(won)}" if won else haul(lost)
+
+
 def worth(*scores: int) -> dict[str, str]:
     """The scores of two moves in pawns."""
     texts = [f"{one / 100:+.2f}".replace("-", "\u2212") for one in scores]
@@ -83,8 +90,37 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "Clears": ("clears the way for {piece}", "vacates {square} for {piece}"),
     "Traps": ("traps {piece}", "leaves {piece} without a safe square"),
     "TakesLoose": ("takes {piece}, which nothing guarded", "takes {piece} for nothing"),
-    "Sacrifices": ("gives up {piece}", "sacrifices {piece}", "offers {piece}"),
+    "GivesUp": ("sacrifices {gift}", "gives up {gift}"),
+    "GivesUp.mate": ("gives up {piece} to force mate in {moves}",),
+    "GivesUp.mate1": ("gives up {piece} for mate next move", "sacrifices {piece}: mate next move"),
+    "GivesUp.interest": (
+        "sacrifices {gift} and on best play wins it back with interest, by {later}",
+        "gives up {gift} for a while: on best play {later} wins back more",
+    ),
+    "GivesUp.back": (
+        "sacrifices {gift} for a while: on best play {later} wins it back",
+        "gives up {gift} and has it back with {later} on best play",
+    ),
+    "GivesUp.offer": (
+        "offers {gift}, and {other} had better not accept it",
+        "offers {gift}, which is best declined",
+    ),
+    "GivesUp.castling": ("sacrifices {gift} to keep {other}'s king from castling",),
+    "GivesUp.king": ("sacrifices {gift} to drive the king to {square}",),
+    "GivesUp.better": (
+        "sacrifices {gift} and is better all the same",
+        "gives up {gift}, and has more than enough for it",
+    ),
+    "GivesUp.level": (
+        "sacrifices {gift} and has enough for it",
+        "gives up {gift}: the game stays level",
+    ),
     "Mates": ("is mate", "mates", "is checkmate"),
+    "Mates.guarded": (
+        "is mate: {guard} guards {piece}",
+        "is checkmate, with {piece} guarded by {guard}",
+    ),
+    "Mates.double check": ("is mate by double check: no reply answers both checks",),
     "Mates.back rank": ("is a back-rank mate: the king's own men block its way out",),
     "Mates.smothered": ("is a smothered mate: the king is walled in by its own men",),
     "MateIn": ("forces mate in {moves}", "leads to mate in {moves} by force"),

@@ -250,7 +250,7 @@ def is_trapped(board: chess.Board, square: int) -> bool:
 
 
 def mate_pattern(board: chess.Board) -> str:
-    """The pattern of a checkmate that has a name here."""
+    """The pattern of a checkmate that has a name here: smothered, double check or back rank."""
     king = board.king(board.turn)
     assert king is not None
     around = chess.SquareSet(chess.BB_KING_ATTACKS[king])
@@ -260,9 +260,13 @@ def mate_pattern(board: chess.Board) -> str:
         one.kind == chess.KNIGHT for one in checkers
     ):
         return "smothered"
+    if len(checkers) == 2:
+        return "double check"
     home = 0 if board.turn else 7
     step = 1 if board.turn else -1
-    if king >> 3 != home or not any(one.square >> 3 == home for one in checkers):
+    if king >> 3 != home or not any(
+        one.square >> 3 == home and one.kind in (chess.ROOK, chess.QUEEN) for one in checkers
+    ):
         return ""
     front = [square for square in around if square >> 3 == home + step]
     blocked = all(

@@ -95,11 +95,11 @@ def _value(view: Seen, turn: bool) -> str:
 
 
 def add_lines(node: chess.pgn.ChildNode, scene: Scene, comment: Comment, level: Level) -> None:
-    """The lines that a comment on a bad move speaks of, as variations."""
+    """The lines that a comment on a bad move or a sacrifice speaks of, as variations."""
     kinds = {type(claim).__name__ for claim in comment.claims}
     if kinds & {"Better", "MissesMate"} and scene.had is not None:
         _add_line(node.parent, scene.instead(), scene.had, level)
-    refutes = kinds & {"Allows", "AllowsMate", "EnPrise", "Abandons", "Overlooks"}
+    refutes = kinds & {"Allows", "AllowsMate", "EnPrise", "Abandons", "Overlooks", "GivesUp"}
     # After the last move of a game a line would be taken for more of the game.
     if refutes and node.variations and scene.has and scene.reply != node.variations[0].move:
         _add_line(node, scene.other, scene.has, level)

@@ -92,8 +92,8 @@ def exchanged(scene: Scene) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     board = scene.before.copy(stack=False)
     for move in scene.prover.line(scene.before, scene.move):
         board.push(move)
-    theirs = _gone(scene.start, board, not scene.mover)
-    own = _gone(scene.start, board, scene.mover)
+    theirs = gone(scene.start, board, not scene.mover)
+    own = gone(scene.start, board, scene.mover)
     if theirs is None or own is None:
         return None
     common = theirs & own
@@ -102,14 +102,15 @@ def exchanged(scene: Scene) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     worth -= sum(CENTIPAWNS[kind] for kind in lost.elements())
     if worth != gain_of(scene):
         return None
-    return _listed(won), _listed(lost)
+    return listed(won), listed(lost)
 
 
-def _listed(kinds: Counter[int]) -> tuple[int, ...]:
+def listed(kinds: Counter[int]) -> tuple[int, ...]:
+    """Kinds of pieces, the most valuable first."""
     return tuple(sorted(kinds.elements(), reverse=True))
 
 
-def _gone(before: chess.Board, after: chess.Board, white: bool) -> Counter[int] | None:
+def gone(before: chess.Board, after: chess.Board, white: bool) -> Counter[int] | None:
     """Kinds of pieces a side has lost; None if a pawn was promoted."""
     found: Counter[int] = Counter()
     for kind in CENTIPAWNS:
@@ -134,13 +135,13 @@ class Nets(Claim):
         start, end, white = scene.start, scene.boards[-1], scene.mover
         least = balance(start, white) + 1
         hangs = scene.prover.gain(end)
-        theirs, own = _gone(start, end, not white), _gone(start, end, white)
+        theirs, own = gone(start, end, not white), gone(start, end, white)
         if theirs is None or own is None or hangs is None:
             return False
         return (
             all(balance(board, white) >= least for board in scene.boards[-3:])
             and hangs < LEAST
-            and (self.won, self.lost) == (_listed(theirs - own), _listed(own - theirs))
+            and (self.won, self.lost) == (listed(theirs - own), listed(own - theirs))
             and len(self.won) <= 2
             and balance(end, white) >= least + 2  # less may come back
             and len(self.lost) <= 1
@@ -149,10 +150,10 @@ class Nets(Claim):
 
 def netted(scene: Scene) -> Iterator[Claim]:
     """What the engine's line wins and loses."""
-    theirs = _gone(scene.start, scene.boards[-1], not scene.mover)
-    own = _gone(scene.start, scene.boards[-1], scene.mover)
+    theirs = gone(scene.start, scene.boards[-1], not scene.mover)
+    own = gone(scene.start, scene.boards[-1], scene.mover)
     if theirs and own is not None:
-        yield Nets(_listed(theirs - own), _listed(own - theirs))
+        yield Nets(listed(theirs - own), listed(own - theirs))
 
 
 @dataclass(frozen=True)

@@ -276,8 +276,14 @@ def _sacrifices(scene: Scene) -> Iterator[Claim]:
 
 
 def _mates(scene: Scene) -> Iterator[Claim]:
-    if scene.after.is_checkmate():
-        yield Mates(mate_pattern(scene.after))
+    board = scene.after
+    if not board.is_checkmate():
+        return
+    pattern = mate_pattern(board)
+    yield Mates(pattern)
+    guards = list(board.attackers(scene.mover, scene.landed))
+    if not pattern and len(guards) == 1:
+        yield Mates(pattern, scene.piece, unit(board, guards[0]))
 
 
 def _specials(scene: Scene) -> Iterator[Claim]:

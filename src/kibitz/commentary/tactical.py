@@ -335,11 +335,27 @@ class Sacrifices(Claim):
 class Mates(Claim):
     """Checkmate, with the pattern that it shows."""
 
-    pattern: str  # "back rank", "smothered" or empty
+    pattern: str  # "back rank", "smothered", "double check" or empty
+    piece: Unit | None = None  # that mates, of no pattern, alone and close to the king
+    guard: Unit | None = None  # the only one that keeps the king from taking it
 
     def proved(self, scene: Scene) -> bool:
         """The board is checkmate and of that pattern."""
-        return scene.after.is_checkmate() and self.pattern == mate_pattern(scene.after)
+        board = scene.after
+        if not board.is_checkmate() or self.pattern != mate_pattern(board):
+            return False
+        if self.piece is None or self.guard is None:
+            return self.piece is self.guard
+        guards = board.attackers_mask(scene.mover, self.piece.square)
+        near = chess.BB_KING_ATTACKS[self.piece.square] & board.pieces_mask(
+            chess.KING, not scene.mover
+        )
+        return (
+            stands(board, self.piece, self.guard)
+            and bool(near)
+            and board.checkers_mask() == chess.BB_SQUARES[self.piece.square]
+            and guards == chess.BB_SQUARES[self.guard.square]
+        )
 
 
 @dataclass(frozen=True)

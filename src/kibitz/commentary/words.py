@@ -22,6 +22,7 @@ from kibitz.commentary.facts import Scene, Unit
 from kibitz.commentary.faults import faults, missed
 from kibitz.commentary.features import Feature
 from kibitz.commentary.judge import Label, label, standing
+from kibitz.commentary.sacrifices import GivesUp
 
 
 class Comment(NamedTuple):
@@ -176,13 +177,15 @@ def claim_slots(claim: Claim, scene: Scene) -> dict[str, str]:
     slots = {"mover": language.SIDES[scene.mover], "other": language.SIDES[not scene.mover]}
     for one in fields(claim):
         slots |= _spelled(one.name, getattr(claim, one.name))
+    if isinstance(claim, GivesUp):
+        slots["gift"] = language.gift(claim.lost, claim.won)
     return slots | (_spelled_feature(claim) if isinstance(claim, Feature) else {})
 
 
 def _is_hard(claim: Claim) -> bool:
     """Whether a claim is about material or mate, so that even a small mistake is worth words."""
     hard = type(claim).__module__ in (tactic.__name__, merit.__name__)
-    return hard or isinstance(claim, (fault.EnPrise, fault.Abandons, fault.AllowsMate))
+    return hard or isinstance(claim, (GivesUp, fault.EnPrise, fault.Abandons, fault.AllowsMate))
 
 
 def scores(scene: Scene) -> tuple[int, int] | tuple[()]:
@@ -208,6 +211,10 @@ def claim_key(claim: Claim, scene: Scene) -> str:
             name += form if claim.target else ".square"
         case tactic.Mates() if claim.pattern:
             name += f".{claim.pattern}"
+        case tactic.Mates() if claim.guard:
+            name += ".guarded"
+        case GivesUp(aim=aim) if aim:
+            name += f".{aim}1" if claim.moves == 1 else f".{aim}"
         case merit.MateIn(moves=1):
             name += ".1"
         case merit.Wins((4,), (2,) | (3,)):

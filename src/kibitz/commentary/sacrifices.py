@@ -1,0 +1,203 @@
+"""Sacrifices: what a move gives, and what for, by the line that the engine expects.
+
+A sacrifice is a piece that is taken and not made up for at once, though all could have been kept,
+while the value of the position holds. A trade, a recapture and what wins itself back with the next
+move are none. The first of these that can be proved is what it is for: mate, the material and
+more, the other king, the standing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+import chess
+
+from kibitz.commentary.claims import Claim, Step, step
+from kibitz.commentary.facts import WORTH, Scene, Unit, balance, taken_by
+from kibitz.commentary.judge import BETTER, LIMITS, standing, stands_clear
+from kibitz.commentary.merits import LEAST, LONGEST_MATE, gone, listed, longest_defence
+
+Aim: TypeAlias = Literal[
+    "mate", "interest", "back", "castling", "king", "better", "level", "offer", ""
+]
+AT_ONCE = 4  # plies within which what comes back was never given
+SOON = 6  # plies within which a king loses its castling or its place
+LASTING = 2  # positions of a line for which what came back has to stay
+LEAST_VALUE = -0.2  # who is worse than that has nothing to give
+LEAST_GIVEN = 2  # pawns' worth; less if it is a piece for pawns
+
+
+@dataclass(frozen=True)
+class GivesUp(Claim):
+    """Material is given for something else."""
+
+    piece: Unit  # that is taken, where it stands after the move
+    lost: tuple[int, ...]  # kinds of pieces
+    won: tuple[int, ...]
+    aim: Aim = ""
+    moves: int = 0  # to the mate
+    later: Step | None = None  # the move of the line that has the material back
+    square: int | None = None  # to which the king is driven
+
+    def proved(self, scene: Scene) -> bool:
+        """The line and the values say so."""
+        return sacrifice(scene) == self
+
+
+def sacrifice(scene: Scene) -> GivesUp | None:
+    """What a move gives and what for; None if it is no sacrifice."""
+    if scene.reply is None or not _value_holds(scene):
+        return None
+    piece = taken_by(scene.after, scene.reply)
+    mate = scene.has.mate if scene.has else None
+    if mate is not None and -LONGEST_MATE <= mate < 0:
+        took = scene.taken.worth if scene.taken else 0
+        moves = longest_defence(scene.after, -mate) or 0
+        gives = moves and piece is not None and piece.worth - took >= LEAST_GIVEN
+        return GivesUp(piece, (piece.kind,), (), "mate", moves) if piece and gives else None
+    kept = scene.prover.gain(scene.before)
+    if kept is None or kept <= -LEAST:
+        return None  # something was lost in any case
+    if piece is not None and piece.kind != chess.PAWN and _is_behind(scene):
+        given = _given(scene)
+        if given is not None:
+            return _with_aim(scene, piece, *given)
+    found = (_offered(scene, take) for take in _takes(scene))
+    return next((one for one in found if one is not None), None)
+
+
+def _takes(scene: Scene) -> list[chess.Move]:
+    """The captures of the piece that has moved by which the other side wins most."""
+    if scene.piece.kind in (chess.PAWN, chess.KING):
+        return []
+    board = scene.after
+    takes = board.generate_legal_moves(to_mask=chess.BB_SQUARES[scene.landed])
+    gains = {move: gain for move in takes if (gain := scene.prover.gain(board, move)) is not None}
+    return [move for move, gain in gains.items() if gain == max(gains.values())]
+
+
+def _offered(scene: Scene, take: chess.Move) -> GivesUp | None:
+    """A piece that can be taken, by the search of material; the value of the best reply holds."""
+    taken = replace(scene, follow=tuple(scene.prover.line(scene.after, take)))
+    if _is_behind(taken):
+        given, back = _given(taken), _back(taken, 1)
+        if given is not None and back is not None:
+            return GivesUp(scene.piece, *given, _aim_of(taken), later=back)
+    end = taken.boards[-1]
+    given = _sizeable(scene.before, end, scene.mover)
+    if given is None or balance(end, scene.mover) >= _least(scene):
+        return None
+    declined = scene.reply is not None and scene.reply.to_square != scene.landed
+    return GivesUp(scene.piece, *given, "offer" if declined else _standing(scene))
+
+
+def _value(scene: Scene) -> float | None:
+    """What the position after the move is worth for the mover."""
+    if scene.has is not None:
+        return -scene.has.value
+    best = scene.had is not None and scene.had.line[:1] == (scene.move,)
+    return scene.had.value if scene.had is not None and best else None
+
+
+def _value_holds(scene: Scene) -> bool:
+    value = _value(scene)
+    if value is None or scene.had is None:
+        return False
+    return value >= max(LEAST_VALUE, scene.had.value - LIMITS[-1][0])
+
+
+def _is_behind(scene: Scene) -> bool:
+    """Whether the line leaves the mover behind for a while."""
+    if len(scene.boards) <= AT_ONCE:
+        return False
+    behind = scene.boards[2 : AT_ONCE + 1]
+    return max(balance(board, scene.mover) for board in behind) < _least(scene)
+
+
+def _least(scene: Scene) -> int:
+    """The mover's least balance lately: who had just won material only gives it back."""
+    board, least = scene.before.copy(stack=AT_ONCE), balance(scene.before, scene.mover)
+    while board.move_stack:
+        board.pop()
+        least = min(least, balance(board, scene.mover))
+    return least
+
+
+def _given(scene: Scene) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """What both sides lose until the first captures are over."""
+    boards, white = scene.boards, scene.mover
+    calm = balance(boards[3], white) == balance(boards[4], white)
+    return _sizeable(scene.before, boards[3 if calm else 2], white)
+
+
+def _sizeable(
+    before: chess.Board, after: chess.Board, white: bool
+) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """What a side gives and gets between two positions; None if it is less than a sacrifice."""
+    theirs, own = gone(before, after, not white), gone(before, after, white)
+    if theirs is None or own is None:
+        return None
+    lost, won = listed(own - theirs), listed(theirs - own)
+    cost = sum(WORTH[kind] for kind in lost) - sum(WORTH[kind] for kind in won)
+    for_pawns = any(kind > chess.PAWN for kind in lost) and set(won) <= {chess.PAWN}
+    return (lost, won) if cost >= LEAST_GIVEN or (cost >= 1 and for_pawns) else None
+
+
+def _with_aim(scene: Scene, piece: Unit, lost: tuple[int, ...], won: tuple[int, ...]) -> GivesUp:
+    back = _back(scene, LASTING)
+    if back is not None:
+        return GivesUp(piece, lost, won, _aim_of(scene), later=back)
+    soon, other = scene.boards[: SOON + 1], not scene.mover
+    had = scene.before.has_castling_rights(other)
+    if had and not soon[-1].has_castling_rights(other) and not _castles(scene):
+        return GivesUp(piece, lost, won, "castling")
+    square = soon[-1].king(other)
+    if square and _is_out(square, other) and not _is_out(scene.before.king(other), other):
+        return GivesUp(piece, lost, won, "king", square=square)
+    return GivesUp(piece, lost, won, _standing(scene))
+
+
+def _aim_of(scene: Scene) -> Aim:
+    """Whether a line that wins the material back ends with more."""
+    more = balance(scene.boards[-1], scene.mover) > balance(scene.before, scene.mover)
+    return "interest" if more else "back"
+
+
+def _standing(scene: Scene) -> Aim:
+    """How the mover stands all the same, where it is clear."""
+    value = _value(scene) or 0.0
+    names: dict[int, Aim] = {0: "level", 1: "better", 2: "better"}
+    return names.get(standing(value), "") if stands_clear(value) else ""
+
+
+def _back(scene: Scene, lasting: int) -> Step | None:
+    """The mover's move of the line from which on it is not behind any more, if that is certain.
+
+    So many positions of the line have to be left, and the value must not say otherwise.
+    """
+    boards, white = scene.boards, scene.mover
+    least = balance(scene.before, white)
+    first = len(boards)
+    while first > 1 and balance(boards[first - 1], white) >= least:
+        first -= 1
+    hangs = scene.prover.gain(boards[-1]) if boards[-1].turn != white else 0
+    lasts = first + lasting <= len(boards) and first % 2 == 1
+    value = _value(scene) or 0.0
+    if balance(boards[-1], white) > least and value < BETTER:
+        return None
+    if not lasts or hangs is None or hangs >= LEAST:
+        return None
+    return step(boards[first - 1], scene.follow[first - 2])
+
+
+def _castles(scene: Scene) -> bool:
+    """Whether the other side castles in the line."""
+    pairs = zip(scene.boards[1:], scene.follow[:SOON], strict=False)
+    return any(board.turn != scene.mover and board.is_castling(move) for board, move in pairs)
+
+
+def _is_out(square: int | None, white: bool) -> bool:
+    """Whether a king stands on its third rank or further out."""
+    assert square is not None
+    return (square >> 3 if white else 7 - (square >> 3)) >= 2

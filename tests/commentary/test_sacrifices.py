@@ -1,0 +1,84 @@
+"""Sacrifices and what they are for, on moves that are some and on look-alikes that are none."""
+
+import chess
+import pytest
+
+from kibitz.commentary.facts import Scene
+from kibitz.commentary.judge import Seen
+from kibitz.commentary.prover import Prover
+from kibitz.commentary.sacrifices import sacrifice
+from kibitz.commentary.words import Speaker
+from kibitz.search.report import Score
+
+
+@pytest.fixture(scope="module")
+def prover() -> Prover:
+    return Prover()
+
+
+def scene(prover: Prover, fen: str, line: str, value: float = 0.4, mate: int = 0) -> Scene:
+    """A move with the line that follows; the value for the mover is the same before and after."""
+    board = chess.Board(fen)
+    after = board.copy()
+    moves = tuple(after.push_san(san) for san in line.split())
+    score = Score("mate", -mate) if mate else Score("cp", 0)
+    had = Seen(Score("cp", 0), value, moves)
+    has = Seen(score, -1.0 if mate else -value, moves[1:])
+    return Scene(board, moves[0], moves[1:], prover, had=had, has=has)
+
+
+# Paris 1858, before moves 10, 13 and 16.
+KNIGHT = "rn2kb1r/p3qppp/2p2n2/1p2p1B1/2B1P3/1QN5/PPP2PPP/R3K2R w KQkq - 0 10"
+EXCHANGE = "3rkb1r/p2nqppp/5n2/1B2p1B1/4P3/1Q6/PPP2PPP/2KR3R w k - 3 13"
+QUEEN = "4kb1r/p2n1ppp/4q3/4p1B1/4P3/1Q6/PPP2PPP/2KR4 w k - 0 16"
+CASES = [
+    (KNIGHT, "Nxb5 cxb5 Bxb5+ Kd8 O-O-O+ Kc8", 0, "castling", (2,), (1, 1)),
+    (EXCHANGE, "Rxd7 Rxd7 Rd1 Qe6 Bxd7+ Qxd7 Rxd7 Kxd7 Qb7+", 0, "interest", (4,), (2,)),
+    (QUEEN, "Qb8+ Nxb8 Rd8#", 1, "mate", (5,), ()),
+]
+
+
+@pytest.mark.parametrize(("fen", "line", "mate", "aim", "lost", "won"), CASES)
+def test_a_sacrifice_is_told_with_what_it_is_for(
+    prover: Prover,
+    fen: str,
+    line: str,
+    mate: int,
+    aim: str,
+    lost: tuple[int, ...],
+    won: tuple[int, ...],
+) -> None:
+    one = scene(prover, fen, line, mate=mate)
+    found = sacrifice(one)
+    assert found is not None
+    assert (found.aim, found.lost, found.won) == (aim, lost, won)
+    assert found.proved(one)
+    text = Speaker().comment(one).text
+    assert "sacrifices" in text or "gives up" in text
+
+
+@pytest.mark.parametrize(
+    ("fen", "line"),
+    [
+        # A trade, a recapture, a pawn, a piece that comes back with the next move.
+        ("4k3/8/2n5/8/8/5B2/8/4K3 w - - 0 1", "Bxc6+ Ke7 Bf3 Ke6"),
+        ("r3k3/8/2n5/8/3N4/8/1P6/R3K3 w Qq - 0 1", "Rxa8+ Kd7 Nxc6 Kxc6 Ra6+ Kb5"),
+        ("rnbqkbnr/ppp1pppp/8/3p4/3P4/8/PPP1PPPP/RNBQKBNR w KQkq - 0 2", "c4 dxc4 e3 e5 Bxc4 Nc6"),
+        (
+            "r1bqkb1r/pppp1ppp/2n2n2/4p3/2B1P3/2N2N2/PPPP1PPP/R1BQK2R b KQkq - 5 4",
+            "Nxe4 Nxe4 d5 Bd3 dxe4 Bxe4 Bd6",
+        ),
+    ],
+)
+def test_what_only_looks_like_one_is_none(prover: Prover, fen: str, line: str) -> None:
+    found = sacrifice(scene(prover, fen, line))
+    assert found is None or found.aim == "back"
+
+
+def test_nothing_is_sacrificed_where_the_value_falls(prover: Prover) -> None:
+    one = scene(prover, KNIGHT, CASES[0][1])
+    assert one.has is not None
+    worse = Seen(one.has.score, 0.5, one.has.line)
+    assert (
+        sacrifice(Scene(one.before, one.move, one.follow, prover, had=one.had, has=worse)) is None
+    )
