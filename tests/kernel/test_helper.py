@@ -59,6 +59,20 @@ def test_a_kernel_is_compiled_beside_another(
     assert len(compiled) == 1
 
 
+def test_modules_of_the_current_folder_are_not_taken(
+    kernels: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "numba.py").write_text("raise SystemExit(7)", encoding="utf-8")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    monkeypatch.setattr(sys, "path", [folder for folder in sys.path if folder])
+    monkeypatch.setattr(helper, "processors", lambda: 2)
+    helper.compile_beside(kernels.large, 1)
+    assert kernels.small(1) == 2
+    (process,) = helper._running
+    assert process.wait(LONG) == 0
+
+
 def test_one_processor_works_alone(kernels: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(helper, "processors", lambda: 1)
     monkeypatch.setattr(helper, "_running", [])

@@ -165,6 +165,23 @@ def test_one_may_leave_while_kernels_are_compiled(
         assert process.wait(PATIENCE) in (0, -signal.SIGINT)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_control_c_ends_an_idle_engine_without_a_traceback() -> None:
+    with subprocess.Popen(
+        COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("uci\n")
+        process.stdin.flush()
+        while process.stdout.readline() != "uciok\n":
+            pass
+        press_control_c(process)
+        assert process.wait(PATIENCE) == 130
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+
+
 def test_a_script_is_obeyed_to_its_end_though_kernels_are_compiled() -> None:
     lines = StandardInput(io.StringIO("isready\nquit\ngo\n"))
     assert list(lines) == ["isready\n", "quit\n"]

@@ -312,7 +312,8 @@ class KernelCache(caching.FunctionCache):
                 _write_checksums(folder, self._kernel)
         except OSError as error:  # compiled it is, for this process
             _say_unsaved(str(error))
-        _locks.give_back()
+        finally:
+            _locks.give_back()
 
 
 def attach(dispatcher: Any) -> None:

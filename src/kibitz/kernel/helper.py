@@ -81,9 +81,10 @@ def _start(missing: str) -> None:
 
 
 def _open(form: cache.Form) -> None:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    path = os.pathsep.join(folder or str(Path.cwd()) for folder in sys.path)
+    environment = {**os.environ, "PYTHONPATH": path}
     process = subprocess.Popen(
-        [sys.executable, "-m", __name__],
+        [sys.executable, "-P", "-m", __name__],  # -P: no modules of the folder it is started in
         env=environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,

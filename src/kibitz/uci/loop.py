@@ -380,7 +380,10 @@ def main() -> int:
         write_line(f"info string {error}")
         sys.stderr.write(f"kibitz: error: {error}\n")
         return 2
-    return talk()
+    try:
+        return talk()
+    except KeyboardInterrupt:
+        return 130  # as all commands do
 
 
 def talk(network: str = AUTODISCOVER) -> int:
