@@ -641,14 +641,15 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("threat", r"threatens|(?:carries|sets up) the threat", threat),
     ("parry", r"\b(?:saves|meets the threat|secures|stops|parries)\b", parried),
     ("mate pattern", r"is a (?:back-rank|smothered) mate", lambda at, _: at.after.is_checkmate()),
-    ("mate now", r"is (?:check)?mate\b", mate_now),
+    ("mate now", r"is (?:check)?mate\b(?! in| next)", mate_now),
     ("mate", r"mate in \w+|mate next move", mate_statement),
     ("sacrifice", r"\bsacrifices\b|gives up (?!the right)|\boffers\b", given),
     ("better", BETTER, lambda at, _: at.played not in (None, at.move)),
     ("answer", ANSWER, lambda at, _: at.played is None),
     (
         "wins",
-        r"\b(?:wins|nets|gains)\b(?! as| the game| time| an outpost| the opposition)",
+        r"\b(?:wins|nets|gains)\b(?! it back| back| as| the game| time| an outpost"
+        r"| the opposition)",
         lambda *_: True,
     ),
     ("only", r"only good move|one good move|only move: all|has to be played: all", lambda *_: True),
@@ -669,7 +670,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
 RULES = [(kind, re.compile(form), rule) for kind, form, rule in STATEMENTS]
 
 
-REFUTES = r"answer|trouble|This allows|runs into|strong now|\d\.+\S+ now [a-z]+s"
+REFUTES = r"answer|trouble|After|follows|This allows|runs into|strong now|\d\.+\S+ now [a-z]+s"
 
 
 def statements(node: chess.pgn.ChildNode) -> Iterator[tuple[str, At, str]]:

@@ -82,3 +82,12 @@ def test_nothing_is_sacrificed_where_the_value_falls(prover: Prover) -> None:
     assert (
         sacrifice(Scene(one.before, one.move, one.follow, prover, had=one.had, has=worse)) is None
     )
+
+
+def test_a_mate_that_costs_a_queen_is_told_however_many_sacrifices_there_were(
+    prover: Prover,
+) -> None:
+    speaker = Speaker()
+    for fen, line, mate, *_ in CASES:
+        claims = speaker.comment(scene(prover, fen, line, mate=mate)).claims
+        assert type(claims[0]).__name__ == "GivesUp"

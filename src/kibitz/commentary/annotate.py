@@ -100,6 +100,7 @@ def annotate(
     told, opened = _told(tree, views)
     keys = key_moments(told.values, told.labels)
     speaker = style.words.speaker(style.level)
+    speaker.sparing = True
     prover = Prover(tables=engine.settings.syzygy_path)
     comments: list[Comment] = []
     board = tree.board()

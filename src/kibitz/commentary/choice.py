@@ -13,7 +13,7 @@ from kibitz.commentary import merits as merit
 from kibitz.commentary import positional as changed
 from kibitz.commentary import tactical as tactic
 from kibitz.commentary.claims import Claim
-from kibitz.commentary.facts import Scene, is_unsafe
+from kibitz.commentary.facts import Scene, Unit, is_unsafe, phase
 from kibitz.commentary.features import FINDERS, Feature
 from kibitz.commentary.merits import gain_of, is_borne_out, merits
 from kibitz.commentary.motifs import motifs
@@ -95,6 +95,8 @@ FEATURE_WEIGHTS: dict[str, tuple[float, float, float]] = {
 ONCE = ("development", "last_minor", "connected_rooks", "trades_ahead", "escape_square")
 NO_REASONS = (*ONCE, "opens_file", "repeats", "fifty_moves", "imbalance")
 LEAST = {"beginner": 0.38, "club": 0.4, "expert": 0.42}
+ALONE = 0.55  # weight from which a claim is worth a comment of its own
+GAP = 0.1  # between the best and the second best move, where there are tactics
 FADING = 0.94  # a kind of claim matters less every time it has been made
 WINS_APART = 6  # plies between two claims that material is won by the same side
 # What is said only where a search shows that it wins something.
@@ -175,8 +177,26 @@ def ranked(scene: Scene, claims: Iterable[Claim], memory: Memory, level: Level) 
 
 
 def _weight(claim: Claim, memory: Memory, level: Level) -> float:
+    if isinstance(claim, GivesUp):
+        return _first_weight(claim, level)  # however many there are
+    return _first_weight(claim, level) * FADING ** memory.kinds[kind_of(claim)]
+
+
+def _first_weight(claim: Claim, level: Level) -> float:
     weights = FEATURE_WEIGHTS[claim.name] if isinstance(claim, Feature) else WEIGHTS[type(claim)]
-    return weights[LEVELS.index(level)] * FADING ** memory.kinds[kind_of(claim)]
+    return weights[LEVELS.index(level)]
+
+
+def is_slight(claim: Claim, level: Level) -> bool:
+    """Whether a claim is not worth a comment of its own."""
+    return _first_weight(claim, level) < ALONE
+
+
+def is_sharp(scene: Scene) -> bool:
+    """Whether a position is full of tactics, so that what is lasting matters little."""
+    had, gain = scene.had, scene.prover.gain(scene.after)
+    only = had is not None and had.second is not None and had.value - had.second >= GAP
+    return only or scene.after.is_check() or gain is None or gain >= merit.LEAST
 
 
 def _was_said(claim: Claim, memory: Memory) -> bool:
@@ -204,6 +224,12 @@ def _is_too_soon(claim: Claim, scene: Scene, memory: Memory) -> bool:
 
 def _is_to_the_point(claim: Claim, scene: Scene, level: Level) -> bool:
     """Whether a claim that is true is about this move."""
+    lasting = isinstance(claim, Feature) or type(claim).__module__ == changed.__name__
+    if lasting and phase(scene.after) != "endgame":
+        if isinstance(claim, changed.PassedPawn) and not is_advanced(claim.pawn):
+            return False
+        if not isinstance(claim, changed.LosesCastling) and is_sharp(scene):
+            return False
     if isinstance(claim, tactic.Mates):
         return bool(claim.pattern or claim.guard)
     if isinstance(claim, merit.OnlyMove):
@@ -223,6 +249,11 @@ def _is_to_the_point(claim: Claim, scene: Scene, level: Level) -> bool:
         runs = claim.target is not None and claim.target.square == scene.move.from_square
         return not (scene.taken or runs)
     return True
+
+
+def is_advanced(pawn: Unit) -> bool:
+    """Whether a pawn has reached its fourth rank."""
+    return (pawn.square >> 3 if pawn.white else 7 - (pawn.square >> 3)) >= 3
 
 
 def is_a_reason(claim: Claim, scene: Scene) -> bool:

@@ -105,16 +105,11 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "offers {gift}, and {other} had better not accept it",
         "offers {gift}, which is best declined",
     ),
+    "GivesUp.offered": ("offers {gift}, which {later} wins back if it is taken",),
     "GivesUp.castling": ("sacrifices {gift} to keep {other}'s king from castling",),
     "GivesUp.king": ("sacrifices {gift} to drive the king to {square}",),
-    "GivesUp.better": (
-        "sacrifices {gift} and is better all the same",
-        "gives up {gift}, and has more than enough for it",
-    ),
-    "GivesUp.level": (
-        "sacrifices {gift} and has enough for it",
-        "gives up {gift}: the game stays level",
-    ),
+    "GivesUp.better": ("sacrifices {gift} and is better all the same",),
+    "GivesUp.level": ("sacrifices {gift} and has enough for it",),
     "Mates": ("is mate", "mates", "is checkmate"),
     "Mates.guarded": (
         "is mate: {guard} guards {piece}",
@@ -338,6 +333,10 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "The trouble is {reply}.",
         "{reply} is strong now.",
     ),
+    "Allows.worth": (
+        "The answer is {reply}, and the score {has} in place of {had}.",
+        "{reply} follows: {has}, where {had} was possible.",
+    ),
     "Allows.why": (
         "This allows {reply}, which {why}.",
         "{reply} now {why}.",
@@ -351,9 +350,9 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "{mover} should have played {step}.",
     ),
     "Better.chance": (
-        "{mover} misses the chance of {step}.",
-        "{step} was the chance that {mover} misses.",
-        "{mover} could have played {step} now.",
+        "{mover} missed {step}.",
+        "{step} was possible.",
+        "{mover} could have played {step}.",
     ),
     "Better.worth": (
         "Better was {step} ({had} instead of {has}).",

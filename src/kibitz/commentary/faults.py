@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import chess
+
 from kibitz.commentary.claims import Claim, Step, passed, stands, step
 from kibitz.commentary.facts import Scene, Unit, balance, taken_by
 from kibitz.commentary.judge import Label, label, standing, stands_clear
@@ -15,6 +17,7 @@ from kibitz.commentary.merits import (
     LONG_ENOUGH,
     LONGEST_MATE,
     MateIn,
+    Wins,
     shortest_mate,
 )
 
@@ -67,15 +70,25 @@ class Overlooks(Claim):
     """The other side had threatened what it does now."""
 
     reply: Step
+    why: tuple[Claim, ...] = ()
 
     def proved(self, scene: Scene) -> bool:
-        """The reply won as much if the mover had passed."""
-        board = passed(scene.before)
-        if board is None or self.reply.move not in board.legal_moves:
+        """The reply won as much if the mover had passed, and for the same reasons."""
+        threat = threat_of(scene, self.reply.move)
+        if threat is None or scene.reply != self.reply.move:
             return False
-        gain = scene.prover.gain(board, self.reply.move)
+        gain = scene.prover.gain(threat.before, self.reply.move)
         now = scene.prover.gain(scene.after, self.reply.move)
-        return gain is not None and now is not None and min(gain, now) >= LEAST_THREAT
+        both = all(one.proved(threat) and one.proved(scene.other) for one in self.why)
+        return both and gain is not None and now is not None and min(gain, now) >= LEAST_THREAT
+
+
+def threat_of(scene: Scene, reply: chess.Move) -> Scene | None:
+    """The reply as a threat: a move of the position before, if the mover passed."""
+    board = passed(scene.before)
+    if board is None or reply not in board.legal_moves:
+        return None
+    return Scene(board, reply, (), scene.prover)
 
 
 @dataclass(frozen=True)
@@ -223,7 +236,10 @@ def _faults(scene: Scene, why: tuple[Claim, ...]) -> Iterator[Claim]:
     if target is not None:
         yield EnPrise(scene.piece, reply)
         yield Abandons(scene.piece, target, reply)
-    yield Overlooks(reply)
+    threat = threat_of(scene, scene.reply)
+    if threat is not None:
+        yield Overlooks(reply, tuple(one for one in (*why, Wins((), ())) if one.proved(threat)))
+        yield Overlooks(reply)
     yield Allows(reply, why)
 
 

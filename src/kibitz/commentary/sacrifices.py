@@ -19,10 +19,11 @@ from kibitz.commentary.judge import BETTER, LIMITS, standing, stands_clear
 from kibitz.commentary.merits import LEAST, LONGEST_MATE, gone, listed, longest_defence
 
 Aim: TypeAlias = Literal[
-    "mate", "interest", "back", "castling", "king", "better", "level", "offer", ""
+    "mate", "interest", "back", "castling", "king", "better", "level", "offer", "offered", ""
 ]
 AT_ONCE = 4  # plies within which what comes back was never given
 SOON = 6  # plies within which a king loses its castling or its place
+BY = 9  # plies of a line from which on it is too far to say that something comes back
 LASTING = 2  # positions of a line for which what came back has to stay
 LEAST_VALUE = -0.2  # who is worse than that has nothing to give
 LEAST_GIVEN = 2  # pawns' worth; less if it is a piece for pawns
@@ -68,28 +69,33 @@ def sacrifice(scene: Scene) -> GivesUp | None:
 
 
 def _takes(scene: Scene) -> list[chess.Move]:
-    """The captures of the piece that has moved by which the other side wins most."""
-    if scene.piece.kind in (chess.PAWN, chess.KING):
-        return []
-    board = scene.after
-    takes = board.generate_legal_moves(to_mask=chess.BB_SQUARES[scene.landed])
-    gains = {move: gain for move in takes if (gain := scene.prover.gain(board, move)) is not None}
-    return [move for move, gain in gains.items() if gain == max(gains.values())]
+    """The captures by which the other side wins most, of the piece that has moved or another."""
+    board, prover = scene.after, scene.prover
+    takes = list(board.generate_legal_moves(to_mask=chess.BB_SQUARES[scene.landed]))
+    gains = {move: gain for move in takes if (gain := prover.gain(board, move)) is not None}
+    best = prover.best(board)
+    found = [move for move, gain in gains.items() if gain == max(gains.values())]
+    found += [best] if best is not None and best not in found else []
+    taken = ((move, taken_by(board, move)) for move in found)
+    return [move for move, piece in taken if piece is not None and piece.kind > chess.PAWN]
 
 
 def _offered(scene: Scene, take: chess.Move) -> GivesUp | None:
     """A piece that can be taken, by the search of material; the value of the best reply holds."""
+    piece = taken_by(scene.after, take)
+    assert piece is not None
+    declined = scene.reply is not None and scene.reply.to_square != take.to_square
     taken = replace(scene, follow=tuple(scene.prover.line(scene.after, take)))
     if _is_behind(taken):
         given, back = _given(taken), _back(taken, 1)
         if given is not None and back is not None:
-            return GivesUp(scene.piece, *given, _aim_of(taken), later=back)
+            aim: Aim = "offered" if declined else _aim_of(taken)
+            return GivesUp(piece, *given, aim, later=back)
     end = taken.boards[-1]
     given = _sizeable(scene.before, end, scene.mover)
     if given is None or balance(end, scene.mover) >= _least(scene):
         return None
-    declined = scene.reply is not None and scene.reply.to_square != scene.landed
-    return GivesUp(scene.piece, *given, "offer" if declined else _standing(scene))
+    return GivesUp(piece, *given, "offer" if declined else _standing(scene))
 
 
 def _value(scene: Scene) -> float | None:
@@ -112,7 +118,18 @@ def _is_behind(scene: Scene) -> bool:
     if len(scene.boards) <= AT_ONCE:
         return False
     behind = scene.boards[2 : AT_ONCE + 1]
+    if _is_trade(scene):
+        return False
     return max(balance(board, scene.mover) for board in behind) < _least(scene)
+
+
+def _is_trade(scene: Scene) -> bool:
+    """Whether what took first can be taken for nothing, and all is made up for."""
+    board, square = scene.boards[2], scene.follow[0].to_square
+    taker = board.piece_type_at(square)
+    wins = scene.prover.loss_on(board, square) // 100 if taker else 0
+    full = taker is not None and wins >= WORTH[taker]
+    return full and balance(board, scene.mover) + wins >= _least(scene)
 
 
 def _least(scene: Scene) -> int:
@@ -141,6 +158,8 @@ def _sizeable(
     lost, won = listed(own - theirs), listed(theirs - own)
     cost = sum(WORTH[kind] for kind in lost) - sum(WORTH[kind] for kind in won)
     for_pawns = any(kind > chess.PAWN for kind in lost) and set(won) <= {chess.PAWN}
+    if len(lost) != 1:
+        return None
     return (lost, won) if cost >= LEAST_GIVEN or (cost >= 1 and for_pawns) else None
 
 
@@ -182,7 +201,7 @@ def _back(scene: Scene, lasting: int) -> Step | None:
     while first > 1 and balance(boards[first - 1], white) >= least:
         first -= 1
     hangs = scene.prover.gain(boards[-1]) if boards[-1].turn != white else 0
-    lasts = first + lasting <= len(boards) and first % 2 == 1
+    lasts = first <= BY and first + lasting <= len(boards) and first % 2 == 1
     value = _value(scene) or 0.0
     if balance(boards[-1], white) > least and value < BETTER:
         return None

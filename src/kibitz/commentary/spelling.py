@@ -75,6 +75,6 @@ def _bare(claim: Claim, scene: Scene) -> str:
     ]
     names = dict.fromkeys(name for text in texts for name in re.findall(r"\{(\w+)\}", text))
     told = [f"{name}={slots[name]}" for name in names if slots.get(name) and name not in SIDES]
-    if isinstance(claim, fault.Better) and not claim.why:
+    if isinstance(claim, (fault.Allows, fault.Better)) and not claim.why:
         told += [f"{name}={value}" for name, value in language.worth(*scores(scene)).items()]
     return " ".join([key, *told])

@@ -145,7 +145,7 @@ def _fault_patterns(claim: Claim, scene: Scene) -> Iterator[tuple[str, re.Patter
         name, table = kind_of(claim), language.FAULTS
         keys = [f"{name}.1"] if getattr(claim, "moves", 0) == 1 else [name]
         keys += [f"{name}.why", f"{name}.chance"]
-        values = scores(scene) if isinstance(claim, fault.Better) else ()
+        values = scores(scene) if isinstance(claim, (fault.Allows, fault.Better)) else ()
         if values:
             keys, slots = [*keys, f"{name}.worth"], slots | language.worth(*values)
     for key in keys:

@@ -16,9 +16,9 @@ from kibitz.commentary import faults as fault
 from kibitz.commentary import merits as merit
 from kibitz.commentary import positional as changed
 from kibitz.commentary import tactical as tactic
-from kibitz.commentary.choice import Level, Memory, kind_of, reasons, worth_saying
+from kibitz.commentary.choice import Level, Memory, is_slight, kind_of, reasons, worth_saying
 from kibitz.commentary.claims import Claim, Step, step
-from kibitz.commentary.facts import Scene, Unit
+from kibitz.commentary.facts import Scene, Unit, phase
 from kibitz.commentary.faults import faults, missed
 from kibitz.commentary.features import Feature
 from kibitz.commentary.judge import Label, label, standing
@@ -43,12 +43,15 @@ class Speaker:
     def __init__(self, level: Level = "club") -> None:
         self.level, self.memory = level, Memory()
         self.told_before: set[Step] = set()  # refutations that were spoken of
+        self.sparing = False  # silent where there is one slight thing to say
 
     def comment(self, scene: Scene) -> Comment:
         """What is to be said of a move; empty where there is nothing."""
         if self._label(scene) is not Label.NONE:
             return self._criticised(scene)
         chosen = worth_saying(scene, self.memory, self.level, 2)
+        if self.sparing and len(chosen) == 1 and is_slight(chosen[0], self.level):
+            return Comment()
         text = self.told(scene, chosen)
         self._remember(scene, chosen)
         return Comment(text, tuple(chosen))
@@ -90,15 +93,19 @@ class Speaker:
             gains = [one for one in reply if isinstance(one, (merit.Wins, merit.Nets))]
             if not better and gains and fault.AvoidsLoss().proved(scene.instead()):
                 better = [fault.AvoidsLoss()]
+        if phase(scene.before) != "endgame":  # where pawns do not decide
+            reply = [one for one in reply if _is_hard(one)]
+            better = [one for one in better if _is_hard(one)]
         causes = faults(scene, tuple(reply))
         lines = missed(scene, tuple(better))
-        if self._label(scene) is Label.INACCURACY and not any(
-            _is_hard(one) for one in (*reply, *better, *causes[:1])
-        ):
-            return Comment()
+        if self._label(scene) is Label.INACCURACY:
+            if not any(_is_hard(one) for one in (*reply, *better, *causes[:1])):
+                return Comment()
+            lines = lines if better else []  # too little to be named without a reason
         turn = self._turn(scene)
         said: list[Claim] = [*causes[:1], *([turn] if turn else []), *lines]
-        texts = [self._fault(scene, claim) for claim in said]
+        told = any(isinstance(one, fault.Better) and not one.why for one in said)
+        texts = [self._fault(scene, claim, told) for claim in said]
         self._remember(scene, said)
         if scene.reply:
             self._remember(scene.other, reply)
@@ -115,8 +122,8 @@ class Speaker:
         big = self._label(scene) is not Label.INACCURACY
         return turn if known and big and turn.proved(scene) else None
 
-    def _fault(self, scene: Scene, claim: Claim) -> str:
-        """A sentence about a cause or an alternative."""
+    def _fault(self, scene: Scene, claim: Claim, told: bool) -> str:
+        """A sentence about a cause or an alternative; the scores may be told by another."""
         if isinstance(claim, fault.Turns):
             name = f"{claim.had}.{claim.has}"
             text = self._varied(name, language.TURNS[name])
@@ -125,9 +132,11 @@ class Speaker:
         slots = claim_slots(claim, scene)
         match claim:
             case fault.Overlooks():
-                why = self._which(scene.other, reasons(scene.other, self.level, 1))
+                why = self._which(scene.other, claim.why[:1])
             case fault.Allows():
                 why = self._which(scene.other, claim.why)
+                if not (why or told) and (values := scores(scene)):
+                    name, slots = "Allows.worth", slots | language.worth(*values)
             case fault.Better():
                 why = self._which(scene.instead(), claim.why) or self._kept(scene)
                 if claim.step in self.told_before:
@@ -182,10 +191,16 @@ def claim_slots(claim: Claim, scene: Scene) -> dict[str, str]:
     return slots | (_spelled_feature(claim) if isinstance(claim, Feature) else {})
 
 
+HARD = (
+    *(GivesUp, fault.EnPrise, fault.Abandons, fault.AllowsMate),
+    *(fault.Overlooks, fault.AvoidsLoss, fault.Prevents),
+)
+
+
 def _is_hard(claim: Claim) -> bool:
     """Whether a claim is about material or mate, so that even a small mistake is worth words."""
     hard = type(claim).__module__ in (tactic.__name__, merit.__name__)
-    return hard or isinstance(claim, (GivesUp, fault.EnPrise, fault.Abandons, fault.AllowsMate))
+    return hard or isinstance(claim, HARD)
 
 
 def scores(scene: Scene) -> tuple[int, int] | tuple[()]:
