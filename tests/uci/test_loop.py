@@ -329,4 +329,6 @@ def test_the_last_move_is_commented_on(gui: Gui) -> None:
     gui.say("position startpos moves e2e4 e7e5 f1c4 b8c6 d1h5 g8f6")
     gui.ask("comment nobody", "info string comment: 'nobody'")
     gui.ask("comment beginner", ".*4.Qxf7#")
+    gui.say("comment", "stop")
+    gui.expect("info string comment stopped")
     assert gui.ask("d", "Fen: r1bqkb1r/pppp1ppp/2n2n2/4p2Q")

@@ -8,6 +8,7 @@ Each line goes out as it is, as GUIs never ask for these.
 from __future__ import annotations
 
 import hashlib
+import threading
 import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING
@@ -15,11 +16,13 @@ from typing import TYPE_CHECKING
 from kibitz.commentary.annotate import NODES, NOTHING, comment_on
 from kibitz.commentary.choice import LEVELS
 from kibitz.engine import Engine
+from kibitz.engine.running import Search
 from kibitz.errors import InputError
+from kibitz.options import Value
 from kibitz.position.board import Board
 from kibitz.position.count import Stopped, divide
 from kibitz.position.squares import square_name
-from kibitz.search.limits import Limits
+from kibitz.search.limits import Limits, Signals
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.mcts.statistics import in_order, moves_below, node_below
 from kibitz.search.params import Settings
@@ -98,6 +101,32 @@ def count(session: Session, board: Board, depth: int) -> None:
     session.start(work, endless=lambda: depth > LONGEST_WAIT)
 
 
+class StoppableEngine(Engine):
+    """An engine of its own for a job; all its searches end when the job is stopped."""
+
+    def __init__(self, job: Job, weights: str, **settings: Value) -> None:
+        super().__init__(weights, **settings)
+        self._job = job
+
+    def begin(self, board: Board, limits: Limits | None = None) -> Search:
+        """Start a search that `run` carries out."""
+        search = super().begin(board, limits)
+        search.signals = Signals(stop=_Either(self._job.signals.stop))
+        return search
+
+
+class _Either(threading.Event):
+    """An event that is set, too, when another one is."""
+
+    def __init__(self, other: threading.Event) -> None:
+        super().__init__()
+        self._other = other
+
+    def is_set(self) -> bool:
+        """Whether one of the two is."""
+        return super().is_set() or self._other.is_set()
+
+
 def bench(session: Session, rest: str) -> None:
     """`bench [nodes]`: speed, and a signature that changes when the search does."""
     word = rest.strip() or str(BENCH_NODES)
@@ -112,7 +141,7 @@ def _bench(session: Session, weights: str, nodes: int, job: Job) -> None:
     try:
         # The same search everywhere, whatever the settings file says; its kind is the session's.
         settings = Settings(hash=64, search=session.engine.settings.search)
-        with Engine(weights, **asdict(settings)) as engine:
+        with StoppableEngine(job, weights, **asdict(settings)) as engine:
             engine.ready()
             started = time.perf_counter()
             for fen in BENCH_POSITIONS:
@@ -145,9 +174,12 @@ def comment(session: Session, rest: str) -> None:
 
     def work(job: Job) -> None:
         try:  # with an engine of its own, so that the tree stays
-            with Engine(weights, hash=64, multipv=2) as engine:
+            with StoppableEngine(job, weights, hash=64, multipv=2) as engine:
                 text = comment_on(engine, before, move, level, Limits(nodes=NODES))
-            session.write(text or NOTHING)
+            if job.signals.stop.is_set():
+                session.info("comment stopped")
+            else:
+                session.write(text or NOTHING)
         finally:
             job.answered = True
 
