@@ -46,6 +46,8 @@ class StandardInput:
         """Kernels are compiled from now on, or are so no longer."""
         with self._lock:
             self._compiling = compiling and not self._ended
+        if threading.current_thread() is not threading.main_thread():
+            return  # a search's own thread compiles; Python sets signals on the main one only
         # A handler in Python would wait for LLVM.
         signal.signal(signal.SIGINT, signal.SIG_DFL if compiling else self._handler)
 
