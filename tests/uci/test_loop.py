@@ -2,12 +2,14 @@
 
 import re
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from kibitz.position.board import Board
 from kibitz.search.params import OFF, Settings
+from kibitz.uci.lines import StandardInput
 from kibitz.uci.options import all_options
 from tests.uci.scripted import Gui
 
@@ -332,3 +334,11 @@ def test_the_last_move_is_commented_on(gui: Gui) -> None:
     gui.say("comment", "stop")
     gui.expect("info string comment stopped")
     assert gui.ask("d", "Fen: r1bqkb1r/pppp1ppp/2n2n2/4p2Q")
+
+
+def test_kernels_may_be_compiled_on_a_thread_of_their_own() -> None:
+    lines = StandardInput(iter(()))  # as ended input, it ends no program that compiles
+    assert list(lines) == []
+    with ThreadPoolExecutor() as pool:
+        pool.submit(lines.set_compiling, True).result()
+        pool.submit(lines.set_compiling, False).result()
