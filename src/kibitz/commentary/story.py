@@ -21,6 +21,7 @@ from kibitz.commentary.judge import (
     accuracy,
     labels_of,
     standing,
+    stands_clear,
     turning_points,
     value_of,
 )
@@ -131,7 +132,7 @@ def _turn(
     key = "decided" if decides and has == -2 else [*known, "up" if has > had else "worst"][0]
     text = teller.say(key, move=move, why=_because(comment, teller), **names)
     better = next((one.step.text for one in comment.claims if isinstance(one, Better)), "")
-    if better and f"kept.{had}" in STORY:
+    if better and f"kept.{had}" in STORY and stands_clear(told.values[ply]):
         kept = teller.say(f"kept.{had}", **names)
         text += " " + teller.say("right", step=better, kept=kept)
     return text
