@@ -39,18 +39,20 @@ ROWS = [
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "games.pgn").write_text(PGN)
+    (tmp_path / "more").mkdir()
+    for name in ("games.pgn", "one.pgn", "more/two.pgn"):
+        (tmp_path / name).write_text(PGN)
     (tmp_path / "labelled.csv").write_text("".join(ROWS))
     return tmp_path
 
 
 def test_the_commands_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tour = [line for line in LINES if "label " not in line and line not in OWN_GAMES]
-    assert len(tour) == 11
+    assert len(tour) == 12
     for line in tour:
         if "parquet" in line:
             pytest.importorskip("pyarrow")
-        assert main(shlex.split(line)) == 0, capsys.readouterr().err
+        assert main(shlex.split(line, comments=True)) == 0, capsys.readouterr().err
     assert {"all.pgn", "all.parquet", "experience"} <= {path.name for path in folder.iterdir()}
 
 

@@ -199,7 +199,7 @@ def imported(
         (b"\n \n", "a.csv: no position in it"),
         (b"name;elo\nCarlsen;2830\n", "a.csv: line 1: not a labelled position: 'name;elo'"),
         ("caf\xe9,1,2,3,4,5,6\n".encode("latin-1"), "line 1: not a labelled position: 'caf\xe9"),
-        ("seed,game,fen\n".encode("utf-16"), "a.csv: line 1: not a labelled position"),
+        ("seed,game,fen\n".encode("utf-16"), "a.csv: no position in it"),
         (b"fen,cp\n", "a.csv: no position in it"),
     ],
 )
