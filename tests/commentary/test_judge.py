@@ -81,7 +81,7 @@ def test_hindsight_believes_the_moves_that_were_made() -> None:
     made, other = chess.Move.from_uci("e2e4"), chess.Move.from_uci("d2d4")
     had, level, lost = seen("cp", 0), seen("cp", 0), seen("mate", -2)
     assert in_hindsight(had, level, made) is had
-    won = in_hindsight(had, lost, other)  # a mate nobody saw was there before the move, too
+    won = in_hindsight(had, lost, other)  # an overlooked mate was there before the move, too
     assert (won.score, won.value, won.line[0]) == (Score("mate", 3), 1.0, other)
     assert in_hindsight(had, seen("mate", 2), other) is had  # a bad move says nothing of the rest
     spare = Seen(Score("cp", -50), value_of(Score("cp", -50)), (other,))

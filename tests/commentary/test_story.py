@@ -1,4 +1,4 @@
-"""The story of a game: it agrees with the values it is told from."""
+"""The story of a game agrees with the values that it is made from."""
 
 import pytest
 

@@ -172,7 +172,7 @@ def described(tree: chess.pgn.Game, tags: dict[str, str]) -> Node:
 
 
 def _about(tree: chess.pgn.Game, tags: dict[str, str]) -> list[str]:
-    """What is told of a game below its title."""
+    """Return the text below the title of a game."""
     named = {**tags, "Date": tags.get("Date", "").rstrip("?.")}
     named |= {"Round": f"Round {tags.get('Round', '').strip('?-')}".removesuffix("Round ")}
     found = [named[name] for name in ABOUT if named.get(name, "").strip("?.- ")]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
@@ -190,11 +191,10 @@ Client = TypeVar("Client", bound=Program)
 GO_WORDS = ("wtime", "btime", "winc", "binc", "movestogo", "depth", "nodes", "movetime")
 
 
-class ProgramPlayer(Generic[Client]):
+class ProgramPlayer(ABC, Generic[Client]):
     """A program; started when a game needs it, ended by whatever goes wrong.
 
-    Time runs from the moment `go` is written to the moment the line with the move is read;
-    waiting until the program is ready before is not charged.
+    Time runs from writing `go` to reading the move; waiting until it is ready is not charged.
     """
 
     def __init__(
@@ -237,11 +237,13 @@ class ProgramPlayer(Generic[Client]):
             self._drop()
             raise
 
+    @abstractmethod
     def _open(self, seconds: float) -> Client:
-        raise NotImplementedError
+        """See the subclasses."""
 
+    @abstractmethod
     def _asked(self, client: Client, board: Board, limits: Limits, patience: float) -> Answer:
-        raise NotImplementedError
+        """See the subclasses."""
 
     def _drop(self) -> None:
         """End the process, whatever state it is in."""
