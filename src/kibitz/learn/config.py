@@ -120,7 +120,7 @@ class Learn:
     most_playouts: int = setting(32_000, low=1, about="playouts do not double beyond this")
 
     # --- until
-    hours: float = setting(0.0, low=0, about="hours of work of the whole run; 0: no end")
+    hours: float = setting(0.0, low=0, about="hours of each start; 0: no end")
     total_games: int = setting(0, low=0, about="games of the whole run; 0: no end")
     generations: int = setting(0, low=0, about="networks to train; 0: no end")
 

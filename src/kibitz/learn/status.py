@@ -184,9 +184,10 @@ def line_of(row: Row) -> str:
 
 # --- the table ------------------------------------------------------------------------------------
 
+# Short words: the table fits into 80 columns.
 HEADINGS = (
-    *("generation", "network", "games", "draws %", "plies", "games/s", "value", "policy"),
-    *("rating", "+/-", "core-hours"),
+    *("gen", "network", "games", "draws %", "plies", "games/s", "value", "policy"),
+    *("rating", "+/-", "core hours"),
 )
 
 
@@ -224,7 +225,8 @@ def cells_of(row: Row) -> tuple[Any, ...]:
         (row.loss_policy, 3), (row.elo, 0), (row.error, 0), (row.core_hours, 2),
     )  # fmt: skip
     texts = ("" if value is None else f"{value:.{places}f}" for value, places in numbers)
-    return (row.generation, row.size, row.games, *texts)
+    widths = row.size.removeprefix("sparse-").partition("-")[0]  # its inputs are in learn.toml
+    return (row.generation, widths, row.games, *texts)
 
 
 def _doing(now: Now) -> str:
