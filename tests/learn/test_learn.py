@@ -143,6 +143,9 @@ def test_what_the_window_needs_no_more_is_listed_then_deleted(
     [
         (["{run}"], "go on with --resume"),
         (["{run}", "--yes"], "it belongs to --prune"),
+        (["{new}", "--hours", "0"], "more than 0"),
+        (["{new}", "--generations", "0"], "give 1 or more"),
+        ([__file__], "not a folder"),
         (["{new}", "--resume"], "no run here"),
         (["{new}", "--status"], "no run here"),
         (["{new}", "--set", "learn.grow=['1:sparse-8']"], "write 20:sparse-128x64-threats"),
@@ -219,6 +222,17 @@ def test_a_run_without_a_network_cannot_play_yet(tmp_path: Path) -> None:
     (tmp_path / "learn.toml").write_text("[learn]\n")
     with pytest.raises(InputError, match="no network yet"):
         resolve(str(tmp_path))
+
+
+def test_before_any_rating_the_newest_network_plays(finished: Folder, tmp_path: Path) -> None:
+    run = Folder(tmp_path / "run")
+    shutil.copytree(finished.root, run.root)
+    for path in (run.root / "trained/0002.json", run.root / "best.safetensors"):
+        path.unlink()
+    shutil.rmtree(run.root / "rated")
+    assert main(["--quiet", "learn", str(run.root), "--role", "train"]) == 0
+    assert resolve(run.root) == str(run.root / "best.safetensors")
+    assert (run.root / "best.safetensors").read_bytes() == run.network(2).read_bytes()
 
 
 def start(folder: Path, *words: str) -> subprocess.Popen[bytes]:

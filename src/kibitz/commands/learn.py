@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import msgspec
 from cyclopts import Parameter
 
-from kibitz.commands.output import EXIT_STOPPED, JsonFlag, columns, emit
+from kibitz.commands.output import EXIT_STOPPED, JsonFlag, at_least, columns, emit
 from kibitz.commands.train import torch_needed
 from kibitz.errors import InputError
 from kibitz.learn.config import LearnSettings, from_file
@@ -59,6 +59,9 @@ def learn(
         return 0
     if prune:
         return _prune(run, yes, json)
+    at_least(1, games=games, generations=generations)
+    if hours is not None and hours <= 0:
+        raise InputError("--hours", value=hours, fix="give more than 0; without it there is no end")
     budget = {"hours": hours, "total_games": games, "generations": generations}
     given = [f"learn.{key}={value}" for key, value in budget.items() if value is not None]
     settings = _prepare(run, [*(more or []), *given], resume=resume, alone=role == "all")

@@ -119,6 +119,9 @@ class Folder:
 
     def begin(self, settings: LearnSettings) -> None:
         """Write the settings, all with their explanations."""
+        if self.root.exists() and not self.root.is_dir():
+            fix = "name a folder, one that is there or a new one"
+            raise InputError("not a folder", value=str(self.root), fix=fix)
         write_bytes(self.root / SETTINGS, dump(settings).encode())
 
     def settings(self, overrides: tuple[str, ...] = ()) -> LearnSettings:

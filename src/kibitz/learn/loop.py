@@ -67,6 +67,8 @@ class Learning:
             return False
         elif self.role in ("all", "train") and enough(work, newest):
             if train_network(work, newest + 1):
+                if not self.folder.rated():  # the newest plays until there are ratings
+                    rating.keep_best(self.folder)
                 self._finished(newest + 1)
         elif self.role == "all" or (self.role == "play" and self._may_play(newest)):
             self._play(newest)
