@@ -13,7 +13,7 @@ from types import ModuleType
 import numba
 import pytest
 
-from kibitz.kernel import cache, helper
+from kibitz.kernel import cache, helper, process
 from kibitz.kernel.compile import COMPILED
 
 KERNELS = """
@@ -48,12 +48,12 @@ def compiled_here(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_kernel_is_compiled_beside_another(
     kernels: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(helper, "processors", lambda: 2)
+    monkeypatch.setattr(process, "processors", lambda: 2)
     compiled = compiled_here(monkeypatch)
-    helper.compile_beside(kernels.large, 1)
+    helper.compile_beside([(kernels.large, (1,))])
     assert kernels.small(1) == 2
-    (process,) = helper._running
-    assert process.wait(LONG) == 0
+    (second,) = process._running
+    assert second.wait(LONG) == 0
     assert len(compiled) == 1
     assert kernels.large(1) == 4
     assert len(compiled) == 1
@@ -66,46 +66,76 @@ def test_modules_of_the_current_folder_are_not_taken(
     (tmp_path / "elsewhere" / "numba.py").write_text("raise SystemExit(7)", encoding="utf-8")
     monkeypatch.chdir(tmp_path / "elsewhere")
     monkeypatch.setattr(sys, "path", [folder for folder in sys.path if folder])
-    monkeypatch.setattr(helper, "processors", lambda: 2)
-    helper.compile_beside(kernels.large, 1)
+    monkeypatch.setattr(process, "processors", lambda: 2)
+    helper.compile_beside([(kernels.large, (1,))])
     assert kernels.small(1) == 2
-    (process,) = helper._running
-    assert process.wait(LONG) == 0
+    (second,) = process._running
+    assert second.wait(LONG) == 0
 
 
 def test_one_processor_works_alone(kernels: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(helper, "processors", lambda: 1)
-    monkeypatch.setattr(helper, "_running", [])
+    monkeypatch.setattr(process, "processors", lambda: 1)
+    monkeypatch.setattr(process, "_running", [])
     compiled = compiled_here(monkeypatch)
-    helper.compile_beside(kernels.large, 1)
+    helper.compile_beside([(kernels.large, (1,))])
     assert (kernels.small(1), kernels.large(1)) == (2, 4)
-    assert helper._running == []
+    assert process._running == []
     assert len(compiled) == 3  # `small` for Python and for `large`
 
 
 def test_parts_are_compiled_here_where_nothing_is_compiled_yet(
     kernels: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(helper, "processors", lambda: 1)
+    monkeypatch.setattr(process, "processors", lambda: 1)
     compiled = compiled_here(monkeypatch)
-    helper.compile_beside(kernels.large, 1, parts=[(kernels.small, (1,))])
+    helper.compile_beside([(kernels.large, (1,))], here=[(kernels.small, (1,))])
     assert compiled == []
-    helper.compile_parts()
+    helper.compile_here()
     assert len(compiled) == 1
     assert "small" in compiled[0]
-    helper.compile_beside(kernels.large, 1, parts=[(kernels.small, (1.5,))])
-    helper.compile_parts()
+    helper.compile_beside([(kernels.large, (1,))], here=[(kernels.small, (1.5,))])
+    helper.compile_here()
     assert len(compiled) == 1
     assert kernels.large(1) == 4
+
+
+def test_a_process_that_was_started_early_gets_the_work(
+    kernels: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "processors", lambda: 2)
+    monkeypatch.setattr(helper, "_later", [])
+    process.start_early(kernels.__name__)
+    (second,) = process._waiting
+    helper.compile_later(kernels.small, 1.5)
+    helper.compile_beside([(kernels.large, (1,))])  # without another missing kernel
+    assert not process.is_waiting()
+    assert second.wait(LONG) == 0
+    compiled = compiled_here(monkeypatch)
+    assert (kernels.large(1), kernels.small(1.5)) == (4, 2.5)
+    assert compiled == []
+    process.start_early(kernels.__name__)
+    assert not process.is_waiting()  # kernels have been compiled
+
+
+def test_a_process_without_work_ends_with_the_first(
+    kernels: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "processors", lambda: 2)
+    process.start_early(kernels.__name__)
+    (second,) = process._waiting
+    assert second.stdin is not None
+    second.stdin.close()  # as the system does when a process ends
+    assert second.wait(LONG) == 1
+    process._end_all()
 
 
 def test_the_second_process_ends_with_the_first(tmp_path: Path) -> None:
     (tmp_path / "endless.py").write_text(f"import time\ntime.sleep({LONG})\n", encoding="utf-8")
     path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
-    process = subprocess.Popen(
+    second = subprocess.Popen(
         [sys.executable, "-m", helper.__name__], stdin=subprocess.PIPE, env={"PYTHONPATH": path}
     )
-    assert process.stdin is not None
-    pickle.dump(("endless", "never", (numba.int64,)), process.stdin)
-    process.stdin.close()  # as the system does when a process ends
-    assert process.wait(LONG) == 1
+    assert second.stdin is not None
+    pickle.dump([("endless", "never", (numba.int64,))], second.stdin)
+    second.stdin.close()  # as the system does when a process ends
+    assert second.wait(LONG) == 1

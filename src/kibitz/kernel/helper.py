@@ -1,4 +1,4 @@
-"""A second process that compiles one large kernel while this one compiles others.
+"""A second process that compiles some of the large kernels while this one compiles others.
 
     compile_beside -> the next kernel that the cache lacks -> **a process** -> the cache
 
@@ -9,52 +9,67 @@ is started. The process ends when it has done its work or when this one ends, ho
 
 from __future__ import annotations
 
-import atexit
 import importlib
 import inspect
 import os
 import pickle
+import queue
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numba
 
-from kibitz.kernel import cache
+from kibitz.kernel import cache, process
 from kibitz.kernel.compile import CalledKernel, Kernel
-from kibitz.workers import processors
 
+_Call = tuple[Any, tuple[Any, ...]]  # a kernel, and arguments that it is compiled for
 _Wanted = tuple[Kernel, Any]  # with the types of its arguments
 
-_wanted: list[_Wanted] = []  # at most one, of the second process
-_parts: list[_Wanted] = []  # of this one
-_running: list[subprocess.Popen[bytes]] = []
+_beside: list[_Wanted] = []  # of the second process, in this order
+_later: list[_Wanted] = []  # and these, which are needed last
+_here: list[_Wanted] = []  # of this process, before it waits for the other one
 
 
-def compile_beside(
-    kernel: Any, *arguments: Any, parts: Iterable[tuple[Any, tuple[Any, ...]]] = ()
-) -> None:
-    """Have a kernel compiled for such arguments once this process must compile another one.
+def compile_beside(beside: Iterable[_Call], here: Iterable[_Call] = ()) -> None:
+    """Have kernels compiled beside this process, once it must compile another one.
 
-    That is worth a process only where nothing of the kernel's module has been compiled yet.
-    `parts` are kernels with arguments that this process compiles in `compile_parts`.
+    That is worth a process only where nothing of the last one's module has been compiled yet.
+    What falls to this process is compiled in `compile_here`.
     """
-    if isinstance(kernel, Kernel) and not _begun(kernel.py_func):  # the compiler is on
-        _wanted[:] = [(kernel, _types(arguments))]
-        _parts[:] = [(part, _types(given)) for part, given in parts]
+    wanted = _with_types(beside)
+    if wanted and not _begun(wanted[-1][0].py_func):
+        _beside[:], _here[:] = [*wanted, *_later], _with_types(here)
+        if process.is_waiting():
+            _start("")
 
 
-def compile_parts() -> None:
-    """Compile the parts of the large kernel that fall to this process, before it waits for it."""
-    while _parts:
-        kernel, kinds = _parts.pop(0)
-        form = kernel.for_kernels if isinstance(kernel, CalledKernel) else kernel.for_python
-        form.compile(kinds)
+def compile_later(kernel: Any, *arguments: Any) -> None:
+    """Have a kernel compiled, too, by a process that compiles beside this one: as its last work."""
+    _later[:] = _with_types([(kernel, arguments)])
+
+
+def compile_here() -> None:
+    """Compile what falls to this process."""
+    while _here:
+        _compile(*_here.pop(0))
+
+
+def _compile(kernel: Kernel, kinds: Any) -> None:
+    form = kernel.for_kernels if isinstance(kernel, CalledKernel) else kernel.for_python
+    form.compile(kinds)
+
+
+def _with_types(calls: Iterable[_Call]) -> list[_Wanted]:
+    """Find the types of the arguments; nothing where the compiler is off."""
+    return [
+        (kernel, tuple(map(numba.typeof, arguments)))
+        for kernel, arguments in calls
+        if isinstance(kernel, Kernel)
+    ]
 
 
 def _begun(function: Any) -> bool:
@@ -62,65 +77,41 @@ def _begun(function: Any) -> bool:
     return any(cache.kernel_folder(Path(inspect.getfile(function))).glob("*.nbc"))
 
 
-def _types(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(map(numba.typeof, arguments))
-
-
 def _start(missing: str) -> None:
     """A kernel is missing; the others are likely to be."""
-    forms = [(kernel.py_func, kinds) for kernel, kinds in _wanted]
-    _wanted.clear()
-    for process in [one for one in _running if one.poll() is not None]:
-        _end(process)
-    if not forms or _running or processors() == 1:
-        return
-    function, kinds = forms[0]
-    if function.__qualname__ != missing:
-        with suppress(OSError):  # no process, or one that has ended: all is compiled here
-            _open((function.__module__, function.__qualname__, kinds))
-
-
-def _open(form: cache.Form) -> None:
-    path = os.pathsep.join(folder or str(Path.cwd()) for folder in sys.path)
-    environment = {**os.environ, "PYTHONPATH": path}
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-m", __name__],  # -P: no modules of the folder it is started in
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,  # what fails there fails here too, and is reported here
-    )
-    _running.append(process)
-    atexit.register(_end, process)
-    assert process.stdin is not None
-    pickle.dump(form, process.stdin)
-    process.stdin.flush()  # and it stays open as long as this process runs
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a second process, at whatever it is."""
-    atexit.unregister(_end)
-    _running.remove(process)
-    with suppress(OSError), process:  # closes the pipe, and waits
-        pass
+    functions = [(kernel.py_func, kinds) for kernel, kinds in _beside]
+    _beside.clear()
+    forms = [(one.__module__, one.__qualname__, kinds) for one, kinds in functions]
+    if forms and missing not in [name for _, name, _ in forms]:
+        process.hand_over(pickle.dumps(forms))
 
 
 cache.on_save.append(_start)
 
 
-def _follow(parent: int) -> None:
-    os.read(parent, 1)  # nothing comes but the end
-    os._exit(1)
+# --- in the second process ------------------------------------------------------------------------
 
 
-def _main() -> None:
+def _read(parent: IO[bytes], forms: queue.SimpleQueue[list[cache.Form]]) -> None:
+    """Read the forms to compile; then nothing comes but the end."""
+    try:
+        forms.put(pickle.load(parent))
+        os.read(parent.fileno(), 1)  # no lock of Python's is held when this process ends first
+    finally:
+        os._exit(1)
+
+
+def _main(modules: list[str]) -> None:
+    """Compile what the parent wants; `modules` are imported before it is known."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends, and this process with it
     cache.on_compile.append(lambda _kernel: None)
-    parent = sys.stdin.buffer
-    module, name, kinds = pickle.load(parent)
-    threading.Thread(target=_follow, args=(parent.fileno(),), daemon=True).start()
-    getattr(importlib.import_module(module), name).for_python.compile(kinds)
+    forms: queue.SimpleQueue[list[cache.Form]] = queue.SimpleQueue()
+    threading.Thread(target=_read, args=(sys.stdin.buffer, forms), daemon=True).start()
+    for module in modules:
+        importlib.import_module(module)
+    for module, name, kinds in forms.get():
+        _compile(getattr(importlib.import_module(module), name), kinds)
 
 
 if __name__ == "__main__":
-    _main()
+    _main(sys.argv[1:])

@@ -9,7 +9,7 @@ refuted the attacker's last move at the same ply.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -255,6 +255,27 @@ SLICE = 20_000  # positions between two checks whether to stop
 MAX_HISTORY = 1024  # plies of the game whose keys repetitions are looked for in
 
 
+class MateMemory(NamedTuple):
+    """What `search_mate` works on."""
+
+    state: Any
+    positions: np.ndarray
+    moves: np.ndarray
+    keys: np.ndarray
+    table: np.ndarray
+
+
+def new_memory() -> MateMemory:
+    """Memory for one search for mates."""
+    return MateMemory(
+        one_record(STATE),
+        new_positions(MOST_PLIES + 2),
+        np.zeros((MOST_PLIES + 2, MAX_MOVES + 2), np.uint16),
+        np.zeros(MAX_HISTORY + MOST_PLIES + 2, np.uint64),
+        np.zeros(TABLE_SIZE, np.uint64),
+    )
+
+
 class Mate(NamedTuple):
     """A mate that nothing shortens."""
 
@@ -266,11 +287,8 @@ class MateSearch:
     """Looks for mates of the board's position, where the moves `codes` (16 bits) may be made."""
 
     def __init__(self, board: Board, codes: Iterable[int]) -> None:
-        self._positions = new_positions(MOST_PLIES + 2)
-        self._moves = np.zeros((MOST_PLIES + 2, MAX_MOVES + 2), np.uint16)
-        self._keys = np.zeros(MAX_HISTORY + MOST_PLIES + 2, np.uint64)
-        self._table = np.zeros(TABLE_SIZE, np.uint64)
-        self._state = one_record(STATE)
+        self._memory = memory = new_memory()
+        self._state, self._positions, self._moves, self._keys, _ = memory
         self.mate: Mate | None = None
         self.excluded = 0  # plies within which there is no mate; even
         self._stand_at(board, codes)
@@ -321,7 +339,7 @@ class MateSearch:
         state, verdict = self._state, OPEN
         while verdict == OPEN and self.nodes < end and not should_stop():
             state.budget = min(end, self.nodes + SLICE)
-            verdict = search_mate(state, self._positions, self._moves, self._keys, self._table)
+            verdict = search_mate(*self._memory)
         return int(verdict)
 
     def first_move(self, mate: Mate) -> Move:

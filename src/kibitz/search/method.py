@@ -44,23 +44,26 @@ def variant_of(settings: Settings) -> tuple[str, ...]:
     return rule if settings.search == "mcts" else (settings.search,)
 
 
-# What a game may need on any move: a tree that is cut back to a line, a proof, a mate.
-WARM_POSITIONS = ("7k/7p/8/8/8/8/P7/K7 w - - 0 1", "6rk/6pp/8/6N1/8/8/8/K7 w - - 0 1")
+# What a game may need on any move: a tree that is cut back to a line, a proof.
+# The move before the search has rules compiled here while a second process compiles playouts.
+WARM_GAMES = (
+    ("8/6kp/8/8/8/8/P7/K7 b - - 0 1", "g7h8"),
+    ("5r1k/6pp/8/6N1/8/8/8/K7 b - - 0 1", "f8g8"),
+)
 WARM_NODES = 24
 
 
 def warm(evaluator: Evaluator, settings: Settings) -> None:
     """Load or compile the kernels of a search before its clock runs, by small searches."""
+    from kibitz.kernel.helper import compile_later
     from kibitz.position.board import Board
-    from kibitz.position.notation import legal_codes
-    from kibitz.search.mate import MateSearch
+    from kibitz.search.mate import new_memory, search_mate
 
+    compile_later(search_mate, *new_memory())  # no clock runs where mates are tried
     small = settings.with_(hash=1, threads=1, syzygy_path="", minibatch_size=4)
     with closing(open_search(evaluator, small)) as search:
-        for fen in WARM_POSITIONS:
-            board, limits = Board(fen), Limits(nodes=WARM_NODES)
-            mates = MateSearch(board, legal_codes(board.position).tolist())
-            mates.deepen(3, WARM_NODES, lambda: False)  # while a second process compiles playouts
+        for fen, move in WARM_GAMES:
+            board, limits = Board(fen, [move]), Limits(nodes=WARM_NODES)
             search.new_game()
             first = search.search(board, limits)
             if first.move is not None and first.ponder is not None:

@@ -17,6 +17,7 @@ from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER
 from kibitz.engine.running import Search, settle
 from kibitz.errors import InputError, KibitzError
+from kibitz.kernel.process import start_early
 from kibitz.options import parsed
 from kibitz.search.limits import Signals
 from kibitz.uci.lines import StandardInput, write_line
@@ -388,6 +389,7 @@ def main() -> int:
 
 def talk(network: str = AUTODISCOVER) -> int:
     """Speak UCI on standard input and output until `quit` or the end of the input."""
+    start_early("kibitz.search.mcts.threads")
     session, lines = Session(write_line, Engine(network)), StandardInput()
     session.on_compiling = lines.set_compiling
     session.run(lines)

@@ -40,7 +40,7 @@ class Worker:
         self.memory = ThreadMemory(entries, parts)
         self._evaluator, self._scratch = evaluator, evaluator.new_scratch()
         records = self.memory.record, evaluator.record, self._scratch.record
-        compile_beside(search_root, Context(new_control(), *records), 0, 0, 0, 0)
+        compile_beside([(search_root, (Context(new_control(), *records), 0, 0, 0, 0))])
         self.depth = 0  # of the last iteration that was finished, and
         self.finished = self.memory.roots[:0]  # the root's moves as it left them
 

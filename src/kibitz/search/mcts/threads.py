@@ -11,9 +11,9 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 from kibitz.evaluator.inline import InlineEvaluator
-from kibitz.kernel.helper import compile_beside, compile_parts
+from kibitz.kernel.helper import compile_beside, compile_here
 from kibitz.kernel.records import as_record
-from kibitz.search.mcts.playout.playout import playouts, visit_leaf
+from kibitz.search.mcts.playout.playout import descend, playouts, visit_leaf
 from kibitz.search.mcts.playout.root import evaluate_root
 from kibitz.search.mcts.rules.parameters import Behaviour, Rule
 from kibitz.search.mcts.tree.compaction import compact
@@ -42,10 +42,19 @@ class Threads:
         threads = max(len(search.contexts) for search in searches)
         self.behaviour = as_record(behaviour._replace(shared=THREADS if threads > 1 else NOBODY))
         self._scratches = [evaluator.new_scratch() for _ in range(threads)]
-        _, tree, *given, _ = arguments = self._arguments(searches[0], 0)
-        parts = [(compact, (tree, 0, 0)), (visit_leaf, (tree, *given, 0))]
-        compile_beside(playouts, *arguments, parts=parts)
+        self._compile_in_two(self._arguments(searches[0], 0))
         self.pool: ThreadPoolExecutor | None = None  # started when it is first needed
+
+    @staticmethod
+    def _compile_in_two(arguments: tuple[Any, ...]) -> None:
+        """Share out what is to be compiled, about the same work to each of two processes."""
+        (rule, *rest), control = arguments[:-1], arguments[-1]
+        beside = [
+            (evaluate_root, (*rest,)),
+            (visit_leaf, (*rest, 0)),
+            (playouts, (rule, *rest, control)),
+        ]
+        compile_beside(beside, here=[(compact, (rest[0], 0, 0)), (descend, (rule, *rest))])
 
     def close(self) -> None:
         """End the threads."""
@@ -57,7 +66,7 @@ class Threads:
 
     def evaluate_roots(self, searches: Sequence[TreeSearch]) -> list[int]:
         """Evaluate roots, their moves and logits left in the contexts; the numbers of moves."""
-        compile_parts()
+        compile_here()
         evaluator, scratch = self.evaluator.record, self._scratches[0].record
         pairs = [(search.memory.record, search.contexts[0].record) for search in searches]
         return [int(evaluate_root(*pair, self.behaviour, evaluator, scratch)) for pair in pairs]

@@ -279,7 +279,7 @@ def count_playout(
 def revisit(tree: np.record, context: np.record, behaviour: np.record, depth: int) -> int:
     """Back up once more what a finished move is worth: game over, proved, drawn by the path."""
     node = signed(cold_at(tree, context.path[depth]).child)
-    value = float(node_at(tree, node).raw)
+    value = np.float64(node_at(tree, node).raw)  # the type that back_up is compiled for
     back_up(tree, context, behaviour, depth, -value, 1.0 if value == 0.0 else 0.0)
     return DONE
 
