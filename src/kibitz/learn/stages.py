@@ -13,8 +13,11 @@ import shutil
 from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from pathlib import Path
 
-from kibitz.files import read_bytes, write_bytes
+import msgspec
+
+from kibitz.files import write_bytes
 from kibitz.games.shard import SUFFIX
 from kibitz.games.store import Store
 from kibitz.learn.config import LearnSettings
@@ -22,6 +25,7 @@ from kibitz.learn.folder import Folder, Group, Trained
 from kibitz.learn.rating import gate
 from kibitz.learn.work import Work, processor_seconds, quietly
 from kibitz.log import say
+from kibitz.network import card as cards
 from kibitz.search.params import OFF
 from kibitz.selfplay.config import SelfPlay
 from kibitz.selfplay.play import play
@@ -193,7 +197,7 @@ def train_network(work: Work, generation: int) -> bool:
     if outcome.stopped:
         return False
     for source, playing in zip(outcome.files, (False, True), strict=False):
-        write_bytes(folder.network(generation, playing=playing), read_bytes(source))
+        _keep_network(folder, generation, source, playing=playing)
     decided = gate(work, generation)
     if decided is None:
         return False
@@ -214,6 +218,20 @@ def train_network(work: Work, generation: int) -> bool:
         file.unlink()
     shutil.rmtree(place / "checkpoints")
     return True
+
+
+def _keep_network(folder: Folder, generation: int, source: Path, *, playing: bool) -> None:
+    """Copy a trained network among those of the run; its card tells of the run as a whole."""
+    card, weights = cards.load(source)
+    positions = sum(positions_by(folder, generation))
+    provenance = msgspec.structs.replace(
+        card.provenance,
+        data=f"{folder.all_games:,} games against itself, {positions:,} positions",
+        commands=(f"kibitz learn: generations 1 to {generation}",),
+    )
+    name = f"{folder.root.resolve().name}-{generation:04}"
+    card = msgspec.structs.replace(card, name=name, provenance=provenance)
+    cards.save(folder.network(generation, playing=playing), weights, card)
 
 
 def _moved(settings: TrainingSettings, folder: Folder, generation: int) -> TrainingSettings:
