@@ -9,12 +9,16 @@ outside engine. A sentence with no statement that is understood is counted apart
 from __future__ import annotations
 
 import argparse
+import hashlib
+import lzma
 import math
 import re
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
 from pathlib import Path
 
 import chess
@@ -522,6 +526,113 @@ def mate_now(at: At, text: str) -> bool:
     return at.after.is_checkmate() and double
 
 
+def anywhere(text: str) -> list[tuple[int, int]]:
+    """Pieces named with their squares, whatever word stands before them."""
+    found = re.findall(r"(pawn|knight|bishop|rook|queen) on ([a-h][1-8])", text)
+    return [(KINDS[name], chess.parse_square(square)) for name, square in found]
+
+
+def unguarded(at: At, text: str) -> bool:
+    """The piece that moved attacks the one named, which no piece of its own side guards.
+
+    What is threatened may be attacked by another one.
+    """
+    square = place(at.after, anywhere(text)[0], not at.mover)
+    if square is None or at.after.attackers(not at.mover, square):
+        return False
+    other = bool(re.search(MOVE, text)) and bool(at.after.attackers(at.mover, square))
+    return other or square in at.after.attacks(at.move.to_square)
+
+
+def worth_more(at: At, text: str) -> bool:
+    """The piece named is worth more than the one that would take it."""
+    board = at.after.copy()
+    board.push(chess.Move.null())
+    taker = board.parse_san(re.findall(MOVE, text)[0].rpartition(".")[2]).from_square
+    kind, word = board.piece_type_at(taker) or 6, re.findall(r"than the (\w+)", text)[0]
+    return KINDS[word] == kind and WORTH[anywhere(text)[0][0]] > WORTH[kind]
+
+
+def newly_guarded(at: At, text: str) -> bool:
+    """The piece named was attacked and not guarded, and the piece that moved guards it."""
+    square = place(at.after, anywhere(text)[0], at.mover)
+    if square is None or at.before.attackers(at.mover, square):
+        return False
+    attackers = at.before.attackers(not at.mover, square)
+    return bool(attackers) and square in at.after.attacks(at.move.to_square)
+
+
+def out_of_reach(at: At, text: str) -> bool:
+    """The piece named attacked the one that has moved, which was worth more."""
+    attacker = anywhere(text)[0]
+    square = place(at.before, attacker, not at.mover)
+    kind = at.after.piece_type_at(at.move.to_square) or 0
+    words = rf"the {chess.piece_name(kind)} (?:away|out)"
+    attacked = square is not None and at.move.from_square in at.before.attacks(square)
+    still = square is not None and at.move.to_square in at.after.attacks(square)
+    return attacked and not still and WORTH[kind] > WORTH[attacker[0]] and words in text
+
+
+def trade(at: At, text: str) -> bool:
+    """A piece of the kind named faces one of its kind that may take it."""
+    kind = KINDS[re.findall(r"(knight|bishop|rook|queen)s", text)[0]]
+    takers = [
+        move.from_square
+        for move in at.after.legal_moves
+        if move.to_square == at.move.to_square and at.after.piece_type_at(move.from_square) == kind
+    ]
+    seen = any(one in at.after.attacks(at.move.to_square) for one in takers)
+    return at.after.piece_type_at(at.move.to_square) == kind and seen
+
+
+def space(at: At, text: str) -> bool:
+    """A pawn on its fifth rank that a pawn guards and no enemy pawn attacks."""
+    square, white = square_in(text), at.mover
+    pawns = [at.after.pieces(chess.PAWN, one) for one in (white, not white)]
+    guards = at.after.attackers(white, square) & pawns[0]
+    attackers = at.after.attackers(not white, square) & pawns[1]
+    fifth = square // 8 == (4 if white else 3)
+    return fifth and square in pawns[0] and bool(guards) and not attackers
+
+
+def unpinned(at: At, text: str) -> bool:
+    square = place(at.after, anywhere(text)[0], at.mover)
+    if square is None or not at.before.is_pinned(at.mover, square):
+        return False
+    return not at.after.is_pinned(at.mover, square)
+
+
+def near_king(at: At, text: str) -> bool:
+    """So many pieces, pawns and kings not counted, attack squares around the other king."""
+    king = at.after.king(not at.mover)
+    assert king is not None
+    ring = [one for one in chess.SQUARES if chess.square_distance(one, king) == 1]
+    near = [
+        one
+        for one in chess.SquareSet(at.after.occupied_co[at.mover])
+        if at.after.piece_type_at(one) not in (chess.PAWN, chess.KING)
+        and any(square in at.after.attacks(one) for square in ring)
+    ]
+    words = ["none", "one", "two", "three", "four", "five", "six", "seven", "eight"]
+    return at.move.to_square in near and words[len(near)] in text
+
+
+@cache
+def named_positions() -> frozenset[str]:
+    """Digests of the positions that have a name, from the package's list."""
+    packed = resources.files("kibitz.commentary").joinpath("openings.tsv.xz").read_bytes()
+    return frozenset(line[:12] for line in lzma.decompress(packed).decode().splitlines())
+
+
+def leaves_names(at: At, _: str) -> bool:
+    """The position before the move has a name, the one after it has none."""
+    had, has = (
+        hashlib.sha256(one.epd().encode()).hexdigest()[:12] in named_positions()
+        for one in (at.before, at.after)
+    )
+    return had and not has
+
+
 TABLES = chess.syzygy.Tablebase()
 
 
@@ -609,9 +720,30 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ),
     ("blockade", r"(?:blocks|halts|way of) the passed pawn", before_passed),
     ("behind", r"behind the passed pawn", rook_behind),
+    ("unguarded", r"nothing (?:guards|to guard)|which is not guarded|the unguarded", unguarded),
+    ("worth", r"is worth more than", worth_more),
+    ("guard", r"which was attacked|the guard that it needs", newly_guarded),
+    ("step away", r"(?:gets|takes|moves) the \w+ (?:away from|out of)", out_of_reach),
+    ("trade", r"(?:offers|invites) (?:a trade|to exchange)", trade),
+    (
+        "centre",
+        r"centralises|middle of the board",
+        lambda at, _: chess.square_name(at.move.to_square) in ("d4", "e4", "d5", "e5"),
+    ),
+    (
+        "long diagonal",
+        r"fianchetto|long diagonal",
+        lambda at, _: chess.square_name(at.move.to_square) in ("b2", "g2", "b7", "g7"),
+    ),
+    ("space", r"(?:gains|takes) space", space),
+    ("unpin", r"from the pin|breaks the pin", unpinned),
+    ("near the king", r"attack squares beside", near_king),
+    ("theory", r"have a name|named opening", leaves_names),
     (
         "chase",
-        r"gains time|\b(?:attacks|hits) the (?!.* (?:at once|time))|makes the .* move",
+        r"gains time"
+        r"|\b(?:attacks|hits) the (?!unguarded|.* (?:at once|time|behind it|nothing guards))"
+        r"|makes the .* move",
         cheaper_attacks,
     ),
     ("ahead", r"trades \w+s", ahead_in_trade),
@@ -638,18 +770,22 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ),
     ("imbalance", r"with .* against (?:a|two|three) (?!.*minor)", unlike_pieces),
     ("prevents", r"does not allow|rules out|leaves no room", impossible),
-    ("threat", r"threatens|(?:carries|sets up) the threat", threat),
+    ("threat", r"threatens|(?:carries|sets up) the threat|sets up \d", threat),
     ("parry", r"\b(?:saves|meets the threat|secures|stops|parries)\b", parried),
     ("mate pattern", r"is a (?:back-rank|smothered) mate", lambda at, _: at.after.is_checkmate()),
     ("mate now", r"is (?:check)?mate\b(?! in| next)", mate_now),
     ("mate", r"mate in \w+|mate next move", mate_statement),
-    ("sacrifice", r"\bsacrifices\b|gives up (?!the right)|\boffers\b", given),
+    (
+        "sacrifice",
+        r"\bsacrifices\b|gives up (?!the right)|\boffers (?!a trade|to exchange)",
+        given,
+    ),
     ("better", BETTER, lambda at, _: at.played not in (None, at.move)),
     ("answer", ANSWER, lambda at, _: at.played is None),
     (
         "wins",
         r"\b(?:wins|nets|gains)\b(?! it back| back| as| the game| time| an outpost"
-        r"| the opposition)",
+        r"| the opposition| space)",
         lambda *_: True,
     ),
     ("only", r"only good move|one good move|only move: all|has to be played: all", lambda *_: True),
@@ -685,7 +821,7 @@ def statements(node: chess.pgn.ChildNode) -> Iterator[tuple[str, At, str]]:
         for number, found in enumerate(re.finditer(MOVE, sentence)):
             earlier = sentence[: found.start()]
             threat = re.search(
-                "threatens|threat of|rules out|not allow|no room|stops|saves", earlier
+                "threatens|threat of|sets up|rules out|not allow|no room|stops|saves", earlier
             )
             reply, other = (subject(one, found.group()) for one in (own.after, own.before))
             if other is not None and other.move != own.move and not threat:
@@ -711,17 +847,24 @@ def skeleton(sentence: str) -> str:
 
 @dataclass
 class Count:
-    """What was found in annotated games."""
+    """What was found in annotated games of one reader's level."""
 
     made: Counter[str] = field(default_factory=Counter)
-    false: Counter[str] = field(default_factory=Counter)
+    false: Counter[str] = field(default_factory=Counter)  # by plain rules
+    unsure: Counter[str] = field(default_factory=Counter)  # not confirmed by the engine
+    opposed: Counter[str] = field(default_factory=Counter)  # of them, the engine says the opposite
     unknown: Counter[str] = field(default_factory=Counter)
     skeletons: Counter[str] = field(default_factory=Counter)
     sentences: Counter[str] = field(default_factory=Counter)
     sizes: list[int] = field(default_factory=list)  # statements of each comment
+    lengths: list[int] = field(default_factory=list)  # words of each comment
+    games: int = 0
     plies: int = 0
+    spoken: int = 0  # moves of the game with a comment
     bad: int = 0  # mistakes and blunders
     silent: int = 0  # of them, those of which neither an answer nor a better move is named
+    keys: int = 0  # mistakes, blunders and moves after which the chances are very different
+    silent_keys: int = 0
 
 
 def read(node: chess.pgn.ChildNode, count: Count, judge: Judge | None) -> None:
@@ -743,25 +886,55 @@ def read(node: chess.pgn.ChildNode, count: Count, judge: Judge | None) -> None:
                 true = rule(at, clause)
             except (IndexError, KeyError):
                 true = False
-            confirmed = true and (judge is None or judge.confirms(kind, at, clause, sentence))
-            if not confirmed:
+            if not true:
                 count.false[kind] += 1
-                how = "NOT CONFIRMED" if true else "FALSE"
-                about = f"{at.before.fen()} {at.move}"
-                sys.stdout.write(f"{how} {kind}: {clause} | {sentence} | {about}\n")
-                sys.stdout.flush()
+                tell("FALSE", kind, clause, sentence, at)
+            elif judge is not None and (doubt := judge.doubt(kind, at, clause, sentence)):
+                count.unsure[kind] += 1
+                count.opposed[kind] += doubt > 1
+                tell(("NOT CONFIRMED", "OPPOSED")[doubt - 1], kind, clause, sentence, at)
     for sentence in sentences:
         count.skeletons[skeleton(sentence)] += 1
         count.sentences[sentence] += 1
     if number:
         count.sizes.append(number)
+        count.lengths.append(sum(len(one.split()) for one in sentences))
     if node.nags & {2, 4}:
         count.bad += 1
         count.silent += not names & {"better", "answer", "mate"} and not node.starts_variation()
+    if node.is_mainline():
+        count.spoken += bool(sentences)
+        key = bool(node.nags & {2, 4}) or swing(node) >= KEY_SWING
+        count.keys += key
+        count.silent_keys += key and not sentences
+        if key and not sentences:
+            place_of = node.parent.board()
+            sys.stdout.write(f"SILENT: {place_of.fen()} {node.move} {node.parent.eval()}\n")
+
+
+KEY_SWING = 0.3  # of winning chances
+
+
+def swing(node: chess.pgn.ChildNode) -> float:
+    """How much a move changes the winning chances, by the values in the PGN."""
+    had, has = node.parent.eval(), node.eval()
+    return abs(chance(has.white()) - chance(had.white())) if had and has else 0.0
+
+
+def tell(how: str, kind: str, clause: str, sentence: str, at: At) -> None:
+    """Print a statement that does not hold."""
+    sys.stdout.write(f"{how} {kind}: {clause} | {sentence} | {at.before.fen()} {at.move}\n")
+    sys.stdout.flush()
+
+
+def level_of(game: chess.pgn.Game) -> str:
+    """For whom a game was annotated."""
+    found = re.findall("beginner|club|expert", game.headers.get("Annotator", ""))
+    return found[-1] if found else "unknown"
 
 
 def main() -> None:
-    """Count statements by kind, and those that are false."""
+    """Count statements by kind, and those that are false, for every level of readers."""
     options = argparse.ArgumentParser()
     options.add_argument("files", nargs="+")
     options.add_argument("--engine")
@@ -772,38 +945,62 @@ def main() -> None:
     judge = Judge(asked.engine, asked.nodes) if asked.engine else None
     if asked.tables:
         TABLES.add_directory(asked.tables)
-    count = Count()
+    counts: defaultdict[str, Count] = defaultdict(Count)
     for path in asked.files:
         with Path(path).open(encoding="utf-8") as file:
             while (game := chess.pgn.read_game(file)) is not None:
+                count = counts[level_of(game)]
+                count.games += 1
                 count.plies += sum(1 for _ in game.mainline())
                 for node in everything(game):
                     read(node, count, judge)
     if judge is not None:
         judge.engine.quit()
-    report(count, asked.show)
+    for level, count in counts.items():
+        report(level, count, asked.show)
+    table(list(counts.values()))
 
 
-def report(count: Count, show: bool) -> None:
-    """Print the table, and with `show` what was not understood and the commonest sentences."""
+def report(level: str, count: Count, show: bool) -> None:
+    """Print what a level's comments are like; with `show` the commonest sentences, too."""
     if show:
         for text, number in count.unknown.most_common(40):
             sys.stdout.write(f"not understood {number}: {text}\n")
-        for text, number in count.skeletons.most_common(25):
+        for text, number in count.skeletons.most_common(12):
             share = 100 * number / count.skeletons.total()
             sys.stdout.write(f"{share:5.2f} % {text}\n")
-    sizes = sorted(count.sizes)
-    middle = sizes[len(sizes) // 2] if sizes else 0
-    mean = sum(sizes) / max(1, len(sizes))
+    sizes, comments = sorted(count.sizes), len(count.sizes)
+    middle = sizes[comments // 2] if sizes else 0
+    common = count.skeletons.most_common(1)
+    share = 100 * common[0][1] / count.skeletons.total() if common else 0.0
     sys.stdout.write(
-        f"{len(sizes)} comments on {count.plies} plies, {count.made.total()} statements, "
-        f"a comment has {mean:.2f} of them, median {middle}; "
-        f"{len(count.sentences)} distinct sentences of {count.sentences.total()}\n"
-        f"{count.unknown.total()} clauses without a statement that is understood; "
-        f"{count.bad} mistakes and blunders, {count.silent} without answer or better move\n"
+        f"{level}: {count.games} games, {count.plies} plies, {comments} comments, on "
+        f"{100 * count.spoken / max(1, count.plies):.1f} % of the moves; {count.made.total()} "
+        f"statements, a comment has {sum(sizes) / max(1, comments):.2f} of them, median {middle}, "
+        f"and {sum(count.lengths) / max(1, comments):.1f} words; {len(count.sentences)} distinct "
+        f"sentences of {count.sentences.total()}, the commonest form {share:.2f} %; "
+        f"{count.unknown.total()} clauses not understood; {count.keys} key moments, "
+        f"{count.silent_keys} silent; {count.bad} mistakes and blunders, {count.silent} without "
+        f"answer or better move\n"
     )
-    for kind, number in count.made.most_common():
-        sys.stdout.write(f"{kind:18} {number:6} false {count.false[kind]}\n")
+
+
+def table(counts: list[Count]) -> None:
+    """Print statements by kind: how many, and how many do not hold."""
+    names = ("made", "false", "unsure", "opposed")
+    made, false, unsure, opposed = (
+        sum((getattr(one, name) for one in counts), Counter[str]()) for name in names
+    )
+    sys.stdout.write(f"{'kind':18} {'made':>6} false not-confirmed opposed\n")
+    for kind, number in made.most_common():
+        line = f"{kind:18} {number:6} {false[kind]:5} {unsure[kind]:13} {opposed[kind]:7}"
+        sys.stdout.write(f"{line}\n")
+    judged = sum(made[kind] for kind in JUDGED)
+    comments = sum(len(one.sizes) for one in counts)
+    sys.stdout.write(
+        f"all: {comments} comments, {made.total()} statements, {false.total()} false by plain "
+        f"rules; judged {judged}, not confirmed {unsure.total()}, opposed {opposed.total()}\n"
+    )
 
 
 class Judge:
@@ -818,12 +1015,18 @@ class Judge:
         self.nodes = nodes
         self._known: dict[tuple[str, str, int, int], list[chess.engine.InfoDict]] = {}
 
-    def confirms(self, kind: str, at: At, clause: str, sentence: str) -> bool:
-        """Whether the engine agrees with a statement that is true of the board."""
+    def doubt(self, kind: str, at: At, clause: str, sentence: str) -> int:
+        """0 if the engine agrees with a statement that is true of the board, 1 if not.
+
+        2 if it says the opposite by a margin, at ten times the nodes.
+        """
         rule = JUDGED.get(kind)
-        return rule is None or any(
-            rule(self, at, clause, sentence, nodes) for nodes in (self.nodes, 10 * self.nodes)
-        )
+        if rule is None:
+            return 0
+        asked = at, clause, sentence
+        if any(rule(self, *asked, nodes, 0.0) for nodes in (self.nodes, 10 * self.nodes)):
+            return 0
+        return 1 if rule(self, *asked, 10 * self.nodes, MARGIN) else 2
 
     def lines(
         self, board: chess.Board, nodes: int, move: chess.Move | None = None, count: int = 1
@@ -833,7 +1036,7 @@ class Judge:
             if len(self._known) > 5_000:
                 self._known.clear()
             self._known[key] = self.engine.analyse(
-                board.copy(stack=8),
+                board.copy(stack=8 if all(board.move_stack[-8:]) else False),
                 chess.engine.Limit(nodes=nodes),
                 multipv=count,
                 root_moves=[move] if move else None,
@@ -848,21 +1051,32 @@ class Judge:
         return chance(self.lines(board, nodes, move)[0]["score"].pov(white))
 
 
-def judged_mate(judge: Judge, at: At, text: str, _: str, nodes: int) -> bool:
+FEW_REPLIES = 6  # of a position whose mate in 3 is looked for by trying everything
+WINNING = 0.6  # chances with which the engine may leave material that it could win
+MARGIN = 0.1  # of winning chances, about 55 centipawns in a level game
+
+
+def judged_mate(judge: Judge, at: At, text: str, _: str, nodes: int, _slack: float) -> bool:
     found = re.search(r"mate in (\d+)", text)
     if not found or int(found.group(1)) <= 2:
         return True
     scores = [judge.lines(board, nodes)[0]["score"].relative for board in (at.after, at.before)]
-    return any(one.is_mate() and abs(one.mate() or 0) <= int(found.group(1)) for one in scores)
+    if any(one.is_mate() and abs(one.mate() or 0) <= int(found.group(1)) for one in scores):
+        return True
+    few = at.after.legal_moves.count() <= FEW_REPLIES and int(found.group(1)) == 3
+    return few and nodes > judge.nodes and mated_in(at.after.copy(), 3)
 
 
-def judged_wins(judge: Judge, at: At, _: str, __: str, nodes: int) -> bool:
-    return gains(at, judge, nodes)
+def judged_wins(judge: Judge, at: At, _: str, __: str, nodes: int, slack: float) -> bool:
+    """The engine's line has the gain; by a margin, or it is winning and goes another way."""
+    if gains(at, judge, nodes):
+        return True
+    return slack > 0 and judge.value(at.after, at.mover, nodes, None) >= WINNING
 
 
-def judged_avoids(judge: Judge, at: At, _: str, __: str, nodes: int) -> bool:
+def judged_avoids(judge: Judge, at: At, text: str, _: str, nodes: int, _slack: float) -> bool:
     """The other side does not come out with more material than there was."""
-    if at.after.is_game_over():
+    if "#" in text or "mate" in text or at.after.is_game_over():
         return True
     info = judge.lines(at.after, nodes)[0]
     reply = info["pv"][0]
@@ -871,7 +1085,7 @@ def judged_avoids(judge: Judge, at: At, _: str, __: str, nodes: int) -> bool:
     return not gains(At(at.after, reply, board), judge, nodes)
 
 
-def judged_threat(judge: Judge, at: At, text: str, _: str, nodes: int) -> bool:
+def judged_threat(judge: Judge, at: At, text: str, _: str, nodes: int, _slack: float) -> bool:
     """What is threatened, after a pass, leaves more material than there was."""
     board = at.after.copy()
     board.push(chess.Move.null())
@@ -884,31 +1098,31 @@ def judged_threat(judge: Judge, at: At, text: str, _: str, nodes: int) -> bool:
     return board.is_checkmate() or gains(At(before, move, board), judge, nodes)
 
 
-def judged_better(judge: Judge, at: At, _: str, __: str, nodes: int) -> bool:
+def judged_better(judge: Judge, at: At, _: str, __: str, nodes: int, slack: float) -> bool:
     """The move named is better than the one made (which `at` carries as its played one)."""
     assert at.played is not None
     best, played = (judge.value(at.before, at.mover, nodes, move) for move in (at.move, at.played))
-    return best > played or min(best, played) > 0.9  # won is won
+    return best > played - slack or min(best, played) > 0.9  # won is won
 
 
-def judged_answer(judge: Judge, at: At, _: str, __: str, nodes: int) -> bool:
+def judged_answer(judge: Judge, at: At, _: str, __: str, nodes: int, slack: float) -> bool:
     """The answer named is about as good as the engine's own."""
     own = judge.value(at.before, at.mover, nodes, None)
-    return judge.value(at.before, at.mover, nodes, at.move) >= own - 0.15
+    return judge.value(at.before, at.mover, nodes, at.move) >= own - 0.15 - slack
 
 
-def judged_only(judge: Judge, at: At, _: str, __: str, nodes: int) -> bool:
+def judged_only(judge: Judge, at: At, _: str, __: str, nodes: int, slack: float) -> bool:
     lines = judge.lines(at.before, nodes, count=2)
     if len(lines) < 2:
         return True
     best, second = (chance(one["score"].pov(at.mover)) for one in lines)
-    return lines[0]["pv"][0] == at.move and best - second >= 0.1
+    return lines[0]["pv"][0] == at.move and best - second >= 0.1 - slack
 
 
-def judged_sacrifice(judge: Judge, at: At, text: str, _: str, nodes: int) -> bool:
+def judged_sacrifice(judge: Judge, at: At, text: str, _: str, nodes: int, slack: float) -> bool:
     """The value holds; what is to come back comes back, and a king is not well, in the line."""
     had, has = (judge.value(board, at.mover, nodes, None) for board in (at.before, at.after))
-    if has < min(had - 0.15, 0.9) or has < -0.3:
+    if has < min(had - 0.15, 0.9) - slack or has < -0.3 - slack:
         return False
     info = judge.lines(at.after, nodes)[0]
     board, most = at.after.copy(), -99
@@ -941,13 +1155,14 @@ STANDINGS: list[tuple[str, float, float]] = [
 ]
 
 
-def judged_standing(judge: Judge, at: At, text: str, _: str, nodes: int) -> bool:
+def judged_standing(judge: Judge, at: At, text: str, _: str, nodes: int, slack: float) -> bool:
     for form, least, most in STANDINGS:
         found = re.search(form, text)
         if found:
             names = [one for one in found.groupdict().values() if one]
             white = names[0] == "White" if names else at.mover
-            return least <= judge.value(at.after, white, nodes, None) <= most
+            value = judge.value(at.after, white, nodes, None)
+            return least - slack <= value <= most + slack
     return True
 
 
@@ -955,6 +1170,7 @@ JUDGED = {
     "mate": judged_mate,
     "wins": judged_wins,
     "avoids": judged_avoids,
+    "parry": judged_avoids,
     "threat": judged_threat,
     "better": judged_better,
     "answer": judged_answer,

@@ -3,6 +3,7 @@
 import chess
 import pytest
 
+from kibitz.commentary.activity import FINDERS as ACTIVITY_FINDERS
 from kibitz.commentary.facts import Scene
 from kibitz.commentary.features import FINDERS
 from kibitz.commentary.prover import Prover
@@ -23,7 +24,8 @@ def scene(prover: Prover, fen: str, *line: str) -> Scene:
 
 def names(prover: Prover, fen: str, *line: str) -> set[str]:
     one = scene(prover, fen, *line)
-    return {found.name for find in (*FINDERS, *PAWN_FINDERS) for found in find(one)}
+    finders = (*FINDERS, *PAWN_FINDERS, *ACTIVITY_FINDERS)
+    return {found.name for find in finders for found in find(one)}
 
 
 CASES: list[tuple[str, str, list[str]]] = [
@@ -40,6 +42,23 @@ CASES: list[tuple[str, str, list[str]]] = [
     ("escape_square", "3r2k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1", ["h3"]),
     ("king_to_centre", "4k3/5ppp/8/8/8/8/5PPP/5K2 w - - 0 1", ["Ke2"]),
     ("opposition", "8/3k4/8/4P3/2K5/8/8/8 w - - 0 1", ["Kd5"]),
+    ("attacks_loose", "4k3/1p6/8/8/8/8/8/3BK3 w - - 0 1", ["Bf3", "Ke7"]),
+    ("guards", "4k3/8/8/3n4/8/4P3/8/3BK3 w - - 0 1", ["Ke2"]),
+    ("steps_away", "4k3/8/8/3p4/4N3/8/8/4K3 w - - 0 1", ["Nc3"]),
+    ("offers_trade", "3qk3/8/8/8/8/2P5/8/2Q1K3 w - - 0 1", ["Qd2"]),
+    ("centralises", "4k3/8/8/8/8/5N2/8/4K3 w - - 0 1", ["Nd4", "Ke7", "Kd2", "Kd6"]),
+    ("fianchetto", "4k3/8/8/8/8/6P1/8/4KB2 w - - 0 1", ["Bg2"]),
+    (
+        "gains_space",
+        "r1bqkbnr/pppn1ppp/4p3/3p4/3PP3/8/PPP2PPP/RNBQKBNR w KQkq - 0 1",
+        ["e5", "c5", "c3", "Ne7"],
+    ),
+    ("unpins", "4k3/8/8/8/1b6/2N5/8/4K3 w - - 0 1", ["Kf2"]),
+    (
+        "closes_in",
+        "r2q1rk1/pp3ppp/8/8/8/3B2R1/PP3PPP/R2Q2K1 w - - 0 1",
+        ["Qh5", "a6", "a3", "b6"],
+    ),
 ]
 
 
@@ -58,6 +77,11 @@ def test_a_feature_is_found(prover: Prover, name: str, fen: str, line: list[str]
         ("king_to_centre", "q3k3/5ppp/8/8/8/8/5PPP/5K2 w - - 0 1", "Ke2"),
         ("opposition", "3k4/8/8/4P3/8/2K5/8/8 w - - 0 1", "Kd4"),
         ("backward", "4k3/4p3/3p4/8/2P1P3/8/8/4K3 b - - 0 1", "e6"),
+        ("attacks_loose", "4k3/1p6/2p5/8/8/8/8/3BK3 w - - 0 1", "Bf3"),
+        ("guards", "4k3/8/8/8/8/4P3/8/3BK3 w - - 0 1", "Ke2"),
+        ("steps_away", "4k3/8/8/8/4N3/8/8/4K3 w - - 0 1", "Nc3"),
+        ("offers_trade", "3qk3/8/8/8/8/8/8/2Q1K3 w - - 0 1", "Qa1"),
+        ("gains_space", "4k3/3p4/8/8/3PP3/8/8/4K3 w - - 0 1", "e5"),
     ],
 )
 def test_a_look_alike_is_none(prover: Prover, name: str, fen: str, move: str) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import chess
@@ -14,6 +15,7 @@ import chess.pgn
 
 from kibitz.commentary import english as language
 from kibitz.commentary.choice import Level
+from kibitz.commentary.claims import step
 from kibitz.commentary.facts import RECENT, Scene, taken_by
 from kibitz.commentary.judge import (
     Seen,
@@ -43,8 +45,10 @@ if TYPE_CHECKING:
 Sides: TypeAlias = Literal["white", "black", "both"]
 Moments: TypeAlias = Literal["all", "key"]
 NODES = 20_000  # of the search of every position
+KNOWN = 6  # plies of a known opening from which on leaving it is worth words
 NOTHING = "Nothing stands out about this move."
 AGAIN = 10  # times as many where a move seems to be bad, or the only good one
+DEEP = 60_000  # at least, before what depends on a search is said
 
 
 class Words(NamedTuple):
@@ -76,6 +80,12 @@ class Style:
             movetime=None if time is None else AGAIN * time,
         )
 
+    @property
+    def deep(self) -> Limits:
+        """The limits of the look that confirms what is about to be said."""
+        again = self.again
+        return again if again.nodes is None else Limits(nodes=max(DEEP, again.nodes))
+
     def speaks_of(self, white: bool) -> bool:
         """Whether the moves of a side are commented on."""
         return self.sides in ("both", "white" if white else "black")
@@ -96,16 +106,17 @@ def annotate(
     tree = game.tree
     forget(tree)
     nodes = list(tree.mainline())
-    views = _searched(tree, engine, style, on_ply)
+    prover = _prover(engine, style)
+    views = _searched(tree, engine, style, prover, on_ply)
     told, opened = _told(tree, views)
     keys = key_moments(told.values, told.labels)
     speaker = style.words.speaker(style.level)
     speaker.sparing = True
-    prover = Prover(tables=engine.settings.syzygy_path)
     comments: list[Comment] = []
     board = tree.board()
     for ply, node in enumerate(nodes):
         scene = _scene(board, node.move, views[ply], views[ply + 1], prover)
+        leaves = _theory_text(board, node.move) if KNOWN <= ply == opened + 1 else ""
         board.push(node.move)
         comment = Comment()
         if style.speaks_of(scene.mover):
@@ -113,7 +124,8 @@ def annotate(
             if style.moments == "all" or ply in keys:
                 comment = speaker.comment(scene)
                 add_lines(node, scene, comment, style.level)
-        texts = [_opening_text(told.opening) if ply == opened else "", comment.text]
+        name = _opening_text(told.opening) if ply == opened else ""
+        texts = [name, leaves, comment.text]
         texts.append(_end_text(board))
         text = " ".join(text for text in texts if text)
         put_words(node, views[ply + 1], comment, text)
@@ -152,26 +164,48 @@ def scene_on(engine: Engine, board: Board, move: str, limits: Limits | None) -> 
     """One move of a position with what the engine sees before and after it."""
     before = board.to_chess()
     made = chess.Move.from_uci(board.uci(board.parse(move)))
-    after = board.copy()
-    after.push(move)
+    after = before.copy()
+    after.push(made)
     if limits is None:
         return Scene(before, made, (), Prover())
-    limits = Style(limits=limits).again
-    had, has = (_search(engine, one, limits) for one in (board, after))
-    return _scene(before, made, had, has, Prover())
+    style = Style(limits=limits)
+    prover = _prover(engine, style)
+    had, has = (_search(engine, one, style.again) for one in (before, after))
+    if label(had, has):
+        had, has = prover.deeper(before) or had, prover.deeper(after) or has
+    if label(had, has) and had.line[:1] != (made,):
+        had = _tried(had, before, prover)
+    return _scene(before, made, had, has, prover)
+
+
+def _prover(engine: Engine, style: Style) -> Prover:
+    """Proves claims, by a deeper search where they depend on one."""
+    look = partial(_search, engine, limits=style.deep)
+    return Prover(tables=engine.settings.syzygy_path, look=look)
+
+
+def _tried(had: Seen, board: chess.Board, prover: Prover) -> Seen:
+    """What is seen before a move once the best one was tried by a search of its own."""
+    after = board.copy()
+    after.push(had.line[0])
+    then = prover.deeper(after)
+    return had if then is None else tried(had, then)
 
 
 # --- searching ------------------------------------------------------------------------------------
 
 
 def _searched(
-    tree: chess.pgn.Game, engine: Engine, style: Style, on_ply: Callable[[], None]
+    tree: chess.pgn.Game, engine: Engine, style: Style, prover: Prover, on_ply: Callable[[], None]
 ) -> list[Seen]:
-    """What searches see in every position, those around moves that seem bad a second time."""
-    line = Board.from_chess(tree.end().board())
+    """What searches see in every position: again around what seems bad, deeper if it still does."""
     moves = [node.move for node in tree.mainline()]
+    boards = _positions(tree)
     engine.new_game()
-    views = _looked_at(engine, line, style.limits, {}, on_ply)
+    views = []
+    for board in boards:
+        views.append(_search(engine, board, style.limits))
+        on_ply()
     doubtful = {
         ply
         for ply, move in enumerate(moves)
@@ -179,49 +213,44 @@ def _searched(
         or is_only_move(views[ply], move)
         or in_hindsight(views[ply], views[ply + 1], move) is not views[ply]
     }
-    kept = dict(enumerate(views))
-    for ply in {*doubtful, *(ply + 1 for ply in doubtful)}:
-        del kept[ply]
-    if doubtful:
-        views = _looked_at(engine, line, style.again, kept, lambda: None)
+    for look in (partial(_search, engine, limits=style.again), prover.deeper):
+        for ply in {*doubtful, *(ply + 1 for ply in doubtful)}:
+            views[ply] = look(boards[ply]) or views[ply]
+        _look_back(views, moves)
+        doubtful = {ply for ply in range(len(moves)) if label(views[ply], views[ply + 1])}
+    for ply in doubtful:
+        if views[ply].line[:1] not in ((), (moves[ply],)):
+            views[ply] = _tried(views[ply], boards[ply], prover)
+    return views
+
+
+def _look_back(views: list[Seen], moves: Sequence[chess.Move]) -> None:
+    """Correct what was seen by what the moves made have led to, from the end to the start."""
     for ply in reversed(range(len(moves))):
         views[ply] = in_hindsight(views[ply], views[ply + 1], moves[ply])
         if views[ply].line[:1] == (moves[ply],):
             longer = max(views[ply].line, (moves[ply], *views[ply + 1].line), key=len)
             views[ply] = replace(views[ply], line=longer)
+
+
+def _positions(tree: chess.pgn.Game) -> list[chess.Board]:
+    """The positions of a game, each with those before it that may be repeated."""
     board = tree.board()
-    for ply, move in enumerate(moves):
-        best = views[ply].line[:1]
-        if label(views[ply], views[ply + 1]) and best and best[0] != move:
-            board.push(best[0])
-            then = _search(engine, Board.from_chess(board), style.again)
-            views[ply] = tried(views[ply], then)
-            board.pop()
-        board.push(move)
-    return views
+    found = [board.copy(stack=False)]
+    for node in tree.mainline():
+        board.push(node.move)
+        found.append(board.copy(stack=board.halfmove_clock))
+    return found
 
 
-def _looked_at(
-    engine: Engine, line: Board, limits: Limits, kept: dict[int, Seen], on_ply: Callable[[], None]
-) -> list[Seen]:
-    """What searches see along a game, but for the plies whose view is kept."""
-    board = Board.from_chess(line.to_chess().root())
-    views: list[Seen] = []
-    for ply, move in enumerate([*line.moves, None]):
-        views.append(kept[ply] if ply in kept else _search(engine, board, limits))
-        on_ply()
-        if move is not None:
-            board.push(move)
-    return views
-
-
-def _search(engine: Engine, board: Board, limits: Limits) -> Seen:
+def _search(engine: Engine, position: chess.Board, limits: Limits) -> Seen:
+    board = Board.from_chess(position)
     end = board.outcome()
     if end is not None:
         mated = end.winner is not None
         score = Score("mate", 0) if mated else Score("cp", 0)
         return Seen(score, -1.0 if mated else 0.0, ())
-    return seen(board.to_chess(), engine.play(board, limits).report)
+    return seen(position, engine.play(board, limits).report)
 
 
 def _scene(board: chess.Board, move: chess.Move, had: Seen, has: Seen, prover: Prover) -> Scene:
@@ -239,6 +268,13 @@ def _scene(board: chess.Board, move: chess.Move, had: Seen, has: Seen, prover: P
 
 def _opening_text(opening: Opening | None) -> str:
     return language.OPENING[0].format(name=opening.name, eco=opening.eco) if opening else ""
+
+
+def _theory_text(board: chess.Board, move: chess.Move) -> str:
+    """That a move leaves the openings that have a name."""
+    forms = language.THEORY
+    made = step(board, move).text
+    return forms[sum(map(ord, made)) % len(forms)].format(move=made)
 
 
 def _end_text(board: chess.Board) -> str:

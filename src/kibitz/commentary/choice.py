@@ -12,8 +12,10 @@ import chess
 from kibitz.commentary import merits as merit
 from kibitz.commentary import positional as changed
 from kibitz.commentary import tactical as tactic
+from kibitz.commentary.activity import FINDERS as ACTIVITY_FINDERS
 from kibitz.commentary.claims import Claim
 from kibitz.commentary.facts import Scene, Unit, is_unsafe, phase
+from kibitz.commentary.faults import AvoidsLoss
 from kibitz.commentary.features import FINDERS, Feature
 from kibitz.commentary.merits import gain_of, is_borne_out, merits
 from kibitz.commentary.motifs import motifs
@@ -90,12 +92,26 @@ FEATURE_WEIGHTS: dict[str, tuple[float, float, float]] = {
     "repeats": (0.45, 0.45, 0.43),
     "fifty_moves": (0.6, 0.6, 0.55),
     "imbalance": (0.6, 0.65, 0.65),
+    "attacks_loose": (0.5, 0.46, 0.42),
+    "guards": (0.5, 0.44, 0.3),
+    "steps_away": (0.48, 0.3, 0.2),
+    "offers_trade": (0.5, 0.5, 0.48),
+    "centralises": (0.46, 0.43, 0.35),
+    "fianchetto": (0.46, 0.4, 0.2),
+    "gains_space": (0.46, 0.48, 0.46),
+    "unpins": (0.5, 0.46, 0.43),
+    "closes_in": (0.5, 0.5, 0.48),
 }
 # Said once a game, for each side.
-ONCE = ("development", "last_minor", "connected_rooks", "trades_ahead", "escape_square")
+ONCE = (
+    *("development", "last_minor", "connected_rooks", "trades_ahead", "escape_square"),
+    *("fianchetto", "centralises"),
+)
 NO_REASONS = (*ONCE, "opens_file", "repeats", "fifty_moves", "imbalance")
 LEAST = {"beginner": 0.38, "club": 0.4, "expert": 0.42}
-ALONE = 0.55  # weight from which a claim is worth a comment of its own
+SECOND = 0.2  # the same for what is said besides
+# Weight from which a claim is worth a comment of its own in a game.
+ALONE = {"beginner": 0.5, "club": 0.5, "expert": 0.55}
 GAP = 0.1  # between the best and the second best move, where there are tactics
 FADING = 0.94  # a kind of claim matters less every time it has been made
 WINS_APART = 6  # plies between two claims that material is won by the same side
@@ -105,6 +121,8 @@ MUST_PAY = (
     *(tactic.Attracts, tactic.RemovesGuard, tactic.Interferes, tactic.Intermezzo, tactic.Clears),
     tactic.TakesLoose,
 )
+# What depends on a search is proved again by a deeper one.
+JUDGED = (GivesUp, merit.Wins, merit.Nets, merit.OnlyMove)
 # Of these the first that holds is said, not the others.
 OF_ONE_KIND: tuple[frozenset[str], ...] = tuple(
     frozenset(names.split())
@@ -125,7 +143,16 @@ OF_ONE_KIND: tuple[frozenset[str], ...] = tuple(
         "backward IsolatedPawn",
         "strikes escape_square",
         "heads_for chases",
-        "Parries chases",
+        "Parries chases guards steps_away unpins",
+        "attacks_loose Threatens chases Traps",
+        "attacks_loose Fork",
+        "attacks_loose Pins",
+        "attacks_loose Wins",
+        "attacks_loose Nets",
+        "offers_trade chases",
+        "gains_space Outpost strikes backs_up",
+        "centralises Outpost heads_for",
+        "battery closes_in",
     )
 )
 
@@ -164,7 +191,9 @@ def ranked(scene: Scene, claims: Iterable[Claim], memory: Memory, level: Level) 
     chosen: list[Claim] = []
     paying: bool | None = None
     for weight, _, claim in weighed:
-        if weight < LEAST[level] or _was_said(claim, memory) or _is_covered(claim, chosen):
+        if weight < (SECOND if chosen else LEAST[level]):
+            continue
+        if _was_said(claim, memory) or _is_covered(claim, chosen):
             continue
         if isinstance(claim, MUST_PAY):
             paying = pays(scene) if paying is None else paying
@@ -172,8 +201,19 @@ def ranked(scene: Scene, claims: Iterable[Claim], memory: Memory, level: Level) 
                 continue
         if _is_too_soon(claim, scene, memory) or not _is_to_the_point(claim, scene, level):
             continue
-        chosen.append(claim)
+        if is_confirmed(claim, scene):
+            chosen.append(claim)
     return chosen
+
+
+def is_confirmed(claim: Claim, scene: Scene) -> bool:
+    """Whether a deeper search agrees, of a claim that depends on one."""
+    if isinstance(claim, MUST_PAY):
+        return pays(scene.deeper)
+    if isinstance(claim, merit.Parries) and claim.target is not None:
+        deep = scene.deeper
+        return deep is scene or AvoidsLoss().proved(deep)
+    return not isinstance(claim, JUDGED) or claim.proved(scene.deeper)
 
 
 def _weight(claim: Claim, memory: Memory, level: Level) -> float:
@@ -189,7 +229,7 @@ def _first_weight(claim: Claim, level: Level) -> float:
 
 def is_slight(claim: Claim, level: Level) -> bool:
     """Whether a claim is not worth a comment of its own."""
-    return _first_weight(claim, level) < ALONE
+    return _first_weight(claim, level) < ALONE[level]
 
 
 def is_sharp(scene: Scene) -> bool:
@@ -283,7 +323,7 @@ def worth_saying(scene: Scene, memory: Memory, level: Level, most: int) -> list[
     gives = sacrifice(scene)
     found: list[Claim] = [gives] if gives else []
     found += [*motifs(scene), *merits(scene), *changes(scene)]
-    found += [one for find in (*FINDERS, *PAWN_FINDERS) for one in find(scene)]
+    found += [one for find in (*FINDERS, *PAWN_FINDERS, *ACTIVITY_FINDERS) for one in find(scene)]
     spoken = [claim for claim in found if type(claim) in WEIGHTS or isinstance(claim, Feature)]
     return ranked(scene, spoken, memory, level)[:most]
 

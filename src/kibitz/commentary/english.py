@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kibitz.commentary.english_faults import FAULTS as FAULTS
+from kibitz.commentary.english_faults import TURNS as TURNS
+
 PIECES = {1: "pawn", 2: "knight", 3: "bishop", 4: "rook", 5: "queen", 6: "king"}
 SIDES = {True: "White", False: "Black"}
 NUMBERS = ("no", "a", "two", "three", "four", "five", "six", "seven", "eight")
@@ -38,7 +41,8 @@ def gift(lost: Sequence[int], won: Sequence[int]) -> str:
     """Material that is given: a knight for two pawns."""
     if tuple(lost) == (4,) and tuple(won) in ((2,), (3,)):
         return "the exchange"
-    return f"{haul(lost)} for {haul(won)}" if won else haul(lost)
+    given = "the queen" if tuple(lost) == (5,) else haul(lost)
+    return f"{given} for {haul(won)}" if won else given
 
 
 def worth(*scores: int) -> dict[str, str]:
@@ -136,6 +140,15 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "threatens to take {target} with {step}",
         "carries the threat of {step}",
         "sets up the threat of {step}",
+    ),
+    "Threatens.loose": (
+        "threatens {step}: nothing guards {target}",
+        "threatens {step}, as nothing guards {target}",
+        "sets up {step}, with nothing to guard {target}",
+    ),
+    "Threatens.more": (
+        "threatens {step}: {target} is worth more than the {taker}",
+        "threatens {step}, as {target} is worth more than the {taker} that takes it",
     ),
     "Threatens.mate": ("threatens mate with {step}", "threatens {step}"),
     "Parries": ("saves {target} from {step}", "meets the threat to {target}", "secures {target}"),
@@ -272,6 +285,38 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "repeats": ("repeats the position", "brings about the same position for the second time"),
     "fifty_moves": ("makes it {count0} moves without a capture or a pawn move",),
     "imbalance": ("leaves {side} with {has} against {against}",),
+    "attacks_loose": (
+        "attacks {piece}, which nothing guards",
+        "turns on {piece}, which is not guarded",
+        "attacks the unguarded {kind} on {at}",
+    ),
+    "guards": (
+        "guards {piece}, which was attacked",
+        "gives {piece} the guard that it needs",
+        "protects {piece}, which was attacked and not guarded",
+    ),
+    "steps_away": (
+        "gets the {own} away from {piece}",
+        "takes the {own} out of reach of {piece}",
+        "moves the {own} out of the attack by {piece}",
+    ),
+    "offers_trade": (
+        "offers a trade of {kinds}",
+        "offers to exchange {kinds}",
+        "invites a trade of {kinds}",
+    ),
+    "centralises": ("centralises the knight", "puts the knight in the middle of the board"),
+    "fianchetto": ("fianchettoes the bishop", "puts the bishop on the long diagonal"),
+    "gains_space": (
+        "gains space with the pawn on {at}",
+        "takes space: the pawn on {at} is guarded by a pawn and attacked by none",
+        "plants a pawn on {at}, which gains space",
+    ),
+    "unpins": ("frees {piece} from the pin", "breaks the pin on {piece}"),
+    "closes_in": (
+        "makes it {count0} pieces that attack squares beside {other}'s king",
+        "brings another piece near {other}'s king: {count0} now attack squares beside it",
+    ),
     # what the best move keeps; numbers as in judge.standing
     "Prevents": ("does not allow {reply}", "rules out {reply}", "leaves no room for {reply}"),
     "Keeps.2": ("keeps the win", "keeps {mover} winning"),
@@ -301,94 +346,12 @@ PLAYED = ("This {0}.", "{move} {0}.")
 PLAYED_MORE = ("It also {0}.", "And it {0}.", "At the same time it {0}.")
 WHICH = "{0}, which {1}"
 
-FAULTS: dict[str, tuple[str, ...]] = {
-    "EnPrise": (
-        "{piece} can simply be taken: {reply}.",
-        "{piece} is lost there to {reply}.",
-        "That puts {piece} where {reply} takes it.",
-    ),
-    "Abandons": (
-        "{guard} no longer guards {target}, and {reply} takes it.",
-        "This takes a guard away from {target}: {reply}.",
-    ),
-    "Overlooks": (
-        "{other} was threatening {reply}, and still is.",
-        "This does nothing against {reply}.",
-        "The threat was {reply}, and it is not met.",
-    ),
-    "Overlooks.why": (
-        "{other} was threatening {reply}, which {why}.",
-        "This does nothing against {reply}, which {why}.",
-        "The threat was {reply}, which {why}.",
-    ),
-    "AllowsMate": (
-        "This allows mate in {moves}, beginning with {reply}.",
-        "After {reply} it is mate in {moves}.",
-        "{other} now mates in {moves}, with {reply} first.",
-    ),
-    "AllowsMate.1": ("This allows {reply}.", "{reply} is possible now.", "It runs into {reply}."),
-    "Allows": (
-        "{other} has a good answer in {reply}.",
-        "{reply} is the answer.",
-        "The trouble is {reply}.",
-        "{reply} is strong now.",
-    ),
-    "Allows.worth": (
-        "The answer is {reply}, and the score {has} in place of {had}.",
-        "{reply} follows: {has}, where {had} was possible.",
-    ),
-    "Allows.why": (
-        "This allows {reply}, which {why}.",
-        "{reply} now {why}.",
-        "The answer is {reply}, which {why}.",
-        "The trouble is {reply}: it {why}.",
-    ),
-    "Better": (
-        "Better was {step}.",
-        "{step} was better.",
-        "The right move was {step}.",
-        "{mover} should have played {step}.",
-    ),
-    "Better.chance": (
-        "{mover} missed {step}.",
-        "{step} was possible.",
-        "{mover} could have played {step}.",
-    ),
-    "Better.worth": (
-        "Better was {step} ({had} instead of {has}).",
-        "{step} was better: {had} instead of {has}.",
-        "With {step} the score would be {had}, not {has}.",
-    ),
-    "Better.why": (
-        "Better was {step}, which {why}.",
-        "Instead, {step} {why}.",
-        "The right move was {step}: it {why}.",
-        "{step} was the move: it {why}.",
-        "{mover} had {step}, which {why}.",
-    ),
-    "MissesMate": (
-        "{step} would have mated in {moves}.",
-        "There was a mate in {moves} with {step}.",
-        "{mover} misses mate in {moves}: {step}.",
-    ),
-    "MissesMate.1": ("{step} was possible.", "{mover} misses {step}.", "There was {step}."),
-}
-
-# How a mistake changes the game, from one standing of the mover to another.
-TURNS: dict[str, tuple[str, ...]] = {
-    "2.1": ("The win is not so clear any more.", "It makes the win a harder one."),
-    "2.0": ("The win is gone.", "A won game is level now.", "{mover} is not winning any more."),
-    "2.-1": ("The win is gone, and {other} is better now.", "From winning to worse."),
-    "2.-2": ("A won game is lost now.", "{other} is winning now, not {mover}."),
-    "1.0": ("The advantage is gone.", "The game is level now.", "{mover} is not better any more."),
-    "1.-1": ("Now {other} is better.", "The advantage is {other}'s now."),
-    "1.-2": ("{mover} was better and is lost now.", "From better to lost."),
-    "0.-1": ("{other} is better now.", "{mover} is worse now.", "The advantage is with {other}."),
-    "0.-2": ("{mover} is lost now.", "{other} is winning now.", "From level to lost."),
-    "-1.-2": ("A difficult position is a lost one now.", "{mover} is lost now."),
-}
-
 OPENING = ("{name} ({eco}).",)
+THEORY = (
+    "{move} leaves the openings that have a name.",
+    "With {move} the game leaves the lines that have a name.",
+    "No named opening goes on with {move}.",
+)
 
 ENDS: dict[str, str] = {
     "stalemate": "Stalemate: {side} to move has no legal move and is not in check.",

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -118,6 +118,15 @@ class Scene:
         )
 
     @cached_property
+    def deeper(self) -> Scene:
+        """The same move as a deeper search sees it; the scene itself where there is none."""
+        has = self.prover.deeper(self.after)
+        if has is None:
+            return self
+        had = self.prover.deeper(self.before)
+        return replace(self, follow=has.line, had=had, has=has)
+
+    @cached_property
     def taken(self) -> Unit | None:
         """What the move captures."""
         return taken_by(self.before, self.move)
@@ -151,7 +160,7 @@ def unit(board: chess.Board, square: int) -> Unit:
 def units(board: chess.Board, white: bool) -> Iterator[Unit]:
     """The pieces of a side."""
     for square in chess.scan_forward(board.occupied_co[white]):
-        yield unit(board, square)
+        yield Unit(board.piece_type_at(square) or 0, square, white)
 
 
 def taken_by(board: chess.Board, move: chess.Move) -> Unit | None:

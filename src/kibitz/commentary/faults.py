@@ -164,8 +164,10 @@ class Better(Claim):
         if scene.had is None or scene.has is None or scene.had.line[0] != self.step.move:
             return False
         bad = label(scene.had, scene.has) is not Label.NONE or scene.had.mate is not None
+        lost = standing(scene.had.value) == -2  # where one move is as good as another
         return (
             bad
+            and not lost
             and self.step.move != scene.move
             and all(claim.proved(scene.instead()) for claim in self.why)
         )

@@ -1,12 +1,14 @@
-"""Proves tactics: what a side wins by force in a position, by a search of material alone."""
+"""Proves what is said: tactics by a search of material alone, judgements by a deeper look."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeAlias
 
 import chess
 import numpy as np
 
+from kibitz.commentary.judge import Seen
 from kibitz.commentary.tactics import FRAME, MATE, MOST_PLIES, UNKNOWN, force, material
 from kibitz.position.board import Board
 from kibitz.position.exchange import taking_value
@@ -23,6 +25,7 @@ SURE_MATE = MATE - MOST_PLIES
 
 
 Key: TypeAlias = tuple[int | bool | None, ...]
+Look: TypeAlias = Callable[[chess.Board], Seen]
 
 
 def key_of(board: chess.Board) -> Key:
@@ -33,10 +36,22 @@ def key_of(board: chess.Board) -> Key:
 
 
 class Prover:
-    """Answers what is won by force; keeps its answers, as the same is asked for several claims."""
+    """Answers what is won by force and what a deeper search sees.
 
-    def __init__(self, plies: int = PLIES, budget: int = BUDGET, tables: str = "") -> None:
+    It keeps its answers, as the same is asked for several claims. Without a `look` nothing is
+    looked at more deeply.
+    """
+
+    def __init__(
+        self,
+        plies: int = PLIES,
+        budget: int = BUDGET,
+        tables: str = "",
+        look: Look | None = None,
+    ) -> None:
         self.plies, self.budget = plies, budget
+        self._look = look
+        self._looks: dict[str, Seen] = {}
         self._tables = Tablebases(tables)
         self._positions = new_positions(MOST_PLIES + 1)
         self._frames = np.zeros(MOST_PLIES + 1, np.dtype((np.record, FRAME)))
@@ -72,6 +87,15 @@ class Prover:
             line.append(best)
             at.push(best)
         return line
+
+    def deeper(self, board: chess.Board) -> Seen | None:
+        """What a deeper search sees in a position; None if there is none."""
+        if self._look is None:
+            return None
+        fen = board.shredder_fen()
+        if fen not in self._looks:
+            self._looks[fen] = self._look(board)
+        return self._looks[fen]
 
     def loss_on(self, board: chess.Board, square: int) -> int:
         """Centipawns that capturing on a square alone wins, pins not considered."""

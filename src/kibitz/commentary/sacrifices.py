@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 import chess
 
 from kibitz.commentary.claims import Claim, Step, step
-from kibitz.commentary.facts import WORTH, Scene, Unit, balance, taken_by
+from kibitz.commentary.facts import RECENT, WORTH, Scene, Unit, balance, taken_by
 from kibitz.commentary.judge import BETTER, LIMITS, standing, stands_clear
 from kibitz.commentary.merits import LEAST, LONGEST_MATE, gone, listed, longest_defence
 
@@ -26,6 +26,7 @@ SOON = 6  # plies within which a king loses its castling or its place
 BY = 9  # plies of a line from which on it is too far to say that something comes back
 LASTING = 2  # positions of a line for which what came back has to stay
 LEAST_VALUE = -0.2  # who is worse than that has nothing to give
+TOLERANCE = 0.05  # of winning chances by which it may be better to accept
 LEAST_GIVEN = 2  # pawns' worth; less if it is a piece for pawns
 
 
@@ -57,9 +58,17 @@ def sacrifice(scene: Scene) -> GivesUp | None:
         moves = longest_defence(scene.after, -mate) or 0
         gives = moves and piece is not None and piece.worth - took >= LEAST_GIVEN
         return GivesUp(piece, (piece.kind,), (), "mate", moves) if piece and gives else None
+    found = _given_up(scene, piece)
     kept = scene.prover.gain(scene.before)
-    if kept is None or kept <= -LEAST:
-        return None  # something was lost in any case
+    if found is None or kept is None:
+        return None
+    if kept <= -LEAST and 100 * _cost(found.lost, found.won) + kept < 100 * LEAST_GIVEN:
+        return None  # as much was lost in any case
+    return found
+
+
+def _given_up(scene: Scene, piece: Unit | None) -> GivesUp | None:
+    """What the reply takes, or what another one might."""
     if piece is not None and piece.kind != chess.PAWN and _is_behind(scene):
         given = _given(scene)
         if given is not None:
@@ -81,7 +90,20 @@ def _takes(scene: Scene) -> list[chess.Move]:
 
 
 def _offered(scene: Scene, take: chess.Move) -> GivesUp | None:
-    """A piece that can be taken, by the search of material; the value of the best reply holds."""
+    """A piece that can be taken, by the search of material, and had better not be."""
+    found = _takeable(scene, take)
+    if found is None:
+        return None
+    after = scene.after.copy(stack=RECENT)
+    after.push(take)
+    accepted = scene.prover.deeper(after)
+    gained = accepted.value - (_value(scene) or 0.0) if accepted else 0.0
+    least = -TOLERANCE if found.later or accepted is None else LIMITS[-1][0]
+    return found if gained >= least or found.aim not in ("offer", "offered") else None
+
+
+def _takeable(scene: Scene, take: chess.Move) -> GivesUp | None:
+    """What would be given if it was taken so."""
     piece = taken_by(scene.after, take)
     assert piece is not None
     declined = scene.reply is not None and scene.reply.to_square != take.to_square
@@ -91,6 +113,8 @@ def _offered(scene: Scene, take: chess.Move) -> GivesUp | None:
         if given is not None and back is not None:
             aim: Aim = "offered" if declined else _aim_of(taken)
             return GivesUp(piece, *given, aim, later=back)
+        if given is not None and declined:
+            return GivesUp(piece, *given, "offer")
     end = taken.boards[-1]
     given = _sizeable(scene.before, end, scene.mover)
     if given is None or balance(end, scene.mover) >= _least(scene):
@@ -156,11 +180,16 @@ def _sizeable(
     if theirs is None or own is None:
         return None
     lost, won = listed(own - theirs), listed(theirs - own)
-    cost = sum(WORTH[kind] for kind in lost) - sum(WORTH[kind] for kind in won)
+    cost = _cost(lost, won)
     for_pawns = any(kind > chess.PAWN for kind in lost) and set(won) <= {chess.PAWN}
     if len(lost) != 1:
         return None
     return (lost, won) if cost >= LEAST_GIVEN or (cost >= 1 and for_pawns) else None
+
+
+def _cost(lost: tuple[int, ...], won: tuple[int, ...]) -> int:
+    """Pawns' worth that is given."""
+    return sum(WORTH[kind] for kind in lost) - sum(WORTH[kind] for kind in won)
 
 
 def _with_aim(scene: Scene, piece: Unit, lost: tuple[int, ...], won: tuple[int, ...]) -> GivesUp:
@@ -187,7 +216,7 @@ def _standing(scene: Scene) -> Aim:
     """How the mover stands all the same, where it is clear."""
     value = _value(scene) or 0.0
     names: dict[int, Aim] = {0: "level", 1: "better", 2: "better"}
-    return names.get(standing(value), "") if stands_clear(value) else ""
+    return names.get(standing(value), "") if stands_clear(value) and value >= 0.0 else ""
 
 
 def _back(scene: Scene, lasting: int) -> Step | None:

@@ -18,7 +18,7 @@ from kibitz.commentary import positional as changed
 from kibitz.commentary import tactical as tactic
 from kibitz.commentary.choice import Level, Memory, is_slight, kind_of, reasons, worth_saying
 from kibitz.commentary.claims import Claim, Step, step
-from kibitz.commentary.facts import Scene, Unit, phase
+from kibitz.commentary.facts import WORTH, Scene, Unit, is_defended, phase
 from kibitz.commentary.faults import faults, missed
 from kibitz.commentary.features import Feature
 from kibitz.commentary.judge import Label, label, standing
@@ -84,24 +84,20 @@ class Speaker:
         """The cause, what was better, and what it means for the game."""
         most = 1 if self.level == "beginner" else 2
         reply = reasons(scene.other, self.level, most) if scene.reply else []
-        better: list[Claim] = []
-        if scene.had is not None and scene.had.line and scene.had.line[0] != scene.move:
-            better = reasons(scene.instead(), self.level, most)
-            if len(better) < most and scene.reply:
-                prevents = fault.Prevents(step(scene.after, scene.reply))
-                better += [prevents] if prevents.proved(scene.instead()) else []
-            gains = [one for one in reply if isinstance(one, (merit.Wins, merit.Nets))]
-            if not better and gains and fault.AvoidsLoss().proved(scene.instead()):
-                better = [fault.AvoidsLoss()]
+        better = self._merits_of_better(scene, reply, most)
         if phase(scene.before) != "endgame":  # where pawns do not decide
             reply = [one for one in reply if _is_hard(one)]
             better = [one for one in better if _is_hard(one)]
         causes = faults(scene, tuple(reply))
         lines = missed(scene, tuple(better))
-        if self._label(scene) is Label.INACCURACY:
-            if not any(_is_hard(one) for one in (*reply, *better, *causes[:1])):
-                return Comment()
-            lines = lines if better else []  # too little to be named without a reason
+        solid = any(isinstance(one, SOLID) for one in better)
+        if self._label(scene) is Label.INACCURACY and not any(
+            _is_hard(one) for one in (*reply, *better, *causes[:1])
+        ):
+            return Comment()
+        if causes and not (solid or self._label(scene) is Label.BLUNDER):
+            # Too little to be named as better without something that is won or kept by it.
+            lines = [one for one in lines if not isinstance(one, fault.Better)]
         turn = self._turn(scene)
         said: list[Claim] = [*causes[:1], *([turn] if turn else []), *lines]
         told = any(isinstance(one, fault.Better) and not one.why for one in said)
@@ -112,6 +108,19 @@ class Speaker:
         self.told_before |= {claim.reply for claim in causes[:1] if hasattr(claim, "reply")}
         text = " ".join(_capital(one) for one in texts)
         return Comment(text, tuple(said), tuple(better), tuple(reply))
+
+    def _merits_of_better(self, scene: Scene, reply: Sequence[Claim], most: int) -> list[Claim]:
+        """Why another move was better, if it is not the one that was made."""
+        if scene.had is None or not scene.had.line or scene.had.line[0] == scene.move:
+            return []
+        better = reasons(scene.instead(), self.level, most)
+        if len(better) < most and scene.reply:
+            prevents = fault.Prevents(step(scene.after, scene.reply))
+            better += [prevents] if prevents.proved(scene.instead()) else []
+        gains = [one for one in reply if isinstance(one, (merit.Wins, merit.Nets))]
+        if not better and gains and fault.AvoidsLoss().proved(scene.instead()):
+            better = [fault.AvoidsLoss()]
+        return better
 
     def _turn(self, scene: Scene) -> Claim | None:
         """How a mistake changes the standing, if it does so by much."""
@@ -186,6 +195,9 @@ def claim_slots(claim: Claim, scene: Scene) -> dict[str, str]:
     slots = {"mover": language.SIDES[scene.mover], "other": language.SIDES[not scene.mover]}
     for one in fields(claim):
         slots |= _spelled(one.name, getattr(claim, one.name))
+    if isinstance(claim, merit.Threatens):
+        taker = scene.after.piece_type_at(claim.step.move.from_square)
+        slots["taker"] = language.PIECES[taker or chess.PAWN]
     if isinstance(claim, GivesUp):
         slots["gift"] = language.gift(claim.lost, claim.won)
     return slots | (_spelled_feature(claim) if isinstance(claim, Feature) else {})
@@ -195,6 +207,9 @@ HARD = (
     *(GivesUp, fault.EnPrise, fault.Abandons, fault.AllowsMate),
     *(fault.Overlooks, fault.AvoidsLoss, fault.Prevents),
 )
+
+
+SOLID = (merit.Wins, merit.Nets, merit.MateIn, fault.AvoidsLoss)
 
 
 def _is_hard(claim: Claim) -> bool:
@@ -244,6 +259,8 @@ def claim_key(claim: Claim, scene: Scene) -> str:
             name += ".for"
         case merit.Threatens(target=None) | merit.Parries(target=None):
             name += ".mate"
+        case merit.Threatens(target=Unit() as target):
+            name += _why_threatened(scene.after, claim.step, target)
         case merit.OnlyMove(hard=True):
             name += ".hard"
         case fault.Keeps():
@@ -253,6 +270,14 @@ def claim_key(claim: Claim, scene: Scene) -> str:
         case changed.Seventh() if not scene.mover:
             name += ".black"
     return name
+
+
+def _why_threatened(board: chess.Board, step: Step, target: Unit) -> str:
+    """What makes a threat one: nothing guards the target, or it is worth more than the taker."""
+    taker = board.piece_type_at(step.move.from_square)
+    if not is_defended(board, target.square):
+        return ".loose"
+    return ".more" if taker is not None and WORTH[taker] < target.worth else ""
 
 
 def _spelled(name: str, value: object) -> dict[str, str]:
@@ -281,6 +306,7 @@ def _spelled(name: str, value: object) -> dict[str, str]:
 def _spelled_feature(feature: Feature) -> dict[str, str]:
     """What a feature is about, in words."""
     slots = _spelled("piece", feature.pieces[0]) if feature.pieces else {}
+    slots["own"] = _spelled("piece", feature.pieces[-1])["kind"] if feature.pieces else ""
     slots["squares"] = language.joined([chess.square_name(one.square) for one in feature.pieces])
     if feature.square is not None:
         slots |= {
@@ -291,7 +317,7 @@ def _spelled_feature(feature: Feature) -> dict[str, str]:
         middle = feature.counts.index(0)
         slots["has"] = language.haul(feature.counts[:middle])
         slots["against"] = language.haul(feature.counts[middle + 1 :])
-    elif feature.name == "trades_ahead":
+    elif feature.name in ("trades_ahead", "offers_trade"):
         slots["kinds"] = f"{language.PIECES[feature.counts[0]]}s"
     else:
         slots |= {
