@@ -13,8 +13,11 @@ from typing import Any
 import numpy as np
 
 from kibitz.evaluator.inline import InlineEvaluator
-from kibitz.kernel.helper import compile_beside
+from kibitz.kernel.helper import compile_beside, compile_here
+from kibitz.position.state import new_positions
 from kibitz.search.alphabeta.negamax import search_root
+from kibitz.search.alphabeta.pruning import value_after
+from kibitz.search.alphabeta.quiescence import quiesce
 from kibitz.search.alphabeta.thread import (
     ALL_PARTS,
     DECISIVE,
@@ -40,9 +43,16 @@ class Worker:
         self.memory = ThreadMemory(entries, parts)
         self._evaluator, self._scratch = evaluator, evaluator.new_scratch()
         records = self.memory.record, evaluator.record, self._scratch.record
-        compile_beside([(search_root, (Context(new_control(), *records), 0, 0, 0, 0))])
+        self._compile_in_two(Context(new_control(), *records))
         self.depth = 0  # of the last iteration that was finished, and
         self.finished = self.memory.roots[:0]  # the root's moves as it left them
+
+    def _compile_in_two(self, context: Context) -> None:
+        """Share out what is to be compiled between two processes."""
+        line = self.memory.roots[0]["line"][:0]
+        last = context.network, context.scratch, new_positions(2), line, 0
+        beside = [(value_after, last), (search_root, (context, 0, 0, 0, 0))]
+        compile_beside(beside, here=[(quiesce, (context, 0, 0, 0))])
 
     def set_root(self, line: np.ndarray, codes: list[int], generation: int, *, whole: bool) -> None:
         """Begin another search; see ThreadMemory.set_line."""
@@ -82,6 +92,7 @@ class Worker:
 
     def _search(self, control: Any, depth: int, first: int) -> None:
         """Search the moves from `first` on and sort them."""
+        compile_here()
         record, roots, expected = self.memory.record, self.roots, int(self.roots["known"][first])
         low, high, window, plies = -INFINITE, INFINITE, WINDOW, depth
         if depth >= WHOLE_UNTIL and abs(expected) < DECISIVE:

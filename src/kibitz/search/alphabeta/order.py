@@ -147,7 +147,7 @@ def learn(
 @kernel
 def list_moves(frame: np.record, position: np.record, table_move: int) -> int:
     """Write all legal moves to the frame, the table's first; returns how many."""
-    count = generate(position, frame.moves)
+    count = generate(position, frame.moves[:])
     frame.first = 0
     if table_move != 0:
         for index in range(count):

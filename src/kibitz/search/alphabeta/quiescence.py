@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kibitz.kernel.bits import signed
-from kibitz.kernel.compile import kernel
+from kibitz.kernel.compile import called_kernel, kernel
 from kibitz.position.exchange import VALUES, exchange_value
 from kibitz.position.moves import NO_MOVE, PROMOTION, generate, generate_captures, kind_of
 from kibitz.position.play import play
@@ -58,9 +58,9 @@ def _list(
 ) -> int:
     """Write the moves to try and their scores to the frame; returns how many."""
     if checked:
-        count = generate(position, frame.moves)
+        count = generate(position, frame.moves[:])
     else:
-        count = generate_captures(position, frame.moves)
+        count = generate_captures(position, frame.moves[:])
     kept = 0
     for index in range(count):
         move = signed(frame.moves[index])
@@ -89,9 +89,14 @@ def _is_hopeless(
     return may_lose(position, move) and exchange_value(position, move) < 0
 
 
-@kernel
+@called_kernel
 def quiesce(context: Context, ply: int, alpha: int, beta: int) -> int:
     """Score of the position at `ply`, where only captures and answers to checks are tried."""
+    return _quiesce(context, ply, alpha, beta)  # a called kernel cannot call itself
+
+
+@kernel
+def _quiesce(context: Context, ply: int, alpha: int, beta: int) -> int:
     thread = context.thread
     if must_stop(context):
         return 0
@@ -126,7 +131,7 @@ def quiesce(context: Context, ply: int, alpha: int, beta: int) -> int:
         frame.place = place_of(position, move)
         play(position, child, move)
         prefetch(thread, place_in(thread, child.key))
-        score = -quiesce(context, ply + 1, -beta, -alpha)
+        score = -_quiesce(context, ply + 1, -beta, -alpha)
         if thread.stopped:
             return 0
         if score > best:
