@@ -285,5 +285,5 @@ def test_the_entry_point_is_where_the_package_says() -> None:
     scripts = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["scripts"]
     assert scripts == {
         "kibitz": f"{main.__module__}:{main.__name__}",
-        "kibitz-uci": "kibitz.uci.loop:main",
+        "kibitz-uci": "kibitz.uci.__main__:main",
     }

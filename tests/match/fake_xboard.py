@@ -1,6 +1,7 @@
 """A program that speaks the xboard protocol and plays the first legal move, with its own ways.
 
-python fake_xboard.py WAY   WAY is good, old (no setboard, no usermove), resign, illegal or hang
+python fake_xboard.py WAY   WAY is good, old (no setboard, no usermove), first (version 1 of the
+protocol: no feature, no ping), resign, illegal or hang
 """
 
 import sys
@@ -9,6 +10,7 @@ import time
 import chess
 
 WAY = sys.argv[1]
+OLD = WAY in ("old", "first")
 board = chess.Board()
 editing: list[str] = []
 
@@ -53,6 +55,8 @@ for line in sys.stdin:
             board, is_editing = edited(editing, board.turn), False
         else:
             editing.append(words[0])
+    elif WAY == "first" and words[0] in ("protover", "ping"):
+        say(f"Error (unknown command): {words[0]}")
     elif words[0] == "protover":
         say("a greeting that is no feature")
         say('feature myname="Fake 1" ping=1 memory=1 done=0')
@@ -63,13 +67,13 @@ for line in sys.stdin:
         say(f"pong {words[1]}")
     elif words[0] == "new":
         board = chess.Board()
-    elif words[0] == "setboard" and WAY != "old":
+    elif words[0] == "setboard" and not OLD:
         board = chess.Board(" ".join(words[1:]))
     elif words[0] == "edit":
         is_editing, editing = True, []
-    elif words[0] == ("move" if WAY == "old" else "usermove"):
+    elif words[0] == ("move" if OLD else "usermove"):
         board.push_uci(words[1])
-    elif WAY == "old" and len(words) == 1 and len(words[0]) in (4, 5) and words[0][1].isdigit():
+    elif OLD and len(words) == 1 and len(words[0]) in (4, 5) and words[0][1].isdigit():
         board.push_uci(words[0])
     elif words[0] == "go":
         go()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import time
 from pathlib import Path
 
 import chess
@@ -17,6 +18,7 @@ from kibitz.match.journal import Journal, Results
 from kibitz.match.ladder import LISTED, listed_opponents
 from kibitz.match.runner import Setup, run, try_out
 from kibitz.match.spec import parse_player, parse_players
+from kibitz.uci import xboard
 from kibitz.uci.program import ProgramFault
 from kibitz.uci.xboard import Clocks, XboardClient, parse_thinking
 
@@ -25,6 +27,12 @@ AFTER_E4 = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1"
 MOVED_KING = "rnbq1bnr/ppppkppp/8/4p3/4P3/8/PPPPKPPP/RNBQ1BNR w - - 2 3"
 NO_RIGHTS = "rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR w - - 0 1"
 QUICK = Terms(patience=400.0)
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs of version 2 may be slow to start on a busy machine."""
+    monkeypatch.setattr(xboard, "FEATURE_SECONDS", 400.0)
 
 
 def fake(way: str, *more: str) -> str:
@@ -56,6 +64,22 @@ def test_a_game_to_its_end(way: str, fen: str) -> None:
                 assert move.cp == (41 if board.turn else -41)
             board.push_uci(move.uci)
         assert board.result(claim_draw=True) == game.result
+
+
+@pytest.mark.parametrize("fen", [chess.STARTING_FEN, MOVED_KING])
+def test_a_program_that_announces_nothing_plays(monkeypatch: pytest.MonkeyPatch, fen: str) -> None:
+    monkeypatch.setattr(xboard, "FEATURE_SECONDS", 0.2)
+    for game in played(fake("first"), "random", fen=fen).games:
+        assert game.loser is None, game.detail
+
+
+def test_features_that_come_late_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xboard, "FEATURE_SECONDS", 0.0)
+    client = XboardClient([sys.executable, str(FAKE), "good"], {})
+    while client.name != "Fake 1":
+        time.sleep(0.05)
+        client.new_game(AFTER_E4, chess.STARTING_FEN, Clocks())
+    client.close()
 
 
 def test_a_resignation_loses_and_is_no_fault() -> None:

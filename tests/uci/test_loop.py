@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from kibitz.engine import Engine
 from kibitz.position.board import Board
 from kibitz.search.params import OFF, Settings
+from kibitz.search.searcher import BaseSearcher
 from kibitz.uci.lines import StandardInput
 from kibitz.uci.options import all_options
 from tests.uci.scripted import Gui
@@ -40,6 +42,35 @@ def test_the_handshake_lists_every_option_with_its_range(gui: Gui) -> None:
     assert "option name UCI_ShowWDL type check default false" in lines
     # What lichess-bot and cutechess set without asking.
     assert names >= {"Threads", "Hash", "SyzygyPath", "Move Overhead", "UCI_Chess960", "Ponder"}
+
+
+def fails(*_: object) -> None:
+    raise ZeroDivisionError("a fault of ours")
+
+
+@pytest.mark.parametrize(
+    ("owner", "place"), [(BaseSearcher, "search"), (Engine, "ready"), (Engine, "begin")]
+)
+def test_a_fault_of_ours_is_told_and_the_engine_goes_on(
+    gui: Gui,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    owner: type,
+    place: str,
+) -> None:
+    gui.say("position startpos moves e2e4")
+    with monkeypatch.context() as patched:
+        gui.ask("isready", "readyok")
+        patched.setattr(owner, place, fails)
+        lines = gui.ask("go nodes 20", "bestmove")
+        Board(moves=["e2e4", lines[-1].split()[1]])  # legal
+        (told,) = gui.expect("info string error")
+        assert told == "info string error: ZeroDivisionError: a fault of ours"
+        assert "in fails" in capfd.readouterr().err
+        if place == "ready":
+            gui.ask("isready", "readyok")
+            gui.expect("info string error")
+    assert infos(gui.ask("go nodes 20", "bestmove"))
 
 
 def test_lines_have_the_known_order_and_legal_moves(gui: Gui) -> None:

@@ -68,7 +68,7 @@ def test_lichess_bots_options_exist(client: chess.engine.SimpleEngine) -> None:
 
 def test_the_answer_to_uci_needs_nothing_heavy() -> None:
     heavy = {"numpy", "numba", "torch", "chess", "onnxruntime", "rich", "cyclopts"}
-    assert loaded_by("kibitz.uci.loop") & heavy == set()
+    assert loaded_by("kibitz.uci.__main__") & heavy == set()
 
 
 @pytest.mark.parametrize("module", ["kibitz.uci", "kibitz"])
@@ -190,7 +190,7 @@ def test_a_script_is_obeyed_to_its_end_though_kernels_are_compiled() -> None:
 
 
 def test_arguments_of_the_program_without_any_are_named() -> None:
-    code = "import sys; from kibitz.uci.loop import main; sys.exit(main())"
+    code = "import sys; from kibitz.uci.__main__ import main; sys.exit(main())"
     done = subprocess.run(
         [sys.executable, "-c", code, "--config", "mine.toml"],
         input="quit\n",

@@ -205,7 +205,7 @@ def uci(
         return _serve(serve, network, token)
     if connect:
         return _connect(connect, token)
-    from kibitz.uci.loop import talk
+    from kibitz.uci.__main__ import talk
 
     return talk(network)
 

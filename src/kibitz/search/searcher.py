@@ -10,6 +10,7 @@ are over are looked after here.
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
@@ -70,7 +71,7 @@ class Task:
         return self.mates.nodes if "mates" in vars(self) else 0
 
 
-class BaseSearcher:
+class BaseSearcher(ABC):
     """Searches positions, one at a time; `stop` and `ponderhit` may come from other threads."""
 
     batched = False  # whether the evaluator gets positions in batches
@@ -88,35 +89,35 @@ class BaseSearcher:
 
     # --- what every kind of search has of its own -----------------------------------------------
 
+    @abstractmethod
     def prepare(self) -> None:
         """Make the root ready; there is a legal move."""
-        raise NotImplementedError
 
+    @abstractmethod
     def run(self) -> None:
         """Search until a limit is reached or nothing is left to learn."""
-        raise NotImplementedError
 
+    @abstractmethod
     def is_late(self) -> bool:
         """Whether the time is up, as the root stands."""
-        raise NotImplementedError
 
+    @abstractmethod
     def report(self) -> Report:
         """How the search stands, or what it came to."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def nodes(self) -> int:
         """Nodes of this search, positions tried for mates not counted."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def proof(self) -> int:
         """What is proved of the best move, see proof.py."""
-        raise NotImplementedError
 
+    @abstractmethod
     def forget(self) -> None:
         """Forget what earlier searches found."""
-        raise NotImplementedError
 
     # --- and what it may have -------------------------------------------------------------------
 
@@ -128,16 +129,16 @@ class BaseSearcher:
         """The line that begins with the move to play."""
         return report.best.moves
 
-    def grow(self, nodes: int) -> None:
+    def grow(self, nodes: int) -> None:  # noqa: B027 - optional
         """Search for a while beside `go mate`."""
 
-    def use_mate(self, mate: Mate) -> None:
+    def use_mate(self, mate: Mate) -> None:  # noqa: B027 - optional
         """Learn of a mate that was found by trying all moves."""
 
-    def interrupt(self) -> None:
+    def interrupt(self) -> None:  # noqa: B027 - optional
         """Make running kernels return; safe to call from any thread."""
 
-    def end(self) -> None:
+    def end(self) -> None:  # noqa: B027 - optional
         """End the threads, once and for all."""
 
     @property

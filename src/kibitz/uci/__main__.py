@@ -1,7 +1,51 @@
-"""`python -m kibitz.uci`: speak UCI on standard input and output."""
+"""`python -m kibitz.uci`, the program kibitz-uci: UCI on standard input and output.
 
+What takes time to import is imported by the session when it is needed.
+"""
+
+from __future__ import annotations
+
+import os
 import sys
 
-from kibitz.uci.loop import main
+from kibitz.engine import Engine
+from kibitz.engine.options import AUTODISCOVER
+from kibitz.errors import KibitzError
+from kibitz.kernel.process import start_early
+from kibitz.uci.lines import StandardInput, write_line
+from kibitz.uci.loop import Session
 
-sys.exit(main())
+
+def main() -> int:
+    """The program kibitz-uci: `talk`, with the usual settings file."""
+    from kibitz.settings import use_file
+
+    if sys.argv[1:]:
+        given = " ".join(sys.argv[1:])
+        write_line(f"info string kibitz-uci takes no arguments: {given!r}; use kibitz uci {given}")
+    try:
+        use_file(None)
+    except KibitzError as error:
+        write_line(f"info string {error}")
+        sys.stderr.write(f"kibitz: error: {error}\n")
+        return 2
+    try:
+        return talk()
+    except KeyboardInterrupt:
+        return 130  # as all commands do
+
+
+def talk(network: str = AUTODISCOVER) -> int:
+    """Speak UCI on standard input and output until `quit` or the end of the input."""
+    start_early("kibitz.search.mcts.threads")
+    session, lines = Session(write_line, Engine(network)), StandardInput()
+    session.on_compiling = lines.set_compiling
+    session.run(lines)
+    if session.channel.gone:
+        # Nothing more can be said, not even what Python still holds and would flush at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -6,21 +6,18 @@ import is imported before it is needed: the answer to `uci` comes at once.
 
 from __future__ import annotations
 
-import os
-import sys
 import threading
-from collections.abc import Callable, Iterable
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 import kibitz
 from kibitz.engine import Engine
-from kibitz.engine.options import AUTODISCOVER
 from kibitz.engine.running import Search, settle
 from kibitz.errors import InputError, KibitzError
-from kibitz.kernel.process import start_early
 from kibitz.options import parsed
 from kibitz.search.limits import Signals
-from kibitz.uci.lines import StandardInput, write_line
 from kibitz.uci.options import UciOptions, option_lines, refuse_files, refuse_unknown
 from kibitz.uci.protocol import (
     Channel,
@@ -106,10 +103,20 @@ class Session:
         return True
 
     def _carry_out(self, command: Command, rest: list[str]) -> None:
+        with self._faults_reported():
+            try:
+                command(self, rest[0] if rest else "")
+            except (KibitzError, OSError) as error:  # OSError: a path no system takes, for one
+                self.info(str(error))
+
+    @contextmanager
+    def _faults_reported(self) -> Iterator[None]:
+        """Say what went wrong in our code, and go on: an engine that ends has lost its game."""
         try:
-            command(self, rest[0] if rest else "")
-        except (KibitzError, OSError) as error:  # OSError: a path no system takes, for one
-            self.info(str(error))
+            yield
+        except Exception as error:  # noqa: BLE001 - with its traceback on standard error
+            traceback.print_exc()
+            self.info(f"error: {type(error).__name__}: {error}")
 
     def write(self, line: str) -> None:
         """Send a line; callable from any thread."""
@@ -186,7 +193,12 @@ class Session:
         endless: Callable[[], bool] = lambda: False,
     ) -> None:
         """Run work on a thread; it looks at its job's signals."""
-        self._job = Job(work, signals or Signals(), endless)
+
+        def guarded(job: Job) -> None:
+            with self._faults_reported():
+                work(job)
+
+        self._job = Job(guarded, signals or Signals(), endless)
 
     def stop(self, _: str = "") -> None:
         """End what is running; it answers by itself."""
@@ -210,7 +222,8 @@ class Session:
                 self.load()
         except (KibitzError, OSError) as error:
             self.info(str(error))
-        self.write("readyok")
+        finally:
+            self.write("readyok")
 
     def set_option(self, rest: str) -> None:
         """`setoption`: refused while searching."""
@@ -254,13 +267,23 @@ class Session:
         asked = parse_go(rest.split())
         for note in asked.notes:
             self.info(note)
-        self.load()
         if asked.perft is not None:
             from kibitz.uci.console import count
 
             count(self, self.board, asked.perft)
-        else:
+            return
+        with ExitStack() as without_search:
+            without_search.callback(self._answer_anyhow)
+            self.load()
             self._search(asked)
+            without_search.pop_all()
+
+    def _answer_anyhow(self) -> None:
+        """Answer `go` where no search could begin: with any move."""
+        from kibitz.uci.format import best_line
+
+        move = None if self._board is None else next(iter(self._board.legal_moves), None)
+        self.write(best_line(move, None, self.options.chess960))
 
     def _search(self, asked: Go) -> None:
         board, limits = self.board, asked.limits
@@ -285,7 +308,7 @@ class Session:
 
         board, options = search.board, self.options
         over = over_line(board)
-        move = ponder = None
+        move, ponder = next(iter(board.legal_moves), None), None
         try:
             result = search.run(lambda report: self._show(report, over))
             move, ponder = result.move, result.ponder
@@ -297,7 +320,6 @@ class Session:
                 self._show(result.report, None, verbose=verbose)
         except (KibitzError, OSError) as error:
             self.info(f"error: {error}")
-            move = next(iter(board.legal_moves), None)
             self.write(over or "info depth 1 score cp 0")
         finally:
             job.answered = True
@@ -366,34 +388,3 @@ COMMANDS: dict[str, Command] = {
     "comment": _console("comment"),
     "gui": _console("gui"),
 }
-
-
-def main() -> int:
-    """The program kibitz-uci: `talk`, with the usual settings file."""
-    from kibitz.settings import use_file
-
-    if sys.argv[1:]:
-        given = " ".join(sys.argv[1:])
-        write_line(f"info string kibitz-uci takes no arguments: {given!r}; use kibitz uci {given}")
-    try:
-        use_file(None)
-    except KibitzError as error:
-        write_line(f"info string {error}")
-        sys.stderr.write(f"kibitz: error: {error}\n")
-        return 2
-    try:
-        return talk()
-    except KeyboardInterrupt:
-        return 130  # as all commands do
-
-
-def talk(network: str = AUTODISCOVER) -> int:
-    """Speak UCI on standard input and output until `quit` or the end of the input."""
-    start_early("kibitz.search.mcts.threads")
-    session, lines = Session(write_line, Engine(network)), StandardInput()
-    session.on_compiling = lines.set_compiling
-    session.run(lines)
-    if session.channel.gone:
-        # Nothing more can be said, not even what Python still holds and would flush at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0

@@ -1,20 +1,27 @@
-"""An outside program that speaks the xboard protocol (version 2, as older programs do).
+"""An outside program that speaks the xboard protocol, version 2 or, as the oldest do, version 1.
 
     start position, moves, limits -> **XboardClient** -> the move and the lines of its thinking
 
 The program is kept in force mode between searches, is given each new move, its clock and `go`.
+One that announces no feature for two seconds speaks version 1, as the protocol has it, and is taken
+for a program without features; what it announces later still counts.
 """
 
 from __future__ import annotations
 
+import os
+import queue
 import re
+import threading
 import time
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from contextlib import suppress
+from typing import IO, NamedTuple
 
 from kibitz.errors import InputError
 from kibitz.uci.program import PATIENCE, Found, Program, ProgramFault
 
+FEATURE_SECONDS = 2.0  # by the protocol: when a program must have announced something
 RESIGNS = "resign"  # in place of a move
 _FEATURE = re.compile(r"""(\w+)=("[^"]*"|\S+)""")
 _THINKING = re.compile(r"(\d+)[.&+ ]\s*(-?\d+)\s+(\d+)\s+(\d+)\b")
@@ -48,6 +55,9 @@ class XboardClient(Program):
         self._options: set[str] = set()
         self._played: list[str] = []
         self._pings = 0
+        self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        output = os.fdopen(os.dup(self._output.fileno()), "rb")
+        threading.Thread(target=self._hear, args=(output,), daemon=True).start()
         try:
             self._introduce(options)
         except BaseException:
@@ -56,12 +66,11 @@ class XboardClient(Program):
 
     def _introduce(self, options: Mapping[str, str]) -> None:
         self._send("xboard\nprotover 2")
-        while self._features.get("done") != "1":
-            line = self._line()
-            if line.startswith("feature"):
-                for name, quoted in _FEATURE.findall(line):
-                    self._announced(name, quoted.strip('"'))
-        self.name = self._features.get("myname", "")
+        until = time.monotonic() + FEATURE_SECONDS
+        with suppress(queue.Empty):
+            while self._features.get("done") != "1":
+                patient = self._features or options  # version 2 for sure: version 1 has no options
+                self._line(None if patient else max(0.0, until - time.monotonic()))
         if self._features.get("san", "0") == "1":
             self._send("rejected san")
         for name, value in options.items():
@@ -69,11 +78,31 @@ class XboardClient(Program):
         self._send("easy\npost")
         self._wait_until_ready()
 
+    def _hear(self, output: IO[bytes]) -> None:
+        """Read what the program says; an empty line is the end of it."""
+        with output:
+            for line in output:
+                self._lines.put(line)
+        self._lines.put(b"")
+
+    def _line(self, patience: float | None = None) -> str:
+        """Return its next line, and note features in it; queue.Empty if there is none in time."""
+        line = self._lines.get(timeout=patience)
+        if not line:
+            self._lines.put(line)
+            raise self._fault()
+        text = line.decode(errors="replace").strip()
+        if text.startswith("feature"):
+            for name, quoted in _FEATURE.findall(text):
+                self._announced(name, quoted.strip('"'))
+        return text
+
     def _announced(self, name: str, value: str) -> None:
         if name == "option":
             self._options.add(re.split(r" -(?=check|spin|combo|string|file|path|slider)", value)[0])
-        else:
-            self._features[name] = value
+            return
+        self._features[name] = value
+        self.name = self._features.get("myname", "")
 
     def _setting(self, name: str, value: str) -> str:
         """The line that sets an option; Hash and Threads have commands of their own."""
@@ -96,6 +125,8 @@ class XboardClient(Program):
 
     def new_game(self, fen: str, start: str, clocks: Clocks) -> None:
         """Begin a game from `fen`; `start` is the FEN that needs no setting up."""
+        while not self._lines.empty():
+            self._line()  # features that came late
         self._send("new\nforce")
         if fen != start:
             self._set_up(fen)
