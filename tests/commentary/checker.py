@@ -15,7 +15,7 @@ import math
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
@@ -567,10 +567,10 @@ def out_of_reach(at: At, text: str) -> bool:
     attacker = anywhere(text)[0]
     square = place(at.before, attacker, not at.mover)
     kind = at.after.piece_type_at(at.move.to_square) or 0
-    words = rf"the {chess.piece_name(kind)} (?:away|out)"
+    named = re.search(rf"the {chess.piece_name(kind)} (?:away|out)", text)
     attacked = square is not None and at.move.from_square in at.before.attacks(square)
     still = square is not None and at.move.to_square in at.after.attacks(square)
-    return attacked and not still and WORTH[kind] > WORTH[attacker[0]] and words in text
+    return attacked and not still and named is not None and WORTH[kind] > WORTH[attacker[0]]
 
 
 def trade(at: At, text: str) -> bool:
@@ -788,6 +788,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
         r"| the opposition| space)",
         lambda *_: True,
     ),
+    ("avoids", r"avoids the loss|loses nothing|keeps the material", lambda *_: True),
     ("only", r"only good move|one good move|only move: all|has to be played: all", lambda *_: True),
     ("trap", r"\btraps\b|without a safe square", named_pieces_exist),
     (
@@ -949,15 +950,24 @@ def main() -> None:
     for path in asked.files:
         with Path(path).open(encoding="utf-8") as file:
             while (game := chess.pgn.read_game(file)) is not None:
-                count = counts[level_of(game)]
-                count.games += 1
-                count.plies += sum(1 for _ in game.mainline())
-                for node in everything(game):
-                    read(node, count, judge)
+                read_game(game, counts[level_of(game)], judge)
     if judge is not None:
         judge.engine.quit()
+    tell_all(counts, asked.show)
+
+
+def read_game(game: chess.pgn.Game, count: Count, judge: Judge | None) -> None:
+    """Count the statements of a game."""
+    count.games += 1
+    count.plies += sum(1 for _ in game.mainline())
+    for node in everything(game):
+        read(node, count, judge)
+
+
+def tell_all(counts: Mapping[str, Count], show: bool) -> None:
+    """Print what was found, by level and by kind."""
     for level, count in counts.items():
-        report(level, count, asked.show)
+        report(level, count, show)
     table(list(counts.values()))
 
 
@@ -1074,15 +1084,27 @@ def judged_wins(judge: Judge, at: At, _: str, __: str, nodes: int, slack: float)
     return slack > 0 and judge.value(at.after, at.mover, nodes, None) >= WINNING
 
 
-def judged_avoids(judge: Judge, at: At, text: str, _: str, nodes: int, _slack: float) -> bool:
-    """The other side does not come out with more material than there was."""
-    if "#" in text or "mate" in text or at.after.is_game_over():
+def judged_avoids(judge: Judge, at: At, _: str, __: str, nodes: int, _slack: float) -> bool:
+    """The engine's line does not end with less material for the mover than there was."""
+    if at.after.is_game_over():
         return True
     info = judge.lines(at.after, nodes)[0]
-    reply = info["pv"][0]
-    board = at.after.copy()
-    board.push(reply)
-    return not gains(At(at.after, reply, board), judge, nodes)
+    board, found = at.after.copy(), [material(at.after, at.mover)]
+    for move in info.get("pv", []):
+        board.push(move)
+        found.append(material(board, at.mover))
+    mated = info["score"].pov(at.mover)
+    lost = mated.is_mate() and (mated.mate() or 0) < 0
+    return not lost and max(found[-2:]) >= material(at.before, at.mover)
+
+
+def judged_parry(judge: Judge, at: At, text: str, sentence: str, nodes: int, slack: float) -> bool:
+    """The engine does not go on to take the piece named, or gets nothing by it."""
+    named = place(at.after, anywhere(text)[0], at.mover) if anywhere(text) else None
+    if at.after.is_game_over() or named is None:
+        return True
+    reply = judge.lines(at.after, nodes)[0]["pv"][0]
+    return reply.to_square != named or judged_avoids(judge, at, text, sentence, nodes, slack)
 
 
 def judged_threat(judge: Judge, at: At, text: str, _: str, nodes: int, _slack: float) -> bool:
@@ -1170,7 +1192,7 @@ JUDGED = {
     "mate": judged_mate,
     "wins": judged_wins,
     "avoids": judged_avoids,
-    "parry": judged_avoids,
+    "parry": judged_parry,
     "threat": judged_threat,
     "better": judged_better,
     "answer": judged_answer,

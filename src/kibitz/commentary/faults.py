@@ -201,9 +201,14 @@ class Turns(Claim):
         """By the two searches."""
         if scene.had is None or scene.has is None or self.had == self.has:
             return False
-        if not stands_clear(-scene.has.value):
+        if not (stands_clear(-scene.has.value) and _fits_material(self.has, scene)):
             return False
         return (standing(scene.had.value), standing(-scene.has.value)) == (self.had, self.has)
+
+
+def _fits_material(stands: int, scene: Scene) -> bool:
+    """Whether a game that is called level is so in material, too, after the expected moves."""
+    return stands != 0 or abs(balance(scene.boards[-1], scene.mover)) <= 1
 
 
 @dataclass(frozen=True)
@@ -215,6 +220,8 @@ class Keeps(Claim):
     def proved(self, scene: Scene) -> bool:
         """By the search."""
         if scene.had is None or not stands_clear(scene.had.value):
+            return False
+        if not _fits_material(self.has, scene.instead()):
             return False
         return standing(scene.had.value) == self.has
 

@@ -1,0 +1,100 @@
+"""Claims that depend on tables or a deeper look hold only where these say so."""
+
+from pathlib import Path
+
+import chess
+import pytest
+
+from kibitz.commentary.annotate import Style, annotate
+from kibitz.commentary.choice import is_confirmed
+from kibitz.commentary.facts import Scene
+from kibitz.commentary.judge import Seen
+from kibitz.commentary.merits import OnlyMove, Verdict, Wins, merits
+from kibitz.commentary.prover import Look, Prover
+from kibitz.commentary.words import Speaker
+from kibitz.engine import Engine
+from kibitz.position.pgn import parse_game
+from kibitz.search.limits import Limits
+from kibitz.search.report import Score
+
+TABLES = Path(__file__).parent.parent / "data" / "syzygy"
+
+
+def scene(prover: Prover, fen: str, *line: str) -> Scene:
+    board = chess.Board(fen)
+    after = board.copy()
+    moves = [after.push_san(san) for san in line]
+    return Scene(board, moves[0], tuple(moves[1:]), prover)
+
+
+def always(seen: Seen) -> Look:
+    """A deeper search that sees the same everywhere."""
+
+    def look(_: chess.Board) -> Seen:
+        return seen
+
+    return look
+
+
+@pytest.mark.parametrize(
+    ("fen", "move", "result", "words"),
+    [
+        # The pawn queens; the rook or the pawn is taken and nothing is left; the last pawn goes.
+        ("8/4P3/8/8/2k5/8/7p/4K3 w - - 0 1", "e8=Q", None, ""),
+        ("8/4k3/4P3/8/8/8/8/4K3 b - - 0 1", "Kxe6", None, ""),
+        ("4k3/8/8/8/8/8/4r3/R3K3 w - - 0 1", "Kxe2", 1, "win"),
+        ("8/8/8/8/4p3/3k4/3N4/3K4 w - - 0 1", "Nxe4", 0, "draw"),
+    ],
+)
+def test_a_verdict_of_the_tables_is_told_when_it_is_new(
+    fen: str, move: str, result: int | None, words: str
+) -> None:
+    one = scene(Prover(tables=str(TABLES)), fen, move)
+    found = [claim for claim in merits(one) if isinstance(claim, Verdict)]
+    assert found == ([] if result is None else [Verdict(result)])
+    for other in {-1, 0, 1} - {result}:
+        assert not Verdict(other).proved(one)
+    assert words in Speaker("expert").comment(one).text
+
+
+def test_nothing_is_said_of_tables_that_are_not_there() -> None:
+    one = scene(Prover(), "4k3/8/8/8/8/8/4r3/R3K3 w - - 0 1", "Kxe2")
+    assert not Verdict(1).proved(one)
+
+
+# The queen on d5 is not guarded; in what follows the rook stays, or is lost for nothing.
+LOOSE = "4k3/8/8/3q4/8/8/3R4/4K3 w - - 0 1"
+KEPT, LOST = "e8e7 e1e2 e7f7 e2e3", "e8e7 d5e5 e7d6 e1e2 d6e5 e2d2"
+
+
+@pytest.mark.parametrize(("follow", "confirmed"), [(KEPT, True), (LOST, False)])
+def test_a_gain_is_told_only_if_the_deeper_line_keeps_it(follow: str, confirmed: bool) -> None:
+    line = tuple(map(chess.Move.from_uci, follow.split()))
+    prover = Prover(look=always(Seen(Score("cp", 0), 0.0, line)))
+    one = scene(prover, LOOSE, "Rxd5", "Ke7", "Ke2", "Kf7", "Ke3")
+    assert Wins((5,), ()).proved(one)
+    assert is_confirmed(Wins((5,), ()), one) is confirmed
+
+
+def test_without_a_deeper_look_a_scene_stays_as_it_is() -> None:
+    one = scene(Prover(), LOOSE, "Rxd5")
+    assert one.deeper is one
+
+
+def test_an_only_move_needs_the_deeper_look_to_agree() -> None:
+    best = (chess.Move.from_uci("d2d5"),)
+    for second, confirmed in ((-0.01, False), (-0.5, True)):
+        seen = Seen(Score("cp", 0), 0.0, best, second=second)
+        one = scene(Prover(look=always(seen)), LOOSE, "Rxd5")
+        assert is_confirmed(OnlyMove(False), one) is confirmed
+
+
+def test_the_move_that_leaves_the_named_openings_is_told_once() -> None:
+    text = "1. e4 c5 2. Nf3 d6 3. d4 cxd4 4. Nxd4 Nf6 5. Nc3 a6 6. Rb1 h5 7. Ra1 h4 *"
+    game = parse_game(f'[Event "?"]\n\n{text}\n')
+    with Engine("material", hash=16, multipv=2) as engine:
+        annotate(game, engine, Style(limits=Limits(nodes=50)))
+    said = [node.comment for node in game.tree.mainline()]
+    told = [ply for ply, text in enumerate(said) if "a name" in text or "named opening" in text]
+    assert told == [10]
+    assert "Sicilian Defense: Najdorf" in said[9]
