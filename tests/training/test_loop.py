@@ -82,7 +82,9 @@ def test_a_resumed_training_ends_with_the_same_bits(
     more = (*more, "run.steps=17")  # several epochs
     whole, parts = (settings_of(games, tmp_path / name, *more) for name in ("whole", "parts"))
     undisturbed = run(whole)
-    stopped = train(parts, "first", StopAt(7))
+    steps: list[int] = []
+    stopped = train(parts, "first", StopAt(7), on_step=steps.append)
+    assert steps == list(range(8))
     assert (stopped.stopped, stopped.step, stopped.files) == (True, 7, [])
     resumed = run(parts, resume=True)
     assert (undisturbed.step, resumed.step) == (17, 17)

@@ -192,8 +192,9 @@ def train_network(work: Work, generation: int) -> bool:
         shutil.rmtree(place / "checkpoints", ignore_errors=True)  # they name the old places
         write_bytes(plan, dump(settings).encode())
     work.begin("train", generation, settings.run.steps)
+    command = f"kibitz learn: generation {generation}"
     with quietly():
-        outcome = train(settings, f"kibitz learn: generation {generation}", work.stop, resume=True)
+        outcome = train(settings, command, work.stop, resume=True, on_step=work.reach)
     if outcome.stopped:
         return False
     for source, playing in zip(outcome.files, (False, True), strict=False):

@@ -46,6 +46,13 @@ class Work:
         self._began, self._said, self._first = time.monotonic(), 0.0, done
         self.advance(0)
 
+    def reach(self, done: float) -> None:
+        """Say that so much is done in all; what was done before counts for no speed."""
+        if self.done:
+            self.advance(done - self.done)
+        else:
+            self.begin(self.stage, self.generation, self.total, done)
+
     def advance(self, amount: float = 1.0) -> None:
         """Say that more is done, every few seconds."""
         self.done += amount

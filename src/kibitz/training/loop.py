@@ -69,6 +69,7 @@ class Job(NamedTuple):
     total: int  # the step to end at
     held_out: HeldOut | None  # of the first process only
     write: Callable[..., None]  # figures of a step to metrics.jsonl
+    on_step: Callable[[int], None]  # is given the steps made so far
 
     @property
     def main(self) -> bool:
@@ -92,6 +93,7 @@ def train(
     stop: Stop,
     resume: bool = False,
     damaged_allowed: bool = False,
+    on_step: Callable[[int], None] = lambda _: None,
 ) -> Outcome:
     """Train until the last step, until patience ends or until asked to stop."""
     run = settings.run
@@ -110,7 +112,7 @@ def train(
         total = total_steps(settings, window, state.loader)
         held_out = held_out_of(settings, window) if main else None
         write = stack.enter_context(recording(run.output, state.step, main, run.tensorboard))
-        job = Job(settings, command, share, window, total, held_out, write)
+        job = Job(settings, command, share, window, total, held_out, write, on_step)
         if main:
             warn_of_few_steps(settings, total)
             state.best = _best(job, found is not None, damaged_allowed)
@@ -142,6 +144,7 @@ def _steps(state: TrainState, job: Job, log: Log, stop: Stop) -> bool:
     batches = _batches(state.loader, run.overfit)
     with progress("training", total=job.total) as bar:
         bar.advance(state.step)
+        job.on_step(state.step)
         while state.step < job.total and not _out_of_patience(state, job):
             began = time.perf_counter()
             rate = rate_at(schedule, state.step, devices)
@@ -151,6 +154,7 @@ def _steps(state: TrainState, job: Job, log: Log, stop: Stop) -> bool:
                 state.average.update(state.learner.network.state_dict())
             log.add(losses, time.perf_counter() - began)
             bar.advance()
+            job.on_step(state.step)
             if state.step % run.log == 0 or state.step == job.total:
                 bar.describe(log.report(state.step, rate))
             if run.validate and state.step % run.validate == 0:
