@@ -807,7 +807,10 @@ STATEMENTS: list[tuple[str, str, Check]] = [
 RULES = [(kind, re.compile(form), rule) for kind, form, rule in STATEMENTS]
 
 
-REFUTES = r"answer|trouble|After|follows|This allows|runs into|strong now|\d\.+\S+ now [a-z]+s"
+REFUTES = (
+    r"answer|trouble|After|follows|This allows|runs into|strong now|\d\.+\S+ now [a-z]+s"
+    r"|threat was|nothing against|was threatening|possible now|be taken|lost there|takes it"
+)
 
 
 def statements(node: chess.pgn.ChildNode) -> Iterator[tuple[str, At, str]]:
@@ -902,7 +905,10 @@ def read(node: chess.pgn.ChildNode, count: Count, judge: Judge | None) -> None:
         count.lengths.append(sum(len(one.split()) for one in sentences))
     if node.nags & {2, 4}:
         count.bad += 1
-        count.silent += not names & {"better", "answer", "mate"} and not node.starts_variation()
+        silent = not names & {"better", "answer", "mate"} and not node.starts_variation()
+        count.silent += silent
+        if silent:
+            sys.stdout.write(f"NO ANSWER: {node.parent.board().fen()} {node.move} {sentences}\n")
     if node.is_mainline():
         count.spoken += bool(sentences)
         key = bool(node.nags & {2, 4}) or swing(node) >= KEY_SWING

@@ -174,7 +174,7 @@ def scene_on(engine: Engine, board: Board, move: str, limits: Limits | None) -> 
     if label(had, has):
         had, has = prover.deeper(before) or had, prover.deeper(after) or has
     if label(had, has) and had.line[:1] != (made,):
-        had = _tried(had, before, prover)
+        had = in_hindsight(_tried(had, before, prover), has, made)
     return _scene(before, made, had, has, prover)
 
 
@@ -220,7 +220,8 @@ def _searched(
         doubtful = {ply for ply in range(len(moves)) if label(views[ply], views[ply + 1])}
     for ply in doubtful:
         if views[ply].line[:1] not in ((), (moves[ply],)):
-            views[ply] = _tried(views[ply], boards[ply], prover)
+            found = _tried(views[ply], boards[ply], prover)
+            views[ply] = in_hindsight(found, views[ply + 1], moves[ply])
     return views
 
 

@@ -144,6 +144,7 @@ OF_ONE_KIND: tuple[frozenset[str], ...] = tuple(
         "strikes escape_square",
         "heads_for chases",
         "Parries chases guards steps_away unpins",
+        "steps_away Threatens attacks_loose",
         "attacks_loose Threatens chases Traps",
         "attacks_loose Fork",
         "attacks_loose Pins",

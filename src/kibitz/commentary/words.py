@@ -98,6 +98,8 @@ class Speaker:
         if causes and not (solid or self._label(scene) is Label.BLUNDER):
             # Too little to be named as better without something that is won or kept by it.
             lines = [one for one in lines if not isinstance(one, fault.Better)]
+        if any(isinstance(one, fault.MissesMate) for one in lines):  # nothing matters beside it
+            causes = [one for one in causes if isinstance(one, fault.AllowsMate)]
         turn = self._turn(scene)
         said: list[Claim] = [*causes[:1], *([turn] if turn else []), *lines]
         told = any(isinstance(one, fault.Better) and not one.why for one in said)
@@ -275,7 +277,10 @@ def claim_key(claim: Claim, scene: Scene) -> str:
 def _why_threatened(board: chess.Board, step: Step, target: Unit) -> str:
     """What makes a threat one: nothing guards the target, or it is worth more than the taker."""
     taker = board.piece_type_at(step.move.from_square)
-    if not is_defended(board, target.square):
+    taken = board.copy(stack=False)
+    taken.push(chess.Move.null())
+    taken.push(step.move)
+    if not is_defended(board, target.square) and not taken.attackers(taken.turn, target.square):
         return ".loose"
     return ".more" if taker is not None and WORTH[taker] < target.worth else ""
 
