@@ -13,7 +13,7 @@ from typing import Any
 from kibitz.evaluator.inline import InlineEvaluator
 from kibitz.kernel.helper import compile_beside, compile_here
 from kibitz.kernel.records import as_record
-from kibitz.search.mcts.playout.playout import descend, playouts, visit_leaf
+from kibitz.search.mcts.playout.playout import Search, descend, playouts, visit_leaf
 from kibitz.search.mcts.playout.root import evaluate_root
 from kibitz.search.mcts.rules.parameters import Behaviour, Rule
 from kibitz.search.mcts.tree.compaction import compact
@@ -48,13 +48,14 @@ class Threads:
     @staticmethod
     def _compile_in_two(arguments: tuple[Any, ...]) -> None:
         """Share out what is to be compiled, about the same work to each of two processes."""
-        (rule, *rest), control = arguments[:-1], arguments[-1]
+        rule, tree, context, behaviour, *network, _control = arguments
+        search = Search(tree, context, behaviour)
         beside = [
-            (evaluate_root, (*rest,)),
-            (visit_leaf, (*rest, 0)),
-            (playouts, (rule, *rest, control)),
+            (evaluate_root, (*search, *network)),
+            (visit_leaf, (search, *network, 0)),
+            (playouts, arguments),
         ]
-        compile_beside(beside, here=[(compact, (rest[0], 0, 0)), (descend, (rule, *rest))])
+        compile_beside(beside, here=[(compact, (tree, 0, 0)), (descend, (rule, search, *network))])
 
     def close(self) -> None:
         """End the threads."""

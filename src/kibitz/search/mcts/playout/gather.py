@@ -27,6 +27,7 @@ from kibitz.search.mcts.playout.playout import (
     NEW_LEAF,
     NO_ROOM,
     TICKETS,
+    Search,
     count_playout,
     finish_leaf,
     follow,
@@ -112,19 +113,20 @@ def gather(
     rows have ended at leaves that wait already. `line` is the context's, POSITION
     [PAST + MAX_DEPTH + 2]; `past` of it are known before the root.
     """
-    started, batch.filled = 0, 0
+    search, started, batch.filled = Search(tree, context, behaviour), 0, 0
+    known_line = line[PAST - past :]
     context.played = 0
     while batch.filled < rows and started < playouts:
         if started % TICKETS == 0:
             set_share(control, tree, context, playouts - started)
-        start_path(tree, context, behaviour)
-        outcome, depth = follow(rule, tree, context, behaviour, 0)
+        start_path(search)
+        outcome, depth = follow(rule, search, 0)
         known = depth
         if outcome == NEW_LEAF:
-            outcome = _claim(tree, context, behaviour, line, past, batch, leaves, depth)
+            outcome = _claim(search, known_line, past, batch, leaves, depth)
             known = depth - int(outcome == NEW_LEAF)  # a leaf that waits has no value yet
         elif outcome == DONE:
-            revisit(tree, context, behaviour, depth)
+            revisit(search, depth)
         if outcome == COLLISION and batch.collided < batch.capacity:
             _keep_path(batch, batch.capacity + batch.collided, context, depth)
             batch.collided += 1
@@ -133,23 +135,17 @@ def gather(
         if outcome != NEW_LEAF and outcome != DONE:
             cancel_pending(tree, context, depth)
             return outcome
-        count_playout(tree, context, behaviour, depth, known)
+        count_playout(search, depth, known)
         started += 1
     return DONE
 
 
 @kernel
 def _claim(
-    tree: np.record,
-    context: np.record,
-    behaviour: np.record,
-    line: np.ndarray,
-    past: int,
-    batch: np.record,
-    leaves: Leaves,
-    depth: int,
+    search: Search, line: np.ndarray, past: int, batch: np.record, leaves: Leaves, depth: int
 ) -> int:
     """Reserve a new leaf: NEW_LEAF if it waits in a row, DONE if it is over and backed up."""
+    tree, context, behaviour = search.tree, search.context, search.behaviour
     edge = context.path[depth]
     state, proof = classify(context, depth)
     if state != LEAF:
@@ -157,9 +153,9 @@ def _claim(
         if node == FULL:
             return NO_ROOM
         value, draw = value_of_end(proof)
-        finish_leaf(tree, context, behaviour, depth, node, state, proof, value, draw)
+        finish_leaf(search, depth, node, state, proof, value, draw)
         return DONE
-    put_leaf(leaves, batch.first + batch.filled, line[PAST - past :], past + depth)
+    put_leaf(leaves, batch.first + batch.filled, line, past + depth)
     if context.table_pieces > 0:
         queue_probe(context, position_at(context, depth), edge, depth)
     atomic_store(cold_at(tree, edge), "child", WAITING)
@@ -182,6 +178,7 @@ def back_up_batch(
 
     wdl is float32 [B, 3], logits float32 aligned with leaves.moves.
     """
+    search = Search(tree, context, behaviour)
     _cancel_collisions(tree, context, batch)
     for place in range(batch.filled):
         row, depth = batch.first + place, _restore_path(batch, place, context)
@@ -190,9 +187,9 @@ def back_up_batch(
             context.moves[index] = leaves.moves[start + index]
             context.logits[index] = logits[start + index]
         node = new_node(tree, context, behaviour, context.path[depth])
-        if node == FULL or not expand(
-            tree, context, behaviour, node, count, behaviour.policy_temperature
-        ):  # a lone node goes with the next compaction
+        temperature = behaviour.policy_temperature
+        if node == FULL or not expand(tree, context, behaviour, node, count, temperature):
+            # a lone node goes with the next compaction
             cancel(tree, context, batch, place)
             return False
         known, value, draw, position = False, 0.0, 0.0, leaves.positions[row, 0]
@@ -201,7 +198,7 @@ def back_up_batch(
         if not known:
             value = adjusted(behaviour, position, float(wdl[row, 0] - wdl[row, 2]))
             draw = float(wdl[row, 1])
-        finish_leaf(tree, context, behaviour, depth, node, EXPANDED, UNPROVED, value, draw)
+        finish_leaf(search, depth, node, EXPANDED, UNPROVED, value, draw)
     batch.filled = 0
     return True
 

@@ -6,6 +6,8 @@ This is the loop for inline evaluators, for one thread or several on one tree. T
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from kibitz.evaluator.inline import logits_of, value_of
@@ -56,9 +58,18 @@ DONE, COLLISION, NO_ROOM, NEW_LEAF, UNOPENED = range(5)
 TICKETS = 32  # playouts that a thread takes on at a time, after a look at what share is used
 
 
+class Search(NamedTuple):
+    """What kernels of a playout pass on."""
+
+    tree: np.record
+    context: np.record
+    behaviour: np.record
+
+
 @inlined_kernel
-def step(tree: np.record, context: np.record, behaviour: np.record, depth: int, edge: int) -> None:
+def step(search: Search, depth: int, edge: int) -> None:
     """Follow `edge` from ply `depth`: play its move and put it on the path."""
+    tree, context, behaviour = search.tree, search.context, search.behaviour
     context.accumulating[depth + 1] = behaviour.shared == THREADS and is_accumulated(
         tree, behaviour, edge
     )
@@ -77,15 +88,10 @@ def step(tree: np.record, context: np.record, behaviour: np.record, depth: int, 
 
 @inlined_kernel
 def give_moves(
-    tree: np.record,
-    context: np.record,
-    behaviour: np.record,
-    evaluator: np.record,
-    scratch: np.record,
-    depth: int,
-    node: int,
+    search: Search, evaluator: np.record, scratch: np.record, depth: int, node: int
 ) -> bool:
     """Expand `node` with the `context.moves` of its position; False if the tree is full."""
+    tree, context, behaviour = search.tree, search.context, search.behaviour
     position = position_at(context, depth)
     count = generate(position, context.moves[:])
     logits_of(evaluator, scratch, position, context.moves[:], count, context.logits)
@@ -96,34 +102,28 @@ def give_moves(
 
 @inlined_kernel
 def open_node(
-    tree: np.record,
-    context: np.record,
-    behaviour: np.record,
-    evaluator: np.record,
-    scratch: np.record,
-    depth: int,
-    node: int,
+    search: Search, evaluator: np.record, scratch: np.record, depth: int, node: int
 ) -> int:
     """Expand a node on its second visit."""
-    if behaviour.shared != THREADS:
+    tree = search.tree
+    if search.behaviour.shared != THREADS:
         node_at(tree, node).state = EXPANDING
     elif not compare_and_swap(node_at(tree, node), "state", LEAF, EXPANDING):
         return COLLISION
-    if give_moves(tree, context, behaviour, evaluator, scratch, depth, node):
+    if give_moves(search, evaluator, scratch, depth, node):
         return DONE
     atomic_store(node_at(tree, node), "state", LEAF)
     return NO_ROOM
 
 
 @inlined_kernel
-def follow(
-    rule: np.record, tree: np.record, context: np.record, behaviour: np.record, depth: int
-) -> tuple[int, int]:
+def follow(rule: np.record, search: Search, depth: int) -> tuple[int, int]:
     """Walk down from ply `depth` of the path as far as there are moves: (what is there, depth).
 
     NEW_LEAF: a move without a node. UNOPENED: a node without moves. DONE: a game that is over, a
     proof, or too deep a line. COLLISION: another thread or batch is at work here.
     """
+    tree, context, behaviour = search.tree, search.context, search.behaviour
     edge = context.path[depth]
     while depth < MAX_DEPTH:
         node = signed(cold_at(tree, edge).child)
@@ -137,7 +137,7 @@ def follow(
         if chosen == BLOCKED:
             return COLLISION, depth
         mark_opened(tree, behaviour, node, chosen)
-        step(tree, context, behaviour, depth, chosen)
+        step(search, depth, chosen)
         depth, edge = depth + 1, chosen
         context.trust[depth] = trust
         child = signed(atomic_load(cold_at(tree, edge), "child"))
@@ -149,32 +149,28 @@ def follow(
 
 
 @inlined_kernel
-def start_path(tree: np.record, context: np.record, behaviour: np.record) -> None:
+def start_path(search: Search) -> None:
     """Begin a path at the root."""
+    context, behaviour = search.context, search.behaviour
     context.path[0] = 0
     context.accumulating[0] = behaviour.shared == THREADS
     if behaviour.shared == BATCHES:
-        atomic_add(edge_at(tree, 0), "pending", 1)
+        atomic_add(edge_at(search.tree, 0), "pending", 1)
 
 
 @called_kernel
 def descend(
-    rule: np.record,
-    tree: np.record,
-    context: np.record,
-    behaviour: np.record,
-    evaluator: np.record,
-    scratch: np.record,
+    rule: np.record, search: Search, evaluator: np.record, scratch: np.record
 ) -> tuple[int, int]:
     """Walk down to a new leaf or an end, opening nodes on the way."""
-    start_path(tree, context, behaviour)
+    start_path(search)
     depth = 0
     while True:
-        outcome, depth = follow(rule, tree, context, behaviour, depth)
+        outcome, depth = follow(rule, search, depth)
         if outcome != UNOPENED:
             return outcome, depth
-        node = signed(cold_at(tree, context.path[depth]).child)
-        opened = open_node(tree, context, behaviour, evaluator, scratch, depth, node)
+        node = signed(cold_at(search.tree, search.context.path[depth]).child)
+        opened = open_node(search, evaluator, scratch, depth, node)
         if opened != DONE:
             return opened, depth
 
@@ -198,15 +194,9 @@ def prefetch_path_to_write(tree: np.record, context: np.record, depth: int) -> N
 
 
 @called_kernel
-def visit_leaf(
-    tree: np.record,
-    context: np.record,
-    behaviour: np.record,
-    evaluator: np.record,
-    scratch: np.record,
-    depth: int,
-) -> int:
+def visit_leaf(search: Search, evaluator: np.record, scratch: np.record, depth: int) -> int:
     """First visit of a move: evaluate the position it leads to, make its node, back up."""
+    tree, context, behaviour = search.tree, search.context, search.behaviour
     edge = context.path[depth]
     if not claim(tree, behaviour, edge):
         return COLLISION
@@ -229,25 +219,18 @@ def visit_leaf(
         if context.table_pieces > 0:
             queue_probe(context, position, edge, depth)
         if behaviour.expand_at == 1:
-            give_moves(tree, context, behaviour, evaluator, scratch, depth, node)
+            give_moves(search, evaluator, scratch, depth, node)
             state = signed(node_at(tree, node).state)
-    finish_leaf(tree, context, behaviour, depth, node, state, proof, value, float(draw))
+    finish_leaf(search, depth, node, state, proof, value, float(draw))
     return DONE
 
 
 @inlined_kernel
 def finish_leaf(
-    tree: np.record,
-    context: np.record,
-    behaviour: np.record,
-    depth: int,
-    node: int,
-    state: int,
-    proof: int,
-    value: float,
-    draw: float,
+    search: Search, depth: int, node: int, state: int, proof: int, value: float, draw: float
 ) -> None:
     """Give a new node its value, for the side to move, join it to its edge, and back it up."""
+    tree, context, behaviour = search.tree, search.context, search.behaviour
     edge, record = context.path[depth], node_at(tree, node)
     fresh = edge_at(tree, edge).visits == 0  # not if its subtree was given back
     record.raw = value
@@ -264,47 +247,40 @@ def finish_leaf(
 
 
 @inlined_kernel
-def count_playout(
-    tree: np.record, context: np.record, behaviour: np.record, depth: int, known: int
-) -> None:
+def count_playout(search: Search, depth: int, known: int) -> None:
     """Count a playout, and share the values of its first `known` plies with transpositions."""
+    context = search.context
     context.playouts += 1
     context.depth_sum += depth
     context.deepest = max(context.deepest, depth)
-    if behaviour.share_values:
-        remember(tree, context, known)
+    if search.behaviour.share_values:
+        remember(search.tree, context, known)
 
 
 @inlined_kernel
-def revisit(tree: np.record, context: np.record, behaviour: np.record, depth: int) -> int:
+def revisit(search: Search, depth: int) -> int:
     """Back up once more what a finished move is worth: game over, proved, drawn by the path."""
+    tree, context = search.tree, search.context
     node = signed(cold_at(tree, context.path[depth]).child)
     value = np.float64(node_at(tree, node).raw)  # the type that back_up is compiled for
-    back_up(tree, context, behaviour, depth, -value, 1.0 if value == 0.0 else 0.0)
+    back_up(tree, context, search.behaviour, depth, -value, 1.0 if value == 0.0 else 0.0)
     return DONE
 
 
 @inlined_kernel
-def playout(
-    rule: np.record,
-    tree: np.record,
-    context: np.record,
-    behaviour: np.record,
-    evaluator: np.record,
-    scratch: np.record,
-) -> int:
+def playout(rule: np.record, search: Search, evaluator: np.record, scratch: np.record) -> int:
     """One more visit of the root: DONE, or COLLISION or NO_ROOM and nothing has changed."""
-    outcome, depth = descend(rule, tree, context, behaviour, evaluator, scratch)
+    outcome, depth = descend(rule, search, evaluator, scratch)
     if outcome == NEW_LEAF:
-        outcome = visit_leaf(tree, context, behaviour, evaluator, scratch, depth)
+        outcome = visit_leaf(search, evaluator, scratch, depth)
     elif outcome == DONE:
-        outcome = revisit(tree, context, behaviour, depth)
+        outcome = revisit(search, depth)
     if outcome == DONE:
-        count_playout(tree, context, behaviour, depth, depth)
+        count_playout(search, depth, depth)
         return DONE
-    context.collisions += 1
-    if behaviour.shared:
-        cancel_pending(tree, context, depth)
+    search.context.collisions += 1
+    if search.behaviour.shared:
+        cancel_pending(search.tree, search.context, depth)
     return outcome
 
 
@@ -324,7 +300,7 @@ def playouts(
     A thread takes some tickets at a time, so that threads do not compete for the counter at every
     playout.
     """
-    mine = 0
+    search, mine = Search(tree, context, behaviour), 0
     context.played = 0
     while not atomic_load(control, "stop") and not atomic_load(control, "full"):
         if mine == 0:
@@ -337,7 +313,7 @@ def playouts(
                 atomic_store(control, "stop", 1)
                 break
             set_share(control, tree, context, left)
-        outcome = playout(rule, tree, context, behaviour, evaluator, scratch)
+        outcome = playout(rule, search, evaluator, scratch)
         if outcome == DONE:
             mine -= 1
         elif outcome == NO_ROOM:
