@@ -160,12 +160,6 @@ def may_pass(thread: np.record, ply: int, depth: int, static: int, beta: int) ->
     return good and has_pieces(position_at(thread, ply))
 
 
-@kernel
-def passing_reduction(depth: int, above: int) -> int:
-    """Plies by which the search after passing is less deep."""
-    return 3 + depth // 4 + min(above // PASS_STEP, PASS_MOST)
-
-
 # --- moves ----------------------------------------------------------------------------------------
 
 
