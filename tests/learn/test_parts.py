@@ -148,6 +148,9 @@ def test_ratings_come_from_all_games_and_hold_to_the_anchor() -> None:
     assert found["2"].elo == pytest.approx(100 + first + 400 * math.log10(125.5 / 75.5), abs=0.1)
     assert best_of(found, 2) == 2
     assert best_of({}, 2) == 2
+    near, below = found["2"]._replace(elo=found["2"].elo - 49), found["1"]
+    assert best_of({**found, "3": near}, 4) == 3  # the newest of those that are hardly apart
+    assert best_of({**found, "3": below}, 4) == 2
 
 
 def test_who_is_beaten_is_met_no_more() -> None:

@@ -25,6 +25,7 @@ from kibitz.match.runner import Setup, run
 from kibitz.match.spec import parse_players
 
 HASH = 16  # MiB of a network's tree
+NEAR = 50.0  # Elo that a few rating games cannot tell from none
 
 
 def match(work: Work, name: str, players: list[str], games: int) -> Results | None:
@@ -153,9 +154,13 @@ def ratings_of(folder: Folder) -> dict[str, Rating]:
 
 
 def best_of(ratings: Mapping[str, Rating], newest: int) -> int:
-    """The generation of the highest rating; without ratings the newest."""
+    """The newest generation that is rated like the highest one; without ratings the newest.
+
+    The highest of many ratings is often a lucky one, and the networks after it are stronger.
+    """
     known = {int(name): one.elo for name, one in ratings.items() if name.isdecimal() and int(name)}
-    return max(known, key=lambda one: known[one]) if known else newest
+    highest = max(known.values(), default=0.0)
+    return max((one for one, elo in known.items() if elo >= highest - NEAR), default=newest)
 
 
 def keep_best(folder: Folder) -> None:
