@@ -67,6 +67,8 @@ def _end(process: subprocess.Popen[bytes], processes: list[subprocess.Popen[byte
 
 @atexit.register
 def _end_all() -> None:
+    for process in _waiting:
+        process.kill()  # it may still be loading the compiler, and would be waited for
     for processes in (_waiting, _running):
         for process in [*processes]:
             _end(process, processes)

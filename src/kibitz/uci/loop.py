@@ -144,6 +144,12 @@ class Session:
 
     def load(self) -> None:
         """Load rules, network and kernels, with a message if they must be compiled first."""
+        with self._compiling_told():
+            self._load()
+
+    @contextmanager
+    def _compiling_told(self) -> Iterator[None]:
+        """Send a message if kernels must be compiled; `quit` ends the program meanwhile."""
         from kibitz.kernel import cache as kernelcache
 
         def announce(_: str) -> None:
@@ -153,7 +159,7 @@ class Session:
 
         kernelcache.on_compile.append(announce)
         try:
-            self._load()
+            yield
         finally:
             if announce in kernelcache.on_compile:
                 kernelcache.on_compile.remove(announce)
@@ -310,7 +316,8 @@ class Session:
         over = over_line(board)
         move, ponder = next(iter(board.legal_moves), None), None
         try:
-            result = search.run(lambda report: self._show(report, over))
+            with self._compiling_told():  # `go mate` has kernels of its own
+                result = search.run(lambda report: self._show(report, over))
             move, ponder = result.move, result.ponder
             cache = self.engine.cache_use
             verbose = options.verbose and not options.live
