@@ -150,6 +150,9 @@ def test_what_the_window_needs_no_more_is_listed_then_deleted(
         (["{new}", "--hours", "0"], "more than 0"),
         (["{new}", "--generations", "0"], "give 1 or more"),
         ([__file__], "not a folder"),
+        ([str(Path(__file__).parent)], "other files are here"),
+        (["{new}", "--set", "selfplay.openings=none.pgn"], "none.pgn"),
+        (["{new}", "--set", "learn.grow=['5:sparse-8x8','5:sparse-16x8']"], "give one size"),
         (["{new}", "--resume"], "no run here"),
         (["{new}", "--status"], "no run here"),
         (["{new}", "--set", "learn.grow=['1:sparse-8']"], "write 20:sparse-128x64-threats"),
@@ -231,12 +234,26 @@ def test_a_run_without_a_network_cannot_play_yet(tmp_path: Path) -> None:
 def test_before_any_rating_the_newest_network_plays(finished: Folder, tmp_path: Path) -> None:
     run = Folder(tmp_path / "run")
     shutil.copytree(finished.root, run.root)
-    for path in (run.root / "trained/0002.json", run.root / "best.safetensors"):
+    best = run.root / "best.safetensors"
+    for path in (run.root / "trained/0002.json", best):
         path.unlink()
     shutil.rmtree(run.root / "rated")
     assert main(["--quiet", "learn", str(run.root), "--role", "train"]) == 0
-    assert resolve(run.root) == str(run.root / "best.safetensors")
-    assert (run.root / "best.safetensors").read_bytes() == run.network(2).read_bytes()
+    assert resolve(run.root) == str(best)
+    assert best.read_bytes() == run.network(2).read_bytes()
+
+
+def test_a_start_mends_the_best_network_and_says_why_it_ends(
+    finished: Folder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Folder(tmp_path / "run")
+    shutil.copytree(finished.root, run.root)
+    best = run.root / "best.safetensors"
+    before = best.read_bytes()
+    best.write_bytes(before[:-1])
+    assert main(["learn", str(run.root), "--resume"]) == 0
+    assert best.read_bytes() == before
+    assert "the budget is spent: 2 generations" in capsys.readouterr().err
 
 
 def start(folder: Path, *words: str) -> subprocess.Popen[bytes]:

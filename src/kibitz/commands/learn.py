@@ -18,6 +18,7 @@ from cyclopts import Parameter
 from kibitz.commands.output import EXIT_STOPPED, JsonFlag, at_least, columns, emit
 from kibitz.commands.train import torch_needed
 from kibitz.errors import InputError
+from kibitz.games.openings import read_openings
 from kibitz.learn.config import LearnSettings, from_file
 from kibitz.learn.folder import Folder
 from kibitz.learn.status import HEADINGS, cells_of, status_of
@@ -89,7 +90,9 @@ def _prepare(run: Folder, overrides: list[str], *, resume: bool, alone: bool) ->
         raise InputError("a run is here already", value=str(run.root), fix=fix)
     there = run.exists or resume
     settings = run.settings(tuple(overrides)) if there else from_file(used(), overrides)
-    settings.selfplay.validated()
+    openings = settings.selfplay.validated().openings
+    if openings:
+        read_openings(openings)  # refused before the folder is made
     parse_players(list(settings.learn.opponents))
     if resume or not run.exists:
         run.begin(settings)

@@ -58,7 +58,7 @@ def resolve(what: Location) -> str:
     if (path / BEST).is_file():
         return str(path / BEST)
     if (path / RUN).is_file():
-        fix = "it has one after its first training; go on with: kibitz learn FOLDER --resume"
+        fix = "after its first training this makes one: kibitz learn FOLDER --resume"
         raise InputError("this run of kibitz learn has no network yet", value=name, fix=fix)
     if halves(name) is not None:
         return PAIR.join(resolve(half) for half in name.split(PAIR, 1))

@@ -34,7 +34,7 @@ from kibitz.games.store import Store
 from kibitz.learn.config import LearnSettings, from_file
 from kibitz.locks import lock, opened
 from kibitz.network.card import load
-from kibitz.settings import dump
+from kibitz.settings import FILE, dump
 
 Record = TypeVar("Record", bound=msgspec.Struct)
 SETTINGS = RUN
@@ -120,8 +120,12 @@ class Folder:
     def begin(self, settings: LearnSettings) -> None:
         """Write the settings, all with their explanations."""
         if self.root.exists() and not self.root.is_dir():
-            fix = "name a folder, one that is there or a new one"
+            fix = "name a folder, one that is empty or a new one"
             raise InputError("not a folder", value=str(self.root), fix=fix)
+        others = [] if self.exists else [path.name for path in sorted(self.root.glob("[!.]*"))]
+        if others and others != [FILE]:
+            fix = "name an empty folder or a new one"
+            raise InputError(f"other files are here, {others[0]}", value=str(self.root), fix=fix)
         write_bytes(self.root / SETTINGS, dump(settings).encode())
 
     def settings(self, overrides: tuple[str, ...] = ()) -> LearnSettings:
@@ -293,7 +297,7 @@ def _decoded(path: Path, kind: type[Record]) -> Record:
     try:
         return msgspec.json.decode(read_bytes(path), type=kind)
     except msgspec.MsgspecError as error:
-        fix = "take a copy of it, or remove it: the last one of its kind is made again"
+        fix = "copy it back; if it is the last of its kind, remove it: it is made again"
         raise DamagedFileError(
             f"not a record of learning ({error})", value=str(path), fix=fix
         ) from error

@@ -40,8 +40,13 @@ class Learning:
         self.folder.check_networks()
         with self.alone(), self.folder.present(self.role):
             self.folder.forget_silent()
+            if self.folder.newest:
+                rating.keep_best(self.folder)  # it may have been lost or damaged
             while not self.work.stop.requested:
                 if not self._step():
+                    say(
+                        f"the budget is spent: {self._spent(self.folder.newest)}; give a larger one"
+                    )
                     return True
         return False
 
@@ -59,7 +64,7 @@ class Learning:
         """Do what comes next, or wait for others; False once the run is over."""
         work, newest = self.work, self.folder.newest
         due = rating.due(self.folder, work.settings.learn)
-        over = self._over(newest)
+        over = bool(self._spent(newest))
         if self.role in ("all", "rate") and due is not None:
             if rating.rate(work, due):
                 self._finished(due)
@@ -86,21 +91,22 @@ class Learning:
                 self._finished(generation)
                 return
             newest = self.folder.newest
-            if self._over(newest) or newest > generation or not self._may_play(generation):
+            if self._spent(newest) or newest > generation or not self._may_play(generation):
                 return
 
     def _may_play(self, generation: int) -> bool:
         return not enough(self.work, generation, self.work.settings.learn.ahead)
 
-    def _over(self, newest: int) -> bool:
-        """Whether the budget is spent."""
-        learn = self.work.settings.learn
+    def _spent(self, newest: int) -> str:
+        """Which budget is spent; nothing as long as none is."""
+        learn, hours = self.work.settings.learn, (time.monotonic() - self._began) / 3600
         spent = (
-            (time.monotonic() - self._began, 3600 * learn.hours),
-            (newest, learn.generations),
-            (self.folder.all_games, learn.total_games),
+            ("hours", hours, learn.hours),
+            ("generations", newest, learn.generations),
+            ("games", self.folder.all_games, learn.total_games),
         )
-        return any(limit and done >= limit for done, limit in spent)
+        over = (f"{limit:g} {what}" for what, done, limit in spent if limit and done >= limit)
+        return next(over, "")
 
     def _wait(self) -> None:
         if self.work.stage != "wait":
