@@ -213,16 +213,27 @@ def _searched(
         or is_only_move(views[ply], move)
         or in_hindsight(views[ply], views[ply + 1], move) is not views[ply]
     }
-    for look in (partial(_search, engine, limits=style.again), prover.deeper):
-        for ply in {*doubtful, *(ply + 1 for ply in doubtful)}:
-            views[ply] = look(boards[ply]) or views[ply]
+    for ply in {*doubtful, *(ply + 1 for ply in doubtful)}:
+        views[ply] = _search(engine, boards[ply], style.again)
+    _look_back(views, moves)
+    looked: set[int] = set()
+    tested: set[int] = set()
+    while new := _labelled(views, moves) - tested:  # one correction may bring about another
+        for ply in {*new, *(ply + 1 for ply in new)} - looked:
+            views[ply] = prover.deeper(boards[ply]) or views[ply]
+            looked.add(ply)
         _look_back(views, moves)
-        doubtful = {ply for ply in range(len(moves)) if label(views[ply], views[ply + 1])}
-    for ply in doubtful:
-        if views[ply].line[:1] not in ((), (moves[ply],)):
-            found = _tried(views[ply], boards[ply], prover)
-            views[ply] = in_hindsight(found, views[ply + 1], moves[ply])
+        for ply in new & _labelled(views, moves):
+            if views[ply].line[:1] not in ((), (moves[ply],)):
+                views[ply] = _tried(views[ply], boards[ply], prover)
+        _look_back(views, moves)
+        tested |= new
     return views
+
+
+def _labelled(views: Sequence[Seen], moves: Sequence[chess.Move]) -> set[int]:
+    """The plies whose moves seem to be bad."""
+    return {ply for ply in range(len(moves)) if label(views[ply], views[ply + 1])}
 
 
 def _look_back(views: list[Seen], moves: Sequence[chess.Move]) -> None:

@@ -14,14 +14,14 @@ from kibitz.commentary import positional as changed
 from kibitz.commentary import tactical as tactic
 from kibitz.commentary.activity import FINDERS as ACTIVITY_FINDERS
 from kibitz.commentary.claims import Claim
-from kibitz.commentary.facts import Scene, Unit, is_unsafe, phase
+from kibitz.commentary.facts import Scene, Unit, balance, is_unsafe, phase
 from kibitz.commentary.faults import AvoidsLoss
 from kibitz.commentary.features import FINDERS, Feature
 from kibitz.commentary.merits import gain_of, is_borne_out, merits
 from kibitz.commentary.motifs import motifs
 from kibitz.commentary.positional import changes
 from kibitz.commentary.prover import SURE_MATE
-from kibitz.commentary.sacrifices import GivesUp, sacrifice
+from kibitz.commentary.sacrifices import GivesUp, confirmed_sacrifice
 from kibitz.commentary.structure import FINDERS as PAWN_FINDERS
 
 Level: TypeAlias = Literal["beginner", "club", "expert"]
@@ -112,6 +112,8 @@ LEAST = {"beginner": 0.38, "club": 0.4, "expert": 0.42}
 SECOND = 0.2  # the same for what is said besides
 # Weight from which a claim is worth a comment of its own in a game.
 ALONE = {"beginner": 0.5, "club": 0.5, "expert": 0.55}
+LASTING = 4  # positions
+HOPELESS = 0.9  # value for the other side from which a threat matters no more
 GAP = 0.1  # between the best and the second best move, where there are tactics
 FADING = 0.94  # a kind of claim matters less every time it has been made
 WINS_APART = 6  # plies between two claims that material is won by the same side
@@ -122,7 +124,7 @@ MUST_PAY = (
     tactic.TakesLoose,
 )
 # What depends on a search is proved again by a deeper one.
-JUDGED = (GivesUp, merit.Wins, merit.Nets, merit.OnlyMove)
+JUDGED = (merit.Wins, merit.Nets, merit.OnlyMove)
 # Of these the first that holds is said, not the others.
 OF_ONE_KIND: tuple[frozenset[str], ...] = tuple(
     frozenset(names.split())
@@ -214,7 +216,19 @@ def is_confirmed(claim: Claim, scene: Scene) -> bool:
     if isinstance(claim, merit.Parries) and claim.target is not None:
         deep = scene.deeper
         return deep is scene or AvoidsLoss().proved(deep)
+    if isinstance(claim, merit.Threatens) and claim.target is not None:
+        return merit.threat_pays(claim, scene)
+    if isinstance(claim, merit.Wins) and not lasts(scene.deeper):
+        return False
     return not isinstance(claim, JUDGED) or claim.proved(scene.deeper)
+
+
+def lasts(scene: Scene) -> bool:
+    """Whether what a move wins is there in the last four positions of the line that is expected."""
+    least = balance(scene.start, scene.mover) + 1
+    return scene.has is None or all(
+        balance(board, scene.mover) >= least for board in scene.boards[2:][-LASTING:]
+    )
 
 
 def _weight(claim: Claim, memory: Memory, level: Level) -> float:
@@ -283,6 +297,8 @@ def _is_to_the_point(claim: Claim, scene: Scene, level: Level) -> bool:
         is_safe = not is_unsafe(scene.after, claim.by.square)
         return is_safe and claim.to.kind == chess.KING and claim.piece.kind != chess.PAWN
     if isinstance(claim, merit.Threatens):
+        if scene.has is not None and scene.has.value >= HOPELESS:
+            return False
         direct = claim.step.move.from_square == scene.landed and claim.target is not None
         exposed = scene.after.is_attacked_by(not scene.mover, scene.landed)
         return not (direct and level != "beginner") and not (exposed and scene.taken)
@@ -321,7 +337,7 @@ def worth_saying(scene: Scene, memory: Memory, level: Level, most: int) -> list[
     if scene.after.is_checkmate():
         mates = (claim for claim in motifs(scene) if isinstance(claim, tactic.Mates))
         return ranked(scene, mates, memory, level)[:1]
-    gives = sacrifice(scene)
+    gives = confirmed_sacrifice(scene)
     found: list[Claim] = [gives] if gives else []
     found += [*motifs(scene), *merits(scene), *changes(scene)]
     found += [one for find in (*FINDERS, *PAWN_FINDERS, *ACTIVITY_FINDERS) for one in find(scene)]

@@ -218,6 +218,22 @@ class Threatens(Claim):
         )
 
 
+def threat_pays(threat: Threatens, scene: Scene) -> bool:
+    """Whether a deeper search of what is threatened keeps something of what it takes."""
+    board = passed(scene.after)
+    if board is None:
+        return False
+    board.push(threat.step.move)
+    seen = scene.prover.deeper(board)
+    if seen is None or (seen.mate is not None and seen.mate <= 0):
+        return True
+    found = [balance(board, scene.mover)]
+    for move in seen.line:
+        board.push(move)
+        found.append(balance(board, scene.mover))
+    return min(found[-2:]) > balance(scene.after, scene.mover)
+
+
 def _mates(board: chess.Board, move: chess.Move) -> bool:
     after = board.copy(stack=False)
     after.push(move)

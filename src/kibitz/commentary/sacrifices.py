@@ -44,7 +44,12 @@ class GivesUp(Claim):
 
     def proved(self, scene: Scene) -> bool:
         """The line and the values say so."""
-        return sacrifice(scene) == self
+        return self in (sacrifice(scene), confirmed_sacrifice(scene))
+
+
+def confirmed_sacrifice(scene: Scene) -> GivesUp | None:
+    """A sacrifice that is one to a deeper look, too, as that look sees it."""
+    return sacrifice(scene.deeper) if sacrifice(scene) is not None else None
 
 
 def sacrifice(scene: Scene) -> GivesUp | None:
@@ -92,7 +97,7 @@ def _takes(scene: Scene) -> list[chess.Move]:
 def _offered(scene: Scene, take: chess.Move) -> GivesUp | None:
     """A piece that can be taken, by the search of material, and had better not be."""
     found = _takeable(scene, take)
-    if found is None:
+    if found is None or _kind_taken(scene, take) not in found.lost:
         return None
     after = scene.after.copy(stack=RECENT)
     after.push(take)
@@ -100,6 +105,11 @@ def _offered(scene: Scene, take: chess.Move) -> GivesUp | None:
     gained = accepted.value - (_value(scene) or 0.0) if accepted else 0.0
     least = -TOLERANCE if found.later or accepted is None else LIMITS[-1][0]
     return found if gained >= least or found.aim not in ("offer", "offered") else None
+
+
+def _kind_taken(scene: Scene, take: chess.Move) -> int | None:
+    """The kind of piece that a reply takes."""
+    return scene.after.piece_type_at(take.to_square)
 
 
 def _takeable(scene: Scene, take: chess.Move) -> GivesUp | None:
