@@ -96,12 +96,42 @@ def test_the_same_seed_gives_the_same_bytes_however_often_it_was_stopped(tmp_pat
     first = play("material", SHORT, folder, games=10, seed=3, stop=stop, on_game=on_game)
     assert first.stopped
     assert first.shards == 1
+    assert len([*folder.glob("*.part")]) == 1
     again = play("material", replace(SHORT, workers=2), folder, games=10, seed=3)
-    assert (again.games, again.there, again.stopped) == (6, 4, False)
+    assert (again.games, again.there, again.stopped) == (4, 6, False)  # none is played twice
+    assert not [*folder.glob("*.part")]
     assert contents(folder) == contents(tmp_path / "whole")
     other = play("material", SHORT, tmp_path / "other", games=10, seed=4)
     assert other.games == 10
     assert not contents(tmp_path / "other").keys() & contents(folder).keys()
+
+
+def test_games_of_an_incomplete_group_outlive_a_stop(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped_after(count: int, name: str) -> Path:
+        stop, folder, seen = Stop(), tmp_path / name, []
+
+        def on_game(game: GameSummary) -> None:
+            seen.append(game.number)
+            if len(seen) == count:
+                stop.request()
+
+        play("material", SHORT, folder, games=8, seed=3, stop=stop, on_game=on_game)
+        return folder
+
+    play("material", SHORT, tmp_path / "whole", games=8, seed=3)
+    whole = contents(tmp_path / "whole")
+    damaged, other = stopped_after(2, "damaged"), stopped_after(2, "other")
+    (part,) = damaged.glob("*.part")
+    part.write_bytes(part.read_bytes()[:-40] + bytes(40))
+    report = play("material", SHORT, damaged, games=8, seed=3)
+    assert (report.games, report.there, contents(damaged)) == (8, 0, whole)
+    assert "damaged, its games are played again" in capsys.readouterr().err
+    # Groups of another size take the games over, but for the last one of a group.
+    report = play("material", replace(SHORT, group=2), other, games=8, seed=3)
+    assert (report.games, report.there) == (7, 1)
+    assert not [*other.glob("*.part")]
 
 
 def kill_and_go_on(words: list[str], folder: Path) -> int:

@@ -3,7 +3,8 @@
     network, SelfPlay -> threads that play -> **groups of games** -> shards of a folder
 
 Game n follows from the seed, n, the settings and the network alone. A group of games is a shard,
-written when its last game is over; games that are in the folder already are not played again.
+written when its last game is over; until then the games that are over are kept in a file beside it.
+Games that are in the folder already are not played again.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from kibitz.places import Place, files_below, place
 from kibitz.selfplay.config import SelfPlay
 from kibitz.selfplay.game import ENDS, Finished, packed_starts
 from kibitz.selfplay.seats import Alone, InStep, Starts
+from kibitz.selfplay.unfinished import Unfinished
 from kibitz.workers import in_threads, processors
 
 KIND = "selfplay"
@@ -141,15 +143,23 @@ class _Run:
         folder: Place,
         groups: Sequence[range],
         about: dict[str, Any],
+        unfinished: Unfinished,
         report: SelfPlayReport,
         stop: Stop,
         on_game: Callable[[GameSummary], None] | None,
     ) -> None:
         self._folder, self._about, self._report = folder, about, report
         self._stop, self._on_game, self._lock = stop, on_game, threading.Lock()
-        self._numbers = iter([number for group in groups for number in group])
         self._group = {number: group for group in groups for number in group}
         self._waiting: defaultdict[range, list[Finished]] = defaultdict(list)
+        self._unfinished, there = unfinished, set()
+        kept = unfinished.load()
+        for group in groups:  # one game at least is played: the one that completes the group
+            if found := [kept[number] for number in group[:-1] if number in kept]:
+                self._waiting[group] = found
+                there |= {game.number for game in found}
+        self._numbers = iter([number for number in self._group if number not in there])
+        report.there += len(there)
         self._seen: set[bytes] = set()
         self.failed = False
 
@@ -174,12 +184,20 @@ class _Run:
             if self._on_game is not None:
                 self._on_game(summary)
             if len(waiting) < len(group):
+                self._unfinished.save_now_and_then(group[0], waiting)
                 return
             del self._waiting[group]
             self._report.shards += 1
         games = sorted(waiting, key=lambda one: one.number)
         stem = f"{KIND}-{self._about[GENERATION]:04d}-{games[0].number:08d}"
         add(self._folder, as_shard(games, self._about), stem)
+
+    def keep_unfinished(self) -> None:
+        """Keep the finished games of groups that are not complete, for the next start."""
+        with self._lock:
+            for group, games in self._waiting.items():
+                self._unfinished.save(group[0], games)
+            self._unfinished.remove(but={group[0] for group in self._waiting})
 
     def _summary(self, game: Finished) -> GameSummary:
         moves = game.start.tobytes() + game.plies["move"].tobytes()
@@ -237,11 +255,15 @@ def play(
     if not isinstance(evaluator, InlineEvaluator):
         evaluator = counting = Counting(evaluator)
 
-    run = _Run(output, groups, about, report, stop or Stop(), on_game)
+    unfinished = Unfinished(output, about, range(first, first + games))
+    run = _Run(output, groups, about, unfinished, report, stop or Stop(), on_game)
     if groups:
         starts = Starts(settings, seed, [opening.board() for opening in book])
         threads = min(settings.workers or processors(), sum(map(len, groups)))
-        _play_all(evaluator, settings, starts, run, threads)
+        try:
+            _play_all(evaluator, settings, starts, run, threads)
+        finally:
+            run.keep_unfinished()
     report.seconds = time.monotonic() - began
     report.stopped = run.stopped and report.games + report.there < games
     if counting is not None:
