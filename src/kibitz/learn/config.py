@@ -36,7 +36,7 @@ MOST_VALIDATED = 8_192  # positions
 # Where learning from nothing differs from what the tables say themselves; a file goes before it.
 USUAL = (
     "optimiser.weight_decay=0.01",
-    "selfplay.playouts=32",
+    "selfplay.playouts=16",
     "selfplay.group=100",
     "selfplay.most_plies=300",
 )
@@ -72,7 +72,7 @@ class Learn:
     )
     reuse: float = setting(1.5, low=0.01, about="times that a new position is shown, on average")
     batch: int = setting(1024, low=1, about="positions in a batch")
-    rate: float = setting(3e-3, low=0, about="learning rate of the first generation")
+    rate: float = setting(2e-3, low=0, about="learning rate of the first generation")
     rate_decay: float = setting(0.98, low=0.01, high=1, about="of the rate, each generation")
     rate_lowest: float = setting(3e-4, low=0, about="below this it does not decay")
     trust: float = setting(
