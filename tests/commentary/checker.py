@@ -41,6 +41,7 @@ class At:
     move: chess.Move
     after: chess.Board
     played: chess.Move | None = None  # in its place, if this move was not made
+    values: frozenset[str] = frozenset()  # scores that the PGN has around it
 
     @property
     def mover(self) -> bool:
@@ -480,7 +481,7 @@ def mated_in(board: chess.Board, moves: int) -> bool:
 
 def mate_statement(at: At, text: str) -> bool:
     """Mate in so many moves after the move, or with it as the first one."""
-    found = re.search(r"mate in (\d+)", text)
+    found = re.search(r"mates? in (\d+)", text)
     count = int(found.group(1)) if found else 1
     if count > 2:
         return True  # left to the engine
@@ -562,6 +563,49 @@ def newly_guarded(at: At, text: str) -> bool:
     return bool(attackers) and square in at.after.attacks(at.move.to_square)
 
 
+def attacked_by(at: At, text: str) -> bool:
+    """The last piece named attacked the first one."""
+    target, by = (units(text)[one] for one in (0, -1))
+    aim, origin = place(at.before, target, at.mover), place(at.before, by, not at.mover)
+    return aim is not None and origin is not None and aim in at.before.attacks(origin)
+
+
+def occurs(at: At, text: str) -> bool:
+    """The position has occurred so many times."""
+    times = {"second": 2, "third": 3, "fourth": 4, "fifth": 5}
+    return at.after.is_repetition(times[re.findall(r"for the (\w+) time", text)[0]])
+
+
+def reply_named(at: At, text: str) -> chess.Move | None:
+    """The move of the other side that a text names, if it is legal."""
+    found = subject(at.after, re.findall(MOVE, text)[-1])
+    return found.move if found else None
+
+
+def can_be_taken(at: At, text: str) -> bool:
+    """The piece that moved is the one named, and the reply named takes it."""
+    reply = reply_named(at, text)
+    square = place(at.after, anywhere(text)[0], at.mover)
+    return square == at.move.to_square and reply is not None and reply.to_square == square
+
+
+def abandoned(at: At, text: str) -> bool:
+    """The piece named last was guarded by the one that moved, is so no more, and can be taken."""
+    reply, square = reply_named(at, text), units(text)[-1][1]
+    assert square is not None
+    guarded = square in at.before.attacks(at.move.from_square)
+    still = square in at.after.attacks(at.move.to_square)
+    takes = reply is not None and reply.to_square == square
+    return guarded and not still and takes and place(at.after, units(text)[-1], at.mover) == square
+
+
+def was_threatened(at: At, text: str) -> bool:
+    """The move named was legal before, had the mover passed, and is legal now."""
+    reply, board = reply_named(at, text), at.before.copy()
+    board.push(chess.Move.null())
+    return reply is not None and reply in board.legal_moves
+
+
 def out_of_reach(at: At, text: str) -> bool:
     """The piece named attacked the one that has moved, which was worth more."""
     attacker = anywhere(text)[0]
@@ -624,6 +668,18 @@ def named_positions() -> frozenset[str]:
     return frozenset(line[:12] for line in lzma.decompress(packed).decode().splitlines())
 
 
+def opening_named(at: At, text: str) -> bool:
+    """The package's list has this name for the position; its rows are digest, code, name."""
+    digest = hashlib.sha256(at.after.epd().encode()).hexdigest()[:12]
+    packed = resources.files("kibitz.commentary").joinpath("openings.tsv.xz").read_bytes()
+    rows = lzma.decompress(packed).decode().splitlines()
+    return any(
+        row.split("\t")[1:] == [text[-4:-1], text[:-6].strip()]
+        for row in rows
+        if row.startswith(digest)
+    )
+
+
 def leaves_names(at: At, _: str) -> bool:
     """The position before the move has a name, the one after it has none."""
     had, has = (
@@ -645,9 +701,44 @@ def by_tables(at: At, text: str) -> bool:
     return word in text
 
 
+SCORE = re.compile(r"[+\u2212]\d+\.\d\d")
+
+
+def stated(at: At, text: str) -> bool:
+    """The scores are values that the PGN gives for the move, the one before or the other ones."""
+    return set(SCORE.findall(text)) <= at.values
+
+
 BETTER = r"#better"  # see named_moves
 ANSWER = r"#answer"
 Check = Callable[[At, str], bool]
+# Words about how the game stands for a side: least and most of its winning chances.
+STANDINGS: list[tuple[str, float, float]] = [
+    (r"(?P<side>White|Black) is (?:winning|close to winning) now", 0.35, 1.0),
+    (r"(?P<side>White|Black) is lost now|lost one now|to lost", -1.0, -0.35),
+    (
+        r"(?P<side>White|Black) is better now|Now (?P<more>White|Black) is better"
+        r"|advantage is (?:with )?(?P<also>White|Black)",
+        0.05,
+        1.0,
+    ),
+    (r"(?P<side>White|Black) is worse now|to worse", -1.0, -0.05),
+    (r"(?P<side>White|Black) is not better|advantage is gone", -1.0, 0.3),
+    (r"level now", -0.35, 0.3),
+    (r"^\s*is lost now", -1.0, -0.35),
+    (r"(?P<side>White|Black) was better", 0.05, 1.0),
+    (r"win is not so clear|win a harder one", 0.0, 0.85),
+    (r"(?P<side>White|Black) is not winning|win is gone", -1.0, 0.6),
+    (r"keeps the win|keeps (?P<side>White|Black) winning", 0.35, 1.0),
+    (r"keeps the better|keeps (?P<side>White|Black) better", 0.05, 1.0),
+    (r"keeps the game level|holds the balance", -0.35, 1.0),
+    (r"in the game|limits the damage", -0.75, 1.0),
+    (r"better all the same|more than enough", 0.05, 1.0),
+    (r"has enough for it|stays level", -0.35, 1.0),
+]
+
+BARE = "|".join(re.sub(r"\?P<\w+>", "?:", form) for form, _, _ in STANDINGS)
+
 STATEMENTS: list[tuple[str, str, Check]] = [
     (
         "fork",
@@ -722,7 +813,17 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("behind", r"behind the passed pawn", rook_behind),
     ("unguarded", r"nothing (?:guards|to guard)|which is not guarded|the unguarded", unguarded),
     ("worth", r"is worth more than", worth_more),
-    ("guard", r"which was attacked|the guard that it needs", newly_guarded),
+    (
+        "guard",
+        r"which was attacked|the guard that it needs"
+        r"|\b(?:guards|protects|covers) the \w+ on \w\d(?:, which the| from| against)",
+        newly_guarded,
+    ),
+    (
+        "attacker",
+        r"on \w\d, which the .* attacks|protects .* from the|against the attack by",
+        attacked_by,
+    ),
     ("step away", r"(?:gets|takes|moves) the \w+ (?:away from|out of)", out_of_reach),
     ("trade", r"(?:offers|invites) (?:a trade|to exchange)", trade),
     (
@@ -738,6 +839,14 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("space", r"(?:gains|takes) space", space),
     ("unpin", r"from the pin|breaks the pin", unpinned),
     ("near the king", r"attack squares beside", near_king),
+    ("occurs", r"^The position occurs", occurs),
+    ("stalemate", r"^Stalemate", lambda at, _: at.after.is_stalemate()),
+    ("no mate", r"has the material to mate", lambda at, _: at.after.is_insufficient_material()),
+    ("fifty", r"^Fifty moves", lambda at, _: at.after.halfmove_clock >= 100),
+    ("opening", r"\([A-E]\d\d\)$", opening_named),
+    ("taken", r"can simply be taken|is lost there|puts .* where", can_be_taken),
+    ("abandoned", r"no longer guards|takes a guard away", abandoned),
+    ("overlooked", r"was threatening \d|nothing against|[Tt]hreat was", was_threatened),
     ("theory", r"have a name|named opening", leaves_names),
     (
         "chase",
@@ -770,11 +879,11 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ),
     ("imbalance", r"with .* against (?:a|two|three) (?!.*minor)", unlike_pieces),
     ("prevents", r"does not allow|rules out|leaves no room", impossible),
-    ("threat", r"threatens|(?:carries|sets up) the threat|sets up \d", threat),
+    ("threat", r"threatens|(?:carries|sets up|has) the threat|sets up \d|a threat\b", threat),
     ("parry", r"\b(?:saves|meets the threat|secures|stops|parries)\b", parried),
     ("mate pattern", r"is a (?:back-rank|smothered) mate", lambda at, _: at.after.is_checkmate()),
     ("mate now", r"is (?:check)?mate\b(?! in| next)", mate_now),
-    ("mate", r"mate in \w+|mate next move", mate_statement),
+    ("mate", r"mates? in \w+|mate next move", mate_statement),
     (
         "sacrifice",
         r"\bsacrifices\b|gives up (?!the right)|\boffers (?!a trade|to exchange)",
@@ -797,25 +906,36 @@ STATEMENTS: list[tuple[str, str, Check]] = [
         r"|clears|vacates|is safe from",
         named_pieces_exist,
     ),
-    (
-        "standing",
-        r"\b(?:winning|lost|better|worse|level|advantage|the win|balance|enough)\b",
-        lambda *_: True,
-    ),
+    ("standing", BARE, lambda *_: True),
+    ("score", r"[+\u2212]\d+\.\d\d", stated),
 ]
 
 RULES = [(kind, re.compile(form), rule) for kind, form, rule in STATEMENTS]
 
 
+# What is left of a sentence whose statement is the answer or the better move that it names.
+NAMES_A_MOVE = re.compile(
+    r"answer|trouble is|is strong now|possible now|runs into|[Tt]his allows|takes it$|^ follows"
+    r"|Better was|right move was|(?:was|were) (?:better|possible|the move)"
+    r"|miss(?:es|ed) |could have|should have|There was"
+)
 REFUTES = (
     r"answer|trouble|After|follows|This allows|runs into|strong now|\d\.+\S+ now [a-z]+s"
     r"|threat was|nothing against|was threatening|possible now|be taken|lost there|takes it"
 )
 
 
+def values_around(node: chess.pgn.ChildNode) -> frozenset[str]:
+    """The values of a position, the one before and those after other moves, as texts have them."""
+    found = [one.eval() for one in (node, node.parent, *node.parent.variations)]
+    points = [one.white().score() for one in found if one is not None]
+    texts = (f"{one / 100:+.2f}".replace("-", "\u2212") for one in points if one is not None)
+    return frozenset(texts)
+
+
 def statements(node: chess.pgn.ChildNode) -> Iterator[tuple[str, At, str]]:
     """The sentences of a comment with the move each is about, and the clauses of a sentence."""
-    own = At(node.parent.board(), node.move, node.board())
+    own = At(node.parent.board(), node.move, node.board(), values=values_around(node))
     text = re.sub(r"\[%.*?\]", "", node.comment)
     for sentence in re.split(r"(?<=[a-z0-9#+!)\]])\. (?=[A-Z0-9])|\.$", text.strip()):
         if not sentence.strip():
@@ -825,7 +945,7 @@ def statements(node: chess.pgn.ChildNode) -> Iterator[tuple[str, At, str]]:
         for number, found in enumerate(re.finditer(MOVE, sentence)):
             earlier = sentence[: found.start()]
             threat = re.search(
-                "threatens|threat of|sets up|rules out|not allow|no room|stops|saves", earlier
+                "threatens|threat of|sets up|makes|rules out|not allow|no room|stops|saves", earlier
             )
             reply, other = (subject(one, found.group()) for one in (own.after, own.before))
             if other is not None and other.move != own.move and not threat:
@@ -836,7 +956,8 @@ def statements(node: chess.pgn.ChildNode) -> Iterator[tuple[str, At, str]]:
             verb = re.match(r"(?:, which| now|:? it| [a-z]+s\b)", sentence[found.end() :])
             if (reply or other) is not None and verb and not threat and about is own:
                 about, rest = reply or other or own, sentence[found.end() :]
-        clauses = re.split(r" and (?=[a-z]+s\b)(?!the )|; ", rest)
+        clauses = re.split(r" and (?=[a-z]+s\b)(?!the |pawns)|; ", rest)
+        about.values = own.values
         for clause in clauses:
             yield sentence, about, clause
 
@@ -880,7 +1001,7 @@ def read(node: chess.pgn.ChildNode, count: Count, judge: Judge | None) -> None:
         known = [(kind, rule) for kind, form, rule in RULES if form.search(clause)]
         if not named_pieces_exist(at, clause) and not re.search("threat|saves|allow", clause):
             known.append(("piece", named_pieces_exist))
-        if not known:
+        if not known and not NAMES_A_MOVE.search(clause):
             count.unknown[skeleton(clause)] += 1
         for kind, rule in known:
             number += 1
@@ -1073,7 +1194,7 @@ MARGIN = 0.1  # of winning chances, about 55 centipawns in a level game
 
 
 def judged_mate(judge: Judge, at: At, text: str, _: str, nodes: int, _slack: float) -> bool:
-    found = re.search(r"mate in (\d+)", text)
+    found = re.search(r"mates? in (\d+)", text)
     if not found or int(found.group(1)) <= 2:
         return True
     scores = [judge.lines(board, nodes)[0]["score"].relative for board in (at.after, at.before)]
@@ -1162,39 +1283,29 @@ def judged_sacrifice(judge: Judge, at: At, text: str, _: str, nodes: int, slack:
     return "castling" not in text or not board.has_castling_rights(not at.mover)
 
 
-# Words about how the game stands for a side: least and most of its winning chances.
-STANDINGS: list[tuple[str, float, float]] = [
-    (r"(?P<side>White|Black) is (?:winning|close to winning) now", 0.35, 1.0),
-    (r"(?P<side>White|Black) is lost now|lost one now|to lost", -1.0, -0.35),
-    (
-        r"(?P<side>White|Black) is better now|advantage is (?:with )?(?P<also>White|Black)",
-        0.05,
-        1.0,
-    ),
-    (r"(?P<side>White|Black) is worse now|to worse", -1.0, -0.05),
-    (r"(?P<side>White|Black) is not better|advantage is gone|level now", -1.0, 0.3),
-    (r"(?P<side>White|Black) is not winning|win is gone", -1.0, 0.6),
-    (r"keeps the win|keeps (?P<side>White|Black) winning", 0.35, 1.0),
-    (r"keeps the better|keeps (?P<side>White|Black) better", 0.05, 1.0),
-    (r"keeps the game level|holds the balance", -0.35, 1.0),
-    (r"in the game|limits the damage", -0.75, 1.0),
-    (r"better all the same|more than enough", 0.05, 1.0),
-    (r"has enough for it|stays level", -0.35, 1.0),
-]
-
-
 def judged_standing(judge: Judge, at: At, text: str, _: str, nodes: int, slack: float) -> bool:
     for form, least, most in STANDINGS:
         found = re.search(form, text)
         if found:
             names = [one for one in found.groupdict().values() if one]
             white = names[0] == "White" if names else at.mover
-            value = judge.value(at.after, white, nodes, None)
+            board = at.before if re.search(r"(?:White|Black) was", text) else at.after
+            value = judge.value(board, white, nodes, None)
             return least - slack <= value <= most + slack
     return True
 
 
+def judged_score(judge: Judge, at: At, text: str, _: str, nodes: int, slack: float) -> bool:
+    """The last score named is near the engine's; by a margin, it has the same side ahead."""
+    amount = float(SCORE.findall(text)[-1].replace("\u2212", "-"))
+    said = chance(chess.engine.Cp(round(100 * amount)))
+    value = judge.value(at.after, True, nodes, None)
+    return abs(said - value) <= NEAR or (slack > 0 and said * value > 0)
+
+
+NEAR = 0.3  # of winning chances by which scores of two engines may differ
 JUDGED = {
+    "score": judged_score,
     "mate": judged_mate,
     "wins": judged_wins,
     "avoids": judged_avoids,

@@ -59,12 +59,14 @@ def guards(scene: Scene) -> Iterator[Feature]:
         square = one.square
         if one.kind == chess.KING or square in (scene.move.from_square, scene.landed):
             continue
-        if not scene.before.attackers_mask(not scene.mover, square):
+        attackers = scene.before.attackers(not scene.mover, square)
+        if not attackers:
             continue
         if square not in scene.after.attacks(scene.landed) or is_defended(scene.before, square):
             continue
         if prover.loss_on(scene.before, square) and not prover.loss_on(scene.after, square):
-            yield Feature(guards, scene.mover, (one,))
+            least = min((unit(scene.before, by) for by in attackers), key=lambda by: by.worth)
+            yield Feature(guards, scene.mover, (one, least))
 
 
 def steps_away(scene: Scene) -> Iterator[Feature]:

@@ -116,7 +116,9 @@ def annotate(
     board = tree.board()
     for ply, node in enumerate(nodes):
         scene = _scene(board, node.move, views[ply], views[ply + 1], prover)
-        leaves = _theory_text(board, node.move) if KNOWN <= ply == opened + 1 else ""
+        leaves = ""
+        if KNOWN <= ply == opened + 1 and style.level != "beginner":
+            leaves = _theory_text(board, node.move)
         board.push(node.move)
         comment = Comment()
         if style.speaks_of(scene.mover):

@@ -17,7 +17,7 @@ from kibitz.commentary.claims import Claim
 from kibitz.commentary.facts import Scene, Unit, balance, is_unsafe, phase
 from kibitz.commentary.faults import AvoidsLoss
 from kibitz.commentary.features import FINDERS, Feature
-from kibitz.commentary.merits import gain_of, is_borne_out, merits
+from kibitz.commentary.merits import LEAST_THREAT, gain_of, is_borne_out, merits, threatened
 from kibitz.commentary.motifs import motifs
 from kibitz.commentary.positional import changes
 from kibitz.commentary.prover import SURE_MATE
@@ -85,7 +85,7 @@ FEATURE_WEIGHTS: dict[str, tuple[float, float, float]] = {
     "bad_bishop": (0.4, 0.52, 0.55),
     "opens_file": (0.42, 0.44, 0.4),
     "escape_square": (0.6, 0.48, 0.43),
-    "king_to_centre": (0.5, 0.45, 0.42),
+    "king_to_centre": (0.48, 0.45, 0.42),
     "opposition": (0.6, 0.6, 0.55),
     "heads_for": (0.45, 0.5, 0.5),
     "backs_up": (0.4, 0.46, 0.48),
@@ -95,7 +95,7 @@ FEATURE_WEIGHTS: dict[str, tuple[float, float, float]] = {
     "attacks_loose": (0.5, 0.46, 0.42),
     "guards": (0.5, 0.44, 0.3),
     "steps_away": (0.48, 0.3, 0.2),
-    "offers_trade": (0.5, 0.5, 0.48),
+    "offers_trade": (0.48, 0.5, 0.48),
     "centralises": (0.46, 0.43, 0.35),
     "fianchetto": (0.46, 0.4, 0.2),
     "gains_space": (0.46, 0.48, 0.46),
@@ -298,6 +298,8 @@ def _is_to_the_point(claim: Claim, scene: Scene, level: Level) -> bool:
         return is_safe and claim.to.kind == chess.KING and claim.piece.kind != chess.PAWN
     if isinstance(claim, merit.Threatens):
         if scene.has is not None and scene.has.value >= HOPELESS:
+            return False
+        if level != "beginner" and claim.target and threatened(claim, scene) < LEAST_THREAT:
             return False
         direct = claim.step.move.from_square == scene.landed and claim.target is not None
         exposed = scene.after.is_attacked_by(not scene.mover, scene.landed)

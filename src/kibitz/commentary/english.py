@@ -145,10 +145,13 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "threatens {step}: nothing guards {target}",
         "threatens {step}, as nothing guards {target}",
         "sets up {step}, with nothing to guard {target}",
+        "makes {step} a threat, since nothing guards {target}",
+        "has the threat of {step}, with nothing to guard {target}",
     ),
     "Threatens.more": (
         "threatens {step}: {target} is worth more than the {taker}",
         "threatens {step}, as {target} is worth more than the {taker} that takes it",
+        "makes {step} a threat: {target} is worth more than the {taker}",
     ),
     "Threatens.mate": ("threatens mate with {step}", "threatens {step}"),
     "Parries": ("saves {target} from {step}", "meets the threat to {target}", "secures {target}"),
@@ -288,11 +291,14 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "attacks_loose": (
         "attacks {piece}, which nothing guards",
         "turns on {piece}, which is not guarded",
+        "goes after {piece}, which nothing guards",
+        "aims at the unguarded {kind} on {at}",
         "attacks the unguarded {kind} on {at}",
     ),
     "guards": (
         "guards {piece}, which was attacked",
         "gives {piece} the guard that it needs",
+        "comes to guard {piece}, which was attacked",
         "protects {piece}, which was attacked and not guarded",
     ),
     "steps_away": (
@@ -337,6 +343,11 @@ BEGINNER: dict[str, tuple[str, ...]] = {
         "pins {piece} to {to}",
     ),
     "Skewers": ("skewers {front}: when it steps aside, {behind} behind it falls",),
+    "guards": (
+        "guards {piece}, which {by} attacks",
+        "protects {piece} from {by}",
+        "covers {piece} against the attack by {by}",
+    ),
     "Wins.exchange": ("wins a rook for a minor piece",),
 }
 
@@ -351,6 +362,9 @@ THEORY = (
     "{move} leaves the openings that have a name.",
     "With {move} the game leaves the lines that have a name.",
     "No named opening goes on with {move}.",
+    "{move} is a step away from the named openings.",
+    "With {move} the named openings end.",
+    "{move} goes beyond the lines that have a name.",
 )
 
 ENDS: dict[str, str] = {

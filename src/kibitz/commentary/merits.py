@@ -206,16 +206,19 @@ class Threatens(Claim):
             return False
         if self.target is None:
             return _mates(board, self.step.move) and not mates_at_once(scene.before)
-        gain = scene.prover.gain(board, self.step.move)
-        had = scene.prover.gain(scene.before)
         return (
             taken_by(board, self.step.move) == self.target
             and stands(board, self.target)
-            and gain is not None
-            and had is not None
-            and LEAST_THREAT <= gain < SURE_MATE
-            and gain >= had + LEAST_THREAT
+            and LEAST <= threatened(self, scene) < SURE_MATE
         )
+
+
+def threatened(threat: Threatens, scene: Scene) -> int:
+    """Centipawns that a threat would win and that were not to be won before; -1 if unknown."""
+    board = passed(scene.after)
+    gain = None if board is None else scene.prover.gain(board, threat.step.move)
+    had = scene.prover.gain(scene.before)
+    return -1 if gain is None or had is None else min(gain, gain - had)
 
 
 def threat_pays(threat: Threatens, scene: Scene) -> bool:

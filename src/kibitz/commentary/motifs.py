@@ -224,10 +224,8 @@ def _clearances(scene: Scene) -> Iterator[Claim]:
         return
     if follow.from_square == scene.landed or scene.boards[2].is_capture(follow):
         return
-    if (
-        scene.after.is_check()
-        and scene.boards[1].king(not scene.mover) == scene.follow[0].from_square
-    ):
+    king_moved = scene.after.king(not scene.mover) == scene.follow[0].from_square
+    if king_moved and scene.boards[3].is_check():
         return
     loses = scene.taken is None or is_unsafe(scene.after, scene.landed)
     if loses:

@@ -27,6 +27,7 @@ BY = 9  # plies of a line from which on it is too far to say that something come
 LASTING = 2  # positions of a line for which what came back has to stay
 LEAST_VALUE = -0.2  # who is worse than that has nothing to give
 TOLERANCE = 0.05  # of winning chances by which it may be better to accept
+MINOR = (chess.KNIGHT, chess.BISHOP)
 LEAST_GIVEN = 2  # pawns' worth; less if it is a piece for pawns
 
 
@@ -96,8 +97,10 @@ def _takes(scene: Scene) -> list[chess.Move]:
 
 def _offered(scene: Scene, take: chess.Move) -> GivesUp | None:
     """A piece that can be taken, by the search of material, and had better not be."""
-    found = _takeable(scene, take)
-    if found is None or _kind_taken(scene, take) not in found.lost:
+    found, kind = _takeable(scene, take), _kind_taken(scene, take)
+    if found is not None and kind in MINOR and found.lost[0] in MINOR:
+        found = replace(found, lost=(kind,))  # the other one is traded in the line
+    if found is None or kind not in found.lost:
         return None
     after = scene.after.copy(stack=RECENT)
     after.push(take)

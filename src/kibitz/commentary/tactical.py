@@ -232,13 +232,14 @@ class Interferes(Claim):
     target: Unit
 
     def proved(self, scene: Scene) -> bool:
-        """The slider guarded the target before, and nothing does now."""
+        """The slider guarded the target before, and nothing does after the reply."""
         before, after = scene.before, scene.boards[min(2, len(scene.boards) - 1)]
         return (
             stands(before, self.slider, self.target)
             and self.target.square in before.attacks(self.slider.square)
             and is_between(self.square, self.slider.square, self.target.square)
-            and stands(after, self.target, self.slider)
+            and stands(scene.after, self.slider)
+            and stands(after, self.target)
             and not is_defended(after, self.target.square)
         )
 

@@ -21,7 +21,7 @@ from kibitz.commentary.claims import Claim, Step, step
 from kibitz.commentary.facts import WORTH, Scene, Unit, is_defended, phase
 from kibitz.commentary.faults import faults, missed
 from kibitz.commentary.features import Feature
-from kibitz.commentary.judge import Label, label, standing
+from kibitz.commentary.judge import LIMITS, Label, label, standing
 from kibitz.commentary.sacrifices import GivesUp
 
 
@@ -115,13 +115,13 @@ class Speaker:
         """Why another move was better, if it is not the one that was made."""
         if scene.had is None or not scene.had.line or scene.had.line[0] == scene.move:
             return []
-        better = reasons(scene.instead(), self.level, most)
+        better, avoids = reasons(scene.instead(), self.level, most), fault.AvoidsLoss()
         if len(better) < most and scene.reply:
             prevents = fault.Prevents(step(scene.after, scene.reply))
             better += [prevents] if prevents.proved(scene.instead()) else []
         gains = [one for one in reply if isinstance(one, (merit.Wins, merit.Nets))]
-        if not better and gains and fault.AvoidsLoss().proved(scene.instead()):
-            better = [fault.AvoidsLoss()]
+        if not better and gains and _costs_much(scene) and avoids.proved(scene.instead()):
+            better = [avoids]
         return better
 
     def _turn(self, scene: Scene) -> Claim | None:
@@ -211,7 +211,15 @@ HARD = (
 )
 
 
+CLEAR = 0.15  # of winning chances, beyond what makes a move an inaccuracy
 SOLID = (merit.Wins, merit.Nets, merit.MateIn, fault.AvoidsLoss)
+
+
+def _costs_much(scene: Scene) -> bool:
+    """Whether a move is so much worse than the best one that another engine would say so."""
+    if scene.had is None or scene.has is None:
+        return False
+    return scene.had.value + scene.has.value >= LIMITS[-1][0] + CLEAR
 
 
 def _is_hard(claim: Claim) -> bool:
@@ -312,6 +320,7 @@ def _spelled_feature(feature: Feature) -> dict[str, str]:
     """What a feature is about, in words."""
     slots = _spelled("piece", feature.pieces[0]) if feature.pieces else {}
     slots["own"] = _spelled("piece", feature.pieces[-1])["kind"] if feature.pieces else ""
+    slots["by"] = _spelled("piece", feature.pieces[-1])["piece"] if feature.pieces else ""
     slots["squares"] = language.joined([chess.square_name(one.square) for one in feature.pieces])
     if feature.square is not None:
         slots |= {
