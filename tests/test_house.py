@@ -20,6 +20,7 @@ GROUND = {
     "settings",
     "errors",
     "files",
+    "journals",
     "locks",
     "places",
     "log",

@@ -52,6 +52,7 @@ COMMANDS = {
     "experiment": Command(
         "kibitz.commands.experiment:experiment", "Answer a question about search by experiment."
     ),
+    "puzzle": Command("kibitz.commands.puzzle:puzzle", "Find puzzles in games; solve them."),
     "play": Command("kibitz.commands.play:play", "Play against the engine in the terminal."),
     "analyse": Command("kibitz.commands.search:analyse", "Analyse a position or a game."),
     "uci": Command("kibitz.commands.play:uci", "Speak UCI with a GUI, here or over TCP."),

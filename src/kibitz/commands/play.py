@@ -47,11 +47,11 @@ def play(
         control = parse_minutes(clock) if clock else None
         both = None if control is None else GameClock(control, control)
         own = None if nodes is None and movetime is None else Limits(nodes=nodes, movetime=movetime)
-        Game(engine, Board(fen), side, own, both).play(_lines())
+        Game(engine, Board(fen), side, own, both).play(typed_lines())
     return 0
 
 
-def _lines() -> Iterator[str]:
+def typed_lines() -> Iterator[str]:
     """What the player types, with a prompt on a terminal."""
     while True:
         if sys.stdin.isatty():

@@ -2,32 +2,22 @@
 
     game.py -> **PlayedGame** -> one line of JSON -> resuming, **Results**, PGN
 
-A journal's first line says what match it is, every further line is one finished game, handed to
-the operating system at once. Each ends with a checksum of itself. A line that a crash left
-unfinished is cut off when the match goes on; a file that is no journal is left as it is.
+A journal's first line says what match it is, every further line is one finished game (journals.py).
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
-from kibitz.checksums import crc32_of
-from kibitz.errors import DamagedFileError, FileError, InputError
-from kibitz.locks import GrowingFile
-from kibitz.log import say
+from kibitz.journals import JournalFile
 from kibitz.match.elo import Pairs, Tally
 
 TIME_FORFEIT, CRASH = "time forfeit", "crash"
 FORFEITS = (TIME_FORFEIT, CRASH, "hang", "illegal move", "lie")  # terminations that cost the game
-Kind = TypeVar("Kind")
-
-_CHECKED = re.compile(rb'(\{.*),"crc":"([0-9a-f]{8})"\}')  # a line of a journal
 
 
 class PlayedMove(msgspec.Struct, frozen=True, array_like=True):
@@ -80,47 +70,16 @@ class Journal:
 
     def __init__(self, header: MatchHeader, path: Path | None = None) -> None:
         self.games: dict[int, PlayedGame] = {}
-        self._file: GrowingFile | None = None
+        self._file: JournalFile[MatchHeader, PlayedGame] | None = None
         if path is not None:
-            self._open(path, header)
-
-    def _open(self, path: Path, header: MatchHeader) -> None:
-        self._file = GrowingFile(path)
-        try:
-            if not self._file.lock():
-                what, fix = "another process plays this match", "wait for it, or name another file"
-                raise InputError(what, value=str(path), fix=fix)
-            self._read(path, header)
-        except BaseException:
-            self._file.close()
-            raise
-
-    def _read(self, path: Path, header: MatchHeader) -> None:
-        assert self._file is not None
-        content, first = self._file.read(), _line(header)
-        *lines, torn = content.split(b"\n")
-        if lines:
-            _compare(_read_line(path, 1, lines[0], MatchHeader), header, path)
-        elif not first.startswith(torn):
-            raise DamagedFileError("no journal of a match", value=str(path), fix=_ANOTHER)
-        for number, line in enumerate(lines[1:], start=2):
-            game = _read_line(path, number, line, PlayedGame)
-            self.games[game.number] = game
-        if torn:
-            self._file.cut(len(content) - len(torn))
-            say(f"{path}: cut off a game that was not written to its end")
-        if not lines:
-            self._file.add(first)
+            self._file = JournalFile(path, header, PlayedGame, work="match", piece="game")
+            self.games = {game.number: game for game in self._file.entries}
 
     def add(self, game: PlayedGame) -> None:
         """Keep a game; one that cannot be written ends the match, which can go on from there."""
         assert game.number not in self.games, "played twice"
         if self._file is not None:
-            try:
-                self._file.add(_line(game))
-            except FileError as error:
-                error.fix = f"it has {len(self.games)} games; make room and repeat the command"
-                raise
+            self._file.add(game)
         self.games[game.number] = game
 
     def close(self) -> None:
@@ -134,34 +93,6 @@ class Journal:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-_ANOTHER = "name another file"
-
-
-def _line(content: msgspec.Struct) -> bytes:
-    """A line of a journal: a JSON object whose last field is the checksum of what precedes it."""
-    body = msgspec.json.encode(content)[:-1]
-    return b'%b,"crc":"%b"}\n' % (body, crc32_of(body).encode())
-
-
-def _read_line(path: Path, number: int, line: bytes, kind: type[Kind]) -> Kind:
-    """What a line says, if it is as it was written."""
-    found = _CHECKED.fullmatch(line)
-    if found is None or crc32_of(found[1]) != found[2].decode():
-        what = f"line {number} is not of a match, or was changed"
-        fix = _ANOTHER if number == 1 else "remove this line, and its game is played again"
-        raise DamagedFileError(what, value=str(path), fix=fix)
-    return msgspec.json.decode(line, type=kind)
-
-
-def _compare(found: MatchHeader, wanted: MatchHeader, path: Path) -> None:
-    """Refuse to mix two matches; what differs is named."""
-    for name in found.__struct_fields__:
-        old, new = getattr(found, name), getattr(wanted, name)
-        if old != new:
-            what = f"{path} is of another match: {name} was {old!r}"
-            raise InputError(what, value=new, fix="repeat the settings, or name another file")
 
 
 # --- what the games add up to ---------------------------------------------------------------------

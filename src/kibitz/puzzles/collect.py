@@ -1,0 +1,138 @@
+"""Looks for puzzles in many games, in several processes, through any interruption.
+
+A journal beside the output, its name and `.journal`, keeps what was found game by game; the output
+is written anew from it. The same command goes on where it was, also with more files of games.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+
+from kibitz.commentary.openings import opening_in
+from kibitz.engine.options import chosen
+from kibitz.errors import InputError
+from kibitz.evaluator.discover import named
+from kibitz.journals import JournalFile
+from kibitz.log import Stop, progress, say
+from kibitz.places import Place
+from kibitz.position.pgn import BadGame, Game, read_games
+from kibitz.puzzles.find import Found, GameTask, Hunt, end_seeker, look_through
+from kibitz.puzzles.puzzle import Puzzle, key_of
+from kibitz.workers import in_processes
+
+
+class HuntHeader(msgspec.Struct, frozen=True, kw_only=True):
+    """What must be the same for puzzles to be of one search."""
+
+    finder: str
+    nodes: int
+    shallow: int
+    sc_limit: int
+    network: str
+    format: str = "kibitz puzzles 1"
+
+
+class Collection:
+    """What a run has found: its games from a journal and from now on."""
+
+    def __init__(self, output: Path, hunt: Hunt) -> None:
+        network = named(chosen(hunt.network))
+        header = HuntHeader(**{**vars(hunt), "network": network})
+        path = output.with_name(output.name + ".journal")
+        self._journal = JournalFile(path, header, Found, work="search for puzzles", piece="game")
+        self.hunt, self.bad, self.again = hunt, 0, 0
+
+    def close(self) -> None:
+        """Close the journal and the engines."""
+        self._journal.close()
+        end_seeker()
+
+    def find(self, files: list[Place], limit: int | None, workers: int, stop: Stop) -> None:
+        """Look through games that no earlier run has looked through."""
+        work = partial(look_through, self.hunt)
+        puzzles = sum(len(one.puzzles) for one in self._journal.entries)
+        with progress("games", total=limit) as bar:
+            for found in in_processes(work, self._tasks(files, limit), workers, in_order=True):
+                self._journal.add(found)
+                puzzles += len(found.puzzles)
+                bar.describe(f"games; {puzzles} puzzles")
+                bar.advance()
+                if stop.requested:
+                    return
+
+    def _tasks(self, files: list[Place], limit: int | None) -> Iterator[GameTask]:
+        known = {one.key for one in self._journal.entries}
+        listed: set[str] = set()
+        for task in islice(self._games(files), limit):
+            if task.key in listed:
+                self.again += 1
+            elif task.key not in known:
+                yield task
+            listed.add(task.key)
+
+    def _games(self, files: list[Place]) -> Iterator[GameTask]:
+        def skip(one: BadGame) -> None:
+            say(str(one))
+            self.bad += 1
+
+        for path in files:
+            for game in read_games(path, skip):
+                if all(node.move for node in game.tree.mainline()):
+                    yield task_of(game, path.name)
+                else:
+                    skip(BadGame(str(path), game.number, game.line, "it passes a move"))
+
+    def puzzles(self) -> list[Puzzle]:
+        """The puzzles, those left out that have a position in common with an earlier one."""
+        kept: list[Puzzle] = []
+        seen: set[str] = set()
+        for found in self._journal.entries:
+            for puzzle in found.puzzles:
+                keys = {key_of(board) for board in puzzle.positions()}
+                if not keys & seen:
+                    kept.append(puzzle)
+                seen |= keys
+        return kept
+
+    def counts(self) -> Counter[str]:
+        """What all games have added up to."""
+        total = Counter(games=len(self._journal.entries))
+        for found in self._journal.entries:
+            for name in ("positions", "proposed", "winning", "hard", "clear", "finding", "proving"):
+                total[name] += getattr(found, name)
+            total["puzzles"] += len(found.puzzles)
+        return total
+
+    @property
+    def seconds(self) -> float:
+        """Processor time of all games."""
+        return sum(one.seconds for one in self._journal.entries)
+
+
+def task_of(game: Game, source: str) -> GameTask:
+    """A game as a task."""
+    tree = game.tree
+    board = tree.board()
+    fen = board.shredder_fen() if board.chess960 else board.fen()
+    moves = tuple(node.move.uci() for node in tree.mainline())
+    digest = hashlib.sha256(" ".join((fen, *moves)).encode()).hexdigest()[:16]
+    site = tree.headers.get("Site", "")
+    name = site if site.startswith("https://") else f"{source}:{game.number}"
+    opening = opening_in(tree)[1]
+    return GameTask(digest, name, fen, moves, board.chess960, opening.name if opening else "")
+
+
+def check_files(files: Iterable[Place]) -> list[Place]:
+    """The files of games, all there."""
+    listed = list(files)
+    for path in listed:
+        if not path.exists():
+            raise InputError("no such file of games", value=str(path), fix="check the path")
+    return listed

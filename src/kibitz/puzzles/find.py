@@ -1,0 +1,298 @@
+"""Looks for puzzles in one game, and proves them.
+
+    a game -> proposals -> looks -> proofs -> **Puzzle**
+
+The plain finder proposes the positions of the game. The contempt finder searches each of them with
+search-contempt, whose opponent keeps the choices of a short search, and proposes the positions
+after replies which that opponent believes in and which turn out much worse than they look. What
+follows is the same for both: alpha-beta looks with as many nodes and sees a win, a short look must
+play another move or not see it, no second move may be nearly as good, and ten times the nodes must
+prove all this at every move of the solution.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import log2
+from typing import Literal, NamedTuple, TypeAlias
+
+import chess
+import msgspec
+
+from kibitz.commentary.judge import value_of
+from kibitz.commentary.prover import Prover
+from kibitz.engine import Engine
+from kibitz.engine.options import AUTODISCOVER
+from kibitz.position.board import Board
+from kibitz.position.notation import Move
+from kibitz.puzzles.puzzle import Puzzle, key_of, name_of
+from kibitz.puzzles.themes import motifs_of, standing_of
+from kibitz.search.mcts.searcher import Searcher
+from kibitz.search.mcts.statistics import moves_below
+from kibitz.search.report import Report
+
+Finder: TypeAlias = Literal["plain", "contempt"]
+PROOF = 10  # times the nodes of the finder
+WINNING, GAP = 0.5, 0.5  # value of the solution at least, and by which all others are worse
+LONGEST = 6  # moves of the solver
+LINES = 4  # first moves of the search with contempt that are followed
+BELIEVED = 0.1  # share of the visits that a reply has at least
+SURPRISE = 0.3  # by which it is worse than it looks
+BYTES = 32  # of a search's memory for a node; little of it is quickly forgotten
+# Lichess's ratings by least squares; docs/puzzles.md has how well that fits.
+RATING = {"base": 945.0, "nodes": 55.0, "prior": 35.0, "moves": 162.0, "mate": -305.0}
+LEAST_NODES, MOST_NODES = 100, 6_400
+
+
+@dataclass(frozen=True)
+class Hunt:
+    """How puzzles are looked for."""
+
+    finder: Finder = "plain"
+    nodes: int = 3_000  # of a look
+    shallow: int = 100  # of the look that must be wrong
+    sc_limit: int = 32
+    network: str = AUTODISCOVER
+
+
+class GameTask(NamedTuple):
+    """A game to look through."""
+
+    key: str  # the same for the same moves
+    name: str  # an address, or file and number
+    fen: str
+    moves: tuple[str, ...]
+    chess960: bool
+    opening: str
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found in a game, and what it took."""
+
+    key: str
+    puzzles: tuple[Puzzle, ...] = ()
+    positions: int = 0
+    proposed: int = 0
+    winning: int = 0  # proposals where a look sees a win
+    hard: int = 0  # of these, where a short look is wrong
+    clear: int = 0  # of these, where one move stands out
+    finding: int = 0  # nodes until then
+    proving: int = 0  # nodes of the proofs
+    seconds: float = 0.0  # of the processor
+
+
+class _Counts:
+    def __init__(self) -> None:
+        self.positions = self.proposed = self.winning = self.hard = self.clear = 0
+        self.finding = self.proving = 0
+
+
+class Seeker:
+    """Looks through games one after the other; each as if it were the first."""
+
+    def __init__(self, hunt: Hunt) -> None:
+        self.hunt, self._prover = hunt, Prover()
+        network, megabytes = hunt.network, 1 + (PROOF * hunt.nodes * BYTES >> 20)
+        self._pairs = Engine(network, search="alphabeta", multipv=2, hash=megabytes)
+        self._single = Engine(network, search="alphabeta", hash=megabytes)
+        contempt = {"sc_limit": hunt.sc_limit} if hunt.finder == "contempt" else {}
+        self._tree = Engine(network, search="mcts", hash=megabytes, **contempt)
+        self._counts = _Counts()
+
+    def close(self) -> None:
+        """End the engines."""
+        for engine in (self._pairs, self._single, self._tree):
+            engine.close()
+
+    def look_through(self, task: GameTask) -> Found:
+        """The puzzles of a game; no two of them share a position."""
+        self._counts = counts = _Counts()
+        found: list[Puzzle] = []
+        seen: set[str] = set()
+        started = time.process_time()
+        for before, last in self._proposals(task):
+            board = before.copy()
+            board.push(last)
+            key = key_of(board)
+            if key in seen or len(board.legal_moves) < 2:
+                continue
+            seen.add(key)
+            counts.proposed += 1
+            puzzle = self._proved(before, last, board, task)
+            if puzzle is not None:
+                found.append(puzzle)
+                seen |= {key_of(one) for one in puzzle.positions()}
+        seconds = time.process_time() - started
+        return Found(key=task.key, puzzles=tuple(found), seconds=seconds, **vars(counts))
+
+    # --- proposals ------------------------------------------------------------------------------
+
+    def _proposals(self, task: GameTask) -> Iterator[tuple[Board, Move]]:
+        """Positions with the moves that lead to those to be solved; as they are, without a past."""
+        board = Board(task.fen, chess960=task.chess960)
+        for text in task.moves:
+            before, last = board.copy(history=False), board.push(text)
+            if board.outcome() is not None:
+                return
+            self._counts.positions += 1
+            if self.hunt.finder == "plain":
+                yield before, last
+            else:
+                yield from self._traps(board.copy(history=False))
+
+    def _traps(self, board: Board) -> Iterator[tuple[Board, Move]]:
+        """Replies that an opponent who looks too briefly believes in, and which lose."""
+        report = self._look(self._tree, board, self.hunt.nodes)
+        tree = self._tree.searcher
+        assert isinstance(tree, Searcher)
+        ours = sorted(report.moves, key=lambda one: -one.visits)[:LINES]
+        for move, edge, visits in [(one.move, one.edge, one.visits) for one in ours]:
+            after = board.copy(history=False)
+            after.push(move)
+            before = after.copy(history=False)
+            for reply in moves_below(tree.memory, before.position, tree.rule, edge):
+                looks = reply.value if reply.raw is None else reply.raw
+                believed = reply.visits >= BELIEVED * visits
+                if believed and -reply.value >= WINNING and looks - reply.value >= SURPRISE:
+                    yield before, reply.move
+
+    # --- proofs ---------------------------------------------------------------------------------
+
+    def _proved(self, before: Board, last: Move, board: Board, task: GameTask) -> Puzzle | None:
+        """The puzzle that a proposal is; None if it is none."""
+        counts, hunt = self._counts, self.hunt
+        looked = self._look(self._single, board, hunt.nodes)
+        if value_of(looked.best.score) < WINNING:
+            return None
+        counts.winning += 1
+        first = looked.best.moves[0]
+        if self._finds(board, hunt.shallow, first):
+            return None
+        counts.hard += 1
+        if not stands_out(self._look(self._pairs, board, hunt.nodes)):
+            return None
+        counts.clear += 1
+        line, score = self._solution(board.copy(), first)
+        if not line:
+            return None
+        return self._described(before, last, board, line, score, task)
+
+    def _look(self, engine: Engine, board: Board, nodes: int) -> Report:
+        """A search that knows nothing of others."""
+        engine.new_game()
+        report = engine.play(board, nodes=nodes).report
+        self._counts.finding += report.nodes
+        return report
+
+    def _finds(self, board: Board, nodes: int, move: Move) -> bool:
+        """Whether a look plays the move and sees that it wins."""
+        best = self._look(self._single, board, nodes).best
+        return best.moves[:1] == (move,) and value_of(best.score) >= WINNING
+
+    def _solution(self, board: Board, first: Move) -> tuple[list[Move], str]:
+        """The line of moves that are proved to be the only ones, and its score."""
+        line: list[Move] = []
+        score = ""
+        self._pairs.new_game()
+        while len(line) < 2 * LONGEST and board.outcome() is None:
+            report = self._pairs.play(board, nodes=PROOF * self.hunt.nodes).report
+            self._counts.proving += report.nodes
+            best, forced = report.best.moves, len(report.moves) == 1
+            if not (stands_out(report) or (line and forced)) or (not line and best[0] != first):
+                break
+            score = score or str(report.best.score)
+            line += best[:2]
+            if len(best) < 2:
+                break
+            for move in best[:2]:
+                board.push(move)
+        return line[: len(line) - (len(line) % 2 == 0)], score
+
+    # --- what is known of it --------------------------------------------------------------------
+
+    def _described(
+        self, before: Board, last: Move, board: Board, line: list[Move], score: str, task: GameTask
+    ) -> Puzzle:
+        at, texts = board.copy(), []
+        for move in line:
+            texts.append(at.uci(move))
+            at.push(move)
+        mine = (len(line) + 1) // 2
+        came = before.uci(last)
+        then = board.to_chess()
+        found = motifs_of(before.to_chess(), chess.Move.from_uci(came), texts, self._prover)
+        bare = Puzzle(
+            fen=board.fen(),
+            moves=tuple(texts),
+            before=before.fen(),
+            last=came,
+            score=score,
+            prior=self._prior(board, line[0]),
+            themes=tuple(sorted(found | standing_of(then, mine, score))),
+            game=f"{task.name}#{then.ply()}",
+            opening=task.opening,
+            name=name_of(key_of(board)),
+        )
+        pairs = zip(bare.positions(), line[::2], strict=True)
+        nodes = max(self._nodes_needed(*pair) for pair in pairs)
+        rated = msgspec.structs.replace(bare, nodes=nodes)
+        return msgspec.structs.replace(rated, rating=rating_of(rated))
+
+    def _prior(self, board: Board, move: Move) -> float:
+        """The prior of a move, by the network's policy."""
+        self._tree.new_game()
+        report = self._tree.play(board, nodes=2).report
+        return next(one.prior for one in report.moves if one.move == move)
+
+    def _nodes_needed(self, board: Board, move: Move) -> int:
+        """Nodes, doubled from the short look to the finder's, from which on the win is found."""
+        rung = needed = self.hunt.shallow
+        while rung <= self.hunt.nodes:
+            if not self._finds(board, rung, move):
+                needed = 2 * rung
+            rung *= 2
+        return needed
+
+
+def stands_out(report: Report) -> bool:
+    """Whether the best move wins and every other one is clearly worse."""
+    if len(report.lines) < 2:
+        return False
+    best, second = (value_of(line.score) for line in report.lines[:2])
+    return best >= WINNING and best - second >= GAP
+
+
+def rating_of(puzzle: Puzzle) -> int:
+    """How hard a puzzle is, on the scale of Lichess's puzzles."""
+    rating = (
+        RATING["base"]
+        + RATING["nodes"] * log2(min(MOST_NODES, max(LEAST_NODES, puzzle.nodes)) / LEAST_NODES)
+        - RATING["prior"] * log2(max(puzzle.prior, 1e-4))
+        + RATING["moves"] * min(5, (len(puzzle.moves) + 1) // 2)
+        + RATING["mate"] * puzzle.score.startswith("mate")
+    )
+    return round(rating)
+
+
+# --- in processes of a pool -----------------------------------------------------------------------
+
+_seeker: Seeker | None = None  # of this process; kept from game to game
+
+
+def look_through(hunt: Hunt, task: GameTask) -> Found:
+    """The puzzles of a game, by this process's seeker."""
+    global _seeker
+    if _seeker is None or _seeker.hunt != hunt:
+        end_seeker()
+        _seeker = Seeker(hunt)
+    return _seeker.look_through(task)
+
+
+def end_seeker() -> None:
+    """End this process's engines."""
+    global _seeker
+    if _seeker is not None:
+        _seeker.close()
+        _seeker = None
