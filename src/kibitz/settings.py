@@ -49,6 +49,7 @@ TABLES = {
     "schedule": "kibitz.training.config:Schedule",
     "loss": "kibitz.training.config:LossWeights",
     "average": "kibitz.training.config:AverageSettings",
+    "lichess": "kibitz.lichess.config:Lichess",
     "distill": "kibitz.training.config:DistillSettings",
 }
 

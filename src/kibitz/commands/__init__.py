@@ -46,6 +46,7 @@ COMMANDS = {
     ),
     "perft": Command("kibitz.commands.position:perft", "Count the positions at a given depth."),
     "bench": Command("kibitz.commands.bench:bench", "Measure the speed of this machine."),
+    "lichess": Command("kibitz.commands.lichess:lichess", "Play on Lichess as a bot."),
     "match": Command("kibitz.commands.match:match", "Play matches: Elo, SPRT, tables, PGN."),
     "net": Command("kibitz.commands.net:net", "Make, show, export, quantise, compare networks."),
     "data": Command("kibitz.commands.data:data", "Import, label, inspect and export games."),

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 
 from kibitz.errors import InputError
 from kibitz.files import Location, read_bytes
-from kibitz.position.board import Board
+from kibitz.position.board import SIDES, Board, Side
 from kibitz.position.epd import parse_epd
 from kibitz.position.fen import START, castles960, fen_of
 from kibitz.position.pgn import read_games
@@ -121,6 +121,58 @@ def play_at_random(board: Board, plies: int, generator: random.Random) -> Board:
             break
         board.push(generator.choice(moves))
     return board
+
+
+# --- odds -----------------------------------------------------------------------------------------
+
+
+# The files of the pieces that may be missing, the usual one first.
+ODDS_FILES = {"pawn": "fabcdegh", "knight": "bg", "bishop": "cf", "rook": "ah", "queen": "d"}
+_MISSING = {
+    "": "none",
+    "P": "pawn",
+    "PP": "two pawns",
+    "N": "knight",
+    "B": "bishop",
+    "R": "rook",
+    "Q": "queen",
+}
+
+
+def odds_start(piece: str, side: Side, file: str = "") -> str:
+    """FEN of the start position where a side misses a piece."""
+    import chess
+
+    board = chess.Board()
+    rank = (1 if piece == "pawn" else 0) if side == "white" else (6 if piece == "pawn" else 7)
+    file = file or ODDS_FILES[piece][0]
+    board.remove_piece_at(
+        chess.square(chess.FILE_NAMES.index(file), rank)
+    )  # a rook's castling, too
+    return board.fen()
+
+
+def odds_starts(piece: str) -> list[str]:
+    """FENs of all odds of a piece, White's and Black's by turns."""
+    return [odds_start(piece, side, file) for file in sorted(ODDS_FILES[piece]) for side in SIDES]
+
+
+def odds_in(fen: str, side: Side) -> str:
+    """What a side misses at the start: a piece, `two pawns`, `none`; empty: no such position.
+
+    >>> odds_in("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNB1KBNR w KQkq - 0 1", "white")
+    'queen'
+    """
+    full, given = (Board(one) for one in (START, fen))
+    missing = []
+    for square in range(64):
+        usual, piece = full.piece_at(square), given.piece_at(square)
+        if usual != piece:
+            if piece is not None or usual is None or usual.isupper() != (side == "white"):
+                return ""
+            missing.append(usual.upper())
+    found = _MISSING.get("".join(missing), "")
+    return found if given.turn == "white" and given.ply == 0 else ""
 
 
 # --- order ----------------------------------------------------------------------------------------

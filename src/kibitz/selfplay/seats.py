@@ -18,6 +18,7 @@ from kibitz.encoding.leaves import new_leaves, part_of
 from kibitz.evaluator.batched import BatchedEvaluator, Evaluations, refuse_not_finite
 from kibitz.evaluator.cache import PredictionCache
 from kibitz.evaluator.inline import InlineEvaluator
+from kibitz.games.openings import odds_starts
 from kibitz.kernel.records import address_of, as_record
 from kibitz.position.board import Board
 from kibitz.position.fen import START, chess960_fen, read_fen
@@ -46,7 +47,7 @@ class Starts:
     def __init__(self, settings: SelfPlay, seed: int, book: Sequence[Board] = ()) -> None:
         self._settings, self._seed = settings, seed
         self._book = _positions([board.fen(shredder=True) for board in book] or [START])
-        self._odds = _positions(_odds(settings.odds))
+        self._odds = _positions([] if settings.odds == "none" else odds_starts(settings.odds))
         self._chess960 = new_positions(0)
         if settings.chess960:
             self._chess960 = _positions([chess960_fen(number) for number in range(960)])
@@ -68,21 +69,6 @@ class Starts:
             count = dice.randint(*settings.random_plies)
             if count == 0 or random_plies(seat.record, seat.searches[0].contexts[0].record, count):
                 return
-
-
-def _odds(kind: str) -> list[str]:
-    """FENs of the start position less a piece of White's and of Black's by turns."""
-    if kind == "none":
-        return []
-    import chess
-
-    found = []
-    for square in chess.Board().pieces(chess.PIECE_NAMES.index(kind), chess.WHITE):
-        for place in (square, chess.square_mirror(square)):
-            board = chess.Board()
-            board.remove_piece_at(place)  # a rook takes its castling along
-            found.append(board.fen())
-    return found
 
 
 def _positions(fens: Sequence[str]) -> np.ndarray:

@@ -1,0 +1,75 @@
+"""`kibitz lichess`: a bot on Lichess.
+
+lichess room -> **command line**
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from kibitz.commands.output import EngineFlag
+from kibitz.engine.options import AUTODISCOVER, chosen
+from kibitz.files import data_folder
+from kibitz.lichess.config import lichess_settings
+from kibitz.locks import alone
+from kibitz.log import graceful_stop
+
+
+def lichess(
+    *,
+    network: EngineFlag = AUTODISCOVER,
+    token_file: Annotated[
+        Path | None, Parameter(help="File with the token, else LICHESS_BOT_TOKEN has it.")
+    ] = None,
+    folder: Annotated[
+        Path | None, Parameter(help="For games.pgn and bot.log; by default in KIBITZ_DATA.")
+    ] = None,
+    setting: Annotated[
+        tuple[str, ...], Parameter(name=["--set"], help="As KEY=VALUE; may be repeated.")
+    ] = (),
+    dry_run: Annotated[
+        bool, Parameter(negative="", help="Watch, and say what would be done.")
+    ] = False,
+    upgrade: Annotated[
+        bool, Parameter(negative="", help="Make a new account a bot's, for ever; asks first.")
+    ] = False,
+    url: Annotated[str, Parameter(help="Another server.")] = "https://lichess.org",
+) -> int:
+    """Play on Lichess as a bot, until stopped; Ctrl-C finishes the games under way.
+
+    The settings are those of the table [lichess] of the settings file.
+    """
+    settings = lichess_settings(setting)
+    from kibitz.lichess.account import check_url, checked_account, read_token
+    from kibitz.lichess.bot import Bot, warm_up
+    from kibitz.lichess.records import Records
+    from kibitz.lichess.server import Server
+
+    token, where = read_token(token_file), chosen(network)
+    place = data_folder() / "lichess" if folder is None else folder
+    server = Server(token, check_url(url), dry_run=dry_run)
+    with (
+        alone(place, "bot"),
+        graceful_stop() as stop,
+        closing(Records(place, server.url)) as records,
+    ):
+        bot = None
+        try:
+            account = checked_account(server, upgrade, dry_run, stop)
+            if account is not None:
+                warm_up(where, settings)
+                records.say(f"{account.name} is ready on {server.url}")
+                bot = Bot(account.id, server, where, settings, records, dry_run=dry_run)
+                bot.run(stop)
+        except KeyboardInterrupt:
+            left = ", ".join(bot.playing) if bot is not None else ""
+            if left:
+                records.say(f"left running on Lichess: {left}; start again to go on")
+            raise
+        finally:
+            server.close()
+    return 0

@@ -1,0 +1,205 @@
+"""The bot: takes events as they come, answers challenges, and starts games.
+
+stream of events -> **Bot.run** -> accepted and declined challenges, games, own challenges
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+
+import msgspec
+
+from kibitz.engine import Engine
+from kibitz.errors import KibitzError
+from kibitz.lichess.challenges import Challenger
+from kibitz.lichess.config import Lichess
+from kibitz.lichess.game import Game
+from kibitz.lichess.messages import (
+    Challenge,
+    ChallengeCanceled,
+    ChallengeDeclined,
+    ChallengeMade,
+    Event,
+    GameFinish,
+    GameStart,
+    event_of,
+)
+from kibitz.lichess.records import Records
+from kibitz.lichess.rules import Now, why_declined
+from kibitz.lichess.server import LimitedError, Server, ServerError
+from kibitz.log import Stop, say
+
+ATTEMPTS = 3  # at a game that an error of our own interrupts
+TROUBLE = KibitzError, OSError  # after which other games go on
+
+
+def warm_up(network: str, settings: Lichess) -> None:
+    """Compile and load what games need, before a clock runs."""
+    with Engine(network) as engine:
+        engine.ready()
+        for problem in engine.problems:
+            say(problem)
+        if "fromPosition" in settings.variants and settings.odds_options:
+            engine.configure(**settings.odds_settings())
+            engine.ready()
+
+
+class Bot:
+    """An account that plays."""
+
+    def __init__(
+        self,
+        me: str,
+        server: Server,
+        network: str,
+        settings: Lichess,
+        records: Records,
+        *,
+        dry_run: bool = False,
+    ) -> None:
+        self._me, self._server, self._network = me, server, network
+        self._settings, self._records, self._dry_run = settings, records, dry_run
+        self._inbox: queue.SimpleQueue[Event | BaseException] = queue.SimpleQueue()
+        self._waiting: dict[str, Challenge] = {}  # challenges that are not answered yet
+        self._games: dict[str, _Running] = {}
+        self._accepted: set[str] = set()  # whose games have not begun
+        self._challenger = Challenger(me, settings, server, records)
+
+    def run(self, stop: Stop) -> None:
+        """Play until a stop is requested and the games under way have ended."""
+        threading.Thread(target=self._listen, name="events", daemon=True).start()
+        told = False
+        while not (stop.requested and not self._games):  # _reap empties it
+            if stop.requested and not told:
+                told = True
+                names = ", ".join(self._games)
+                self._records.say(f"no new games; finishing {names}; Ctrl-C again leaves them")
+            try:
+                item = self._inbox.get(timeout=self._server.pauses.tick)
+            except queue.Empty:
+                item = None
+            if isinstance(item, BaseException):
+                raise item
+            if item is not None:
+                self._handle(item)
+            self._reap()
+            self._answer(Now(len(self._games) + len(self._accepted), stop.requested))
+            self._challenger.look(bool(self._games or self._accepted or stop.requested))
+
+    @property
+    def playing(self) -> list[str]:
+        """The games under way."""
+        return list(self._games)
+
+    def _listen(self) -> None:
+        """Put the events into the inbox."""
+        try:
+            for raw in self._server.events():
+                try:
+                    event = event_of(raw)
+                except msgspec.ValidationError as error:
+                    self._records.say(f"an event that makes no sense: {error}")
+                    continue
+                if event is not None:
+                    self._inbox.put(event)
+        except ServerError as error:
+            self._inbox.put(error)
+
+    def _handle(self, event: Event) -> None:
+        if isinstance(event, ChallengeMade):
+            if event.challenge.opponent.id.casefold() != self._me.casefold():
+                self._waiting[event.challenge.id] = event.challenge
+        elif isinstance(event, ChallengeCanceled):
+            self._waiting.pop(event.challenge.id, None)
+        elif isinstance(event, ChallengeDeclined):
+            self._challenger.declined(event.challenge)
+        elif isinstance(event, GameStart):
+            self._start(event.game.game_id)
+        elif isinstance(event, GameFinish):
+            self._accepted.discard(event.game.game_id)
+
+    # --- challenges -----------------------------------------------------------------------------
+
+    def _answer(self, now: Now) -> None:
+        """Accept or decline what waits, rated games first."""
+        for challenge in sorted(self._waiting.values(), key=lambda one: not one.rated):
+            if not self._server.free("answer"):
+                return
+            refusal = why_declined(challenge, self._settings, now)
+            what = _told(challenge)
+            try:
+                if refusal is None:
+                    self._server.accept(challenge.id)
+                    self._records.say(f"accepted: {what}")
+                    self._accepted |= set() if self._dry_run else {challenge.id}
+                    now = now._replace(games=now.games + (not self._dry_run))
+                else:
+                    self._server.decline(challenge.id, refusal.reason)
+                    self._records.say(f"declined ({refusal.words}): {what}")
+            except LimitedError:
+                return
+            except ServerError as error:
+                self._records.say(f"not answered: {what}: {error}")
+            del self._waiting[challenge.id]
+
+    # --- games ----------------------------------------------------------------------------------
+
+    def _start(self, name: str) -> None:
+        self._accepted.discard(name)
+        if name in self._games:
+            return
+        if self._dry_run:
+            self._records.say(f"would play game {name}")
+            return
+        self._games[name] = _Running(lambda: self._play(name))
+
+    def _play(self, name: str) -> None:
+        """Play a game, with an engine of its own."""
+        with Engine(self._network) as engine:
+            Game(name, self._me, self._server, engine, self._settings, self._records).play()
+
+    def _reap(self) -> None:
+        """See to games that have ended; one that an error interrupts begins again."""
+        for name, running in list(self._games.items()):
+            if running.thread.is_alive():
+                continue
+            if running.error is None:
+                del self._games[name]
+                continue
+            self._records.say(f"game {name}: {type(running.error).__name__}: {running.error}")
+            if running.attempts >= ATTEMPTS or not isinstance(running.error, TROUBLE):
+                raise running.error
+            running.begin()
+
+
+class _Running:
+    """A game on a thread of its own."""
+
+    def __init__(self, play: Callable[[], None]) -> None:
+        self._play, self.attempts = play, 0
+        self.begin()
+
+    def begin(self) -> None:
+        """Play it, from where it stands."""
+        self.error: BaseException | None = None
+        self.attempts += 1
+        self.thread = threading.Thread(target=self._run, name="game", daemon=True)
+        self.thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._play()
+        except BaseException as error:  # noqa: BLE001 - the bot raises it
+            self.error = error
+
+
+def _told(challenge: Challenge) -> str:
+    """A challenge in words."""
+    rating = "" if challenge.opponent.rating is None else f" ({challenge.opponent.rating})"
+    clock = challenge.time_control
+    time = f"{clock.limit}+{clock.increment}" if clock.type == "clock" else clock.type
+    mode = "rated" if challenge.rated else "casual"
+    again = ", a rematch" if challenge.rematch_of else ""
+    return f"{challenge.opponent}{rating}, {time}, {challenge.variant.key}, {mode}{again}"

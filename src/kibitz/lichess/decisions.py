@@ -1,0 +1,90 @@
+"""How long to think, when to resign and when a game is drawn: functions of numbers.
+
+the clock as Lichess says it, settings -> **limits_of** -> limits of a search
+scores of the bot's own moves -> **gives_up, offers_draw, takes_draw**
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kibitz.lichess.config import Lichess
+from kibitz.lichess.messages import State
+from kibitz.position.board import SIDES, Board, Side
+from kibitz.search.limits import Limits
+from kibitz.search.report import Score
+
+MATE_CP = 30_000
+TAKES_DRAW_MOVES = 3  # of the bot's own, all level or worse, before it takes a draw
+
+
+def kept_back(left: float, settings: Lichess) -> float:
+    """Milliseconds of the clock that are left to the network; never more than half of it.
+
+    >>> [kept_back(left, Lichess()) for left in (400, 60_000, 900_000)]
+    [200.0, 600.0, 1500.0]
+    """
+    share = settings.buffer_share * left
+    return min(left / 2, max(settings.buffer_least, min(settings.buffer_most, share)))
+
+
+def limits_of(
+    state: State, ply: int, side: Side, settings: Lichess, spent: float = 0.0, timed: bool = True
+) -> Limits:
+    """Limits of a move, `spent` ms after the clock was told.
+
+    No clock runs before each side has made a move, nor in games without one.
+    """
+    nodes = settings.nodes or None
+    first = 1000 * settings.first_moves
+    if not timed:
+        return Limits(nodes=nodes, movetime=first)
+    times: dict[str, Any] = {}
+    for colour, left, increment in zip(
+        SIDES, (state.wtime, state.btime), (state.winc, state.binc), strict=True
+    ):
+        own = colour == side
+        left = max(1, left - round(spent)) if own else left
+        left = round(left - kept_back(left, settings)) if own else left
+        times[f"{colour[0]}time"] = max(1, left)
+        times[f"{colour[0]}inc"] = round(settings.increment_share * increment)
+    if ply < 2:
+        wanted = times[f"{side[0]}time"] // 20  # what a move of a whole game may take
+        return Limits(nodes=nodes, movetime=max(1, min(first, wanted)))
+    return Limits(nodes=nodes, **times)
+
+
+def centipawns_of(score: Score) -> int:
+    """A score as one number: mates are beyond all others."""
+    if score.kind == "cp":
+        return score.amount
+    return MATE_CP if score.amount > 0 else -MATE_CP
+
+
+def gives_up(scores: Sequence[int], settings: Lichess, at_odds: bool) -> bool:
+    """Whether the bot resigns; `scores` are those of its moves, the newest last."""
+    last = scores[-settings.resign_moves :]
+    if not settings.resign or at_odds or len(last) < settings.resign_moves:
+        return False
+    return all(score <= -settings.resign_score for score in last)
+
+
+def offers_draw(scores: Sequence[int], board: Board, settings: Lichess) -> bool:
+    """Whether the bot offers a draw with its move."""
+    last = scores[-settings.draw_moves :]
+    if not settings.draws or len(last) < settings.draw_moves or not _late(board, settings):
+        return False
+    return all(abs(score) <= settings.draw_score for score in last)
+
+
+def takes_draw(scores: Sequence[int], board: Board, settings: Lichess) -> bool:
+    """Whether the bot takes a draw that is offered: late enough, and never when it is better."""
+    last = scores[-TAKES_DRAW_MOVES:]
+    if not settings.draws or len(last) < TAKES_DRAW_MOVES or not _late(board, settings):
+        return False
+    return all(score <= settings.draw_score for score in last)
+
+
+def _late(board: Board, settings: Lichess) -> bool:
+    return board.ply >= 2 * (settings.draw_from - 1)

@@ -1,0 +1,340 @@
+"""The connection to Lichess: requests one at a time, streams that connect again, pauses after 429.
+
+    token, URL -> **Server** -> what streams say; moves, answers, chat, challenges
+
+berserk makes the requests. What it leaves open is done here: time limits, a stream that breaks or
+brings a broken line, HTTP 429, errors in words that never show the token.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+
+from kibitz.errors import KibitzError, missing_extra
+from kibitz.lichess.config import Clock
+from kibitz.lichess.rules import Reason
+from kibitz.log import say
+
+try:
+    import berserk
+    import requests
+    from berserk.exceptions import ApiError, ResponseError
+    from requests.adapters import HTTPAdapter
+except ImportError as error:
+    raise missing_extra("kibitz lichess", "berserk", "lichess") from error
+
+Answer = TypeVar("Answer")
+Kind: TypeAlias = Literal["move", "answer", "chat", "challenge", "look"]
+KINDS: tuple[Kind, ...] = ("move", "answer", "chat", "challenge", "look")
+LICHESS = "https://lichess.org"
+NEEDED_SCOPE = "bot:play"
+UNAUTHORISED, LIMITED, SERVER_ERRORS = 401, 429, 500
+
+
+class Pauses(NamedTuple):
+    """Seconds that things take; tests have shorter ones."""
+
+    limited: float = 65.0  # of silence after HTTP 429; Lichess wants a minute
+    challenges: float = 3600.0  # without challenges of our own after a 429 to one
+    again: float = 0.5  # before the first new attempt; doubled each time
+    events: float = 60.0  # before a new attempt to get events, at most
+    game: float = 5.0  # before a new attempt to get a game's stream or to send a move, at most
+    connect: float = 10.0  # until a connection stands
+    reply: float = 10.0  # until a request is answered
+    silence: float = 25.0  # of a stream, which else has an empty line every 7 seconds
+    tick: float = 0.5  # between two looks at the time while nothing comes
+
+
+USUAL_PAUSES = Pauses()
+
+
+class ServerError(KibitzError):
+    """A request that has not done what it should."""
+
+
+class RefusedError(ServerError):
+    """Lichess says no."""
+
+
+class UnreachableError(ServerError):
+    """No answer, or one that makes no sense; a later attempt may succeed."""
+
+
+class LimitedError(UnreachableError):
+    """Too many requests: nothing of this kind for a while."""
+
+
+class TokenError(ServerError):
+    """The token is not accepted."""
+
+
+class Account(NamedTuple):
+    """Whose token it is."""
+
+    id: str
+    name: str
+    is_bot: bool
+    games: int  # played so far
+    scopes: frozenset[str] | None  # what the token may do; None: not said
+
+
+class Bot(NamedTuple):
+    """A bot that is online."""
+
+    name: str
+    ratings: dict[str, int]  # by speed
+
+
+class Server:
+    """Lichess, as one account sees it; methods may be called from any thread."""
+
+    def __init__(
+        self,
+        token: str,
+        url: str = LICHESS,
+        *,
+        pauses: Pauses = USUAL_PAUSES,
+        dry_run: bool = False,  # say what would be done, and only look
+    ) -> None:
+        self.pauses, self.url, self._dry_run = pauses, url.rstrip("/"), dry_run
+        self.closed = threading.Event()
+        self._session = requests.Session()
+        self._session.auth = _Bearer(token)  # set so that no ~/.netrc can take its place
+        adapter = _Timed(pauses)
+        self._session.mount("http://", adapter)
+        self._session.mount("https://", adapter)
+        client = berserk.Client(self._session, base_url=self.url)
+        self._bots, self._challenges = _Bots(self._session, self.url), client.challenges
+        self._account = client.account
+        self._locks = {kind: threading.Lock() for kind in ("move", "other")}
+        self._free_at = dict.fromkeys(KINDS, 0.0)
+
+    def close(self) -> None:
+        """End all streams, soon, and let go of connections."""
+        self.closed.set()
+        self._session.close()
+
+    # --- requests -------------------------------------------------------------------------------
+
+    def free(self, kind: Kind) -> bool:
+        """Whether requests of a kind are not in a pause."""
+        return time.monotonic() >= self._free_at[kind]
+
+    def _ask(self, kind: Kind, request: Callable[[], Answer]) -> Answer:
+        """Make a request when no other is under way; moves do not wait for other kinds."""
+        with self._locks["move" if kind == "move" else "other"]:
+            if not self.free(kind):
+                raise LimitedError(f"{self.url}: a pause after too many requests")
+            try:
+                return request()
+            except ResponseError as error:
+                raise self._failure(kind, error) from None
+            except (ApiError, requests.RequestException, ValueError) as error:
+                raise UnreachableError(f"{self.url}: {_cause(error)}") from None
+
+    def _failure(self, kind: Kind, error: ResponseError) -> ServerError:
+        """What an HTTP status means; after 429 there is a pause."""
+        status, words = error.status_code, _words(error)
+        if status == LIMITED:
+            now = time.monotonic()
+            for one in KINDS if kind == "move" else KINDS[1:]:
+                self._free_at[one] = max(self._free_at[one], now + self.pauses.limited)
+            if kind == "challenge":
+                self._free_at[kind] = now + self.pauses.challenges
+            return LimitedError(f"{self.url}: too many requests ({kind}), so there is a pause")
+        if status == UNAUTHORISED:
+            return TokenError(f"{self.url} does not know this token", fix="make a new one")
+        if status >= SERVER_ERRORS:
+            return UnreachableError(f"{self.url}: HTTP {status}")
+        return RefusedError(f"{self.url}: HTTP {status}: {words}")
+
+    def account(self) -> Account:
+        """Whose token it is, and what it may do."""
+
+        def look() -> tuple[dict[str, Any], str | None]:
+            response = self._session.get(f"{self.url}/api/account")
+            if not response.ok:
+                raise ResponseError(response)
+            return response.json(), response.headers.get("X-OAuth-Scopes")
+
+        facts, header = self._ask("look", look)
+        scopes = None if header is None else frozenset(header.replace(",", " ").split())
+        name = str(facts.get("username", ""))
+        games = int((facts.get("count") or {}).get("all", 0))
+        return Account(str(facts.get("id", name)), name, facts.get("title") == "BOT", games, scopes)
+
+    def upgrade(self) -> None:
+        """Make the account a bot's, for ever."""
+        self._do("answer", "upgrade the account", self._account.upgrade_to_bot)
+
+    def online_bots(self, most: int = 100) -> list[Bot]:
+        """Bots that are online, with their ratings."""
+        found = self._ask("look", lambda: list(self._bots.get_online_bots(most)))
+        return [
+            Bot(
+                str(one.get("username", "")),
+                {name: int(perf.get("rating", 0)) for name, perf in one.get("perfs", {}).items()},
+            )
+            for one in found
+        ]
+
+    def _do(self, kind: Kind, what: str, request: Callable[[], Any]) -> Any:
+        """Make a request that changes something, or say so."""
+        if self._dry_run:
+            say(f"would {what}")
+            return None
+        return self._ask(kind, request)
+
+    def move(self, game: str, move: str, offer_draw: bool) -> None:
+        """Make a move."""
+        self._do("move", f"play {move}", lambda: self._bots.move(game, move, offer_draw))
+
+    def act(self, game: str, what: str) -> None:
+        """Do what a word says in a game: abort, resign, draw/yes, takeback/no, claim-victory."""
+        self._do("move", what, lambda: self._bots.act(game, what))
+
+    def chat(self, game: str, text: str, spectators: bool) -> None:
+        """Write a line into a chat."""
+        self._do("chat", "chat", lambda: self._bots.post_message(game, text, spectators))
+
+    def accept(self, challenge: str) -> None:
+        """Accept a challenge."""
+        what = f"accept challenge {challenge}"
+        self._do("answer", what, lambda: self._bots.accept_challenge(challenge))
+
+    def decline(self, challenge: str, reason: Reason) -> None:
+        """Decline a challenge, with a reason of Lichess's."""
+        what = f"decline challenge {challenge} ({reason})"
+        self._do("answer", what, lambda: self._bots.decline_challenge(challenge, reason))
+
+    def challenge(self, name: str, rated: bool, clock: Clock) -> str:
+        """Challenge a player to a game; the challenge's id, if there is one."""
+        what = f"challenge {name} ({clock.base}+{clock.increment})"
+        request = partial(self._challenges.create, name, rated, *clock)
+        made = self._do("challenge", what, request) or {}
+        return str(made.get("id") or made.get("challenge", {}).get("id", ""))
+
+    def cancel(self, challenge: str) -> None:
+        """Take a challenge back."""
+        what = f"cancel challenge {challenge}"
+        self._do("answer", what, lambda: self._challenges.cancel(challenge))
+
+    # --- streams --------------------------------------------------------------------------------
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """What happens to the account, until the server is closed."""
+        yield from self._stream("events", self._bots.events, lambda: True, self.pauses.events)
+
+    def game(self, game: str, alive: Callable[[], bool]) -> Iterator[dict[str, Any]]:
+        """What happens in a game, as long as it is alive."""
+        name = f"game {game}"
+        yield from self._stream(name, lambda: self._bots.game(game), alive, self.pauses.game)
+
+    def _stream(
+        self,
+        name: str,
+        connect: Callable[[], Iterator[dict[str, Any]]],
+        alive: Callable[[], bool],
+        longest: float,
+    ) -> Iterator[dict[str, Any]]:
+        """The messages of a stream, connected again whenever it ends, ever later if soon."""
+        wait, complaint = self.pauses.again, ""
+        while alive() and not self.closed.is_set():
+            began, reason = time.monotonic(), "ended"
+            try:
+                for message in connect():
+                    yield message
+                    if self.closed.is_set():
+                        return
+            except ResponseError as error:
+                failure = self._failure("look", error)
+                if isinstance(failure, (TokenError, RefusedError)):
+                    raise failure from None
+                reason = failure.what
+                wait = max(wait, self.pauses.limited) if isinstance(failure, LimitedError) else wait
+            except (ApiError, requests.RequestException, ValueError) as error:
+                reason = _cause(error)
+            if time.monotonic() - began > longest:
+                wait, complaint = self.pauses.again, ""
+            if alive() and reason != complaint and not self.closed.is_set():
+                complaint = reason
+                say(f"stream of {name}: {reason}; connecting again")
+            self.closed.wait(wait)
+            wait = min(2 * wait, longest)
+
+
+class _Bots(berserk.clients.Bots):
+    """berserk's requests of bots, with those that it does not have; times stay milliseconds."""
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        yield from _objects(self._r.get("/api/stream/event", stream=True))
+
+    def game(self, game: str) -> Iterator[dict[str, Any]]:
+        yield from _objects(self._r.get(f"/api/bot/game/stream/{game}", stream=True))
+
+    def move(self, game: str, move: str, offer_draw: bool) -> None:
+        draw = {"offeringDraw": "true"} if offer_draw else None
+        self._r.post(f"/api/bot/game/{game}/move/{move}", params=draw)
+
+    def act(self, game: str, what: str) -> None:
+        self._r.post(f"/api/bot/game/{game}/{what}")
+
+
+def _objects(lines: Iterator[Any]) -> Iterator[dict[str, Any]]:
+    for line in lines:
+        if not isinstance(line, dict):
+            raise ValueError(f"a line that is no object: {line!r}")
+        yield line
+
+
+class _Bearer(requests.auth.AuthBase):
+    """Adds the token to requests; its own text does not show it."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        request.headers["Authorization"] = f"Bearer {self._token}"
+        return request
+
+
+class _Timed(HTTPAdapter):
+    """Gives every request a time limit; that of streams is for the silence between two lines."""
+
+    def __init__(self, pauses: Pauses) -> None:
+        super().__init__()
+        self._pauses = pauses
+
+    def send(
+        self,
+        request: requests.PreparedRequest,
+        stream: bool = False,
+        timeout: Any = None,
+        verify: Any = True,
+        cert: Any = None,
+        proxies: Any = None,
+    ) -> requests.Response:
+        patience = self._pauses.silence if stream else self._pauses.reply
+        timeout = timeout or (self._pauses.connect, patience)
+        return super().send(request, stream, timeout, verify, cert, proxies)
+
+
+def _words(error: ResponseError) -> str:
+    """What Lichess says of an error."""
+    cause = error.cause
+    said = cause.get("error", cause) if isinstance(cause, dict) else error.reason
+    return str(said)
+
+
+def _cause(error: Exception) -> str:
+    """The innermost reason of a failed request, without the objects around it."""
+    if isinstance(error, requests.Timeout) or isinstance(error.__cause__, requests.Timeout):
+        return "no answer in time"
+    if isinstance(error, ValueError) and not isinstance(error, requests.RequestException):
+        return f"a line that is not JSON ({error})"
+    text = str(error).strip()
+    return text.rpartition(": ")[2].strip("')( ") or type(error).__name__
