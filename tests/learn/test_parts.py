@@ -17,8 +17,9 @@ from kibitz.errors import DamagedFileError
 from kibitz.learn.config import Learn, from_file
 from kibitz.learn.folder import Folder, Group, Rated, Result, Trained
 from kibitz.learn.rating import best_of, opponents_of, scale
-from kibitz.learn.stages import next_sc_limit, tuned
+from kibitz.learn.stages import tuned
 from kibitz.learn.status import label_of, rows_of
+from kibitz.selfplay.config import next_sc_limit
 from kibitz.settings import dump
 from tests.learn.test_learn import TINY, flags
 
@@ -116,7 +117,7 @@ def test_the_controller_finds_the_limit_that_keeps_decided_games_and_draws_level
         ratio = 1.381 * (5 / limit) ** power
         draws = int(random.binomial(3000, 1 / (1 + ratio)))
         ratios.append(ratio)
-        limit = next_sc_limit([group(3000 - draws, draws, 0, limit)], 1.0, 0.8)
+        limit = next_sc_limit(limit, 3000 - draws, draws, 1.0, 0.8)
     assert all(0.8 < ratio < 1.25 for ratio in ratios[6:])
 
 

@@ -6,8 +6,10 @@ experiments room -> **table or JSON**
 from __future__ import annotations
 
 import math
+import shlex
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
@@ -20,8 +22,25 @@ from kibitz.evaluator.inline import InlineEvaluator
 from kibitz.evaluator.load import load_evaluator
 from kibitz.experiments import options
 from kibitz.experiments.ablate import LADDER, Row, ablate, read_problems, variants
+from kibitz.experiments.balance import (
+    DEPTHS,
+    Controller,
+    Repeats,
+    Temperature,
+    Wdl,
+    counted,
+    repeats,
+)
+from kibitz.experiments.cells import Laboratory, estimates
+from kibitz.experiments.contests import Compare, Match, Odds
+from kibitz.experiments.counts import of_pgn
+from kibitz.experiments.plan import Findings, Plan, caption, keep, result
 from kibitz.log import graceful_stop, progress, say
 from kibitz.match.elo import Tally, of_games
+from kibitz.settings import load
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 experiment = App(
     name="experiment", help="Answer a question by experiment.", result_action="return_value"
@@ -174,3 +193,97 @@ def _print(
     headings = ("variant", "solved", "announced", "95 %", "nodes to solve", "95 %")
     table = columns(headings, shown, title=f"{network}: {problems} mates, up to {ladder[-1]} nodes")
     emit({"network": network, "ladder": list(ladder), "rows": listed}, as_json=json, table=table)
+
+
+# --- games that are played and counted ------------------------------------------------------------
+
+PLANS: tuple[type[Plan], ...] = (Wdl, Temperature, Repeats, Match, Odds, Controller, Compare)
+
+
+def _command_of(kind: type[Plan]) -> Callable[..., int]:
+    """The command that runs experiments of one kind."""
+
+    def experiment_command(
+        plan: Annotated[Path | None, Parameter(help="TOML file with keys of the plan.")] = None,
+        *,
+        folder: Annotated[Path, Parameter(help="For games and results.")] = Path("experiments"),
+        more: Annotated[
+            list[str] | None, Parameter(name="--set", help="A key of the plan, as KEY=VALUE.")
+        ] = None,
+        dry_run: Annotated[
+            bool, Parameter(negative="", help="Only say what there is to play, and how long.")
+        ] = False,
+        json: JsonFlag = False,
+    ) -> int:
+        """The same command goes on with the games that are there."""
+        planned = load(kind, plan, overrides=more or ())
+        if dry_run:
+            return _estimate(planned, folder, json)
+        changes = [word for text in more or () for word in ("--set", text)]
+        file = [] if plan is None else [str(plan)]
+        return _run(
+            planned, folder, shlex.join(["kibitz", "experiment", kind.name, *file, *changes]), json
+        )
+
+    return experiment_command
+
+
+for _kind in PLANS:
+    experiment.command(_command_of(_kind), name=_kind.name, help=_kind.about)
+
+
+def _run(plan: Plan, folder: Path, command: str, json: bool) -> int:
+    """Play what is missing, then print and keep the results of what is there."""
+    total = sum(cell.games for cell in plan.cells())
+    with graceful_stop() as stop, progress(plan.name, total=total) as bar:
+        laboratory = Laboratory(folder, stop, bar.advance)
+        findings = plan.find(laboratory)
+    keep(folder, plan, command, findings)
+    shown = _shown(findings, caption(plan, command))
+    emit(result(plan, command, findings), as_json=json, table=shown)
+    say(f"games, {plan.name}.json and {plan.name}.svg are in {folder}")
+    return EXIT_STOPPED if stop.requested else 0
+
+
+def _shown(findings: Findings, below: Sequence[str]) -> RenderableType:
+    from rich.console import Group
+    from rich.text import Text
+
+    lines = (Text(line) for line in (*findings.lines, *below))
+    return Group(columns(findings.headings, findings.rows), *lines)
+
+
+def _estimate(plan: Plan, folder: Path, json: bool) -> int:
+    with graceful_stop() as stop:
+        found = estimates(plan.cells(), Laboratory(folder, stop))
+    rows = [(one.cell, one.games, one.nodes, f"{one.hours:.2f}") for one in found]
+    games, nodes = sum(one.games for one in found), sum(one.nodes for one in found)
+    hours = sum(one.hours for one in found)
+    headings = ("to be played", "games", "nodes", "hours")
+    table = columns(headings, [*rows, ("all", games, nodes, f"{hours:.2f}")])
+    listed = [one._asdict() for one in found]
+    emit(
+        {"cells": listed, "games": games, "nodes": nodes, "hours": hours}, as_json=json, table=table
+    )
+    return 0
+
+
+@experiment.command(name="count")
+def count_command(
+    *files: Annotated[Path, Parameter(help="PGN files of any program.")],
+    depth: Annotated[tuple[int, ...], Parameter(help="Moves to compare beginnings at.")] = DEPTHS,
+    json: JsonFlag = False,
+) -> int:
+    """Count the games of PGN files: results, decided games for each draw, repeated beginnings."""
+    played = {path.name: of_pgn(path) for path in files}
+    for name, games in played.items():
+        if not games:
+            raise InputError("no finished game", value=name, fix="name PGN files with results")
+    if not played:
+        raise InputError("no file", fix="name PGN files with results")
+    found, begun = counted(played), repeats({path.stem: played[path.name] for path in files}, depth)
+    facts = {"results": found.facts, "repeats": begun.facts}
+    from rich.console import Group
+
+    emit(facts, as_json=json, table=Group(_shown(found, ()), _shown(begun, ())))
+    return 0

@@ -8,7 +8,6 @@ Each stage leaves its record last, and finds after a kill what it had done befor
 from __future__ import annotations
 
 import itertools
-import math
 import shutil
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -26,15 +25,11 @@ from kibitz.learn.rating import gate
 from kibitz.learn.work import Work, processor_seconds, quietly
 from kibitz.log import say
 from kibitz.network import card as cards
-from kibitz.search.params import OFF
-from kibitz.selfplay.config import SelfPlay
+from kibitz.selfplay.config import SelfPlay, next_sc_limit
 from kibitz.selfplay.play import play
 from kibitz.settings import dump, load
 from kibitz.training.config import TrainingSettings
 from kibitz.training.loop import train
-
-LARGEST_STEP = 3.0  # factor by which sc_limit changes from one generation to the next
-
 
 # --- play -----------------------------------------------------------------------------------------
 
@@ -147,22 +142,13 @@ def tuned(folder: Folder, settings: LearnSettings, generation: int) -> SelfPlay:
             changed, playouts=max(changed.playouts, min(doubled, learn.most_playouts))
         )
     if learn.ratio and before and before[-1]:
-        wanted = next_sc_limit(before[-1], learn.ratio, learn.ratio_power)
+        last = before[-1]
+        decided = sum(group.white + group.black for group in last)
+        drawn = sum(group.draws for group in last)
+        limit = last[-1].sc_limit
+        wanted = next_sc_limit(limit, decided, drawn, learn.ratio, learn.ratio_power)
         changed = replace(changed, sc_limit=wanted)
     return changed
-
-
-def next_sc_limit(groups: list[Group], wanted: float, power: float) -> int:
-    """The visits at which replies freeze that bring decided games for each draw near a number.
-
-    The ratio falls with the limit, about to the power that is given. Half a game more on either
-    side keeps the ratio of few games finite.
-    """
-    decided = 0.5 + sum(group.white + group.black for group in groups)
-    ratio = decided / (0.5 + sum(group.draws for group in groups))
-    factor = math.pow(ratio / wanted, 1.0 / power)
-    factor = max(1.0 / LARGEST_STEP, min(LARGEST_STEP, factor))
-    return max(1, min(OFF, round(groups[-1].sc_limit * factor)))
 
 
 # --- train ----------------------------------------------------------------------------------------

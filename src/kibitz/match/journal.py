@@ -62,6 +62,7 @@ class MatchHeader(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     rules: str
     openings: str  # digest of the list
+    odds: bool = False  # the first player always has White
     format: str = "kibitz match 2"
 
 

@@ -47,13 +47,22 @@ def meetings(players: int, *, gauntlet: bool = False) -> list[tuple[int, int]]:
     return list(combinations(range(players), 2))
 
 
-def schedule(players: int, rounds: int, *, gauntlet: bool = False) -> Iterator[Pairing]:
-    """All games, round by round; all games have the same opening in a round, with both colours."""
+def schedule(
+    players: int, rounds: int, *, gauntlet: bool = False, odds: bool = False
+) -> Iterator[Pairing]:
+    """All games, round by round; all games have the same opening in a round, with both colours.
+
+    At odds the first of two players always has White, and every game its own opening.
+    """
     number = 0
     for opening in range(rounds):
         for first, second in meetings(players, gauntlet=gauntlet):
-            yield Pairing(number, first, second, opening)
-            yield Pairing(number + 1, second, first, opening)
+            if odds:
+                yield Pairing(number, first, second, 2 * opening)
+                yield Pairing(number + 1, first, second, 2 * opening + 1)
+            else:
+                yield Pairing(number, first, second, opening)
+                yield Pairing(number + 1, second, first, opening)
             number += 2
 
 
@@ -76,6 +85,7 @@ class Setup:
     sprt: Sprt | None = None
     concurrency: int = 1
     source: str = ""  # where the openings come from, if their number grows with the match
+    odds: bool = False  # the first of two players always has White, as who gives odds
 
     def __post_init__(self) -> None:
         if len(self.players) < 2:
@@ -96,7 +106,7 @@ class Setup:
 
     def pairings(self) -> Iterator[Pairing]:
         """All games, whether or not they have been played."""
-        return schedule(len(self.players), self.rounds, gauntlet=self.gauntlet)
+        return schedule(len(self.players), self.rounds, gauntlet=self.gauntlet, odds=self.odds)
 
     @property
     def games(self) -> int:
@@ -112,6 +122,7 @@ class Setup:
             seed=self.seed,
             rules=str(self.terms.rules),
             openings=self.source or digest(self.openings),
+            odds=self.odds,
         )
 
 

@@ -6,6 +6,7 @@ presets of `kibitz search`; docs/selfplay.md has the table with what each system
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
@@ -237,3 +238,20 @@ def preset_changes(name: str) -> dict[str, Any]:
 def preset(name: str) -> SelfPlay:
     """Settings by name: ours, or those another system played with."""
     return replace(SelfPlay(), **preset_changes(name))
+
+
+# --- search-contempt under control ----------------------------------------------------------------
+
+LARGEST_STEP = 3.0  # factor by which the limit changes from one set of games to the next
+
+
+def next_sc_limit(limit: int, decided: int, drawn: int, wanted: float, power: float) -> int:
+    """The visits at which replies freeze that bring decided games for each draw near a number.
+
+    The ratio falls with the limit, about to the power that is given. Half a game more on either
+    side keeps the ratio of few games finite.
+    """
+    ratio = (0.5 + decided) / (0.5 + drawn)
+    factor = math.pow(ratio / wanted, 1.0 / power)
+    factor = max(1.0 / LARGEST_STEP, min(LARGEST_STEP, factor))
+    return max(1, min(OFF, round(limit * factor)))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -23,6 +25,7 @@ WIDTH, HEIGHT = 420, 260  # of a panel, pixels
 LEFT, RIGHT, TOP, BOTTOM = 62, 14, 34, 40
 COLUMNS = 2  # panels beside each other
 LEGEND_LINE = 18
+LETTER_WIDTH = 6  # pixels, about
 TICKS = 5
 MOST_POINTS = 400
 
@@ -152,12 +155,14 @@ class Axis:
         return self.first + part * (self.last - self.first)
 
 
-def draw(panels: list[Panel], legend: list[tuple[str, str]]) -> str:
-    """Return the figure as SVG text; the legend has names and colours."""
+def draw(panels: list[Panel], legend: list[tuple[str, str]], below: Sequence[str] = ()) -> str:
+    """Return the figure as SVG text; the legend has names and colours, `below` lines of text."""
     columns = max(1, min(COLUMNS, len(panels)))
     rows = math.ceil(len(panels) / columns)
     top = LEGEND_LINE * len(legend) + 12
-    width, height = columns * WIDTH, top + rows * HEIGHT
+    width, bottom = columns * WIDTH, top + rows * HEIGHT
+    lines = [part for text in below for part in textwrap.wrap(text, width // LETTER_WIDTH)]
+    height = bottom + LEGEND_LINE * len(lines) + (8 if lines else 0)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="11" fill="#333">',
@@ -170,6 +175,7 @@ def draw(panels: list[Panel], legend: list[tuple[str, str]]) -> str:
     for number, panel in enumerate(panels):
         across, down = (number % columns) * WIDTH, top + (number // columns) * HEIGHT
         parts += [f'<g transform="translate({across} {down})">', *_panel(panel), "</g>"]
+    parts += [_text(8, bottom + LEGEND_LINE * (at + 1), text) for at, text in enumerate(lines)]
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 

@@ -1,0 +1,287 @@
+"""Games of a network against itself: how many are decided, and how many begin alike.
+
+    Plan -> cells of self-play -> **wdl, temperature, repeats, controller**
+
+The figures 2 and 4 of the search-contempt paper, and the control of its figure 6. PAPER has its
+numbers, counted again from the games that its author published: 100 of each kind, lc0 with a large
+network, 1000 nodes a move.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from kibitz.experiments.cells import Laboratory, SelfCell
+from kibitz.experiments.counts import (
+    Moves,
+    Share,
+    decided_per_draw,
+    mean_plies,
+    repeat_rate,
+    white_tally,
+)
+from kibitz.experiments.plan import TAU_1, TAU_2, Findings, HighTau, Json, Plan, Tau
+from kibitz.match.elo import Tally, of_games, wilson
+from kibitz.options import setting
+from kibitz.search.params import OFF
+from kibitz.selfplay.config import SelfPlay, next_sc_limit
+from kibitz.training.curve import COLOURS, Line, Panel
+
+PUCT_1, PUCT_2 = "PUCT tau 1", "PUCT tau 2"
+PAPER = {
+    "N_scl 5": Tally(33, 42, 25),
+    "N_scl 10": Tally(19, 56, 25),
+    "N_scl 32": Tally(14, 76, 10),
+    "N_scl 1000000": Tally(3, 92, 5),
+    PUCT_1: Tally(4, 94, 2),
+    PUCT_2: Tally(32, 42, 26),
+}
+# A tree for each side, kept from move to move; no noise, no adjudication.
+PUCT: Json = {"rule": "puct", "trees": 2, "reuse": True, "group": 10, "most_plies": 1000}
+DEPTHS = (1, 2, 3, 4, 5, 10, 15, 20, 25, 30, 40, 50)
+PAPER_REPEATS = {  # after so many moves as DEPTHS says
+    "N_scl 5": (0.70, 0.42, 0.23, 0.15, 0.13, 0.09, 0.05, 0.03, 0.03, 0, 0, 0),
+    "N_scl 10": (0.72, 0.43, 0.27, 0.18, 0.15, 0.06, 0.02, 0.01, 0.01, 0.01, 0, 0),
+    "N_scl 32": (0.68, 0.37, 0.20, 0.17, 0.14, 0.08, 0.06, 0.02, 0.01, 0, 0, 0),
+    PUCT_1: (0.71, 0.44, 0.27, 0.15, 0.13, 0.08, 0.06, 0.02, 0.01, 0, 0, 0),
+    PUCT_2: (0.57, 0.17, 0.01, 0, 0, 0, 0, 0, 0, 0, 0, 0),
+}
+
+
+@dataclass(frozen=True)
+class SelfPlayPlan(Plan):
+    """A network against itself, one tree for each side."""
+
+    nodes: int = setting(100, "of each move, those kept from the last one included", low=1)
+    tau_1: Tau = field(default=TAU_1)
+
+    @property
+    def circumstances(self) -> Json:
+        """Limits, opponent, games."""
+        return {"limits": f"{self.nodes} nodes a move", "opponent": "itself", "games": self.games}
+
+    def against_itself(self, name: str, tau: Tau, limit: int = OFF) -> SelfCell:
+        """Games by search-contempt with a limit, or by PUCT."""
+        changes = {**PUCT, **tau.of_selfplay(), "sc_limit": limit, "options": self.options}
+        changes |= {"playouts": self.nodes, "openings": self.openings, "workers": self.workers}
+        if self.most_moves:
+            changes["most_plies"] = 2 * self.most_moves
+        return SelfCell(name, self.network, SelfPlay(**changes), self.games, self.seed)
+
+    def contempt(self, limit: int) -> SelfCell:
+        """Games at the low temperature, with a limit or without one."""
+        return self.against_itself(PUCT_1 if limit == OFF else f"N_scl {limit}", self.tau_1, limit)
+
+
+# --- won, drawn, lost -----------------------------------------------------------------------------
+
+
+def _played(laboratory: Laboratory, cells: Sequence[SelfCell]) -> dict[str, Sequence[Moves]]:
+    """The games of the cells that have any, by name."""
+    return {cell.name: games for cell in cells if (games := laboratory.play(cell))}
+
+
+def counted(played: Mapping[str, Sequence[Moves]]) -> Findings:
+    """The results of sets of games, a row for each set."""
+    rows: list[tuple[object, ...]] = []
+    facts: list[Json] = []
+    for name, games in played.items():
+        tally, paper = white_tally(games), PAPER.get(name)
+        ratio, elo = decided_per_draw(tally), of_games(tally).text()
+        known = f"{decided_per_draw(paper).value:.2f}" if paper else ""
+        rows.append((name, tally.text, *_cells(ratio), f"{mean_plies(games):.0f}", elo, known))
+        facts.append(_counted(name, tally, ratio, mean_plies(games), paper))
+    headings = ("search", "w-d-l", "(w+l)/d", "95 %", "plies", "White's Elo", "paper")
+    return Findings(headings, rows, facts, _panels(facts), _RESULTS)
+
+
+def _cells(ratio: Share) -> tuple[str, str]:
+    value, _, interval = ratio.text().partition(" ")
+    return value, interval
+
+
+def _counted(
+    name: str, tally: Tally, ratio: Share, plies: float, paper: Tally | None = None
+) -> Json:
+    return {
+        "search": name,
+        **tally._asdict(),
+        "games": tally.games,
+        "elo": of_games(tally).as_json(),
+        "ratio": ratio.value,
+        "ratio_interval": [ratio.low, ratio.high],
+        "plies": round(plies, 1),
+        "paper": None if paper is None else [*paper],
+    }
+
+
+_RESULTS = [("White wins", COLOURS[0]), ("draws", COLOURS[7]), ("Black wins", COLOURS[1])]
+
+
+def _panels(facts: list[Json]) -> list[Panel]:
+    """The shares of results, and decided games for each draw, over the rows of the table."""
+    below = ", ".join(f"{at}: {fact['search']}" for at, fact in enumerate(facts, 1))
+    lines = []
+    for kind, (_, colour) in zip(("wins", "draws", "losses"), _RESULTS, strict=True):
+        points = [(float(at), fact[kind] / fact["games"]) for at, fact in enumerate(facts, 1)]
+        ends = [wilson(fact[kind], fact["games"]) for fact in facts]
+        lines.append(Line(points, colour, errors=tuple((high - low) / 2 for low, high in ends)))
+    ratios = [(float(at), fact["ratio"]) for at, fact in enumerate(facts, 1) if fact["ratio"]]
+    panels = [Panel("share of games", lines, below)] if facts else []
+    return panels + ([Panel("(w+l)/d", [Line(ratios, COLOURS[2])], below)] if ratios else [])
+
+
+@dataclass(frozen=True)
+class Wdl(SelfPlayPlan):
+    """Figure 2: the limit of search-contempt decides how many games are drawn."""
+
+    name: ClassVar[str] = "wdl"
+    about: ClassVar[str] = "Wins, draws and losses over N_scl, in games against itself."
+
+    limits: tuple[int, ...] = setting((1, 5, 10, 20, 32, OFF), "N_scl; 1e9: PUCT", low=1, high=OFF)
+
+    def cells(self) -> list[SelfCell]:
+        """A match for each row, or for each matrix."""
+        return [self.contempt(limit) for limit in self.limits]
+
+    def find(self, laboratory: Laboratory) -> Findings:
+        """Count the games of the cells."""
+        return counted(_played(laboratory, self.cells()))
+
+
+@dataclass(frozen=True)
+class Temperature(SelfPlayPlan):
+    """The other way to fewer draws: a high temperature."""
+
+    name: ClassVar[str] = "temperature"
+    about: ClassVar[str] = "Wins, draws and losses of PUCT at two temperatures."
+
+    tau_2: HighTau = field(default=TAU_2)
+
+    def cells(self) -> list[SelfCell]:
+        """A match for each row, or for each matrix."""
+        return [self.contempt(OFF), self.against_itself(PUCT_2, self.tau_2)]
+
+    def find(self, laboratory: Laboratory) -> Findings:
+        """Count the games of the cells."""
+        return counted(_played(laboratory, self.cells()))
+
+
+# --- repeated beginnings --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Repeats(SelfPlayPlan):
+    """Figure 4: how many games have begun as another one did, after so many moves."""
+
+    name: ClassVar[str] = "repeats"
+    about: ClassVar[str] = "How many games against itself begin alike, by move."
+
+    limits: tuple[int, ...] = setting((5, 10, 32, OFF), "N_scl; 1e9: PUCT", low=1, high=OFF)
+    tau_2: HighTau = field(default=TAU_2)
+    depths: tuple[int, ...] = setting(DEPTHS, "moves after which beginnings are compared", low=1)
+
+    def cells(self) -> list[SelfCell]:
+        """A match for each row, or for each matrix."""
+        high = self.against_itself(PUCT_2, self.tau_2)
+        return [*(self.contempt(limit) for limit in self.limits), high]
+
+    def find(self, laboratory: Laboratory) -> Findings:
+        """Count the games of the cells."""
+        return repeats(_played(laboratory, self.cells()), self.depths)
+
+
+def repeats(played: Mapping[str, Sequence[Moves]], depths: Sequence[int]) -> Findings:
+    """The repeat rates of sets of games, a column for each set."""
+    rates = {
+        name: [repeat_rate(games, 2 * depth) for depth in depths] for name, games in played.items()
+    }
+    rows: list[tuple[object, ...]] = [
+        (f"{depth}", *(found[at].percent for found in rates.values()))
+        for at, depth in enumerate(depths)
+    ]
+    facts: list[Json] = [
+        {
+            "search": name,
+            "games": len(played[name]),
+            "distinct": len({(game.start, game.moves) for game in played[name]}),
+            "moves": [*depths],
+            "rates": [one.value for one in found],
+            "intervals": [[one.low, one.high] for one in found],
+            "paper": [*PAPER_REPEATS[name]] if name in PAPER_REPEATS else None,
+        }
+        for name, found in rates.items()
+    ]
+    distinct = ", ".join(f"{fact['search']} {fact['distinct']}/{fact['games']}" for fact in facts)
+    legend = [(name, COLOURS[at % len(COLOURS)]) for at, name in enumerate(rates)]
+    lines = [
+        Line([(float(m), one.value or 0.0) for m, one in zip(depths, found, strict=True)], colour)
+        for found, (_, colour) in zip(rates.values(), legend, strict=True)
+    ]
+    panels = [Panel("share of games that begin as an earlier one", lines, "moves")] if lines else []
+    said = [f"per cent with 95 % intervals; distinct games: {distinct}"]
+    headings = ("move", *(name.replace(" ", "\n", 1) for name in rates))
+    return Findings(headings, rows, facts, panels, legend, lines=said)
+
+
+# --- control --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Controller(SelfPlayPlan):
+    """Figure 6: the limit follows the games, as in `kibitz learn` with learn.ratio."""
+
+    name: ClassVar[str] = "controller"
+    about: ClassVar[str] = "Find the N_scl that keeps decided games and draws level."
+
+    games: int = setting(60, "of each round, an even number", low=2)
+    rounds: int = setting(8, "times that the limit is moved", low=1)
+    limit: int = setting(5, "N_scl of the first round", low=1, high=OFF)
+    ratio: float = setting(1.0, "decided games for each draw that are wanted", low=0.01)
+    power: float = setting(0.8, "the ratio falls with N_scl to this power", low=0.05)
+
+    def cells(self) -> list[SelfCell]:
+        """A match for each row, or for each matrix."""
+        return [self._round(self.limit, number) for number in range(1, self.rounds + 1)]
+
+    def find(self, laboratory: Laboratory) -> Findings:
+        """Count the games of the cells."""
+        rows: list[tuple[object, ...]] = []
+        facts: list[Json] = []
+        limit, limits = self.limit, list[float]()
+        for number in range(1, self.rounds + 1):
+            # Every round has games of its own, whether or not its limit is a new one.
+            games = laboratory.play(self._round(limit, number))
+            if not games:
+                break
+            tally = white_tally(games)
+            ratio = decided_per_draw(tally)
+            shown = "off" if limit == OFF else f"{limit}"
+            rows.append((f"{number}", shown, tally.text, *_cells(ratio)))
+            facts.append(
+                _counted(f"N_scl {shown}", tally, ratio, mean_plies(games)) | {"limit": limit}
+            )
+            limits.append(limit)
+            if len(games) < self.games:
+                break
+            limit = next_sc_limit(
+                limit, tally.games - tally.draws, tally.draws, self.ratio, self.power
+            )
+        later = limits[len(limits) // 2 :]
+        settled = math.exp(sum(map(math.log, later)) / len(later)) if later else None
+        said = (
+            [] if settled is None else [f"N_scl of the later half, geometric mean: {settled:.3g}"]
+        )
+        headings = ("round", "N_scl", "w-d-l", "(w+l)/d", "95 %")
+        panels = _panels(facts)
+        if limits:
+            steps = [(float(n), math.log10(one)) for n, one in enumerate(limits, 1)]
+            panels.append(Panel("log10 of N_scl", [Line(steps, COLOURS[3])], "round"))
+        return Findings(headings, rows, facts, panels, _RESULTS, {"settled": settled}, said)
+
+    def _round(self, limit: int, number: int) -> SelfCell:
+        cell, seed = self.contempt(limit), self.seed * 1000 + number
+        return replace(cell, name=f"round {number} {cell.name}", seed=seed)

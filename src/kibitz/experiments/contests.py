@@ -1,0 +1,334 @@
+"""Games between different players: temperature against search-contempt, odds, kinds of search.
+
+    Plan -> matches -> **match, odds, compare**: scores, Elo with intervals
+
+Tables 1 to 3 of the search-contempt paper, and the matrix of all kinds of search on one network.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import ClassVar, Literal
+
+from kibitz.experiments.cells import Laboratory, MatchCell
+from kibitz.experiments.plan import TAU_1, TAU_2, Findings, HighTau, Json, Plan, Tau
+from kibitz.games.openings import RANDOM_PLIES, Opening, random_openings
+from kibitz.match.elo import Tally, of_games, wilson
+from kibitz.match.game import Control
+from kibitz.match.journal import PlayedGame, Results, points_of
+from kibitz.match.rating import ratings
+from kibitz.match.spec import parse_players
+from kibitz.options import setting
+from kibitz.search.params import OFF
+from kibitz.search.report import value_of_2019
+from kibitz.training.curve import COLOURS, Line, Panel
+
+PAPER_MATCH = Tally(37, 46, 17)  # of search-contempt with N_scl 5 against PUCT at tau 2: +70.43
+PAPER_ODDS = {  # at queen odds, per cent of the points, by the nodes of a move
+    "PUCT": {100: 23.43, 800: 35.25, 20_000: 25.40},
+    "ScLimit=28": {100: 36.76, 800: 57.81, 20_000: 81.73},
+}
+
+
+def tally_of(games: Sequence[PlayedGame], player: int) -> Tally:
+    """Wins, draws and losses of a player."""
+    tally = Tally()
+    for game in games:
+        tally = tally.plus(points_of(game, player))
+    return tally
+
+
+def _estimated(tally: Tally) -> Json:
+    found = of_games(tally)
+    return {**tally._asdict(), "games": tally.games, **found.as_json()}
+
+
+# --- one match ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Match(Plan):
+    """Table 3: as many decided games by temperature as by search-contempt: who plays better.
+
+    Unlike in the paper both play with the same parameters but for these two, and with both colours.
+    """
+
+    name: ClassVar[str] = "match"
+    about: ClassVar[str] = "Search-contempt at tau 1 against PUCT at tau 2."
+
+    nodes: int = setting(100, "of each move", low=1)
+    limit: int = setting(5, "N_scl", low=1, high=OFF)
+    tau_1: Tau = field(default=TAU_1)
+    tau_2: HighTau = field(default=TAU_2)
+
+    @property
+    def circumstances(self) -> Json:
+        """Limits, opponent, games."""
+        return {"limits": f"{self.nodes} nodes a move", "opponent": "PUCT tau 2"}
+
+    def cells(self) -> list[MatchCell]:
+        """A match for each row, or for each matrix."""
+        contempt = self.player(*self.tau_1.options(), f"ScLimit={self.limit}")
+        players = (contempt, self.player(*self.tau_2.options()))
+        return [self.match("match", players, Control(nodes=self.nodes))]
+
+    def find(self, laboratory: Laboratory) -> Findings:
+        """Count the games of the cells."""
+        games = laboratory.play(self.cells()[0])
+        rows: list[tuple[object, ...]] = []
+        facts: list[Json] = []
+        named = (f"N_scl {self.limit}, tau 1", tally_of(games, 0)), ("the paper's", PAPER_MATCH)
+        for name, tally in named if games else ():
+            found = of_games(tally)
+            rows.append((name, tally.text, f"{100 * (found.score or 0):.1f}", found.text()))
+            facts.append({"search": name, **_estimated(tally)})
+        headings = ("against PUCT, tau 2", "w-d-l", "score %", "Elo, 95 %")
+        return Findings(headings, rows, facts, _progress(games), [])
+
+
+def _progress(games: Sequence[PlayedGame]) -> list[Panel]:
+    """The score of the first player as the games came in, in ten steps."""
+    ends = sorted({len(games) * part // 10 for part in range(1, 11)} - {0})
+    points, errors = [], []
+    for end in ends:
+        tally = tally_of(games[:end], 0)
+        low, high = wilson(tally.points, tally.games)
+        points.append((float(end), tally.points / tally.games))
+        errors.append((high - low) / 2)
+    line = Line(points, COLOURS[0], errors=tuple(errors))
+    return [Panel("score of search-contempt", [line], "games")] if points else []
+
+
+# --- odds -----------------------------------------------------------------------------------------
+
+# Moves drawn from the policy of the network, and nothing else.
+POLICY = "rule=gumbel,nodes=2,GumbelConsidered=1"
+OPENING_MOVES = 10  # of the giver, over which its own opinion is averaged
+
+
+@dataclass(frozen=True)
+class Odds(Plan):
+    """Tables 1 and 2: the giver always has White; every opponent meets every giver."""
+
+    name: ClassVar[str] = "odds"
+    about: ClassVar[str] = "Who gives odds scores what, by nodes and N_scl."
+
+    odds: Literal["pawn", "knight", "bishop", "rook", "queen"] = setting(
+        "queen", "what White begins without, unless `openings` has the positions"
+    )
+    nodes: tuple[int, ...] = setting((100, 800), "of each move of the giver", low=1)
+    givers: tuple[str, ...] = setting(
+        ("", "ScLimit=5", "ScLimit=28"), "options of the givers, like ScLimit=28,ScTemperature=2"
+    )
+    tau: Tau = field(default=TAU_1)
+    opponents: tuple[str, ...] = setting(
+        ("kibitz-zero,name=zero-50,nodes=50", f"shipped,name=policy,{POLICY}"),
+        "players with limits of their own; without them, the giver's nodes",
+    )
+
+    @property
+    def circumstances(self) -> Json:
+        """Limits, opponent, games."""
+        nodes = ", ".join(map(str, self.nodes))
+        start = self.openings or f"start position without White's {self.odds}"
+        return {
+            "limits": f"{nodes} nodes a move",
+            "opponent": "; ".join(self.opponents),
+            "games": f"{self.games} a row",
+            "start": start,
+        }
+
+    def _cell(self, opponent: str, giver: str, nodes: int) -> MatchCell:
+        # A score of this type can be turned back into a value.
+        own = [text for text in giver.split(",") if text]
+        player = self.player(*self.tau.options(), "ScoreType=centipawn_2019", *own)
+        name = f"{parse_players([opponent])[0].name} {giver or 'PUCT'} {nodes}"
+        return self.match(name, (player, opponent), Control(nodes=nodes), odds=self.odds)
+
+    def cells(self) -> list[MatchCell]:
+        """A match for each row, or for each matrix."""
+        return [
+            self._cell(opponent, giver, nodes)
+            for opponent in self.opponents
+            for giver in self.givers
+            for nodes in self.nodes
+        ]
+
+    def find(self, laboratory: Laboratory) -> Findings:
+        """Count the games of the cells."""
+        rows: list[tuple[object, ...]] = []
+        facts: list[Json] = []
+        panels = []
+        for opponent in self.opponents:
+            name, lines = parse_players([opponent])[0].name, []
+            for colour, giver in enumerate(self.givers):
+                points, errors = [], []
+                for nodes in self.nodes:
+                    games = laboratory.play(self._cell(opponent, giver, nodes))
+                    if not games:
+                        continue
+                    row = _odds_row(name, giver or "PUCT", nodes, games)
+                    rows.append(_odds_cells(row))
+                    facts.append(row)
+                    points.append((math.log10(nodes), row["score"]))
+                    low, high = row["score_interval"]
+                    errors.append((high - low) / 2)
+                colour %= len(COLOURS)
+                lines += [Line(points, COLOURS[colour], errors=tuple(errors))] if points else []
+            panels += [Panel(f"score against {name}", lines, "log10 of nodes")] if lines else []
+        legend = [
+            (giver or "PUCT", COLOURS[at % len(COLOURS)]) for at, giver in enumerate(self.givers)
+        ]
+        headings = ("opponent", "giver", "nodes", "w-d-l", "score %", "95 %", "hoped %", "paper %")
+        return Findings(headings, rows, facts, panels, legend)
+
+
+def _odds_row(opponent: str, giver: str, nodes: int, games: Sequence[PlayedGame]) -> Json:
+    tally = tally_of(games, 0)
+    return {
+        "opponent": opponent,
+        "giver": giver,
+        "nodes": nodes,
+        **tally._asdict(),
+        "games": tally.games,
+        "score": tally.points / tally.games,
+        "score_interval": [*wilson(tally.points, tally.games)],
+        "hoped": hoped(games),
+        "paper": PAPER_ODDS.get(giver, {}).get(nodes),
+    }
+
+
+def _odds_cells(row: Json) -> tuple[object, ...]:
+    low, high = (100 * end for end in row["score_interval"])
+    tally = Tally(row["wins"], row["draws"], row["losses"])
+    return (
+        row["opponent"],
+        row["giver"],
+        row["nodes"],
+        tally.text,
+        f"{100 * row['score']:.1f}",
+        f"{low:.0f}-{high:.0f}",
+        f"{100 * row['hoped']:.0f}",
+        "" if row["paper"] is None else f"{row['paper']:.1f}",
+    )
+
+
+def hoped(games: Sequence[PlayedGame]) -> float:
+    """The score that the giver expected by its own searches in its first moves.
+
+    It is White, and its scores are of the type centipawn_2019.
+    """
+    scores = []
+    for game in games:
+        for move in game.moves[: 2 * OPENING_MOVES : 2]:
+            if move.mate is not None:
+                scores.append(1.0 if move.mate > 0 else 0.0)
+            elif move.cp is not None:
+                scores.append((1.0 + value_of_2019(move.cp)) / 2)
+    return sum(scores) / len(scores) if scores else math.nan
+
+
+# --- kinds of search ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Compare(Plan):
+    """All kinds of search on one network: at equal nodes, and at equal time."""
+
+    name: ClassVar[str] = "compare"
+    about: ClassVar[str] = "The kinds of search on one network: a matrix of Elo."
+
+    games: int = setting(40, "of every two, an even number", low=2)
+    kinds: tuple[str, ...] = setting(
+        (
+            "name=PUCT",
+            "name=SBLE,rule=sble",
+            "name=contempt,ScLimit=28",
+            "name=best-first,Search=bestfirst",
+            "name=alpha-beta,Search=alphabeta",
+        ),
+        "options of the players",
+    )
+    nodes: int = setting(400, "of each move, in the first matrix; 0: without it", low=0)
+    movetime: int = setting(100, "milliseconds a move, in the second; 0: without it", low=0)
+
+    @property
+    def circumstances(self) -> Json:
+        """Limits, opponent, games."""
+        each = {"nodes": self.nodes, "ms": self.movetime}
+        return {
+            "limits": " and ".join(
+                f"{amount} {unit} a move" for unit, amount in each.items() if amount
+            ),
+            "opponent": "each other",
+            "games": f"{self.games} of every two",
+            "start": f"random {RANDOM_PLIES} plies, each with both colours",
+        }
+
+    def starts(self, games: int) -> list[Opening]:
+        """Random openings: without temperature, one start would be one game."""
+        return random_openings(games // 2, seed=self.seed)
+
+    def cells(self) -> list[MatchCell]:
+        """A match for each row, or for each matrix."""
+        found, players = [], [self.player(kind) for kind in self.kinds]
+        if self.nodes:
+            name, control = f"{self.nodes} nodes", Control(nodes=self.nodes)
+            found.append(self.match(name, players, control))
+        if self.movetime:
+            name, control = f"{self.movetime} ms", Control(movetime=self.movetime)
+            found.append(self.match(name, players, control))
+        return found
+
+    def find(self, laboratory: Laboratory) -> Findings:
+        """Count the games of the cells."""
+        rows: list[tuple[object, ...]] = []
+        facts: list[Json] = []
+        panels = []
+        cells = self.cells()
+        names = [spec.name for spec in cells[0].setup.players] if cells else []
+        for cell in cells:
+            results = Results({game.number: game for game in laboratory.play(cell)})
+            between = {
+                (first, second): tally
+                for first, second in combinations(range(len(names)), 2)
+                if (tally := results.tally(first, second)).games
+            }
+            if not between:
+                continue
+            rated = {one.name: one for one in ratings(names, between)}
+            for first, name in enumerate(names):
+                one = rated[name]
+                row = [_between(between, first, second) for second in range(len(names))]
+                rows.append((cell.name, name, f"{one.elo:+.0f} ±{one.error:.0f}", *row))
+            facts.append(
+                {"limits": cell.name, "ratings": [one._asdict() for one in rated.values()]}
+            )
+            facts[-1]["pairs"] = [
+                {"first": names[first], "second": names[second], **_estimated(tally)}
+                for (first, second), tally in between.items()
+            ]
+            lines = [
+                Line([(at + 1.0, rated[name].elo)], COLOURS[at % 8], errors=(rated[name].error,))
+                for at, name in enumerate(names)
+            ]
+            panels.append(Panel(f"rating at {cell.name} a move", lines, "players in order"))
+        legend = [(name, COLOURS[at % 8]) for at, name in enumerate(names)]
+        return Findings(("limit", "search", "rating", *names), rows, facts, panels, legend)
+
+
+def _between(between: dict[tuple[int, int], Tally], first: int, second: int) -> str:
+    """What a player made against another one, in Elo."""
+    if (second, first) in between:
+        tally = Tally(*reversed(between[second, first]))
+    elif (first, second) in between:
+        tally = between[first, second]
+    else:
+        return ""
+    found = of_games(tally)
+    if found.elo is None or found.error is None:
+        return found.text(0)
+    return f"{found.elo:+.0f} ±{found.error:.0f}"

@@ -1,0 +1,201 @@
+"""What an experiment is: a plan of settings, and what the games that it needs have shown.
+
+    TOML, KEY=VALUE -> **Plan** -> cells.py: games -> Findings -> table, NAME.svg, NAME.json
+
+A kind of experiment is a class derived from Plan, in balance.py or contests.py. Its fields are the
+keys of the plan file.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, TypeAlias
+
+from kibitz.errors import ConfigError
+from kibitz.experiments.cells import Cell, Laboratory, MatchCell
+from kibitz.files import write_bytes
+from kibitz.games.openings import Opening, chosen_openings, odds_starts
+from kibitz.log import plain
+from kibitz.match.game import Control, Rules, Terms
+from kibitz.match.runner import Setup
+from kibitz.match.spec import parse_player, parse_players
+from kibitz.options import setting
+from kibitz.training.curve import Panel, draw
+
+Json: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Tau:
+    """How moves are drawn by their visits: the paper's low temperature, moves as lc0 has them."""
+
+    temperature: float = setting(0.7, "at first; 0: always the best move", low=0, high=100)
+    delay: int = setting(0, "moves before it falls", low=0, high=100)
+    decay: int = setting(5, "moves in which it falls to 0", low=0, high=640)
+    end: float = setting(0.1, "lowest temperature", low=0, high=100)
+    visit_offset: float = setting(0.0, "added to visits", low=-1000, high=1000)
+
+    def options(self) -> tuple[str, ...]:
+        """As options of a player."""
+        given = {
+            "Temperature": self.temperature,
+            "TempDecayDelayMoves": self.delay,
+            "TempDecayMoves": self.decay,
+            "TempEndgame": self.end,
+            "TempVisitOffset": self.visit_offset,
+        }
+        return tuple(f"{name}={value}" for name, value in given.items() if value)
+
+    def of_selfplay(self) -> Json:
+        """As settings of self-play, which count plies."""
+        return {
+            "temperature": self.temperature,
+            "temperature_plies": 2 * self.delay,
+            "temperature_decay": 2 * self.decay,
+            "temperature_end": self.end,
+            "visit_offset": self.visit_offset,
+        }
+
+
+@dataclass(frozen=True)
+class HighTau(Tau):
+    """The paper's high temperature."""
+
+    temperature: float = setting(0.9, "at first; 0: always the best move", low=0, high=100)
+    delay: int = setting(20, "moves before it falls", low=0, high=100)
+    decay: int = setting(60, "moves in which it falls to 0", low=0, high=640)
+    end: float = setting(0.6, "lowest temperature", low=0, high=100)
+    visit_offset: float = setting(-0.8, "added to visits", low=-1000, high=1000)
+
+
+TAU_1, TAU_2 = Tau(), HighTau()
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What an experiment shows: a table, the same rows for programs, a figure."""
+
+    headings: tuple[str, ...]
+    rows: list[tuple[object, ...]]
+    facts: list[Json]
+    panels: list[Panel]
+    legend: list[tuple[str, str]]
+    more: Json = field(default_factory=dict)  # beside the rows
+    lines: list[str] = field(default_factory=list)  # below the table
+
+
+@dataclass(frozen=True)
+class Plan(ABC):
+    """What all experiments have in common."""
+
+    name: ClassVar[str]
+    about: ClassVar[str]  # the question
+
+    network: str = setting("shipped", "what plays: a network or evaluator as kibitz match has it")
+    options: tuple[str, ...] = setting((), "of all our players, as NAME=VALUE")
+    games: int = setting(100, "of each cell, an even number", low=2)
+    openings: str = setting("", "file of openings; usually none, see the table's last lines")
+    most_moves: int = setting(0, "then a game is drawn; 0: never", low=0)
+    seed: int = setting(1, "of openings and choices", low=0)
+    workers: int = setting(1, "games at the same time", low=1, high=256)
+
+    def __post_init__(self) -> None:
+        if self.games % 2:
+            raise ConfigError("games", value=self.games, fix="give an even number")
+
+    @abstractmethod
+    def cells(self) -> Sequence[Cell[object]]:
+        """All that is to be played, as far as it is known beforehand."""
+
+    @abstractmethod
+    def find(self, laboratory: Laboratory) -> Findings:
+        """Play the cells, or take what is there of them, and say what they show."""
+
+    @property
+    @abstractmethod
+    def circumstances(self) -> Json:
+        """Limits and opponents, in words."""
+
+    def starts(self, games: int) -> list[Opening]:  # noqa: ARG002 - others need it
+        """Where games begin without a file of openings."""
+        return [Opening()]
+
+    def player(self, *options: str) -> str:
+        """Our player with the options of all players and its own."""
+        return ",".join((self.network, *self.options, *options))
+
+    def match(
+        self,
+        name: str,
+        players: Sequence[str],
+        control: Control,
+        games: int = 0,
+        odds: str = "",
+    ) -> MatchCell:
+        """A match of the plan, at odds if a piece is named."""
+        games = games or self.games
+        if self.openings:
+            openings = chosen_openings(Path(self.openings), None, games, self.seed)
+        elif odds:
+            openings = [Opening(fen) for fen in odds_starts(odds)[::2]]  # White misses it
+        else:
+            openings = self.starts(games)
+        setup = Setup(
+            players=parse_players([*players]),
+            control=control,
+            openings=openings,
+            rounds=games // 2,
+            seed=self.seed,
+            terms=Terms(Rules(max_moves=self.most_moves)),
+            concurrency=self.workers,
+            source=self.openings,
+            odds=bool(odds),
+        )
+        return MatchCell(name, setup)
+
+    def described(self) -> Json:
+        """What a table, a figure and JSON say of how the games were played."""
+        known = self.circumstances
+        return {
+            "network": parse_player(self.network).network or self.network,
+            **known,
+            "start": self.openings or known.get("start", "start position"),
+            "seed": self.seed,
+        }
+
+    def settings(self) -> Json:
+        """All keys of the plan."""
+        return asdict(self)
+
+
+# --- results --------------------------------------------------------------------------------------
+
+
+def caption(plan: Plan, command: str) -> list[str]:
+    """What stands below a table and a figure."""
+    facts = [f"{name} {value}" for name, value in plan.described().items()]
+    return ["; ".join(facts), command]
+
+
+def result(plan: Plan, command: str, findings: Findings) -> Json:
+    """All that was found, for programs."""
+    return {
+        "experiment": plan.name,
+        **plan.described(),
+        "command": command,
+        "plan": plan.settings(),
+        "rows": findings.facts,
+        **findings.more,
+    }
+
+
+def keep(folder: Path, plan: Plan, command: str, findings: Findings) -> None:
+    """Write the figure and the JSON of an experiment."""
+    content = json.dumps(plain(result(plan, command, findings)), indent=1, allow_nan=False)
+    write_bytes(folder / f"{plan.name}.json", f"{content}\n".encode())
+    figure = draw(findings.panels, findings.legend, caption(plan, command))
+    write_bytes(folder / f"{plan.name}.svg", figure.encode())

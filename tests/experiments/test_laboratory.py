@@ -1,0 +1,368 @@
+"""Experiments that play games: what they count, how they go on, and what they refuse."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import random
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import chess
+import chess.pgn
+import pytest
+
+from kibitz.commands import main
+from kibitz.experiments.balance import (
+    PAPER,
+    PAPER_REPEATS,
+    Controller,
+    Repeats,
+    SelfPlayPlan,
+    Wdl,
+    counted,
+)
+from kibitz.experiments.cells import Laboratory
+from kibitz.experiments.contests import PAPER_MATCH, Compare, Match, Odds, hoped
+from kibitz.experiments.counts import (
+    Moves,
+    decided_per_draw,
+    mean_plies,
+    of_pgn,
+    repeat_rate,
+    white_tally,
+)
+from kibitz.experiments.plan import TAU_1, TAU_2, Plan, keep
+from kibitz.kernel.records import as_record
+from kibitz.log import Stop
+from kibitz.match.elo import Tally, elo_of, of_games
+from kibitz.match.journal import PlayedGame, PlayedMove
+from kibitz.position.fen import START
+from kibitz.search.mcts.answer import temperature_at
+from kibitz.search.params import Settings
+from kibitz.selfplay.config import SelfPlay
+from kibitz.selfplay.game import terms_of
+from kibitz.selfplay.moves import _temperature
+from kibitz.settings import load
+
+# Short games of a player whose kernels other tests have, too.
+WDL = ["network=material", "nodes=8", "games=30", "most_moves=8", "limits=[1000000000]"]
+KINDS = ['kinds=["name=a", "name=b", "name=c"]', "movetime=0"]
+MATCH = ["network=random", "games=6", "most_moves=5"]
+FOUR_GAMES = """
+[Result "1-0"]
+
+1. e4 e5 2. Qh5 Nc6 3. Bc4 Nf6 4. Qxf7# 1-0
+
+[Result "0-1"]
+
+1. f3 e5 2. g4 Qh4# 0-1
+
+[Result "1/2-1/2"]
+
+1. e4 e5 2. Qh5 g6 1/2-1/2
+
+[Result "*"]
+
+1. d4 *
+
+[Result "1-0"]
+
+1. e4 e5 2. Qh5 Nc6 3. Bc4 a6 4. Qxf7# 1-0
+"""
+
+
+def games_of(tally: Tally) -> list[Moves]:
+    """Games with these results, all different."""
+    points = [1.0] * tally.wins + [0.5] * tally.draws + [0.0] * tally.losses
+    return [Moves(START, (str(number),), one) for number, one in enumerate(points)]
+
+
+def game(number: int, points: float, scores: tuple[int, ...] = (), mate: int = 0) -> PlayedGame:
+    result = {1.0: "1-0", 0.5: "1/2-1/2", 0.0: "0-1"}[points]
+    moves = [PlayedMove("e2e4", 1.0, cp=cp) for cp in scores]
+    moves += [PlayedMove("e2e4", 1.0, mate=mate)] if mate else []
+    return PlayedGame(number=number, white=0, black=1, fen=START, result=result, moves=tuple(moves))
+
+
+# --- counting -------------------------------------------------------------------------------------
+
+
+def test_games_of_a_pgn_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "games.pgn"
+    path.write_text(FOUR_GAMES)
+    games = of_pgn(path)
+    assert white_tally(games) == Tally(2, 1, 1)
+    assert mean_plies(games) == (7 + 4 + 4 + 7) / 4
+    assert decided_per_draw(white_tally(games)).value == 3.0
+    # After one move three games are alike, after two moves two of them, after three none.
+    assert [repeat_rate(games, 2 * m).value for m in (1, 2, 3, 4)] == [0.5, 0.25, 0.0, 0.0]
+
+
+def test_repeated_beginnings_are_those_that_python_chess_sees(tmp_path: Path) -> None:
+    random_numbers, written = random.Random(3), []
+    for _ in range(30):
+        board = chess.Board()
+        for _ in range(6):
+            moves = sorted(map(str, board.legal_moves))[:2]
+            board.push_uci(random_numbers.choice(moves))
+        tree = chess.pgn.Game.from_board(board)
+        tree.headers["Result"] = "1/2-1/2"
+        written.append(str(tree))
+    path = tmp_path / "games.pgn"
+    path.write_text("\n\n".join(written))
+    again = [chess.pgn.read_game(io.StringIO(text)) for text in written]
+    for plies in (2, 4, 6):
+        lines = [[move.uci() for move in tree.mainline_moves()] for tree in again if tree]
+        seen = Counter(" ".join(line[:plies]) for line in lines)
+        rate = sum(times - 1 for times in seen.values()) / 30
+        assert repeat_rate(of_pgn(path), plies).value == pytest.approx(rate)
+
+
+def test_the_numbers_of_the_paper_come_out() -> None:
+    """Search-contempt: A. Joshi, 2025, figure 2 and table 3, from its published games."""
+    published = {"N_scl 5": 1.381, "N_scl 10": 0.786, "N_scl 32": 0.316, "N_scl 1000000": 0.087}
+    published |= {"PUCT tau 1": 0.064, "PUCT tau 2": 1.381}
+    for name, ratio in published.items():
+        assert decided_per_draw(PAPER[name]).value == pytest.approx(ratio, abs=5e-4)
+    assert white_tally(games_of(PAPER_MATCH)) == Tally(37, 46, 17)
+    found = of_games(PAPER_MATCH)
+    assert found.elo == pytest.approx(70.43, abs=0.01)
+    assert found.elo == elo_of(0.6)
+    assert found.low is not None
+    assert found.high is not None
+    assert (found.low, found.high) == pytest.approx((21, 122), abs=1)
+    assert all(len(rates) == len(Repeats().depths) for rates in PAPER_REPEATS.values())
+
+
+def test_intervals_hold_where_nothing_or_all_is_alike() -> None:
+    assert decided_per_draw(Tally(5, 0, 5)).text() == "inf [2.60, inf]"
+    alike = [Moves(START, ("e2e4",), 0.5)] * 10
+    assert repeat_rate(alike, 2).value == 0.9
+    different = games_of(Tally(0, 10, 0))
+    assert repeat_rate(different, 2)[:2] == (0.0, 0.0)
+    assert repeat_rate(different, 2).high == pytest.approx(0.2775, abs=1e-3)  # Wilson's
+
+
+def test_intervals_of_repeat_rates_hold_the_truth() -> None:
+    """Draws from 40 equally likely openings: about 95 in 100 intervals have the expected rate."""
+    random_numbers, inside = random.Random(5), 0
+    expected = 1 - 40 * (1 - (39 / 40) ** 60) / 60
+    for _ in range(400):
+        drawn = [Moves(START, (f"{random_numbers.randrange(40)}",), 0.5) for _ in range(60)]
+        found = repeat_rate(drawn, 2)
+        assert found.low is not None
+        assert found.high is not None
+        inside += found.low <= expected <= found.high
+    assert inside >= 0.92 * 400
+
+
+# --- playing --------------------------------------------------------------------------------------
+
+
+def results(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.glob("wdl.*")}
+
+
+def test_a_stopped_experiment_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
+    plan = load(Wdl, overrides=WDL)
+    keep(tmp_path / "whole", plan, "c", plan.find(Laboratory(tmp_path / "whole", Stop())))
+    folder, stop = tmp_path / "stopped", Stop()
+    seen: list[int] = []
+
+    def after_some() -> None:
+        seen.append(1)
+        if len(seen) == 13:
+            stop.request()
+
+    keep(folder, plan, "c", plan.find(Laboratory(folder, stop, after_some)))
+    assert len(seen) == 13
+    assert json.loads((folder / "wdl.json").read_text())["rows"][0]["games"] == 10
+    keep(folder, plan, "c", plan.find(Laboratory(folder, Stop(), after_some)))
+    assert len(seen) == 30
+    assert results(folder) == results(tmp_path / "whole")
+    assert set(results(folder)) == {"wdl.json", "wdl.svg"}
+
+
+def test_a_stopped_match_goes_on_with_the_games_that_are_there(tmp_path: Path) -> None:
+    plan, stop = load(Compare, overrides=[*MATCH, *KINDS]), Stop()
+    whole = plan.find(Laboratory(tmp_path / "whole", Stop()))
+    seen: list[int] = []
+
+    def after_two() -> None:
+        seen.append(1)
+        if len(seen) == 2:
+            stop.request()
+
+    plan.find(Laboratory(tmp_path, stop, after_two))
+    assert len(seen) == 2
+    assert plan.find(Laboratory(tmp_path, Stop(), after_two)) == whole
+    assert len(seen) == 3 * 6
+
+
+def test_experiments_share_the_games_they_have_in_common(tmp_path: Path) -> None:
+    plan = load(Wdl, overrides=WDL)
+    laboratory = Laboratory(tmp_path, Stop())
+    plan.find(laboratory)
+    other = load(Repeats, overrides=WDL).cells()[0]
+    assert len(other.there(laboratory.folder)) == 30
+    fewer = load(Wdl, overrides=[*WDL, "games=10"]).cells()[0]
+    assert fewer.there(laboratory.folder) == other.there(laboratory.folder)[:10]
+    for change in ("seed=2", "nodes=9", "tau_1.end=0.2", "network=uniform"):
+        changed = load(Wdl, overrides=[*WDL, change]).cells()[0]
+        assert changed.there(laboratory.folder) == []
+
+
+def test_both_rooms_draw_moves_by_the_same_temperature() -> None:
+    for tau in (TAU_1, TAU_2):
+        options = dict(text.split("=") for text in tau.options())
+        engine = Settings().parse(options)
+        terms = as_record(terms_of(replace(SelfPlay(), **tau.of_selfplay())))
+        for ply in (0, 7, 8, 39, 41, 77, 120, 300):
+            expected = temperature_at(engine, ply - ply % 2)
+            assert _temperature(terms, ply - ply % 2) == pytest.approx(expected)
+    # The paper's own options end the fall of its high temperature by a cutoff, one move earlier.
+    cut = engine.with_(temp_cutoff_move=40)
+    for ply in range(200):
+        assert temperature_at(cut, ply) == pytest.approx(temperature_at(engine, ply), abs=0.016)
+
+
+def test_who_gives_odds_always_has_white() -> None:
+    plan = load(Odds, overrides=["network=material", 'opponents=["random"]', "games=4"])
+    first = plan.cells()[0].setup
+    assert {(one.white, one.black) for one in first.pairings()} == {(0, 1)}
+    assert len({one.number for one in first.pairings()}) == 4
+    board = first.openings[0].board()
+    assert "Q" not in board.fen().split()[0]
+    assert "q" in board.fen().split()[0]
+    assert len(plan.cells()) == len(plan.givers) * len(plan.nodes)
+    assert len({cell.name for cell in plan.cells()}) == len(plan.cells())
+
+
+def test_what_the_giver_hopes_for_is_turned_back_into_a_score() -> None:
+    scores = (0, 9999, round(111.714640912 * math.tan(1.5620688421 * 0.5)), -9999)
+    assert hoped([game(0, 0.5, scores)]) == pytest.approx((0.5 + 0.75) / 2, abs=1e-3)
+    assert hoped([game(0, 0.5, (0, 0), mate=-3)]) == pytest.approx(0.25)
+
+
+def test_the_controller_finds_the_limit_of_the_paper(tmp_path: Path) -> None:
+    """The ratio is 1 between N_scl 5 and 10 in the published games, by interpolation at about 8."""
+    power = math.log(1.381 / 0.316) / math.log(32 / 5)
+    random_numbers = random.Random(1)
+
+    class Published(Laboratory):
+        def play(self, cell: Any) -> Any:
+            drawn = 1 / (1 + 1.381 * (5 / cell.settings.sc_limit) ** power)
+            draws = sum(random_numbers.random() < drawn for _ in range(400))
+            return games_of(Tally(400 - draws, draws, 0))
+
+    plan = load(Controller, overrides=["network=material", "games=400", "limit=100"])
+    found = plan.find(Published(tmp_path, Stop()))
+    assert 6 < found.more["settled"] < 11
+    assert len(found.rows) == plan.rounds
+
+
+def test_kinds_of_search_meet_in_a_matrix(tmp_path: Path) -> None:
+    plan = load(Compare, overrides=[*MATCH, *KINDS, "games=2"])
+    found = plan.find(Laboratory(tmp_path, Stop()))
+    assert [row[1] for row in found.rows] == ["a", "b", "c"]
+    pairs = found.facts[0]["pairs"]
+    assert [(one["first"], one["second"], one["games"]) for one in pairs] == [
+        ("a", "b", 2), ("a", "c", 2), ("b", "c", 2),
+    ]  # fmt: skip
+    assert len(found.panels) == 1
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+def run(*words: str) -> int:
+    return main(["--quiet", "experiment", *words])
+
+
+def with_keys(keys: list[str]) -> list[str]:
+    return [word for text in keys for word in ("--set", text)]
+
+
+def test_a_dry_run_plays_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["wdl", "--folder", str(tmp_path / "e"), *with_keys(WDL), "--dry-run", "--json"]
+    assert run(*words) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["games"] == 30
+    assert told["nodes"] > 0
+    assert told["hours"] > 0
+    assert not (tmp_path / "e").exists()
+
+
+def test_results_say_how_they_came_about(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text('network = "material"\nnodes = 8\nlimits = [1000000000]\nmost_moves = 4\n')
+    assert run("wdl", str(plan), "--folder", str(tmp_path), "--set", "games=2", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told == json.loads((tmp_path / "wdl.json").read_text())
+    assert told["command"] == f"kibitz experiment wdl {plan} --set games=2"
+    for name in ("network", "limits", "opponent", "seed", "start"):
+        assert str(told[name]) in (tmp_path / "wdl.svg").read_text()
+    assert told["rows"][0]["games"] == 2
+    assert run("wdl", str(plan), "--folder", str(tmp_path), "--set", "games=2") == 0
+    shown = capsys.readouterr().out
+    assert "material" in shown
+    assert "seed 1" in shown
+    assert "kibitz experiment wdl" in shown
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "named"),
+    [
+        ("wdl", "node = 100", "'node'"),
+        ("wdl", "nodes = 0", "0"),
+        ("wdl", "games = 7", "7"),
+        ("wdl", "limits = 5", "5"),
+        ("temperature", "limits = [5]", "'limits'"),
+        ("repeats", "[tau_2]\nheat = 1", "'heat'"),
+        ("temperature", 'options = ["Temperatur=1"]', "Temperatur"),
+        ("match", 'network = "nothing.safetensors"', "nothing.safetensors"),
+        ("odds", 'odds = "king"', "'king'"),
+        ("odds", 'opponents = ["uci:nothing-there"]', "nothing-there"),
+        ("controller", "ratio = -1", "-1"),
+        ("compare", 'kinds = ["Search=chess"]', "chess"),
+        ("wdl", "nodes = ", "not TOML"),
+    ],
+)
+def test_a_plan_that_cannot_work_is_refused(
+    kind: str, text: str, named: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text(text)
+    assert run(kind, str(plan), "--folder", str(tmp_path / "e"), "--dry-run") == 2
+    said = capsys.readouterr().err
+    assert named in said
+    assert len(said.strip().splitlines()) == 1
+    assert not (tmp_path / "e").exists()
+
+
+def test_pgn_files_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "games.pgn"
+    path.write_text(FOUR_GAMES)
+    assert run("count", str(path), "--depth", "2", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["results"][0]["wins"], told["results"][0]["draws"]) == (2, 1)
+    assert told["repeats"][0]["rates"] == [0.25]
+    assert run("count", str(path)) == 0
+    assert "2-1-1" in capsys.readouterr().out
+    path.write_text("")
+    assert run("count", str(path)) == 2
+
+
+def test_every_kind_is_a_command_of_its_own() -> None:
+    kinds: list[type[Plan]] = [Wdl, Repeats, Match, Odds, Controller, Compare]
+    for kind in kinds:
+        assert kind.about
+        assert load(kind).described()["network"]
+    assert issubclass(Controller, SelfPlayPlan)
+    assert counted({}).rows == []
