@@ -184,10 +184,10 @@ def compiled():
     found = (one for one in gc.get_objects() if isinstance(one, Dispatcher))
     return {one.py_func.__qualname__ for one in found if one.signatures}
 
-with Engine("material", hash=1) as engine:
+with Engine("material", hash=1, search="{search}") as engine:
     engine.ready()
     before = compiled()
-    assert "compact" in before, "the compiler is switched off"
+    assert "{kernel}" in before, "the compiler is switched off"
     for fen in ("6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1", Board().fen()):
         board, clock = Board(fen), Limits(wtime=500, btime=500, winc=10, binc=10)
         while board.outcome(claim=True) is None and board.ply < 16:
@@ -198,10 +198,10 @@ with Engine("material", hash=1) as engine:
 
 
 @pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
-def test_no_move_waits_for_the_compiler() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", NOTHING_NEW], check=True, capture_output=True, text=True
-    )
+@pytest.mark.parametrize(("search", "kernel"), [("mcts", "compact"), ("alphabeta", "search_root")])
+def test_no_move_waits_for_the_compiler(search: str, kernel: str) -> None:
+    code = NOTHING_NEW.replace("{search}", search).replace("{kernel}", kernel)
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.split() == []
 
 
@@ -215,7 +215,7 @@ def test_housekeeping_is_as_before_afterwards() -> None:
 
 def test_a_move_in_a_hurry_looks_at_the_clock_often() -> None:
     """The search asks every millisecond or so, not every five, and on the calling thread."""
-    with Engine("material", hash=16) as engine:
+    with Engine("material", hash=16, search="mcts") as engine:
         engine.ready()
         assert isinstance(engine.searcher, Searcher)
         driver, looks = engine.searcher.driver, 0

@@ -129,7 +129,7 @@ def test_nodes_required_are_those_until_the_solution_is_kept(line: str) -> None:
 
 def test_a_search_that_may_end_early_finds_the_same_and_stops() -> None:
     epds = [parse_epd(MATE), parse_epd(STS + LISTS)]
-    spec, control = parse_player("material"), Control(nodes=20_000)
+    spec, control = parse_player("material,Search=mcts"), Control(nodes=20_000)
     whole = run_suite(epds, spec, control)
     early = run_suite(epds, spec, control, early=True)
     for one, other in zip(early, whole, strict=True):
@@ -143,8 +143,9 @@ def test_a_search_that_may_end_early_finds_the_same_and_stops() -> None:
     assert early[0].solved
     timed = run_suite(epds[1:], spec, Control(movetime=60), early=True)
     assert timed[0].milliseconds < 2_000
-    with pytest.raises(InputError, match="--early"):
-        run_suite(epds, parse_player("greedy"), control, early=True)
+    for player in ("greedy", "material"):
+        with pytest.raises(InputError, match="--early"):
+            run_suite(epds, parse_player(player), control, early=True)
 
 
 def test_the_suite_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

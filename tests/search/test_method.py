@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ import kibitz.search
 from kibitz import Board, Engine
 from kibitz.search.clock import Standing
 from kibitz.search.params import Settings
+from kibitz.search.presets import changes_of, preset, settled
 from kibitz.search.report import Line, Report, RootStatistics, Score, wdl_of
 from kibitz.search.searcher import BaseSearcher
 
@@ -74,3 +76,27 @@ def test_what_all_searches_share_does_not_import_the_tree_search(path: Path) -> 
     modules = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     names = {name for name in modules if name.startswith("kibitz.search.mcts")}
     assert not names or path.stem == "method"
+
+
+@pytest.mark.parametrize(
+    ("changes", "batched", "kind"),
+    [
+        ({}, False, "alphabeta"),
+        ({"threads": 2, "hash": 16, "multipv": 3}, False, "alphabeta"),
+        ({}, True, "mcts"),
+        ({"sc_limit": 28}, False, "mcts"),
+        ({"cpuct": 2.0}, False, "mcts"),
+        ({"search": "alphabeta", "cpuct": 2.0}, False, "alphabeta"),
+        ({"search": "mcts"}, False, "mcts"),
+        ({"search": "bestfirst"}, True, "bestfirst"),
+    ],
+)
+def test_the_kind_of_search_that_auto_means(
+    changes: dict[str, Any], batched: bool, kind: str
+) -> None:
+    assert settled(Settings().with_(**changes), batched=batched).search == kind
+
+
+def test_a_named_rule_is_the_tree_search() -> None:
+    assert changes_of("default", "puct")["search"] == "mcts"
+    assert settled(preset("alphazero"), batched=False).search == "mcts"

@@ -308,6 +308,11 @@ def test_what_people_type(gui: Gui) -> None:
     gui.say("position startpos moves e2e4")
     fen = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1"
     assert gui.ask("~ fen", "rnbq")[-1] == fen
+    gui.say("go nodes 200", "wait")
+    gui.expect("bestmove")
+    assert "Search value mcts" in gui.ask("~ puct", "info string.*no tree")[-1]
+    gui.say("setoption name Search value mcts")
+    gui.ask("isready", "readyok")
     assert "not searched" in gui.ask("~ puct", "info string.*searched")[-1]
     gui.say("go nodes 2000", "wait")
     gui.expect("bestmove")

@@ -74,7 +74,9 @@ def search(
     """Search a position; Ctrl-C ends it and prints what was found."""
     what = chosen(network)
     settings = search_settings(what, preset_name, rule or "", read_options(option))
-    settings = settings.with_(search=kind or settings.search)
+    settings = settings.with_(
+        search=kind or (settings.search if settings.search != "auto" else "mcts")
+    )
     board = Board(fen)
     seconds = DEFAULT_SECONDS if nodes is None and time is None else time
     limits = Limits(nodes=nodes, movetime=milliseconds(seconds), searchmoves=moves)

@@ -29,7 +29,7 @@ from kibitz.options import Value, find, options_of, read
 from kibitz.search.limits import Limits
 from kibitz.search.method import open_search, variant_of, warm
 from kibitz.search.params import Settings
-from kibitz.search.presets import without_effect
+from kibitz.search.presets import settled, without_effect
 
 if TYPE_CHECKING:
     from kibitz.evaluator.cache import CacheUse, PredictionCache
@@ -132,7 +132,7 @@ class Engine:
     @property
     def needs_kernels(self) -> bool:
         """Whether all is loaded but the kernels of the rule that is set, perhaps to be compiled."""
-        return bool(self._warm) and variant_of(self._settings) not in self._warm
+        return bool(self._warm) and self._variant(self._settings) not in self._warm
 
     @property
     def network(self) -> str:
@@ -162,12 +162,24 @@ class Engine:
         idle = without_effect(self._settings, base, batched=searcher.batched)
         return [*self._unused, *searcher.problems, *idle]
 
+    def _variant(self, settings: Settings) -> tuple[str, ...]:
+        """Which compiled search these settings ask for with the network that is loaded."""
+        return variant_of(settings, batched=self._batched)
+
+    @property
+    def _batched(self) -> bool:
+        """Whether the network that is loaded is asked in batches."""
+        from kibitz.evaluator.inline import InlineEvaluator
+
+        return not isinstance(self._evaluator, InlineEvaluator)
+
     def _prepared(self, settings: Settings) -> BaseSearcher:
         """The searcher for these settings; it keeps its tree if it need not be built anew."""
         from kibitz.evaluator.discover import FALLBACK
 
         with self._loading:
             loaded = self._load()
+            settings = settled(settings, batched=self._batched)
             if self._searcher is not None and not loaded and self._searcher.adopt(settings):
                 return self._searcher
             assert self._evaluator is not None
@@ -180,7 +192,7 @@ class Engine:
             except EvaluationError:
                 self._go_on_with(EngineOptions(weights=FALLBACK))
                 raise
-            self._warm.add(variant_of(settings))
+            self._warm.add(self._variant(settings))
             if loaded and self._cache is not None:
                 self._cache.clear()  # of warming up, which is no part of the game
             self._searcher = self._new_searcher(settings)
@@ -316,6 +328,8 @@ class Engine:
             handicap, limits = handicap_of(elo), limits or Limits()
             nodes = min(limits.nodes or handicap.nodes, handicap.nodes)
             settings = settings.with_(temperature=handicap.temperature)
+            if settings.search == "auto":
+                settings = settings.with_(search="mcts")  # its visits are what a handicap counts
             limits = replace(limits, nodes=nodes)
         try:
             searcher = self._prepared(settings)

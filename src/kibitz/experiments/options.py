@@ -179,7 +179,8 @@ PROBES: dict[str, Probe] = {
 def base_of(kind: str, driver: str) -> Settings:
     """Settings of a rule, with search-contempt or without, for a driver (see where.DRIVERS)."""
     rule: Any = kind.removesuffix(CONTEMPT)
-    settings = Settings(hash=2, search_rule=rule, sc_limit=OFF if kind == rule else 8)
+    contempt = OFF if kind == rule else 8
+    settings = Settings(hash=2, search="mcts", search_rule=rule, sc_limit=contempt)
     if driver == "threads":
         return settings.with_(threads=2, slow_start_nodes=10**6)
     return settings

@@ -57,7 +57,7 @@ def player_of(folder: Folder, learn: Learn, opponent: str) -> str:
         return opponent
     number = int(opponent)
     what = str(folder.network(number)) if number else learn.start
-    return f"{what},Hash={HASH},name=generation-{number}"
+    return f"{what},Hash={HASH},Search=mcts,name=generation-{number}"
 
 
 def due(folder: Folder, learn: Learn) -> int | None:

@@ -38,6 +38,7 @@ from kibitz.position.board import Board
 from kibitz.position.epd import Epd, read_epd
 from kibitz.position.notation import Move
 from kibitz.search.limits import Limits
+from kibitz.search.presets import settled
 from kibitz.workers import in_threads
 
 SLOPE, INTERCEPT, STS_POSITIONS, STS_POINTS = 445.23, -242.85, 1500, 10
@@ -126,7 +127,7 @@ def points_for(epd: Epd, move: Move) -> tuple[int, int]:
 def solve(epd: Epd, player: Player, control: Control, *, early: bool = False) -> Outcome:
     """Let a player look at one position, with nothing remembered from the last one.
 
-    `early`, which only our own engine can, ends the search once the solution stands.
+    `early`, which only our tree search can, ends the search once the solution stands.
     """
     board, clock = epd.board(), GameClock(control, control)
     name, most = epd.name or epd.fen, max([*graded(epd).values(), 1])
@@ -143,6 +144,13 @@ def solve(epd: Epd, player: Player, control: Control, *, early: bool = False) ->
     nodes = answer.nodes or 0
     required = _required(board, answer, epd) if most and points == most else None
     return Outcome(name, board.san(answer.move), points, most, nodes, required, answer.milliseconds)
+
+
+def _can_go_on(spec: Spec) -> bool:
+    """Whether a player searches on from what it has found, as the tree search does."""
+    if spec.kind != "engine":
+        return False
+    return settled(spec.engine().settings, batched=False).search == "mcts"
 
 
 def _solve_early(epd: Epd, board: Board, player: Player, control: Control, name: str) -> Outcome:
@@ -189,9 +197,9 @@ def run_suite(
     advance: Callable[[Outcome], None] = lambda _: None,
 ) -> list[Outcome]:
     """Solve all positions, several at a time; in their order, fewer if stopped."""
-    if early and spec.kind != "engine":
-        fix = "leave out --early"
-        raise InputError("only our own engine ends a search early", value=spec.name, fix=fix)
+    if early and not _can_go_on(spec):
+        fix = "give a player with Search=mcts, or leave out --early"
+        raise InputError("only our tree search ends a search early", value=spec.name, fix=fix)
     found: dict[int, Outcome] = {}
     waiting, lock = list(reversed(range(len(epds)))), threading.Lock()
 

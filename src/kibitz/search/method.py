@@ -15,6 +15,7 @@ from kibitz.search.limits import Limits
 from kibitz.search.mcts.rules.from_settings import to_rule
 from kibitz.search.mcts.rules.parameters import names_of
 from kibitz.search.params import Settings
+from kibitz.search.presets import settled
 
 if TYPE_CHECKING:
     from kibitz.evaluator.load import Evaluator
@@ -25,6 +26,7 @@ def open_search(evaluator: Evaluator, settings: Settings) -> BaseSearcher:
     """A search of the kind that the settings ask for; alpha-beta takes no batches."""
     from kibitz.evaluator.inline import InlineEvaluator
 
+    settings = settled(settings, batched=not isinstance(evaluator, InlineEvaluator))
     if settings.search == "bestfirst":
         from kibitz.search.bestfirst.searcher import BestFirst
 
@@ -38,10 +40,10 @@ def open_search(evaluator: Evaluator, settings: Settings) -> BaseSearcher:
     return Searcher(evaluator, settings)
 
 
-def variant_of(settings: Settings) -> tuple[str, ...]:
+def variant_of(settings: Settings, *, batched: bool = False) -> tuple[str, ...]:
     """Which compiled search the settings ask for; refuses settings that make none."""
-    rule = names_of(to_rule(settings))
-    return rule if settings.search == "mcts" else (settings.search,)
+    rule, search = names_of(to_rule(settings)), settled(settings, batched=batched).search
+    return rule if search == "mcts" else (search,)
 
 
 # What a game may need on any move: a tree that is cut back to a line, a proof.
@@ -55,12 +57,14 @@ WARM_NODES = 24
 
 def warm(evaluator: Evaluator, settings: Settings) -> None:
     """Load or compile the kernels of a search before its clock runs, by small searches."""
+    from kibitz.evaluator.inline import InlineEvaluator
     from kibitz.kernel.helper import compile_later
     from kibitz.position.board import Board
     from kibitz.search.mate import new_memory, search_mate
 
     compile_later(search_mate, *new_memory())  # no clock runs where mates are tried
-    small = settings.with_(hash=1, threads=1, syzygy_path="", minibatch_size=4)
+    kind = settled(settings, batched=not isinstance(evaluator, InlineEvaluator))
+    small = kind.with_(hash=1, threads=1, syzygy_path="", minibatch_size=4)
     with closing(open_search(evaluator, small)) as search:
         for fen, move in WARM_GAMES:
             board, limits = Board(fen, [move]), Limits(nodes=WARM_NODES)

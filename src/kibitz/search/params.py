@@ -19,7 +19,7 @@ from kibitz.options import Option, Value, check, find, number, options_of, read,
 from kibitz.search import where as on
 
 RuleName: TypeAlias = Literal["puct", "azero", "sble", "gumbel"]
-SearchName: TypeAlias = Literal["mcts", "alphabeta", "bestfirst"]
+SearchName: TypeAlias = Literal["auto", "mcts", "alphabeta", "bestfirst"]
 RULE_NAMES: tuple[RuleName, ...] = get_args(RuleName)
 
 OFF = 1_000_000_000  # ScLimit that no search reaches
@@ -49,7 +49,10 @@ class Settings:
     )
 
     search: SearchName = setting(
-        "mcts", "tree search, alpha-beta or best-first", uci="Search", visibility="always"
+        "auto",
+        "tree search, alpha-beta or best-first; see below",
+        uci="Search",
+        visibility="always",
     )
 
     # --- selection

@@ -12,6 +12,26 @@ from kibitz.options import Need, Option
 from kibitz.search.params import OFF, OPTIONS, RULE_NAMES, RuleName, Settings, option_of
 from kibitz.search.where import CONTEMPT, DRIVERS, HEEDED
 
+# --- the kind of search --------------------------------------------------------------------------
+
+
+def settled(settings: Settings, *, batched: bool) -> Settings:
+    """The settings with `auto` replaced by a kind of search.
+
+    It is alpha-beta, the stronger player, where the network is computed inside the search; the tree
+    search if that is not so, or if an option is changed that only the tree search heeds.
+    """
+    if settings.search != "auto":
+        return settings
+    changed = {option.name for option in OPTIONS if not _is_default(option, settings)}
+    tree = batched or not changed <= HEEDED["alphabeta"]
+    return settings.with_(search="mcts" if tree else "alphabeta")
+
+
+def _is_default(option: Option, settings: Settings) -> bool:
+    return bool(getattr(settings, option.name) == option.default)
+
+
 # --- options without effect -----------------------------------------------------------------------
 
 
@@ -19,6 +39,7 @@ def why_without_effect(option: Option, settings: Settings, *, batched: bool) -> 
     """Why an option changes nothing with these settings; empty if it does change something."""
     driver = "batched" if batched else "threads" if settings.threads > 1 else "inline"
     rules, drivers, need = option.where
+    settings = settled(settings, batched=batched)
     if settings.search == "alphabeta" and batched and option.name == "search":
         return DRIVERS[driver]
     if settings.search == "bestfirst" or (settings.search == "alphabeta" and not batched):
@@ -138,5 +159,7 @@ def changes_of(name: str, rule: str) -> dict[str, Any]:
     if rule and not known:
         raise ConfigError("no such rule", value=rule, fix=did_you_mean(rule, RULE_NAMES))
     preset(name)
-    constants = {**_CONSTANTS.get(known[0], {}), "search_rule": rule} if known else {}
+    constants = (
+        {**_CONSTANTS.get(known[0], {}), "search_rule": rule, "search": "mcts"} if known else {}
+    )
     return {**PRESETS[name], **constants}

@@ -71,6 +71,7 @@ def _at_a_glance(session: Session) -> Report:
     options = ours.options
     with Engine(
         options.weights,
+        search="mcts",  # which asks for priors
         hash=1,
         cache_size=0,
         backend=options.backend,
@@ -219,7 +220,10 @@ def _look_at_moves(session: Session, path: list[str], as_csv: bool) -> None:
 def _rows_after(session: Session, path: list[str]) -> list[MoveStatistics]:
     """The moves in the tree, the best first."""
     searcher, board = session.engine.searcher, session.board.copy()
-    if not isinstance(searcher, Searcher) or not searcher.knows(board):
+    if searcher is not None and not isinstance(searcher, Searcher):
+        fix = "setoption name Search value mcts, then go"
+        raise InputError("~ puct: there is no tree in this kind of search", fix=fix)
+    if searcher is None or not searcher.knows(board):
         raise InputError("~ puct: this position was not searched", fix="send go first")
     memory, edge = searcher.memory, 0
     for text in path:
