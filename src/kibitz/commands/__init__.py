@@ -71,6 +71,7 @@ COMMANDS = {
         "kibitz.commands.strength:strength",
         "Measure a player: suites, a ladder, endings, a rating.",
     ),
+    "web": Command("kibitz.commands.web:web", "Play, analyse and watch in the browser."),
     "technique": Command("kibitz.commands.suite:technique", "Play endings that are won."),
 }
 

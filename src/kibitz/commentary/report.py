@@ -71,7 +71,7 @@ class Report:
     def write(self, output: Location) -> None:
         """Write the page, atomically."""
         title = self._titles[0][0] if len(self._titles) == 1 else f"{len(self._titles)} games"
-        script, style = _script(), _asset("report.css")
+        script, style = _script(), _asset("board.css") + _asset("report.css")
         parts = {
             "title": html.escape(f"{title} · Kibitz"),
             "version": html.escape(__version__),
@@ -79,7 +79,7 @@ class Report:
             "style": style,
             "script_hash": _hash(script),
             "style_hash": _hash(style),
-            "pieces": _pieces(),
+            "pieces": pieces(),
             "games": self._list(),
         }
         page = _asset("report.html")
@@ -119,7 +119,7 @@ def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
-def _pieces() -> str:
+def pieces() -> str:
     """A symbol for each piece; attributes in place of styles, which the page forbids."""
     return "".join(
         f'<g id="piece-{letter}">{_STYLE.sub(_attributes, re.sub(" id=.[^ ]*", "", drawn))}</g>'

@@ -46,6 +46,7 @@ class Limits:
     ponder: bool = False  # the clock is the opponent's until `ponderhit`
     searchmoves: tuple[str, ...] = ()  # UCI or SAN; empty: all moves
     every_change: bool = False  # report changes of the best move within a sixteenth of the nodes
+    report_ms: int | None = None  # between two reports while nothing new is found; None: 500
 
     def __post_init__(self) -> None:
         for name, least in _LEAST.items():
@@ -128,4 +129,4 @@ def depth_of(visits: int) -> int:
     return max(1, bisect_right(_VISITS, visits))
 
 
-_LEAST = {"nodes": 1, "movetime": 0, "movestogo": 0, "depth": 1, "mate": 1}
+_LEAST = {"report_ms": 1, "nodes": 1, "movetime": 0, "movestogo": 0, "depth": 1, "mate": 1}

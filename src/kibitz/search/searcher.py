@@ -66,6 +66,11 @@ class Task:
         return MateSearch(self.board, self.codes)
 
     @property
+    def report_ms(self) -> float:
+        """The longest time between two reports."""
+        return REPORT_MS if self.limits.report_ms is None else self.limits.report_ms
+
+    @property
     def tried(self) -> int:
         """Positions tried for mates."""
         return self.mates.nodes if "mates" in vars(self) else 0
@@ -281,7 +286,7 @@ class BaseSearcher(ABC):
     def tell(self, *, news: bool = False) -> None:
         """Report what is new, and now and then that nothing is."""
         task, now = self.task, self.task.timer.since_go_ms
-        if task.on_report is not None and (news or now - task.reported_ms >= REPORT_MS):
+        if task.on_report is not None and (news or now - task.reported_ms >= task.report_ms):
             task.reported_ms = now
             task.on_report(self.report())
 

@@ -188,8 +188,8 @@ def comment(session: Session, rest: str) -> None:
 
 
 def gui(_: Session, __: str) -> None:
-    """`gui`: refused, as there is no board in the browser yet."""
-    raise InputError("gui: this version has no board in the browser", fix="d draws the board")
+    """`gui`: refused, as the board in the browser is a command of its own."""
+    raise InputError("gui: the board in the browser is a command", fix="start kibitz web")
 
 
 # --- ~ --------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 // A chess board as SVG: pieces, last move, arrows and coloured squares. The page has a symbol for every piece.
 
-const SIZE = 45; // of a square, as the pieces are drawn
-const NAMES = { k: "king", q: "queen", r: "rook", b: "bishop", n: "knight", p: "pawn" };
+export const SIZE = 45; // of a square, as the pieces are drawn
+export const NAMES = { k: "king", q: "queen", r: "rook", b: "bishop", n: "knight", p: "pawn" };
 const SVG = "http://www.w3.org/2000/svg";
 
 /** An element with attributes and children; texts are only ever texts. */
@@ -39,7 +39,7 @@ export function squaresOf(placement) {
 /** "e4" as a number, a1 is 0. */
 export const square = (name) => name.charCodeAt(0) - 97 + 8 * (Number(name[1]) - 1);
 
-const nameOf = (index) => "abcdefgh"[index % 8] + (1 + (index >> 3));
+export const nameOf = (index) => "abcdefgh"[index % 8] + (1 + (index >> 3));
 
 /** A position in words, for those who do not see it. */
 export function spoken(placement) {
@@ -55,7 +55,7 @@ export function spoken(placement) {
   return `${side("White", (one) => one < "a")}. ${side("Black", (one) => one > "Z")}.`;
 }
 
-/** Fill an <svg> with a position. `move` is "e2e4" or "", `marks` are [color, from, to]. */
+/** Fill an <svg> with a position. `move` is "e2e4" or "", `marks` are [color, from, to], perhaps with an opacity. */
 export function drawBoard(board, placement, { flipped = false, move = "", marks = [], moves = false } = {}) {
   const at = (index) => {
     const [file, rank] = [index % 8, index >> 3];
@@ -74,11 +74,15 @@ export function drawBoard(board, placement, { flipped = false, move = "", marks 
   squaresOf(placement).forEach((letter, index) => {
     if (!letter) return;
     const [x, y] = at(index);
-    const piece = svg("use", { href: `#piece-${letter}`, transform: `translate(${x} ${y})` });
+    const piece = svg("use", { href: `#piece-${letter}`, transform: `translate(${x} ${y})`, "data-at": nameOf(index) });
     if (moves && index === last[1]) slide(piece, at(last[0]), [x, y]);
     pieces.push(piece);
   });
-  const drawn = marks.map(([color, from, to]) => mark(color, at(square(from)), at(square(to))));
+  const drawn = marks.map(([color, from, to, opacity]) => {
+    const shape = mark(color, at(square(from)), at(square(to)));
+    if (opacity != null) shape.style.opacity = opacity;
+    return shape;
+  });
   board.setAttribute("viewBox", `0 0 ${8 * SIZE} ${8 * SIZE}`);
   board.replaceChildren(...squares, ...names, ...pieces, ...drawn);
 }

@@ -31,7 +31,7 @@ from kibitz.search.mcts.treesearch import TreeSearch
 from kibitz.search.params import OFF, Settings
 from kibitz.search.proof import TABLEBASE, UNPROVED, answer_to, is_settled, rank_of
 from kibitz.search.report import Report
-from kibitz.search.searcher import ENDLESS, REPORT_MS, BaseSearcher
+from kibitz.search.searcher import ENDLESS, BaseSearcher
 
 SHORT_MS = 20.0  # a move with less time than this must not lose milliseconds anywhere
 TO_A_PLAYOUT = 16  # positions tried for a mate, to one playout
@@ -172,12 +172,12 @@ class Searcher(BaseSearcher):
     def _tell_news(self) -> None:
         """Report if the best move has changed, and now and then."""
         task, now = self.task, self.task.timer.since_go_ms
-        pause = 0.0 if task.limits.every_change else REPORT_MS / 10
+        pause = 0.0 if task.limits.every_change else task.report_ms / 10
         if task.on_report is None or now - task.reported_ms < pause:
             return
         report = self.report()
         best = report.best.moves[0].code if report.best.moves else -1
-        if best != self._reported or now - task.reported_ms >= REPORT_MS:
+        if best != self._reported or now - task.reported_ms >= task.report_ms:
             self._reported, task.reported_ms = best, now
             task.on_report(report)
 

@@ -1,0 +1,297 @@
+// Analyse: a board, a game with variations, one or two engines, what was pasted, an annotation with progress.
+
+import { html } from "./board.js";
+import { ask, connection } from "./connection.js";
+import { EnginePanel } from "./engine.js";
+import { browse } from "./files.js";
+import { EvalBar, GameGraph } from "./graph.js";
+import { PlayBoard, flipButton } from "./playboard.js";
+import { setUp } from "./setup.js";
+import { MoveList, START, Tree, turnOf } from "./tree.js";
+import { button, choice, copy, dialog, field, guarded, save, scoreText, toast, valueOf } from "./widgets.js";
+
+const STORE = "kibitz-analysis";
+const LEVELS = [["beginner", "Beginner"], ["club", "Club player"], ["expert", "Expert"]];
+
+export class Analyse {
+  constructor() {
+    this.tree = new Tree();
+    this.board = new PlayBoard({ onMove: (uci, san) => guarded(() => this.tree.play(uci, san)) });
+    this.bar = new EvalBar();
+    const hooks = {
+      place: () => this.tree.place(),
+      preview: (placement, uci) => this.board.preview(placement, uci),
+      play: (ucis) => guarded(() => this.#playAll(ucis)),
+      told: (message, panel) => this.#told(message, panel),
+    };
+    this.panels = [new EnginePanel(0, hooks), new EnginePanel(1, hooks, { contempt: 20 })];
+    this.panels[1].element.hidden = true;
+    this.moves = new MoveList(this.tree);
+    this.graph = new GameGraph(this.tree, (node) => this.#valueOf(node));
+    this.status = html("p", { class: "status", "aria-live": "polite" });
+    this.words = html("p", { class: "words", hidden: true });
+    this.games = html("div", { hidden: true });
+    this.progress = html("div", { class: "progress", hidden: true });
+    this.element = html("div", { class: "desk" }, this.#left(), this.#right());
+    this.tree.addEventListener("go", () => this.#show());
+    this.tree.addEventListener("change", () => this.#keep());
+    this.element.addEventListener("dragover", (event) => event.preventDefault());
+    this.element.addEventListener("drop", (event) => this.#drop(event));
+    connection.addEventListener("open", () => this.job && this.#follow(this.job));
+    this.#restore();
+  }
+
+  #left() {
+    const step = (text, label, onclick) => button(text, onclick, { "aria-label": label, title: label });
+    const controls = html("div", { class: "row controls" }, step("«", "To the start", this.tree.first), step("‹", "Back", this.tree.back), step("›", "Next move", this.tree.next), step("»", "To the end", this.tree.last), flipButton(this.board, () => this.#show()));
+    return html("section", { class: "left", "aria-label": "Board" }, html("div", { class: "board-and-bar" }, this.bar.element, this.board.element), html("div", { class: "row" }, this.board.input, controls), this.graph.element, this.status);
+  }
+
+  #right() {
+    const compare = button("Compare", () => this.compare(), { "aria-pressed": "false", title: "A second engine or other settings on the same position" });
+    this.compareButton = compare;
+    this.text = html("textarea", { rows: 3, placeholder: "Paste a FEN or PGN here, or drop a file on the page", "aria-label": "FEN or PGN", spellcheck: "false" });
+    const tools = html("div", { class: "row" }, button("Read", () => this.read(this.text.value), { class: "accent" }), button("New", () => this.#reset()), button("Set up", () => this.#setUp()), button("Files", () => this.#files()), button("Copy FEN", () => copy(this.board.fen)), button("Save PGN", () => guarded(async () => save("kibitz.pgn", await this.tree.pgn()))));
+    const game = html("div", { class: "row" }, compare, button("Comment", () => this.#comment(), { title: "What is to be said of the last move" }), button("Annotate", () => this.#annotate(), { title: "Comments for the whole game" }), button("Remove move", () => this.tree.remove(this.tree.at)), button("Main line", () => this.tree.promote(this.tree.at)));
+    const moves = html("section", { class: "panel" }, this.games, this.words, this.moves.element, game, this.progress);
+    return html("section", { class: "right" }, html("div", { class: "engines" }, ...this.panels.map((one) => one.element)), moves, html("section", { class: "panel", "aria-label": "Games and positions" }, this.text, tools));
+  }
+
+  shown() {
+    this.#show();
+  }
+
+  left() {
+    this.panels.forEach((panel) => panel.on && panel.toggle(false));
+  }
+
+  keys = {
+    ArrowLeft: () => this.tree.back(), ArrowRight: () => this.tree.next(), Home: () => this.tree.first(), End: () => this.tree.last(),
+    ArrowUp: () => this.tree.turn(-1), ArrowDown: () => this.tree.turn(1), f: () => (this.board.flip(), this.#show()), " ": () => this.panels[0].toggle(),
+  };
+
+  compare(on = this.panels[1].element.hidden) {
+    const [first, second] = this.panels;
+    second.element.hidden = !on;
+    this.element.classList.toggle("compared", on);
+    this.compareButton.setAttribute("aria-pressed", on);
+    second.toggle(on && first.on);
+    this.#arrows();
+  }
+
+  // --- what is shown ---------------------------------------------------------------------------
+
+  async #show() {
+    const node = this.tree.at;
+    const place = { fen: node.fen, last: node.uci, moves: node.info?.moves ?? [], check: node.info?.check ?? "" };
+    this.board.show(place, { slide: true, say: node.san ? `${node.san}` : "" });
+    this.board.arrows = [];
+    this.rows = {};
+    this.words.hidden = true;
+    this.#showValue();
+    this.panels.forEach((panel) => panel.follow());
+    const info = await guarded(() => this.tree.info(node));
+    if (!info || this.tree.at !== node) return;
+    this.board.show({ ...place, fen: info.fen, moves: info.moves, check: info.check }, { slide: true });
+    const over = info.over ? `${info.over.result}, ${info.over.reason}` : info.claim ? `A draw can be claimed: ${info.claim}` : "";
+    const side = turnOf(info.fen) === "w" ? "White to move" : "Black to move";
+    this.status.textContent = [over || side, info.check && !info.over ? "check" : "", info.opening].filter(Boolean).join(" · ");
+    this.#arrows();
+    this.#remember();
+  }
+
+  #valueOf(node) {
+    return node.value ?? (node.eval ? valueOf(node.eval) : null);
+  }
+
+  #showValue() {
+    const node = this.tree.at;
+    const text = node.eval ? scoreText({ kind: node.eval[0], amount: node.eval[1] }) : "";
+    this.bar.show(this.#valueOf(node), text, this.board.flipped);
+  }
+
+  #told(message, panel) {
+    if (message.fen !== this.tree.at.fen) return;
+    if (panel === this.panels[0]) {
+      this.tree.at.value = message.lines[0].value;
+      this.bar.show(message.lines[0].value, scoreText(message.lines[0]), this.board.flipped);
+      this.graph.draw();
+    }
+    this.rows[panel.number] = message.rows;
+    this.#arrows();
+  }
+
+  #arrows() {
+    const shown = this.panels.filter((panel) => panel.on && this.rows?.[panel.number]);
+    this.board.arrows = shown.flatMap((panel) => panel.arrows("GB"[panel.number], this.rows[panel.number]));
+  }
+
+  async #playAll(ucis) {
+    for (const uci of ucis) await this.tree.play(uci);
+  }
+
+  // --- games -----------------------------------------------------------------------------------
+
+  /** Read a FEN or PGN; a wrong one is refused in a sentence, and nothing is lost. */
+  async read(text) {
+    const found = await guarded(() => ask("read", { text }));
+    if (!found) return false;
+    this.text.value = "";
+    if (found.kind === "position") return this.load({ fen: found.fen, nodes: [] });
+    this.load(found.game);
+    this.#listGames(found.titles, (number) => ask("read", { text, number }).then((one) => (number ? one.game : found.game)));
+    if (found.skipped.length) toast(`Skipped: ${found.skipped.slice(0, 3).join("; ")}`);
+    return true;
+  }
+
+  load(game, title = "") {
+    this.games.hidden = true;
+    this.progress.hidden = true;
+    this.tree.load({ tags: {}, chess960: false, comment: "", eval: null, ...game });
+    this.#show();
+    if (title) toast(title, "note");
+    return true;
+  }
+
+  #listGames(titles, get) {
+    this.games.hidden = titles.length < 2;
+    const pick = async (number) => {
+      const game = await guarded(() => get(Number(number)));
+      if (game) (this.tree.load(game), this.#show());
+    };
+    this.games.replaceChildren(choice(`${titles.length} games`, titles.map((title, index) => [index, title]), 0, pick).element);
+  }
+
+  #reset() {
+    this.load({ fen: START, nodes: [] });
+  }
+
+  async #setUp() {
+    const fen = await setUp(this.tree.at.fen);
+    if (fen) this.read(fen);
+  }
+
+  async #files() {
+    const entry = await browse(["games", "suite"]);
+    if (!entry) return;
+    const [name, kind] = entry;
+    if (kind === "games") {
+      const titles = await guarded(() => ask("open", { name, kind: "list" }));
+      const get = (number) => ask("open", { name, kind: "games", number });
+      const first = titles && (await guarded(() => get(0)));
+      if (first) (this.load(first), this.#listGames(titles, get));
+    } else {
+      const positions = await guarded(() => ask("open", { name, kind: "suite" }));
+      if (positions) this.#suite(positions);
+    }
+  }
+
+  /** The positions of a test suite, with a button that lets the engine solve the one shown. */
+  #suite(positions) {
+    let number = 0;
+    const result = html("span", { class: "facts" });
+    const pick = (index) => {
+      number = Number(index);
+      const one = positions[number];
+      this.tree.load({ fen: one.fen, nodes: [], tags: {}, comment: one.comments.join(" "), eval: null });
+      this.#show();
+      result.textContent = one.words.length ? `${one.best.length ? "best" : "avoid"}: ${one.words.join(", ")}` : "";
+    };
+    const solve = async () => {
+      const one = positions[number];
+      result.textContent = "thinking …";
+      const found = await guarded(() => ask("think", { place: { fen: one.fen }, wanted: { ...this.panels[0].wanted, lines: 1 }, movetime: 3000 }));
+      if (!found) return;
+      const solved = one.best.length ? one.best.includes(found.move) : !one.avoid.includes(found.move);
+      result.textContent = `${found.san} ${scoreText(found.line)}: ${solved ? "solved" : "not solved"} (${one.words.join(", ")})`;
+    };
+    const list = choice(`${positions.length} positions`, positions.map((one, index) => [index, `${index + 1}. ${one.name || one.words.join(" ")}`]), 0, pick);
+    const step = (by) => () => ((list.select.selectedIndex = Math.max(0, Math.min(positions.length - 1, number + by))), pick(list.value));
+    this.games.replaceChildren(list.element, html("div", { class: "row" }, button("Previous", step(-1)), button("Next", step(1)), button("Solve", solve, { class: "accent" }), result));
+    this.load({ fen: positions[0].fen, nodes: [] });
+    this.games.hidden = false;
+    pick(0);
+  }
+
+  async #drop(event) {
+    event.preventDefault();
+    const file = event.dataTransfer.files[0];
+    this.read(file ? await file.text() : event.dataTransfer.getData("text"));
+  }
+
+  // --- words -----------------------------------------------------------------------------------
+
+  async #comment() {
+    this.words.hidden = false;
+    this.words.textContent = "thinking …";
+    const node = this.tree.at;
+    const text = await guarded(() => ask("comment", { place: this.tree.place(node) }));
+    if (this.tree.at === node) ((this.words.textContent = text ?? ""), (this.words.hidden = !text));
+  }
+
+  async #annotate() {
+    const level = choice("For", LEVELS, "club"), nodes = field("Nodes for each position", { type: "number", min: 100, max: 1e6, value: 10000 });
+    const answer = await dialog("Annotate the game", [html("p", { class: "soft" }, "Every position is searched; mistakes are searched again, deeper."), level.element, nodes.element], [["Annotate", "yes", "accent"], ["Cancel", null]]);
+    if (!answer) return;
+    const facts = await guarded(async () => ask("annotate", { pgn: await this.tree.pgn(), level: level.value, nodes: Number(nodes.input.value) }));
+    if (facts) this.#follow(facts.job, facts);
+  }
+
+  async #follow(job, facts = null) {
+    this.job = job;
+    const show = (one) => showJob(this.progress, one, () => ask("job", { job, stop: true }), (game) => this.load(game));
+    connection.listen(job, show);
+    const now = facts ?? (await guarded(() => ask("job", { job })));
+    if (now) show(now);
+    else this.job = null;
+  }
+
+  // --- what survives a reload ------------------------------------------------------------------
+
+  async #keep() {
+    try {
+      localStorage.setItem(STORE, await this.tree.pgn());
+    } catch {
+      return; // a browser that keeps nothing
+    }
+  }
+
+  #remember() {
+    const node = this.tree.at;
+    history.replaceState(null, "", node === this.tree.root && node.fen === START ? "#analyse" : `#analyse/${node.fen.replaceAll(" ", "_")}`);
+  }
+
+  async #restore() {
+    const wanted = decodeURIComponent(location.hash).split("/").slice(1).join("/").replaceAll("_", " ");
+    const kept = localStorage.getItem(STORE);
+    if (kept) {
+      const found = await ask("read", { text: kept }).catch(() => null);
+      if (found?.game) this.tree.load(found.game);
+    }
+    const nodes = [this.tree.root];
+    for (const node of nodes) nodes.push(...node.children);
+    const there = wanted && nodes.find((node) => node.fen === wanted);
+    if (there) this.tree.go(there);
+    else if (wanted) return this.read(wanted);
+    return this.#show();
+  }
+}
+
+/** Progress of an annotation, and its report in the end. */
+export function showJob(place, facts, stop, open) {
+  place.hidden = false;
+  if (facts.state === "running") {
+    const bar = html("progress", { max: facts.total, value: Math.min(facts.done, facts.total), "aria-label": "Annotation" });
+    const text = facts.done < facts.total ? `Annotating: ${facts.done} of ${facts.total} positions` : "Looking deeper at what seemed wrong …";
+    place.replaceChildren(html("span", {}, text), bar, button("Stop", stop));
+    return;
+  }
+  connection.forget(facts.job);
+  if (facts.state === "done") {
+    open(facts.game);
+    place.hidden = false;
+    place.replaceChildren(html("span", {}, "Annotated."), html("a", { href: facts.report, target: "_blank", rel: "noopener", class: "button" }, "Open the report"));
+  } else {
+    place.replaceChildren(html("span", {}, facts.error || "The annotation was stopped."));
+  }
+}

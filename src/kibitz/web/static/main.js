@@ -1,0 +1,79 @@
+// The page: its views, light and dark, keys, and how the connection is.
+
+import { html } from "./board.js";
+import { Analyse } from "./analyse.js";
+import { connection } from "./connection.js";
+
+const VIEWS = {
+  analyse: ["Analyse", async () => new Analyse()],
+  play: ["Play", async () => new (await import("./play.js")).Play(views)],
+  puzzles: ["Puzzles", async () => new (await import("./puzzles.js")).Puzzles()],
+  training: ["Training", async () => new (await import("./training.js")).Training()],
+  networks: ["Networks", async () => new (await import("./networks.js")).Networks()],
+};
+const THEMES = [null, "dark", "light"];
+const made = new Map();
+let current = null;
+
+/** What views may ask of the page: open a game in Analyse. */
+const views = {
+  async analyse(game) {
+    location.hash = "#analyse";
+    (await view("analyse")).load(game);
+  },
+};
+
+function view(name) {
+  if (!made.has(name)) made.set(name, VIEWS[name][1]());
+  return made.get(name);
+}
+
+async function show() {
+  const name = location.hash.slice(1).split("/")[0];
+  const wanted = name in VIEWS ? name : "analyse";
+  for (const link of document.querySelectorAll("#views a")) link.toggleAttribute("aria-current", link.hash === `#${wanted}`);
+  const found = await view(wanted);
+  if (current === found) return;
+  current?.left?.();
+  current = found;
+  document.getElementById("view").replaceChildren(found.element);
+  document.title = wanted === "analyse" ? "Kibitz" : `${VIEWS[wanted][0]} · Kibitz`;
+  found.shown?.();
+}
+
+function setTheme(name) {
+  if (name) document.documentElement.dataset.theme = name;
+  else delete document.documentElement.dataset.theme;
+}
+
+function nextTheme() {
+  const now = THEMES.indexOf(localStorage.getItem("kibitz-theme"));
+  const name = THEMES[(now + 1) % THEMES.length];
+  if (name) localStorage.setItem("kibitz-theme", name);
+  else localStorage.removeItem("kibitz-theme");
+  setTheme(name);
+}
+
+function onKey(event) {
+  const typing = event.target.closest("input, textarea, select, dialog, [role=application], [role=slider], .think-table");
+  if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === " " && event.target.closest("button, a, summary")) return;
+  const work = current?.keys?.[event.key];
+  if (!work) return;
+  event.preventDefault();
+  work();
+}
+
+setTheme(localStorage.getItem("kibitz-theme"));
+document.getElementById("views").append(...Object.entries(VIEWS).map(([name, [title]]) => html("a", { href: `#${name}` }, title)));
+document.getElementById("theme").addEventListener("click", nextTheme);
+document.addEventListener("keydown", onKey);
+addEventListener("hashchange", show);
+connection.addEventListener("state", () => {
+  const place = document.getElementById("connection");
+  place.textContent = connection.state === "open" ? "" : "connecting to the server …";
+  place.className = connection.state;
+  document.body.dataset.connection = connection.state;
+});
+connection.start();
+show();
