@@ -43,6 +43,7 @@ TABLES = {
     "selfplay": "kibitz.selfplay.config:SelfPlay",
     "label": "kibitz.games.evaluating:Labelling",
     "learn": "kibitz.learn.config:Learn",
+    "tune": "kibitz.tuning.config:Tuning",
     "run": "kibitz.training.config:RunSettings",
     "data": "kibitz.training.config:DataSettings",
     "optimiser": "kibitz.training.config:OptimiserSettings",

@@ -72,6 +72,9 @@ COMMANDS = {
         "Measure a player: suites, a ladder, endings, a rating.",
     ),
     "web": Command("kibitz.commands.web:web", "Play, analyse and watch in the browser."),
+    "tune": Command(
+        "kibitz.commands.tune:tune", "Tune options by games, suites or trainings, and confirm it."
+    ),
     "technique": Command("kibitz.commands.suite:technique", "Play endings that are won."),
 }
 

@@ -129,6 +129,7 @@ class Line:
     colour: str
     faint: bool = False
     errors: tuple[float, ...] = ()
+    joined: bool = True  # else dots
 
 
 @dataclass(frozen=True)
@@ -138,6 +139,7 @@ class Panel:
     title: str
     lines: list[Line]
     below: str = "step"
+    from_zero: bool = True  # x begins at 0
 
 
 @dataclass(frozen=True)
@@ -208,7 +210,7 @@ def thinned(
 
 def _panel(panel: Panel) -> list[str]:
     xs = [x for line in panel.lines for x, _ in line.points]
-    x = _axis(min([0.0, *xs]), max(xs), LEFT, WIDTH - RIGHT)
+    x = _axis(min([0.0, *xs] if panel.from_zero else xs), max(xs), LEFT, WIDTH - RIGHT)
     low, high = _heights(panel.lines)
     y = _axis(low, high, HEIGHT - BOTTOM, TOP)
     parts = [_text(LEFT, TOP - 12, panel.title, weight="bold")]
@@ -246,13 +248,15 @@ def _line(line: Line, x: Axis, y: Axis) -> list[str]:
     places = [(x.place(a), max(TOP, min(HEIGHT - BOTTOM, y.place(b)))) for a, b in kept]
     opacity = ' opacity="0.35"' if line.faint else ""
     path = "L".join(f"{across:.1f} {down:.1f}" for across, down in places)
-    parts = [
-        f'<path d="M{path}" fill="none" stroke="{line.colour}" stroke-width="1.6"{opacity}/>',
-    ]
+    parts = []
+    if line.joined:
+        parts.append(
+            f'<path d="M{path}" fill="none" stroke="{line.colour}" stroke-width="1.6"{opacity}/>'
+        )
     for (_, at), (across, _), error in zip(line.points, places, line.errors, strict=False):
         low, high = y.place(at - error), y.place(at + error)
         parts.append(f'<path d="M{across:.1f} {low:.1f}V{high:.1f}" stroke="{line.colour}"/>')
-    if len(places) <= 12 and not line.faint:
+    if (len(places) <= 12 and not line.faint) or not line.joined:
         parts += [
             f'<circle cx="{across:.1f}" cy="{down:.1f}" r="2.5" fill="{line.colour}"/>'
             for across, down in places
