@@ -59,9 +59,9 @@ def lichess(
     ):
         bot = None
         try:
+            warm_up(where, settings)
             account = checked_account(server, upgrade, dry_run, stop)
             if account is not None:
-                warm_up(where, settings)
                 records.say(f"{account.name} is ready on {server.url}")
                 bot = Bot(account.id, server, where, settings, records, dry_run=dry_run)
                 bot.run(stop)

@@ -88,6 +88,10 @@ class Bot:
             self._answer(Now(len(self._games) + len(self._accepted), stop.requested))
             self._challenger.look(bool(self._games or self._accepted or stop.requested))
 
+    def hurry(self) -> None:
+        """Challenge somebody at once, if that is wanted at all."""
+        self._challenger.hurry()
+
     @property
     def playing(self) -> list[str]:
         """The games under way."""

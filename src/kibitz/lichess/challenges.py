@@ -122,6 +122,10 @@ class Challenger:
             if self._server.free("challenge") and self._server.free("look"):
                 self._challenge(now)
 
+    def hurry(self) -> None:
+        """Count as idle for long enough."""
+        self._idle_since = time.monotonic() - self._settings.challenge_after
+
     def declined(self, challenge: Challenge) -> None:
         """Learn from a no."""
         if self._open is not None and challenge.id == self._open[0]:

@@ -337,4 +337,4 @@ def _cause(error: Exception) -> str:
     if isinstance(error, ValueError) and not isinstance(error, requests.RequestException):
         return f"a line that is not JSON ({error})"
     text = str(error).strip()
-    return text.rpartition(": ")[2].strip("')( ") or type(error).__name__
+    return text.rpartition(": ")[2].strip("')(\" ") or type(error).__name__
