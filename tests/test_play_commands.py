@@ -9,6 +9,7 @@ import pytest
 from kibitz.commands import main
 from kibitz.errors import InputError
 from kibitz.match.game import GameClock, parse_minutes
+from kibitz.position.pgn import read_games
 
 
 def play(
@@ -49,6 +50,69 @@ def test_mistakes_are_named_and_the_game_goes_on(
     assert "illegal move" in shown
     assert "not a move in algebraic notation: 'xyz'" in shown
     assert "nothing to take back" in shown
+
+
+def test_the_board_marks_the_last_move_and_stands_as_the_player_sits(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = play(monkeypatch, capsys, "e4\nquit\n").splitlines()
+    assert "4 . . . .[P]. . ." in shown
+    assert "2 P P P P[.]P P P" in shown
+    assert all(len(line) < 80 for line in shown)
+    turned = play(monkeypatch, capsys, "board\nquit\n", "--side", "black").splitlines()
+    assert turned[1:9][0].startswith("1 R N B K Q B N R")
+    assert turned.count("  h g f e d c b a") == 3  # at the start, after the move, asked for
+
+
+def test_odds_chess960_and_the_game_that_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "games.pgn"
+    keep = ["--pgn", str(file)]
+    shown = play(monkeypatch, capsys, "fen\ne4\nresign\n", "--odds", "queen", *keep)
+    assert "rnb1kbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1" in shown
+    shown = play(monkeypatch, capsys, "fen\nquit\n", "--chess960", "0", *keep)
+    assert "bbqnnrkr/pppppppp/8/8/8/8/PPPPPPPP/BBQNNRKR w KQkq - 0 1" in shown
+    play(monkeypatch, capsys, "e4\nquit\n", "--side", "random", *keep)
+    games = [game.tags for game in read_games(file)]
+    assert games[0]["Result"] == "0-1"
+    assert games[0]["Termination"] == "white resigns"
+    assert games[0]["Black"] == "Kibitz (material)"
+    assert games[0]["FEN"].startswith("rnb1kbnr/")
+    assert games[1]["Termination"] == "unterminated"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--odds", "queen", "--chess960", "5"], "give one of them"),
+        (["--chess960", "960"], "give 0 to 959"),
+        (["--pgn", "folder"], "folder"),
+    ],
+)
+def test_what_a_game_refuses(
+    words: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert main(["play", "--network", "material", *words]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_coach_names_blunders_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fen = "rnbqkbnr/pppp1ppp/8/4p3/8/5P2/PPPPP1PP/RNBQKBNR w KQkq - 0 2"
+    shown = play(monkeypatch, capsys, "g4\n", "--fen", fen, "--coach", "--nodes", "400")
+    [said] = [line for line in shown.splitlines() if line.startswith("coach: ")]
+    assert said.startswith("coach: Blunder. ")
+    assert "Qh4#" in said
+    shown = play(monkeypatch, capsys, "Nc3\nquit\n", "--fen", fen, "--coach")
+    assert "coach:" not in shown
 
 
 def test_a_flag_falls() -> None:

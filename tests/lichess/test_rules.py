@@ -13,7 +13,7 @@ from kibitz.errors import ConfigError
 from kibitz.games.openings import ODDS_FILES, odds_in, odds_start, odds_starts
 from kibitz.lichess.challenges import LATER_SECONDS, LESSONS, Memory, Offer, choose, speed_of
 from kibitz.lichess.config import Clock, Lichess, lichess_settings
-from kibitz.lichess.decisions import gives_up, kept_back, limits_of, offers_draw, takes_draw
+from kibitz.lichess.decisions import Lag, gives_up, kept_back, limits_of, offers_draw, takes_draw
 from kibitz.lichess.messages import ChallengeMade, State, event_of
 from kibitz.lichess.rules import RULES, Now, why_declined
 from kibitz.lichess.server import Bot
@@ -168,6 +168,17 @@ def test_odds_positions_are_those_of_python_chess() -> None:
 )
 def test_buffers_for_the_network(left: float, kept: float) -> None:
     assert kept_back(left, Lichess()) == kept
+
+
+def test_what_moves_cost_besides_is_kept_back() -> None:
+    assert [kept_back(10_000, Lichess(), lag) for lag in (0, 50, 1000)] == [250, 1250, 4250]
+    lag = Lag()
+    lag.begin(60_000)
+    lag.send()
+    lag.charge(60_000 + 2000 - 1000, 2000)
+    assert 400 < lag.average <= 500
+    lag.charge(60_000 - 100_000, 2000)
+    assert 1000 < lag.average <= 1250
 
 
 def test_limits_of_a_move() -> None:

@@ -5,50 +5,102 @@ Board, engine -> **command line**
 
 from __future__ import annotations
 
+import datetime
+import random
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
 from kibitz.commands.output import EngineFlag
+from kibitz.commentary.annotate import scene_on
+from kibitz.commentary.judge import Label, label
+from kibitz.commentary.words import Speaker
 from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER
 from kibitz.errors import InputError, KibitzError
+from kibitz.files import dated
+from kibitz.games.openings import odds_start
+from kibitz.locks import GrowingFile
 from kibitz.log import say
 from kibitz.match.game import GameClock, parse_minutes
-from kibitz.position.board import Board, Side
+from kibitz.position.board import SIDES, Board, Side
+from kibitz.position.display import shown
 from kibitz.position.fen import START
 from kibitz.position.notation import Move
+from kibitz.position.pgn import game_of
 from kibitz.search.limits import Limits
 
-HELP = "a move (e4, Nf3, e2e4), or: takeback, hint, moves, fen, clock, resign, quit, help"
+HELP = "a move (e4, Nf3, e2e4), or: takeback, hint, moves, board, fen, clock, resign, quit, help"
 DEFAULT_MILLISECONDS = 1000
 HINT_NODES = 2_000
+COACH_NODES = 2_000  # of each first search for a comment
 
 
 def play(
     *,
     side: Annotated[
-        Literal["white", "black"], Parameter(name=["--side", "-s"], help="Which side is yours.")
+        Literal["white", "black", "random"],
+        Parameter(name=["--side", "-s"], help="Which side is yours."),
     ] = "white",
     network: EngineFlag = AUTODISCOVER,
     fen: Annotated[str, Parameter(help="The position to start from.")] = START,
+    chess960: Annotated[
+        int | None, Parameter(help="Number of a Chess960 start, 0 to 959; -1 for a random one.")
+    ] = None,
+    odds: Annotated[
+        Literal["pawn", "knight", "bishop", "rook", "queen"] | None,
+        Parameter(help="A piece that the engine begins without."),
+    ] = None,
     nodes: Annotated[int | None, Parameter(help="The engine's nodes for each move.")] = None,
     movetime: Annotated[int | None, Parameter(help="Its milliseconds for each move.")] = None,
     clock: Annotated[str, Parameter(help="Minutes+seconds for both, such as 5+3.")] = "",
     elo: Annotated[int | None, Parameter(help="Its strength, 500 to 3000, uncalibrated.")] = None,
+    coach: Annotated[
+        bool, Parameter(negative="", help="A comment after each of your mistakes.")
+    ] = False,
+    pgn: Annotated[Path | None, Parameter(help="Add the game to this PGN.")] = None,
 ) -> int:
     """Play against the engine; lines on standard input are moves and commands."""
-    with Engine(network) as engine:
+    own_side: Side = random.choice(SIDES) if side == "random" else side
+    board = _start(own_side, fen, chess960, odds)
+    control = parse_minutes(clock) if clock else None
+    both = None if control is None else GameClock(control, control)
+    own = None if nodes is None and movetime is None else Limits(nodes=nodes, movetime=movetime)
+    with ExitStack() as until_the_end:
+        file = None if pgn is None else until_the_end.enter_context(closing(GrowingFile(pgn)))
+        engine = until_the_end.enter_context(Engine(network))
         if elo is not None:
             engine.configure(limit_strength=True, elo=elo)
-        control = parse_minutes(clock) if clock else None
-        both = None if control is None else GameClock(control, control)
-        own = None if nodes is None and movetime is None else Limits(nodes=nodes, movetime=movetime)
-        Game(engine, Board(fen), side, own, both).play(typed_lines())
+        teacher = None
+        if coach:
+            teacher = Engine(network, search="alphabeta", multipv=2)
+            until_the_end.enter_context(teacher)
+        game = Game(engine, board, own_side, own, both, teacher)
+        try:
+            game.play(typed_lines())
+        finally:
+            if file is not None and board.moves:
+                file.add(f"{game.pgn()}\n\n".encode())
+                say(f"{pgn}: one game added")
     return 0
+
+
+def _start(side: Side, fen: str, chess960: int | None, odds: str | None) -> Board:
+    """Where the game begins."""
+    if [fen != START, chess960 is not None, odds is not None].count(True) > 1:
+        raise InputError("--fen, --chess960 and --odds", fix="give one of them")
+    if odds is not None:
+        return Board(odds_start(odds, OTHER[side]))
+    if chess960 is None:
+        return Board(fen)
+    if not -1 <= chess960 < 960:
+        raise InputError("--chess960", value=chess960, fix="give 0 to 959, or -1")
+    return Board.start960(random.randrange(960) if chess960 == -1 else chess960)
 
 
 def typed_lines() -> Iterator[str]:
@@ -73,15 +125,18 @@ class Game:
         side: Side,
         limits: Limits | None = None,
         clock: GameClock | None = None,
+        coach: Engine | None = None,
     ) -> None:
         self.engine, self.board, self.side = engine, board, side
-        self.limits, self.clock = limits, clock
+        self.limits, self.clock, self.coach = limits, clock, coach
         self._started = time.monotonic()  # when the side to move began to think
-        self.over = ""  # the result, once there is one
+        self.over = self.reason = ""  # the result, once there is one, and why
 
     def play(self, lines: Iterable[str]) -> None:
         """Play until the game, or the input, ends."""
         self.engine.ready()  # before the clocks run
+        if self.coach is not None:
+            self.coach.ready()
         for problem in self.engine.problems:
             say(problem)
         _print(f"network {self.engine.source}")
@@ -112,8 +167,21 @@ class Game:
         return False
 
     def _move(self, text: str) -> bool:
-        self._played(self.board.parse(text))
+        before, move = self.board.copy(), self.board.parse(text)
+        self._played(move)
+        if self.coach is not None and not self.over:
+            self._say_what_was_wrong(self.coach, before, move)
         return True
+
+    def _say_what_was_wrong(self, coach: Engine, before: Board, move: Move) -> None:
+        """A comment on the player's move if it was a mistake; no clock runs meanwhile."""
+        scene = scene_on(coach, before, before.uci(move), Limits(nodes=COACH_NODES))
+        if scene.had is None or scene.has is None:
+            return
+        fault = label(scene.had, scene.has)
+        if fault is not Label.NONE:
+            words = Speaker("beginner").comment(scene).text
+            _print(f"coach: {fault.name.capitalize()}. {words}".rstrip() + " (takeback: try again)")
 
     def _engine_moves(self) -> None:
         default = Limits(movetime=DEFAULT_MILLISECONDS)
@@ -136,7 +204,9 @@ class Game:
         """Draw the board, and say if the game is over."""
         from rich.console import Console
 
-        Console(file=sys.stdout).print(self.board)
+        console = Console(file=sys.stdout)
+        last = self.board.moves[-1] if self.board.moves else None
+        console.print(shown(self.board.position, last, console, turned=self.side == "black"))
         if self.clock is not None:
             _print(str(self.clock))
         outcome = self.board.outcome(claim=True)
@@ -144,8 +214,22 @@ class Game:
             self._end(outcome.result, outcome.termination.words)
 
     def _end(self, result: str, reason: str) -> None:
-        self.over = result
+        self.over, self.reason = result, reason
         _print(f"{result} ({reason})")
+
+    def pgn(self) -> str:
+        """The game with its players, result and how it ended."""
+        names = {self.side: "Player", OTHER[self.side]: f"Kibitz ({self.engine.source})"}
+        date = dated(datetime.datetime.now(datetime.UTC))[:10].replace("-", ".")
+        tags = {
+            "Event": "Game against Kibitz",
+            "Date": date or "????.??.??",
+            "White": names["white"],
+            "Black": names["black"],
+            "Result": self.over or "*",
+            "Termination": self.reason or "unterminated",
+        }
+        return str(game_of(self.board, tags))
 
     # --- commands -------------------------------------------------------------------------------
 
@@ -155,6 +239,8 @@ class Game:
             self._end("0-1" if self.side == "white" else "1-0", f"{self.side} resigns")
         elif word == "takeback":
             self._take_back()
+        elif word == "board":
+            self._show()
         elif word == "hint":
             move = self.engine.play(self.board, nodes=HINT_NODES).move
             _print("no move" if move is None else f"perhaps {self.board.san(move)}")
@@ -180,7 +266,8 @@ class Game:
         return HELP
 
 
-COMMANDS = ("takeback", "hint", "moves", "fen", "clock", "resign", "help")
+OTHER: dict[Side, Side] = {"white": "black", "black": "white"}
+COMMANDS = ("takeback", "hint", "moves", "board", "fen", "clock", "resign", "help")
 
 
 def _print(text: str) -> None:

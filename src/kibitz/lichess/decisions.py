@@ -6,6 +6,7 @@ scores of the bot's own moves -> **gives_up, offers_draw, takes_draw**
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,20 +20,52 @@ MATE_CP = 30_000
 TAKES_DRAW_MOVES = 3  # of the bot's own, all level or worse, before it takes a draw
 
 
-def kept_back(left: float, settings: Lichess) -> float:
-    """Milliseconds of the clock that are left to the network; never more than half of it.
+LAG_MOVES = 20  # moves to come whose lag is kept back
+LONGEST_LAG = 2000.0  # ms that count; more was an accident
+
+
+class Lag:
+    """What moves cost beside thinking, by the server's clock: an average of the last ones, ms."""
+
+    def __init__(self) -> None:
+        self.average = 0.0
+        self._left, self._since, self._spent = 0.0, 0.0, 0.0
+
+    def begin(self, left: float) -> None:
+        """The bot is to move, with so much on its clock."""
+        self._left, self._since = left, time.monotonic()
+
+    def send(self) -> None:
+        """Its move is about to be sent."""
+        self._spent = 1000 * (time.monotonic() - self._since)
+
+    def charge(self, left: float, increment: float) -> None:
+        """The server has the move, and says what is left."""
+        lag = self._left + increment - left - self._spent
+        self.average += (min(LONGEST_LAG, max(0.0, lag)) - self.average) / 2
+
+
+def kept_back(left: float, settings: Lichess, lag: float = 0.0) -> float:
+    """Milliseconds of the clock that are left to the network, which takes `lag` a move.
 
     >>> [kept_back(left, Lichess()) for left in (400, 60_000, 900_000)]
     [200.0, 600.0, 1500.0]
     """
-    share = settings.buffer_share * left
-    return min(left / 2, max(settings.buffer_least, min(settings.buffer_most, share)))
+    share = max(settings.buffer_least, min(settings.buffer_most, settings.buffer_share * left))
+    return min(left / 2, share) + min(0.4 * left, LAG_MOVES * lag)
 
 
 def limits_of(
-    state: State, ply: int, side: Side, settings: Lichess, spent: float = 0.0, timed: bool = True
+    state: State,
+    ply: int,
+    side: Side,
+    settings: Lichess,
+    *,
+    spent: float = 0.0,
+    lag: float = 0.0,
+    timed: bool = True,
 ) -> Limits:
-    """Limits of a move, `spent` ms after the clock was told.
+    """Limits of a move, `spent` ms after the clock was told; each move costs `lag` ms besides.
 
     No clock runs before each side has made a move, nor in games without one.
     """
@@ -46,7 +79,7 @@ def limits_of(
     ):
         own = colour == side
         left = max(1, left - round(spent)) if own else left
-        left = round(left - kept_back(left, settings)) if own else left
+        left = round(left - kept_back(left, settings, lag)) if own else left
         times[f"{colour[0]}time"] = max(1, left)
         times[f"{colour[0]}inc"] = round(settings.increment_share * increment)
     if ply < 2:

@@ -12,7 +12,7 @@ import queue
 import threading
 import time
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import msgspec
 
@@ -21,18 +21,21 @@ from kibitz.engine.running import Search
 from kibitz.games.openings import odds_in
 from kibitz.lichess.chat import Chat, View, answer_to, last_move_in_words, lines_of
 from kibitz.lichess.config import Lichess
-from kibitz.lichess.decisions import centipawns_of, gives_up, limits_of, offers_draw, takes_draw
+from kibitz.lichess.decisions import (
+    centipawns_of,
+    gives_up,
+    limits_of,
+    offers_draw,
+    takes_draw,
+)
+from kibitz.lichess.delivery import Delivery, Moves, Reply
 from kibitz.lichess.messages import ChatLine, Full, Message, OpponentGone, Player, State, message_of
 from kibitz.lichess.records import Records, result_of
-from kibitz.lichess.server import RefusedError, Server, ServerError, UnreachableError
+from kibitz.lichess.server import Server, ServerError
 from kibitz.position.board import Board, Side
 from kibitz.position.fen import START
 from kibitz.position.notation import Move
 from kibitz.search.report import Report, Result, Score
-
-REFUSALS = 3  # of moves in one position before the game is given up
-
-Moves: TypeAlias = tuple[str, ...]
 
 
 class Thought(NamedTuple):
@@ -40,14 +43,6 @@ class Thought(NamedTuple):
 
     search: Search
     result: Result | BaseException
-
-
-class Reply(NamedTuple):
-    """The bot's move in a position, known by the moves that led there."""
-
-    after: Moves
-    uci: str
-    offers_draw: bool
 
 
 class Game:
@@ -67,6 +62,7 @@ class Game:
         self._settings, self._records = settings, records
         self._inbox: queue.SimpleQueue[Message | Thought | BaseException] = queue.SimpleQueue()
         self._chat = Chat(name, server, records)
+        self._delivery = Delivery(name, server, records)
         self.over = False
         self._full: Full | None = None
         self._state, self._heard = State(), time.monotonic()
@@ -79,8 +75,6 @@ class Game:
         self._pondering = False
         self._ponder_until = 0.0
         self._expected: tuple[Moves, str] | None = None  # the reply that a search expects
-        self._reply: Reply | None = None
-        self._sent, self._refused, self._send_at, self._wait = False, 0, 0.0, 0.0
         self._report: Report | None = None
         self._thought_of: Board | None = None
         self._own: list[int] = []  # centipawns of its moves
@@ -89,6 +83,11 @@ class Game:
         self._takebacks = settings.takebacks
         self._began = self._commented = time.monotonic()
         self._claim_at: float | None = None
+
+    @property
+    def _left(self) -> int:
+        """Milliseconds on the bot's clock when it was last told."""
+        return self._state.wtime if self._side == "white" else self._state.btime
 
     @property
     def opponent(self) -> Player:
@@ -158,8 +157,8 @@ class Game:
             self._records.say(f"game {self.id}: {self._side} against {self.opponent} ({how})")
             if not full.state.moves and full.state.going_on:
                 self._greet(self._settings.greeting)
-        elif self._reply is not None and self._reply.after == tuple(full.state.moves.split()):
-            self._sent = False  # the move was lost on its way; a second one does no harm
+        else:
+            self._delivery.lost(tuple(full.state.moves.split()))
         self._follow(full.state)
 
     def _set_up(self, full: Full) -> None:
@@ -196,12 +195,11 @@ class Game:
         for move in moves[common:]:
             self._board.push(move)
         self._moves = moves
-        if self._reply is not None and self._reply.after != moves:
-            self._reply, self._refused = None, 0
+        increment = self._state.winc if self._side == "white" else self._state.binc
+        self._delivery.confirmed(moves, self._left, increment)
         if moves:
-            mover_is_white = self._board.turn == "black"
-            left = self._state.wtime if mover_is_white else self._state.btime
-            self._clocks[len(moves) - 1] = left
+            black_moved = self._board.turn == "white"
+            self._clocks[len(moves) - 1] = self._state.btime if black_moved else self._state.wtime
 
     def _answer_offers(self, before: State, state: State) -> None:
         """Answer an offer of the opponent's, once."""
@@ -229,14 +227,15 @@ class Game:
 
     def _think(self) -> None:
         """See to it that a search for the bot's move is under way, or that the move is sent."""
-        if self._reply is not None and self._reply.after == self._moves:
+        if self._delivery.has_move_for(self._moves):
             self._send()
-        elif self._search is not None and self._searched == self._moves:
-            if self._pondering:
-                self._pondering = False
-                self._search.ponderhit()
-        else:
+        elif self._search is None or self._searched != self._moves:
+            self._delivery.lag.begin(self._left)
             self._begin_search(self._board, self._moves, ponder=False)
+        elif self._pondering:
+            self._delivery.lag.begin(self._left)
+            self._pondering = False
+            self._search.ponderhit()
 
     def _ponder(self) -> None:
         """Think about the answer to the move that is expected."""
@@ -257,7 +256,15 @@ class Game:
         assert self._full is not None
         spent = 0.0 if ponder else 1000 * (time.monotonic() - self._heard)
         timed = self._full.clock is not None
-        limits = limits_of(self._state, len(moves), self._side, self._settings, spent, timed)
+        limits = limits_of(
+            self._state,
+            len(moves),
+            self._side,
+            self._settings,
+            spent=spent,
+            lag=self._delivery.lag.average,
+            timed=timed,
+        )
         search = self._engine.begin(board, replace(limits, ponder=ponder))
         self._search, self._searched, self._pondering = search, moves, ponder
         name = f"search {self.id}"
@@ -307,32 +314,13 @@ class Game:
             after = self._board.copy()
             after.push(move)
             self._expected = ((*self._moves, uci), after.uci(expected))
-        self._reply = Reply(self._moves, uci, offers_draw(self._own, self._board, self._settings))
-        self._sent, self._send_at, self._wait = False, 0.0, self._server.pauses.again
+        draw = offers_draw(self._own, self._board, self._settings)
+        self._delivery.take(Reply(self._moves, uci, draw))
 
     def _send(self) -> None:
-        """Send the move, again and again while the network fails."""
-        if self._sent or self._reply is None or time.monotonic() < self._send_at:
-            return
-        try:
-            self._server.move(self.id, self._reply.uci, self._reply.offers_draw)
-            self._sent = True
-        except UnreachableError as error:
-            self._records.say(f"game {self.id}: {self._reply.uci} not sent: {error}")
-            self._later()
-        except RefusedError as error:
-            # Most often the stream is about to say that the game is over, or the move made.
-            self._records.say(f"game {self.id}: {self._reply.uci} refused: {error}")
-            self._refused += 1
-            self._sent = self._refused >= REFUSALS
-            self._later()
-            if self._sent:
-                self._act("resign")
-
-    def _later(self) -> None:
-        """Wait before the next attempt, twice as long each time."""
-        self._send_at = time.monotonic() + self._wait
-        self._wait = min(2 * self._wait, self._server.pauses.game)
+        """Send the move if it is due; where no move is taken, resign."""
+        if not self._delivery.send():
+            self._act("resign")
 
     # --- as time goes by ------------------------------------------------------------------------
 
@@ -341,7 +329,7 @@ class Game:
         if self.over or self._full is None:
             return
         now = time.monotonic()
-        if self._reply is not None and self._reply.after == self._moves:
+        if self._delivery.has_move_for(self._moves):
             self._send()
         if self._pondering and now > self._ponder_until:
             self._drop_search()
@@ -380,8 +368,8 @@ class Game:
     def _comment(self, now: float) -> None:
         """Tell spectators now and then what the last move is about, while there is time."""
         every = self._settings.comment_every
-        left = self._state.wtime if self._side == "white" else self._state.btime
-        if not every or now - self._commented < every or left < 1000 * self._settings.comment_least:
+        least = 1000 * self._settings.comment_least
+        if not every or now - self._commented < every or self._left < least:
             return
         if self._board.turn == self._side or self._full is None:
             return

@@ -40,14 +40,42 @@ def letters(position: np.record) -> list[str]:
     return shown
 
 
-def plain(position: np.record) -> str:
-    """The board as eight lines of letters with ranks and files at the edge."""
-    shown = letters(position)
-    lines = [f"{rank + 1} " + " ".join(shown[8 * rank : 8 * rank + 8]) for rank in range(7, -1, -1)]
-    return "\n".join([*lines, "  a b c d e f g h"])
+def plain(position: np.record, last: Move | None = None, *, turned: bool = False) -> str:
+    """The board as eight lines of letters with ranks and files at the edge.
+
+    The squares of the last move stand in brackets; turned, Black is below.
+    """
+    shown, marked = letters(position), _marked(last)
+    files = range(7, -1, -1) if turned else range(8)
+    lines = []
+    for rank in _ranks(turned):
+        line, open_before = f"{rank + 1}", False
+        for square in (8 * rank + file for file in files):
+            opens = square in marked
+            line += _BETWEEN[open_before, opens] + shown[square]
+            open_before = opens
+        lines.append((line + _BETWEEN[open_before, False]).rstrip())
+    return "\n".join([*lines, _edge(turned)])
 
 
-def shown(position: np.record, last: Move | None, console: Console) -> Text:
+_BETWEEN = {(False, False): " ", (False, True): "[", (True, False): "]", (True, True): "|"}
+
+
+def _marked(last: Move | None) -> set[int]:
+    return set() if last is None or last == NULL else {last.origin, last.destination}
+
+
+def _ranks(turned: bool) -> range:
+    return range(8) if turned else range(7, -1, -1)
+
+
+def _edge(turned: bool) -> str:
+    return "  " + " ".join("hgfedcba" if turned else "abcdefgh")
+
+
+def shown(
+    position: np.record, last: Move | None, console: Console, *, turned: bool = False
+) -> Text:
     """The board as a console can show it: coloured, or in letters.
 
     With 16 colours or none, as with NO_COLOR or in a pipe, the symbols of both sides look alike.
@@ -55,25 +83,25 @@ def shown(position: np.record, last: Move | None, console: Console) -> Text:
     from rich.text import Text
 
     if console.no_color or console.color_system not in ("256", "truecolor"):
-        return Text(plain(position))
-    return coloured(position, last)
+        return Text(plain(position, last, turned=turned))
+    return coloured(position, last, turned=turned)
 
 
-def coloured(position: np.record, last: Move | None = None) -> Text:
+def coloured(position: np.record, last: Move | None = None, *, turned: bool = False) -> Text:
     """The board for a terminal with colours, the squares of the last move marked."""
     from rich.text import Text
 
-    shown = letters(position)
-    marked = set() if last is None or last == NULL else {last.origin, last.destination}
+    shown, marked = letters(position), _marked(last)
+    files = range(7, -1, -1) if turned else range(8)
     text = Text()
-    for rank in range(7, -1, -1):
+    for rank in _ranks(turned):
         text.append(f"{rank + 1} ", style="dim")
-        for square in range(8 * rank, 8 * rank + 8):
+        for square in (8 * rank + file for file in files):
             symbol = _SYMBOLS.get(shown[square].lower(), " ")
             piece = _WHITE_PIECE if shown[square].isupper() else _BLACK_PIECE
             text.append(f"{symbol} ", style=f"{piece} on {_shade(square, square in marked)}")
         text.append("\n")
-    return text.append("  a b c d e f g h", style="dim")
+    return text.append(_edge(turned), style="dim")
 
 
 def _shade(square: int, marked: bool) -> str:
