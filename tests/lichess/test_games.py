@@ -255,17 +255,18 @@ def test_the_expected_move_is_pondered_on(lichess: StandIn, start: Start) -> Non
 
 @pytest.mark.slow
 def test_two_hundred_games(lichess: StandIn, start: Start) -> None:
-    """Short clocks and no limit but them, pondering, two games at once, three troubles in each."""
-    bot = start(games=2, ponder=True, nodes=0)
-    for first in range(0, 200, 2):
+    """Clocks of 20 to 60 seconds, pondering, four games at once, three troubles in each."""
+    bot = start(games=4, ponder=True, nodes=300)
+    for first in range(0, 200, 4):
         games = []
-        for n in range(first, first + 2):
+        for n in range(first, first + 4):
             script = {7 + (n + k) % 5 + 12 * k: TROUBLES[(n + k) % 3] for k in range(3)}
-            how: dict[str, Any] = {"seconds": 10 + n % 7, "increment": 0.1 * (n % 3)}
-            how |= {"bot_white": n % 2 == 0, "seed": n, "resigns_at": 50 if n % 10 else 10_000}
+            how: dict[str, Any] = {"seconds": 20 + 10 * (n % 5), "increment": n % 2}
+            how |= {"bot_white": n % 4 < 2, "seed": n, "resigns_at": 50 if n % 10 else 120}
             games.append(lichess.begin(f"g{n}", script=script, **how))
         for game in games:
             finished(game)
         wait_for(lambda: not bot.bot.playing)
     assert len(lichess.games) == 200
+    assert all(game.over for game in lichess.games.values())
     assert (lichess.illegal, lichess.flagged) == ([], [])
