@@ -57,6 +57,9 @@ COMMANDS = {
     "play": Command("kibitz.commands.play:play", "Play against the engine in the terminal."),
     "analyse": Command("kibitz.commands.search:analyse", "Analyse a position or a game."),
     "uci": Command("kibitz.commands.play:uci", "Speak UCI with a GUI, here or over TCP."),
+    "report": Command(
+        "kibitz.commands.report:report", "Compare papers, results and pages: what is reproduced."
+    ),
     "search": Command("kibitz.commands.search:search", "Search a position, with a live table."),
     "selfplay": Command(
         "kibitz.commands.selfplay:selfplay", "Play games of a network against itself."

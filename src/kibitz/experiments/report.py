@@ -1,0 +1,278 @@
+"""What papers say, what we measured, and whether our pages say what was measured.
+
+    docs/results/report.toml, NAME.json -> **Row**: a figure, ours, a verdict
+
+`report.toml` names measurements, each a command that prints JSON; figures of papers and sentences
+of our pages refer to what it printed. A result is kept as it was printed, never typed in.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+import kibitz
+from kibitz.errors import ConfigError, InputError, did_you_mean
+from kibitz.files import has_dates, read_bytes, write_bytes
+from kibitz.log import say
+from kibitz.workers import processors
+
+Verdict: TypeAlias = Literal[
+    "reproduced",
+    "not reproduced",
+    "not comparable",
+    "not measured",
+    "as measured",
+    "differs",
+    "no result",
+    "not in the text",
+]
+BAD: tuple[Verdict, ...] = ("differs", "no result", "not in the text")
+PLACE = re.compile(r"\{([^{}|]+)(?:\|([^{}]*))?\}")  # of a measured number in a sentence
+CODE = re.compile(r"```.*?```|`[^`]*`|\]\([^)]*\)|^    .*?$", re.S | re.M)
+PATHS = ("of", "low", "high")
+NUMBER = r"([-+]?\d+(?:[.,]\d+)*(?: \d{3}\b)*(?: %)?)"
+
+
+class Measure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A command that prints one JSON object; {data} and {work} in it are folders."""
+
+    command: str
+    quick: bool = False  # repeated by every report
+
+
+class Paper(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A figure of one of the four systems, or a row of them."""
+
+    source: str
+    what: str  # {} in it is where in the row
+    figure: float = 0.0
+    figures: tuple[float, ...] = ()  # a row; {} in paths is the place, from 0
+    at: tuple[float, ...] = ()  # where in the row each of them stands
+    of: str = ""  # MEASURE:PATH of ours
+    low: str = ""  # paths of a 95 % interval in the same measurement
+    high: str = ""
+    within: float = 0.0  # the difference that is none, where there is no interval
+    why_not: str = ""  # why the two cannot be compared
+    chart: str = ""
+    series: str = ""
+    x: float = 0.0
+
+    def each(self) -> list[Paper]:
+        """The figures of a row, one by one; a figure alone is itself."""
+        return [
+            msgspec.structs.replace(
+                self,
+                figures=(),
+                what=self.what.replace("{}", f"{at:,.10g}"),
+                figure=figure,
+                x=at,
+                **{name: getattr(self, name).replace("{}", str(place)) for name in PATHS},
+            )
+            for place, (figure, at) in enumerate(zip(self.figures, self.at, strict=True))
+        ] or [self]
+
+
+class Sentence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Words of a page with {PATH} or {PATH|format} where measured numbers stand."""
+
+    file: str
+    of: str  # MEASURE
+    text: str
+
+
+class Catalogue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All that is reported."""
+
+    measure: dict[str, Measure]
+    paper: list[Paper] = []
+    document: list[Sentence] = []
+
+
+class Row(NamedTuple):
+    """One figure, judged."""
+
+    source: str  # a paper, or a page of ours
+    what: str
+    theirs: str  # what the paper or the page says
+    ours: str
+    interval: str
+    verdict: Verdict
+    command: str
+
+    @property
+    def bad(self) -> bool:
+        """Whether a page says what no result says."""
+        return self.verdict in BAD
+
+
+# --- results --------------------------------------------------------------------------------------
+
+
+class Results:
+    """The catalogue in a folder, and the results beside it."""
+
+    def __init__(self, folder: Path, data: str, work: Path | None = None) -> None:
+        self.folder, self._data, self._work = folder, data, work
+        path = folder / "report.toml"
+        try:
+            self.catalogue = msgspec.toml.decode(read_bytes(path), type=Catalogue)
+        except msgspec.DecodeError as error:  # of the grammar, or of an entry
+            raise ConfigError(f"{path}: {error}") from error
+        self._known: dict[str, Any] = {}
+        self.papers = [figure for one in self.catalogue.paper for figure in one.each()]
+
+    def run(self, name: str, *, keep: bool) -> None:
+        """Measure once more; a result that is kept replaces the one in the folder."""
+        found = self.catalogue.measure.get(name)
+        if found is None:
+            raise InputError(
+                "no such measurement", value=name, fix=did_you_mean(name, self.catalogue.measure)
+            )
+        started = time.monotonic()
+        with tempfile.TemporaryDirectory() as scratch:
+            work = str(self._work or scratch)
+            program, *words = shlex.split(found.command.format(data=self._data, work=work))
+            start = ["-m", program] if program == "kibitz" else []
+            command = [sys.executable, *start, *words]
+            done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+        if done.returncode:
+            say(f"{name}: exit code {done.returncode} of {found.command}")
+            return
+        text = done.stdout.replace(work, "{work}").replace(str(Path.cwd()), ".")
+        result = json.loads(text)  # without places of this machine
+        self._known[name] = result
+        about: dict[str, Any] = {"command": found.command, "version": kibitz.__version__}
+        if has_dates():
+            about |= {"cores": processors(), "seconds": round(time.monotonic() - started)}
+        if keep:
+            content = json.dumps({**about, "result": result}, indent=1)
+            write_bytes(self.folder / f"{name}.json", f"{content}\n".encode())
+
+    def of(self, name: str) -> Any:
+        """What a measurement has printed; None if it was never made."""
+        if name not in self._known:
+            path = self.folder / f"{name}.json"
+            stored = json.loads(read_bytes(path)) if path.exists() else None
+            self._known[name] = stored.get("result", stored) if stored else None
+        return self._known[name]
+
+    def value(self, name: str, path: str) -> Any:
+        """One value of a result: keys, places and KEY=VALUE&... of a row, with slashes between."""
+        found = self.of(name)
+        for step in path.split("/") if found is not None else ():
+            found = _step(found, step)
+            if found is None:
+                say(f"{name}.json has no {path}")
+                return None
+        return found
+
+    def command(self, name: str) -> str:
+        """The command of a measurement."""
+        return self.catalogue.measure[name].command if name in self.catalogue.measure else ""
+
+
+def _step(found: Any, step: str) -> Any:
+    if isinstance(found, dict):
+        return found.get(step)
+    if step.isdecimal():
+        return found[int(step)] if int(step) < len(found) else None
+    wanted = [pair.partition("=")[::2] for pair in step.split("&")]
+    fits = (row for row in found if all(str(row.get(key)) == value for key, value in wanted))
+    return next(fits, None)
+
+
+# --- verdicts -------------------------------------------------------------------------------------
+
+
+def rows(results: Results, root: Path) -> tuple[list[Row], list[Row]]:
+    """The figures of papers, and the numbers of our pages below a folder."""
+    papers = [of_paper(one, results) for one in results.papers]
+    pages = [row for one in results.catalogue.document for row in of_page(one, results, root)]
+    return papers, pages
+
+
+def of_paper(item: Paper, results: Results) -> Row:
+    """A figure of a paper beside ours."""
+    name, _, path = item.of.partition(":")
+    ours = results.value(name, path) if path else None
+    known = ours is not None and bool(item.low)
+    ends = (results.value(name, item.low), results.value(name, item.high)) if known else None
+    verdict: Verdict = "not measured"
+    if item.why_not:
+        verdict = "not comparable"
+    elif ours is not None:
+        low, high = ends or (ours - item.within, ours + item.within)
+        verdict = "reproduced" if low <= item.figure <= high else "not reproduced"
+    told = "" if ours is None else f"{ours:,.4g}" if isinstance(ours, float) else f"{ours:,}"
+    interval = f"{ends[0]:.4g} to {ends[1]:.4g}" if ends else ""
+    what = f"{item.what} ({item.why_not})" if item.why_not else item.what
+    return Row(
+        item.source, what, f"{item.figure:,.10g}", told, interval, verdict, results.command(name)
+    )
+
+
+def of_page(item: Sentence, results: Results, root: Path) -> Iterator[Row]:
+    """The numbers in one sentence of a page."""
+    text, command = (root / item.file).read_text(encoding="utf-8"), results.command(item.of)
+    found = re.search(_pattern(item.text), text)
+    if found is None:
+        yield Row(item.file, item.text, "", "", "", "not in the text", command)
+        return
+    for at, (path, form) in enumerate(PLACE.findall(item.text), start=1):
+        value = results.value(item.of, path)
+        measured = "" if value is None else written(value, form)
+        same: Verdict = "as measured" if found[at] == measured else "differs"
+        verdict: Verdict = "no result" if value is None else same
+        yield Row(item.file, path, found[at], measured, "", verdict, command)
+
+
+def rewrite(results: Results, root: Path) -> int:
+    """Put measured numbers into our pages where others stand; returns how many."""
+    count = 0
+    for item in results.catalogue.document:
+        page = root / item.file
+        text = page.read_text(encoding="utf-8")
+        found = re.search(_pattern(item.text), text)
+        places = PLACE.findall(item.text)
+        if found is None or results.of(item.of) is None:
+            continue
+        for at in range(len(places), 0, -1):  # from the end, so that earlier places stay
+            new = written(results.value(item.of, places[at - 1][0]), places[at - 1][1])
+            count += new != found[at]
+            text = text[: found.start(at)] + new + text[found.end(at) :]
+        write_bytes(page, text.encode())
+    return count
+
+
+def written(value: Any, form: str) -> str:
+    """A number as pages write it: a thousands separator _ becomes a blank, % gets one before it."""
+    return format(value, form).replace("_", " ").replace("%", " %")
+
+
+def _pattern(text: str) -> str:
+    """A regular expression for a sentence; lines may be broken elsewhere."""
+    parts = PLACE.split(text)[::3]
+    return NUMBER.join(r"\s+".join(map(re.escape, re.split(r"\s+", part))) for part in parts)
+
+
+def tied(results: Results, root: Path, pages: list[Path]) -> Mapping[str, tuple[int, int]]:
+    """How many numbers of pages, code left out, are tied to a result, and how many there are."""
+    counts: dict[str, tuple[int, int]] = {}
+    for page in pages:
+        name = page.relative_to(root).as_posix()
+        text = CODE.sub("", page.read_text(encoding="utf-8"))
+        mine = [one for one in results.catalogue.document if one.file == name]
+        measured = [row for one in mine for row in of_page(one, results, root) if row.ours]
+        counts[name] = (len(measured), len(re.findall(NUMBER, text)))
+    return counts
