@@ -6,8 +6,8 @@ The plain finder proposes the positions of the game. The contempt finder searche
 search-contempt, whose opponent keeps the choices of a short search, and proposes the positions
 after replies which that opponent believes in and which turn out much worse than they look. What
 follows is the same for both: alpha-beta looks with as many nodes and sees a win, a short look must
-play another move or not see it, no second move may be nearly as good, and ten times the nodes must
-prove all this at every move of the solution.
+play another move or not see it, all other moves must be worse than level, and ten times the nodes
+must prove all this at every move of the solution.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ from kibitz.search.report import Report
 
 Finder: TypeAlias = Literal["plain", "contempt"]
 PROOF = 10  # times the nodes of the finder
-WINNING, GAP = 0.5, 0.5  # value of the solution at least, and by which all others are worse
+WINNING, LEVEL = 0.5, -0.05  # values of the solution at least, and of all other moves at most
 LONGEST = 6  # moves of the solver
+SHOWN = 9  # plies in which motifs are looked for
 LINES = 4  # first moves of the search with contempt that are followed
 BELIEVED = 0.1  # share of the visits that a reply has at least
 SURPRISE = 0.3  # by which it is worse than it looks
@@ -81,6 +82,14 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     finding: int = 0  # nodes until then
     proving: int = 0  # nodes of the proofs
     seconds: float = 0.0  # of the processor
+
+
+class Solution(NamedTuple):
+    """What a proof has come to."""
+
+    moves: list[Move]  # the only ones, and the replies
+    shown: list[Move]  # with what is expected after them, where motifs are carried out
+    score: str
 
 
 class _Counts:
@@ -174,10 +183,8 @@ class Seeker:
         if not stands_out(self._look(self._pairs, board, hunt.nodes)):
             return None
         counts.clear += 1
-        line, score = self._solution(board.copy(), first)
-        if not line:
-            return None
-        return self._described(before, last, board, line, score, task)
+        solution = self._solution(board.copy(), first)
+        return self._described(before, last, board, solution, task) if solution.moves else None
 
     def _look(self, engine: Engine, board: Board, nodes: int) -> Report:
         """A search that knows nothing of others."""
@@ -191,9 +198,10 @@ class Seeker:
         best = self._look(self._single, board, nodes).best
         return best.moves[:1] == (move,) and value_of(best.score) >= WINNING
 
-    def _solution(self, board: Board, first: Move) -> tuple[list[Move], str]:
-        """The line of moves that are proved to be the only ones, and its score."""
+    def _solution(self, board: Board, first: Move) -> Solution:
+        """The line of moves that are proved to be the only ones; without any if they are not."""
         line: list[Move] = []
+        then: tuple[Move, ...] = ()
         score = ""
         self._pairs.new_game()
         while len(line) < 2 * LONGEST and board.outcome() is None:
@@ -201,6 +209,7 @@ class Seeker:
             self._counts.proving += report.nodes
             best, forced = report.best.moves, len(report.moves) == 1
             if not (stands_out(report) or (line and forced)) or (not line and best[0] != first):
+                then = best
                 break
             score = score or str(report.best.score)
             line += best[:2]
@@ -208,29 +217,30 @@ class Seeker:
                 break
             for move in best[:2]:
                 board.push(move)
-        return line[: len(line) - (len(line) % 2 == 0)], score
+        return Solution(odd(line), odd([*line, *then][:SHOWN]), score)
 
     # --- what is known of it --------------------------------------------------------------------
 
     def _described(
-        self, before: Board, last: Move, board: Board, line: list[Move], score: str, task: GameTask
+        self, before: Board, last: Move, board: Board, solution: Solution, task: GameTask
     ) -> Puzzle:
-        at, texts = board.copy(), []
-        for move in line:
+        line, score, at = solution.moves, solution.score, board.copy()
+        texts: list[str] = []
+        for move in solution.shown:
             texts.append(at.uci(move))
             at.push(move)
-        mine = (len(line) + 1) // 2
         came = before.uci(last)
         then = board.to_chess()
+        standing = standing_of(then, (len(line) + 1) // 2, score)
         found = motifs_of(before.to_chess(), chess.Move.from_uci(came), texts, self._prover)
         bare = Puzzle(
             fen=board.fen(),
-            moves=tuple(texts),
+            moves=tuple(texts[: len(line)]),
             before=before.fen(),
             last=came,
             score=score,
             prior=self._prior(board, line[0]),
-            themes=tuple(sorted(found | standing_of(then, mine, score))),
+            themes=tuple(sorted(found | standing)),
             game=f"{task.name}#{then.ply()}",
             opening=task.opening,
             name=name_of(key_of(board)),
@@ -256,12 +266,17 @@ class Seeker:
         return needed
 
 
+def odd(line: list[Move]) -> list[Move]:
+    """A line without a reply at its end."""
+    return line[: len(line) - (len(line) % 2 == 0)]
+
+
 def stands_out(report: Report) -> bool:
-    """Whether the best move wins and every other one is clearly worse."""
+    """Whether the best move wins and no other one holds the balance."""
     if len(report.lines) < 2:
         return False
     best, second = (value_of(line.score) for line in report.lines[:2])
-    return best >= WINNING and best - second >= GAP
+    return best >= WINNING and second <= LEVEL
 
 
 def rating_of(puzzle: Puzzle) -> int:
