@@ -106,11 +106,10 @@ def model_of(study: Study, trials: list[Trial]) -> Model | None:
     if study.tuning.method == "spsa" or len(done) < 2:
         return None
     points = [[one.part(values[one.name]) for one in study.parameters] for values, _ in done]
-    return Model(
-        np.array(points),
-        np.array([measured.value for _, measured in done]),
-        np.array([measured.error for _, measured in done]),
-    )
+    errors = np.array([measured.error for _, measured in done])
+    if study.tuning.repeats > 1:  # a few repeats say little of their own spread
+        errors = np.full_like(errors, math.sqrt(float((errors**2).mean())))
+    return Model(np.array(points), np.array([one.value for _, one in done]), errors)
 
 
 def ranked(study: Study) -> tuple[list[tuple[Trial, float, float]], Model | None]:

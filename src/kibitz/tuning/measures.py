@@ -151,7 +151,7 @@ def by_suites(tuning: Tuning, job: Job, stop: Stop) -> Measured | None:
 def by_loss(tuning: Tuning, folder: Path, job: Job, stop: Stop) -> Measured | None:
     """The validation loss of a training, weighted as without tuning."""
     done = train(tuning, folder, job, stop)
-    return None if done is None else Measured(done[0], 0.0, done[1].name)
+    return None if done is None else Measured(done[0], 0.0)
 
 
 def train(tuning: Tuning, folder: Path, job: Job, stop: Stop) -> tuple[float, Path] | None:
