@@ -272,9 +272,11 @@ class Controller(SelfPlayPlan):
             )
         later = limits[len(limits) // 2 :]
         settled = math.exp(sum(map(math.log, later)) / len(later)) if later else None
-        said = (
-            [] if settled is None else [f"N_scl of the later half, geometric mean: {settled:.3g}"]
-        )
+        said = []
+        if settled is not None:
+            said.append(f"N_scl of the later half, geometric mean: {settled:.3g}")
+            if settled > self.nodes:  # then no reply is ever frozen
+                said.append("that is beyond the nodes of a move: no N_scl reaches this ratio")
         headings = ("round", "N_scl", "w-d-l", "(w+l)/d", "95 %")
         panels = _panels(facts)
         if limits:

@@ -26,6 +26,7 @@ from kibitz.search.params import OFF
 from kibitz.search.report import value_of_2019
 from kibitz.training.curve import COLOURS, Line, Panel
 
+TREE = "Search=mcts"  # where the question is about the tree search
 PAPER_MATCH = Tally(37, 46, 17)  # of search-contempt with N_scl 5 against PUCT at tau 2: +70.43
 PAPER_ODDS = {  # at queen odds, per cent of the points, by the nodes of a move
     "PUCT": {100: 23.43, 800: 35.25, 20_000: 25.40},
@@ -71,8 +72,8 @@ class Match(Plan):
 
     def cells(self) -> list[MatchCell]:
         """A match for each row, or for each matrix."""
-        contempt = self.player(*self.tau_1.options(), f"ScLimit={self.limit}")
-        players = (contempt, self.player(*self.tau_2.options()))
+        contempt = self.player(TREE, *self.tau_1.options(), f"ScLimit={self.limit}")
+        players = (contempt, self.player(TREE, *self.tau_2.options()))
         return [self.match("match", players, Control(nodes=self.nodes))]
 
     def find(self, laboratory: Laboratory) -> Findings:
@@ -125,7 +126,7 @@ class Odds(Plan):
     )
     tau: Tau = field(default=TAU_1)
     opponents: tuple[str, ...] = setting(
-        ("kibitz-zero,name=zero-50,nodes=50", f"shipped,name=policy,{POLICY}"),
+        (f"kibitz-zero,name=zero-100,nodes=100,{TREE}", f"shipped,name=policy,{POLICY}"),
         "players with limits of their own; without them, the giver's nodes",
     )
 
@@ -144,7 +145,7 @@ class Odds(Plan):
     def _cell(self, opponent: str, giver: str, nodes: int) -> MatchCell:
         # A score of this type can be turned back into a value.
         own = [text for text in giver.split(",") if text]
-        player = self.player(*self.tau.options(), "ScoreType=centipawn_2019", *own)
+        player = self.player(TREE, *self.tau.options(), "ScoreType=centipawn_2019", *own)
         name = f"{parse_players([opponent])[0].name} {giver or 'PUCT'} {nodes}"
         return self.match(name, (player, opponent), Control(nodes=nodes), odds=self.odds)
 
@@ -244,9 +245,9 @@ class Compare(Plan):
     games: int = setting(40, "of every two, an even number", low=2)
     kinds: tuple[str, ...] = setting(
         (
-            "name=PUCT",
+            f"name=PUCT,{TREE}",
             "name=SBLE,rule=sble",
-            "name=contempt,ScLimit=28",
+            f"name=contempt,{TREE},ScLimit=28",
             "name=best-first,Search=bestfirst",
             "name=alpha-beta,Search=alphabeta",
         ),
