@@ -39,7 +39,7 @@ class Running:
     ):
         self.server = Server(TOKEN, lichess.url, pauses=pauses, dry_run=dry_run)
         self.records, self.stop = Records(folder, lichess.url), Stop()
-        self.bot = Bot(BOT, self.server, "material", settings, self.records, dry_run=dry_run)
+        self.bot = Bot(BOT, self.server, "material", settings, self.records)
         self.error: BaseException | None = None
         self.thread = threading.Thread(target=self._run)
         self.thread.start()

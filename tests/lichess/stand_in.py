@@ -237,7 +237,8 @@ class StandIn:
         self.faults: list[tuple[str, int]] = []  # part of a path, HTTP status; each once
         self.keep_alive: float | None = KEEP_ALIVE
         self.on_accept: Callable[[str], None] = lambda _: None
-        self.closing = False
+        self.deaf: list[str] = []  # parts of paths that are obeyed without an answer, once each
+        self.hangs_up = False  # streams end as soon as they begin
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._http.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._http.server_port}"
@@ -245,7 +246,6 @@ class StandIn:
         self._thread.start()
 
     def close(self) -> None:
-        self.closing = True
         for stream in [
             *self.events,
             *(one for game in self.games.values() for one in game.streams),
@@ -322,6 +322,8 @@ def _handler(server: StandIn) -> type[BaseHTTPRequestHandler]:
                 for message in server.waiting:
                     stream.put(message)
                 server.waiting = []
+                if server.hangs_up:
+                    stream.put(END)
                 server.events.append(stream)
                 self._stream(stream, server.events)
             elif found := re.fullmatch(r"/api/bot/game/stream/(\w+)", path):
@@ -343,6 +345,11 @@ def _handler(server: StandIn) -> type[BaseHTTPRequestHandler]:
             if self._begin("POST", parts.path, body):
                 return
             answer = server.post(parts.path, parse_qs(parts.query), body)
+            for part in server.deaf:
+                if part in parts.path:
+                    server.deaf.remove(part)
+                    self.close_connection = True
+                    return
             if isinstance(answer, str):
                 self._reply(400 if answer else 200, {"error": answer} if answer else {"ok": True})
             else:

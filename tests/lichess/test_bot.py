@@ -7,6 +7,7 @@ import signal
 import stat
 import threading
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from kibitz.lichess.server import Server, TokenError
 from kibitz.locks import alone
 from kibitz.log import Stop
 from tests.lichess.conftest import PATIENCE, SHORT, Running, wait_for
-from tests.lichess.stand_in import TOKEN, StandIn
+from tests.lichess.stand_in import END, TOKEN, StandIn
 from tests.lichess.test_rules import USUAL
 
 Start = Callable[..., Running]
@@ -87,6 +88,28 @@ def test_games_under_way_are_taken_up(lichess: StandIn, start: Start) -> None:
     assert lichess.illegal == []
 
 
+def test_a_game_that_cannot_be_had_costs_nothing_else(lichess: StandIn, start: Start) -> None:
+    bot = start()
+    lichess.faults.append(("stream/away", 404))
+    lichess.begin("away", silent=True)
+    wait_for(lambda: lichess.paths("stream/away"))
+    wait_for(lambda: not bot.bot.playing)
+    assert lichess.begin("here").done.wait(PATIENCE)
+
+
+def test_a_server_that_hangs_up_is_asked_ever_more_seldom(lichess: StandIn, start: Start) -> None:
+    bot = start()
+    pauses = bot.server.pauses
+    lichess.hangs_up = True
+    for stream in list(lichess.events):
+        stream.put(END)
+    before = len(lichess.paths("stream/event"))
+    wait_for(lambda: len(lichess.paths("stream/event")) >= before + 6)
+    times = lichess.times("stream/event")[before : before + 6]
+    gaps = [after - earlier for earlier, after in pairwise(times)]
+    assert gaps[-1] >= pauses.events  # the longest pause there is
+
+
 def test_it_challenges_bots(lichess: StandIn, start: Start, tmp_path: Path) -> None:
     """One declines and is not asked again; after a 429 there are no challenges for longer."""
     lichess.online = [
@@ -124,7 +147,8 @@ def test_a_dry_run_changes_nothing(
     def heard() -> bool:
         nonlocal said
         said += capsys.readouterr().err
-        return all(word in said for word in ("accept challenge good", "(variant)", "play game"))
+        words = ("would accept: Ann (1600)", "would decline (variant: ", "would play game running")
+        return all(text in said for text in words)
 
     wait_for(heard)
     assert [path for _, method, path, _ in lichess.requests if method == "POST"] == []

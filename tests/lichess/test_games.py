@@ -70,6 +70,11 @@ def lost_answer(game: FakeGame) -> None:
     game.break_streams()
 
 
+def arrived_without_answer(game: FakeGame) -> None:
+    """The next move is made, and the opponent has answered, but the bot does not hear so."""
+    game.server.deaf.append(f"{game.id}/move/")
+
+
 def five_hundred(game: FakeGame) -> None:
     game.server.faults += [(f"{game.id}/move/", 502)] * 3
 
@@ -91,8 +96,8 @@ def strange_messages(game: FakeGame) -> None:
 
 
 TROUBLES = [
-    broken_before_the_answer, lost_answer, five_hundred, too_many_requests, broken_line,
-    strange_messages,
+    broken_before_the_answer, lost_answer, arrived_without_answer, five_hundred,
+    too_many_requests, broken_line, strange_messages,
 ]  # fmt: skip
 
 
@@ -108,7 +113,7 @@ def test_no_trouble_of_the_network_costs_a_game(
     finished(game)
     assert game.status in ("resign", "mate")
     assert game.winner == ("white" if bot_white else "black")
-    assert game.fired >= {3, 4, 12, 13}
+    assert game.fired >= {3, 4, 14, 15}
     assert (lichess.illegal, lichess.flagged) == ([], [])
 
 
@@ -255,14 +260,14 @@ def test_the_expected_move_is_pondered_on(lichess: StandIn, start: Start) -> Non
 
 @pytest.mark.slow
 def test_two_hundred_games(lichess: StandIn, start: Start) -> None:
-    """Clocks of 20 to 60 seconds, pondering, four games at once, three troubles in each."""
-    bot = start(games=4, ponder=True, nodes=300)
+    """The fastest clocks it accepts, pondering, four games at once, two troubles in each."""
+    bot = start(games=4, ponder=True, nodes=100)
     for first in range(0, 200, 4):
         games = []
         for n in range(first, first + 4):
-            script = {7 + (n + k) % 5 + 12 * k: TROUBLES[(n + k) % 3] for k in range(3)}
-            how: dict[str, Any] = {"seconds": 20 + 10 * (n % 5), "increment": n % 2}
-            how |= {"bot_white": n % 4 < 2, "seed": n, "resigns_at": 50 if n % 10 else 120}
+            script = {7 + (n + k) % 5 + 12 * k: TROUBLES[(n + k) % 4] for k in range(2)}
+            how: dict[str, Any] = {"seconds": 20 if n % 2 else 60, "increment": n % 2}
+            how |= {"bot_white": n % 4 < 2, "seed": n, "resigns_at": 30 if n % 10 else 120}
             games.append(lichess.begin(f"g{n}", script=script, **how))
         for game in games:
             finished(game)

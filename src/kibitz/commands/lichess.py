@@ -63,7 +63,7 @@ def lichess(
             account = checked_account(server, upgrade, dry_run, stop)
             if account is not None:
                 records.say(f"{account.name} is ready on {server.url}")
-                bot = Bot(account.id, server, where, settings, records, dry_run=dry_run)
+                bot = Bot(account.id, server, where, settings, records)
                 bot.run(stop)
         except KeyboardInterrupt:
             left = ", ".join(bot.playing) if bot is not None else ""

@@ -28,7 +28,7 @@ from kibitz.lichess.messages import (
 )
 from kibitz.lichess.records import Records
 from kibitz.lichess.rules import Now, why_declined
-from kibitz.lichess.server import LimitedError, Server, ServerError
+from kibitz.lichess.server import LimitedError, RefusedError, Server, ServerError
 from kibitz.log import Stop, say
 
 ATTEMPTS = 3  # at a game that an error of our own interrupts
@@ -56,11 +56,9 @@ class Bot:
         network: str,
         settings: Lichess,
         records: Records,
-        *,
-        dry_run: bool = False,
     ) -> None:
         self._me, self._server, self._network = me, server, network
-        self._settings, self._records, self._dry_run = settings, records, dry_run
+        self._settings, self._records, self._dry_run = settings, records, server.dry_run
         self._inbox: queue.SimpleQueue[Event | BaseException] = queue.SimpleQueue()
         self._waiting: dict[str, Challenge] = {}  # challenges that are not answered yet
         self._games: dict[str, _Running] = {}
@@ -136,12 +134,13 @@ class Bot:
             try:
                 if refusal is None:
                     self._server.accept(challenge.id)
-                    self._records.say(f"accepted: {what}")
+                    self._records.say(f"{'would accept' if self._dry_run else 'accepted'}: {what}")
                     self._accepted |= set() if self._dry_run else {challenge.id}
                     now = now._replace(games=now.games + (not self._dry_run))
                 else:
                     self._server.decline(challenge.id, refusal.reason)
-                    self._records.say(f"declined ({refusal.words}): {what}")
+                    verb = "would decline" if self._dry_run else "declined"
+                    self._records.say(f"{verb} ({refusal.reason}: {refusal.words}): {what}")
             except LimitedError:
                 return
             except ServerError as error:
@@ -173,9 +172,12 @@ class Bot:
                 del self._games[name]
                 continue
             self._records.say(f"game {name}: {type(running.error).__name__}: {running.error}")
-            if running.attempts >= ATTEMPTS or not isinstance(running.error, TROUBLE):
+            if not isinstance(running.error, TROUBLE):
                 raise running.error
-            running.begin()
+            if running.attempts < ATTEMPTS and not isinstance(running.error, RefusedError):
+                running.begin()
+            else:
+                del self._games[name]
 
 
 class _Running:

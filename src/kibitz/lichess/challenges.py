@@ -145,7 +145,8 @@ class Challenger:
             self._records.say(f"no challenge: {error}")
             return
         base, increment = offer.clock
-        self._records.say(f"challenge to {offer.name}: {base}+{increment}")
+        would = "would challenge" if self._server.dry_run else "challenge to"
+        self._records.say(f"{would} {offer.name}: {base}+{increment}")
         if made:
             self._open = made, offer, now + self._settings.challenge_wait
 

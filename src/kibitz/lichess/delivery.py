@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 from kibitz.lichess.decisions import Lag
 from kibitz.lichess.records import Records
-from kibitz.lichess.server import RefusedError, Server, UnreachableError
+from kibitz.lichess.server import LimitedError, RefusedError, Server, UnreachableError
 
 REFUSALS = 3  # of a move before the game is given up
 
@@ -32,26 +32,18 @@ class Delivery:
         self._game, self._server, self._records = game, server, records
         self.lag = Lag()
         self._reply: Reply | None = None
-        self._sent = self._tried = False
+        self._sent = self._tried = self._unsure = False
         self._refused, self._at, self._wait = 0, 0.0, 0.0
 
     def take(self, reply: Reply) -> None:
         """Take the next move."""
         self._reply = reply
-        self._sent = self._tried = False
+        self._sent = self._tried = self._unsure = False
         self._refused, self._at, self._wait = 0, 0.0, self._server.pauses.again
 
     def has_move_for(self, moves: Moves) -> bool:
         """Whether the move in this position is decided, and sent or about to be."""
         return self._reply is not None and self._reply.after == moves
-
-    def lost(self, moves: Moves) -> None:
-        """The connection broke, and the server is still in this position: send once more.
-
-        If it has the move all the same, it refuses the second one, and no harm is done.
-        """
-        if self.has_move_for(moves):
-            self._sent = False
 
     def confirmed(self, moves: Moves, left: float, increment: float) -> None:
         """The game has gone on to other moves; what is left on the bot's clock."""
@@ -69,9 +61,15 @@ class Delivery:
             self.lag.send()
         self._tried = True
         try:
+            if self._unsure and self._server.moves_of(self._game) != self._reply.after:
+                self._sent = True  # it has arrived after all, and the stream will say so
+                return True
+            self._unsure = False
             self._server.move(self._game, self._reply.uci, self._reply.offers_draw)
             self._sent = True
         except UnreachableError as error:
+            # The move may have arrived all the same; sent again later it would be another move.
+            self._unsure |= not isinstance(error, LimitedError)
             self._failed(f"not sent: {error}")
         except RefusedError as error:
             # Most often the stream is about to say that the game is over, or the move made.

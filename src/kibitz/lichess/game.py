@@ -153,12 +153,11 @@ class Game:
         if first:
             self._side = "white" if full.white.id.casefold() == self._me else "black"
             self._set_up(full)
+            self._began = time.monotonic()  # what was loaded does not count
             how = f"{full.speed}, {'rated' if full.rated else 'casual'}, {full.variant.key}"
             self._records.say(f"game {self.id}: {self._side} against {self.opponent} ({how})")
             if not full.state.moves and full.state.going_on:
                 self._greet(self._settings.greeting)
-        else:
-            self._delivery.lost(tuple(full.state.moves.split()))
         self._follow(full.state)
 
     def _set_up(self, full: Full) -> None:

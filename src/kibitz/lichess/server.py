@@ -8,6 +8,7 @@ brings a broken line, HTTP 429, errors in words that never show the token.
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -31,6 +32,7 @@ Answer = TypeVar("Answer")
 Kind: TypeAlias = Literal["move", "answer", "chat", "challenge", "look"]
 KINDS: tuple[Kind, ...] = ("move", "answer", "chat", "challenge", "look")
 LICHESS = "https://lichess.org"
+_BETWEEN_QUOTES = re.compile(r"[^\"'()]+")  # errors of requests are objects in objects
 NEEDED_SCOPE = "bot:play"
 UNAUTHORISED, LIMITED, SERVER_ERRORS = 401, 429, 500
 
@@ -98,9 +100,9 @@ class Server:
         url: str = LICHESS,
         *,
         pauses: Pauses = USUAL_PAUSES,
-        dry_run: bool = False,  # say what would be done, and only look
+        dry_run: bool = False,  # only look
     ) -> None:
-        self.pauses, self.url, self._dry_run = pauses, url.rstrip("/"), dry_run
+        self.pauses, self.url, self.dry_run = pauses, url.rstrip("/"), dry_run
         self.closed = threading.Event()
         self._session = requests.Session()
         self._session.auth = _Bearer(token)  # set so that no ~/.netrc can take its place
@@ -133,7 +135,7 @@ class Server:
                 return request()
             except ResponseError as error:
                 raise self._failure(kind, error) from None
-            except (ApiError, requests.RequestException, ValueError) as error:
+            except (ApiError, requests.RequestException, ValueError, KeyError) as error:
                 raise UnreachableError(f"{self.url}: {_cause(error)}") from None
 
     def _failure(self, kind: Kind, error: ResponseError) -> ServerError:
@@ -169,7 +171,7 @@ class Server:
 
     def upgrade(self) -> None:
         """Make the account a bot's, for ever."""
-        self._do("answer", "upgrade the account", self._account.upgrade_to_bot)
+        self._do("answer", self._account.upgrade_to_bot)
 
     def online_bots(self, most: int = 100) -> list[Bot]:
         """Bots that are online, with their ratings."""
@@ -182,46 +184,50 @@ class Server:
             for one in found
         ]
 
-    def _do(self, kind: Kind, what: str, request: Callable[[], Any]) -> Any:
-        """Make a request that changes something, or say so."""
-        if self._dry_run:
-            say(f"would {what}")
-            return None
-        return self._ask(kind, request)
+    def _do(self, kind: Kind, request: Callable[[], Any]) -> Any:
+        """Make a request that changes something, but in a dry run."""
+        return None if self.dry_run else self._ask(kind, request)
 
     def move(self, game: str, move: str, offer_draw: bool) -> None:
         """Make a move."""
-        self._do("move", f"play {move}", lambda: self._bots.move(game, move, offer_draw))
+        self._do("move", lambda: self._bots.move(game, move, offer_draw))
+
+    def moves_of(self, game: str) -> tuple[str, ...]:
+        """The moves that the server has."""
+
+        def look() -> tuple[str, ...]:
+            full = next(self._bots.game(game), None)
+            if full is None:
+                raise ValueError("an empty stream")
+            return tuple(str(full["state"]["moves"]).split())
+
+        return self._ask("move", look)
 
     def act(self, game: str, what: str) -> None:
         """Do what a word says in a game: abort, resign, draw/yes, takeback/no, claim-victory."""
-        self._do("move", what, lambda: self._bots.act(game, what))
+        self._do("move", lambda: self._bots.act(game, what))
 
     def chat(self, game: str, text: str, spectators: bool) -> None:
         """Write a line into a chat."""
-        self._do("chat", "chat", lambda: self._bots.post_message(game, text, spectators))
+        self._do("chat", lambda: self._bots.post_message(game, text, spectators))
 
     def accept(self, challenge: str) -> None:
         """Accept a challenge."""
-        what = f"accept challenge {challenge}"
-        self._do("answer", what, lambda: self._bots.accept_challenge(challenge))
+        self._do("answer", lambda: self._bots.accept_challenge(challenge))
 
     def decline(self, challenge: str, reason: Reason) -> None:
         """Decline a challenge, with a reason of Lichess's."""
-        what = f"decline challenge {challenge} ({reason})"
-        self._do("answer", what, lambda: self._bots.decline_challenge(challenge, reason))
+        self._do("answer", lambda: self._bots.decline_challenge(challenge, reason))
 
     def challenge(self, name: str, rated: bool, clock: Clock) -> str:
         """Challenge a player to a game; the challenge's id, if there is one."""
-        what = f"challenge {name} ({clock.base}+{clock.increment})"
         request = partial(self._challenges.create, name, rated, *clock)
-        made = self._do("challenge", what, request) or {}
+        made = self._do("challenge", request) or {}
         return str(made.get("id") or made.get("challenge", {}).get("id", ""))
 
     def cancel(self, challenge: str) -> None:
         """Take a challenge back."""
-        what = f"cancel challenge {challenge}"
-        self._do("answer", what, lambda: self._challenges.cancel(challenge))
+        self._do("answer", lambda: self._challenges.cancel(challenge))
 
     # --- streams --------------------------------------------------------------------------------
 
@@ -336,5 +342,6 @@ def _cause(error: Exception) -> str:
         return "no answer in time"
     if isinstance(error, ValueError) and not isinstance(error, requests.RequestException):
         return f"a line that is not JSON ({error})"
-    text = str(error).strip()
-    return text.rpartition(": ")[2].strip("')(\" ") or type(error).__name__
+    parts = [part.strip() for part in _BETWEEN_QUOTES.findall(str(error))]
+    spoken = [part for part in parts if any(letter.isalpha() for letter in part)]
+    return spoken[-1].rpartition(": ")[2] if spoken else type(error).__name__
