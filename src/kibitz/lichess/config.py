@@ -64,7 +64,7 @@ class Lichess:
     odds_rook: int = setting(2000, "a rook for opponents rated lower", low=0, high=4000)
     odds_queen: int = setting(1500, "the queen for opponents rated lower", low=0, high=4000)
     odds_options: tuple[str, ...] = setting(
-        ("ScLimit=28",), "engine options in games at odds, as NAME=VALUE"
+        ("Search=mcts", "ScLimit=28"), "engine options in games at odds, as NAME=VALUE"
     )
     # --- thinking
     nodes: int = setting(0, "most nodes for a move; 0: the clock alone", low=0)
