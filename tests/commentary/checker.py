@@ -481,7 +481,7 @@ def mated_in(board: chess.Board, moves: int) -> bool:
 
 def mate_statement(at: At, text: str) -> bool:
     """Mate in so many moves after the move, or with it as the first one."""
-    found = re.search(r"mates? in (\d+)", text)
+    found = re.search(r"mate[sd]? in (\d+)", text)
     count = int(found.group(1)) if found else 1
     if count > 2:
         return True  # left to the engine
@@ -883,7 +883,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("parry", r"\b(?:saves|meets the threat|secures|stops|parries)\b", parried),
     ("mate pattern", r"is a (?:back-rank|smothered) mate", lambda at, _: at.after.is_checkmate()),
     ("mate now", r"is (?:check)?mate\b(?! in| next)", mate_now),
-    ("mate", r"mates? in \w+|mate next move", mate_statement),
+    ("mate", r"mate[sd]? in \w+|mate next move", mate_statement),
     (
         "sacrifice",
         r"\bsacrifices\b|gives up (?!the right)|\boffers (?!a trade|to exchange)",
@@ -893,8 +893,8 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("answer", ANSWER, lambda at, _: at.played is None),
     (
         "wins",
-        r"\b(?:wins|nets|gains)\b(?! it back| back| as| the game| time| an outpost"
-        r"| the opposition| space)",
+        r"comes out .* ahead|\b(?:wins|nets|gains)\b"
+        r"(?! it back| back| as| the game| time| an outpost| the opposition| space)",
         lambda *_: True,
     ),
     ("avoids", r"avoids the loss|loses nothing|keeps the material", lambda *_: True),
@@ -916,11 +916,12 @@ RULES = [(kind, re.compile(form), rule) for kind, form, rule in STATEMENTS]
 # What is left of a sentence whose statement is the answer or the better move that it names.
 NAMES_A_MOVE = re.compile(
     r"answer|trouble is|is strong now|possible now|runs into|[Tt]his allows|takes it$|^ follows"
-    r"|Better was|right move was|(?:was|were) (?:better|possible|the move)"
+    r"|has it back|Better was|right move was|(?:was|were) (?:better|possible|the move)"
     r"|miss(?:es|ed) |could have|should have|There was"
 )
 REFUTES = (
-    r"answer|trouble|After|follows|This allows|runs into|strong now|\d\.+\S+ now [a-z]+s"
+    r"answer|trouble|After|follows|This allows|runs into|strong now|guard away|no longer guards"
+    r"|\d\.+\S+ now [a-z]+s"
     r"|threat was|nothing against|was threatening|possible now|be taken|lost there|takes it"
 )
 
@@ -1180,6 +1181,19 @@ class Judge:
             )
         return self._known[key]
 
+    def expected(self, board: chess.Board, nodes: int) -> list[chess.Move]:
+        """The engine's line; where it ends early, as lines from its memory do, the next one."""
+        line: list[chess.Move] = []
+        at = board.copy()
+        for _ in range(3):
+            found = [] if at.is_game_over() else self.lines(at, nodes)[0].get("pv", [])
+            for move in found:
+                at.push(move)
+            line += found
+            if len(line) >= 8 or not found:
+                break
+        return line
+
     def value(self, board: chess.Board, white: bool, nodes: int, move: chess.Move | None) -> float:
         """Winning chances of a side, with a first move if it is given."""
         if board.is_game_over():
@@ -1194,7 +1208,7 @@ MARGIN = 0.1  # of winning chances, about 55 centipawns in a level game
 
 
 def judged_mate(judge: Judge, at: At, text: str, _: str, nodes: int, _slack: float) -> bool:
-    found = re.search(r"mates? in (\d+)", text)
+    found = re.search(r"mate[sd]? in (\d+)", text)
     if not found or int(found.group(1)) <= 2:
         return True
     scores = [judge.lines(board, nodes)[0]["score"].relative for board in (at.after, at.before)]
@@ -1297,10 +1311,10 @@ def judged_standing(judge: Judge, at: At, text: str, _: str, nodes: int, slack: 
 
 def judged_score(judge: Judge, at: At, text: str, _: str, nodes: int, slack: float) -> bool:
     """The last score named is near the engine's; by a margin, it has the same side ahead."""
-    amount = float(SCORE.findall(text)[-1].replace("\u2212", "-"))
+    amount = float(SCORE.findall(text)[0 if at.played else -1].replace("\u2212", "-"))
     said = chance(chess.engine.Cp(round(100 * amount)))
     value = judge.value(at.after, True, nodes, None)
-    return abs(said - value) <= NEAR or (slack > 0 and said * value > 0)
+    return abs(said - value) <= NEAR + slack or (slack > 0 and said * value > 0)
 
 
 NEAR = 0.3  # of winning chances by which scores of two engines may differ
@@ -1330,12 +1344,11 @@ def gains(at: At, judge: Judge, nodes: int) -> bool:
         least = max(least, material(past, at.mover))
     if at.after.is_checkmate():
         return True
-    info = judge.lines(at.after, nodes)[0]
-    score = info["score"].pov(at.mover)
+    score = judge.lines(at.after, nodes)[0]["score"].pov(at.mover)
     if score.is_mate():
         return (score.mate() or 0) >= 0
     board, best = at.after.copy(), -99
-    for ply, move in enumerate(info.get("pv", [])):
+    for ply, move in enumerate(judge.expected(at.after, nodes)):
         board.push(move)
         if ply % 2 == 0:
             best = max(best, material(board, at.mover))

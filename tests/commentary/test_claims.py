@@ -6,10 +6,11 @@ import chess
 import pytest
 
 from kibitz.commentary.annotate import Style, annotate
-from kibitz.commentary.choice import is_confirmed
-from kibitz.commentary.facts import Scene
+from kibitz.commentary.choice import LEVELS, Memory, is_confirmed, worth_saying
+from kibitz.commentary.claims import Step
+from kibitz.commentary.facts import Scene, Unit
 from kibitz.commentary.judge import Seen
-from kibitz.commentary.merits import OnlyMove, Verdict, Wins, merits
+from kibitz.commentary.merits import OnlyMove, Threatens, Verdict, Wins, merits, threat_pays
 from kibitz.commentary.prover import Look, Prover
 from kibitz.commentary.words import Speaker
 from kibitz.engine import Engine
@@ -30,7 +31,7 @@ def scene(prover: Prover, fen: str, *line: str) -> Scene:
 def always(seen: Seen) -> Look:
     """A deeper search that sees the same everywhere."""
 
-    def look(_: chess.Board) -> Seen:
+    def look(_: chess.Board, __: int) -> Seen:
         return seen
 
     return look
@@ -64,7 +65,7 @@ def test_nothing_is_said_of_tables_that_are_not_there() -> None:
 
 # The queen on d5 is not guarded; in what follows the rook stays, or is lost for nothing.
 LOOSE = "4k3/8/8/3q4/8/8/3R4/4K3 w - - 0 1"
-KEPT, LOST = "e8e7 e1e2 e7f7 e2e3", "e8e7 d5e5 e7d6 e1e2 d6e5 e2d2"
+KEPT, LOST = "e8e7 e1e2 e7f7 e2e3 f7e7 e3f3", "e8e7 d5e5 e7d6 e1e2 d6e5 e2d2"
 
 
 @pytest.mark.parametrize(("follow", "confirmed"), [(KEPT, True), (LOST, False)])
@@ -74,6 +75,43 @@ def test_a_gain_is_told_only_if_the_deeper_line_keeps_it(follow: str, confirmed:
     one = scene(prover, LOOSE, "Rxd5", "Ke7", "Ke2", "Kf7", "Ke3")
     assert Wins((5,), ()).proved(one)
     assert is_confirmed(Wins((5,), ()), one) is confirmed
+
+
+@pytest.mark.parametrize(("follow", "confirmed"), [(KEPT, True), (LOST, False)])
+def test_a_threat_is_told_only_if_the_deeper_line_keeps_something(
+    follow: str, confirmed: bool
+) -> None:
+    """After Rd2 and a pass Rxd5 takes the knight; then the other side moves."""
+    line = tuple(map(chess.Move.from_uci, follow.split()))
+    prover = Prover(look=always(Seen(Score("cp", 0), 0.0, line)))
+    one = scene(prover, "4k3/8/8/3n4/8/8/R7/4K3 w - - 0 1", "Rd2", "Ke7")
+    taken = Step(chess.Move.from_uci("d2d5"), "2.Rxd5")
+    threat = Threatens(taken, Unit(chess.KNIGHT, chess.D5, False))
+    assert threat_pays(threat, one) is confirmed
+
+
+# A knight comes to attack the pawn on a7, which nothing guards, or the rook.
+@pytest.mark.parametrize(("rook", "told"), [("3r2k1", True), ("r5k1", False)])
+def test_beginners_are_told_of_a_threat_to_an_unguarded_pawn(rook: str, told: bool) -> None:
+    fen = f"{rook}/p4ppp/8/8/8/2N5/1P3PPP/5RK1 w - - 0 1"
+    one = scene(Prover(), fen, "Nb5", "h6")
+    for level in LEVELS:
+        said = worth_saying(one, Memory(), level, 2)
+        threats = [claim for claim in said if isinstance(claim, Threatens)]
+        assert bool(threats) is (told and level == "beginner")
+
+
+def test_a_line_that_ends_early_is_looked_at_again() -> None:
+    board = chess.Board()
+    line = (chess.Move.from_uci("g1f3"), chess.Move.from_uci("g8f6"))
+    back = (chess.Move.from_uci("f3g1"), chess.Move.from_uci("f6g8"))
+
+    def look(at: chess.Board, _: int) -> Seen:
+        there = at.piece_at(chess.F3) is not None
+        return Seen(Score("cp", 0), 0.0, back if there else line)
+
+    assert Prover(look=look).expected(board) == [*line, *back, *line]
+    assert Prover().expected(board) is None
 
 
 def test_without_a_deeper_look_a_scene_stays_as_it_is() -> None:

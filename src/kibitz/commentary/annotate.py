@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import chess
@@ -29,7 +28,7 @@ from kibitz.commentary.judge import (
 )
 from kibitz.commentary.marks import ANNOTATOR, add_lines, forget, put_mark, put_words, signed
 from kibitz.commentary.openings import Opening, opening_in
-from kibitz.commentary.prover import Prover
+from kibitz.commentary.prover import LAST_LOOK, Prover
 from kibitz.commentary.story import Told, story_of
 from kibitz.commentary.words import Comment, Speaker
 from kibitz.engine.options import chosen
@@ -182,7 +181,12 @@ def scene_on(engine: Engine, board: Board, move: str, limits: Limits | None) -> 
 
 def _prover(engine: Engine, style: Style) -> Prover:
     """Proves claims, by a deeper search where they depend on one."""
-    look = partial(_search, engine, limits=style.deep)
+
+    def look(board: chess.Board, times: int) -> Seen:
+        deep = style.deep.nodes  # time is the user's, and is not multiplied again
+        limits = style.deep if deep is None else Limits(nodes=max(deep, times * DEEP))
+        return _search(engine, board, limits)
+
     return Prover(tables=engine.settings.syzygy_path, look=look)
 
 
@@ -222,7 +226,8 @@ def _searched(
     tested: set[int] = set()
     while new := _labelled(views, moves) - tested:  # one correction may bring about another
         for ply in {*new, *(ply + 1 for ply in new)} - looked:
-            views[ply] = prover.deeper(boards[ply]) or views[ply]
+            times = 1 if ply in new else LAST_LOOK  # of the refutation
+            views[ply] = prover.deeper(boards[ply], times) or views[ply]
             looked.add(ply)
         _look_back(views, moves)
         for ply in new & _labelled(views, moves):

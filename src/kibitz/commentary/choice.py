@@ -20,7 +20,7 @@ from kibitz.commentary.features import FINDERS, Feature
 from kibitz.commentary.merits import LEAST_THREAT, gain_of, is_borne_out, merits, threatened
 from kibitz.commentary.motifs import motifs
 from kibitz.commentary.positional import changes
-from kibitz.commentary.prover import SURE_MATE
+from kibitz.commentary.prover import LAST_LOOK, SURE_MATE
 from kibitz.commentary.sacrifices import GivesUp, confirmed_sacrifice
 from kibitz.commentary.structure import FINDERS as PAWN_FINDERS
 
@@ -113,6 +113,7 @@ SECOND = 0.2  # the same for what is said besides
 # Weight from which a claim is worth a comment of its own in a game.
 ALONE = {"beginner": 0.5, "club": 0.5, "expert": 0.55}
 LASTING = 4  # positions
+SMALL = 200  # centipawns: a smaller gain is looked at once more
 HOPELESS = 0.9  # value for the other side from which a threat matters no more
 GAP = 0.1  # between the best and the second best move, where there are tactics
 FADING = 0.94  # a kind of claim matters less every time it has been made
@@ -218,7 +219,7 @@ def is_confirmed(claim: Claim, scene: Scene) -> bool:
         return deep is scene or AvoidsLoss().proved(deep)
     if isinstance(claim, merit.Threatens) and claim.target is not None:
         return merit.threat_pays(claim, scene)
-    if isinstance(claim, merit.Wins) and not lasts(scene.deeper):
+    if isinstance(claim, merit.Wins) and not (lasts(scene.deeper) and stays_won(scene)):
         return False
     return not isinstance(claim, JUDGED) or claim.proved(scene.deeper)
 
@@ -229,6 +230,14 @@ def lasts(scene: Scene) -> bool:
     return scene.has is None or all(
         balance(board, scene.mover) >= least for board in scene.boards[2:][-LASTING:]
     )
+
+
+def stays_won(scene: Scene) -> bool:
+    """Whether a still deeper look keeps what a move wins, a small gain at that."""
+    if gain_of(scene) >= SMALL:
+        return merit.keeps_more(scene.after, scene, balance(scene.start, scene.mover))
+    last = scene.seen_with(LAST_LOOK)
+    return last is scene or (lasts(last) and len(last.follow) >= LASTING)
 
 
 def _weight(claim: Claim, memory: Memory, level: Level) -> float:

@@ -328,7 +328,6 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "Keeps.2": ("keeps the win", "keeps {mover} winning"),
     "Keeps.1": ("keeps the better game", "keeps {mover} better"),
     "Keeps.0": ("keeps the game level", "holds the balance"),
-    "Keeps.-1": ("keeps {mover} in the game", "limits the damage"),
 }
 
 # Texts in simpler words, for the beginner's level.

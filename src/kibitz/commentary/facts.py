@@ -120,10 +120,14 @@ class Scene:
     @cached_property
     def deeper(self) -> Scene:
         """The same move as a deeper search sees it; the scene itself where there is none."""
-        has = self.prover.deeper(self.after)
+        return self.seen_with(1)
+
+    def seen_with(self, times: int) -> Scene:
+        """The same move as a deeper search, by so many times its nodes, sees it."""
+        has = self.prover.deeper(self.after, times)
         if has is None:
             return self
-        had = self.prover.deeper(self.before)
+        had = self.prover.deeper(self.before, times)
         return replace(self, follow=has.line, had=had, has=has)
 
     @cached_property

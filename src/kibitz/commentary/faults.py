@@ -208,7 +208,9 @@ class Turns(Claim):
 
 def _fits_material(stands: int, scene: Scene) -> bool:
     """Whether a game that is called level is so in material, too, after the expected moves."""
-    return stands != 0 or abs(balance(scene.boards[-1], scene.mover)) <= 1
+    end, white = scene.boards[-1], scene.mover
+    pawns = len(end.pieces(chess.PAWN, white)) - len(end.pieces(chess.PAWN, not white))
+    return stands != 0 or (abs(pawns) <= 1 and balance(end, white) == pawns)
 
 
 @dataclass(frozen=True)

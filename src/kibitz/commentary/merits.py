@@ -14,7 +14,7 @@ from functools import lru_cache
 import chess
 
 from kibitz.commentary.claims import Claim, Step, passed, stands, step
-from kibitz.commentary.facts import Scene, Unit, balance, taken_by
+from kibitz.commentary.facts import Scene, Unit, balance, is_defended, taken_by
 from kibitz.commentary.judge import is_hard_to_find, is_only_move
 from kibitz.commentary.prover import SURE_MATE
 from kibitz.position.board import Board
@@ -226,15 +226,26 @@ def threat_pays(threat: Threatens, scene: Scene) -> bool:
     board = passed(scene.after)
     if board is None:
         return False
+    target = threat.target
+    if target and target.kind == chess.PAWN and is_defended(scene.after, target.square):
+        return False
     board.push(threat.step.move)
-    seen = scene.prover.deeper(board)
-    if seen is None or (seen.mate is not None and seen.mate <= 0):
+    return keeps_more(board, scene, balance(scene.after, scene.mover))
+
+
+def keeps_more(board: chess.Board, scene: Scene, had: int) -> bool:
+    """Whether the mover ends with more material in what deeper searches expect of a position."""
+    seen, line = scene.prover.deeper(board), scene.prover.expected(board)
+    if seen is None or line is None:
         return True
-    found = [balance(board, scene.mover)]
-    for move in seen.line:
+    if seen.mate is not None:
+        return (seen.mate <= 0) == (board.turn != scene.mover)
+    found, board = [balance(board, scene.mover)], board.copy(stack=False)
+    for move in line:
         board.push(move)
         found.append(balance(board, scene.mover))
-    return min(found[-2:]) > balance(scene.after, scene.mover)
+    hangs = scene.prover.gain(board) if board.turn != scene.mover else 0
+    return min(found[-2:]) > had and hangs is not None and found[-1] - hangs / 100 > had
 
 
 def _mates(board: chess.Board, move: chess.Move) -> bool:

@@ -21,11 +21,13 @@ PLIES = 3  # searched in full before only captures are, checks not counted
 BUDGET = 150_000  # positions of one proof
 MOST_PIECES = 7  # in endgame tables
 LONGEST_LINE = 9  # plies
+ENOUGH, LOOKS = 6, 3  # plies of an expected line that tell what is won, and searches for them
+LAST_LOOK = 5  # times as large as the least deeper look
 SURE_MATE = MATE - MOST_PLIES
 
 
 Key: TypeAlias = tuple[int | bool | None, ...]
-Look: TypeAlias = Callable[[chess.Board], Seen]
+Look: TypeAlias = Callable[[chess.Board, int], Seen]
 
 
 def key_of(board: chess.Board) -> Key:
@@ -51,7 +53,7 @@ class Prover:
     ) -> None:
         self.plies, self.budget = plies, budget
         self._look = look
-        self._looks: dict[str, Seen] = {}
+        self._looks: dict[tuple[str, int], Seen] = {}
         self._tables = Tablebases(tables)
         self._positions = new_positions(MOST_PLIES + 1)
         self._frames = np.zeros(MOST_PLIES + 1, np.dtype((np.record, FRAME)))
@@ -88,14 +90,32 @@ class Prover:
             at.push(best)
         return line
 
-    def deeper(self, board: chess.Board) -> Seen | None:
-        """What a deeper search sees in a position; None if there is none."""
+    def deeper(self, board: chess.Board, times: int = 1) -> Seen | None:
+        """What a deeper search, of so many times the least nodes, sees; None if there is none."""
         if self._look is None:
             return None
-        fen = board.shredder_fen()
-        if fen not in self._looks:
-            self._looks[fen] = self._look(board)
-        return self._looks[fen]
+        asked = board.shredder_fen(), times
+        if asked not in self._looks:
+            self._looks[asked] = self._look(board, times)
+        return self._looks[asked]
+
+    def expected(self, board: chess.Board) -> list[chess.Move] | None:
+        """The moves that deeper searches expect, some plies at least; None if there are none.
+
+        Where the line of one ends early, the next begins at its end.
+        """
+        line: list[chess.Move] = []
+        at = board.copy(stack=False)
+        for _ in range(LOOKS):
+            seen = self.deeper(at)
+            if seen is None:
+                return None
+            for move in seen.line:
+                at.push(move)
+            line += seen.line
+            if len(line) >= ENOUGH or not seen.line:
+                break
+        return line
 
     def loss_on(self, board: chess.Board, square: int) -> int:
         """Centipawns that capturing on a square alone wins, pins not considered."""

@@ -17,6 +17,7 @@ from kibitz.commentary.claims import Claim, Step, step
 from kibitz.commentary.facts import RECENT, WORTH, Scene, Unit, balance, taken_by
 from kibitz.commentary.judge import BETTER, LIMITS, standing, stands_clear
 from kibitz.commentary.merits import LEAST, LONGEST_MATE, gone, listed, longest_defence
+from kibitz.commentary.prover import LAST_LOOK
 
 Aim: TypeAlias = Literal[
     "mate", "interest", "back", "castling", "king", "better", "level", "offer", "offered", ""
@@ -27,6 +28,7 @@ BY = 9  # plies of a line from which on it is too far to say that something come
 LASTING = 2  # positions of a line for which what came back has to stay
 LEAST_VALUE = -0.2  # who is worse than that has nothing to give
 TOLERANCE = 0.05  # of winning chances by which it may be better to accept
+CLOSE = 0.05  # of winning chances by which something else may be better
 MINOR = (chess.KNIGHT, chess.BISHOP)
 LEAST_GIVEN = 2  # pawns' worth; less if it is a piece for pawns
 
@@ -49,8 +51,15 @@ class GivesUp(Claim):
 
 
 def confirmed_sacrifice(scene: Scene) -> GivesUp | None:
-    """A sacrifice that is one to a deeper look, too, as that look sees it."""
-    return sacrifice(scene.deeper) if sacrifice(scene) is not None else None
+    """A sacrifice that is one to a deeper look and a still deeper one, as the last sees it."""
+    if sacrifice(scene) is None or sacrifice(scene.deeper) is None:
+        return None
+    last = scene.seen_with(LAST_LOOK)
+    found, value = sacrifice(last), _value(last)
+    if found is None or value is None or last.had is None:
+        return None
+    holds = value >= max(-LIMITS[-1][0], last.had.value - CLOSE)
+    return found if found.aim and holds else None
 
 
 def sacrifice(scene: Scene) -> GivesUp | None:
