@@ -501,7 +501,8 @@ def mate_statement(at: At, text: str) -> bool:
 
 def given(at: At, text: str) -> bool:
     """The piece named can be taken; a king kept from castling had the right, one is driven out."""
-    named = place(at.after, found[0], at.mover) if (found := units(text)) else None
+    found = anywhere(text)
+    named = place(at.after, found[0], at.mover) if found else None
     word = re.search(r"(?:sacrifices|gives up|offers) (?:a|the) (\w+)", text)
     kind = 4 if word and word[1] == "exchange" else KINDS.get(word[1], 0) if word else 0
     takes = [

@@ -227,7 +227,8 @@ def threat_pays(threat: Threatens, scene: Scene) -> bool:
     if board is None:
         return False
     target = threat.target
-    if target and target.kind == chess.PAWN and is_defended(scene.after, target.square):
+    small = target is not None and threatened(threat, scene) < LEAST_THREAT
+    if target and (small or target.kind == chess.PAWN) and is_defended(scene.after, target.square):
         return False
     board.push(threat.step.move)
     return keeps_more(board, scene, balance(scene.after, scene.mover))
