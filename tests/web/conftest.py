@@ -45,7 +45,7 @@ class Server:
     def start(self) -> None:
         """Start it and wait until it answers."""
         command = [sys.executable, "-m", "kibitz", "web", str(self.folder), "--no-open"]
-        command += ["--port", str(self.port), "--hash", "16", *self.options]
+        command += ["--port", str(self.port), "--hash", "32", *self.options]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         self.log: list[str] = []
         assert self.process.stderr is not None

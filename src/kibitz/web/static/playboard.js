@@ -17,6 +17,7 @@ export class PlayBoard {
   #drag = null;
   #drawing = null;
   #preview = null;
+  #waits = false; // a typed move
 
   constructor({ onMove }) {
     this.onMove = onMove;
@@ -48,6 +49,7 @@ export class PlayBoard {
       this.#release(false);
     }
     this.#draw(slide && other);
+    if (this.#waits && this.#place.moves.length) this.#typed();
     if (say) this.live.textContent = say;
   }
 
@@ -266,6 +268,8 @@ export class PlayBoard {
     const text = plain(this.input.value);
     if (!text) return;
     const moves = this.#place.free.includes(this.#turn) ? this.#place.moves : [];
+    this.#waits = !this.#place.moves.length; // what is legal is still on its way
+    if (this.#waits) return;
     const exact = moves.filter(([uci, san]) => plain(san) === text || uci === text.toLowerCase());
     const found = exact.length ? exact : moves.filter(([, san]) => plain(san).toLowerCase() === text.toLowerCase());
     this.input.setCustomValidity(found.length === 1 ? "" : `${this.input.value} is no legal move here`);
