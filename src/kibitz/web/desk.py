@@ -11,8 +11,10 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from kibitz.engine.running import Search
 from kibitz.errors import InputError, KibitzError
+from kibitz.log import say
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits
 from kibitz.search.report import Result
@@ -119,6 +122,7 @@ class Desk:
                 task = asyncio.create_task(self._answer(text, decode))
                 tasks.add(task)
                 task.add_done_callback(tasks.discard)
+                task.add_done_callback(partial(self._finished, text))
         except (WebSocketDisconnect, KeyError):  # KeyError: a message that is no text
             pass
         finally:
@@ -153,8 +157,18 @@ class Desk:
         except (msgspec.DecodeError, RecursionError) as error:
             number, found = _number_of(text), {"error": f"not a request of this page: {error}"}
         await self._answers.put(msgspec.json.encode({"id": number, **found}))
-        self._open.release()
         self._wake.set()
+
+    def _finished(self, text: str, task: asyncio.Task[None]) -> None:
+        """Let the next request be answered; tell of a mistake of ours."""
+        self._open.release()
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            say("".join(traceback.format_exception(error)))
+            number = _number_of(text)
+            sentence = f"a mistake of the server, which its terminal shows: {error!r}"
+            message = msgspec.json.encode({"id": number, "error": sentence})
+            self._put(f"mistake {number}", message)
 
     def close(self) -> None:
         """Leave all searches; they end unless other pages watch them."""

@@ -133,7 +133,7 @@ def serve(house: House, address: Address, on_start: Callable[[str], None]) -> No
         ws_max_size=LONGEST_MESSAGE,
         ws_max_queue=4,
         ws_ping_interval=20.0,
-        ws_ping_timeout=20.0,
+        ws_ping_timeout=60.0,  # a busy machine is no lost connection
         ws_per_message_deflate=False,
         timeout_graceful_shutdown=2,
     )
