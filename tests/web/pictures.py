@@ -73,7 +73,7 @@ def searched(tab: Tab, panels: int = 1) -> None:
 
 def save(tab: Tab, name: str) -> None:
     """Save what is seen, once all that moves has come to rest."""
-    tab.js("Promise.all(document.getAnimations().map((one) => one.finished))")
+    tab.js("Promise.allSettled(document.getAnimations().map((one) => one.finished))")
     found = tab("Page.captureScreenshot", format="webp", quality=QUALITY)
     (DOCS / name).write_bytes(base64.b64decode(found["data"]))
     size = (DOCS / name).stat().st_size
