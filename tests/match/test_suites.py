@@ -176,7 +176,7 @@ def test_failed_positions_may_count_among_the_nodes_required(
 ) -> None:
     path = tmp_path / "mixed.epd"
     path.write_text(f"{MATE}\n" + MATE.replace("bm", "am") + "\n")
-    command = ["suite", str(path), "--nodes", "300", "--player", "material"]
+    command = ["suite", str(path), "--nodes", "300", "--player", "material,Search=mcts"]
     found = []
     for more in ([], ["--failure-nodes", "5000"]):
         assert main([*command, *more, "--json"]) == 0
@@ -189,7 +189,7 @@ def test_failed_positions_may_count_among_the_nodes_required(
     assert main([*command, "--failure-nodes", "5000"]) == 0
     shown = capsys.readouterr().out
     assert f"{together['required']:,}" in shown
-    assert "material: network material, 300 nodes" in shown
+    assert "material,Search=mcts: network material, 300 nodes" in shown
     assert "5,000 nodes required of a position not solved" in shown
     assert main([*command, "--failure-nodes", "-1"]) == 2
     assert "--failure-nodes: -1" in capsys.readouterr().err

@@ -303,7 +303,9 @@ def test_without_many_colours_the_sides_differ_by_their_letters(how: dict[str, A
     console = Console(width=80, **given)
     with console.capture() as captured:
         console.print(Board(moves=["e2e4"]))
-    assert captured.get().rstrip("\n") == str(Board(moves=["e2e4"]))
+    plain = str(Board(moves=["e2e4"]))
+    marked = plain.replace(". P . . .", ".[P]. . .").replace("P . P P P", "P[.]P P P")
+    assert captured.get().rstrip("\n") == marked != plain
 
 
 def test_the_face_of_the_package() -> None:

@@ -215,7 +215,7 @@ def test_the_command_fits_a_terminal(
     monkeypatch.setattr("sys.stdin", io.StringIO("help\nQg8\nNf7#\n"))
     assert main(["puzzle", "solve", str(tmp_path / "one.csv")]) == 0
     shown = capsys.readouterr().out
-    assert "8 r . . . . r . k" in shown
+    assert "8 r . . . . r[.|k]" in shown
     assert "\x1b" not in shown
     assert max(map(len, shown.splitlines())) <= 80
     assert main(["puzzle", "solve", str(tmp_path / "none.csv")]) == 2

@@ -220,7 +220,7 @@ def test_no_line_that_is_shown_is_longer_than_its_mate(
     searcher: Searcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not even while the longest defence is looked for, with a report at every look."""
-    monkeypatch.setattr("kibitz.search.mcts.searcher.REPORT_MS", 0.0)
+    monkeypatch.setattr("kibitz.search.searcher.REPORT_MS", 0.0)
     reports: list[Report] = []
     board = Board("8/p7/rp1N4/kp6/1p5r/1P4QK/1P5p/7R w - - 0 1")
     searcher.search(board, Limits(mate=2), reports.append)

@@ -117,6 +117,7 @@ def choose(tab: Tab, label: str, value: str, within: str = "#view") -> None:
 
 def test_a_game_is_played_with_clicks_and_drags(tab: Tab, server: Server) -> None:
     show(tab, server, "play")
+    wait(tab, "document.querySelector('#view input[type=range]')")
     tab.js("document.querySelector('#view input[type=range]').value = 500")
     choose(tab, "Network", "material")
     press(tab, "Play")

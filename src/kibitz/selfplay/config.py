@@ -108,7 +108,11 @@ class SelfPlay:
             ),
             (contempt and self.forced > 0, "forced", "not with search-contempt"),
             (search.search_rule == "sble" and self.forced > 0, "forced", "use rule puct or azero"),
-            (search.search != "mcts", "Search", "targets come from the tree search: leave it out"),
+            (
+                search.search not in ("auto", "mcts"),
+                "Search",
+                "targets come from the tree search: leave it out",
+            ),
             (search.threads != 1, "Threads", "games run side by side: one thread a search"),
         )
         for wrong, name, fix in refuse:

@@ -85,7 +85,7 @@ export class Tree extends EventTarget {
     if (!node) {
       const parent = this.at;
       const info = await ask("position", { place: { ...this.place(), moves: [...this.place().moves, uci] } });
-      const name = san || parent.info?.moves.find(([one]) => one === uci)?.[1] || uci;
+      const name = san || (await this.info(parent)).moves.find(([one]) => one === uci)?.[1] || uci;
       node = parent.children.find((one) => one.uci === uci);
       if (!node) {
         node = newNode({ uci, san: name, fen: info.fen, parent, info });
