@@ -1,8 +1,12 @@
-"""What all tests share: how hypothesis looks for examples, and files without today's date."""
+"""What all tests share: how hypothesis looks for examples, files without today's date, messages."""
 
 import os
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
+
+from kibitz import log
 
 # 2000-01-01: the same work gives the same bytes whenever it is done, in processes of tests, too.
 os.environ["SOURCE_DATE_EPOCH"] = "946684800"
@@ -11,3 +15,11 @@ os.environ["SOURCE_DATE_EPOCH"] = "946684800"
 # Derandomised: a failure on one machine is a failure on every machine.
 settings.register_profile("kibitz", deadline=None, derandomize=True, max_examples=100)
 settings.load_profile("kibitz")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def usual_messages() -> Iterator[None]:
+    """A command with --quiet in one file of tests does not silence the next file."""
+    before = log.level()
+    yield
+    log.set_level(before)
