@@ -50,6 +50,10 @@ COMMANDS = {
     "match": Command("kibitz.commands.match:match", "Play matches: Elo, SPRT, tables, PGN."),
     "net": Command("kibitz.commands.net:net", "Make, show, export, quantise, compare networks."),
     "data": Command("kibitz.commands.data:data", "Import, label, inspect and export games."),
+    "doctor": Command(
+        "kibitz.commands.doctor:doctor",
+        "Look what this machine has, what is missing, how to get it.",
+    ),
     "experiment": Command(
         "kibitz.commands.experiment:experiment", "Answer a question about search by experiment."
     ),
