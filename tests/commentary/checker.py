@@ -26,6 +26,16 @@ import chess.engine
 import chess.pgn
 import chess.syzygy
 
+from tests.commentary.stories import (
+    KEPT,
+    LOOSE,
+    Turn,
+    better_named,
+    limits_of,
+    sentences,
+    story_statements,
+)
+
 KINDS = {name: kind for kind, name in enumerate(chess.PIECE_NAMES) if name}
 WORTH = {1: 1, 2: 3, 3: 3, 4: 5, 5: 9, 6: 0}
 UNIT = r"the (?:king|(?:pawn|knight|bishop|rook|queen) on [a-h][1-8])"
@@ -894,7 +904,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("answer", ANSWER, lambda at, _: at.played is None),
     (
         "wins",
-        r"comes out .* ahead|\b(?:wins|nets|gains)\b"
+        r"comes out .* ahead|comes to win|\b(?:wins|nets|gains)\b"
         r"(?! it back| back| as| the game| time| an outpost| the opposition| space)",
         lambda *_: True,
     ),
@@ -922,7 +932,7 @@ NAMES_A_MOVE = re.compile(
 )
 REFUTES = (
     r"answer|trouble|After|follows|This allows|runs into|strong now|guard away|no longer guards"
-    r"|\d\.+\S+ now [a-z]+s"
+    r"|\d\.+\S+ now (?:[a-z]+s|can)\b"
     r"|threat was|nothing against|was threatening|possible now|be taken|lost there|takes it"
 )
 
@@ -938,10 +948,7 @@ def values_around(node: chess.pgn.ChildNode) -> frozenset[str]:
 def statements(node: chess.pgn.ChildNode) -> Iterator[tuple[str, At, str]]:
     """The sentences of a comment with the move each is about, and the clauses of a sentence."""
     own = At(node.parent.board(), node.move, node.board(), values=values_around(node))
-    text = re.sub(r"\[%.*?\]", "", node.comment)
-    for sentence in re.split(r"(?<=[a-z0-9#+!)\]])\. (?=[A-Z0-9])|\.$", text.strip()):
-        if not sentence.strip():
-            continue
+    for sentence in sentences(node.comment):
         about = own
         rest = sentence
         for number, found in enumerate(re.finditer(MOVE, sentence)):
@@ -1091,6 +1098,36 @@ def read_game(game: chess.pgn.Game, count: Count, judge: Judge | None) -> None:
     count.plies += sum(1 for _ in game.mainline())
     for node in everything(game):
         read(node, count, judge)
+    read_story(game, count, judge)
+
+
+def read_story(game: chess.pgn.Game, count: Count, judge: Judge | None) -> None:
+    """Count the statements of what stands before the first move."""
+    for kind, true, sentence, turn in story_statements(game):
+        if not kind:
+            count.unknown[skeleton(sentence)] += 1
+            continue
+        count.made[kind] += 1
+        at = At(game.board(), chess.Move.null(), game.board()) if turn is None else turn_made(turn)
+        if not true:
+            count.false[kind] += 1
+            tell("FALSE", kind, sentence, sentence, at)
+        elif turn is None or judge is None:
+            continue
+        elif doubt := judge.doubt(kind, at, turn.text, sentence):
+            count.unsure[kind] += 1
+            count.opposed[kind] += doubt > 1
+            tell(("NOT CONFIRMED", "OPPOSED")[doubt - 1], kind, turn.text, sentence, at)
+
+
+def turn_made(turn: Turn) -> At:
+    """The move on which a game turned; of a better one that is named and legal, that one."""
+    board, made = turn.tale.boards[turn.ply], turn.tale.moves[turn.ply]
+    played = subject(board, made)
+    assert played is not None
+    named = (subject(board, better_named(turn)) if "would have" in turn.text else None) or played
+    named.played = played.move
+    return named
 
 
 def tell_all(counts: Mapping[str, Count], show: bool) -> None:
@@ -1318,6 +1355,38 @@ def judged_score(judge: Judge, at: At, text: str, _: str, nodes: int, slack: flo
     return abs(said - value) <= NEAR + slack or (slack > 0 and said * value > 0)
 
 
+def judged_turn(judge: Judge, at: At, text: str, _: str, nodes: int, slack: float) -> bool:
+    """The mover's chances before and after the move are about what the words say."""
+    pairs = zip((at.before, at.after), limits_of(text), strict=True)
+    return all(
+        LOOSE[limits][0] - slack <= judge.value(board, at.mover, nodes, None)
+        and judge.value(board, at.mover, nodes, None) <= LOOSE[limits][1] + slack
+        for board, limits in pairs
+    )
+
+
+def judged_kept(judge: Judge, at: At, text: str, _: str, nodes: int, slack: float) -> bool:
+    """The move named keeps what it is said to keep, and is better than the one made."""
+    limits = next(limits for words, limits in KEPT.items() if words in text)
+    value = judge.value(at.before, at.mover, nodes, at.move)
+    better = judged_better(judge, at, text, text, nodes, slack)
+    return better and value >= LOOSE[limits][0] - slack
+
+
+def judged_why(judge: Judge, at: At, text: str, _: str, nodes: int, slack: float) -> bool:
+    """The other side mates, or wins something; or the mover had a mate."""
+    board = at.before if "missed" in text else at.after
+    score = judge.lines(board, nodes)[0]["score"].relative
+    if score.is_mate():
+        return (score.mate() or 0) > 0
+    if "mate" in text:
+        return False
+    answer = judge.lines(board, nodes)[0]["pv"][0]
+    after = board.copy()
+    after.push(answer)
+    return judged_wins(judge, At(board, answer, after), text, text, nodes, slack)
+
+
 NEAR = 0.3  # of winning chances by which scores of two engines may differ
 JUDGED = {
     "score": judged_score,
@@ -1331,6 +1400,9 @@ JUDGED = {
     "only": judged_only,
     "sacrifice": judged_sacrifice,
     "standing": judged_standing,
+    "story turn": judged_turn,
+    "story better": judged_kept,
+    "story why": judged_why,
 }
 
 

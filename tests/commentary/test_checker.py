@@ -1,0 +1,64 @@
+"""The checker notices what is false, in a story as in a comment."""
+
+import io
+from collections import Counter
+
+import chess.pgn
+import pytest
+
+from tests.commentary.checker import Count, read_game
+from tests.commentary.stories import sentences
+
+STORY = (
+    "They played the Italian Game: Blackburne-Kostić Gambit (C50). "
+    "The decisive mistake was 4.Nxe5, which allowed mate. 4.O-O would have held the balance. "
+    "Black mated on move 7. Accuracy: White 51 %, Black 100 %. White: 1 blunder."
+)
+GAME = """[Result "0-1"]
+
+{{ [%eval 0.30] {story} }} 1. e4 {{ [%eval 0.3] }} e5 {{ [%eval 0.3] }} 2. Nf3 {{ [%eval 0.3] }}
+Nc6 {{ [%eval 0.3] }} 3. Bc4 {{ [%eval 0.3] }} Nd4 {{ [%eval 0.3] }} 4. Nxe5 $4 {{ [%eval -4] }}
+Qg5 {{ [%eval -4] }} 5. Nxf7 {{ [%eval -8] {comment} }} Qxg2 {{ [%eval -8] }}
+6. Rf1 {{ [%eval -8] }} Qxe4+ {{ [%eval -8] }} 7. Be2 {{ [%eval #-1] }} Nf3# {{ [%eval #-0] }} 0-1
+"""
+
+
+def false_in(story: str, comment: str = "") -> Counter[str]:
+    """The kinds of what the checker finds false, of statements that it understands."""
+    game = chess.pgn.read_game(io.StringIO(GAME.format(story=story, comment=comment)))
+    assert game is not None
+    count = Count()
+    read_game(game, count, None)
+    assert not count.unknown
+    return count.false
+
+
+def test_a_true_story_has_nothing_false() -> None:
+    assert not false_in(STORY)
+
+
+@pytest.mark.parametrize(
+    ("part", "other", "kind"),
+    [
+        ("Italian Game: Blackburne-Kostić Gambit (C50)", "Italian Game (C50)", "story opening"),
+        ("4.Nxe5", "5.Nxf7", "story turn"),
+        ("4.O-O", "4.Nb5", "story better"),
+        ("held the balance", "kept the win", "story better"),
+        ("on move 7", "on move 8", "story end"),
+        ("Black mated", "White mated", "story end"),
+        ("Black 100 %", "Black 90 %", "story accuracy"),
+        ("1 blunder", "2 blunders", "story counts"),
+    ],
+)
+def test_what_is_false_in_a_story_is_noticed(part: str, other: str, kind: str) -> None:
+    assert kind in false_in(STORY.replace(part, other))
+
+
+def test_false_comments_are_noticed() -> None:
+    assert not false_in(STORY, "This forks the queen on g5 and the rook on h8.")
+    assert false_in(STORY, "This forks the queen on d8 and the rook on h8.")["fork"] == 1
+
+
+def test_an_abbreviation_does_not_end_a_sentence() -> None:
+    name = "Pirc Defense: Classical, St. Petersburg Variation (B08). White won on move 30."
+    assert len(sentences(name)) == 2
