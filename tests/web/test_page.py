@@ -189,6 +189,7 @@ def test_the_search_is_watched_and_looked_into(tab: Tab, server: Server) -> None
     wait(tab, f"{now} !== {json.dumps(before)}")
     press(tab, "Back", ".crumbs")
     wait(tab, "document.querySelectorAll('.engine tr[data-move=e2e4]').length")
+    wait(tab, "Number(document.querySelector('.time input').max) > 0")
     tab.js("document.querySelector('.time input').value = 0")
     tab.js("document.querySelector('.time input').dispatchEvent(new Event('input'))")
     wait(tab, "document.querySelector('.time').innerText.includes('earlier')")
