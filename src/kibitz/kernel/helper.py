@@ -40,9 +40,9 @@ def compile_beside(beside: Iterable[_Call], here: Iterable[_Call] = ()) -> None:
     That is worth a process only where nothing of the last one's module has been compiled yet.
     What falls to this process is compiled in `compile_here`.
     """
-    wanted = _with_types(beside)
-    if wanted and not _begun(wanted[-1][0].py_func):
-        _beside[:], _here[:] = [*wanted, *_later], _with_types(here)
+    calls = [call for call in beside if isinstance(call[0], Kernel)]
+    if calls and not _begun(calls[-1][0].py_func):
+        _beside[:], _here[:] = [*_with_types(calls), *_later], _with_types(here)
         if process.is_waiting():
             _start("")
 

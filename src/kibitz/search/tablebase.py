@@ -64,6 +64,7 @@ class Tablebases:
         self.rule50 = rule50  # whether wins that the 50-move rule spoils are draws
         self._tables = chess.syzygy.Tablebase()
         self._cache: OrderedDict[int, int | None] = OrderedDict()
+        self._distances: dict[int, int | None] = {}  # of the roots' moves, for further searches
         sizes = [self._add_folder(Path(folder)) for folder in split_paths(paths)]
         self.pieces = min(pieces, max(sizes, default=0))  # most pieces, kings included
 
@@ -71,6 +72,7 @@ class Tablebases:
         """Let go of the files."""
         self._tables.close()
         self._cache.clear()
+        self._distances.clear()
 
     def _add_folder(self, folder: Path) -> int:
         """Add a folder's tables; returns the most pieces of one."""
@@ -194,7 +196,13 @@ class Tablebases:
         if after.rule50 == 0:
             wdl = self._probe(self._tables.probe_wdl, chess_board(after.position))
             return None if wdl is None else ZEROING_DTZ[-wdl]
-        dtz = self._probe(self._tables.probe_dtz, chess_board(after.position))
+        key = int(after.position["key"])
+        if key not in self._distances:
+            if len(self._distances) >= CACHED_POSITIONS:
+                self._distances.clear()
+            board = chess_board(after.position)
+            self._distances[key] = self._probe(self._tables.probe_dtz, board)
+        dtz = self._distances[key]
         if dtz is None:
             return None
         return -dtz + (1 if dtz < 0 else -1 if dtz > 0 else 0)
