@@ -16,6 +16,7 @@ LONGEST_KERNEL = 60
 
 GROUND = {
     "checksums",
+    "downloads",
     "options",
     "settings",
     "errors",

@@ -6,28 +6,21 @@ games and dataset rooms -> **command line**; engines as teachers are in data_lab
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from cyclopts import App, Parameter
 
-from kibitz.commands.output import EXIT_STOPPED, At, JsonFlag, at_least, columns, emit, spell
+from kibitz.commands.data_import import EXIT_REFUSED, Output
+from kibitz.commands.output import At, JsonFlag, at_least, columns, emit, spell
 from kibitz.dataset.exports import write_experience, write_parquet
 from kibitz.errors import DamagedFileError, InputError
 from kibitz.games.importing import (
-    KINDS,
     PLIES,
-    STANDARD_INPUT,
-    Imported,
     files_in,
-    import_labelled,
-    import_pgn,
-    kind_of,
-    scores_and_results,
 )
-from kibitz.games.labels import LabelModel, fit
 from kibitz.games.pgn import tree_of
 from kibitz.games.record import games_of
 from kibitz.games.shard import SUFFIX, Shard, verify
@@ -41,7 +34,7 @@ from kibitz.games.store import (
     select,
     shards_in,
 )
-from kibitz.log import graceful_stop, progress, say
+from kibitz.log import progress, say
 from kibitz.places import Place, below, files_below, size_of
 from kibitz.position.pgn import BadGame, Game, read_games, write_games
 
@@ -50,12 +43,13 @@ from kibitz.position.pgn import BadGame, Game, read_games, write_games
 
 data = App(
     name="data",
-    help="Import, label, inspect, split, combine, verify and export games.",
+    help="Fetch, import, label, inspect, split, combine, verify and export games.",
     result_action="return_value",
 )
 
 _COMMANDS = {
-    "import": ("data:import_games", "Bring games (PGN) or labelled positions (CSV) in."),
+    "fetch": ("data_fetch:fetch", "Download public games, evaluations, puzzles, tables, books."),
+    "import": ("data_import:import_games", "Bring games (PGN) or labelled positions (CSV) in."),
     "label": ("data_label:label_games", "Make games in which an engine evaluates every position."),
     "reanalyse": ("data_label:reanalyse_games", "Search stored games again, for policies."),
     "inspect": ("data:inspect", "Say what is in shards."),
@@ -64,7 +58,7 @@ _COMMANDS = {
     "verify": ("data:check", "Check shards; exit code 1 if one is damaged."),
     "export": ("data:export", "Write PGN, Parquet, or DLChess's experience."),
     "prune": ("data:prune", "Delete shards of old generations."),
-    "fit-labels": ("data:fit_labels", "Fit what centipawns are worth to games' results."),
+    "fit-labels": ("data_import:fit_labels", "Fit what centipawns are worth to games' results."),
 }
 
 for _name, (_home, _help) in _COMMANDS.items():
@@ -185,7 +179,6 @@ def some_places(places: tuple[Place, ...]) -> tuple[Place, ...]:
 
 # --- split ----------------------------------------------------------------------------------------
 
-Output = Annotated[At, Parameter(name=["--output", "-o"], help="Folder for the new shards.")]
 Size = Annotated[int, Parameter(name="--plies", help="Positions in a shard, about.")]
 
 
@@ -311,89 +304,3 @@ def export(
             raise InputError("cannot tell what to write", value=str(output), fix=fix)
     emit({**result, **store.facts, "output": str(output)}, as_json=json)
     return store.exit_code
-
-
-# --- import ---------------------------------------------------------------------------------------
-
-
-EXIT_REFUSED = 1  # of an import that could not read a file, and named it
-DEFAULT = LabelModel()
-
-Workers = Annotated[int, Parameter(help="Processes at the same time.")]
-
-
-def import_games(
-    *files: Annotated[
-        At,
-        # A lone hyphen is standard input; `known` refuses what else begins with one.
-        Parameter(help="PGN or CSV, packed or not, folders, or -.", allow_leading_hyphen=True),
-    ],
-    output: Output,
-    workers: Workers = 1,
-    plies: Annotated[int, Parameter(help="Positions in a shard, about.")] = PLIES,
-    a: Annotated[float, Parameter(help="Centipawns where a win is as likely as not.")] = DEFAULT.a,
-    b: Annotated[float, Parameter(help="Centipawns of the label model's slope.")] = DEFAULT.b,
-    json: JsonFlag = False,
-) -> int:
-    """Bring games or labelled positions into a store."""
-    if not files:
-        raise InputError("nothing to import", fix="name files")
-    at_least(1, workers=workers, plies=plies)
-    if b < 1:
-        raise InputError("-b", value=b, fix="give 1 or more")
-    done = Imported()
-    with graceful_stop() as stop, progress("positions", total=None) as bar:
-        for piece in _pieces(known(files), output, workers, plies, LabelModel(a, b)):
-            done = done.plus(piece)
-            bar.advance(piece.plies)
-            for text in piece.bad + piece.refused:
-                say(text)
-            if stop.requested:
-                break
-    skipped = {"skipped": len(done.bad), "empty": done.empty, "refused": len(done.refused)}
-    result = {"games": done.games, "positions": done.plies, "shards": done.shards, **skipped}
-    emit(result | {"output": str(output)}, as_json=json)
-    if stop.requested:
-        return EXIT_STOPPED
-    if not done.games:
-        say("nothing was imported")
-    return 0 if done.games and not done.refused else EXIT_REFUSED
-
-
-def known(places: Sequence[Place], kinds: Sequence[str] = KINDS) -> list[Place]:
-    """The files that arguments stand for, by what they are named."""
-    for place in places:
-        if str(place).startswith("-") and place != STANDARD_INPUT:
-            raise InputError("no such option", value=str(place), fix="see --help")
-    files = files_in(places, kinds)
-    for path in files:
-        kind_of(path, kinds)
-    return files
-
-
-def _pieces(
-    files: list[Place], output: Place, workers: int, plies: int, model: LabelModel
-) -> Iterator[Imported]:
-    labelled = [path for path in files if kind_of(path) == ".csv"]
-    games = [path for path in files if path not in labelled]
-    for path in labelled:
-        yield from import_labelled(path, output, model, plies=plies, workers=workers)
-    yield from import_pgn(games, output, model, plies=plies, workers=workers)
-
-
-def fit_labels(
-    *files: Annotated[At, Parameter(help="CSV files of labelled positions, packed or not.")],
-    json: JsonFlag = False,
-) -> None:
-    """Find the label model under which the games' results are most likely."""
-    if not files:
-        raise InputError("nothing to fit to", fix="name files")
-    with progress("positions", total=None) as bar:
-        pairs = []
-        for pair in scores_and_results(files):
-            pairs.append(pair)
-            bar.advance(len(pair[0]))
-    scores, results = (np.concatenate(column) for column in zip(*pairs, strict=True))
-    found = fit(scores, results)
-    facts = {"log_likelihood": found.log_likelihood, "positions": found.positions}
-    emit(found.model._asdict() | facts, as_json=json)

@@ -14,7 +14,8 @@ from typing import Annotated, TypeVar
 
 from cyclopts import Parameter
 
-from kibitz.commands.data import Places, known, refuse_mixing, some_places
+from kibitz.commands.data import Places, refuse_mixing, some_places
+from kibitz.commands.data_import import known
 from kibitz.commands.output import EXIT_STOPPED, At, JsonFlag, NetworkFlag, at_least, emit
 from kibitz.commands.search import read_options, tell_idle_options
 from kibitz.engine.options import AUTODISCOVER, chosen, search_settings

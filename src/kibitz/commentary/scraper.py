@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import html
-import http.client
 import io
 import re
 import time
 import urllib.error
-import urllib.request
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -24,13 +22,13 @@ from pathlib import Path
 from urllib.parse import quote, urldefrag, urljoin, urlsplit
 from urllib.robotparser import RobotFileParser
 
+from kibitz.downloads import FetchError, asked
 from kibitz.errors import FileError, InputError
 from kibitz.files import read_bytes, write_bytes
 from kibitz.log import Stop, say
 from kibitz.position.pgn import read_games
 
 LONGEST_NAME = 160  # characters of a file's name, which end in a checksum where a URL is longer
-AGAIN = (408, 425, 429, 500, 502, 503, 504)  # answers after which the same question makes sense
 GONE = ".gone"  # of pages that are not there, in place of their content
 PGN = re.compile(r'\[Event ".*?(?=</|\Z)', re.DOTALL)
 
@@ -70,10 +68,6 @@ class Collected:
     games: int = 0
     left_out: int = 0  # games with too few comments
     failed: list[str] = field(default_factory=list)  # pages, and why
-
-
-class FetchError(Exception):
-    """A page that cannot be had; the message says why."""
 
 
 class _Links(HTMLParser):
@@ -181,34 +175,26 @@ class Scraper:
 
     def _asked(self, url: str) -> bytes:
         """What the site answers, after some tries; HTTPError for what it refuses for good."""
-        reason = ""
-        for attempt in range(self.site.tries):
-            self._pause(url, attempt, reason)
-            self.done.asked += 1
-            request = urllib.request.Request(url, headers={"User-Agent": self.site.agent})
-            try:
-                with urllib.request.urlopen(request, timeout=self.site.timeout) as answer:
-                    content: bytes = answer.read()
-                    return content
-            except urllib.error.HTTPError as error:
-                if error.code not in AGAIN:
-                    raise
-                reason = f"{error.code} {error.headers.get('Retry-After', '')}".strip()
-            except (http.client.HTTPException, OSError) as error:
-                reason = f"- {type(error).__name__}"  # cut off, refused, or no answer in time
-        raise FetchError(f"no answer after {self.site.tries} tries ({reason.removeprefix('- ')})")
+        site = self.site
+        return asked(
+            url,
+            lambda answer: answer.read(),
+            tries=site.tries,
+            timeout=site.timeout,
+            agent=site.agent,
+            pause=lambda failures, after: self._pause(url, failures, after),
+        )
 
-    def _pause(self, url: str, attempt: int, reason: str) -> None:
+    def _pause(self, url: str, failures: int, after: float) -> None:
         """Wait as politeness and, from the second try on, as the failure before demands."""
-        host = urlsplit(url).netloc
-        known = self._robots.get(host)
+        self.done.asked += 1
+        known = self._robots.get(urlsplit(url).netloc)
         slow = float(known.crawl_delay(self.site.agent) or 0) if known else 0.0
         wanted = max(self.site.delay, slow)
-        if attempt:
-            after = reason.partition(" ")[2]
-            wanted = max(wanted * 2**attempt, float(after) if after.isdecimal() else 0.0)
-        wanted -= time.monotonic() - self._last if self._last and not attempt else 0.0
-        if wanted > 0 and (self._last or attempt):
+        if failures:
+            wanted = max(wanted * 2**failures, after)
+        wanted -= time.monotonic() - self._last if self._last and not failures else 0.0
+        if wanted > 0 and (self._last or failures):
             self._wait(wanted)
         self._last = time.monotonic()
 

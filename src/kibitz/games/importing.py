@@ -21,12 +21,14 @@ import msgspec
 import numpy as np
 
 from kibitz.errors import DamagedFileError, InputError
+from kibitz.games.cutting import Wanted, choose, whole_games
 from kibitz.games.labels import (
     COLUMNS,
     LabelModel,
     Lines,
     chunks,
     in_order,
+    of_json,
     parse,
     peek,
     shard_of_lines,
@@ -46,6 +48,8 @@ CHARACTERS = 500_000  # of a piece of a PGN, at least
 STANDARD_INPUT = Path("-")
 PACKED = (".gz", ".bz2", ".xz", ".zst", ".zstd")
 KINDS = (".pgn", ".csv")  # and shards, where games of any kind are read
+LABELLED = (".csv", ".jsonl")  # the second one only where it is named, not in folders
+ALL = Wanted()
 
 
 class Imported(NamedTuple):
@@ -57,6 +61,7 @@ class Imported(NamedTuple):
     empty: int = 0  # games without a move, which are left out
     bad: tuple[str, ...] = ()  # games and lines that were skipped, and why
     refused: tuple[str, ...] = ()  # files of which nothing, or only a part, could be read, and why
+    unwanted: int = 0  # games that were not asked for
 
     def plus(self, other: Imported) -> Imported:
         """Both together."""
@@ -77,11 +82,11 @@ def _stem_of(path: Place) -> str:
 
 
 def kind_of(path: Place, kinds: Sequence[str] = KINDS) -> str:
-    """`.csv`, `.pgn` or another of some kinds, by the name of the file."""
+    """`.csv`, `.jsonl`, `.pgn` or another of some kinds, by the name of the file."""
     if path == STANDARD_INPUT:
         return ".pgn"
     suffix = _bare(path).suffix.lower()
-    if suffix not in kinds:
+    if suffix not in (*kinds, *LABELLED):
         fix = f"name it {' or '.join(kinds)}, PGN and CSV packed or not"
         raise InputError("not a kind of file that is read here", value=str(path), fix=fix)
     return suffix
@@ -109,7 +114,7 @@ def count_games(paths: Sequence[Place]) -> int | None:
     total = 0
     for path in paths:
         kind = kind_of(path, (*KINDS, SUFFIX))
-        if kind == ".csv" or path == STANDARD_INPUT:
+        if kind in LABELLED or path == STANDARD_INPUT:
             return None
         try:
             if kind == SUFFIX:
@@ -126,7 +131,10 @@ def count_games(paths: Sequence[Place]) -> int | None:
 
 def labelled_lines(path: Place, plies: int) -> Iterator[tuple[int, list[str]]]:
     """Lines of a CSV in pieces of whole games, with the number of each piece's first line."""
-    lines = in_order(read_lines(path), lambda text: say(f"{path}: {text}"))
+    lines = read_lines(path)
+    if kind_of(path) == LABELLED[1]:
+        lines = of_json(lines)
+    lines = in_order(lines, lambda text: say(f"{path}: {text}"))
     first, fault = peek(lines)
     if fault:
         fix = f"expected the columns {', '.join(COLUMNS)}, or a heading that names some of them"
@@ -203,6 +211,7 @@ class Read(NamedTuple):
     bad: tuple[BadGame, ...]
     shard: Shard
     fault: str = ""
+    unwanted: int = 0
 
     def described(self, before: int) -> Imported:
         """What became of the piece, which has so many games of its file before it."""
@@ -218,34 +227,24 @@ class Read(NamedTuple):
             for one in self.bad
         )
         refused = (f"the rest of a file skipped: {self.fault}",) if self.fault else ()
-        return Imported(empty=self.empty, bad=bad, refused=refused)
+        return Imported(empty=self.empty, bad=bad, refused=refused, unwanted=self.unwanted)
 
 
 def pieces_of(paths: Sequence[Place], characters: int = CHARACTERS) -> Iterator[Piece]:
-    """The pieces of all files, one file after the other.
-
-    A cut is made before a tag that follows moves and an empty line, and is in no comment.
-    """
+    """The pieces of all files, one file after the other."""
     for path in paths:
         yield from _pieces(path, characters)
 
 
 def _pieces(path: Place, characters: int) -> Iterator[Piece]:
     """At least one piece, so that the file is heard of when nothing is in it."""
-    held: list[str] = []
-    size, first, faults = 0, 1, list[str]()
-    inside = moves = blank = False
-    for number, line in enumerate(_lines(path, faults), start=1):
-        tag = line.startswith("[") and not inside
-        if tag and blank and moves and size >= characters:
-            yield Piece(path, first, "".join(held))
-            held, size, first = [], 0, number
-        held.append(line)
-        size += len(line)
-        blank = not line.strip()
-        moves = not tag and (moves or not blank)  # tags may have empty lines between them
-        inside = inside if tag else in_comment(line, inside)
-    yield Piece(path, first, "".join(held), *faults)
+    faults: list[str] = []
+    pieces = whole_games(_lines(path, faults), characters)
+    waiting = next(pieces)
+    for piece in pieces:
+        yield Piece(path, waiting[0], "".join(waiting[1]))
+        waiting = piece
+    yield Piece(path, waiting[0], "".join(waiting[1]), *faults)
 
 
 def _lines(path: Place, faults: list[str]) -> Iterator[str]:
@@ -256,31 +255,22 @@ def _lines(path: Place, faults: list[str]) -> Iterator[str]:
         faults.append(str(error))
 
 
-def in_comment(line: str, inside: bool) -> bool:
-    """Whether a comment in braces is open at the end of a line of moves."""
-    if not inside and line.startswith("%"):
-        return False
-    while True:
-        if inside:
-            end = line.find("}")
-            if end < 0:
-                return True
-            line, inside = line[end + 1 :], False
-        start, rest_of_line = line.find("{"), line.find(";")
-        if start < 0 or 0 <= rest_of_line < start:
-            return False
-        line, inside = line[start + 1 :], True
-
-
-def read_piece(piece: Piece, model: LabelModel) -> Read:
-    """Read the games of a piece."""
+def read_piece(piece: Piece, model: LabelModel, wanted: Wanted = ALL) -> Read:
+    """Read the games of a piece, those that are wanted."""
     name = "standard input" if piece.path == STANDARD_INPUT else piece.path.name
     bad: list[BadGame] = []
-    games = list(read_pgn(io.StringIO(piece.text), model, name, bad.append))
+    chosen = None if wanted == ALL else choose(piece.text, wanted)
+    text = piece.text if chosen is None else chosen.text
+    games = list(read_pgn(io.StringIO(text), model, name, bad.append))
     shard = shard_of([game for game in games if game.plies])
-    without = len(games) - shard.games
-    all_games = len(games) + len(bad)
-    return Read(piece.path, piece.line, all_games, without, tuple(bad), shard, piece.fault)
+    without, all_games, unwanted = len(games) - shard.games, len(games) + len(bad), 0
+    if chosen is not None:
+        all_games, unwanted = chosen.games, chosen.games - len(chosen.kept)
+        places = dict(enumerate(chosen.kept, start=1))
+        bad = [replace(one, number=places.get(one.number, one.number)) for one in bad]
+    return Read(
+        piece.path, piece.line, all_games, without, tuple(bad), shard, piece.fault, unwanted
+    )
 
 
 def _pgn_shards(path: Place, pieces: Iterable[Read]) -> Iterator[tuple[Shard, Imported]]:
@@ -298,11 +288,12 @@ def import_pgn(
     output: Place,
     model: LabelModel,
     *,
+    wanted: Wanted = ALL,
     plies: int = PLIES,
     workers: int = 1,
 ) -> Iterator[Imported]:
     """Import PGN files (`-` is standard input); yields a shard, or the end of a file, at a time."""
-    work = partial(read_piece, model=model)
+    work = partial(read_piece, model=model, wanted=wanted)
     done = in_processes(work, pieces_of(paths), workers, in_order=True)
     for path, pieces in groupby(done, key=lambda read: read.path):
         yield from _import_file(path, _pgn_shards(path, pieces), output, plies)
@@ -336,7 +327,7 @@ def read_all(store: Store, model: LabelModel) -> Iterator[tuple[Shard, Imported]
         kind = kind_of(path, (*KINDS, SUFFIX))
         if kind == SUFFIX:
             yield from ((shard, Imported()) for _, shard in store.named([path]))
-        elif kind == ".csv":
+        elif kind in LABELLED:
             yield from _labelled_shards(path, model, PIECE, 1, {})
         else:
             pieces = pieces_of([path], CHARACTERS // 10)

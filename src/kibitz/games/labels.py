@@ -19,8 +19,9 @@ import csv
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from kibitz.errors import InputError, KibitzError, shorten
@@ -222,6 +223,47 @@ def in_order(lines: Iterable[str], say: Callable[[str], None]) -> Iterator[str]:
         pairs = list(zip(names, _fields(line), strict=False))
         fields = dict(reversed(pairs))  # of two columns with one name, the first counts
         yield line if line.isspace() else ",".join(fields.get(name, "") for name in COLUMNS) + "\n"
+
+
+def of_json(lines: Iterable[str]) -> Iterator[str]:
+    """Our columns from lines of JSON as Lichess evaluates positions; the deepest search counts.
+
+    Every position is a game of its own. A line that is something else stays, and is named later.
+    """
+    for number, line in enumerate(lines):
+        try:
+            one = msgspec.json.decode(line, type=_Evaluated)
+        except msgspec.MsgspecError:
+            yield line
+            continue
+        best = max(one.evals, key=lambda found: found.depth).pvs[0]
+        sign = -1 if one.fen.split()[1:2] == ["b"] else 1  # Lichess's view is White's
+        scores = ["" if score is None else str(sign * score) for score in (best.cp, best.mate)]
+        move, fen = best.line.partition(" ")[0], " ".join([*one.fen.split(), "0", "1"][:6])
+        run, game = divmod(number, 1 << 24)
+        yield ",".join([str(run), str(game), fen, *scores, move, "\n"])
+
+
+class _Line(msgspec.Struct):
+    """A line of play of an evaluation, White's view."""
+
+    line: str
+    cp: int | None = None
+    mate: int | None = None
+
+
+class _Search(msgspec.Struct):
+    """One search of a position, its best line first."""
+
+    depth: int
+    pvs: Annotated[list[_Line], msgspec.Meta(min_length=1)]
+
+
+class _Evaluated(msgspec.Struct):
+    """A position of Lichess's database of evaluations."""
+
+    fen: str
+    evals: Annotated[list[_Search], msgspec.Meta(min_length=1)]
 
 
 def _fields(line: str) -> list[str]:

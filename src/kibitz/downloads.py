@@ -1,0 +1,222 @@
+"""Downloads over HTTP: questions that are tried again, and files that go on where they stopped.
+
+    address -> `asked`, with patience -> FILE.part -> checksum -> **FILE**
+
+A part is continued only if the server says that the file is still the same (If-Range). A file has
+its name only when it is complete and, where a checksum is published, proved to be the right one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import re
+import shutil
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from http.client import HTTPResponse
+from pathlib import Path
+from typing import TypeVar
+
+import kibitz
+from kibitz.errors import DamagedFileError, FileError, KibitzError
+from kibitz.files import named_failures
+from kibitz.log import say
+
+AGAIN = (408, 425, 429, 500, 502, 503, 504)  # answers after which the same question makes sense
+RANGE_REFUSED = 416
+PARTIAL = 206
+AGENT = f"kibitz/{kibitz.__version__}"
+TRIES = 5
+TIMEOUT = 30.0  # seconds
+LONGEST_WAIT = 60.0  # seconds before a question is asked again, unless the server wants more
+_BLOCK = 1 << 20
+
+Answer = TypeVar("Answer")
+Pause = Callable[[int, float], None]  # gets the number of failures, and the seconds of Retry-After
+
+
+class FetchError(FileError):
+    """What cannot be had from a server; the message says why."""
+
+
+def back_off(failures: int, after: float) -> None:
+    """Wait longer after every failure, and at least as long as the server wants."""
+    if failures:
+        time.sleep(max(after, min(2.0**failures, LONGEST_WAIT)))
+
+
+def asked(
+    url: str,
+    use: Callable[[HTTPResponse], Answer],
+    *,
+    headers: Callable[[], Mapping[str, str]] = dict,
+    tries: int = TRIES,
+    timeout: float = TIMEOUT,
+    agent: str = AGENT,
+    pause: Pause = back_off,
+) -> Answer:
+    """What `use` makes of the answer, after some tries; HTTPError for what is refused for good."""
+    reason, after = "", 0.0
+    for failures in range(tries):
+        pause(failures, after)
+        request = urllib.request.Request(url, headers={"User-Agent": agent, **headers()})
+        try:
+            with urllib.request.urlopen(request, timeout=timeout) as answer:
+                return use(answer)
+        except urllib.error.HTTPError as error:
+            if error.code not in AGAIN:
+                raise
+            wanted = error.headers.get("Retry-After", "")
+            reason, after = str(error.code), float(wanted) if wanted.isdecimal() else 0.0
+        except KibitzError:
+            raise  # of our own disk
+        except (http.client.HTTPException, OSError) as error:
+            reason, after = type(error).__name__, 0.0  # cut off, refused, or no answer in time
+    raise FetchError(f"no answer after {tries} tries ({reason})")
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+class _Part:
+    """What there is of a file, and what the server called that state of it."""
+
+    def __init__(self, path: Path, on_bytes: Callable[[int], None]) -> None:
+        self.file = path.with_name(f"{path.name}.part")
+        self._note = path.with_name(f"{path.name}.part.tag")
+        self._on_bytes = on_bytes
+
+    @property
+    def size(self) -> int:
+        """The bytes that need not be asked for; none if the server gave that state no name."""
+        known = self._note.is_file() and self._note.read_text("utf-8")
+        return self.file.stat().st_size if known and self.file.is_file() else 0
+
+    def headers(self) -> dict[str, str]:
+        """Ask for the rest, or for all if the file is another one by now."""
+        size = self.size
+        if not size:
+            return {"Accept-Encoding": "identity"}
+        state = self._note.read_text("utf-8")
+        return {"Accept-Encoding": "identity", "Range": f"bytes={size}-", "If-Range": state}
+
+    def take(self, answer: HTTPResponse) -> None:
+        """Write what comes; an error where it ends too early."""
+        length, size = answer.headers.get("Content-Length"), self.size
+        goes_on = answer.status == PARTIAL
+        if goes_on and not self._continues(answer, size):
+            self.forget()
+            raise http.client.HTTPException("not the rest of this file")
+        self._room(int(length or 0))
+        with named_failures(self.file, "cannot write"):
+            file = self.file.open("ab" if goes_on else "wb", buffering=0)
+        got = 0
+        with file:
+            if not goes_on:  # emptied first: no bytes of one state under the name of another
+                self._note.write_text(_state(answer), "utf-8")
+            while block := answer.read(_BLOCK):
+                with named_failures(self.file, "cannot write"):
+                    left = memoryview(block)
+                    while left:
+                        left = left[file.write(left) :]
+                got += len(block)
+                self._on_bytes(len(block))
+        if length is not None and got < int(length):
+            raise http.client.IncompleteRead(b"", int(length) - got)
+
+    def _continues(self, answer: HTTPResponse, size: int) -> bool:
+        begin = re.match(r"bytes (\d+)-", answer.headers.get("Content-Range", ""))
+        same = _state(answer) in ("", self._note.read_text("utf-8"))
+        return begin is not None and int(begin[1]) == size and same
+
+    def _room(self, wanted: int) -> None:
+        free = shutil.disk_usage(self.file.parent).free
+        if wanted > free:
+            what = f"no room: {wanted:,} bytes are wanted, {free:,} are free"
+            raise FileError(what, value=str(self.file.parent), fix="name another folder with -o")
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self.file.unlink(missing_ok=True)
+        self._note.unlink(missing_ok=True)
+
+    def finish(self, path: Path) -> None:
+        """Give the file its name."""
+        self.file.replace(path)
+        self._note.unlink(missing_ok=True)
+
+
+def _state(answer: HTTPResponse) -> str:
+    """How the server names this state of a file in If-Range; weak names are none."""
+    tag = answer.headers.get("ETag", "")
+    if tag and not tag.startswith("W/"):
+        return str(tag)
+    return str(answer.headers.get("Last-Modified", ""))
+
+
+def download(
+    url: str,
+    path: Path,
+    sha256: str = "",
+    *,
+    on_bytes: Callable[[int], None] = lambda _: None,
+    tries: int = TRIES,
+    pause: Pause = back_off,
+) -> bool:
+    """Bring a file here; False if it is there. What was stopped goes on, what is wrong is removed.
+
+    A connection may break as often as it likes, as long as every few tries bring some bytes.
+    """
+    if path.exists():
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = _Part(path, on_bytes)
+    while True:
+        before = part.size
+        if before:
+            say(f"{path.name}: {before:,} bytes are here")
+        try:
+            asked(url, part.take, headers=part.headers, tries=tries, pause=pause)
+            break
+        except FetchError as error:
+            if part.size <= before:
+                fix = "the same command goes on from here" if before else "is the address right?"
+                raise FetchError(error.what, value=url, fix=fix) from error
+        except urllib.error.HTTPError as error:
+            if error.code != RANGE_REFUSED or not before:
+                raise FetchError(f"{error.code} {error.reason}", value=url) from error
+            if error.headers.get("Content-Range", "").endswith(f"/{before}"):
+                break  # all of it came before the last run was stopped
+            part.forget()
+    _check(part, url, sha256)
+    part.finish(path)
+    return True
+
+
+def _check(part: _Part, url: str, sha256: str) -> None:
+    """Refuse a file that has another checksum than its publisher says."""
+    if not sha256:
+        return
+    with part.file.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != sha256:
+        part.forget()
+        what = f"not what was published: its checksum is {found[:16]}..., not {sha256[:16]}..."
+        raise DamagedFileError(what, value=url, fix="it is removed; fetch it again")
+
+
+def published(url: str, *, tries: int = TRIES, pause: Pause = back_off) -> dict[str, str]:
+    """Checksums by names of files, from a list as `sha256sum` writes it."""
+    try:
+        content = asked(url, lambda answer: answer.read(), tries=tries, pause=pause)
+    except urllib.error.HTTPError as error:
+        raise FetchError(f"{error.code} {error.reason}", value=url) from error
+    except FetchError as error:
+        raise FetchError(error.what, value=url, fix="is the network there?") from error
+    text = content.decode("utf-8", "replace")
+    lines = (line.split() for line in text.splitlines())
+    pairs = (line for line in lines if len(line) == 2 and re.fullmatch("[0-9a-f]{64}", line[0]))
+    return {name.removeprefix("*").rsplit("/", 1)[-1]: sha256 for sha256, name in pairs}
