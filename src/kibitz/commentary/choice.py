@@ -156,7 +156,7 @@ OF_ONE_KIND: tuple[frozenset[str], ...] = tuple(
         "offers_trade chases",
         "gains_space Outpost strikes backs_up",
         "centralises Outpost heads_for",
-        "battery closes_in",
+        "battery closes_in doubled_rooks",
     )
 )
 
@@ -297,7 +297,8 @@ def _is_to_the_point(claim: Claim, scene: Scene, level: Level) -> bool:
     if isinstance(claim, tactic.Mates):
         return bool(claim.pattern or claim.guard)
     if isinstance(claim, merit.OnlyMove):
-        return scene.last is None or scene.last.to_square != scene.move.to_square
+        obvious = scene.taken is not None and not claim.hard
+        return not obvious and (scene.last is None or scene.last.to_square != scene.landed)
     if isinstance(claim, tactic.RemovesGuard):
         return claim.target.kind != chess.PAWN
     if isinstance(claim, tactic.UsesPin):

@@ -85,13 +85,19 @@ def story_of(tree: chess.pgn.Game, told: Told, comments: Sequence[Comment]) -> s
         last = standing(told.values[points[-1] + 1]) if points else 0
         if final and not drawn and last * final <= 0:
             kind = "regained" if points else "gradual"
-            texts.append(teller.say(kind, winner=language.SIDES[final > 0]))
+            if points or not _erred(told, white=final < 0, first=tree.board().turn):
+                texts.append(teller.say(kind, winner=language.SIDES[final > 0]))
         elif not final and not points:
             texts.append(teller.say("still"))
     texts.append(_ending(tree, boards, told, teller))
     texts.append(_accuracies(tree, told))
     texts += [text for side in (True, False) if (text := _counts(nodes, told, side))]
     return " ".join(text[:1].upper() + text[1:] for text in texts if text)
+
+
+def _erred(told: Told, white: bool, first: bool) -> bool:
+    """Whether a side has made a mistake or a blunder."""
+    return not {Label.MISTAKE, Label.BLUNDER}.isdisjoint(told.labels[white != first :: 2])
 
 
 def _worst(tree: chess.pgn.Game, told: Told) -> list[int]:

@@ -158,7 +158,10 @@ class Speaker:
                 name += ".1"
         if why:
             name, slots["why"] = f"{name}.why", why
-        return self._varied(name, language.FAULTS[name]).format(**slots)
+        forms = language.FAULTS[name]
+        if ":" in why:  # one colon is enough for a sentence
+            forms = tuple(one for one in forms if ":" not in one) or forms
+        return self._varied(name, forms).format(**slots)
 
     def _which(self, scene: Scene, claims: Sequence[Claim]) -> str:
         return language.joined([self.predicate(claim, scene) for claim in claims])
@@ -285,6 +288,8 @@ def claim_key(claim: Claim, scene: Scene) -> str:
 def _why_threatened(board: chess.Board, step: Step, target: Unit) -> str:
     """What makes a threat one: nothing guards the target, or it is worth more than the taker."""
     taker = board.piece_type_at(step.move.from_square)
+    if target.kind == chess.QUEEN != taker:
+        return ".more"
     taken = board.copy(stack=False)
     taken.push(chess.Move.null())
     taken.push(step.move)
