@@ -105,7 +105,7 @@ class Turn:
 # engine has to agree within the second pair, which leaves more room.
 Limits = tuple[float, float]
 ANY = (-1.0, 1.0)
-WINNING, AHEAD, EVEN = (WON, 1.0), (BETTER, WON), (-BETTER, BETTER)
+WINNING, AHEAD, EVEN, NOT_LOST = (WON, 1.0), (BETTER, WON), (-BETTER, BETTER), (-WON, 1.0)
 BEHIND, LOST, DOWN = (-WON, -BETTER), (-1.0, -WON), (-1.0, -BETTER)
 LOOSE = {
     WINNING: (0.35, 1.0),
@@ -114,6 +114,7 @@ LOOSE = {
     BEHIND: (-0.85, -0.05),
     LOST: (-1.0, -0.35),
     DOWN: (-1.0, -0.05),
+    NOT_LOST: (-0.85, 1.0),
     ANY: ANY,
 }
 TURNS: list[tuple[str, Limits, Limits]] = [
@@ -125,7 +126,7 @@ TURNS: list[tuple[str, Limits, Limits]] = [
     (r"the better game$|was better$|upper hand after", EVEN, BEHIND),
     (r"cost \w+ a level|level position|held the balance until", EVEN, LOST),
     (r"a lost one|lost the game's thread", BEHIND, LOST),
-    (r"decisive mistake|decided the game", (-WON, 1.0), LOST),
+    (r"decisive mistake|decided the game", NOT_LOST, LOST),
 ]
 KEPT = {"kept the win": WINNING, "kept the better": AHEAD, "held the": EVEN, "in the game": BEHIND}
 
