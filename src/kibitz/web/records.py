@@ -64,7 +64,11 @@ def shard_game(path: Path, number: int) -> dict[str, Any]:
         "chess960": board.chess960,
         "result": RESULT_TEXTS[game.result],
         "end": game.end,
-        "source": {name: str(value) for name, value in game.source.items()},
+        "source": {
+            name: str(value)
+            for name, value in game.source.items()
+            if isinstance(value, str | int | float)
+        },
         "plies": plies,
     }
 

@@ -22,7 +22,7 @@ from kibitz.search.mcts.driver import Driver
 from kibitz.search.mcts.playout.root import gumbel_choice, prepare_root
 from kibitz.search.mcts.rules.from_settings import to_behaviour, to_rule
 from kibitz.search.mcts.rules.parameters import Gumbel
-from kibitz.search.mcts.statistics import best_proof, root_is_settled, standing
+from kibitz.search.mcts.statistics import best_move, best_proof, root_is_settled, standing
 from kibitz.search.mcts.tree.compaction import Line, keep_subtree
 from kibitz.search.mcts.tree.context import QUESTIONS, ContextMemory
 from kibitz.search.mcts.tree.nodes import TreeMemory, block_of, clear
@@ -34,6 +34,7 @@ from kibitz.search.report import Report
 from kibitz.search.searcher import ENDLESS, BaseSearcher
 
 SHORT_MS = 20.0  # a move with less time than this must not lose milliseconds anywhere
+NEWS = 4  # times as often as reports, at most: reports of a new best move
 TO_A_PLAYOUT = 16  # positions tried for a mate, to one playout
 
 
@@ -55,7 +56,8 @@ class Searcher(BaseSearcher):
         behaviour, rows = to_behaviour(self.settings), self.settings.minibatch_size
         self.driver = Driver([self._tree], evaluator, self.rule, behaviour, rows)
         self._line = Line()
-        self._known, self._reported = 0, -1  # visits by earlier searches; the move last reported
+        self._known = 0  # visits by earlier searches
+        self._reported: int | None = None  # the best move of the last report
         self._mating: tuple[Move, ...] = ()  # the mate that was found at the root
         self._generator = np.random.default_rng(self.settings.seed)
 
@@ -172,14 +174,13 @@ class Searcher(BaseSearcher):
     def _tell_news(self) -> None:
         """Report if the best move has changed, and now and then."""
         task, now = self.task, self.task.timer.since_go_ms
-        pause = 0.0 if task.limits.every_change else task.report_ms / 10
+        pause = 0.0 if task.limits.every_change else task.report_ms / NEWS
         if task.on_report is None or now - task.reported_ms < pause:
             return
-        report = self.report()
-        best = report.best.moves[0].code if report.best.moves else -1
+        best = best_move(self.memory)  # a report takes a hundred times as long
         if best != self._reported or now - task.reported_ms >= task.report_ms:
             self._reported, task.reported_ms = best, now
-            task.on_report(report)
+            task.on_report(self.report())
 
     def report(self) -> Report:
         """How the tree stands."""
@@ -221,7 +222,7 @@ class Searcher(BaseSearcher):
         kept = allowed is None and self._keep(board)
         if not kept:
             self.forget()
-        task.mating, self._reported = self._mating, -1
+        task.mating, self._reported = self._mating, None
         self._tree.set_root(board.positions())
         for context in self.contexts:
             record = context.record

@@ -283,10 +283,18 @@ def in_order(rows: Iterable[MoveStatistics]) -> list[MoveStatistics]:
 def best_edge(memory: TreeMemory, node: int) -> int | None:
     """The best visited move of a node: by proof, visits, value; None if none was visited."""
     block = block_of(memory, node)
-    visits = memory.edges["visits"][block]
+    visits = memory.edges["visits"][block].copy()  # the search goes on
     if not visits.any():
         return None
     values, proofs = memory.edges["value"][block], memory.cold["proof"][block]
     tried = np.flatnonzero(visits)
+    if not proofs[tried].any():
+        tried = np.flatnonzero(visits == visits.max())
     best = max(tried, key=lambda i: (*grade_of(int(proofs[i])), int(visits[i]), float(values[i])))
     return block.start + int(best)
+
+
+def best_move(memory: TreeMemory) -> int | None:
+    """The code of the root's best visited move, in the view of its player; None without visits."""
+    edge = best_edge(memory, 0)
+    return None if edge is None else int(memory.cold["move"][edge])

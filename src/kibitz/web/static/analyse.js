@@ -175,6 +175,7 @@ export class Analyse {
     const entry = await browse(["games", "suite"]);
     if (!entry) return;
     const [name, kind] = entry;
+    this.status.textContent = "reading …";
     if (kind === "games") {
       const titles = await guarded(() => ask("open", { name, kind: "list" }));
       const get = (number) => ask("open", { name, kind: "games", number });
@@ -184,6 +185,7 @@ export class Analyse {
       const positions = await guarded(() => ask("open", { name, kind: "suite" }));
       if (positions) this.#suite(positions);
     }
+    this.#show();
   }
 
   /** The positions of a test suite, with a button that lets the engine solve the one shown. */

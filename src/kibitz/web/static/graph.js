@@ -46,6 +46,7 @@ export class GameGraph {
     this.svg.addEventListener("pointermove", pick);
     tree.addEventListener("change", () => this.draw());
     tree.addEventListener("go", () => this.draw());
+    this.draw();
   }
 
   draw() {
@@ -74,7 +75,7 @@ export class GameGraph {
 export function chart(title, curves, below = "") {
   const all = curves.flatMap((one) => one.points);
   if (!all.length) return null;
-  const [width, height, left, base] = [420, 200, 46, 176];
+  const [width, height, left, base] = [420, 206, 46, 176];
   const span = (values) => [Math.min(...values), Math.max(...values)];
   const [x0, x1] = span(all.map(([x]) => x));
   let [y0, y1] = span(all.map(([, y]) => y));
@@ -96,6 +97,6 @@ export function chart(title, curves, below = "") {
     return svg("g", {}, svg("polyline", { points, class: `line line-${index % 4}` }), ...dots);
   });
   const legend = curves.length > 1 ? html("figcaption", {}, ...curves.map((one, index) => html("span", { class: `key line-${index % 4}` }, one.name))) : "";
-  const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${title} over ${below}` }, svg("text", { x: 0, y: 12, class: "title" }, title), ...ticks, svg("text", { x: width - 8, y: height - 1, class: "tick end" }, below), ...lines);
+  const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${title} over ${below}` }, svg("text", { x: 0, y: 12, class: "title" }, title), ...ticks, svg("text", { x: width - 8, y: height - 5, class: "tick end" }, below), ...lines);
   return html("figure", { class: "chart" }, picture, legend);
 }

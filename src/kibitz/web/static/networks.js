@@ -8,6 +8,8 @@ import { showPolicy } from "./training.js";
 import { Tree } from "./tree.js";
 import { button, choice, guarded, whole } from "./widgets.js";
 
+const LONG = 120; // characters of a fact that is folded
+
 export class Networks {
   constructor() {
     this.tree = new Tree();
@@ -39,7 +41,7 @@ export class Networks {
     this.network = network;
     const card = await guarded(() => ask("card", { network }));
     if (card === undefined || this.network !== network) return;
-    this.card.replaceChildren(...factsOf(card).map(([key, value]) => html("tr", {}, html("th", { scope: "row" }, key), html("td", {}, value))));
+    this.card.replaceChildren(...factsOf(card).map(([key, value]) => html("tr", {}, html("th", { scope: "row" }, key), html("td", {}, value.length > LONG ? html("details", {}, html("summary", {}, `${value.slice(0, 40)} …`), value) : value))));
     this.#show();
   }
 

@@ -5,7 +5,7 @@ import { ask } from "./connection.js";
 import { START } from "./tree.js";
 import { button, choice, field } from "./widgets.js";
 
-const PIECES = [..."KQRBNP", ..."kqrbnp"];
+const PIECES = [..."KQRBNP", "", ..."kqrbnp"]; // "" removes
 
 function placementOf(squares) {
   const rows = [];
@@ -31,7 +31,7 @@ export function setUp(fen) {
   };
   const pick = (letter) => () => ((hand = letter), draw());
   const picture = (letter) => svg("svg", { viewBox: `0 0 ${SIZE} ${SIZE}` }, letter ? svg("use", { href: `#piece-${letter}` }) : svg("path", { d: "M13 13 L32 32 M32 13 L13 32", class: "cross" }));
-  const palette = html("div", { class: "palette", role: "toolbar", "aria-label": "Pieces" }, ...[...PIECES, ""].map((letter) => html("button", { type: "button", "data-piece": letter, "aria-label": letter || "remove", onclick: pick(letter) }, picture(letter))));
+  const palette = html("div", { class: "palette", role: "toolbar", "aria-label": "Pieces" }, ...PIECES.map((letter) => html("button", { type: "button", "data-piece": letter, "aria-label": letter || "remove", onclick: pick(letter) }, picture(letter))));
   board.addEventListener("pointerdown", (event) => {
     const box = board.getBoundingClientRect();
     const [x, y] = [event.clientX - box.left, event.clientY - box.top].map((one) => Math.max(0, Math.min(7, Math.floor((8 * one) / box.width))));
