@@ -50,7 +50,7 @@ def draw(tab: Tab, server: Server) -> None:
     choose(tab, "Nodes", "2000", "dialog")
     press(tab, "Annotate", "dialog")
     wait(tab, "document.querySelector('.progress a')")
-    tab.js("[...document.querySelectorAll('.move')].at(-2).click()")
+    tab.js("document.querySelector('.moves .blunder').click()")
     wait(tab, "document.querySelector('.move[aria-current]')")
     save(tab, "web-analyse.webp")
     tab("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])

@@ -56,6 +56,18 @@ def press(tab: Tab, text: str, within: str = "#view") -> None:
     tab.js(f"{found}.click()")
 
 
+def push(tab: Tab, selector: str) -> None:
+    """Click where an element is, as a mouse does: what lies over it would be hit instead."""
+    x, y, hit = tab.js(f"""(() => {{
+      const one = document.querySelector({json.dumps(selector)});
+      one.scrollIntoView({{ block: 'center' }});
+      const box = one.getBoundingClientRect(), x = box.left + 8, y = box.top + box.height / 2;
+      return [x, y, one.contains(document.elementFromPoint(x, y))];
+    }})()""")
+    assert hit, f"{selector} is covered"
+    tab.click(x, y)
+
+
 def texts(tab: Tab, selector: str) -> list[str]:
     found = tab.js(
         f"[...document.querySelectorAll({json.dumps(selector)})].map((one) => one.innerText)"
@@ -181,7 +193,7 @@ def test_the_search_is_watched_and_looked_into(tab: Tab, server: Server) -> None
     assert tab.js("document.querySelector('.wdl').getAttribute('aria-label')")
     tab.js("document.querySelector('.think').open = true")
     wait(tab, "document.querySelectorAll('.engine tbody tr').length === 20")
-    tab.js("document.querySelector('.engine tr[data-move=e2e4] button').click()")
+    push(tab, ".engine tr[data-move=e2e4] button")
     wait(tab, "document.querySelector('.crumbs').innerText.includes('e4')")
     wait(tab, "document.querySelector('.engine tr[data-move=e7e5] .visits').innerText")
     before = texts(tab, ".engine tr[data-move=e7e5] .visits")[0]
@@ -285,6 +297,47 @@ def test_training_data_networks_and_puzzles_are_looked_at(tab: Tab, server: Serv
     moves_are(tab, "Ra8", "Rb8+", "Rxb8")
     type_move(tab, "g3")
     wait(tab, "document.querySelector('.outcome').innerText.startsWith('Solved')")
+
+
+def test_positions_are_set_up_and_suites_solved(tab: Tab, server: Server) -> None:
+    show(tab, server, "analyse/bqnbrkr1/pppppppp/8/8/8/8/PPPPPPPP/BQNBRKR1_w_GEge_-_0_1")
+    wait(tab, "document.querySelector('.status').textContent.includes('White to move')")
+    drag(tab, "f1", "g1")  # the king onto its rook
+    moves_are(tab, "O-O")
+    press(tab, "Set up")
+    press(tab, "Empty", "dialog")
+    press(tab, "Use it", "dialog")
+    wait(tab, "document.querySelector('dialog .message').innerText.includes('one king')")
+    press(tab, "Start position", "dialog")
+    press(tab, "Use it", "dialog")
+    wait(tab, "!document.querySelector('.moves .move')")
+    press(tab, "Files")
+    press(tab, "suite.epd", "dialog")
+    wait(tab, "document.querySelector('#view .right').innerText.includes('1 positions')")
+    press(tab, "Solve")
+    wait(tab, "document.querySelector('#view .right').innerText.includes(': solved (Rb8#)')")
+    tab.js(f"""(() => {{
+      const files = new DataTransfer();
+      files.items.add(new File([{json.dumps(GAMES)}], "games.pgn"));
+      const event = new DragEvent("drop", {{ dataTransfer: files, bubbles: true }});
+      document.querySelector(".desk").dispatchEvent(event);
+    }})()""")
+    moves_are(tab, "e4", "e5", "Bc4", "Nc6", "Qh5", "Nf6", "Qxf7#")
+
+
+def test_a_game_with_clocks_is_won_and_reviewed(tab: Tab, server: Server) -> None:
+    show(tab, server, "play")
+    wait(tab, "document.querySelector('#start-game')")
+    choose(tab, "Start", "fen")
+    choose(tab, "FEN", "6k1/5ppp/8/8/8/8/5PPP/1R4K1 w - - 0 1")
+    choose(tab, "Time", "60+0")
+    press(tab, "Play")
+    wait(tab, "document.querySelector('.outcome').textContent === 'Your move'")
+    wait(tab, "[...document.querySelectorAll('.clock')].some((one) => one.innerText === '0:59')")
+    type_move(tab, "Rb8")
+    wait(tab, "document.querySelector('.outcome').textContent === '1-0, checkmate'")
+    press(tab, "Review")
+    wait(tab, "document.querySelector('.panel').innerText.includes('Key moments')")
 
 
 def test_all_views_fit_a_phone(tab: Tab, server: Server) -> None:

@@ -101,12 +101,12 @@ export class Analyse {
   }
 
   #valueOf(node) {
-    return node.value ?? (node.eval ? valueOf(node.eval) : null);
+    return node.value ?? (node.eval ? valueOf(node.eval, turnOf(node.fen)) : null);
   }
 
   #showValue() {
     const node = this.tree.at;
-    const text = node.eval ? scoreText({ kind: node.eval[0], amount: node.eval[1] }) : "";
+    const text = node.eval ? scoreText({ kind: node.eval[0], amount: node.eval[1], mated: node.eval[1] === 0 }) : "";
     this.bar.show(this.#valueOf(node), text, this.board.flipped);
   }
 

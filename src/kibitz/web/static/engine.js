@@ -130,7 +130,11 @@ export class EnginePanel {
     if (!message.moves) return;
     message.rows = message.moves.map(asRow);
     this.#history.push({ snapshot: message, below: null });
-    if (this.#history.length > HISTORY) this.#history = this.#history.filter((_, index) => index % 2 || index === this.#history.length - 1);
+    if (this.#history.length > HISTORY) {
+      this.#history = this.#history.filter((_, index) => index % 2 || index === this.#history.length - 1);
+      this.slider.value = Math.floor(this.slider.value / 2);
+    }
+    this.slider.max = this.#history.length - 1;
     this.#say((message.problems ?? []).join(". "));
     this.#showLines(message);
     if (this.#live) this.#showMoves();
@@ -187,7 +191,6 @@ export class EnginePanel {
     const deep = this.#path.length > 0;
     const known = below ?? (this.#live ? this.#history.findLast((one) => one.below)?.below : null);
     const shown = deep ? (known?.path.join() === this.#path.join() ? known : { rows: [], error: "reading the tree …" }) : snapshot;
-    this.slider.max = this.#history.length - 1;
     if (this.#live) this.slider.value = this.slider.max;
     this.moment.textContent = `${(snapshot.ms / 1000).toFixed(1)} s · ${whole(snapshot.visits)} visits${this.#live ? "" : " (earlier)"}`;
     this.#showCrumbs(shown, deep);

@@ -208,7 +208,7 @@ export class Play {
       const left = this.clocks[side] - (side === running ? performance.now() - this.since : 0);
       const { clock } = this.players[side];
       clock.textContent = clockText(left);
-      clock.classList.toggle("runs", side === running);
+      clock.classList.toggle("runs", side === running && left > 0);
       clock.classList.toggle("low", left < LOW);
       if (left <= 0) return this.#flag(side);
     }

@@ -164,7 +164,7 @@ export class MoveList {
     if (this.tree.root.comment) line.append(html("p", { class: "comment" }, this.tree.root.comment));
     this.#line(line, this.tree.root, true);
     if (this.tree.tags.Result && this.tree.tags.Result !== "*") line.append(html("b", { class: "result" }, this.tree.tags.Result.replace("1/2-1/2", "½–½")));
-    const empty = html("p", { class: "soft" }, "No moves yet. Move a piece, or type a move.");
+    const empty = html("p", { class: "soft" }, this.tree.tags.Result && this.tree.tags.Result !== "*" ? "No moves were made." : "No moves yet. Move a piece, or type a move.");
     this.element.replaceChildren(this.tree.root.children.length ? line : empty);
     this.mark();
   }

@@ -80,7 +80,7 @@ export function scoreText({ kind, amount, mated }) {
 }
 
 /** White's chances, in [-1, 1], of a score of a PGN: the logistic curve that the report draws. */
-export function valueOf([kind, amount]) {
-  if (kind === "mate") return amount > 0 ? 1 : -1;
+export function valueOf([kind, amount], turn) {
+  if (kind === "mate") return amount > 0 || (amount === 0 && turn === "b") ? 1 : -1; // 0: who moves is mated
   return 2 / (1 + Math.exp(-0.00368208 * amount)) - 1;
 }
