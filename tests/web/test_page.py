@@ -202,8 +202,10 @@ def test_the_search_is_watched_and_looked_into(tab: Tab, server: Server) -> None
     press(tab, "Back", ".crumbs")
     wait(tab, "document.querySelectorAll('.engine tr[data-move=e2e4]').length")
     wait(tab, "Number(document.querySelector('.time input').max) > 0")
-    tab.js("document.querySelector('.time input').value = 0")
-    tab.js("document.querySelector('.time input').dispatchEvent(new Event('input'))")
+    tab.js(
+        "(() => { const one = document.querySelector('.time input');"
+        " one.value = 0; one.dispatchEvent(new Event('input')); })()"
+    )
     wait(tab, "document.querySelector('.time').innerText.includes('earlier')")
     tab.js("document.querySelector('.line-moves button').dispatchEvent(new Event('mouseenter'))")
     wait(tab, "document.querySelector('.squares.previewed')")
