@@ -5,6 +5,9 @@ import os
 import signal
 import subprocess
 import sys
+import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -128,6 +131,29 @@ def test_a_gui_that_dies_takes_the_engine_along() -> None:
         process.stdout.close()
         process.stdin.close()
         assert process.wait(PATIENCE) in (0, -signal.SIGPIPE)
+
+
+def test_gui_shows_the_position_in_the_browser(tmp_path: Path) -> None:
+    browser, seen = tmp_path / "browser", tmp_path / "seen"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {seen}.new && mv {seen}.new {seen}\n')
+    browser.chmod(0o755)
+    environment = {**os.environ, "BROWSER": f"{browser} %s"}
+    with subprocess.Popen(
+        COMMAND, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=environment
+    ) as process:
+        assert process.stdin is not None
+        process.stdin.write("position startpos moves e2e4\ngui\n")
+        process.stdin.flush()
+        while not seen.exists():
+            time.sleep(0.05)
+        url, _, place = seen.read_text().strip().partition("#")
+        assert place == "analyse/rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR_b_KQkq_-_0_1"
+        with urllib.request.urlopen(url) as page:
+            assert b"Kibitz" in page.read()
+        press_quit(process)
+        assert process.wait(PATIENCE) == 0
+    with pytest.raises(urllib.error.URLError):
+        urllib.request.urlopen(url)
 
 
 def press_quit(process: subprocess.Popen[str]) -> None:

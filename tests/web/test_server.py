@@ -175,7 +175,18 @@ def test_no_path_leads_out_of_the_folders(server: Server, folder: Path) -> None:
     async def climb(page: Page) -> None:
         names = [name for name, _ in (await page.ask("files"))["ok"]]
         assert names == ["0/games.pgn", "0/puzzles.csv", "0/some.shard", "0/suite.epd"]
-        for name in ("0/../secret.pgn", "0//etc/passwd", "0/link.pgn", "1/games.pgn", "-1/x", ""):
+        long = f"0/{'a' * 5000}.pgn"
+        for name in (
+            long,
+            "0/\0.pgn",
+            "\u00b2/games.pgn",
+            "0/../secret.pgn",
+            "0//etc/passwd",
+            "0/link.pgn",
+            "1/games.pgn",
+            "-1/x",
+            "",
+        ):
             found = await page.ask("open", name=name, kind="games")
             assert "no such file" in found["error"], name
         found = await page.ask("open", name="0/notes.txt", kind="games")

@@ -14,6 +14,7 @@ from cyclopts import Parameter
 from kibitz.commands.output import at_least
 from kibitz.errors import missing_extra
 from kibitz.log import say
+from kibitz.position.board import Board
 from kibitz.uci.proxy import is_loopback, token_from_environment
 
 PORT = 8321
@@ -31,6 +32,7 @@ def web(
     engines: Annotated[int, Parameter(help="Engines that may run at the same time.")] = 4,
     threads: Annotated[int, Parameter(help="Search threads of each.")] = 1,
     hash: Annotated[int, Parameter(help="MiB of memory of each.")] = 128,  # noqa: A002
+    fen: Annotated[str, Parameter(help="The position that the page opens with.")] = "",
     open_: Annotated[bool, Parameter(name="--open", help="Open the page in the browser.")] = True,
 ) -> None:
     """Play, analyse and watch the search think in the browser; Ctrl-C ends it.
@@ -50,12 +52,13 @@ def web(
     token = token_from_environment()
     if not token and not is_loopback(host):
         token = new_token()
+    place = f"#analyse/{Board(fen).fen().replace(' ', '_')}" if fen else ""
     house = House(folders, engines=engines, threads=threads, memory=hash)
 
     def on_start(url: str) -> None:
-        say(f"kibitz web: {url}")
+        say(f"kibitz web: {url}{place}")
         say("Ctrl-C ends it")
         if open_:
-            webbrowser.open(url)
+            webbrowser.open(url + place)
 
     serve(house, Address(host, port, token, name), on_start)

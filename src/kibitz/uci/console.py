@@ -8,6 +8,8 @@ Each line goes out as it is, as GUIs never ask for these.
 from __future__ import annotations
 
 import hashlib
+import subprocess
+import sys
 import threading
 import time
 from dataclasses import asdict
@@ -187,9 +189,15 @@ def comment(session: Session, rest: str) -> None:
     session.start(work)
 
 
-def gui(_: Session, __: str) -> None:
-    """`gui`: refused, as the board in the browser is a command of its own."""
-    raise InputError("gui: the board in the browser is a command", fix="start kibitz web")
+def gui(session: Session, _: str) -> None:
+    """`gui`: the position in the browser, by a `kibitz web` that ends with the session."""
+    if session.remote:
+        fix = "start kibitz web on the machine that you sit at"
+        raise InputError("gui: the browser would open on the engine's machine", fix=fix)
+    command = [sys.executable, "-m", "kibitz", "web", "--port", "0", "--fen", session.board.fen()]
+    page = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    session.until_close.enter_context(page)  # waits for its end
+    session.until_close.callback(page.terminate)
 
 
 # --- ~ --------------------------------------------------------------------------------------------

@@ -62,7 +62,8 @@ class Session:
         self.options = UciOptions()
         self.channel = Channel(write)
         self.on_compiling: Callable[[bool], None] = lambda _: None  # begins, has ended
-        self._remote = remote  # the GUI is at the other end of a network
+        self.until_close = ExitStack()  # what ends with the session
+        self.remote = remote  # the GUI is at the other end of a network
         self._defaults = self.engine.settings, self.engine.options, self.options
         self._board: Board | None = None  # None: the start of the game, before anything is loaded
         self._job: Job | None = None
@@ -86,6 +87,7 @@ class Session:
         self.stop()
         if self._job is not None:
             self._job.thread.join()
+        self.until_close.close()
         self.engine.close()
         self.channel.close()
 
@@ -217,7 +219,7 @@ class Session:
     def identify(self, _: str) -> None:
         """`uci`: who we are and what can be set."""
         about = f"id name Kibitz {kibitz.__version__}", "id author the Kibitz authors"
-        for line in (*about, *option_lines(self._defaults, files=not self._remote), "uciok"):
+        for line in (*about, *option_lines(self._defaults, files=not self.remote), "uciok"):
             self.write(line)
 
     def ready(self, _: str) -> None:
@@ -238,7 +240,7 @@ class Session:
             raise InputError("setoption", value=rest.strip(), fix="expected name ... value ...")
         self.refuse_while_busy("setoption")
         refuse_unknown(given[0])
-        if self._remote:
+        if self.remote:
             refuse_files(*given)
         options = parsed(self.options, *given)
         if options is None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -73,15 +74,12 @@ class Library:
     def find(self, name: str, *kinds: str) -> Path:
         """The file of a name; refuses what does not lie in the folders or is of another kind."""
         number, _, rest = name.partition("/")
-        try:
-            folder = self._folders[int(number)] if number.isdecimal() else None
-        except IndexError:
-            folder = None
-        if folder is not None:
+        with suppress(IndexError, ValueError, OSError):  # not the name of a file
+            folder = self._folders[int(number)]
             path = (folder / rest).resolve()
             marks = [path / mark for mark, kind in NAMES.items() if kind in kinds]
             known = kind_of(path) in kinds or any(mark.is_file() for mark in marks)
-            if path.is_relative_to(folder) and known and path.exists():
+            if number.isdecimal() and path.is_relative_to(folder) and known and path.exists():
                 return path
         raise InputError("no such file in the folders of this server", value=name)
 

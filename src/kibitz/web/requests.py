@@ -161,9 +161,7 @@ class Think(Ask):
 
     def answer(self, desk: Desk) -> Any:
         """The move and what the engine thinks of it."""
-        board = self.place.board()
-        if board.outcome() is not None:
-            raise InputError("the game is over", fix="begin a new one")
+        board = _going(self.place)
         if self.movetime is None and self.nodes is None and self.wtime is None:
             raise InputError("no limit for the move", fix="give movetime, nodes or a clock")
         limits = Limits(
@@ -196,9 +194,17 @@ class Hint(Ask):
 
     def answer(self, desk: Desk) -> Any:
         """The move and the line."""
-        board = self.place.board()
+        board = _going(self.place)
         with desk.house.engines.use(Wanted(network=self.network)) as engine:
             return _told(board, engine.play(board, nodes=HINT_NODES))
+
+
+def _going(place: Place) -> Board:
+    """The position, if the game is not over in it."""
+    board = place.board()
+    if board.outcome() is not None:
+        raise InputError("the game is over", fix="begin a new one")
+    return board
 
 
 def _told(board: Board, result: Result) -> dict[str, Any]:
@@ -217,9 +223,7 @@ class Look(Ask):
 
     def answer(self, desk: Desk) -> Any:
         """Value and policy."""
-        board = self.place.board()
-        if board.outcome() is not None:
-            raise InputError("the game is over in this position")
+        board = _going(self.place)
         with desk.house.engines.use(Wanted(network=self.network, raw=True)) as engine:
             engine.new_game()
             return at_a_glance(board, engine.play(board, nodes=1).report)
