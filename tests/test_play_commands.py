@@ -2,6 +2,8 @@
 
 import io
 import json
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -80,6 +82,29 @@ def test_odds_chess960_and_the_game_that_is_kept(
     assert games[0]["Black"] == "Kibitz (material)"
     assert games[0]["FEN"].startswith("rnb1kbnr/")
     assert games[1]["Termination"] == "unterminated"
+
+
+def test_draws_are_offered(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "kibitz plays on" in play(monkeypatch, capsys, "e4\ndraw\nquit\n")
+    behind = ["--fen", "7k/8/8/8/8/8/P7/7K w - - 0 60", "--nodes", "20"]
+    shown = play(monkeypatch, capsys, "Kg1\nKh1\nKg1\ndraw\n", *behind)
+    assert shown.endswith("1/2-1/2 (draw agreed)\n")
+
+
+def test_a_game_that_is_broken_off_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lines() -> Iterator[str]:
+        yield "e4"
+        signal.raise_signal(signal.SIGTERM)
+        yield "e5"
+
+    monkeypatch.setattr("kibitz.commands.play.typed_lines", lines)
+    file = tmp_path / "games.pgn"
+    words = ["--network", "material", "--nodes", "60", "--pgn", str(file)]
+    assert main(["play", *words]) == 130
+    assert [game.tags["Termination"] for game in read_games(file)] == ["unterminated"]
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
 @pytest.mark.parametrize(

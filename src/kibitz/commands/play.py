@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import random
+import signal
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -25,6 +26,8 @@ from kibitz.engine.options import AUTODISCOVER
 from kibitz.errors import InputError, KibitzError
 from kibitz.files import dated
 from kibitz.games.openings import odds_start
+from kibitz.lichess.config import Lichess
+from kibitz.lichess.decisions import centipawns_of, takes_draw
 from kibitz.locks import GrowingFile
 from kibitz.log import say
 from kibitz.match.game import GameClock, parse_minutes
@@ -35,7 +38,10 @@ from kibitz.position.notation import Move
 from kibitz.position.pgn import game_of
 from kibitz.search.limits import Limits
 
-HELP = "a move (e4, Nf3, e2e4), or: takeback, hint, moves, board, fen, clock, resign, quit, help"
+HELP = (
+    "a move (e4, Nf3, e2e4), or: takeback, hint, moves, board, fen, clock, draw, resign, quit, help"
+)
+SIGNALS = {"SIGTERM", "SIGHUP"}  # the terminal or the machine is closed
 DEFAULT_MILLISECONDS = 1000
 HINT_NODES = 2_000
 COACH_NODES = 2_000  # of each first search for a comment
@@ -72,6 +78,10 @@ def play(
     both = None if control is None else GameClock(control, control)
     own = None if nodes is None and movetime is None else Limits(nodes=nodes, movetime=movetime)
     with ExitStack() as until_the_end:
+        for name in SIGNALS & {one.name for one in signal.Signals}:  # keep the game as Ctrl-C does
+            number = signal.Signals[name]
+            before = signal.signal(number, signal.default_int_handler)
+            until_the_end.callback(signal.signal, number, before)
         file = None if pgn is None else until_the_end.enter_context(closing(GrowingFile(pgn)))
         engine = until_the_end.enter_context(Engine(network))
         if elo is not None:
@@ -130,6 +140,7 @@ class Game:
         self.engine, self.board, self.side = engine, board, side
         self.limits, self.clock, self.coach = limits, clock, coach
         self._started = time.monotonic()  # when the side to move began to think
+        self._scores: list[int] = []  # of the engine's moves
         self.over = self.reason = ""  # the result, once there is one, and why
 
     def play(self, lines: Iterable[str]) -> None:
@@ -187,8 +198,10 @@ class Game:
         default = Limits(movetime=DEFAULT_MILLISECONDS)
         timed = default if self.clock is None else self.clock.limits(self.board.turn)
         limits = self.limits or timed
-        move = self.engine.play(self.board, limits).move
+        result = self.engine.play(self.board, limits)
+        move = result.move
         assert move is not None  # the game is not over
+        self._scores.append(centipawns_of(result.report.best.score))
         _print(f"kibitz plays {self.board.san(move)}")
         self._played(move)
 
@@ -239,6 +252,8 @@ class Game:
             self._end("0-1" if self.side == "white" else "1-0", f"{self.side} resigns")
         elif word == "takeback":
             self._take_back()
+        elif word == "draw":
+            self._offer_draw()
         elif word == "board":
             self._show()
         elif word == "hint":
@@ -256,6 +271,13 @@ class Game:
         self.board.pop()
         self._show()
 
+    def _offer_draw(self) -> None:
+        """Let the engine take a draw, by the rules of the bot."""
+        if takes_draw(self._scores, self.board, Lichess()):
+            self._end("1/2-1/2", "draw agreed")
+        else:
+            _print("kibitz plays on")
+
     def _answer(self, word: str) -> str:
         if word == "moves":
             return " ".join(self.board.san(move) for move in self.board.legal_moves)
@@ -267,7 +289,7 @@ class Game:
 
 
 OTHER: dict[Side, Side] = {"white": "black", "black": "white"}
-COMMANDS = ("takeback", "hint", "moves", "board", "fen", "clock", "resign", "help")
+COMMANDS = ("takeback", "hint", "moves", "board", "fen", "clock", "draw", "resign", "help")
 
 
 def _print(text: str) -> None:
