@@ -1,0 +1,127 @@
+"""The documentation: a site without warnings and broken links, commands that exist."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from kibitz.commands import GLOBAL, app, main
+
+PROJECT = Path(__file__).parents[1]
+PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
+FENCE = re.compile(r"^```(?:sh|bash)?\n(.*?)^```", re.MULTILINE | re.DOTALL)
+INDENTED = re.compile(r"^    kibitz (?:.*\\\n)*.*", re.MULTILINE)
+# Lines that show a form and are not to be typed: variables, choices, brackets, words in capitals.
+FORM = re.compile(r"\$|\w\|\w|\[[-A-Z]| [A-Z]{2,}\b|\bSEED\b")
+
+
+class Links(HTMLParser):
+    """What a page links to, and what can be linked to in it."""
+
+    def __init__(self, page: Path) -> None:
+        super().__init__()
+        self.targets: list[str] = []
+        self.anchors: set[str] = set()
+        self.feed(page.read_text("utf-8"))
+
+    def handle_starttag(self, _tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = {name: value for name, value in attrs if value is not None}
+        self.anchors |= {found[name] for name in ("id", "name") if name in found}
+        self.targets += [found[name] for name in ("href", "src") if name in found]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("material", reason="needs mkdocs-material")
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "WARNING" not in done.stderr
+    return folder
+
+
+def test_every_link_of_the_site_leads_somewhere(site: Path) -> None:
+    pages = {path: Links(path) for path in site.rglob("*.html")}
+    assert len(pages) > 30
+    broken = []
+    for page, links in pages.items():
+        for target in links.targets:
+            url = urlsplit(target)
+            if url.scheme or url.netloc or page.name == "404.html":
+                continue  # elsewhere; the page of what is missing names files from the root
+            file = (page.parent / unquote(url.path)).resolve() if url.path else page
+            file = file / "index.html" if file.is_dir() else file
+            known = pages[file].anchors if file in pages else set()
+            if not file.is_file() or (url.fragment and unquote(url.fragment) not in known):
+                broken.append(f"{page.relative_to(site)}: {target}")
+    assert broken == []
+
+
+def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
+    for page in site.rglob("*.html"):
+        text = page.read_text("utf-8")
+        assert re.findall(r'<(?:script|img|iframe)[^>]*src="https?:', text) == []
+        assert re.findall(r'<link[^>]*stylesheet[^>]*href="https?:', text) == []
+
+
+def test_the_reference_has_every_command_and_class(site: Path) -> None:
+    from kibitz.commands import COMMANDS
+
+    commands = (site / "reference" / "commands" / "index.html").read_text("utf-8")
+    assert [name for name in COMMANDS if f'id="kibitz-{name}"' not in commands] == []
+    python = (site / "reference" / "python" / "index.html").read_text("utf-8")
+    assert "kibitz.position.board.Board" in python
+    assert "legal_moves" in python
+
+
+def command_lines(page: Path) -> list[str]:
+    """The lines of a page that call kibitz, lines that go on joined."""
+    text = page.read_text("utf-8")
+    found = [line.strip() for line in INDENTED.findall(text)]
+    for block in FENCE.findall(text):
+        found += re.findall(r"^kibitz (?:.*\\\n)*.*", block, re.MULTILINE)
+    return [line.replace("\\\n", " ") for line in found]
+
+
+@pytest.mark.parametrize(
+    "page", [one for one in PAGES if one.stem != "log"], ids=lambda one: one.stem
+)
+def test_commands_of_the_pages_exist_with_their_options(page: Path) -> None:
+    wrong = []
+    for line in command_lines(page):
+        if FORM.search(line):
+            continue
+        words = shlex.split(line, comments=True)[1:]
+        ends = [i for i, word in enumerate(words) if word in ("&", "|", ">", "&&", ";")]
+        words = [word for word in words[: min(ends, default=None)] if word not in GLOBAL]
+        if {"--help", "--version"} & set(words) or words[:1] == ["--config"]:
+            continue
+        try:
+            app.parse_args(words, exit_on_error=False, print_error=False)
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with a page is listed
+            wrong.append(f"{line}: {str(error).strip().splitlines()[0]}")
+    assert wrong == []
+
+
+def test_the_tutorial_begins_as_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What needs neither a network nor an hour is run as it stands there."""
+    tutorial = next(page for page in PAGES if page.stem == "tutorial")
+    wanted = ("kibitz annotate", "kibitz analyse", "kibitz search", "kibitz tune tuned --help")
+    lines = [line for line in command_lines(tutorial) if line.startswith(wanted)]
+    assert len(lines) == len(wanted)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "docs").symlink_to(PROJECT / "docs")
+    for line in lines:
+        assert main(shlex.split(line)[1:]) == 0, capsys.readouterr().err
+    assert "<html" in (tmp_path / "report.html").read_text("utf-8")
+    assert "17. Rd8#" in (tmp_path / "annotated.pgn").read_text("utf-8").replace("\n", " ")
