@@ -770,7 +770,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("discovery", r"uncovers|opens the line of|discovers an attack|discovered check", discovered),
     ("double check", r"double check", lambda at, _: len(at.after.checkers()) == 2),
     ("guard", r"removes the|, which guarded", guard_taken),
-    ("loose", r"which nothing guarded|for nothing", loose),
+    ("loose", r"which nothing guarded|for nothing(?! guards)", loose),
     (
         "passed",
         r"(?<!blocks the )(?<!halts the )(?<!of the )(?<!behind the )passed pawn",
@@ -890,7 +890,11 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ),
     ("imbalance", r"with .* against (?:a|two|three) (?!.*minor)", unlike_pieces),
     ("prevents", r"does not allow|rules out|leaves no room", impossible),
-    ("threat", r"threatens|(?:carries|sets up|has) the threat|sets up \d|a threat\b", threat),
+    (
+        "threat",
+        r"threatens|(?:carries|creates|sets up|has) the threat|sets up \d|a threat\b",
+        threat,
+    ),
     ("parry", r"\b(?:saves|meets the threat|secures|stops|parries)\b", parried),
     ("mate pattern", r"is a (?:back-rank|smothered) mate", lambda at, _: at.after.is_checkmate()),
     ("mate now", r"is (?:check)?mate\b(?! in| next)", mate_now),
@@ -954,7 +958,8 @@ def statements(node: chess.pgn.ChildNode) -> Iterator[tuple[str, At, str]]:
         for number, found in enumerate(re.finditer(MOVE, sentence)):
             earlier = sentence[: found.start()]
             threat = re.search(
-                "threatens|threat of|sets up|makes|rules out|not allow|no room|stops|saves", earlier
+                "threatens|threat of|sets up|creates|makes|rules out|not allow|no room|stops|saves",
+                earlier,
             )
             reply, other = (subject(one, found.group()) for one in (own.after, own.before))
             if other is not None and other.move != own.move and not threat:
@@ -1241,16 +1246,20 @@ class Judge:
 
 
 FEW_REPLIES = 6  # of a position whose mate in 3 is looked for by trying everything
+ALL_BUT_WON = 0.9  # chances with which the engine may miss a mate
 WINNING = 0.6  # chances with which the engine may leave material that it could win
 MARGIN = 0.1  # of winning chances, about 55 centipawns in a level game
 
 
-def judged_mate(judge: Judge, at: At, text: str, _: str, nodes: int, _slack: float) -> bool:
+def judged_mate(judge: Judge, at: At, text: str, _: str, nodes: int, slack: float) -> bool:
+    """The engine has a mate as short; by a margin, it is won, and only the mate is not seen."""
     found = re.search(r"mate[sd]? in (\d+)", text)
     if not found or int(found.group(1)) <= 2:
         return True
     scores = [judge.lines(board, nodes)[0]["score"].relative for board in (at.after, at.before)]
     if any(one.is_mate() and abs(one.mate() or 0) <= int(found.group(1)) for one in scores):
+        return True
+    if slack > 0 and any(abs(chance(one)) >= ALL_BUT_WON for one in scores):
         return True
     few = at.after.legal_moves.count() <= FEW_REPLIES and int(found.group(1)) == 3
     return few and nodes > judge.nodes and mated_in(at.after.copy(), 3)

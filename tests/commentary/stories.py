@@ -37,9 +37,10 @@ def sentences(text: str) -> list[str]:
 
 
 def chance(score: chess.engine.Score) -> float:
-    """Winning chances in [-1, 1], with Lichess's slope."""
-    amount = score.score(mate_score=100_000)
-    assert amount is not None
+    """Winning chances in [-1, 1], with Lichess's slope; a mate is 1."""
+    amount = score.score()
+    if amount is None:
+        return 1.0 if score > chess.engine.Cp(0) else -1.0
     return 2.0 / (1.0 + math.exp(-0.00368208 * max(-1000, min(1000, amount)))) - 1.0
 
 

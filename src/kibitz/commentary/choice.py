@@ -215,7 +215,8 @@ def is_confirmed(claim: Claim, scene: Scene) -> bool:
     if isinstance(claim, MUST_PAY):
         return pays(scene.deeper)
     if isinstance(claim, merit.Parries) and claim.target is not None:
-        deep = scene.deeper
+        pawn = claim.target.kind == chess.PAWN  # which is easily given up for something else
+        deep = scene.seen_with(LAST_LOOK if pawn else 1)
         return deep is scene or AvoidsLoss().proved(deep)
     if isinstance(claim, merit.Threatens) and claim.target is not None:
         return merit.threat_pays(claim, scene)

@@ -147,6 +147,8 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "sets up {step}, with nothing to guard {target}",
         "makes {step} a threat, since nothing guards {target}",
         "has the threat of {step}, with nothing to guard {target}",
+        "creates the threat of {step}: nothing guards {target}",
+        "carries the threat of {step}, for nothing guards {target}",
     ),
     "Threatens.more": (
         "threatens {step}: {target} is worth more than the {taker}",

@@ -9,7 +9,7 @@ import chess
 
 from kibitz.commentary.claims import Claim, Step, passed, stands, step
 from kibitz.commentary.facts import Scene, Unit, balance, taken_by
-from kibitz.commentary.judge import Label, label, standing, stands_clear
+from kibitz.commentary.judge import BETTER, Label, label, standing, stands_clear
 from kibitz.commentary.merits import (
     CENTIPAWNS,
     LEAST,
@@ -20,6 +20,7 @@ from kibitz.commentary.merits import (
     Wins,
     shortest_mate,
 )
+from kibitz.commentary.positional import is_pawn_ending
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,9 @@ class AvoidsLoss(Claim):
     """The better move does not lose the material that the one made does."""
 
     def proved(self, scene: Scene) -> bool:
-        """Neither in the engine's line nor by force."""
+        """Neither in the engine's line nor by force, and not while the game is being lost."""
+        if scene.has is not None and scene.has.value >= BETTER:
+            return False
         had = balance(scene.before, scene.mover)
         gain = scene.prover.gain(scene.after)
         enough = len(scene.boards) > LONG_ENOUGH and gain is not None and gain < LEAST
@@ -198,10 +201,11 @@ class Turns(Claim):
     has: int
 
     def proved(self, scene: Scene) -> bool:
-        """By the two searches."""
+        """By the two searches, but not in a pawn ending, which hangs on a tempo."""
         if scene.had is None or scene.has is None or self.had == self.has:
             return False
-        if not (stands_clear(-scene.has.value) and _fits_material(self.has, scene)):
+        clear = stands_clear(scene.had.value) and stands_clear(-scene.has.value)
+        if not clear or is_pawn_ending(scene.after) or not _fits_material(self.has, scene):
             return False
         return (standing(scene.had.value), standing(-scene.has.value)) == (self.had, self.has)
 
@@ -221,7 +225,7 @@ class Keeps(Claim):
 
     def proved(self, scene: Scene) -> bool:
         """By the search."""
-        if scene.had is None or not stands_clear(scene.had.value):
+        if scene.had is None or not stands_clear(scene.had.value) or is_pawn_ending(scene.before):
             return False
         if not _fits_material(self.has, scene.instead()):
             return False

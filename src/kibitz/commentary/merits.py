@@ -14,9 +14,9 @@ from functools import lru_cache
 import chess
 
 from kibitz.commentary.claims import Claim, Step, passed, stands, step
-from kibitz.commentary.facts import Scene, Unit, balance, is_defended, taken_by
+from kibitz.commentary.facts import WORTH, Scene, Unit, balance, is_defended, taken_by
 from kibitz.commentary.judge import is_hard_to_find, is_only_move
-from kibitz.commentary.prover import SURE_MATE
+from kibitz.commentary.prover import LAST_LOOK, SURE_MATE
 from kibitz.position.board import Board
 from kibitz.position.notation import legal_codes
 from kibitz.search.mate import MateSearch
@@ -227,16 +227,22 @@ def threat_pays(threat: Threatens, scene: Scene) -> bool:
     if board is None:
         return False
     target = threat.target
-    small = target is not None and threatened(threat, scene) < LEAST_THREAT
-    if target and (small or target.kind == chess.PAWN) and is_defended(scene.after, target.square):
+    if target and target.kind == chess.PAWN and is_defended(scene.after, target.square):
         return False
+    if target and target.kind != chess.PAWN and threatened(threat, scene) < LEAST_THREAT:
+        return False  # it is taken, and as much is lost elsewhere
+    taker = board.piece_at(threat.step.move.from_square)
+    plain = target is None or not is_defended(scene.after, target.square)
+    if target is not None and taker is not None:
+        plain = plain or WORTH[taker.piece_type] < target.worth
     board.push(threat.step.move)
-    return keeps_more(board, scene, balance(scene.after, scene.mover))
+    times = 1 if plain else LAST_LOOK  # a guarded piece is taken by one worth as much
+    return keeps_more(board, scene, balance(scene.after, scene.mover), times)
 
 
-def keeps_more(board: chess.Board, scene: Scene, had: int) -> bool:
+def keeps_more(board: chess.Board, scene: Scene, had: int, times: int = 1) -> bool:
     """Whether the mover ends with more material in what deeper searches expect of a position."""
-    seen, line = scene.prover.deeper(board), scene.prover.expected(board)
+    seen, line = scene.prover.deeper(board, times), scene.prover.expected(board, times)
     if seen is None or line is None:
         return True
     if seen.mate is not None:

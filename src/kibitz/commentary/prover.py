@@ -99,7 +99,7 @@ class Prover:
             self._looks[asked] = self._look(board, times)
         return self._looks[asked]
 
-    def expected(self, board: chess.Board) -> list[chess.Move] | None:
+    def expected(self, board: chess.Board, times: int = 1) -> list[chess.Move] | None:
         """The moves that deeper searches expect, some plies at least; None if there are none.
 
         Where the line of one ends early, the next begins at its end.
@@ -107,7 +107,7 @@ class Prover:
         line: list[chess.Move] = []
         at = board.copy(stack=False)
         for _ in range(LOOKS):
-            seen = self.deeper(at)
+            seen = self.deeper(at, times)
             if seen is None:
                 return None
             for move in seen.line:

@@ -27,6 +27,7 @@ from kibitz.commentary.judge import (
 )
 from kibitz.commentary.merits import Wins
 from kibitz.commentary.openings import Opening, opening_in
+from kibitz.commentary.positional import is_pawn_ending
 from kibitz.commentary.words import Comment
 from kibitz.search.report import Score
 
@@ -64,7 +65,8 @@ def story_of(tree: chess.pgn.Game, told: Told, comments: Sequence[Comment]) -> s
     """A paragraph about a game that has moves."""
     nodes = list(tree.mainline())
     boards = [tree.board(), *(node.board() for node in nodes)]
-    points = turning_points(told.values) or _worst(tree, told)
+    turns = turning_points(told.values)
+    points = [ply for ply in turns if _is_clear(ply, boards, told)] or _worst(tree, told)
     teller = Teller(len(nodes))
     texts: list[str] = []
     if told.opening is not None:
@@ -77,9 +79,11 @@ def story_of(tree: chess.pgn.Game, told: Told, comments: Sequence[Comment]) -> s
     texts.append(_outplayed(boards, told, points, teller))
     final = standing(told.values[-1])
     for ply in points:
-        decides = ply == points[-1] and abs(final) == 2
+        clear = _is_clear(ply, boards, told)
+        decides = clear and ply == points[-1] and abs(final) == 2
         move = step(boards[ply], nodes[ply].move).text
-        texts.append(_turn(ply, move, boards[ply].turn, told, comments[ply], decides, teller))
+        form = "decided" if decides else "" if clear else "worst"
+        texts.append(_turn(ply, move, boards[ply].turn, told, comments[ply], form, teller))
     if points or len(nodes) >= CALM:
         drawn = tree.headers.get("Result") == "1/2-1/2"
         last = standing(told.values[points[-1] + 1]) if points else 0
@@ -87,12 +91,18 @@ def story_of(tree: chess.pgn.Game, told: Told, comments: Sequence[Comment]) -> s
             kind = "regained" if points else "gradual"
             if points or not _erred(told, white=final < 0, first=tree.board().turn):
                 texts.append(teller.say(kind, winner=language.SIDES[final > 0]))
-        elif not final and not points:
+        elif not final and not turns:
             texts.append(teller.say("still"))
     texts.append(_ending(tree, boards, told, teller))
     texts.append(_accuracies(tree, told))
     texts += [text for side in (True, False) if (text := _counts(nodes, told, side))]
     return " ".join(text[:1].upper() + text[1:] for text in texts if text)
+
+
+def _is_clear(ply: int, boards: Sequence[chess.Board], told: Told) -> bool:
+    """Whether it is beyond doubt how the game stood before and after a move."""
+    clear = all(stands_clear(told.values[one]) for one in (ply, ply + 1))
+    return clear and not is_pawn_ending(boards[ply + 1])
 
 
 def _erred(told: Told, white: bool, first: bool) -> bool:
@@ -128,17 +138,18 @@ class Teller:
 
 
 def _turn(
-    ply: int, move: str, white: bool, told: Told, comment: Comment, decides: bool, teller: Teller
+    ply: int, move: str, white: bool, told: Told, comment: Comment, form: str, teller: Teller
 ) -> str:
-    """What a turning point did, and what was right."""
+    """What a turning point did, and what was right; `form` names the sentence, if it fits."""
     sign = 1 if white else -1
     had, has = (standing(sign * told.values[one]) for one in (ply, ply + 1))
     names = {"mover": language.SIDES[white], "side": language.SIDES[not white]}
     known = [key for key in (f"{had}.{has}", f"{had}.-") if key in STORY]
-    key = "decided" if decides and has == -2 else [*known, "up" if has > had else "worst"][0]
+    key = [*known, "up" if has > had else "worst"][0]
+    key = form if form == "worst" or (form and has == -2) else key
     text = teller.say(key, move=move, why=_because(comment, teller), **names)
     better = next((one.step.text for one in comment.claims if isinstance(one, Better)), "")
-    if better and f"kept.{had}" in STORY and stands_clear(told.values[ply]):
+    if better and form != "worst" and f"kept.{had}" in STORY and stands_clear(told.values[ply]):
         kept = teller.say(f"kept.{had}", **names)
         text += " " + teller.say("right", step=better, kept=kept)
     return text

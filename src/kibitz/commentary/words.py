@@ -22,6 +22,7 @@ from kibitz.commentary.facts import WORTH, Scene, Unit, is_defended, phase
 from kibitz.commentary.faults import faults, missed
 from kibitz.commentary.features import Feature
 from kibitz.commentary.judge import LIMITS, Label, label, standing
+from kibitz.commentary.prover import LAST_LOOK
 from kibitz.commentary.sacrifices import GivesUp
 
 
@@ -115,13 +116,14 @@ class Speaker:
         """Why another move was better, if it is not the one that was made."""
         if scene.had is None or not scene.had.line or scene.had.line[0] == scene.move:
             return []
-        better, avoids = reasons(scene.instead(), self.level, most), fault.AvoidsLoss()
+        instead = scene.instead()
+        better, avoids = reasons(instead, self.level, most), fault.AvoidsLoss()
         if len(better) < most and scene.reply:
             prevents = fault.Prevents(step(scene.after, scene.reply))
-            better += [prevents] if prevents.proved(scene.instead()) else []
+            better += [prevents] if prevents.proved(instead) else []
         gains = [one for one in reply if isinstance(one, (merit.Wins, merit.Nets))]
-        if not better and gains and _costs_much(scene) and avoids.proved(scene.instead()):
-            better = [avoids]
+        if not better and gains and _costs_much(scene) and avoids.proved(instead):
+            better = [avoids] if avoids.proved(instead.seen_with(LAST_LOOK)) else []
         return better
 
     def _turn(self, scene: Scene) -> Claim | None:
@@ -232,8 +234,13 @@ def _is_hard(claim: Claim) -> bool:
 
 
 def scores(scene: Scene) -> tuple[int, int] | tuple[()]:
-    """Centipawns for White by the best move and by the one made; nothing where a mate is near."""
+    """Centipawns for White by the best move and by the one made.
+
+    Nothing where a mate is near, nor where a repetition may be all that there is to a level score.
+    """
     if scene.had is None or scene.has is None or scene.had.mate or scene.has.mate:
+        return ()
+    if not scene.has.score.amount:
         return ()
     sign = 1 if scene.mover else -1
     return sign * scene.had.score.amount, -sign * scene.has.score.amount
