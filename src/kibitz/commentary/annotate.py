@@ -194,7 +194,7 @@ def _tried(had: Seen, board: chess.Board, prover: Prover) -> Seen:
     """What is seen before a move once the best one was tried by a search of its own."""
     after = board.copy()
     after.push(had.line[0])
-    then = prover.deeper(after)
+    then = prover.deeper(after, LAST_LOOK)
     return had if then is None else tried(had, then)
 
 
