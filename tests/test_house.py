@@ -17,6 +17,8 @@ LONGEST_KERNEL = 60
 GROUND = {
     "checksums",
     "downloads",
+    "copies",
+    "stores",
     "options",
     "settings",
     "errors",

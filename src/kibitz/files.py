@@ -11,7 +11,6 @@ import io
 import os
 import re
 import secrets
-import shutil
 import tempfile
 import time
 from collections.abc import Iterator
@@ -19,7 +18,8 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TypeAlias, cast
 
-from kibitz.errors import DamagedFileError, FileError, InputError, MissingExtraError, missing_extra
+from kibitz.errors import DamagedFileError, FileError, InputError
+from kibitz.stores import fetch, filesystem, send
 
 Location: TypeAlias = str | os.PathLike[str]
 
@@ -148,6 +148,9 @@ def _zstd_blocks(packed: BinaryIO) -> Iterator[bytes]:
 
 def read_bytes(location: Location) -> bytes:
     """Return the whole content of a path or URL."""
+    if local_path(location) is None:
+        with named_failures(location, "cannot read"):
+            return fetch(os.fspath(location))
     with open_read(location) as file:
         return file.read()
 
@@ -195,15 +198,12 @@ def _replace(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _upload(url: str) -> Iterator[IO[bytes]]:
-    """Collect the content locally and send it only when complete.
-
-    Closing an fsspec file after an exception would still publish what was written so far.
-    """
-    with tempfile.TemporaryFile() as local:
-        yield local
-        local.seek(0)
-        with filesystem(url).open(url, "wb") as remote:
-            shutil.copyfileobj(local, remote)
+    """Collect the content locally and send it only when complete."""
+    with tempfile.TemporaryDirectory(prefix="kibitz-") as folder:
+        path = Path(folder) / "content"
+        with path.open("xb") as local:
+            yield local
+        send(path, url)
 
 
 def _remove_abandoned(target: Path) -> None:
@@ -252,20 +252,6 @@ def _concerns(error: OSError, location: Location) -> bool:
         return False
     ours = {path, path.resolve(), *path.resolve().parents}
     return failed in ours or failed.suffix == ".partial"
-
-
-def filesystem(url: str) -> Any:
-    """Return the fsspec file system that serves a URL."""
-    try:
-        import fsspec
-    except ImportError as error:
-        raise missing_extra(f"the URL {url}", "fsspec", "cloud") from error
-    try:
-        return fsspec.core.url_to_fs(url)[0]
-    except ImportError as error:  # fsspec is here but the package for this scheme is not
-        raise MissingExtraError(f"the URL {url} needs one more package", fix=str(error)) from error
-    except ValueError as error:
-        raise InputError("no file system serves this URL", value=url, fix=str(error)) from error
 
 
 def data_folder() -> Path:

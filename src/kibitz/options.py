@@ -32,8 +32,8 @@ from typing import (
     get_type_hints,
 )
 
+from kibitz.copies import here
 from kibitz.errors import ConfigError
-from kibitz.files import local_path
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -201,7 +201,7 @@ def checked(option: Option, value: Any, place: str = "") -> Any:
 def _checked_one(option: Option, value: Any, place: str) -> Any:
     kind, named = option.kind, place or option.uci
     if kind is Path and isinstance(value, str):
-        return _path(value, named)
+        return here(value)
     if kind is float and type(value) is int and abs(value) <= sys.float_info.max:
         value = float(value)
     # isinstance would take true for a whole number, and to Python 1 equals true.
@@ -215,14 +215,6 @@ def _checked_one(option: Option, value: Any, place: str) -> Any:
     if (low is not None and not value >= low) or (high is not None and not value <= high):
         raise ConfigError(f"{named}: must be {_bounds(option, place)}, found", value=value)
     return value
-
-
-def _path(text: str, named: str) -> Path:
-    path = local_path(text)
-    if path is None:
-        fix = "name a path on this machine"
-        raise ConfigError(f"{named}: nothing can be kept behind a URL", value=text, fix=fix)
-    return path
 
 
 def bound(value: float | None) -> str:

@@ -14,7 +14,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias
 
 from kibitz.errors import FileError
-from kibitz.files import Location, filesystem, local_path
+from kibitz.files import Location, local_path
+from kibitz.stores import filesystem
 
 
 @dataclass(frozen=True, order=True)

@@ -1,4 +1,7 @@
-"""A pool of processes that shares out work, and the end of outside programs."""
+"""Pools of threads and processes that share out work, and the end of outside programs.
+
+Work for processes goes to those of this machine, or to a cluster where one is used.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,9 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -64,13 +67,76 @@ def in_threads(work: Callable[[], None], count: int) -> None:
         raise errors[0]
 
 
+class Cluster(Protocol):
+    """Processes of several machines; the room `cluster` has one."""
+
+    @property
+    def processors(self) -> int:
+        """How many tasks it does at the same time."""
+
+    def run(
+        self,
+        work: Callable[[Task], Done],
+        tasks: Iterable[Task],
+        *,
+        in_order: bool,
+        needs: Sequence[str],
+        stopped: Callable[[], bool],
+    ) -> Iterator[Done]:
+        """The same as `in_processes`."""
+
+    def close(self) -> None:
+        """Leave it."""
+
+
+_cluster: Cluster | None = None  # of this process
+_brought: dict[str, str] = {}  # files of another machine -> copies here
+
+
+def use_cluster(wanted: Cluster | None) -> None:
+    """Let a cluster do the work of `in_processes` from now on; None: this machine."""
+    global _cluster
+    _cluster = wanted
+
+
+def cluster() -> Cluster | None:
+    """The cluster that is used."""
+    return _cluster
+
+
+def bring(copies: dict[str, str]) -> None:
+    """Say where files that work `needs` lie on this machine."""
+    _brought.update(copies)
+
+
+def brought(path: str) -> str:
+    """Where a file that work `needs` lies on the machine that does the work."""
+    return _brought.get(path, path)
+
+
+def never() -> bool:
+    """For work that is not stopped."""
+    return False
+
+
 def in_processes(
-    work: Callable[[Task], Done], tasks: Iterable[Task], workers: int, *, in_order: bool = False
+    work: Callable[[Task], Done],
+    tasks: Iterable[Task],
+    workers: int,
+    *,
+    in_order: bool = False,
+    needs: Sequence[str] = (),
+    stopped: Callable[[], bool] = never,
 ) -> Iterator[Done]:
     """Results as they are ready, or in order; few more tasks in memory than there are workers.
 
-    Each process gets `work`, and all it holds, once; a task may be small.
+    Each process gets `work`, and all it holds, once; a task may be small. Files that it `needs`
+    are where `brought` says. Once it is `stopped`, a cluster gives up what is in progress. There a
+    task whose process or machine is lost is done again, so it must come to the same every time.
     """
+    if _cluster is not None:
+        yield from _cluster.run(work, tasks, in_order=in_order, needs=needs, stopped=stopped)
+        return
     if workers <= 1:
         yield from map(work, tasks)
         return

@@ -19,7 +19,7 @@ from kibitz.evaluator.inline import InlineEvaluator
 from kibitz.evaluator.load import Evaluator
 from kibitz.selfplay.config import SelfPlay, preset
 from kibitz.selfplay.game import Finished, Seat
-from kibitz.selfplay.play import Counting, new_cache
+from kibitz.selfplay.players import Counting, new_cache
 from kibitz.selfplay.seats import Alone, InStep, Starts
 from kibitz.workers import in_threads
 

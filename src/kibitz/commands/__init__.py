@@ -10,17 +10,19 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Any, NamedTuple
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, get_args
 
 from cyclopts import App, CycloptsError, Parameter
 from cyclopts.argument import ArgumentCollection
 from cyclopts.config import Dict
 
 import kibitz
-from kibitz import settings
+from kibitz import settings, workers
 from kibitz.commands.output import EXIT_STOPPED
+from kibitz.copies import as_given, here, send_all
 from kibitz.errors import ConfigError, InputError, KibitzError, did_you_mean
-from kibitz.files import check_epoch, leave_out_dates
+from kibitz.files import check_epoch, leave_out_dates, local_path
 from kibitz.log import Level, set_level
 from kibitz.settings import FLAGS
 
@@ -30,6 +32,11 @@ DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 HELP_FLAGS = {"--help", "-h", "--version"}
 GLOBAL = ("--quiet", "--verbose", "--reproducible")  # what all commands have in common
 BEFORE_COMMANDS = (*HELP_FLAGS, *GLOBAL)
+WITH_VALUE = ("--config", "--cluster")  # these have one, too
+SHARE_WORK = (  # what a cluster can do
+    *("annotate", "data", "experiment", "learn", "match", "puzzle", "selfplay"),
+    *("strength", "suite", "tune"),
+)
 
 
 class Command(NamedTuple):
@@ -112,33 +119,68 @@ def launch(
     reproducible: Annotated[
         bool, Parameter(negative="", help="Leave dates and measured times out of files.")
     ] = False,
+    cluster: Annotated[
+        str | None, Parameter(help="Share out the work on a cluster of Ray: auto, or HOST:PORT.")
+    ] = None,
 ) -> object:
     """Take what all commands have in common, then run the command."""
     # Where an argument may begin with a hyphen (`data import -`), these come as if they were one.
     quiet, verbose = quiet or "--quiet" in tokens, verbose or "--verbose" in tokens
     leave_out_dates(reproducible or "--reproducible" in tokens)
     words = [token for token in tokens if token not in GLOBAL]
-    words, named = _without_config(words)
+    words, named = _without(words)
     set_level(Level.QUIET if quiet else Level.VERBOSE if verbose else Level.NORMAL)
     if words and not HELP_FLAGS & {*words}:
-        _use_settings(config_file if named is None else named)
+        _use_settings(named.get("--config", config_file))
+        _join(named.get("--cluster", cluster), words[0])
     return app(words)
 
 
-def _without_config(tokens: list[str]) -> tuple[list[str], str | None]:
-    """The tokens of a command, and the file that --config among them names."""
-    for index, token in enumerate(tokens):
+def _without(tokens: list[str]) -> tuple[list[str], dict[str, str]]:
+    """The tokens of a command, and the values of those flags among them that all commands have."""
+    rest, found = list[str](), dict[str, str]()
+    words = iter(tokens)
+    for token in words:
         name, equals, value = token.partition("=")
-        if name == "--config":
-            rest = tokens[index + 1 :]
-            if not equals and not rest:
-                raise InputError("--config", fix="name a file of settings")
-            return tokens[:index] + (rest if equals else rest[1:]), value if equals else rest[0]
-    return tokens, None
+        if name not in WITH_VALUE:
+            rest.append(token)
+            continue
+        after = value if equals else next(words, None)
+        if after is None:
+            raise InputError(name, fix="it needs a value; see kibitz --help")
+        found[name] = after
+    return rest, found
+
+
+def _join(address: str | None, command: str) -> None:
+    """Let a cluster do the work of the command that can be shared out."""
+    if address is None:
+        return
+    if command not in SHARE_WORK:
+        fix = f"leave it out; these share out work: {', '.join(SHARE_WORK)}"
+        raise InputError("--cluster is not for this command", value=command, fix=fix)
+    from kibitz.cluster.tasks import RayCluster
+
+    workers.use_cluster(RayCluster(address))
+
+
+def _paths_here(_: App, __: tuple[str, ...], arguments: ArgumentCollection) -> None:
+    """Put the path of a working copy where a URL was given for a path of this machine."""
+    for argument in arguments:
+        if argument.parameter.converter is None and _is_path(argument.hint):
+            argument.tokens = [
+                token if local_path(token.value) else token.evolve(value=str(here(token.value)))
+                for token in argument.tokens
+            ]
+
+
+def _is_path(hint: object) -> bool:
+    return hint is Path or any(_is_path(part) for part in get_args(hint))
 
 
 def _use_settings(path: str | None) -> None:
     """Check the settings file and take the flags of commands from it; '' means no file."""
+    app.config = (_paths_here,)
     if path != "":
         settings.use_file(path)
     found = settings.used()
@@ -148,7 +190,7 @@ def _use_settings(path: str | None) -> None:
             if name not in COMMANDS:
                 where = f"{found}: [{FLAGS}]: unknown table"
                 raise ConfigError(where, value=name, fix=did_you_mean(name, COMMANDS))
-        app.config = (_FlagsOfFile(str(found), given),)
+        app.config = (_FlagsOfFile(str(found), given), _paths_here)
 
 
 class _FlagsOfFile:
@@ -192,12 +234,21 @@ def _check_command(words: Sequence[str]) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; what the user can mend takes one line."""
+    code = _run(arguments)
+    try:
+        send_all()
+    except KibitzError as error:
+        return _refuse(f"not all was sent, and it is kept here: {error}")
+    return code
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     words = sys.argv[1:] if arguments is None else list(arguments)
     if not words and sys.stdin is not None and not sys.stdin.isatty():
         words = ["uci"]  # a GUI has started us
     try:
         check_epoch()
-        _check_command(_without_config(words)[0])
+        _check_command(_without(words)[0])
         result = app.meta(words)
         _flush()
     except CycloptsError as error:
@@ -220,6 +271,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise  # not about a file that could be named
         return _refuse(f"{error.strerror}: {os.fsdecode(error.filename)!r}")
     finally:
+        joined = workers.cluster()
+        if joined is not None:
+            workers.use_cluster(None)
+            joined.close()
         settings.use(None)
         leave_out_dates(False)
         app.config = ()
@@ -233,6 +288,6 @@ def _flush() -> None:
 
 
 def _refuse(reason: str) -> int:
-    line = " ".join(reason.split())
+    line = as_given(" ".join(reason.split()))
     print(f"kibitz: error: {line}", file=sys.stderr)  # noqa: T201 - this is the command line
     return EXIT_REFUSED

@@ -18,6 +18,7 @@ from kibitz.errors import DamagedFileError, InputError, KibitzError
 from kibitz.files import Location, data_folder, local_path
 from kibitz.log import Level, say
 from kibitz.network.card import ForeignFileError, NetworkCard, read_card
+from kibitz.workers import brought
 
 AUTODISCOVER = "<autodiscover>"
 PAIR = "+"  # between a network of values and one of moves
@@ -103,6 +104,20 @@ def halves(what: Location) -> tuple[str, str] | None:
     if not (value and plus and policy) or whole is None or whole.is_file():
         return None
     return (value, policy) if _is_known(value) and _is_known(policy) else None
+
+
+def files_of(where: str) -> list[str]:
+    """The files on this machine that an evaluator is loaded from."""
+    parts = halves(where) or (where,)
+    paths = [path for part in parts if (path := local_path(part)) is not None and path.is_file()]
+    exports = [path.with_suffix(".onnx") for path in paths]
+    return [str(path) for path in dict.fromkeys([*paths, *exports]) if path.is_file()]
+
+
+def at_work(where: str) -> str:
+    """The same evaluator where files were brought to the machine that works with it."""
+    whole = brought(where)
+    return whole if whole != where else PAIR.join(map(brought, where.split(PAIR)))
 
 
 def _is_known(name: str) -> bool:

@@ -19,8 +19,9 @@ import zstandard
 
 import kibitz
 from kibitz.checksums import ChecksumError, newer_format, with_ending, without_ending
+from kibitz.copies import read_kept
 from kibitz.errors import DamagedFileError, FileError, InputError
-from kibitz.files import Location, read_bytes, write_bytes
+from kibitz.files import Location, write_bytes
 from kibitz.position.compact import COMPACT, new_compact
 
 FORMAT_VERSION = 1
@@ -166,7 +167,7 @@ def encode(shard: Shard) -> bytes:
 
 def read(location: Location) -> Shard:
     """Read a shard and check all of it, or raise DamagedFileError; the arrays are writable."""
-    return decode(read_bytes(location), location)
+    return decode(read_kept(location), location)
 
 
 def verify(location: Location) -> Header:
@@ -176,14 +177,14 @@ def verify(location: Location) -> Header:
 
 def read_header(location: Location) -> Header:
     """The header of a shard whose bytes are all as they were written; the arrays stay packed."""
-    body = _checked(read_bytes(location), location)
+    body = _checked(read_kept(location), location)
     return _header(_first_bytes(body), location)
 
 
 def claimed_games(location: Location) -> int | None:
     """How many games a damaged shard says it has, where that much can still be read."""
     try:
-        return _header(_first_bytes(read_bytes(location)), location).games
+        return _header(_first_bytes(read_kept(location)), location).games
     except (FileError, InputError, zstandard.ZstdError, MemoryError):
         return None
 

@@ -6,7 +6,8 @@ Every opening is played twice by the same two, with colours exchanged; games 2n 
 a pair. Numbers do not depend on how many rounds follow, so that a match can be made longer later.
 
 Every worker is a thread with players of its own. UCI programs work in their processes, and compiled
-searches release Python's lock, so games do run at the same time.
+searches release Python's lock, so games do run at the same time. On a cluster processes
+take the place of threads.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from kibitz.match.journal import Journal, MatchHeader, PlayedGame, Results
 from kibitz.match.player import START_MS, Player, PlayerError
 from kibitz.match.spec import Spec
 from kibitz.match.sprt import Sprt
-from kibitz.workers import in_threads
+from kibitz.workers import cluster, in_processes, in_threads, never
 
 MOST_WORKERS = 256
 
@@ -141,9 +142,44 @@ def run(
     if there:
         say(f"{there} of {setup.games} games were there already")
     match = _Match(setup, journal, stop, on_game)
-    with undisturbed():
-        in_threads(match.work, setup.concurrency)
+    if cluster() is None:
+        with undisturbed():
+            in_threads(match.work, setup.concurrency)
+    else:
+        match.work_elsewhere()
     return Results(journal.games)
+
+
+class Table:
+    """Where games of a match are played: players that stay from game to game."""
+
+    def __init__(self, setup: Setup) -> None:
+        self._setup = setup
+        self._players: dict[int, Player] = {}
+
+    def __call__(self, pairing: Pairing) -> PlayedGame:
+        """Play a game on a machine of a cluster."""
+        with undisturbed():
+            return self.play(pairing)
+
+    def play(self, pairing: Pairing, over: Callable[[], bool] = never) -> PlayedGame:
+        """Play a game to its end, or until it is `over`."""
+        setup = self._setup
+        seats = []
+        for index in (pairing.white, pairing.black):
+            spec = setup.players[index]
+            if index not in self._players:
+                self._players[index] = spec.open(setup.terms.start)
+            seed = seed_of(setup.seed, pairing, index)
+            seats.append(Seat(index, self._players[index], setup.control_of(spec), seed))
+        opening = setup.openings[pairing.opening % len(setup.openings)]
+        white, black = seats
+        return play_game(pairing.number, white, black, opening, setup.terms, over)
+
+    def close(self) -> None:
+        """End the players."""
+        for player in self._players.values():
+            player.close()
 
 
 class _Match:
@@ -159,18 +195,24 @@ class _Match:
 
     def work(self) -> None:
         """Play one game after another until there is none left."""
-        players: dict[int, Player] = {}
+        table = Table(self._setup)
         try:
             while (pairing := self._next()) is not None:
-                self._finish(self._play(pairing, players))
+                self._finish(table.play(pairing, self._over))
         except Aborted:
             return
         except BaseException:
             self._failed = True
             raise
         finally:
-            for player in players.values():
-                player.close()
+            table.close()
+
+    def work_elsewhere(self) -> None:
+        """Have the games played by the processes of a cluster."""
+        table, games = Table(self._setup), iter(self._next, None)
+        needs = [file for spec in self._setup.players for file in spec.files]
+        for game in in_processes(table, games, 0, needs=needs, stopped=self._over):
+            self._finish(game)
 
     def _over(self) -> bool:
         return self._stop.requested or self._failed
@@ -189,19 +231,6 @@ class _Match:
         with self._lock:
             self._journal.add(game)
             self._on_game(game)
-
-    def _play(self, pairing: Pairing, players: dict[int, Player]) -> PlayedGame:
-        setup = self._setup
-        seats = []
-        for index in (pairing.white, pairing.black):
-            spec = setup.players[index]
-            if index not in players:
-                players[index] = spec.open(setup.terms.start)
-            seed = seed_of(setup.seed, pairing, index)
-            seats.append(Seat(index, players[index], setup.control_of(spec), seed))
-        opening = setup.openings[pairing.opening % len(setup.openings)]
-        white, black = seats
-        return play_game(pairing.number, white, black, opening, setup.terms, self._over)
 
 
 def try_out(specs: list[Spec], start_ms: float = START_MS) -> list[tuple[str, str]]:

@@ -19,7 +19,7 @@ from kibitz.checksums import sha256_of
 from kibitz.engine import Engine
 from kibitz.engine.options import chosen, file_options
 from kibitz.errors import InputError, did_you_mean
-from kibitz.evaluator.discover import halves, named, shipped_names
+from kibitz.evaluator.discover import at_work, files_of, halves, named, shipped_names
 from kibitz.evaluator.load import SIMPLE, Backend
 from kibitz.files import local_path
 from kibitz.match.game import Control, parse_times
@@ -65,7 +65,7 @@ class Spec:
         }
         if self.backend:
             changes["backend"] = self.backend
-        engine = Engine(self.what, **changes)
+        engine = Engine(at_work(self.what), **changes)
         for name, value in self.options.items():
             engine.set_option(name, value)
         return engine
@@ -87,6 +87,11 @@ class Spec:
     def network(self) -> str | None:
         """The network that plays, as a short name or a file; None for players without one."""
         return named(self.what) if self.kind == "engine" else None
+
+    @property
+    def files(self) -> list[str]:
+        """The files that this player needs, wherever it plays."""
+        return files_of(self.what) if self.kind == "engine" else []
 
     def facts(self) -> dict[str, Any]:
         """The network and the settings that are not the defaults, for results."""

@@ -39,7 +39,7 @@ from kibitz.position.epd import Epd, read_epd
 from kibitz.position.notation import Move
 from kibitz.search.limits import Limits
 from kibitz.search.presets import settled
-from kibitz.workers import in_threads
+from kibitz.workers import cluster, in_processes, in_threads
 
 SLOPE, INTERCEPT, STS_POSITIONS, STS_POINTS = 445.23, -242.85, 1500, 10
 PATIENCE_MS = 10_000.0
@@ -186,6 +186,20 @@ def _required(board: Board, answer: Answer, epd: Epd) -> int:
     return answer.nodes or 0
 
 
+class Solver:
+    """A player that solves positions on a machine of a cluster, and stays from one to the next."""
+
+    def __init__(self, spec: Spec, control: Control, early: bool) -> None:
+        self._spec, self._control, self._early = spec, control, early
+        self._player: Player | None = None
+
+    def __call__(self, epd: Epd) -> Outcome:
+        """What it makes of one position."""
+        if self._player is None:
+            self._player = self._spec.open()
+        return solve(epd, self._player, self._control, early=self._early)
+
+
 def run_suite(
     epds: Sequence[Epd],
     spec: Spec,
@@ -222,7 +236,15 @@ def run_suite(
         finally:
             player.close()
 
-    in_threads(work, min(concurrency, len(epds)))
+    if cluster() is not None:
+        solver, stopped = Solver(spec, control, early), stop or Stop()
+        for outcome in in_processes(
+            solver, epds, 0, in_order=True, needs=spec.files, stopped=lambda: stopped.requested
+        ):
+            found[len(found)] = outcome
+            advance(outcome)
+    else:
+        in_threads(work, min(concurrency, len(epds)))
     return [found[number] for number in sorted(found)]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -18,7 +19,7 @@ import msgspec
 from kibitz.commentary.openings import opening_in
 from kibitz.engine.options import chosen
 from kibitz.errors import InputError
-from kibitz.evaluator.discover import named
+from kibitz.evaluator.discover import files_of, named
 from kibitz.journals import JournalFile
 from kibitz.log import Stop, progress, say
 from kibitz.places import Place
@@ -43,8 +44,8 @@ class Collection:
     """What a run has found: its games from a journal and from now on."""
 
     def __init__(self, output: Path, hunt: Hunt) -> None:
-        network = named(chosen(hunt.network))
-        header = HuntHeader(**{**vars(hunt), "network": network})
+        hunt = replace(hunt, network=chosen(hunt.network))  # the same in every process
+        header = HuntHeader(**{**vars(hunt), "network": named(hunt.network)})
         path = output.with_name(output.name + ".journal")
         self._journal = JournalFile(path, header, Found, work="search for puzzles", piece="game")
         self.hunt, self.bad, self.again = hunt, 0, 0
@@ -59,7 +60,8 @@ class Collection:
         work = partial(look_through, self.hunt)
         puzzles = sum(len(one.puzzles) for one in self._journal.entries)
         with progress("games", total=limit) as bar:
-            for found in in_processes(work, self._tasks(files, limit), workers, in_order=True):
+            tasks, needs = self._tasks(files, limit), files_of(self.hunt.network)
+            for found in in_processes(work, tasks, workers, in_order=True, needs=needs):
                 self._journal.add(found)
                 puzzles += len(found.puzzles)
                 bar.describe(f"games; {puzzles} puzzles")

@@ -25,6 +25,7 @@ from kibitz.commentary.judge import value_of
 from kibitz.commentary.prover import Prover
 from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER
+from kibitz.evaluator.discover import at_work
 from kibitz.position.board import Board
 from kibitz.position.notation import Move
 from kibitz.puzzles.puzzle import Puzzle, key_of, name_of
@@ -103,7 +104,7 @@ class Seeker:
 
     def __init__(self, hunt: Hunt) -> None:
         self.hunt, self._prover = hunt, Prover()
-        network, megabytes = hunt.network, 1 + (PROOF * hunt.nodes * BYTES >> 20)
+        network, megabytes = at_work(hunt.network), 1 + (PROOF * hunt.nodes * BYTES >> 20)
         self._pairs = Engine(network, search="alphabeta", multipv=2, hash=megabytes)
         self._single = Engine(network, search="alphabeta", hash=megabytes)
         contempt = {"sc_limit": hunt.sc_limit} if hunt.finder == "contempt" else {}

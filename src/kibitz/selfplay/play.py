@@ -20,14 +20,9 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from kibitz.encoding.leaves import Leaves
 from kibitz.errors import InputError
-from kibitz.evaluator.batched import BatchedEvaluator, Evaluations
-from kibitz.evaluator.cache import PredictionCache
-from kibitz.evaluator.cachetable import BUCKET_BYTES
 from kibitz.evaluator.discover import halves, named, resolve
-from kibitz.evaluator.inline import InlineEvaluator
-from kibitz.evaluator.load import SIMPLE, Evaluator, load_evaluator
+from kibitz.evaluator.load import SIMPLE
 from kibitz.files import write_bytes
 from kibitz.games.openings import digest, read_openings
 from kibitz.games.shard import SUFFIX, Header, Shard, counted, offsets_of, provenance
@@ -37,13 +32,11 @@ from kibitz.network.card import read_card
 from kibitz.places import Place, files_below, place
 from kibitz.selfplay.config import SelfPlay
 from kibitz.selfplay.game import ENDS, Finished, packed_starts
-from kibitz.selfplay.seats import Alone, InStep, Starts
+from kibitz.selfplay.players import Players
 from kibitz.selfplay.unfinished import Unfinished
-from kibitz.workers import in_threads, processors
 
 KIND = "selfplay"
 NUMBER_BITS = 24  # a game's seed in a shard is the run's, followed by its number
-MEBIBYTE = 1 << 20
 
 
 class GameSummary(NamedTuple):
@@ -114,25 +107,6 @@ class SelfPlayReport:
             found["batch_fill"] = round(self.leaves / self.room, 4)
             found["leaves_per_batch"] = round(self.leaves / self.batches, 1)
         return found
-
-
-class Counting:
-    """Counts the batches of an evaluator."""
-
-    def __init__(self, evaluator: BatchedEvaluator) -> None:
-        self._evaluator = evaluator
-        self.name, self.sees = evaluator.name, evaluator.sees
-        self.batches = self.leaves = 0
-
-    def evaluate(self, leaves: Leaves, out: Evaluations) -> None:
-        """Evaluate a batch."""
-        self.batches, self.leaves = self.batches + 1, self.leaves + len(leaves.known)
-        self._evaluator.evaluate(leaves, out)
-
-
-def new_cache(settings: SelfPlay) -> PredictionCache:
-    """The cache of a run; it changes no evaluation. Without one, the least there can be."""
-    return PredictionCache(max(settings.cache * MEBIBYTE, BUCKET_BYTES))
 
 
 class _Run:
@@ -250,46 +224,21 @@ def play(
     groups = _missing(output, about, settings.group, range(first, first + games), report)
     if groups:
         _try_to_write(output)
-    evaluator = load_evaluator(where)
-    counting = None
-    if not isinstance(evaluator, InlineEvaluator):
-        evaluator = counting = Counting(evaluator)
-
     unfinished = Unfinished(output, about, range(first, first + games))
     run = _Run(output, groups, about, unfinished, report, stop or Stop(), on_game)
+    players = Players(where, settings, seed, book)
     if groups:
-        starts = Starts(settings, seed, [opening.board() for opening in book])
-        threads = min(settings.workers or processors(), sum(map(len, groups)))
         try:
-            _play_all(evaluator, settings, starts, run, threads)
+            players.play(run, sum(map(len, groups)))
         finally:
             run.keep_unfinished()
     report.seconds = time.monotonic() - began
     report.stopped = run.stopped and report.games + report.there < games
+    counting = players.counting
     if counting is not None:
         report.batches, report.leaves = counting.batches, counting.leaves
         report.room = counting.batches * settings.rows
     return report
-
-
-def _play_all(
-    evaluator: Evaluator, settings: SelfPlay, starts: Starts, run: _Run, threads: int
-) -> None:
-    """Let threads play until there is nothing left."""
-    cache = new_cache(settings)
-
-    def work() -> None:
-        finished = False
-        try:
-            if isinstance(evaluator, InlineEvaluator):
-                Alone(evaluator, settings).play(starts, run)
-            else:
-                InStep(evaluator, settings, cache).play(starts, run)
-            finished = True
-        finally:
-            run.failed = run.failed or not finished
-
-    in_threads(work, threads)
 
 
 # --- shards ---------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from kibitz.evaluator.discover import at_work, files_of
 from kibitz.evaluator.load import Evaluator, load_evaluator
 from kibitz.games.record import Game, Ply, games_of, shard_of
 from kibitz.games.shard import NOT_A_POLICY, SUFFIX, Shard, provenance
@@ -70,7 +71,7 @@ class Analyst:
     def __call__(self, shard: Shard) -> Shard:
         """The games, searched again."""
         if self._evaluator is None:
-            self._evaluator = load_evaluator(self._reanalysis.network)
+            self._evaluator = load_evaluator(at_work(self._reanalysis.network))
         return shard_of([self._game(game, self._evaluator) for game in games_of(shard)])
 
     def _game(self, game: Game, evaluator: Evaluator) -> Game:
@@ -112,12 +113,13 @@ def reanalyse(
     left out, as the store counts.
     """
     done = _done(output, reanalysis)
-    analyst = Analyst(reanalysis)
+    analyst, needs = Analyst(reanalysis), files_of(reanalysis.network)
     for path in [path for path in store.paths if path.stem in done]:
         yield path, 0, True
     for path, shard in store.named(path for path in store.paths if path.stem not in done):
         pieces = []
-        for piece in in_processes(analyst, cut([shard], PIECE), workers, in_order=True):
+        work = in_processes(analyst, cut([shard], PIECE), workers, in_order=True, needs=needs)
+        for piece in work:
             pieces.append(piece)
             yield path, piece.plies, False
         whole = concatenate(pieces)

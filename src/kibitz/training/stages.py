@@ -28,8 +28,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kibitz.checksums import sha256_of
+from kibitz.copies import here
 from kibitz.errors import ConfigError, DamagedFileError, did_you_mean
-from kibitz.files import local_path, read_bytes, write_bytes
+from kibitz.files import read_bytes, write_bytes
 from kibitz.locks import alone
 from kibitz.log import Stop, say
 
@@ -108,11 +109,7 @@ def read_cycle(path: Path, kinds: Mapping[str, Kind]) -> tuple[Cycle, dict[str, 
         raise ConfigError(f"{path}: not a file of stages", fix=str(error)) from error
     if cycle.iterations < 1 or not cycle.stages:
         raise ConfigError(f"{path}: nothing to do", fix="give iterations and [[stages]]")
-    folder = local_path(cycle.folder)
-    if folder is None:
-        what, fix = f"{path}: a cycle is not kept behind a URL", "name a folder on this machine"
-        raise ConfigError(what, value=cycle.folder, fix=fix)
-    cycle = msgspec.structs.replace(cycle, folder=os.fspath(folder))
+    cycle = msgspec.structs.replace(cycle, folder=os.fspath(here(cycle.folder)))
     stages: dict[str, StageOf] = {}
     for table in cycle.stages:
         stage = _checked(path, table, kinds)
