@@ -256,6 +256,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     except KibitzError as error:
         if os.environ.get("KIBITZ_DEBUG") == "1":
             raise
+        if isinstance(error.value, (str, Path)):
+            error.value = as_given(str(error.value))
         return _refuse(str(error))
     except KeyboardInterrupt:
         return EXIT_STOPPED

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
 import chess.pgn
 
-from kibitz.commentary.annotate import Style, annotate, signature
+from kibitz.commentary.annotate import TABLE, Style, annotate, signature
 from kibitz.commentary.marks import ANNOTATOR, signed
 from kibitz.engine import Engine
+from kibitz.engine.options import chosen
 from kibitz.errors import InputError
+from kibitz.evaluator.discover import at_work, files_of
 from kibitz.log import Bar, Stop, progress, say
 from kibitz.places import Place
-from kibitz.position.pgn import BadGame, Game, read_games, read_lines
+from kibitz.position.pgn import BadGame, Game, parse_game, read_games, read_lines
+from kibitz.workers import cluster, in_processes
 
 PACKED = (".gz", ".bz2", ".xz", ".zst", ".zstd")
 
@@ -55,6 +60,13 @@ def annotate_file(
                 _same(game, earlier, output)
                 bar.advance()
                 yield earlier
+            elif cluster() is not None:
+                rest = chain([game], games)
+                for told in _elsewhere(rest, engine, style, stop):
+                    new += 1
+                    bar.advance()
+                    _append(told, by, output)
+                    yield told
             elif stop.requested or not _one(game, engine, style, stop, bar):
                 return
             else:
@@ -104,6 +116,44 @@ def _one(game: Game, engine: Engine, style: Style, stop: Stop, bar: Bar) -> bool
     except Stopped:
         return False
     return True
+
+
+class Annotator:
+    """Annotates games on a machine of a cluster; its engine stays from game to game."""
+
+    def __init__(self, network: str, style: Style) -> None:
+        self._network, self._style = network, style
+        self._engine: Engine | None = None
+
+    def __call__(self, text: str) -> str:
+        """A game, annotated; one that passes a move is left as it is."""
+        if self._engine is None:
+            self._engine = Engine(at_work(self._network), search="alphabeta", multipv=2)
+        game = parse_game(text)
+        if all(node.move for node in game.tree.mainline()):
+            annotate(game, self._engine, self._style)
+        return str(game)
+
+
+def _elsewhere(games: Iterable[Game], engine: Engine, style: Style, stop: Stop) -> Iterator[Game]:
+    """Games annotated by the processes of a cluster, in order."""
+    if style.words is not TABLE:
+        fix = "leave out --cluster, or the decoder"
+        raise InputError(
+            "a decoder's words come from this machine", value=style.words.name, fix=fix
+        )
+    network, sent = chosen(engine.options.weights), deque[Game]()
+
+    def texts() -> Iterator[str]:
+        for game in games:
+            sent.append(game)
+            yield str(game)
+
+    work, needs = Annotator(network, style), files_of(network)
+    for text in in_processes(
+        work, texts(), 0, in_order=True, needs=needs, stopped=lambda: stop.requested
+    ):
+        yield replace(sent.popleft(), tree=parse_game(text).tree)
 
 
 def _append(game: Game, by: str, output: Path | None) -> None:
