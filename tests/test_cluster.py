@@ -52,6 +52,7 @@ def cluster() -> Iterator[Started]:
     yield Started(script.stdout.readline().split()[0], script.stdin, script.stdout)
     script.stdin.close()
     script.wait()
+    script.stdout.close()
 
 
 def command(cluster: Started, *words: str) -> list[str]:
