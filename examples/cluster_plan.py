@@ -3,6 +3,7 @@
 python examples/cluster_plan.py examples/cluster.yaml
 """
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
