@@ -146,6 +146,8 @@ def test_a_file_of_something_else_is_left_alone(
         list(annotate_file(source, tmp_path / "out.pgn.gz", engine, STYLE, Stop()))
     with pytest.raises(InputError, match="no such folder for the output"):
         list(annotate_file(source, tmp_path / "no" / "out.pgn", engine, STYLE, Stop()))
+    with pytest.raises(InputError, match="the output is a folder"):
+        list(annotate_file(source, tmp_path, engine, STYLE, Stop()))
 
 
 def test_a_file_without_games_is_refused(engine: Engine, tmp_path: Path) -> None:

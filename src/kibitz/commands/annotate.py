@@ -16,6 +16,7 @@ from kibitz.commentary.decoded import Tally
 from kibitz.commentary.report import Report
 from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER
+from kibitz.errors import InputError
 from kibitz.log import graceful_stop, say
 
 
@@ -42,6 +43,8 @@ def annotate(
     report = None if html is None else Report()
     if html is not None:
         check_output(game, html)
+        if output is not None and html.resolve() == output.resolve():
+            raise InputError("the page is the output", value=str(html), fix="give another --html")
     with (
         Engine(network, search="alphabeta", multipv=2, threads=threads) as engine,
         graceful_stop() as stop,

@@ -85,6 +85,9 @@ def check_output(source: Place, output: Path) -> None:
     if not output.parent.is_dir():
         fix = "make it, or give another -o"
         raise InputError("no such folder for the output", value=str(output.parent), fix=fix)
+    if output.is_dir():
+        fix = "name a file in it"
+        raise InputError("the output is a folder", value=str(output), fix=fix)
     if output.exists() and isinstance(source, Path) and source.exists() and output.samefile(source):
         raise InputError("the output is the input", value=str(output), fix="give another -o")
 

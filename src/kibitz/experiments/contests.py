@@ -81,7 +81,8 @@ class Match(Plan):
         games = laboratory.play(self.cells()[0])
         rows: list[tuple[object, ...]] = []
         facts: list[Json] = []
-        named = (f"N_scl {self.limit}, tau 1", tally_of(games, 0)), ("the paper's", PAPER_MATCH)
+        first = "PUCT" if self.limit == OFF else f"N_scl {self.limit}"
+        named = (f"{first}, tau 1", tally_of(games, 0)), ("the paper's", PAPER_MATCH)
         for name, tally in named if games else ():
             found = of_games(tally)
             rows.append((name, tally.text, f"{100 * (found.score or 0):.1f}", found.text()))

@@ -37,7 +37,7 @@ class HuntHeader(msgspec.Struct, frozen=True, kw_only=True):
     shallow: int
     sc_limit: int
     network: str
-    format: str = "kibitz puzzles 1"
+    format: str = "kibitz puzzles 2"
 
 
 class Collection:

@@ -6,8 +6,9 @@ The plain finder proposes the positions of the game. The contempt finder searche
 search-contempt, whose opponent keeps the choices of a short search, and proposes the positions
 after replies which that opponent believes in and which turn out much worse than they look. What
 follows is the same for both: alpha-beta looks with as many nodes and sees a win, a short look must
-play another move or not see it, all other moves must be worse than level, and ten times the nodes
-must prove all this at every move of the solution.
+play another move or not see it, and no other move may win. A hundred times the nodes must prove the
+win at every move of the solution, and as many again, spent on the other moves alone, that it is the
+only one.
 """
 
 from __future__ import annotations
@@ -30,13 +31,15 @@ from kibitz.position.board import Board
 from kibitz.position.notation import Move
 from kibitz.puzzles.puzzle import Puzzle, key_of, name_of
 from kibitz.puzzles.themes import motifs_of, standing_of
+from kibitz.search.limits import Limits
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.mcts.statistics import moves_below
 from kibitz.search.report import Report
 
 Finder: TypeAlias = Literal["plain", "contempt"]
-PROOF = 10  # times the nodes of the finder
-WINNING, LEVEL = 0.5, -0.05  # values of the solution at least, and of all other moves at most
+PROOF = 100  # times the nodes of the finder
+WINNING, LEVEL = 0.5, 0.0  # values of the solution at least, and of all other moves at most
+DOUBTFUL = 0.2  # value of another move that is not looked at more closely
 LONGEST = 6  # moves of the solver
 SHOWN = 9  # plies in which motifs are looked for
 LINES = 4  # first moves of the search with contempt that are followed
@@ -104,16 +107,18 @@ class Seeker:
 
     def __init__(self, hunt: Hunt) -> None:
         self.hunt, self._prover = hunt, Prover()
-        network, megabytes = at_work(hunt.network), 1 + (PROOF * hunt.nodes * BYTES >> 20)
-        self._pairs = Engine(network, search="alphabeta", multipv=2, hash=megabytes)
-        self._single = Engine(network, search="alphabeta", hash=megabytes)
+        network = at_work(hunt.network)
+        small, large = (1 + (times * hunt.nodes * BYTES >> 20) for times in (10, PROOF))
+        self._pairs = Engine(network, search="alphabeta", multipv=2, hash=small)
+        self._single = Engine(network, search="alphabeta", hash=small)
+        self._proofs = Engine(network, search="alphabeta", hash=large)
         contempt = {"sc_limit": hunt.sc_limit} if hunt.finder == "contempt" else {}
-        self._tree = Engine(network, search="mcts", hash=megabytes, **contempt)
+        self._tree = Engine(network, search="mcts", hash=small, **contempt)
         self._counts = _Counts()
 
     def close(self) -> None:
         """End the engines."""
-        for engine in (self._pairs, self._single, self._tree):
+        for engine in (self._pairs, self._single, self._proofs, self._tree):
             engine.close()
 
     def look_through(self, task: GameTask) -> Found:
@@ -204,12 +209,10 @@ class Seeker:
         line: list[Move] = []
         then: tuple[Move, ...] = ()
         score = ""
-        self._pairs.new_game()
         while len(line) < 2 * LONGEST and board.outcome() is None:
-            report = self._pairs.play(board, nodes=PROOF * self.hunt.nodes).report
-            self._counts.proving += report.nodes
-            best, forced = report.best.moves, len(report.moves) == 1
-            if not (stands_out(report) or (line and forced)) or (not line and best[0] != first):
+            report = self._prove(board, ())
+            best = report.best.moves
+            if (not line and best[0] != first) or not self._is_only(board, report):
                 then = best
                 break
             score = score or str(report.best.score)
@@ -219,6 +222,22 @@ class Seeker:
             for move in best[:2]:
                 board.push(move)
         return Solution(odd(line), odd([*line, *then][:SHOWN]), score)
+
+    def _is_only(self, board: Board, report: Report) -> bool:
+        """Whether the best move wins, and a search of the others sees no other one that might."""
+        best = report.best
+        others = tuple(board.uci(move) for move in board.legal_moves if move != best.moves[0])
+        if value_of(best.score) < WINNING:
+            return False
+        return not others or value_of(self._prove(board, others).best.score) <= LEVEL
+
+    def _prove(self, board: Board, moves: tuple[str, ...]) -> Report:
+        """A long search, of some moves only if they are named."""
+        self._proofs.new_game()
+        limits = Limits(nodes=PROOF * self.hunt.nodes, searchmoves=moves)
+        report = self._proofs.play(board, limits).report
+        self._counts.proving += report.nodes
+        return report
 
     # --- what is known of it --------------------------------------------------------------------
 
@@ -273,11 +292,8 @@ def odd(line: list[Move]) -> list[Move]:
 
 
 def stands_out(report: Report) -> bool:
-    """Whether the best move wins and no other one holds the balance."""
-    if len(report.lines) < 2:
-        return False
-    best, second = (value_of(line.score) for line in report.lines[:2])
-    return best >= WINNING and second <= LEVEL
+    """Whether the second best move is so much worse that the best may be the only one."""
+    return len(report.lines) == 2 and value_of(report.lines[1].score) <= DOUBTFUL
 
 
 def rating_of(puzzle: Puzzle) -> int:
