@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from kibitz.commands import GLOBAL, app, main
+from kibitz.commands import GLOBAL, WITH_VALUE, app, main
 
 PROJECT = Path(__file__).parents[1]
 PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
@@ -102,7 +102,11 @@ def test_commands_of_the_pages_exist_with_their_options(page: Path) -> None:
             continue
         words = shlex.split(line, comments=True)[1:]
         ends = [i for i, word in enumerate(words) if word in ("&", "|", ">", "&&", ";")]
-        words = [word for word in words[: min(ends, default=None)] if word not in GLOBAL]
+        words = words[: min(ends, default=None)]
+        for flag in {*WITH_VALUE} & {*words[1:]}:
+            at = words.index(flag)
+            del words[at : at + 2]
+        words = [word for word in words if word not in GLOBAL]
         if {"--help", "--version"} & set(words) or words[:1] == ["--config"]:
             continue
         try:
