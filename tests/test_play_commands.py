@@ -111,6 +111,7 @@ def test_a_game_that_is_broken_off_is_kept(tmp_path: Path, monkeypatch: pytest.M
     ("words", "message"),
     [
         (["--odds", "queen", "--chess960", "5"], "give one of them"),
+        (["--movetime", "0"], "--movetime: 0; give 1 or more"),
         (["--chess960", "960"], "give 0 to 959"),
         (["--pgn", "folder"], "folder"),
     ],

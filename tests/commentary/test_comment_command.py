@@ -67,6 +67,7 @@ def test_a_corpus_of_own_words(tmp_path: Path, capsys: pytest.CaptureFixture[str
         (["comment"], "one of --move and --suite"),
         (["comment", "--move", "e4", "--suite"], "one of --move and --suite"),
         (["comment", "--move", "e4", "--words", "decoder"], "a decoder needs a model"),
+        (["comment", "--move", "e4", "--p", "2"], "only a decoder has that flag: '--p'"),
         (["comment", "--move", "e4", "--words", "decoder", "--model", "no.words"], "no such file"),
         (["comment", "corpus", "nothing.pgn", "-o", "x"], "nothing.pgn"),
         (["comment", "fetch", "-o", "x"], "start pages"),

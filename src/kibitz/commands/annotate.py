@@ -42,7 +42,7 @@ def annotate(
     style = Style(level, side, moments, limits_of(nodes, time), said_by.chosen(tally))
     report = None if html is None else Report()
     if html is not None:
-        check_output(game, html)
+        check_output(game, html, "--html")
         if output is not None and html.resolve() == output.resolve():
             raise InputError("the page is the output", value=str(html), fix="give another --html")
     with (

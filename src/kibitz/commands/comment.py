@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -72,6 +72,10 @@ class WordsFlags:
     def chosen(self, tally: Tally) -> Words:
         """The words that the flags ask for."""
         if self.words == "table":
+            if self != TABLES_WORDS:
+                given = (one.name for one in fields(self) if getattr(self, one.name) != one.default)
+                fix = "leave it out, or give --words decoder"
+                raise InputError("only a decoder has that flag", value=f"--{next(given)}", fix=fix)
             return TABLE
         if self.model is None:
             fix = "give --model FILE.words; kibitz comment train makes one"

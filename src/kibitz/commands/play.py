@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from kibitz.commands.output import EngineFlag
+from kibitz.commands.output import EngineFlag, at_least
 from kibitz.commentary.annotate import scene_on
 from kibitz.commentary.judge import Label, label
 from kibitz.commentary.words import Speaker
@@ -72,6 +72,7 @@ def play(
     pgn: Annotated[Path | None, Parameter(help="Add the game to this PGN.")] = None,
 ) -> int:
     """Play against the engine; lines on standard input are moves and commands."""
+    at_least(1, nodes=nodes, movetime=movetime)
     own_side: Side = random.choice(SIDES) if side == "random" else side
     board = _start(own_side, fen, chess960, odds)
     control = parse_minutes(clock) if clock else None

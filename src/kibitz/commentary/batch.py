@@ -77,19 +77,20 @@ def annotate_file(
             say(f"{output}: all games are annotated")
 
 
-def check_output(source: Place, output: Path) -> None:
+def check_output(source: Place, output: Path, flag: str = "-o") -> None:
     """Refuse an output that cannot be written, or would cost what is there."""
     if output.suffix.lower() in PACKED:
         fix = f"end its name in .pgn, and pack it when it is whole ({output.stem})"
         raise InputError("the output is not written packed", value=str(output), fix=fix)
     if not output.parent.is_dir():
-        fix = "make it, or give another -o"
+        fix = f"make it, or give another {flag}"
         raise InputError("no such folder for the output", value=str(output.parent), fix=fix)
     if output.is_dir():
         fix = "name a file in it"
         raise InputError("the output is a folder", value=str(output), fix=fix)
     if output.exists() and isinstance(source, Path) and source.exists() and output.samefile(source):
-        raise InputError("the output is the input", value=str(output), fix="give another -o")
+        fix = f"give another {flag}"
+        raise InputError("the output is the input", value=str(output), fix=fix)
 
 
 def _count(source: Place) -> int | None:

@@ -113,13 +113,17 @@ class Lichess:
         check(self)
         for text in self.challenge_clocks:
             parse_clock(text)
-        for pair in (("min_base", "max_base"), ("min_increment", "max_increment")):
-            if getattr(self, pair[0]) > getattr(self, pair[1]):
-                fix = f"give {pair[1]} at least as much"
-                raise ConfigError(f"lichess: {pair[0]}", value=getattr(self, pair[0]), fix=fix)
+        for what in ("base", "increment", "rating"):
+            self._check_order(f"min_{what}", f"max_{what}")
+        self._check_order("challenge_min_rating", "challenge_max_rating")
         if self.challenge and not self.challenge_clocks:
             raise ConfigError("lichess: challenge_clocks", value="", fix="name at least one")
         self.odds_settings()
+
+    def _check_order(self, least: str, most: str) -> None:
+        if getattr(self, least) > getattr(self, most):
+            fix = f"give {most} at least as much"
+            raise ConfigError(f"lichess: {least}", value=getattr(self, least), fix=fix)
 
     def odds_settings(self) -> dict[str, bool | int | float | str]:
         """The engine's options in games at odds, by their names in Python."""
