@@ -19,7 +19,8 @@ PROMISES = {
 
 
 def test_every_example_is_run() -> None:
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == set(PROMISES)
+    of_clusters = {"cluster_plan", "local_cluster"}  # these need Ray
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == set(PROMISES) | of_clusters
 
 
 @pytest.mark.parametrize("name", sorted(PROMISES))

@@ -129,7 +129,6 @@ def test_refusals_name_the_place_the_value_and_the_fix(
         ("search.threads=", ["a whole number", "''"]),
         ("search.threads.x=1", ["a whole number"]),
         ("search=1", ["search is a table"]),
-        ("book=memory://games", ["book", "'memory://games'", "on this machine"]),
         ("=1", ["unknown key", "''"]),
     ],
 )

@@ -217,7 +217,6 @@ def test_what_cannot_be_meant_is_refused(
         ("[[stages]]\nkind = 'append'", "folder"),
         ("folder = 'x'\nspeed = 1\nstages = []", "speed"),
         ("folder = ", "not a file of stages"),
-        ("folder = 'memory://x'\n[[stages]]\nkind = 'append'\nword = 'a'", "not kept behind a URL"),
         ("folder = 'x'\n" + 2 * "[[stages]]\nkind = 'append'\nword = 'a'\n", "two stages"),
     ],
 )

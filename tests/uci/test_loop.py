@@ -356,11 +356,6 @@ def test_words_before_a_command_go_by(gui: Gui) -> None:
     gui.ask("go joho nodes 30 debug", "bestmove")
 
 
-def test_the_board_in_the_browser_is_a_command_of_its_own(gui: Gui) -> None:
-    gui.ask("gui", "info string gui: .*kibitz web")
-    assert gui.ask("d", "Checkers")
-
-
 def test_the_last_move_is_commented_on(gui: Gui) -> None:
     gui.say("setoption name WeightsFile value material")
     gui.ask("comment", "info string comment: the position has no last move")
