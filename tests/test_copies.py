@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import fsspec
 import pytest
@@ -94,6 +96,35 @@ def test_what_says_that_work_is_done_is_sent_last(
     assert not folder.exists() or not files_below(folder, "*")
     copy.send()
     assert len(files_below(folder, "*")) == 3
+
+
+class ForeignError(Exception):
+    """What paramiko raises is no error of the operating system."""
+
+
+@pytest.mark.parametrize(
+    ("error", "tries", "told"),
+    [
+        (ForeignError("line cut"), stores.TRIES, "no answer [(]line cut"),
+        (EOFError(), stores.TRIES, "no answer [(]EOFError"),
+        (PermissionError("not yours"), 1, "cannot be used [(]not yours"),
+        (ValueError("no such name"), 1, "cannot be used [(]no such name"),
+    ],
+)
+def test_a_store_that_does_not_answer(
+    folder: Url, monkeypatch: pytest.MonkeyPatch, error: Exception, tries: int, told: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "paramiko", SimpleNamespace(SSHException=ForeignError))
+    asked: list[str] = []
+
+    def broken(_: object, path: str) -> None:
+        asked.append(path)
+        raise error
+
+    monkeypatch.setattr(type(fsspec.filesystem("memory")), "exists", broken)
+    with pytest.raises(FileError, match=told):
+        folder.exists()
+    assert len(asked) == tries
 
 
 def test_shards_are_kept_as_long_as_there_is_room(

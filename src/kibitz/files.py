@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, TypeAlias, cast
 
 from kibitz.errors import DamagedFileError, FileError, InputError
-from kibitz.stores import fetch, filesystem, send
+from kibitz.stores import ask, fetch, foreign_errors, no_answer, send
 
 Location: TypeAlias = str | os.PathLike[str]
 
@@ -54,8 +54,15 @@ def open_read(location: Location) -> Iterator[BinaryIO]:
     with named_failures(location, "cannot read"):
         path = local_path(location)
         url = os.fspath(location)
-        with path.open("rb") if path is not None else filesystem(url).open(url) as file:
-            yield cast(BinaryIO, file)
+        try:
+            with path.open("rb") if path is not None else ask(url, _open) as file:
+                yield cast(BinaryIO, file)
+        except foreign_errors() as error:
+            raise no_answer(url, error) from error
+
+
+def _open(system: Any, path: str) -> Any:
+    return system.open(path)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from kibitz.errors import FileError
 from kibitz.files import Location, local_path
-from kibitz.stores import filesystem
+from kibitz.stores import ask
 
 
 @dataclass(frozen=True, order=True)
@@ -61,33 +61,22 @@ class Url(os.PathLike[str]):
         """The same: links behind a URL are not followed."""
         return self
 
-    def _system(self) -> tuple[Any, str]:
-        """The file system, its listings fresh, and the path in it."""
-        system = filesystem(self.text)
-        system.invalidate_cache()
-        return system, system._strip_protocol(self.text)
-
     def exists(self) -> bool:
         """Whether there is a file or folder."""
-        system, path = self._system()
-        return bool(system.exists(path))
+        return bool(ask(self.text, lambda system, path: system.exists(path)))
 
     def is_dir(self) -> bool:
         """Whether it is a folder."""
-        system, path = self._system()
-        return bool(system.isdir(path))
+        return bool(ask(self.text, lambda system, path: system.isdir(path)))
 
     def is_file(self) -> bool:
         """Whether it is a file."""
-        system, path = self._system()
-        return bool(system.isfile(path))
+        return bool(ask(self.text, lambda system, path: system.isfile(path)))
 
     def rglob(self, pattern: str) -> Iterator[Url]:
         """The files in the folder and its folders whose names are like the pattern."""
-        system, path = self._system()
-        for found in system.find(path):
-            if fnmatch(found.rsplit("/", 1)[-1], pattern):
-                yield Url(system.unstrip_protocol(found))
+        found: list[str] = ask(self.text, _find)
+        return (Url(one) for one in found if fnmatch(one.rsplit("/", 1)[-1], pattern))
 
     def glob(self, pattern: str) -> Iterator[Url]:
         """The files in the folder itself whose names are like the pattern."""
@@ -96,8 +85,11 @@ class Url(os.PathLike[str]):
 
     def unlink(self) -> None:
         """Remove the file."""
-        system, path = self._system()
-        system.rm_file(path)
+        ask(self.text, lambda system, path: system.rm_file(path))
+
+
+def _find(system: Any, folder: str) -> list[str]:
+    return [system.unstrip_protocol(path) for path in system.find(folder)]
 
 
 Place: TypeAlias = Path | Url
@@ -110,16 +102,14 @@ def place(location: Location) -> Place:
     local = local_path(location)
     if local is not None:
         return local
-    text = os.fspath(location)
-    system = filesystem(text)
-    return Url(system.unstrip_protocol(system._strip_protocol(text)))
+    return Url(ask(os.fspath(location), lambda system, path: system.unstrip_protocol(path)))
 
 
 def size_of(location: Place) -> int:
     """The bytes of a file."""
     if isinstance(location, Path):
         return location.stat().st_size
-    return int(filesystem(location.text).size(location.text))
+    return int(ask(location.text, lambda system, path: system.size(path)))
 
 
 def below(location: Place, folder: Place) -> tuple[str, ...]:

@@ -12,7 +12,8 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -67,6 +68,17 @@ def in_threads(work: Callable[[], None], count: int) -> None:
         raise errors[0]
 
 
+@dataclass(frozen=True)
+class Job(Generic[Task, Done]):
+    """What `in_processes` is given for a cluster."""
+
+    work: Callable[[Task], Done]
+    tasks: Iterable[Task]
+    in_order: bool
+    needs: Sequence[str]
+    stopped: Callable[[], bool]
+
+
 class Cluster(Protocol):
     """Processes of several machines; the room `cluster` has one."""
 
@@ -74,16 +86,8 @@ class Cluster(Protocol):
     def processors(self) -> int:
         """How many tasks it does at the same time."""
 
-    def run(
-        self,
-        work: Callable[[Task], Done],
-        tasks: Iterable[Task],
-        *,
-        in_order: bool,
-        needs: Sequence[str],
-        stopped: Callable[[], bool],
-    ) -> Iterator[Done]:
-        """The same as `in_processes`."""
+    def run(self, job: Job[Task, Done]) -> Iterator[Done]:
+        """Results of a job."""
 
     def close(self) -> None:
         """Leave it."""
@@ -135,7 +139,7 @@ def in_processes(
     task whose process or machine is lost is done again, so it must come to the same every time.
     """
     if _cluster is not None:
-        yield from _cluster.run(work, tasks, in_order=in_order, needs=needs, stopped=stopped)
+        yield from _cluster.run(Job(work, tasks, in_order, needs, stopped))
         return
     if workers <= 1:
         yield from map(work, tasks)

@@ -13,7 +13,7 @@ import hashlib
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,7 +30,7 @@ from kibitz.files import (
     write_bytes,
 )
 from kibitz.log import Level, say, set_level
-from kibitz.workers import bring
+from kibitz.workers import Job, bring
 
 RETRIES = 5  # times a task is done again when its process or machine was lost
 LOOK_SECONDS = 0.2  # how soon a Ctrl-C is noticed
@@ -106,34 +106,26 @@ class RayCluster:
             self._counted, self._processors = time.monotonic(), found
         return max(1, self._processors)
 
-    def run(
-        self,
-        work: Callable[[Task], Done],
-        tasks: Iterable[Task],
-        *,
-        in_order: bool,
-        needs: Sequence[str],
-        stopped: Callable[[], bool],
-    ) -> Iterator[Done]:
+    def run(self, job: Job[Task, Done]) -> Iterator[Done]:
         """Results of tasks; see `workers.in_processes`."""
         import ray
 
         file, epoch = settings.used(), os.environ.get(EPOCH_VARIABLE)
         text = None if file is None else read_bytes(file)
-        errand = Errand(work, kibitz.__version__, text, has_dates(), epoch)
+        errand = Errand(job.work, kibitz.__version__, text, has_dates(), epoch)
         # In a list Ray leaves references alone: a process fetches what is behind them only once.
-        about = [secrets.token_hex(8), ray.put(errand), self._send(needs)]
+        about = [secrets.token_hex(8), ray.put(errand), self._send(job.needs)]
         do = ray.remote(num_cpus=1, max_retries=RETRIES)(_do)
         running: list[Any] = []
         try:
-            for task in tasks:
+            for task in job.tasks:
                 running.append(do.remote(about, task))
                 if len(running) > 2 * self.processors:
-                    yield from _next(running, in_order, stopped)
-                if stopped():
+                    yield from _next(running, job)
+                if job.stopped():
                     break
-            while running and not stopped():
-                yield from _next(running, in_order, stopped)
+            while running and not job.stopped():
+                yield from _next(running, job)
         finally:
             for reference in running:
                 ray.cancel(reference, force=True)
@@ -161,15 +153,15 @@ class RayCluster:
         ray.shutdown()
 
 
-def _next(running: list[Any], in_order: bool, stopped: Callable[[], bool]) -> Iterator[Any]:
+def _next(running: list[Any], job: Job[Any, Done]) -> Iterator[Done]:
     """Take out the first result, or the first that is ready; none when stopped before."""
     import ray
 
     ready: list[Any] = []
     while not ready:
-        if stopped():
+        if job.stopped():
             return
-        looked_at = running[:1] if in_order else running
+        looked_at = running[:1] if job.in_order else running
         ready, _ = ray.wait(looked_at, num_returns=1, timeout=LOOK_SECONDS)
     running.remove(ready[0])
     try:
