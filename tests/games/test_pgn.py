@@ -7,6 +7,7 @@ import io
 import json
 import math
 import random
+from collections.abc import Iterator
 from pathlib import Path
 
 import chess
@@ -22,7 +23,8 @@ from kibitz.games.record import Game, games_of
 from kibitz.games.shard import read
 from kibitz.games.store import shards_in
 from kibitz.position.moves import CASTLING
-from kibitz.position.pgn import BadGame
+from kibitz.position.pgn import BadGame, read_main_lines
+from kibitz.position.regular import MainLine
 
 MODEL = LabelModel()
 TORTURE = Path(__file__).parents[3] / "shared" / "data" / "torture"
@@ -239,3 +241,46 @@ def test_counts_are_those_of_python_chess(folder: str) -> None:
                 plies += 0 if game.errors else len(list(game.mainline_moves()))
         found = sum(1 for game in ours for ply in game.plies if ply.move)
         assert (len(ours), len(bad), found) == (good, broken, plies), path
+
+
+def test_regular_games_are_read_as_python_chess_reads_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "".join(map(played, range(24)))
+    assert all(isinstance(game, MainLine) for game in read_main_lines(io.StringIO(text)))
+    texts = (text, *spoilt(text, random.Random(2)))
+    ours = [read_text(each) for each in texts]
+    monkeypatch.setattr("kibitz.position.pgn.regular", lambda _: None)  # all by python-chess
+    for each, (games, bad) in zip(texts, ours, strict=True):
+        theirs, refused = read_text(each)
+        assert [str(one) for one in bad] == [str(one) for one in refused]
+        assert list(map(repr, games)) == list(map(repr, theirs))
+
+
+def played(seed: int) -> str:
+    """A random game as python-chess writes it: many promotions, doubtful origins, comments."""
+    dice = random.Random(seed)
+    board = chess.Board.from_chess960_pos(dice.randrange(960)) if seed % 3 else chess.Board()
+    game = chess.pgn.Game.from_board(board)
+    node: chess.pgn.GameNode = game
+    while not board.is_game_over() and board.ply() < 160:
+        moves = [*board.legal_moves]
+        rare = [one for one in moves if one.promotion or board.is_castling(one)]
+        node = node.add_variation(dice.choice(rare or moves))
+        node.comment = dice.choice(["", "", "[%eval 0.3]", "[%clk 0:01:00]", "+1.00/12 2s"])
+        node.nags = {dice.randrange(1, 8)} if dice.random() < 0.1 else set()
+        board.push(node.move)
+    game.headers["Result"] = dice.choice(["*", board.result()])
+    return f"{game}\n\n"
+
+
+def spoilt(text: str, dice: random.Random) -> Iterator[str]:
+    """The text with a mistake in every second game, one kind of mistake after the other."""
+    for kind in (
+        ("(", ")", "{", "}", ";", "\n", "\n\n", "$3", "%", "0000", "1-0", "--", "x", "=Q", "1e4"),
+        ("N", "R", "K", "a", "h", "3", "O-O"),
+        ("", " "),
+    ):
+        games = text.split("[Event ")
+        for index in range(1, len(games), 2):
+            at = dice.randrange(len(games[index]) * 2 // 3, len(games[index]))
+            games[index] = games[index][:at] + dice.choice(kind) + games[index][at + 1 :]
+        yield "[Event ".join(games)

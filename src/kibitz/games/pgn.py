@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any
 
 import chess
@@ -29,8 +29,10 @@ from kibitz.position import outcome
 from kibitz.position.board import Termination
 from kibitz.position.fen import START, read_fen
 from kibitz.position.moves import MAX_MOVES, PROMOTION, count_legal
-from kibitz.position.pgn import BadGame, read_games
+from kibitz.position.pgn import BadGame, read_main_lines
+from kibitz.position.pgn import Game as Tree
 from kibitz.position.play import follow
+from kibitz.position.regular import MainLine
 from kibitz.position.state import new_positions
 
 # What the standard knows as values of the tag Termination.
@@ -54,39 +56,44 @@ def read_pgn(
     source: Location | IO[str], model: LabelModel, name: str, on_bad: Callable[[BadGame], None]
 ) -> Iterator[Game]:
     """The games of a file, those without a move too; `on_bad` hears of games that are skipped."""
-    for game in read_games(source, on_bad):
-        record = _converted(game.tree, model, name)
-        if isinstance(record, str):
-            on_bad(BadGame(name, game.number, game.line, record))
-        else:
-            yield record
+    for game in read_main_lines(source, on_bad):
+        line = game if isinstance(game, MainLine) else _main_line(game, name, on_bad)
+        if line is not None:
+            yield _converted(line, model, name)
 
 
-def _converted(tree: chess.pgn.Game, model: LabelModel, name: str) -> Game | str:
-    """The main line as a record, or what is wrong with it."""
+def _main_line(game: Tree, name: str, on_bad: Callable[[BadGame], None]) -> MainLine | None:
+    """The main line of a tree; `on_bad` hears what is wrong with it."""
+    tree = game.tree
     nodes = list(tree.mainline())
+    start = tree.board().shredder_fen(en_passant="fen")
     positions = new_positions(len(nodes) + 1)
-    read_fen(tree.board().shredder_fen(en_passant="fen"), positions, 0)
+    read_fen(start, positions, 0)
     written = np.array([_squares(node.move) for node in nodes], dtype=np.uint16)
     moves = np.zeros(len(nodes), dtype=np.uint16)
     played = follow(positions, written, np.zeros(MAX_MOVES, dtype=np.uint16), moves)
     if played < len(nodes):
         what = "passes" if not nodes[played].move else "an illegal move"
-        return f"{what} after {played} plies"
-    scores = _scores(tree, nodes, positions["side"])
+        on_bad(BadGame(name, game.number, game.line, f"{what} after {played} plies"))
+        return None
+    comments = [tree.comment, *(node.comment for node in nodes)]
+    return MainLine(tree.headers, start, positions, moves, comments)
+
+
+def _converted(line: MainLine, model: LabelModel, name: str) -> Game:
+    scores = _scores(line.comments, line.positions["side"].tolist())
     values, draws = wdl(scores, model)
-    codes = moves.tolist()
-    if codes and not math.isnan(scores[-1]) and count_legal(positions[-1]):
+    codes = line.moves.tolist()
+    if codes and not math.isnan(scores[-1]) and count_legal(line.positions[-1]):
         codes.append(0)  # evaluated, but nothing was played there any more
-    result = RESULTS.get(tree.headers.get("Result", "*"), UNKNOWN_RESULT)
-    start = tree.board().shredder_fen(en_passant="fen")
+    result = RESULTS.get(line.tags.get("Result", "*"), UNKNOWN_RESULT)
     return Game(
         plies=tuple(map(Ply, codes, values.tolist(), draws.tolist())),  # no value of a last end
-        start=start,
+        start=line.start,
         result=result,
-        end=_end(tree, positions, result),
-        source=_source(tree, name, model),
-        seed=_seed(start, moves),
+        end=_end(line, result),
+        source=_source(line.tags, name, model),
+        seed=_seed(line.start, line.moves),
     )
 
 
@@ -101,42 +108,45 @@ def _seed(start: str, moves: np.ndarray) -> int:
     return int.from_bytes(digest.digest(), "little")
 
 
-def _source(tree: chess.pgn.Game, name: str, model: LabelModel) -> dict[str, Any]:
+def _source(tags: chess.pgn.Headers, name: str, model: LabelModel) -> dict[str, Any]:
     """What a shard says of a game: its file, its tags, and what its evaluations were taken for."""
-    known = {tag: text for tag, text in tree.headers.items() if text.strip("?. ")}
+    known = {tag: text for tag, text in tags.items() if text.strip("?. ")}
     first = {tag.lower(): known[tag] for tag in OWN_KEYS if tag in known}
-    tags = {tag: text for tag, text in known.items() if tag not in (*OWN_KEYS, *IN_THE_GAME)}
-    more = {"tags": tags} if tags else {}
+    others = {tag: text for tag, text in known.items() if tag not in (*OWN_KEYS, *IN_THE_GAME)}
+    more = {"tags": others} if others else {}
     return {"kind": "pgn", "file": name, "labels": model._asdict()} | first | more
 
 
-def _end(tree: chess.pgn.Game, positions: np.ndarray, result: int) -> str:
+def _end(line: MainLine, result: int) -> str:
     """How the game ended: by the rules, or as its tag says in one of the standard's words."""
-    count = len(positions) - 1
-    keys = np.ascontiguousarray(positions["key"][:count])
-    code = int(outcome.outcome(positions[count], keys, count, True))
+    count = len(line.moves)
+    keys = np.ascontiguousarray(line.positions["key"][:count])
+    code = int(outcome.outcome(line.positions[count], keys, count, True))
     if code == outcome.CHECKMATE or (code != outcome.ONGOING and result == 0):
         return Termination(code).words
-    said = tree.headers.get("Termination", "").strip().lower()
+    said = line.tags.get("Termination", "").strip().lower()
     return said if said in TERMINATIONS else UNKNOWN_END
 
 
-def _scores(
-    tree: chess.pgn.Game, nodes: list[chess.pgn.ChildNode], sides: np.ndarray
-) -> np.ndarray:
+def _scores(comments: Sequence[str], sides: list[int]) -> np.ndarray:
     """Scores of all positions for the side to move, float64 [plies + 1]; NaN where unknown."""
-    scores = np.full(len(nodes) + 1, math.nan)
-    before: list[chess.pgn.GameNode] = [tree, *nodes]
-    for index, node in enumerate(before):
-        if not node.comment:
+    scores = np.full(len(comments), math.nan)
+    for index, comment in enumerate(comments):
+        if not comment:
             continue
-        after = node.eval()
+        after = chess.pgn.EVAL_REGEX.search(comment)
         if after is not None:
-            own = after.pov(sides[index] == 0)
-            scores[index] = score_of(own.score(), own.mate())
+            scores[index] = _score_after(after, 1 - 2 * sides[index])
         elif index and math.isnan(scores[index - 1]):
-            scores[index - 1] = _engine_score(node.comment, int(sides[index - 1]))
+            scores[index - 1] = _engine_score(comment, sides[index - 1])
     return scores
+
+
+def _score_after(found: re.Match[str], view: int) -> float:
+    """The score of `[%eval ...]` for the side to move; `view` is 1 for White."""
+    if found["mate"]:
+        return score_of(None, view * int(found["mate"]))
+    return score_of(view * _centipawns(found["cp"]), None)
 
 
 def _engine_score(comment: str, side: int) -> float:

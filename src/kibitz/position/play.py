@@ -314,3 +314,47 @@ def follow(positions: np.ndarray, written: np.ndarray, moves: np.ndarray, found:
             return row
         play(positions[row], positions[row + 1], found[row])
     return len(written)
+
+
+# Castling in the parts of SAN (see `follow_san`).
+KING_SIDE, QUEEN_SIDE = 1 << 20, 2 << 20
+
+
+@kernel
+def _fits(position: np.record, san: int, move: int) -> bool:
+    """Whether a legal move has the parts of SAN."""
+    origin, destination, kind = origin_of(move), destination_of(move), kind_of(move)
+    if kind == CASTLING or san >= KING_SIDE:
+        return kind == CASTLING and san == (KING_SIDE if destination > origin else QUEEN_SIDE)
+    view = FLIP * signed(position.side)
+    file, rank = signed(san >> 9) & 15, signed(san >> 13) & 15
+    return (
+        destination ^ view == san & 63
+        and piece_on(position, origin) == san >> 6 & 7
+        and (file == 0 or file == (origin & 7) + 1)
+        and (rank == 0 or rank == ((origin ^ view) >> 3) + 1)
+        and san >> 17 == (kind if kind >= PROMOTION else 0)
+    )
+
+
+@kernel
+def follow_san(
+    positions: np.ndarray, sans: np.ndarray, moves: np.ndarray, found: np.ndarray
+) -> int:
+    """Play moves told by parts of SAN (int32 [N]) from positions[0] on, as `follow` does.
+
+    The parts are: destination, piece << 6, 1 + file of origin << 9, rank of origin << 13 (from 1),
+    both 0 if not told, promotion << 17 as in `recognise`; or KING_SIDE, QUEEN_SIDE. A move that is
+    ambiguous is not played.
+    """
+    for row in range(sans.shape[0]):
+        found[row] = NO_MOVE
+        for index in range(generate(positions[row], moves)):
+            if _fits(positions[row], sans[row], moves[index]):
+                if found[row] != NO_MOVE:
+                    return row
+                found[row] = moves[index]
+        if found[row] == NO_MOVE:
+            return row
+        play(positions[row], positions[row + 1], found[row])
+    return len(sans)
