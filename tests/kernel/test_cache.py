@@ -283,7 +283,7 @@ compiled = []
 kernelcache.on_compile.append(lambda name: compiled.append(name.split()[1]))
 
 @called_kernel
-def hundredfold(table, index):
+def hundredfold(table, index) -> int:
     return 100 * table[index]
 
 @kernel

@@ -17,13 +17,25 @@ from kibitz.kernel import cache, helper, process
 from kibitz.kernel.compile import COMPILED
 
 KERNELS = """
-from kibitz.kernel.compile import kernel
+from kibitz.kernel.compile import called_kernel, kernel
 @kernel
 def small(number):
     return number + 1
 @kernel
 def large(number):
     return 2 * small(number)
+@called_kernel
+def called(number) -> int:
+    return number + 5
+@kernel
+def caller(number):
+    return 2 * called(number)
+@called_kernel
+def wrong(number) -> float:
+    return number + 1
+@kernel
+def caller_of_wrong(number):
+    return wrong(number)
 """
 LONG = 600  # seconds: a process that is not ended in time fails the test
 
@@ -57,6 +69,24 @@ def test_a_kernel_is_compiled_beside_another(
     assert len(compiled) == 1
     assert kernels.large(1) == 4
     assert len(compiled) == 1
+
+
+def test_what_a_kernel_calls_is_compiled_after_it(
+    kernels: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "processors", lambda: 2)
+    helper.compile_beside([(kernels.caller, (1,))])
+    assert kernels.small(1) == 2
+    (second,) = process._running
+    assert second.wait(LONG) == 0
+    compiled = compiled_here(monkeypatch)
+    assert kernels.caller(1) == 12
+    assert compiled == []
+
+
+def test_an_annotation_that_is_wrong_is_an_error(kernels: ModuleType) -> None:
+    with pytest.raises(TypeError, match=r"wrong: .*-> int64"):
+        kernels.caller_of_wrong(1)
 
 
 def test_modules_of_the_current_folder_are_not_taken(

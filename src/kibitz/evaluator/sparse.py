@@ -183,7 +183,7 @@ def put_wdl_logits(network: np.record, scratch: np.record, position: np.record) 
 @called_kernel
 def sparse_value(
     network: np.record, scratch: np.record, position: np.record
-) -> tuple[float, float]:
+) -> tuple[np.float32, np.float32]:
     """Value for the side to move and probability of a draw."""
     put_wdl_logits(network, scratch, position)
     win, draw = float(scratch.products[0]), float(scratch.products[1])
@@ -191,7 +191,7 @@ def sparse_value(
     top = max(win, max(draw, loss))
     win, draw, loss = math.exp(win - top), math.exp(draw - top), math.exp(loss - top)
     total = win + draw + loss
-    return (win - loss) / total, draw / total
+    return np.float32((win - loss) / total), np.float32(draw / total)
 
 
 @kernel

@@ -16,7 +16,7 @@ import gc
 import hashlib
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, get_args, get_type_hints
 
 import llvmlite.binding as llvm
 import numba
@@ -48,6 +48,16 @@ REASSOCIATE = frozenset({"reassoc", "contract", "nsz"})
 SELDOM = 100_000  # objects made between two collections of garbage
 FULL = int(_config.OPT)
 LIGHT = 1  # level of optimisation; at 0 dead constants keep some kernels out of the cache
+
+NOWHERE = 1  # an address, in a process that runs nothing
+
+_HINTS = {
+    int: types.int64,
+    bool: types.boolean,
+    float: types.float64,
+    np.float32: types.float32,
+    type(None): types.none,
+}
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -87,11 +97,21 @@ class Kernel:
 
 
 class CalledKernel(Kernel):
-    """A kernel whose machine code kernels call; of other kernels they take in a copy."""
+    """A kernel whose machine code kernels call; of other kernels they take in a copy.
+
+    Its annotation says what it returns. So a process that runs nothing of what it compiles can
+    compile what calls it first, and has `postponed`: the called kernels that are left to compile.
+    """
+
+    postponed: list[tuple[CalledKernel, Any]] | None = None
 
     def __init__(self, function: Callable[..., Any], **options: Any) -> None:
         super().__init__(function, **options)
         self._symbols: dict[Any, str] = {}
+
+    def returned(self) -> Any:
+        """The type that is returned, by the annotation."""
+        return _type_of_hint(get_type_hints(self.py_func)["return"])
 
     def form(self, kinds: Any) -> cache.Form:
         """Return the name of the compiled form for such types, in any process."""
@@ -100,15 +120,31 @@ class CalledKernel(Kernel):
     def bind(self, kinds: Any) -> str:
         """Make a compiled form known to numba and LLVM by the name that is returned."""
         if kinds not in self._symbols:
-            self.for_kernels.compile(kinds)
-            found = self.for_kernels.overloads[kinds]
-            address = found.library.get_pointer_to_function(found.fndesc.llvm_func_name)
+            if self.postponed is None:
+                address = self._address(kinds)
+            else:
+                address = NOWHERE
+                self.postponed.append((self, kinds))
             text = hashlib.sha256(str(kinds).encode()).hexdigest()[:16]
             symbol = f"{self.__module__}.{self.py_func.__qualname__}.{text}"
             llvm.add_symbol(symbol, address)
             extending.lower_builtin(symbol, *kinds)(_call_of(symbol))
             self._symbols[kinds] = symbol
         return self._symbols[kinds]
+
+    def _address(self, kinds: Any) -> int:
+        self.for_kernels.compile(kinds)
+        found = self.for_kernels.overloads[kinds]
+        if found.signature.return_type != self.returned():
+            raise TypeError(f"{self.__module__}.{self.py_func.__qualname__}: {found.signature}")
+        address: int = found.library.get_pointer_to_function(found.fndesc.llvm_func_name)
+        return address
+
+
+def _type_of_hint(hint: Any) -> Any:
+    if hint in _HINTS:
+        return _HINTS[hint]
+    return types.Tuple([_type_of_hint(one) for one in get_args(hint)])
 
 
 def _call_of(symbol: str) -> Any:
@@ -139,9 +175,13 @@ class _KernelType(types.Dispatcher):
     def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
         """Return the signature of a call; constants are numbers like others, not forms apart."""
         numbers = tuple(map(types.unliteral, args))
-        signature: Any = super().get_call_type(context, numbers, kws)
         dispatcher: Any = self.dispatcher
-        if isinstance(dispatcher.kernel, CalledKernel):
+        called = isinstance(dispatcher.kernel, CalledKernel)
+        if called and CalledKernel.postponed is not None:
+            signature: Any = dispatcher.kernel.returned()(*numbers)
+        else:
+            signature = super().get_call_type(context, numbers, kws)
+        if called:
             cache.needs.note({dispatcher.kernel.form(signature.args)})
         else:
             cache.needs.note(cache.needs.of(dispatcher.overloads[signature.args]))

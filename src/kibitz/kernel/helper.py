@@ -2,9 +2,10 @@
 
     compile_beside -> the next kernel that the cache lacks -> **a process** -> the cache
 
-Both compile what their kernels call, and the locks of the cache see to it that neither compiles
-what the other one has begun. Without a second processor, or a cache that can be written, nothing
-is started. The process ends when it has done its work or when this one ends, however that comes.
+The second process runs nothing, so it compiles what is called by name after what calls it. The
+locks of the cache see to it that neither process compiles what the other one has begun. Without a
+second processor, or a cache that can be written, nothing is started. The process ends when it has
+done its work or when this one ends, however that comes.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from kibitz.kernel.compile import CalledKernel, Kernel
 
 _Call = tuple[Any, tuple[Any, ...]]  # a kernel, and arguments that it is compiled for
 _Wanted = tuple[Kernel, Any]  # with the types of its arguments
+_Forms = tuple[list[cache.Form], list[cache.Form]]  # what to compile, and what to compile last
 
 _beside: list[_Wanted] = []  # of the second process, in this order
 _later: list[_Wanted] = []  # and these, which are needed last
@@ -42,7 +44,7 @@ def compile_beside(beside: Iterable[_Call], here: Iterable[_Call] = ()) -> None:
     """
     calls = [call for call in beside if isinstance(call[0], Kernel)]
     if calls and not _begun(calls[-1][0].py_func):
-        _beside[:], _here[:] = [*_with_types(calls), *_later], _with_types(here)
+        _beside[:], _here[:] = _with_types(calls), _with_types(here)
         if process.is_waiting():
             _start("")
 
@@ -79,11 +81,15 @@ def _begun(function: Any) -> bool:
 
 def _start(missing: str) -> None:
     """A kernel is missing; the others are likely to be."""
-    functions = [(kernel.py_func, kinds) for kernel, kinds in _beside]
+    forms, later = _forms(_beside), _forms(_later)
     _beside.clear()
-    forms = [(one.__module__, one.__qualname__, kinds) for one, kinds in functions]
-    if forms and missing not in [name for _, name, _ in forms]:
-        process.hand_over(pickle.dumps(forms))
+    if forms and missing not in [name for _, name, _ in forms + later]:
+        process.hand_over(pickle.dumps((forms, later)))
+
+
+def _forms(wanted: list[_Wanted]) -> list[cache.Form]:
+    functions = [(kernel.py_func, kinds) for kernel, kinds in wanted]
+    return [(one.__module__, one.__qualname__, kinds) for one, kinds in functions]
 
 
 cache.on_save.append(_start)
@@ -92,7 +98,7 @@ cache.on_save.append(_start)
 # --- in the second process ------------------------------------------------------------------------
 
 
-def _read(parent: IO[bytes], forms: queue.SimpleQueue[list[cache.Form]]) -> None:
+def _read(parent: IO[bytes], forms: queue.SimpleQueue[_Forms]) -> None:
     """Read the forms to compile; then nothing comes but the end."""
     try:
         forms.put(pickle.load(parent))
@@ -105,12 +111,16 @@ def _main(modules: list[str]) -> None:
     """Compile what the parent wants; `modules` are imported before it is known."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends, and this process with it
     cache.on_compile.append(lambda _kernel: None)
-    forms: queue.SimpleQueue[list[cache.Form]] = queue.SimpleQueue()
+    CalledKernel.postponed = []
+    forms: queue.SimpleQueue[_Forms] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(sys.stdin.buffer, forms), daemon=True).start()
     for module in modules:
         importlib.import_module(module)
-    for module, name, kinds in forms.get():
+    first, last = forms.get()
+    for module, name, kinds in first + last:
         _compile(getattr(importlib.import_module(module), name), kinds)
+        while CalledKernel.postponed:
+            _compile(*CalledKernel.postponed.pop(0))
 
 
 if __name__ == "__main__":

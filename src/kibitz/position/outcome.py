@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from kibitz.kernel.bits import bit, lowest, popcount, signed, without_lowest
-from kibitz.kernel.compile import kernel
+from kibitz.kernel.compile import called_kernel, kernel
 from kibitz.position.attacks import (
     EIGHT,
     bishop_attacks,
@@ -25,7 +25,7 @@ from kibitz.position.state import checkers
 # --- whether there is a legal move, without making a list of them ---------------------------------
 
 
-@kernel
+@called_kernel
 def has_legal_move(position: np.record) -> bool:
     """Whether there is any legal move: what is likely and quickly seen is looked at first."""
     own, their = position.own, position.their

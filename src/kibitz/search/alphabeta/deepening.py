@@ -51,7 +51,7 @@ class Worker:
         """Share out what is to be compiled between two processes."""
         line = self.memory.roots[0]["line"][:0]
         last = context.network, context.scratch, new_positions(2), line, 0
-        beside = [(value_after, last), (search_root, (context, 0, 0, 0, 0))]
+        beside = [(search_root, (context, 0, 0, 0, 0)), (value_after, last)]
         compile_beside(beside, here=[(quiesce, (context, 0, 0, 0))])
 
     def set_root(self, line: np.ndarray, codes: list[int], generation: int, *, whole: bool) -> None:
