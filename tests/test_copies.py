@@ -14,10 +14,10 @@ import pytest
 
 from kibitz import stores
 from kibitz.commands import main
-from kibitz.copies import ROOM, WorkingCopy, here, read_kept, send_all
+from kibitz.copies import NOT_SENT, ROOM, WorkingCopy, here, read_kept, send_all
 from kibitz.errors import FileError, InputError
-from kibitz.files import read_bytes, write_bytes
-from kibitz.places import Url, files_below, place
+from kibitz.files import Location, read_bytes, write_bytes
+from kibitz.places import Url, below, files_below, place
 from tests.s3 import Wire, s3
 
 MISSING = [name for name in ("moto", "s3fs", "flask") if importlib.util.find_spec(name) is None]
@@ -154,6 +154,40 @@ def test_a_command_writes_where_a_url_says(folder: Url, capsys: pytest.CaptureFi
     assert str(folder / "none.epd") in capsys.readouterr().err
 
 
+TINY = (
+    *("learn.games=4", "learn.group=2", "selfplay.group=2", "learn.cores=1"),
+    *("selfplay.playouts=2", "selfplay.most_plies=24", "learn.network=sparse-8x8"),
+    *("learn.batch=64", "learn.rating_games=2", "learn.rating_nodes=4", "learn.validation=0"),
+)
+
+
+def learned(folder: Location) -> dict[tuple[str, ...], bytes]:
+    """All files of a short run, by their names from its folder on."""
+    words = [word for text in TINY for word in ("--set", text)]
+    words += ["--generations", "1", "--reproducible"]
+    assert main(["learn", str(folder), *words]) == 0
+    root = place(folder)
+    names = {below(path, root): path for path in files_below(root, "*")}
+    return {
+        name: read_bytes(path)
+        for name, path in names.items()
+        if name[0] not in NOT_SENT and name[-1][0] != "."
+    }
+
+
+@pytest.fixture(scope="module")
+def on_disk(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, ...], bytes]:
+    found = learned(tmp_path_factory.mktemp("disk") / "run")
+    assert {name[0] for name in found} > {"games", "matches", "networks", "training", "curve.svg"}
+    return found
+
+
+def test_a_run_is_the_same_bytes_wherever_it_is(
+    folder: Url, on_disk: dict[tuple[str, ...], bytes]
+) -> None:
+    assert learned(folder) == on_disk
+
+
 # --- S3 -------------------------------------------------------------------------------------------
 
 
@@ -164,6 +198,19 @@ def wire() -> Iterator[Wire]:
     with s3() as found:
         fsspec.filesystem("s3").mkdir("games")
         yield found
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_run_in_an_object_store(
+    wire: Wire,
+    on_disk: dict[tuple[str, ...], bytes],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("kibitz.copies.cache_folder", lambda: tmp_path / "cache")
+    wire.cuts, wire.after = 2, 2_000
+    assert learned("s3://games/learn/run") == on_disk
+    assert wire.cuts == 0
 
 
 @pytest.mark.filterwarnings("ignore")

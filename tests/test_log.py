@@ -86,7 +86,10 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def test_metrics_are_there_at_once_and_appended(tmp_path: Path) -> None:
+def test_metrics_are_there_at_once_and_appended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SOURCE_DATE_EPOCH")
     path = tmp_path / "run" / "metrics.jsonl"
     with Metrics(path) as metrics:
         metrics.write(1, loss=0.5)
@@ -98,6 +101,10 @@ def test_metrics_are_there_at_once_and_appended(tmp_path: Path) -> None:
     assert second["step"] == 2
     assert second["time"] >= first["time"] > 1.6e9
     assert (second["loss"], second["counts"], second["phase"]) == (0.25, [0, 1, 2], "end")
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")  # files have no times
+    with Metrics(path) as metrics:
+        metrics.write(3, loss=1.0)
+    assert lines(path)[-1] == {"step": 3, "loss": 1.0}
 
 
 @pytest.mark.parametrize("torn", ['{"step": 2, "lo', '{"step": 2}'])

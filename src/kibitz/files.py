@@ -305,6 +305,11 @@ def has_dates() -> bool:
     return not _dates_left_out and EPOCH_VARIABLE not in os.environ
 
 
+def measured(value: float) -> float:
+    """A measured time or speed as files have it: 0 where they have none."""
+    return value if has_dates() else 0.0
+
+
 def dated(moment: datetime.datetime) -> str:
     """A date as files have it, ISO 8601: SOURCE_DATE_EPOCH's where it is set, empty if left out."""
     if _dates_left_out:

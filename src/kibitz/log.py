@@ -22,6 +22,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
+from kibitz.files import has_dates
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -152,7 +154,8 @@ class Metrics:
 
     def write(self, step: int, **values: Any) -> None:
         """Append one line; values are numbers (NumPy's too), texts, or lists and dicts of them."""
-        line = {"step": step, "time": round(time.time(), 3), **values}
+        moment = {"time": round(time.time(), 3)} if has_dates() else {}
+        line = {"step": step, **moment, **values}
         self._file.write(json.dumps(plain(line), allow_nan=False) + "\n")
         self._file.flush()
 

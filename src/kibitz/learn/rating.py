@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from kibitz.evaluator.discover import BEST
-from kibitz.files import read_bytes, write_bytes
+from kibitz.files import measured, read_bytes, write_bytes
 from kibitz.games.openings import random_openings
 from kibitz.learn.config import Learn
 from kibitz.learn.folder import Folder, Rated, Result
@@ -44,6 +44,8 @@ def match(work: Work, name: str, players: list[str], games: int) -> Results | No
         concurrency=work.cores,
     )
     header = setup.header()
+    places = (one.replace(f"{work.folder.root}/", "") for one in header.players)
+    header = msgspec.structs.replace(header, players=tuple(places))  # wherever the folder is
     digest = hashlib.sha256(msgspec.json.encode(header)).hexdigest()[:8]
     with Journal(header, work.folder.root / "matches" / f"{name}-{digest}.jsonl") as journal:
         work.begin("rate", work.generation, setup.games, len(journal.games))
@@ -80,7 +82,9 @@ def rate(work: Work, generation: int) -> bool:
         Result(opponent=name, wins=tally.wins, draws=tally.draws, losses=tally.losses)
         for name, tally in zip(opponents, tallies, strict=True)
     ]
-    made = Rated(generation=generation, results=tuple(found), processor=processor_seconds() - began)
+    made = Rated(
+        generation=generation, results=tuple(found), processor=measured(processor_seconds() - began)
+    )
     folder.write(folder.root / "rated" / f"{generation:04}.json", made)
     keep_best(folder)
     return True

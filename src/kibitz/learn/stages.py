@@ -16,14 +16,13 @@ from pathlib import Path
 
 import msgspec
 
-from kibitz.files import write_bytes
+from kibitz.files import measured, write_bytes
 from kibitz.games.shard import SUFFIX
 from kibitz.games.store import Store
 from kibitz.learn.config import LearnSettings
 from kibitz.learn.folder import Folder, Group, Trained
 from kibitz.learn.rating import gate
 from kibitz.learn.work import Work, processor_seconds, quietly
-from kibitz.log import say
 from kibitz.network import card as cards
 from kibitz.selfplay.config import SelfPlay, next_sc_limit
 from kibitz.selfplay.play import play
@@ -92,8 +91,8 @@ def _play(work: Work, generation: int, group: int) -> bool:
         white=results[1],
         draws=results[0],
         black=results[-1],
-        seconds=report.seconds,
-        processor=processor_seconds() - began,
+        seconds=measured(report.seconds),
+        processor=measured(processor_seconds() - began),
         playouts_set=settings.playouts,
         sc_limit=settings.searching().sc_limit,
     )
@@ -171,12 +170,7 @@ def train_network(work: Work, generation: int) -> bool:
     began, plan = processor_seconds(), place / "training.toml"
     if not plan.is_file():
         write_bytes(plan, dump(_planned(work, generation)).encode())
-    settings = load(TrainingSettings, plan)
-    if settings.run.output.resolve() != place.resolve():
-        say(f"the run was moved: the training of generation {generation} begins anew")
-        settings = _moved(settings, folder, generation)
-        shutil.rmtree(place / "checkpoints", ignore_errors=True)  # they name the old places
-        write_bytes(plan, dump(settings).encode())
+    settings = _placed(load(TrainingSettings, plan), folder.root)
     work.begin("train", generation, settings.run.steps)
     command = f"kibitz learn: generation {generation}"
     with quietly():
@@ -197,7 +191,7 @@ def train_network(work: Work, generation: int) -> bool:
         rate=settings.schedule.rate,
         losses=outcome.losses,
         validation=outcome.validation,
-        processor=processor_seconds() - began,
+        processor=measured(processor_seconds() - began),
         gate=decided[1],
     )
     folder.write(folder.root / "trained" / f"{generation:04}.json", made)
@@ -221,27 +215,33 @@ def _keep_network(folder: Folder, generation: int, source: Path, *, playing: boo
     cards.save(folder.network(generation, playing=playing), weights, card)
 
 
-def _moved(settings: TrainingSettings, folder: Folder, generation: int) -> TrainingSettings:
-    """The settings of a training in a run that began in another folder, or is called otherwise."""
-    last = str(folder.network(generation - 1, playing=False))
-    goes_on = settings.run.network.endswith(".safetensors")
-    network = last if goes_on else settings.run.network
+def _placed(settings: TrainingSettings, root: Path) -> TrainingSettings:
+    """The settings of a training, whose file names places from the run's folder on."""
+    run, data, teacher = settings.run, settings.data, settings.distill.teacher
+    goes_on = run.network.endswith(".safetensors")
+    network = str(root / run.network) if goes_on else run.network
     return replace(
         settings,
-        run=replace(settings.run, output=folder.training(generation), network=network),
-        data=replace(settings.data, folders=(str(folder.games()),)),
-        distill=replace(settings.distill, teacher=last if settings.distill.teacher else ""),
+        run=replace(run, output=root / run.output, network=network),
+        data=replace(data, folders=tuple(str(root / one) for one in data.folders)),
+        distill=replace(settings.distill, teacher=str(root / teacher) if teacher else ""),
     )
 
 
 def _planned(work: Work, generation: int) -> TrainingSettings:
-    """The settings of a training; a file keeps them, so that it goes on as it began."""
-    folder, whole = work.folder, work.settings
+    """The settings of a training, its places from the run's folder on.
+
+    A file keeps them, so that it goes on as it began.
+    """
+    folder, whole, root = work.folder, work.settings, work.folder.root
     _, size = window_begins(folder, generation)
-    last = str(folder.network(generation - 1, playing=False)) if generation > 1 else ""
+    last = ""
+    if generation > 1:
+        last = str(folder.network(generation - 1, playing=False).relative_to(root))
     fresh = positions_by(folder, generation)[-1]
     last_size = folder.trained()[generation - 1].size if last else ""
     planned = whole.learn.training(generation, size, fresh, work.cores, last, last_size)
-    run = replace(planned.run, output=folder.training(generation), name=f"{generation:04}")
-    data = replace(planned.data, folders=(str(folder.games()),))
+    output = folder.training(generation).relative_to(root)
+    run = replace(planned.run, output=output, name=f"{generation:04}")
+    data = replace(planned.data, folders=(str(folder.games().relative_to(root)),))
     return replace(planned, run=run, data=data, optimiser=whole.optimiser, loss=whole.loss)

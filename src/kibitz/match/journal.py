@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from kibitz.files import has_dates
 from kibitz.journals import JournalFile
 from kibitz.match.elo import Pairs, Tally
 
@@ -80,7 +81,7 @@ class Journal:
         """Keep a game; one that cannot be written ends the match, which can go on from there."""
         assert game.number not in self.games, "played twice"
         if self._file is not None:
-            self._file.add(game)
+            self._file.add(game if has_dates() else _without_times(game))
         self.games[game.number] = game
 
     def close(self) -> None:
@@ -94,6 +95,11 @@ class Journal:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _without_times(game: PlayedGame) -> PlayedGame:
+    moves = tuple(msgspec.structs.replace(move, milliseconds=0.0) for move in game.moves)
+    return msgspec.structs.replace(game, moves=moves, ended="")
 
 
 # --- what the games add up to ---------------------------------------------------------------------

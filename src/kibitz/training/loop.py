@@ -18,6 +18,7 @@ from kibitz.dataset.batch import recipe
 from kibitz.dataset.loader import Loader, Place, Share, TensorBatch, rows_in_batches
 from kibitz.dataset.sample import Samples
 from kibitz.dataset.window import Window
+from kibitz.files import measured
 from kibitz.locks import alone
 from kibitz.log import Stop, progress, say
 from kibitz.network.build import count_parameters, file_weights
@@ -202,7 +203,7 @@ class Log:
         per_step = self._recent_seconds / len(self._recent)
         self._recent, self._recent_seconds = [], 0.0
         speed, total = self.job.positions / per_step, self.job.total
-        self.job.write(step, **self.losses, rate=rate, positions_per_second=round(speed))
+        self.job.write(step, **self.losses, rate=rate, positions_per_second=round(measured(speed)))
         losses = ", ".join(f"{name} {loss:.4f}" for name, loss in self.losses.items())
         if self.job.main:
             left = datetime.timedelta(seconds=round((total - step) * per_step))

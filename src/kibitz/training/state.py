@@ -9,6 +9,7 @@ import json
 import os
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -156,13 +157,26 @@ def found_checkpoint(
 
 def _check_same(settings: TrainingSettings, checkpoint: Checkpoint) -> None:
     """Refuse to go on with settings under which the result would be neither one nor the other."""
-    given = as_json(settings)
-    for table, before in checkpoint.state["settings"].items():
+    given, found = as_json(settings), checkpoint.state["settings"]
+    there, here = Path(found["run"]["output"]), Path(given["run"]["output"])
+    for table, before in found.items():
         for key, value in before.items():
-            if key not in MAY_CHANGE.get(table, ()) and given[table].get(key) != value:
+            same = value, _moved(value, there, here)
+            if key not in MAY_CHANGE.get(table, ()) and given[table].get(key) not in same:
                 what = f"{table}.{key} was {value!r} when this training began, now it is"
                 fix = "keep it, or choose another --output"
                 raise InputError(what, value=given[table].get(key), fix=fix)
+
+
+def _moved(value: Any, there: Path, here: Path) -> Any:
+    """A setting whose places are beside an output that was moved from there to here."""
+    if isinstance(value, list):
+        return [_moved(one, there, here) for one in value]
+    while there.name and there.name == here.name:
+        there, here = there.parent, here.parent
+    if isinstance(value, str) and Path(value).is_relative_to(there):
+        return str(here / Path(value).relative_to(there))
+    return value
 
 
 def as_json(settings: TrainingSettings) -> dict[str, Any]:
