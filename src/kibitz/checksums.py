@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
 import re
 import zlib
 
-from kibitz.errors import DamagedFileError, InputError
-from kibitz.files import Location, open_read, read_bytes
+from kibitz.errors import InputError
+from kibitz.files import Location, open_read
 
 HEADER_KEY = "seal"
 ZEROS = "0" * 64  # what the header holds before `fill_header`
-SHORTEST = 12  # hex digits of a checksum that a user gives
 
 _DIGEST_BYTES = 32
 _IN_HEADER = re.compile(rb'"seal":"([0-9a-f]{64})"')
@@ -50,21 +48,6 @@ def newer_format(what: str, found: int, known: int, value: object) -> InputError
 
 
 # --- whole files ----------------------------------------------------------------------------------
-
-
-def read_checked(location: Location, expected: str) -> bytes:
-    """Return the content if its SHA-256 starts with ``expected`` (12 to 64 hex digits)."""
-    if len(expected) < SHORTEST:
-        raise InputError("checksum too short to trust", value=expected, fix="give 12 digits")
-    content = read_bytes(location)
-    found = hashlib.sha256(content).hexdigest()
-    if not found.startswith(expected.lower()):
-        raise DamagedFileError(
-            f"checksum mismatch, expected {expected}, found {found[: len(expected)]}",
-            value=os.fspath(location),
-            fix="fetch or write the file again",
-        )
-    return content
 
 
 def sha256_of(location: Location) -> str:

@@ -14,7 +14,6 @@ from kibitz.files import Location
 from kibitz.games.record import start_positions
 from kibitz.games.store import Store
 from kibitz.match.elo import DEVIATIONS_95, Tally, wilson
-from kibitz.match.journal import PlayedGame
 from kibitz.places import Place
 from kibitz.position.fen import fen_of
 from kibitz.position.pgn import read_games
@@ -57,14 +56,6 @@ def of_pgn(location: Location) -> list[Moves]:
         Moves(game.start.fen(), tuple(move.uci() for move in game.moves), POINTS[game.result])
         for game in read_games(location)
         if game.result in POINTS
-    ]
-
-
-def of_journal(games: Iterable[PlayedGame]) -> list[Moves]:
-    """The games of a match, the moves of the opening included."""
-    return [
-        Moves(game.fen, (*game.book, *(move.uci for move in game.moves)), game.points)
-        for game in games
     ]
 
 
