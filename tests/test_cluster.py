@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -34,6 +37,7 @@ class Started(NamedTuple):
     address: str
     words: IO[str]
     answers: IO[str]
+    process: int
 
     def ask(self, word: str) -> str:
         """Have something happen."""
@@ -42,17 +46,25 @@ class Started(NamedTuple):
         return self.answers.readline()
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Started]:
+@contextmanager
+def started(machines: int) -> Iterator[Started]:
     script = subprocess.Popen(
-        [sys.executable, SCRIPT, "3"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, SCRIPT, str(machines)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "RAY_gcs_rpc_server_reconnect_timeout_s": "5"},
     )
     assert script.stdin is not None
     assert script.stdout is not None
-    yield Started(script.stdout.readline().split()[0], script.stdin, script.stdout)
-    script.stdin.close()
-    script.wait()
-    script.stdout.close()
+    with script:
+        yield Started(script.stdout.readline().split()[0], script.stdin, script.stdout, script.pid)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Started]:
+    with started(3) as found:
+        yield found
 
 
 def command(cluster: Started, *words: str) -> list[str]:
@@ -75,6 +87,34 @@ def test_every_game_once(cluster: Started, tmp_path: Path) -> None:
     assert sum(read(path).games for path in paths) == 300
     # The same games, byte by byte, so each is there once.
     assert {path.name for path in paths} == {path.name for path in shards_in(tmp_path / "here")}
+
+
+def test_the_head_is_lost_and_starts_again(cluster: Started, tmp_path: Path) -> None:
+    assert main(["selfplay", str(tmp_path / "here"), *PLAY]) == 0
+    there = tmp_path / "there"
+    words = ("selfplay", str(there), *PLAY, "--json")
+    with started(2) as first:
+        run = subprocess.Popen(command(first, *words), stdout=subprocess.DEVNULL)
+        while run.poll() is None and not [*there.glob("*.shard")]:
+            time.sleep(0.05)
+        for process in family(first.process):
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+    assert run.wait() != 0  # Ray ends it
+    assert 0 < len(shards_in(there)) < len(shards_in(tmp_path / "here"))
+    subprocess.run(command(cluster, *words), check=True, stdout=subprocess.DEVNULL)
+    names = [{path.name for path in shards_in(tmp_path / each)} for each in ("here", "there")]
+    assert names[0] == names[1]
+
+
+def family(process: int) -> set[int]:
+    """A process and all that it and its children have started."""
+    listed = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True)
+    pairs = [tuple(map(int, line.split())) for line in listed.stdout.splitlines()]
+    found = {process}
+    while more := {pid for pid, parent in pairs if parent in found} - found:
+        found |= more
+    return found
 
 
 def test_matches_and_annotations(cluster: Started, tmp_path: Path) -> None:

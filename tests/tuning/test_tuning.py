@@ -326,6 +326,7 @@ def test_the_page_has_figures_and_needs_nothing_else(
     write_page(study, found)
     page = (tmp_path / "report.html").read_text()
     assert page.count("<g transform") == (3 if method == "tpe" else 2)
+    assert (tmp_path / "figures.svg").read_text() in page
     assert "not confirmed" in page
     assert "[search]" in page
     assert "http" not in page.replace("http://www.w3.org/2000/svg", "")
@@ -381,4 +382,5 @@ def test_parameters_without_effect_are_refused(
     words = ["tune", str(tmp_path / "t"), "--parameter", "LogVisitsBase", "--player", TREE]
     assert main(["--quiet", *words]) == 2
     assert "LogVisitsBase has no effect" in capsys.readouterr().err
+    assert not (tmp_path / "t").exists()
     assert main(["--quiet", "tune", str(tmp_path / "none"), "--status"]) == 2

@@ -76,12 +76,12 @@ def tune(
     tuning = settings_of(folder, used(), given)
     check_method(tuning)
     parameters, same = parameters_of(tuning), facts_of(tuning)
+    if not status and tuning.metric != "loss":
+        check_effect(tuning, parameters)  # before anything is kept
     study = Study(folder, tuning, parameters)
     stopped = False
     if not status:
         study.same(same)
-        if tuning.metric != "loss":
-            check_effect(study)
         with graceful_stop() as stop:
             if work(study, measure_of(tuning, folder), stop):
                 confirm(study, stop)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import random
 import statistics
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -22,7 +23,7 @@ from kibitz.match.elo import of_pairs
 from kibitz.match.journal import Results
 from kibitz.match.spec import parse_player
 from kibitz.match.sprt import Sprt
-from kibitz.tuning.config import Values, player_with
+from kibitz.tuning.config import Parameter, Tuning, Values, player_with
 from kibitz.tuning.measures import Job, Measure, play, train
 from kibitz.tuning.model import Model
 from kibitz.tuning.spsa import centre, sides
@@ -197,10 +198,10 @@ def confirmation_of(root: Path, best: Values | None) -> Confirmation | None:
     return found if found.values == best else None
 
 
-def check_effect(study: Study) -> None:
+def check_effect(tuning: Tuning, parameters: Sequence[Parameter]) -> None:
     """Refuse parameters that change nothing with this player."""
-    values = initial_values(study.tuning, study.parameters, 1)
-    player = parse_player(player_with(study.tuning, values)).open()
+    values = initial_values(tuning, parameters, 1)
+    player = parse_player(player_with(tuning, values)).open()
     try:
         player.new_game(0)
         problems = list(getattr(player, "problems", ()))
@@ -209,4 +210,4 @@ def check_effect(study: Study) -> None:
     for problem in problems:
         if problem.split(" has no effect")[0] in values:
             fix = "name a player that heeds it, as kibitz,Search=mcts does the tree search's"
-            raise InputError(problem, value=study.tuning.player, fix=fix)
+            raise InputError(problem, value=tuning.player, fix=fix)

@@ -1,6 +1,6 @@
 """How a tuning stands: rows, verdict, settings as TOML, and one HTML file with figures.
 
-study -> model, confirmation -> **facts, page** -> terminal, report.html
+study -> model, confirmation -> **facts, page** -> terminal, report.html, figures.svg
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kibitz.tuning.model import Model
 from kibitz.tuning.spsa import centre
 from kibitz.tuning.study import Study, Trial
 
-PAGE = "report.html"
+PAGE, FIGURES = "report.html", "figures.svg"
 SHOWN = 10  # trials in a table, the best
 
 
@@ -113,7 +113,8 @@ def table(study: Study, found: Standing) -> tuple[list[str], list[list[Any]]]:
 
 
 def write_page(study: Study, found: Standing) -> None:
-    """Write report.html into the folder: one file that needs nothing else."""
+    """Write report.html, which needs no other file, and its figures by themselves."""
+    drawn = figure(study, found)
     headings, rows = table(study, found)
     head = "".join(f"<th>{escape(one)}</th>" for one in headings)
     body = "".join(
@@ -136,8 +137,10 @@ def write_page(study: Study, found: Standing) -> None:
         f"itself.</p><table>{shares}</table>"
         if shares
         else "",
-        f"<h2>History and partial dependence</h2>{figure(study, found)}</html>",
+        f"<h2>History and partial dependence</h2>{drawn}</html>",
     ]
+    if drawn:
+        write_bytes(study.root / FIGURES, drawn.encode())
     write_bytes(study.root / PAGE, "".join(parts).encode())
 
 
