@@ -78,9 +78,9 @@ def start(lichess: StandIn, tmp_path: Path) -> Iterator[Callable[..., Running]]:
             raise running.error
 
 
-def wait_for(condition: Callable[[], object]) -> None:
+def wait_for(condition: Callable[[], object], patience: float = PATIENCE) -> None:
     """Wait until something is so."""
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + patience
     while not condition():
         if time.monotonic() > until:
             raise TimeoutError("it did not happen")

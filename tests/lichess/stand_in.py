@@ -11,7 +11,7 @@ import random
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -23,6 +23,8 @@ BOT, OTHER = "kibitzbot", "somebody"
 KEEP_ALIVE = 0.1  # seconds; Lichess's 7
 CUT = object()  # a connection breaks in the middle of a line
 END = object()  # a stream ends in good order
+
+VALUES = {None: 0, 1: 1, 2: 3, 3: 3, 4: 5, 5: 9, 6: 0}  # of the types of pieces
 
 Script = dict[int, Callable[["FakeGame"], None]]  # what happens once there are so many plies
 
@@ -46,6 +48,9 @@ class FakeGame:
         replies: list[str] | None = None,
         silent: bool = False,
         resigns_at: int = 30,
+        careful: bool = False,
+        thinks: float = 0.0,
+        first: Sequence[Any] = (),
     ) -> None:
         self.server, self.id, self.bot_white = server, name, bot_white
         self.variant, self.fen, self.rated = variant, fen, rated
@@ -59,12 +64,14 @@ class FakeGame:
         self.flags: dict[str, bool] = {}
         self.streams: list[queue.SimpleQueue[Any]] = []
         self.chat: list[tuple[str, str]] = []
+        self.first = first  # messages of each stream, before it says which game it is
         self.lock = threading.RLock()
         self.done = threading.Event()
         self.script, self.replies, self.silent = script or {}, replies, silent
         self.fired: set[int] = set()
         self.dice = random.Random(seed)
         self.draw_offers, self.resigns_at = 0, resigns_at
+        self.careful, self.thinks = careful, thinks  # the opponent: its care, its seconds at most
 
     @property
     def moves(self) -> list[str]:
@@ -146,13 +153,39 @@ class FakeGame:
             if count >= self.resigns_at:
                 self.end("resign", "white" if self.bot_white else "black")
                 return
+            if self.thinks:
+                wait = self.dice.uniform(0, self.thinks)
+                threading.Timer(wait, self._answer, (count,)).start()
+            else:
+                self._answer(count)
+
+    def _answer(self, count: int) -> None:
+        """The opponent's move, unless the game has gone another way since."""
+        with self.lock:
+            if self.over or len(self.board.move_stack) != count:
+                return
             wanted = self.replies.pop(0) if self.replies else ""
-            legal = list(self.board.legal_moves)
-            self._play(chess.Move.from_uci(wanted) if wanted else self.dice.choice(legal))
+            self._play(chess.Move.from_uci(wanted) if wanted else self._choose())
             count = len(self.board.move_stack)
             if count in self.script and count not in self.fired:
                 self.fired.add(count)
                 self.script[count](self)
+
+    def _choose(self) -> chess.Move:
+        """A move at random; a careful opponent's wins the most material at once."""
+        moves = list(self.board.legal_moves)
+        self.dice.shuffle(moves)
+        return max(moves, key=self._gain) if self.careful else moves[0]
+
+    def _gain(self, move: chess.Move) -> int:
+        """What a move takes, less the piece that moves if it can be taken."""
+        taken = VALUES[self.board.piece_type_at(move.to_square)]
+        self.board.push(move)
+        piece = VALUES[self.board.piece_type_at(move.to_square)]
+        risk = self.board.is_attacked_by(self.board.turn, move.to_square)
+        mate = 100 * self.board.is_checkmate()
+        self.board.pop()
+        return mate + taken - piece * risk
 
     def _play(self, move: chess.Move) -> None:
         mover, now = self.board.turn, time.monotonic()
@@ -332,7 +365,8 @@ def _handler(server: StandIn) -> type[BaseHTTPRequestHandler]:
         def _game(self, game: FakeGame) -> None:
             stream: queue.SimpleQueue[Any] = queue.SimpleQueue()
             with game.lock:
-                stream.put(game.full())
+                for message in [*game.first, game.full()]:
+                    stream.put(message)
                 if game.over:
                     stream.put(END)
                 game.streams.append(stream)

@@ -67,7 +67,9 @@ def test_what_makes_no_sense_is_passed_over(lichess: StandIn, start: Start, tmp_
     start()
     lichess.event({"type": "challenge", "challenge": {"id": 5}})
     lichess.event({"type": "somethingNew"})
-    lichess.event(b"{not json")
+    lichess.event({"type": ["challenge"]})
+    for line in (b"{not json", b"null", b"\xff\xfe", b"[" * 100_000):
+        lichess.event(line)
 
     def declined() -> list[str]:  # as soon as the stream is connected again
         challenge(lichess, "good", variant={"key": "atomic"})

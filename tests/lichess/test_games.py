@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -258,20 +259,51 @@ def test_the_expected_move_is_pondered_on(lichess: StandIn, start: Start) -> Non
     assert lichess.illegal == []
 
 
+def fast_game(n: int) -> dict[str, Any]:
+    """One of the fastest clocks that the bot accepts, against an opponent who answers at once."""
+    clock = {"seconds": 20 if n % 2 else 60, "increment": n % 2}
+    return {**clock, "resigns_at": 30 if n % 10 else 120}
+
+
+def full_game(n: int) -> dict[str, Any]:
+    """A clock that is used, against an opponent who thinks; also Chess960 and odds."""
+    seconds, increment = (180, 2) if n % 20 == 0 else (20, 1) if n % 2 else (60, 0)
+    how: dict[str, Any] = {"seconds": seconds, "increment": increment, "resigns_at": 160}
+    how |= {"careful": True, "thinks": 1.0 if n % 3 == 0 else 0.0}
+    if n % 7 == 3:
+        how |= {"variant": "chess960", "fen": chess.Board.from_chess960_pos(n).fen()}
+    if n % 7 == 5:
+        fen = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNB1KBNR w KQkq - 0 1"
+        how |= {"variant": "fromPosition", "fen": fen if n % 4 < 2 else mirrored(fen)}
+    return how
+
+
+def mirrored(fen: str) -> str:
+    """The same position for the other side, White to move."""
+    board = chess.Board(fen).mirror()
+    board.turn = chess.WHITE
+    return board.fen()
+
+
 @pytest.mark.slow
 def test_two_hundred_games(lichess: StandIn, start: Start) -> None:
-    """The fastest clocks it accepts, pondering, four games at once, two troubles in each."""
-    bot = start(games=4, ponder=True, nodes=100)
-    for first in range(0, 200, 4):
-        games = []
-        for n in range(first, first + 4):
-            script = {7 + (n + k) % 5 + 12 * k: TROUBLES[(n + k) % 4] for k in range(2)}
-            how: dict[str, Any] = {"seconds": 20 if n % 2 else 60, "increment": n % 2}
-            how |= {"bot_white": n % 4 < 2, "seed": n, "resigns_at": 30 if n % 10 else 120}
-            games.append(lichess.begin(f"g{n}", script=script, **how))
-        for game in games:
-            finished(game)
-        wait_for(lambda: not bot.bot.playing)
-    assert len(lichess.games) == 200
-    assert all(game.over for game in lichess.games.values())
+    """Two hundred games, four at once, two troubles in each, the bot pondering.
+
+    Two minutes with 100 nodes a move. `KIBITZ_FULL_CLOCK=200 pytest -m slow tests/lichess` plays so
+    many games in which the bot thinks as its clock allows, `KIBITZ_GAMES_AT_ONCE` at a time: 200 by
+    six take most of an hour. `--basetemp` names the folder where their PGN stays.
+    """
+    full = int(os.environ.get("KIBITZ_FULL_CLOCK", "0"))
+    at_once = int(os.environ.get("KIBITZ_GAMES_AT_ONCE", "4"))
+    bot = start(games=at_once, ponder=True, nodes=0 if full else 100, draws=bool(full))
+    games: list[FakeGame] = []
+    for n in range(full or 200):
+        wait_for(lambda: len(bot.bot.playing) < at_once and not bot.error, 900.0)
+        script = {7 + (n + k) % 5 + 12 * k: TROUBLES[(n + k) % 4] for k in range(2)}
+        how = {"script": script, "bot_white": n % 4 < 2, "seed": n}
+        games.append(lichess.begin(f"g{n}", **how, **(full_game(n) if full else fast_game(n))))
+        wait_for(lambda: games[-1].id in bot.bot.playing)
+    for game in games:
+        assert game.done.wait(900.0)
+    assert len(lichess.games) == (full or 200)
     assert (lichess.illegal, lichess.flagged) == ([], [])

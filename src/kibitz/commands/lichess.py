@@ -65,11 +65,9 @@ def lichess(
                 records.say(f"{account.name} is ready on {server.url}")
                 bot = Bot(account.id, server, where, settings, records)
                 bot.run(stop)
-        except KeyboardInterrupt:
-            left = ", ".join(bot.playing) if bot is not None else ""
-            if left:
+        finally:  # also after an error
+            if bot is not None and bot.playing:
+                left = ", ".join(bot.playing)
                 records.say(f"left running on Lichess: {left}; start again to go on")
-            raise
-        finally:
             server.close()
     return 0

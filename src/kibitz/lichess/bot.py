@@ -28,7 +28,13 @@ from kibitz.lichess.messages import (
 )
 from kibitz.lichess.records import Records
 from kibitz.lichess.rules import Now, why_declined
-from kibitz.lichess.server import LimitedError, RefusedError, Server, ServerError
+from kibitz.lichess.server import (
+    LimitedError,
+    RefusedError,
+    Server,
+    ServerError,
+    TokenError,
+)
 from kibitz.log import Stop, say
 
 ATTEMPTS = 3  # at a game that an error of our own interrupts
@@ -63,6 +69,7 @@ class Bot:
         self._waiting: dict[str, Challenge] = {}  # challenges that are not answered yet
         self._games: dict[str, _Running] = {}
         self._accepted: set[str] = set()  # whose games have not begun
+        self._ended: set[str] = set()  # games; a new stream of events may name one once more
         self._challenger = Challenger(me, settings, server, records)
 
     def run(self, stop: Stop) -> None:
@@ -106,7 +113,7 @@ class Bot:
                     continue
                 if event is not None:
                     self._inbox.put(event)
-        except ServerError as error:
+        except BaseException as error:  # noqa: BLE001 - run raises it
             self._inbox.put(error)
 
     def _handle(self, event: Event) -> None:
@@ -151,7 +158,7 @@ class Bot:
 
     def _start(self, name: str) -> None:
         self._accepted.discard(name)
-        if name in self._games:
+        if name in self._games or name in self._ended:
             return
         if self._dry_run:
             self._records.say(f"would play game {name}")
@@ -169,6 +176,7 @@ class Bot:
             if running.thread.is_alive():
                 continue
             if running.error is None:
+                self._ended.add(name)
                 del self._games[name]
                 continue
             self._records.say(f"game {name}: {type(running.error).__name__}: {running.error}")
@@ -176,6 +184,8 @@ class Bot:
                 raise running.error
             if running.attempts < ATTEMPTS and not isinstance(running.error, RefusedError):
                 running.begin()
+            elif isinstance(running.error, TokenError):
+                raise running.error
             else:
                 del self._games[name]
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
+from collections import deque
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -36,6 +37,8 @@ from kibitz.position.board import Board, Side
 from kibitz.position.fen import START
 from kibitz.position.notation import Move
 from kibitz.search.report import Report, Result, Score
+
+QUESTIONS, QUESTIONS_SECONDS = 12, 60.0  # that are answered in so much time
 
 
 class Thought(NamedTuple):
@@ -83,6 +86,7 @@ class Game:
         self._takebacks = settings.takebacks
         self._began = self._commented = time.monotonic()
         self._claim_at: float | None = None
+        self._asked: deque[float] = deque(maxlen=QUESTIONS)  # when the last questions came
 
     @property
     def _left(self) -> int:
@@ -116,7 +120,8 @@ class Game:
             self._chat.close()
 
     def _read(self) -> None:
-        """Put what the stream brings into the inbox."""
+        """Put what the stream brings into the inbox, once a message has told all of the game."""
+        known = False
         try:
             for raw in self._server.game(self.id, lambda: not self.over):
                 try:
@@ -124,11 +129,13 @@ class Game:
                 except msgspec.ValidationError as error:
                     self._records.say(f"game {self.id}: a message that makes no sense: {error}")
                     continue
-                if message is not None:
-                    self._inbox.put(message)
+                known |= isinstance(message, Full)
+                if message is None or not known:
+                    continue
+                self._inbox.put(message)
                 if isinstance(message, State) and not message.going_on:
                     return
-        except ServerError as error:
+        except BaseException as error:  # noqa: BLE001 - play raises it
             self._inbox.put(error)
 
     def _handle(self, item: Message | Thought) -> None:
@@ -355,8 +362,13 @@ class Game:
 
     def _hear(self, line: ChatLine) -> None:
         name = line.username.casefold()
-        if not self._settings.answers or name in (self._me, "lichess"):
+        question = line.text.lstrip().startswith("!")
+        if not self._settings.answers or not question or name in (self._me, "lichess"):
             return
+        now = time.monotonic()
+        if len(self._asked) == QUESTIONS and now - self._asked[0] < QUESTIONS_SECONDS:
+            return  # answers take the time of the game
+        self._asked.append(now)
         view = View(
             self._board, self._side, self._engine, self._report, self._thought_of,
             line.room != "spectator",

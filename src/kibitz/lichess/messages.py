@@ -169,15 +169,45 @@ class OpponentGone(msgspec.Struct, rename="camel", frozen=True, tag="opponentGon
 
 Message: TypeAlias = Full | State | ChatLine | OpponentGone
 
+
+class AccountInfo(msgspec.Struct, frozen=True):
+    """What Lichess says of the token's account."""
+
+    id: str = ""
+    username: str = ""
+    title: str | None = None
+    count: dict[str, int] = {}
+
+
+class Perf(msgspec.Struct, frozen=True):
+    """A player's rating at one speed."""
+
+    rating: int = 0
+
+
+class OnlineBot(msgspec.Struct, frozen=True):
+    """A bot in the list of those that are online."""
+
+    username: str = ""
+    perfs: dict[str, Perf] = {}
+
+
+class Made(msgspec.Struct, frozen=True):
+    """A challenge that was made; older servers wrap it."""
+
+    id: str = ""
+    challenge: Challenge | None = None
+
+
 _EVENTS = {"challenge", "challengeDeclined", "challengeCanceled", "gameStart", "gameFinish"}
 _MESSAGES = {"gameFull", "gameState", "chatLine", "opponentGone"}
 
 
 def event_of(raw: dict[str, Any]) -> Event | None:
     """A message of the stream of events; None for kinds that are not known."""
-    return msgspec.convert(raw, Event) if raw.get("type") in _EVENTS else None
+    return msgspec.convert(raw, Event) if str(raw.get("type")) in _EVENTS else None
 
 
 def message_of(raw: dict[str, Any]) -> Message | None:
     """A message of the stream of a game; None for kinds that are not known."""
-    return msgspec.convert(raw, Message) if raw.get("type") in _MESSAGES else None
+    return msgspec.convert(raw, Message) if str(raw.get("type")) in _MESSAGES else None

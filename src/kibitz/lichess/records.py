@@ -38,7 +38,7 @@ class Records:
         """Print a line, and keep it with the time."""
         say(text)
         now = dated(datetime.datetime.now(datetime.UTC))
-        self._log.add(f"{now} {text}\n".encode())
+        self._add(self._log, f"{now} {text}\n")
 
     def keep(
         self,
@@ -61,7 +61,14 @@ class Records:
                 node.set_eval(chess.engine.PovScore(kind(one.amount), chess.WHITE))
             if ply in clocks:
                 node.set_clock(clocks[ply] / 1000)
-        self._games.add(f"{text_of(tree)}\n\n".encode())
+        self._add(self._games, f"{text_of(tree)}\n\n")
+
+    def _add(self, file: GrowingFile, text: str) -> None:
+        """Add to a file; a full disk costs no game, and what was to be kept is printed."""
+        try:
+            file.add(text.encode(errors="backslashreplace"))
+        except OSError as error:
+            say(f"{error}; what was to be kept is:\n{text.rstrip()}")
 
     def close(self) -> None:
         """Close the files."""

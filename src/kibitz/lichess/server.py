@@ -12,11 +12,13 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+
+import msgspec
 
 from kibitz.errors import KibitzError, missing_extra
 from kibitz.lichess.config import Clock
+from kibitz.lichess.messages import BOT, AccountInfo, Made, OnlineBot
 from kibitz.lichess.rules import Reason
 from kibitz.log import say
 
@@ -35,6 +37,10 @@ LICHESS = "https://lichess.org"
 _BETWEEN_QUOTES = re.compile(r"[^\"'()]+")  # errors of requests are objects in objects
 NEEDED_SCOPE = "bot:play"
 UNAUTHORISED, LIMITED, SERVER_ERRORS = 401, 429, 500
+UNREADABLE = (  # no answer, or one that is not what Lichess says
+    ApiError, requests.RequestException, ValueError, KeyError, RecursionError,
+    msgspec.ValidationError,
+)  # fmt: skip
 
 
 class Pauses(NamedTuple):
@@ -135,7 +141,7 @@ class Server:
                 return request()
             except ResponseError as error:
                 raise self._failure(kind, error) from None
-            except (ApiError, requests.RequestException, ValueError, KeyError) as error:
+            except UNREADABLE as error:
                 raise UnreachableError(f"{self.url}: {_cause(error)}") from None
 
     def _failure(self, kind: Kind, error: ResponseError) -> ServerError:
@@ -157,17 +163,17 @@ class Server:
     def account(self) -> Account:
         """Whose token it is, and what it may do."""
 
-        def look() -> tuple[dict[str, Any], str | None]:
+        def look() -> tuple[AccountInfo, str | None]:
             response = self._session.get(f"{self.url}/api/account")
             if not response.ok:
                 raise ResponseError(response)
-            return response.json(), response.headers.get("X-OAuth-Scopes")
+            facts = msgspec.convert(response.json(), AccountInfo)
+            return facts, response.headers.get("X-OAuth-Scopes")
 
         facts, header = self._ask("look", look)
         scopes = None if header is None else frozenset(header.replace(",", " ").split())
-        name = str(facts.get("username", ""))
-        games = int((facts.get("count") or {}).get("all", 0))
-        return Account(str(facts.get("id", name)), name, facts.get("title") == "BOT", games, scopes)
+        name, games = facts.username, facts.count.get("all", 0)
+        return Account(facts.id or name, name, facts.title == BOT, games, scopes)
 
     def upgrade(self) -> None:
         """Make the account a bot's, for ever."""
@@ -175,13 +181,13 @@ class Server:
 
     def online_bots(self, most: int = 100) -> list[Bot]:
         """Bots that are online, with their ratings."""
-        found = self._ask("look", lambda: list(self._bots.get_online_bots(most)))
+
+        def look() -> list[OnlineBot]:
+            return msgspec.convert([*self._bots.get_online_bots(most)], list[OnlineBot])
+
         return [
-            Bot(
-                str(one.get("username", "")),
-                {name: int(perf.get("rating", 0)) for name, perf in one.get("perfs", {}).items()},
-            )
-            for one in found
+            Bot(one.username, {name: perf.rating for name, perf in one.perfs.items()})
+            for one in self._ask("look", look)
         ]
 
     def _do(self, kind: Kind, request: Callable[[], Any]) -> Any:
@@ -221,9 +227,12 @@ class Server:
 
     def challenge(self, name: str, rated: bool, clock: Clock) -> str:
         """Challenge a player to a game; the challenge's id, if there is one."""
-        request = partial(self._challenges.create, name, rated, *clock)
-        made = self._do("challenge", request) or {}
-        return str(made.get("id") or made.get("challenge", {}).get("id", ""))
+
+        def create() -> Made:
+            return msgspec.convert(self._challenges.create(name, rated, *clock), Made)
+
+        made = self._do("challenge", create) or Made()
+        return made.id or (made.challenge.id if made.challenge is not None else "")
 
     def cancel(self, challenge: str) -> None:
         """Take a challenge back."""
@@ -262,7 +271,7 @@ class Server:
                     raise failure from None
                 reason = failure.what
                 wait = max(wait, self.pauses.limited) if isinstance(failure, LimitedError) else wait
-            except (ApiError, requests.RequestException, ValueError) as error:
+            except UNREADABLE as error:
                 reason = _cause(error)
             if time.monotonic() - began > longest:
                 wait, complaint = self.pauses.again, ""
@@ -340,6 +349,8 @@ def _cause(error: Exception) -> str:
     """The innermost reason of a failed request, without the objects around it."""
     if isinstance(error, requests.Timeout) or isinstance(error.__cause__, requests.Timeout):
         return "no answer in time"
+    if isinstance(error, RecursionError | msgspec.ValidationError):
+        return f"an answer that makes no sense ({error})"
     if isinstance(error, ValueError) and not isinstance(error, requests.RequestException):
         return f"a line that is not JSON ({error})"
     parts = [part.strip() for part in _BETWEEN_QUOTES.findall(str(error))]
