@@ -69,6 +69,8 @@ def test_a_corpus_of_own_words(tmp_path: Path, capsys: pytest.CaptureFixture[str
         (["comment", "--move", "e4", "--words", "decoder"], "a decoder needs a model"),
         (["comment", "--move", "e4", "--p", "2"], "only a decoder has that flag: '--p'"),
         (["comment", "--move", "e4", "--words", "decoder", "--model", "no.words"], "no such file"),
+        (["comment", "--move", "e4", "--nodes", "0", "--time", "1"], "leave out --time"),
+        (["annotate", "-x"], "no such option: '-x'"),
         (["comment", "corpus", "nothing.pgn", "-o", "x"], "nothing.pgn"),
         (["comment", "fetch", "-o", "x"], "start pages"),
         (["comment", "fetch", "ftp://here", "-o", "x"], "no address of a page"),

@@ -6,7 +6,7 @@ import pytest
 from kibitz.commentary.facts import Scene
 from kibitz.commentary.judge import Seen
 from kibitz.commentary.prover import Prover
-from kibitz.commentary.sacrifices import sacrifice
+from kibitz.commentary.sacrifices import ACCEPTED, sacrifice
 from kibitz.commentary.words import Speaker
 from kibitz.search.report import Score
 
@@ -91,3 +91,20 @@ def test_a_mate_that_costs_a_queen_is_told_however_many_sacrifices_there_were(
     for fen, line, mate, *_ in CASES:
         claims = speaker.comment(scene(prover, fen, line, mate=mate)).claims
         assert type(claims[0]).__name__ == "GivesUp"
+
+
+# New York 1956, before move 17...Be6 offers the queen.
+OFFER = "r3r1k1/pp3pbp/1qp3p1/2B5/2BP2b1/Q1n2N2/P4PPP/3R1K1R b - - 3 17"
+
+
+@pytest.mark.parametrize(("accepted", "aim"), [(0.5, "offer"), (0.15, "")])
+def test_an_offer_is_proved_by_the_longest_look_at_its_acceptance(
+    accepted: float, aim: str
+) -> None:
+    def look(_: chess.Board, times: int) -> Seen:
+        return Seen(Score("cp", 0), accepted if times == ACCEPTED else 0.13, ())
+
+    one = scene(Prover(look=look), OFFER, "Be6 Qxc3 Qxc5 dxc5 Bxc3 Bxe6 Rxe6", value=0.13)
+    found = sacrifice(one)
+    assert (found.aim if found else "") == aim
+    assert found is None or found.lost == (chess.QUEEN,)

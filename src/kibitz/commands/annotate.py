@@ -17,11 +17,14 @@ from kibitz.commentary.report import Report
 from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER
 from kibitz.errors import InputError
+from kibitz.games.importing import STANDARD_INPUT
 from kibitz.log import graceful_stop, say
 
 
 def annotate(
-    game: Annotated[At, Parameter(help="PGN file, packed or not.")],
+    game: Annotated[
+        At, Parameter(help="PGN file, packed or not; - for the input.", allow_leading_hyphen=True)
+    ],
     *,
     output: Annotated[
         Path | None, Parameter(name=["--output", "-o"], help="PGN to write; else it is printed.")
@@ -38,6 +41,10 @@ def annotate(
 ) -> int:
     """Annotate games: marks, values, arrows, lines and comments; an output begun goes on."""
     at_least(1, nodes=nodes, threads=threads)
+    if game == STANDARD_INPUT:
+        game = Path("/dev/stdin")
+    elif str(game).startswith("-"):
+        raise InputError("no such option", value=str(game), fix="see --help")
     tally = Tally()
     style = Style(level, side, moments, limits_of(nodes, time), said_by.chosen(tally))
     report = None if html is None else Report()

@@ -121,6 +121,9 @@ def say_of(
     at_least(0, nodes=nodes)
     if (move is None) != suite:
         raise InputError("one of --move and --suite", value=move, fix="give a move, or --suite")
+    if nodes == 0 and time is not None:
+        fix = "leave out --time, or --nodes 0"
+        raise InputError("--nodes 0 searches nothing, in no time", value=time, fix=fix)
     tally, limits = Tally(), None if nodes == 0 else limits_of(nodes, time)
     words = said_by.chosen(tally)
     cases = SUITE if move is None else (Case("", fen, move),)

@@ -31,6 +31,7 @@ TOLERANCE = 0.05  # of winning chances by which it may be better to accept
 CLOSE = 0.05  # of winning chances by which something else may be better
 MINOR = (chess.KNIGHT, chess.BISHOP)
 LEAST_GIVEN = 2  # pawns' worth; less if it is a piece for pawns
+ACCEPTED = 10  # times as large as the least deeper look: what was given has to be made up for first
 
 
 @dataclass(frozen=True)
@@ -111,12 +112,20 @@ def _offered(scene: Scene, take: chess.Move) -> GivesUp | None:
         found = replace(found, lost=(kind,))  # the other one is traded in the line
     if found is None or kind not in found.lost:
         return None
+    return (
+        found if found.aim not in ("offer", "offered") or _is_poisoned(scene, take, found) else None
+    )
+
+
+def _is_poisoned(scene: Scene, take: chess.Move, found: GivesUp) -> bool:
+    """Whether accepting an offer is worse than declining it, or no better if all comes back."""
     after = scene.after.copy(stack=RECENT)
     after.push(take)
-    accepted = scene.prover.deeper(after)
-    gained = accepted.value - (_value(scene) or 0.0) if accepted else 0.0
-    least = -TOLERANCE if found.later or accepted is None else LIMITS[-1][0]
-    return found if gained >= least or found.aim not in ("offer", "offered") else None
+    accepted = scene.prover.deeper(after, ACCEPTED)
+    if accepted is None:
+        return True
+    gained = accepted.value - (_value(scene) or 0.0)
+    return gained >= (-TOLERANCE if found.later else LIMITS[-1][0])
 
 
 def _kind_taken(scene: Scene, take: chess.Move) -> int | None:
