@@ -6,6 +6,7 @@ import io
 import json
 import math
 import random
+import shutil
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from kibitz.experiments.balance import (
     SelfPlayPlan,
     Wdl,
     counted,
+    repeats,
 )
 from kibitz.experiments.cells import Laboratory
 from kibitz.experiments.contests import PAPER_MATCH, Compare, Match, Odds, hoped
@@ -323,6 +325,14 @@ def test_results_say_how_they_came_about(
         ("wdl", "nodes = 0", "0"),
         ("wdl", "games = 7", "7"),
         ("wdl", "limits = 5", "5"),
+        ("wdl", "limits = []", "limits"),
+        ("wdl", "limits = [5, 5]", "5"),
+        ("match", "games = 1000000000", "1000000000"),
+        ("match", "seed = 10000000000", "10000000000"),
+        ("controller", "ratio = inf", "inf"),
+        ("odds", "opponents = []", "opponents"),
+        ("odds", "opponents = ['random', 'random']", "random"),
+        ("compare", "nodes = 0\nmovetime = 0", "movetime"),
         ("temperature", "limits = [5]", "'limits'"),
         ("repeats", "[tau_2]\nheat = 1", "'heat'"),
         ("temperature", 'options = ["Temperatur=1"]', "Temperatur"),
@@ -355,8 +365,35 @@ def test_pgn_files_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert told["repeats"][0]["rates"] == [0.25]
     assert run("count", str(path)) == 0
     assert "2-1-1" in capsys.readouterr().out
+    assert run("count", str(path), "--depth", "0") == 2
+    assert run("count", str(path), str(path)) == 2
+    other = tmp_path / "more" / "games.pgn"
+    other.parent.mkdir()
+    other.write_text(FOUR_GAMES)
+    assert run("count", str(path), str(other), "--json", "--depth", "1") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [row["search"] for row in told["results"]] == [str(path), str(other)]
     path.write_text("")
     assert run("count", str(path)) == 2
+
+
+def test_the_rates_of_the_paper_stand_at_the_moves_that_are_compared(tmp_path: Path) -> None:
+    path = tmp_path / "games.pgn"
+    path.write_text(FOUR_GAMES)
+    (fact,) = repeats({"N_scl 5": of_pgn(path)}, (10, 1, 7)).facts
+    assert fact["paper"] == [0.09, 0.70, None]
+
+
+def test_games_that_a_crash_has_decided_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opponent = f"opponents = ['uci:{shutil.which('true')}']"
+    plan = tmp_path / "plan.toml"
+    plan.write_text(f"network = 'material'\ngames = 2\nnodes = [1]\ngivers = ['']\n{opponent}\n")
+    assert run("odds", str(plan), "--folder", str(tmp_path), "--json") == 0
+    assert json.loads(capsys.readouterr().out)["forfeits"] == [
+        {"cell": "true PUCT 1", "player": "true", "games": {"crash": 2}}
+    ]
 
 
 def test_every_kind_is_a_command_of_its_own() -> None:

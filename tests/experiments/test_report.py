@@ -143,6 +143,23 @@ def test_mistakes_are_named(project: Path, capsys: pytest.CaptureFixture[str]) -
         Results(catalogue.parent, "")
 
 
+def test_results_that_are_damaged_are_named(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stored = project / "docs" / "results" / "stored.json"
+    words = ["report", "--root", str(project), "--stored"]
+    for content in (b'{"result":', b"\xff\xfe\xfa"):
+        stored.write_bytes(content)
+        assert main(words) == 2
+        assert "kibitz report --run stored" in capsys.readouterr().err
+    damaged: list[object] = [5, [], {"rows": 3, "count": "12"}]
+    for result in damaged:
+        stored.write_text(json.dumps({"result": result}))
+        assert main([*words, "--write"]) == 1
+        assert "12 of" not in (project / "README.md").read_text()
+        assert "NO RESULT" in capsys.readouterr().out
+
+
 def test_numbers_as_pages_write_them() -> None:
     assert written(15000, "_") == "15 000"
     assert written(0.984, ".1%") == "98.4 %"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import chess
 import chess.pgn
+import msgspec
 import pytest
 
 from kibitz.commands import main
@@ -98,6 +99,25 @@ def test_a_changed_journal_is_refused(tmp_path: Path, capsys: pytest.CaptureFixt
         raise_on(tmp_path)
 
 
+def test_no_file_of_the_user_is_overwritten(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine.pgn").write_text(PLANTED)
+    for output, shallow, named in (
+        ("games.pgn", "5", "is a file of games"),
+        ("mine.pgn", "5", "no search here has written"),
+        ("", "5", "is a folder"),
+        ("new.csv", "3000", "--shallow: 3000"),
+    ):
+        (tmp_path / "games.pgn").write_text(PLANTED)
+        words = [str(tmp_path / "games.pgn"), "-o", str(tmp_path / output), "--shallow", shallow]
+        assert main(["puzzle", "find", *words, "--format", "pgn"]) == 2
+        assert named in capsys.readouterr().err
+    assert (tmp_path / "games.pgn").read_text() == PLANTED
+    assert {path.name for path in tmp_path.iterdir()} == {"games.pgn", "mine.pgn"}
+    assert main(["puzzle", "find", "-o", str(tmp_path / "new.csv")]) == 2
+
+
 def raise_on(folder: Path) -> None:
     """The same as the command line, but with the error itself."""
     from kibitz.puzzles.collect import Collection
@@ -130,6 +150,9 @@ EXAMPLE = Puzzle(
     game="games.pgn:1#2",
     opening="King's Pawn Game",
     name="0123abcd",
+)
+BLACKS = msgspec.structs.replace(
+    EXAMPLE, fen="", moves=("c5g1", "f1g1", "h3f2"), before=MIRRORED, last="g1h1"
 )
 
 
@@ -219,3 +242,10 @@ def test_the_command_fits_a_terminal(
     assert "\x1b" not in shown
     assert max(map(len, shown.splitlines())) <= 80
     assert main(["puzzle", "solve", str(tmp_path / "none.csv")]) == 2
+    write_puzzles(tmp_path / "black.csv", [BLACKS], "csv")
+    monkeypatch.setattr("sys.stdin", io.StringIO("quit\n"))
+    assert main(["puzzle", "solve", str(tmp_path / "black.csv")]) == 0
+    assert "  h g f e d c b a" in capsys.readouterr().out
+    for flags, named in ((["--theme", "shorts"], "'short'"), (["--start", "2"], "1 puzzles")):
+        assert main(["puzzle", "solve", str(tmp_path / "one.csv"), *flags]) == 2
+        assert named in capsys.readouterr().err

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -33,8 +34,8 @@ from kibitz.experiments.balance import (
 )
 from kibitz.experiments.cells import Laboratory, estimates
 from kibitz.experiments.contests import Compare, Match, Odds
-from kibitz.experiments.counts import of_pgn
-from kibitz.experiments.plan import Findings, Plan, caption, keep, result
+from kibitz.experiments.counts import Moves, of_pgn
+from kibitz.experiments.plan import Findings, Plan, caption, keep, result, with_forfeits
 from kibitz.log import graceful_stop, progress, say
 from kibitz.match.elo import Tally, of_games
 from kibitz.settings import load
@@ -237,7 +238,7 @@ def _run(plan: Plan, folder: Path, command: str, json: bool) -> int:
     total = sum(cell.games for cell in plan.cells())
     with graceful_stop() as stop, progress(plan.name, total=total) as bar:
         laboratory = Laboratory(folder, stop, bar.advance)
-        findings = plan.find(laboratory)
+        findings = with_forfeits(plan, laboratory, plan.find(laboratory))
     keep(folder, plan, command, findings)
     shown = _shown(findings, caption(plan, command))
     emit(result(plan, command, findings), as_json=json, table=shown)
@@ -275,13 +276,19 @@ def count_command(
     json: JsonFlag = False,
 ) -> int:
     """Count the games of PGN files: results, decided games for each draw, repeated beginnings."""
-    played = {path.name: of_pgn(path) for path in files}
-    for name, games in played.items():
-        if not games:
-            raise InputError("no finished game", value=name, fix="name PGN files with results")
-    if not played:
+    at_least(1, depth=min(depth, default=1))
+    if not files:
         raise InputError("no file", fix="name PGN files with results")
-    found, begun = counted(played), repeats({path.stem: played[path.name] for path in files}, depth)
+    played: dict[str, list[Moves]] = {}
+    stems = Counter(path.stem for path in files)
+    for path in files:
+        name = path.stem if stems[path.stem] == 1 else str(path)
+        if name in played:
+            raise InputError("a file that is named twice", value=name, fix="name it once")
+        played[name] = of_pgn(path)
+        if not played[name]:
+            raise InputError("no finished game", value=str(path), fix="name PGN files with results")
+    found, begun = counted(played), repeats(played, depth)
     facts = {"results": found.facts, "repeats": begun.facts}
     from rich.console import Group
 

@@ -12,8 +12,10 @@ from cyclopts import App, Parameter
 from kibitz.commands.output import EXIT_STOPPED, At, EngineFlag, JsonFlag, at_least, emit
 from kibitz.commands.play import typed_lines
 from kibitz.engine.options import AUTODISCOVER
+from kibitz.errors import InputError, did_you_mean
 from kibitz.log import graceful_stop, say
 from kibitz.position.board import Board
+from kibitz.position.display import shown
 from kibitz.puzzles.collect import Collection, check_files
 from kibitz.puzzles.find import Finder, Hunt
 from kibitz.puzzles.formats import Format, format_of, read_puzzles, write_puzzles
@@ -34,7 +36,9 @@ def find(
     finder: Annotated[
         Finder, Parameter(help="Positions of the games, or traps that search-contempt finds.")
     ] = "plain",
-    nodes: Annotated[int, Parameter(help="Of a look; proofs take ten times as many.")] = HUNT.nodes,
+    nodes: Annotated[
+        int, Parameter(help="Of a look; proofs take a hundred times as many.")
+    ] = HUNT.nodes,
     shallow: Annotated[int, Parameter(help="Nodes of a look that is wrong.")] = HUNT.shallow,
     sc_limit: Annotated[
         int, Parameter(help="Visits at which the opponent's replies freeze.")
@@ -50,7 +54,9 @@ def find(
     """
     at_least(1, nodes=nodes, shallow=shallow, sc_limit=sc_limit, limit=limit, workers=workers)
     form = format_of(output, form)
-    files = check_files(games)
+    if shallow >= nodes:
+        raise InputError("--shallow", value=shallow, fix=f"give fewer than --nodes, {nodes}")
+    files = check_files(games, output)
     hunt = Hunt(finder, nodes, shallow, sc_limit, network)
     with graceful_stop() as stop, closing(Collection(output, hunt)) as collection:
         try:
@@ -96,15 +102,23 @@ def solve(
 ) -> int:
     """Solve puzzles; lines on standard input are moves, hint, solution and other words."""
     at_least(1, start=start)
-    puzzles = [one for one in read_puzzles(file, form) if not theme or theme in one.themes]
+    every = read_puzzles(file, form)
+    known = {name for one in every for name in one.themes}
+    if theme and theme not in known:
+        raise InputError("no puzzle has the theme", value=theme, fix=did_you_mean(theme, known))
+    puzzles = [one for one in every if not theme or theme in one.themes]
+    if start > len(puzzles):
+        raise InputError("--start", value=start, fix=f"there are {len(puzzles)} puzzles")
     Session(typed_lines(), _show, _tell).run(puzzles[start - 1 :])
     return 0
 
 
 def _show(board: Board) -> None:
+    """Draw a position from the side of the solver, who is to move."""
     from rich.console import Console
 
-    Console(file=sys.stdout).print(board)
+    console, last = Console(file=sys.stdout), board.moves[-1] if board.moves else None
+    console.print(shown(board.position, last, console, turned=board.turn == "black"))
 
 
 def _tell(text: str) -> None:

@@ -23,7 +23,7 @@ from kibitz.experiments.counts import (
     repeat_rate,
     white_tally,
 )
-from kibitz.experiments.plan import TAU_1, TAU_2, Findings, HighTau, Json, Plan, Tau
+from kibitz.experiments.plan import MOST_GAMES, TAU_1, TAU_2, Findings, HighTau, Json, Plan, Tau
 from kibitz.match.elo import Tally, of_games, wilson
 from kibitz.options import setting
 from kibitz.search.params import OFF
@@ -211,7 +211,7 @@ def repeats(played: Mapping[str, Sequence[Moves]], depths: Sequence[int]) -> Fin
             "moves": [*depths],
             "rates": [one.value for one in found],
             "intervals": [[one.low, one.high] for one in found],
-            "paper": [*PAPER_REPEATS[name]] if name in PAPER_REPEATS else None,
+            "paper": _paper_repeats(name, depths),
         }
         for name, found in rates.items()
     ]
@@ -227,6 +227,14 @@ def repeats(played: Mapping[str, Sequence[Moves]], depths: Sequence[int]) -> Fin
     return Findings(headings, rows, facts, panels, legend, lines=said)
 
 
+def _paper_repeats(name: str, depths: Sequence[int]) -> list[float | None] | None:
+    """The paper's rates after the same moves."""
+    if name not in PAPER_REPEATS:
+        return None
+    known = dict(zip(DEPTHS, PAPER_REPEATS[name], strict=True))
+    return [known.get(depth) for depth in depths]
+
+
 # --- control --------------------------------------------------------------------------------------
 
 
@@ -237,11 +245,11 @@ class Controller(SelfPlayPlan):
     name: ClassVar[str] = "controller"
     about: ClassVar[str] = "Find the N_scl that keeps decided games and draws level."
 
-    games: int = setting(60, "of each round, an even number", low=2)
+    games: int = setting(60, "of each round, an even number", low=2, high=MOST_GAMES)
     rounds: int = setting(8, "times that the limit is moved", low=1)
     limit: int = setting(5, "N_scl of the first round", low=1, high=OFF)
-    ratio: float = setting(1.0, "decided games for each draw that are wanted", low=0.01)
-    power: float = setting(0.8, "the ratio falls with N_scl to this power", low=0.05)
+    ratio: float = setting(1.0, "decided games for each draw that are wanted", low=0.01, high=100)
+    power: float = setting(0.8, "the ratio falls with N_scl to this power", low=0.05, high=10)
 
     def cells(self) -> list[SelfCell]:
         """A match for each row, or for each matrix."""

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import ClassVar, Literal
 
+from kibitz.errors import ConfigError
 from kibitz.experiments.cells import Laboratory, MatchCell
-from kibitz.experiments.plan import TAU_1, TAU_2, Findings, HighTau, Json, Plan, Tau
+from kibitz.experiments.plan import MOST_GAMES, TAU_1, TAU_2, Findings, HighTau, Json, Plan, Tau
 from kibitz.games.openings import RANDOM_PLIES, Opening, random_openings
 from kibitz.match.elo import Tally, of_games, wilson
 from kibitz.match.game import Control
@@ -243,7 +244,7 @@ class Compare(Plan):
     name: ClassVar[str] = "compare"
     about: ClassVar[str] = "The kinds of search on one network: a matrix of Elo."
 
-    games: int = setting(40, "of every two, an even number", low=2)
+    games: int = setting(40, "of every two, an even number", low=2, high=MOST_GAMES)
     kinds: tuple[str, ...] = setting(
         (
             f"name=PUCT,{TREE}",
@@ -256,6 +257,11 @@ class Compare(Plan):
     )
     nodes: int = setting(400, "of each move, in the first matrix; 0: without it", low=0)
     movetime: int = setting(100, "milliseconds a move, in the second; 0: without it", low=0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (self.nodes or self.movetime):
+            raise ConfigError("nodes and movetime are both 0", fix="give one of them")
 
     @property
     def circumstances(self) -> Json:

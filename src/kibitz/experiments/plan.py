@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
@@ -21,12 +22,14 @@ from kibitz.files import write_bytes
 from kibitz.games.openings import Opening, chosen_openings, odds_starts
 from kibitz.log import plain
 from kibitz.match.game import Control, Rules, Terms
+from kibitz.match.journal import Results
 from kibitz.match.runner import Setup
 from kibitz.match.spec import parse_player, parse_players
 from kibitz.options import setting
 from kibitz.training.curve import Panel, draw
 
 Json: TypeAlias = dict[str, Any]
+MOST_GAMES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -97,15 +100,18 @@ class Plan(ABC):
 
     network: str = setting("shipped", "what plays: a network or evaluator as kibitz match has it")
     options: tuple[str, ...] = setting((), "of all our players, as NAME=VALUE")
-    games: int = setting(100, "of each cell, an even number", low=2)
+    games: int = setting(100, "of each cell, an even number", low=2, high=MOST_GAMES)
     openings: str = setting("", "file of openings; usually none, see the table's last lines")
     most_moves: int = setting(0, "then a game is drawn; 0: never", low=0)
-    seed: int = setting(1, "of openings and choices", low=0)
+    seed: int = setting(1, "of openings and choices", low=0, high=10**9)
     workers: int = setting(1, "games at the same time", low=1, high=256)
 
     def __post_init__(self) -> None:
         if self.games % 2:
             raise ConfigError("games", value=self.games, fix="give an even number")
+        for name, listed in vars(self).items():
+            if isinstance(listed, tuple) and name != "options":
+                _check_list(name, listed)
 
     @abstractmethod
     def cells(self) -> Sequence[Cell[object]]:
@@ -172,7 +178,34 @@ class Plan(ABC):
         return asdict(self)
 
 
+def _check_list(name: str, listed: tuple[object, ...]) -> None:
+    """Refuse a list that asks for nothing, or for the same games twice."""
+    if not listed:
+        raise ConfigError(f"{name}: an empty list", fix="name one at least")
+    for one, times in Counter(listed).items():
+        if times > 1:
+            raise ConfigError(name, value=one, fix=f"name it once, not {times} times")
+
+
 # --- results --------------------------------------------------------------------------------------
+
+
+def with_forfeits(plan: Plan, laboratory: Laboratory, findings: Findings) -> Findings:
+    """Findings that also say which games a crash, a hang, an illegal or late move has decided."""
+    listed: list[Json] = []
+    for cell in plan.cells():
+        if isinstance(cell, MatchCell):
+            games = Results({game.number: game for game in cell.there(laboratory.folder)})
+            for place, spec in enumerate(cell.setup.players):
+                if counts := games.forfeits(place):
+                    listed.append({"cell": cell.name, "player": spec.name, "games": dict(counts)})
+    lines = [
+        f"{one['cell']}: forfeits of {one['player']}: "
+        + ", ".join(f"{times} x {reason}" for reason, times in one["games"].items())
+        for one in listed
+    ]
+    more = {**findings.more, "forfeits": listed} if listed else findings.more
+    return replace(findings, more=more, lines=[*findings.lines, *lines])
 
 
 def caption(plan: Plan, command: str) -> list[str]:

@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import msgspec
 
 import kibitz
-from kibitz.errors import ConfigError, InputError, did_you_mean
+from kibitz.errors import ConfigError, DamagedFileError, InputError, did_you_mean
 from kibitz.files import has_dates, read_bytes, write_bytes
 from kibitz.log import say
 from kibitz.workers import processors
@@ -150,7 +150,8 @@ class Results:
             say(f"{name}: exit code {done.returncode} of {found.command}")
             return
         text = done.stdout.replace(work, "{work}").replace(str(Path.cwd()), ".")
-        result = json.loads(text)  # without places of this machine
+        # Without places of this machine.
+        result = _decoded(text.encode(), f"what {found.command} printed", name)
         self._known[name] = result
         about: dict[str, Any] = {"command": found.command, "version": kibitz.__version__}
         if has_dates():
@@ -163,8 +164,9 @@ class Results:
         """What a measurement has printed; None if it was never made."""
         if name not in self._known:
             path = self.folder / f"{name}.json"
-            stored = json.loads(read_bytes(path)) if path.exists() else None
-            self._known[name] = stored.get("result", stored) if stored else None
+            stored = _decoded(read_bytes(path), path, name) if path.exists() else None
+            kept = stored.get("result", stored) if isinstance(stored, dict) else stored
+            self._known[name] = kept or None
         return self._known[name]
 
     def value(self, name: str, path: str) -> Any:
@@ -173,8 +175,10 @@ class Results:
         for step in path.split("/") if found is not None else ():
             found = _step(found, step)
             if found is None:
-                say(f"{name}.json has no {path}")
-                return None
+                break
+        if self.of(name) is not None and not isinstance(found, int | float):
+            say(f"{name}.json has no number at {path}")
+            return None
         return found
 
     def command(self, name: str) -> str:
@@ -182,13 +186,25 @@ class Results:
         return self.catalogue.measure[name].command if name in self.catalogue.measure else ""
 
 
+def _decoded(content: bytes, where: object, name: str) -> Any:
+    """What JSON says."""
+    try:
+        return json.loads(content)
+    except ValueError as error:
+        fix = f"measure it again: kibitz report --run {name}"
+        raise DamagedFileError(f"no JSON ({error})", value=str(where), fix=fix) from error
+
+
 def _step(found: Any, step: str) -> Any:
     if isinstance(found, dict):
         return found.get(step)
+    if not isinstance(found, list):
+        return None
     if step.isdecimal():
         return found[int(step)] if int(step) < len(found) else None
     wanted = [pair.partition("=")[::2] for pair in step.split("&")]
-    fits = (row for row in found if all(str(row.get(key)) == value for key, value in wanted))
+    listed = (row for row in found if isinstance(row, dict))
+    fits = (row for row in listed if all(str(row.get(key)) == value for key, value in wanted))
     return next(fits, None)
 
 
@@ -248,7 +264,9 @@ def rewrite(results: Results, root: Path) -> int:
         if found is None or results.of(item.of) is None:
             continue
         for at in range(len(places), 0, -1):  # from the end, so that earlier places stay
-            new = written(results.value(item.of, places[at - 1][0]), places[at - 1][1])
+            path, form = places[at - 1]
+            value = results.value(item.of, path)
+            new = found[at] if value is None else written(value, form)
             count += new != found[at]
             text = text[: found.start(at)] + new + text[found.end(at) :]
         write_bytes(page, text.encode())

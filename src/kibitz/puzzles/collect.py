@@ -28,6 +28,8 @@ from kibitz.puzzles.find import Found, GameTask, Hunt, end_seeker, look_through
 from kibitz.puzzles.puzzle import Puzzle, key_of
 from kibitz.workers import in_processes
 
+ANOTHER = "give another --output"
+
 
 class HuntHeader(msgspec.Struct, frozen=True, kw_only=True):
     """What must be the same for puzzles to be of one search."""
@@ -46,8 +48,8 @@ class Collection:
     def __init__(self, output: Path, hunt: Hunt) -> None:
         hunt = replace(hunt, network=chosen(hunt.network))  # the same in every process
         header = HuntHeader(**{**vars(hunt), "network": named(hunt.network)})
-        path = output.with_name(output.name + ".journal")
-        self._journal = JournalFile(path, header, Found, work="search for puzzles", piece="game")
+        work = "search for puzzles"
+        self._journal = JournalFile(journal_of(output), header, Found, work=work, piece="game")
         self.hunt, self.bad, self.again = hunt, 0, 0
 
     def close(self) -> None:
@@ -131,10 +133,24 @@ def task_of(game: Game, source: str) -> GameTask:
     return GameTask(digest, name, fen, moves, board.chess960, opening.name if opening else "")
 
 
-def check_files(files: Iterable[Place]) -> list[Place]:
-    """The files of games, all there."""
+def check_files(files: Iterable[Place], output: Path) -> list[Place]:
+    """The files of games, all there; an output that would cost a file of the user is refused."""
     listed = list(files)
+    if not listed:
+        raise InputError("no file of games", fix="name PGN files")
     for path in listed:
         if not path.exists():
             raise InputError("no such file of games", value=str(path), fix="check the path")
+        if isinstance(path, Path) and output.exists() and output.samefile(path):
+            raise InputError("the output is a file of games", value=str(output), fix=ANOTHER)
+    if output.is_dir():
+        raise InputError("the output is a folder", value=str(output), fix="name a file in it")
+    if output.exists() and not journal_of(output).exists():
+        fix = f"{ANOTHER}, or remove it"
+        raise InputError("a file that no search here has written", value=str(output), fix=fix)
     return listed
+
+
+def journal_of(output: Path) -> Path:
+    """Where a search for puzzles keeps what it has found."""
+    return output.with_name(output.name + ".journal")
