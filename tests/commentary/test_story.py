@@ -42,3 +42,12 @@ def test_a_story_names_what_happened(values: list[float], tags: str, part: str) 
     assert part in text
     assert ",." not in text
     assert "{" not in text
+
+
+@pytest.mark.parametrize(("slip", "said"), [(0.0, True), (-1.0, False)])
+def test_no_mistake_is_denied_that_is_counted(slip: float, said: bool) -> None:
+    values = [0.2 * ply for ply in range(30)]
+    values[10] += 3 * slip
+    text = story(values)
+    assert ("bit by bit" in text or "no one mistake" in text) is said
+    assert ("mistake" in text.partition("Accuracy")[2] or "blunder" in text) is not said

@@ -89,7 +89,7 @@ def story_of(tree: chess.pgn.Game, told: Told, comments: Sequence[Comment]) -> s
         last = standing(told.values[points[-1] + 1]) if points else 0
         if final and not drawn and last * final <= 0:
             kind = "regained" if points else "gradual"
-            if points or not _erred(told, white=final < 0, first=tree.board().turn):
+            if points or {Label.MISTAKE, Label.BLUNDER}.isdisjoint(told.labels):
                 texts.append(teller.say(kind, winner=language.SIDES[final > 0]))
         elif not final and not turns:
             texts.append(teller.say("still"))
@@ -103,11 +103,6 @@ def _is_clear(ply: int, boards: Sequence[chess.Board], told: Told) -> bool:
     """Whether it is beyond doubt how the game stood before and after a move."""
     clear = all(stands_clear(told.values[one]) for one in (ply, ply + 1))
     return clear and not is_pawn_ending(boards[ply + 1])
-
-
-def _erred(told: Told, white: bool, first: bool) -> bool:
-    """Whether a side has made a mistake or a blunder."""
-    return not {Label.MISTAKE, Label.BLUNDER}.isdisjoint(told.labels[white != first :: 2])
 
 
 def _worst(tree: chess.pgn.Game, told: Told) -> list[int]:
