@@ -103,7 +103,7 @@ def test_results_of_finished_games() -> None:
 def test_bad_games_are_named_and_skipped(tmp_path: Path) -> None:
     path = tmp_path / "games.pgn"
     bad_fen = '[FEN "8/8/8/8/8/8/8/8 x - - 0 1"]\n[SetUp "1"]\n\n1. e4 *\n'
-    no_kings = '[FEN "8/8/8/8/8/8/8/8 w - - 0 1"]\n[SetUp "1"]\n\n*\n'
+    no_kings = '[FEN "8/8/8/8/8/8/8/8 w - - 0 1"]\n[SetUp "1"]\n\n1. e4 *\n'
     variant = '[Variant "Seirawan"]\n\n1. e4 *\n'
     atomic = '[Variant "Atomic"]\n\n1. e4 *\n'
     in_check = '[White "?"]\n\n1. e4 d5 2. Bb5+ -- *\n'
@@ -121,6 +121,7 @@ def test_bad_games_are_named_and_skipped(tmp_path: Path) -> None:
     assert "unsupported variant: Seirawan" in reasons[5]
     assert "'Atomic' is not played here" in reasons[6]
     assert "cannot pass in check" in reasons[7]
+    assert reasons[8] == "its moves cannot be read"
     assert {one.source for one in bad} == {str(path)}
     assert str(bad[0]).startswith(f"{path}: game 2 (line {COMPLETE.count(chr(10)) + 2}) skipped: ")
 

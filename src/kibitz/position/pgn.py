@@ -150,7 +150,8 @@ def _read(
         reason = "" if tree is None else _fault(tree, tagged)
     except (ValueError, IndexError, AssertionError) as error:
         # What python-chess lets through: unknown variants, variations before the first move.
-        tree, reason = None, f"{type(error).__name__}: {error}"
+        named = str(error) if isinstance(error, ValueError) else ""
+        tree, reason = None, named or "its moves cannot be read"
         lines.skip_game()
     if reason:
         on_bad(BadGame(name, number, line, shorten(reason, 300)))
@@ -160,17 +161,27 @@ def _read(
 
 def _fault(tree: chess.pgn.Game, tagged: bool) -> str:
     """Why a parsed game cannot be used, or an empty text."""
-    if tree.errors:
-        return str(tree.errors[0])
-    board = tree.board()
-    if board.uci_variant != "chess":
-        return f"variant {tree.headers.get('Variant')!r} is not played here"
+    wrong = _wrong_start(tree)  # first: no move is legal where no game can begin
+    if wrong or tree.errors:
+        return wrong or str(tree.errors[0])
     if not (tagged or tree.variations or tree.comment) and tree.headers["Result"] == "*":
         return "neither tags nor moves"
-    passes = any(not node.move for node in tree.mainline())  # python-chess passes in check, too
+    if any(not node.move for node in tree.mainline()):  # python-chess passes in check, too
+        try:
+            Board.from_chess(tree.end().board())
+        except InputError as error:
+            return str(error)
+    return ""
+
+
+def _wrong_start(tree: chess.pgn.Game) -> str:
+    """Why no game can begin as the tags say, or an empty text."""
     try:
-        Board.from_chess(tree.end().board() if passes else board)
-    except InputError as error:
+        board = tree.board()
+        if board.uci_variant != "chess":
+            return f"variant {tree.headers.get('Variant')!r} is not played here"
+        Board.from_chess(board)
+    except ValueError as error:  # python-chess's or ours
         return str(error)
     return ""
 
