@@ -247,6 +247,9 @@ def named_failures(location: Location, action: str) -> Iterator[None]:
         name = os.fspath(location)
         if isinstance(error, FileNotFoundError):
             raise FileError("no such file", value=name, fix="check the path") from error
+        if isinstance(error, FileExistsError | NotADirectoryError):
+            what = f"{action}: {os.fspath(error.filename or name)!r} is no folder"
+            raise FileError(what, value=name, fix="name another folder") from error
         raise FileError(f"{action} ({error.strerror or error})", value=name) from error
 
 
@@ -257,7 +260,7 @@ def _concerns(error: OSError, location: Location) -> bool:
     failed, path = Path(os.fsdecode(error.filename)), local_path(location)
     if path is None:
         return False
-    ours = {path, path.resolve(), *path.resolve().parents}
+    ours = {path, *path.parents, path.resolve(), *path.resolve().parents}
     return failed in ours or failed.suffix == ".partial"
 
 

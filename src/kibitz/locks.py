@@ -100,8 +100,8 @@ class GrowingFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
         with named_failures(path, "cannot write"):
+            path.parent.mkdir(parents=True, exist_ok=True)
             # Without a buffer: what was refused must not come back when the file is closed.
             self._file = path.open("a+b", buffering=0)
         # Devices and pipes have no content to read, to cut or to bring to the disk.

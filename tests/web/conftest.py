@@ -79,6 +79,7 @@ def files_for_tests(folder: Path) -> Path:
     (inside / "puzzles.csv").write_text(PUZZLES)
     (inside / "suite.epd").write_text(SUITE)
     (inside / "notes.txt").write_text("not for the page")
+    (inside / "torn.shard").write_bytes(b"no shard")
     (inside / "link.pgn").symlink_to(folder / "secret.pgn")
     board = Board()
     plies = []

@@ -93,6 +93,14 @@ def point(tab: Tab, square: str) -> tuple[float, float]:
     return box[0] + size * (ord(square[0]) - 96.5), box[1] + size * (8.5 - int(square[1]))
 
 
+def touch(tab: Tab, x: float, y: float) -> None:
+    """A tap of a finger."""
+    tab("Emulation.setTouchEmulationEnabled", enabled=True)
+    tab("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x, "y": y}])
+    tab("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+    tab("Emulation.setTouchEmulationEnabled", enabled=False)
+
+
 def drag(tab: Tab, start: str, end: str, button: str = "left") -> None:
     buttons = {"left": 1, "right": 2}[button]
     for kind, square in (("mousePressed", start), ("mouseMoved", end), ("mouseReleased", end)):
@@ -165,6 +173,10 @@ def test_a_pawn_is_promoted_and_arrows_are_drawn(tab: Tab, server: Server) -> No
     tab.js("document.querySelector('.promotion [data-piece=n]').click()")
     moves_are(tab, "a8=N")
     wait(tab, "document.querySelectorAll('.arrow').length === 0")
+    press(tab, "\u00ab", "#view .controls")
+    for square in ("a7", "a8", "a6"):  # the third button, the rook
+        touch(tab, *point(tab, square))
+    moves_are(tab, "a8=N", "a8=R")
 
 
 def test_keys_alone_are_enough(tab: Tab, server: Server) -> None:
@@ -250,6 +262,8 @@ def test_what_is_pasted_is_read_or_refused_in_a_sentence(tab: Tab, server: Serve
     _paste(tab, "1. e4 e5 2. Kd7 *")
     wait(tab, "document.querySelector('.toast').innerText.includes('illegal san')")
     moves_are(tab, "e4")
+    _paste(tab, "{" + 1_100_000 * "x" + "} 1. e4 *")
+    wait(tab, "document.querySelector('#toasts').innerText.includes('too long to send')")
     _paste(tab, f"1. d4 {{{ATTACK}}} d5 (1... Nf6 2. c4) 2. c4 *")
     moves_are(tab, "d4", "d5", "Nf6", "c4", "c4")
     assert ATTACK in texts(tab, ".moves .comment")

@@ -17,7 +17,9 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Origin
 
-from kibitz.errors import InputError
+from kibitz.errors import InputError, KibitzError
+from kibitz.position.board import Board
+from kibitz.web.engines import Engines, Wanted
 from kibitz.web.guard import host_of
 from kibitz.web.library import Library
 from kibitz.web.positions import Node, Place, described, pgn_of, read_text
@@ -174,7 +176,8 @@ def test_no_path_leads_out_of_the_folders(server: Server, folder: Path) -> None:
 
     async def climb(page: Page) -> None:
         names = [name for name, _ in (await page.ask("files"))["ok"]]
-        assert names == ["0/games.pgn", "0/puzzles.csv", "0/some.shard", "0/suite.epd"]
+        files = "games.pgn", "puzzles.csv", "some.shard", "suite.epd", "torn.shard"
+        assert names == [f"0/{name}" for name in files]
         long = f"0/{'a' * 5000}.pgn"
         for name in (
             long,
@@ -189,6 +192,9 @@ def test_no_path_leads_out_of_the_folders(server: Server, folder: Path) -> None:
         ):
             found = await page.ask("open", name=name, kind="games")
             assert "no such file" in found["error"], name
+        found = await page.ask("open", name="0/torn.shard", kind="shard")
+        assert "'torn.shard'" in found["error"]
+        assert str(folder.parent) not in found["error"]
         found = await page.ask("open", name="0/notes.txt", kind="games")
         assert "no such file" in found["error"]
         for network in ("/etc/passwd", "../x.onnx", str(folder / "games.pgn")):
@@ -271,6 +277,16 @@ def test_engines_are_bounded(guarded: Server) -> None:
         assert found["ok"]["move"] in {move.uci() for move in chess.Board().legal_moves}
 
     talk(guarded, two, additional_headers=own_cookie(guarded))
+
+
+def test_an_engine_that_failed_is_not_used_again(tmp_path: Path) -> None:
+    """It would go on with another network than the one that is named."""
+    network = tmp_path / "broken.safetensors"
+    network.write_bytes(b"no network")
+    engines = Engines(1, 1, 8, lambda _: str(network))
+    for _ in range(2):
+        with pytest.raises(KibitzError, match="damaged"), engines.use(Wanted()) as engine:
+            engine.play(Board(), nodes=1)
 
 
 def test_a_page_that_reads_nothing_gets_the_newest_state(server: Server) -> None:

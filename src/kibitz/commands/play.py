@@ -22,7 +22,7 @@ from kibitz.commentary.annotate import scene_on
 from kibitz.commentary.judge import Label, label
 from kibitz.commentary.words import Speaker
 from kibitz.engine import Engine
-from kibitz.engine.options import AUTODISCOVER
+from kibitz.engine.options import AUTODISCOVER, STRONGEST, WEAKEST
 from kibitz.errors import InputError, KibitzError
 from kibitz.files import dated
 from kibitz.games.openings import odds_start
@@ -73,6 +73,8 @@ def play(
 ) -> int:
     """Play against the engine; lines on standard input are moves and commands."""
     at_least(1, nodes=nodes, movetime=movetime)
+    if elo is not None and not WEAKEST <= elo <= STRONGEST:
+        raise InputError("--elo", value=elo, fix=f"give {WEAKEST} to {STRONGEST}")
     own_side: Side = random.choice(SIDES) if side == "random" else side
     board = _start(own_side, fen, chess960, odds)
     control = parse_minutes(clock) if clock else None

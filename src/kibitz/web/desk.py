@@ -29,7 +29,7 @@ from kibitz.search.limits import Limits
 from kibitz.search.report import Result
 from kibitz.web.engines import Engines, Held, Wanted
 from kibitz.web.jobs import Jobs
-from kibitz.web.library import Library
+from kibitz.web.library import MISTAKE, Library, names_only
 from kibitz.web.positions import Place
 from kibitz.web.watch import Watch, Watches
 
@@ -123,8 +123,8 @@ class Desk:
                 tasks.add(task)
                 task.add_done_callback(tasks.discard)
                 task.add_done_callback(partial(self._finished, text))
-        except (WebSocketDisconnect, KeyError):  # KeyError: a message that is no text
-            pass
+        except (WebSocketDisconnect, RuntimeError, KeyError):
+            pass  # RuntimeError: it ended while something was sent; KeyError: no text
         finally:
             self._closed = True
             sender.cancel()
@@ -153,7 +153,7 @@ class Desk:
             number = ask.id
             found: dict[str, Any] = {"ok": await asyncio.to_thread(ask.answer, self)}
         except KibitzError as error:
-            found = {"error": str(error)}
+            found = {"error": names_only(error)}
         except (msgspec.DecodeError, RecursionError) as error:
             number, found = _number_of(text), {"error": f"not a request of this page: {error}"}
         await self._answers.put(msgspec.json.encode({"id": number, **found}))
@@ -166,8 +166,7 @@ class Desk:
         if error is not None:
             say("".join(traceback.format_exception(error)))
             number = _number_of(text)
-            sentence = f"a mistake of the server, which its terminal shows: {error!r}"
-            message = msgspec.json.encode({"id": number, "error": sentence})
+            message = msgspec.json.encode({"id": number, "error": MISTAKE})
             self._put(f"mistake {number}", message)
 
     def close(self) -> None:

@@ -76,11 +76,12 @@ class Engines:
     @contextmanager
     def use(self, wanted: Wanted) -> Iterator[Engine]:
         """An engine for the time of the block."""
-        held = self.take(wanted)
+        held, failed = self.take(wanted), True
         try:
             yield held.engine
+            failed = False
         finally:
-            self.give_back(held)
+            self.give_back(held, failed=failed)
 
     def take(self, wanted: Wanted, liked: Held | None = None) -> Held:
         """An engine that is not in use, `liked` if that is one; it keeps what it has searched."""
@@ -106,10 +107,15 @@ class Engines:
             old.engine.close()
         return held
 
-    def give_back(self, held: Held) -> None:
-        """Let others use an engine."""
+    def give_back(self, held: Held, *, failed: bool = False) -> None:
+        """Let others use an engine; one that failed may have another network now, and goes."""
         with self._lock:
             held.busy, held.used = False, time.monotonic()
+            failed = failed and held in self._held
+            if failed:
+                self._held.remove(held)
+        if failed:
+            held.engine.close()
 
     def keeps(self, held: Held) -> bool:
         """Whether an engine is still there."""

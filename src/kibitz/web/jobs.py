@@ -23,6 +23,7 @@ from kibitz.errors import InputError, KibitzError
 from kibitz.position.pgn import Game, parse_game
 from kibitz.search.limits import Limits
 from kibitz.web.engines import Engines, Wanted
+from kibitz.web.library import MISTAKE, names_only
 from kibitz.web.positions import tree_of
 from kibitz.web.watch import Post
 
@@ -130,9 +131,10 @@ class Jobs:
         except Stopped:
             job.state = "stopped"
         except KibitzError as error:
-            job.state, job.error = "failed", str(error)
+            job.state, job.error = "failed", names_only(error)
         finally:
-            job.state = "failed" if job.state == "running" else job.state
+            if job.state == "running":
+                job.state, job.error = "failed", MISTAKE
             job.tell()
 
 

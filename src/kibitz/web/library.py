@@ -6,6 +6,7 @@ folders -> **Library** -> lists, shards, runs, puzzles, suites
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
@@ -27,9 +28,11 @@ from kibitz.training.metrics import METRICS
 
 MOST_FILES = 20_000  # that are looked at in all folders
 MOST_BYTES = 64 << 20  # of a file of games or positions that is read
+MISTAKE = "a mistake of the server; its terminal shows more"
 PACKED = (".gz", ".bz2", ".xz", ".zst")
 KINDS = {".pgn": "games", ".epd": "suite", ".csv": "puzzles", SHARD: "shard"}
 KINDS |= dict.fromkeys(SUFFIXES, "network")
+_FOLDERS = re.compile(r"(?<![\w./:\\])(?:[A-Za-z]:)?(?:[\\/]+[^'\"\n;:\\/]+)*[\\/]+(?=[^\\/\s])")
 NAMES = {RUN: "run", METRICS: "training"}  # of files that make their folder one
 
 
@@ -39,6 +42,15 @@ class Entry(NamedTuple):
     name: str
     kind: str
     path: Path
+
+
+def names_only(text: object) -> str:
+    """An error as a page may see it: files by their names, without the server's folders.
+
+    >>> names_only("no such file: '/home/me/nets/best.safetensors'; see https://x.org/a/b")
+    "no such file: 'best.safetensors'; see https://x.org/a/b"
+    """
+    return _FOLDERS.sub("", str(text))
 
 
 def kind_of(file: Path) -> str:

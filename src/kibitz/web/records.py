@@ -23,7 +23,7 @@ from kibitz.learn.status import status_of
 from kibitz.position.board import Board
 from kibitz.position.epd import read_epd
 from kibitz.position.notation import absolute
-from kibitz.position.pgn import read_games, read_lines
+from kibitz.position.pgn import BadGame, read_games, read_lines
 from kibitz.training.metrics import read_run
 from kibitz.web.positions import title_of, tree_of
 
@@ -130,11 +130,12 @@ def games_in(path: Path) -> list[str]:
 
 def game_at(path: Path, number: int) -> dict[str, Any]:
     """One of the games of a PGN file, from 0."""
-    game = (
-        next(islice(read_games(path, lambda _: None), number, None), None) if number >= 0 else None
-    )
+    bad: list[BadGame] = []
+    wanted = islice(read_games(path, bad.append), number, None) if number >= 0 else iter(())
+    game = next(wanted, None)
     if game is None:
-        raise InputError("no such game in the file", value=number + 1)
+        reason = f"; game {bad[0].number} cannot be read: {bad[0].reason}" if bad else ""
+        raise InputError(f"no such game in the file{reason}", value=number + 1)
     return tree_of(game)
 
 

@@ -23,6 +23,7 @@ from kibitz.search.mcts.statistics import in_order, moves_below, node_below
 from kibitz.search.proof import DRAW, TABLEBASE, UNPROVED
 from kibitz.search.report import Line, MoveStatistics, Report, mate_moves, wdl_of
 from kibitz.web.engines import Engines, Held, Wanted
+from kibitz.web.library import MISTAKE, names_only
 from kibitz.web.positions import LONGEST_VARIATION, Place, san_line
 
 SNAPSHOT_MS = 200  # between two snapshots
@@ -87,14 +88,15 @@ class Watch:
     # --- the thread of the search ---------------------------------------------------------------
 
     def _run(self) -> None:
-        state: dict[str, Any] = {"state": "stopped"}
+        state: dict[str, Any] = {"state": "failed", "error": MISTAKE}
         self._send({"state": "loading"})
         try:
             self.search.run(self._on_report)
+            state = {"state": "stopped"}
         except KibitzError as error:
-            state = {"state": "failed", "error": str(error)}
+            state = {"state": "failed", "error": names_only(error)}
         finally:
-            self._engines.give_back(self.held)
+            self._engines.give_back(self.held, failed=state["state"] == "failed")
             self._send(state)
 
     def _on_report(self, report: Report) -> None:
@@ -102,7 +104,10 @@ class Watch:
         engine = self.held.engine
         self._settled = engine.searcher is not None and engine.searcher.task.finished
         found |= {"state": "settled" if self._settled else "running"}
-        found |= {"network": engine.network, "problems": engine.problems}
+        found |= {
+            "network": engine.network,
+            "problems": [names_only(one) for one in engine.problems],
+        }
         with self._lock:
             paths: dict[Path, list[Post]] = {}
             for post, path in self._watchers.items():

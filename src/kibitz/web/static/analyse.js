@@ -37,7 +37,6 @@ export class Analyse {
     this.tree.addEventListener("change", () => this.#keep());
     this.element.addEventListener("dragover", (event) => event.preventDefault());
     this.element.addEventListener("drop", (event) => this.#drop(event));
-    connection.addEventListener("open", () => this.job && this.#follow(this.job));
     this.#restore();
   }
 
@@ -236,16 +235,7 @@ export class Analyse {
     const answer = await dialog("Annotate the game", [html("p", { class: "soft" }, "Every position is searched; mistakes are searched again, deeper."), level.element, nodes.element], [["Annotate", "yes", "accent"], ["Cancel", null]]);
     if (!answer) return;
     const facts = await guarded(async () => ask("annotate", { pgn: await this.tree.pgn(), level: level.value, nodes: Number(nodes.input.value) }));
-    if (facts) this.#follow(facts.job, facts);
-  }
-
-  async #follow(job, facts = null) {
-    this.job = job;
-    const show = (one) => showJob(this.progress, one, () => ask("job", { job, stop: true }), (game) => this.load(game));
-    connection.listen(job, show);
-    const now = facts ?? (await guarded(() => ask("job", { job })));
-    if (now) show(now);
-    else this.job = null;
+    if (facts) followJob(this.progress, facts, (game) => this.load(game));
   }
 
   // --- what survives a reload ------------------------------------------------------------------
@@ -279,8 +269,26 @@ export class Analyse {
   }
 }
 
+/** Follow an annotation to its end, also over a lost connection; one at a time in a place. */
+export function followJob(place, facts, open) {
+  const job = facts.job;
+  place.unfollow?.();
+  place.unfollow = () => {
+    connection.removeEventListener("open", again);
+    connection.forget(job);
+  };
+  const show = (one) => {
+    if (one.state !== "running") place.unfollow();
+    showJob(place, one, () => guarded(() => ask("job", { job, stop: true })), open);
+  };
+  const again = async () => show(await ask("job", { job }).catch(() => ({ state: "failed", error: "The server has begun anew and lost the annotation; start it again." })));
+  connection.listen(job, show);
+  connection.addEventListener("open", again);
+  show(facts);
+}
+
 /** Progress of an annotation, and its report in the end. */
-export function showJob(place, facts, stop, open) {
+function showJob(place, facts, stop, open) {
   place.hidden = false;
   if (facts.state === "running") {
     const bar = html("progress", { max: facts.total, value: Math.min(facts.done, facts.total), "aria-label": "Annotation" });
@@ -288,7 +296,6 @@ export function showJob(place, facts, stop, open) {
     place.replaceChildren(html("span", {}, text), bar, button("Stop", stop));
     return;
   }
-  connection.forget(facts.job);
   if (facts.state === "done") {
     open(facts.game);
     place.hidden = false;

@@ -2,6 +2,7 @@
 
 const SLOWEST = 4000; // milliseconds between two attempts
 const SILENCE = 5000; // after which a page that wakes up takes its connection for lost
+const LONGEST = 1e6; // bytes of a request; the server ends the connection after somewhat more
 const ONCE = new Set(["annotate"]); // requests that are not sent again
 
 class Connection extends EventTarget {
@@ -85,6 +86,8 @@ class Connection extends EventTarget {
   ask(name, fields = {}) {
     const number = ++this.#number;
     const request = { do: name, ...fields };
+    const size = new Blob([JSON.stringify(request)]).size;
+    if (size > LONGEST) return Promise.reject(new Error(`This is too long to send (${(size / 1e6).toFixed(1)} MB, at most 1 MB). Put the file into a folder that kibitz web is started with, and open it by "Files".`));
     return new Promise((resolve, reject) => {
       this.#open.set(number, { request, resolve, reject });
       if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify({ id: number, ...request }));

@@ -1,7 +1,7 @@
 // Play: against the engine, at any strength, with clocks, odds, take back, hints; then the review.
 
 import { html } from "./board.js";
-import { showJob } from "./analyse.js";
+import { followJob } from "./analyse.js";
 import { ask, connection } from "./connection.js";
 import { PlayBoard, flipButton } from "./playboard.js";
 import { FAULTS, MoveList, START, Tree, turnOf } from "./tree.js";
@@ -128,6 +128,7 @@ export class Play {
   #started() {
     this.over = "";
     this.asked = null;
+    this.progress.unfollow?.(); // the review of the game before
     this.review.hidden = this.progress.hidden = true;
     this.panel.hidden = false;
     this.form.hidden = true;
@@ -275,9 +276,7 @@ export class Play {
   async #review() {
     const facts = await guarded(async () => ask("annotate", { pgn: await this.tree.pgn(), nodes: 5000 }));
     if (!facts) return;
-    const show = (one) => showJob(this.progress, one, () => ask("job", { job: one.job, stop: true }), (game) => this.#reviewed(game));
-    connection.listen(facts.job, show);
-    show(facts);
+    followJob(this.progress, facts, (game) => this.#reviewed(game));
   }
 
   #reviewed(game) {

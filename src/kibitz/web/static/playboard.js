@@ -119,13 +119,15 @@ export class PlayBoard {
   #promote(moves, end) {
     const white = this.#turn === "w";
     const [file, rank] = [square(end) % 8, square(end) >> 3];
+    let touched = false; // a tap that makes the move ends in a click on what has come up under the finger
+    this.overlay.onpointerdown = () => (touched = true);
     const choose = (move) => (this.#close(), move && this.onMove(...move), this.#draw());
     const buttons = moves
       .map((move) => [move[0][4], move])
       .sort(([a], [b]) => "qnrb".indexOf(a) - "qnrb".indexOf(b))
       .map(([letter, move]) => {
         const picture = svg("svg", { viewBox: `0 0 ${SIZE} ${SIZE}` }, svg("use", { href: `#piece-${white ? letter.toUpperCase() : letter}` }));
-        return html("button", { type: "button", "aria-label": PROMOTIONS[letter], "data-piece": letter, onclick: () => choose(move) }, picture);
+        return html("button", { type: "button", "aria-label": PROMOTIONS[letter], "data-piece": letter, onclick: (event) => (touched || event.detail === 0) && choose(move) }, picture);
       });
     this.overlay.replaceChildren(...buttons);
     this.overlay.style.left = `${12.5 * (this.flipped ? 7 - file : file)}%`;
