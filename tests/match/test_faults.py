@@ -117,6 +117,8 @@ def test_what_cannot_start_is_refused_before_the_first_game() -> None:
         try_out([parse_player(f"uci:{sys.executable} -c pass")])
     with pytest.raises(InputError, match="no such program"):
         parse_player("uci:/nowhere/engine")
+    with pytest.raises(InputError, match="without a name"):
+        parse_player(" ,nodes=5")
     with pytest.raises(InputError, match="Haash"):
         try_out([parse_player(fake("good") + ",Haash=16")])
 

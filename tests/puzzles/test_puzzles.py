@@ -116,6 +116,9 @@ def test_no_file_of_the_user_is_overwritten(
     assert (tmp_path / "games.pgn").read_text() == PLANTED
     assert {path.name for path in tmp_path.iterdir()} == {"games.pgn", "mine.pgn"}
     assert main(["puzzle", "find", "-o", str(tmp_path / "new.csv")]) == 2
+    words = [str(tmp_path / "games.pgn"), "-o", str(tmp_path / "new.csv"), "--nodes", "9" * 12]
+    assert main(["puzzle", "find", *words]) == 2
+    assert "--nodes" in capsys.readouterr().err
 
 
 def raise_on(folder: Path) -> None:

@@ -28,6 +28,9 @@ puzzle = App(name="puzzle", help="Find puzzles in games; solve them.", result_ac
 HUNT = Hunt()
 
 
+MOST_NODES = 1_000_000  # of a look: the table for proofs of a hundred times as many
+
+
 @puzzle.command
 def find(
     *games: Annotated[At, Parameter(help="PGN files, packed or not.")],
@@ -54,6 +57,8 @@ def find(
     """
     at_least(1, nodes=nodes, shallow=shallow, sc_limit=sc_limit, limit=limit, workers=workers)
     form = format_of(output, form)
+    if nodes > MOST_NODES:
+        raise InputError("--nodes", value=nodes, fix=f"give at most {MOST_NODES:_}")
     if shallow >= nodes:
         raise InputError("--shallow", value=shallow, fix=f"give fewer than --nodes, {nodes}")
     files = check_files(games, output)

@@ -114,6 +114,9 @@ class Spec:
 def parse_player(text: str) -> Spec:
     """Read `NAME[,option=value...]`; the error names the part at fault."""
     head, *parts = text.split(",")
+    if not head.strip():
+        fix = "give a network, uci:PROGRAM or the like; see docs/matches.md"
+        raise InputError("a player without a name", value=text, fix=fix)
     options = dict(_option(text, part) for part in parts)
     kind, what = _kind(head.strip())
     own = {name: options.pop(name) for name in OWN_OPTIONS if name in options}
