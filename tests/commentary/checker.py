@@ -513,8 +513,6 @@ def given(at: At, text: str) -> bool:
     """The piece named can be taken; a king kept from castling had the right, one is driven out."""
     found = anywhere(text)
     named = place(at.after, found[0], at.mover) if found else None
-    word = re.search(r"(?:sacrifices|gives up|offers) (?:a|the) (\w+)", text)
-    kind = 4 if word and word[1] == "exchange" else KINDS.get(word[1], 0) if word else 0
     takes = [
         at.after.piece_type_at(move.to_square)
         for move in at.after.legal_moves
@@ -523,7 +521,13 @@ def given(at: At, text: str) -> bool:
     rights = "castling" not in text or at.before.has_castling_rights(not at.mover)
     rank = square_in(text) // 8 if "drive" in text else 0
     out = "drive" not in text or (7 - rank if at.mover else rank) >= 2
-    return kind in takes and rights and out
+    return kind_given(text) in takes and rights and out
+
+
+def kind_given(text: str) -> int:
+    """The kind of piece that a sentence says is given, 0 for none."""
+    word = re.search(r"(?:sacrifices|gives up|offers) (?:a|the) (\w+)", text)
+    return 4 if word and word[1] == "exchange" else KINDS.get(word[1], 0) if word else 0
 
 
 def mate_now(at: At, text: str) -> bool:
@@ -1334,6 +1338,8 @@ def judged_sacrifice(judge: Judge, at: At, text: str, _: str, nodes: int, slack:
     had, has = (judge.value(board, at.mover, nodes, None) for board in (at.before, at.after))
     if has < min(had - 0.15, 0.9) - slack or has < -0.3 - slack:
         return False
+    if "better not accept" in text or "best declined" in text:
+        return is_best_declined(judge, at, kind_given(text), nodes, slack)
     info = judge.lines(at.after, nodes)[0]
     board, most = at.after.copy(), -99
     for ply, move in enumerate(info.get("pv", [])):
@@ -1342,6 +1348,19 @@ def judged_sacrifice(judge: Judge, at: At, text: str, _: str, nodes: int, slack:
     if "best play" in text and not info["score"].relative.is_mate():
         return most >= material(at.before, at.mover)
     return "castling" not in text or not board.has_castling_rights(not at.mover)
+
+
+def is_best_declined(judge: Judge, at: At, kind: int, nodes: int, slack: float) -> bool:
+    """Taking a piece of some kind is no better for who may than the best other move."""
+    takes = [
+        move
+        for move in at.after.legal_moves
+        if at.after.is_capture(move) and at.after.piece_type_at(move.to_square) == kind
+    ]
+    lines = judge.lines(at.after, nodes, count=len(takes) + 1)
+    others = [one for one in lines if one["pv"][0] not in takes]
+    accepted = min(judge.value(at.after, at.mover, nodes, move) for move in takes)
+    return bool(others) and accepted >= chance(others[0]["score"].pov(at.mover)) - slack
 
 
 def judged_standing(judge: Judge, at: At, text: str, _: str, nodes: int, slack: float) -> bool:

@@ -3,10 +3,12 @@
 import io
 from collections import Counter
 
+import chess
+import chess.engine
 import chess.pgn
 import pytest
 
-from tests.commentary.checker import Count, read_game
+from tests.commentary.checker import At, Count, Judge, judged_sacrifice, read_game
 from tests.commentary.stories import sentences
 
 STORY = (
@@ -62,3 +64,38 @@ def test_false_comments_are_noticed() -> None:
 def test_an_abbreviation_does_not_end_a_sentence() -> None:
     name = "Pirc Defense: Classical, St. Petersburg Variation (B08). White won on move 30."
     assert len(sentences(name)) == 2
+
+
+class Fixed(Judge):
+    """A judge by whom one reply is worth so many centipawns, and every other nothing."""
+
+    def __init__(self, reply: str, worth: int) -> None:
+        self.reply, self.worth = chess.Move.from_uci(reply), worth
+
+    def lines(
+        self, board: chess.Board, nodes: int, move: chess.Move | None = None, count: int = 1
+    ) -> list[chess.engine.InfoDict]:
+        """The best replies by these values."""
+        assert nodes > 0
+        asked = [move] if move else list(board.legal_moves)
+        worth = {one: self.worth if one == self.reply else 0 for one in asked}
+        best = sorted(worth, key=lambda one: -worth[one])[:count]
+        found: list[chess.engine.InfoDict] = []
+        for one in best:
+            score = chess.engine.PovScore(chess.engine.Cp(worth[one]), board.turn)
+            found.append({"pv": [one], "score": score})
+        return found
+
+
+# New York 1956: 17...Be6 offers the queen.
+OFFER = "r3r1k1/pp3pbp/1qp3p1/2B5/2BP2b1/Q1n2N2/P4PPP/3R1K1R b - - 3 17"
+
+
+@pytest.mark.parametrize(("accepting", "true"), [(-200, True), (60, False)])
+def test_an_offer_is_judged_by_its_acceptance(accepting: int, true: bool) -> None:
+    before = chess.Board(OFFER)
+    after = before.copy()
+    move = after.push_san("Be6")
+    text = "This offers the queen for a bishop, and White had better not accept it."
+    judge = Fixed("c5b6", accepting)
+    assert judged_sacrifice(judge, At(before, move, after), text, text, 1, 0.0) == true
