@@ -6,7 +6,7 @@ import pytest
 from kibitz.commentary.facts import Scene
 from kibitz.commentary.judge import Seen
 from kibitz.commentary.prover import Prover
-from kibitz.commentary.sacrifices import ACCEPTED, sacrifice
+from kibitz.commentary.sacrifices import ACCEPTED, confirmed_sacrifice, sacrifice
 from kibitz.commentary.words import Speaker
 from kibitz.search.report import Score
 
@@ -108,3 +108,33 @@ def test_an_offer_is_proved_by_the_longest_look_at_its_acceptance(
     found = sacrifice(one)
     assert (found.aim if found else "") == aim
     assert found is None or found.lost == (chess.QUEEN,)
+
+
+# Black may take with the knight, and has to move its king, or with the queen, and has not.
+EITHER = "2r1kb1r/pb1R1p1p/1q2pp2/2n5/8/2P2NP1/1P2PPBP/1N1Q1RK1 w k - 1 13"
+FORCED = "Rxb7 Nxb7 Qa4+ Ke7 Nd4 Bh6 Na3 Nc5"
+QUIET = "Rxb7 Qxb7 b4 Nd7 Qa4 Bh6 Nd4 Qb6"
+
+
+@pytest.mark.parametrize(
+    ("fen", "lines", "aim"), [(EITHER, (FORCED, QUIET), ""), (KNIGHT, (CASES[0][1],), "castling")]
+)
+def test_castling_is_lost_whatever_takes(fen: str, lines: tuple[str, ...], aim: str) -> None:
+    known: dict[str, tuple[chess.Move, ...]] = {}
+    for line in lines:
+        board = chess.Board(fen)
+        moves = tuple(board.push_san(san) for san in line.split())
+        board = chess.Board(fen)
+        for ply, move in enumerate(moves):
+            known.setdefault(board.epd(), moves[ply:])
+            board.push(move)
+
+    def look(board: chess.Board, _: int) -> Seen:
+        value = 0.13 if board.turn else -0.13
+        return Seen(Score("cp", 0), value, known.get(board.epd(), ()))
+
+    one = scene(Prover(look=look), fen, lines[0], value=0.13)
+    first, found = sacrifice(one), confirmed_sacrifice(one)
+    assert first is not None
+    assert first.aim == "castling"
+    assert (found.aim if found else "") == aim

@@ -60,7 +60,21 @@ def confirmed_sacrifice(scene: Scene) -> GivesUp | None:
     if found is None or value is None or last.had is None:
         return None
     holds = value >= max(-LIMITS[-1][0], last.had.value - CLOSE)
-    return found if found.aim and holds else None
+    keeps = found.aim == "castling" and not _costs_castling(last, found.piece.square)
+    return found if found.aim and holds and not keeps else None
+
+
+def _costs_castling(scene: Scene, square: int) -> bool:
+    """Whether the other side loses its castling soon, whatever it takes the piece with."""
+    for take in scene.after.generate_legal_moves(to_mask=chess.BB_SQUARES[square]):
+        board = scene.after.copy(stack=False)
+        board.push(take)
+        line = scene.prover.expected(board, LAST_LOOK)
+        for move in (line or [])[:SOON]:
+            board.push(move)
+        if line is not None and board.has_castling_rights(not scene.mover):
+            return False
+    return True
 
 
 def sacrifice(scene: Scene) -> GivesUp | None:
