@@ -309,6 +309,7 @@ def test_settings_of_the_command_line() -> None:
         ("games=0", "at least 1"),
         ('variants=["atomic"]', "expected one of 'standard'"),
         ("min_base=1000", "lichess: min_base: 1000; give max_base at least as much"),
+        ("buffer_most=10", "lichess: buffer_least: 250; give buffer_most at least as much"),
         ("challenge_max_rating=5", "lichess: challenge_min_rating: 1800; give challenge_max"),
         ('challenge_clocks=["3 minutes"]', "seconds+increment, such as 180+2"),
         ('odds_options=["ScLimt=28"]', "did you mean 'ScLimit'"),

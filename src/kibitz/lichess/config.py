@@ -116,6 +116,7 @@ class Lichess:
         for what in ("base", "increment", "rating"):
             self._check_order(f"min_{what}", f"max_{what}")
         self._check_order("challenge_min_rating", "challenge_max_rating")
+        self._check_order("buffer_least", "buffer_most")
         if self.challenge and not self.challenge_clocks:
             raise ConfigError("lichess: challenge_clocks", value="", fix="name at least one")
         self.odds_settings()
