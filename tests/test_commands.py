@@ -55,7 +55,9 @@ def test_every_command_exists_and_explains_itself(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([name, "--help"]) == 0
-    assert COMMANDS[name].help.split()[0] in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert COMMANDS[name].help.split()[0] in shown
+    assert "--empty-" not in shown
 
 
 @pytest.mark.parametrize(

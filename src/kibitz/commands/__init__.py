@@ -96,6 +96,7 @@ app = App(
     name="kibitz",
     help="Plays chess, teaches itself to play, and says in plain English what is happening.",
     version=kibitz.__version__,
+    default_parameter=Parameter(negative_iterable=""),  # no --empty-set beside --set
     result_action="return_value",
     exit_on_error=False,
     print_error=False,
