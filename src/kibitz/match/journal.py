@@ -81,7 +81,8 @@ class Journal:
         """Keep a game; one that cannot be written ends the match, which can go on from there."""
         assert game.number not in self.games, "played twice"
         if self._file is not None:
-            self._file.add(game if has_dates() else _without_times(game))
+            game = game if has_dates() else _without_times(game)  # as it will be read again
+            self._file.add(game)
         self.games[game.number] = game
 
     def close(self) -> None:
