@@ -9,6 +9,7 @@ from kibitz.commentary.judge import (
     Label,
     Seen,
     accuracy,
+    as_lichess,
     in_hindsight,
     is_hard_to_find,
     is_only_move,
@@ -43,6 +44,17 @@ def seen(kind: str, amount: int, second: float | None = None) -> Seen:
 )
 def test_labels(before: tuple[str, int], after: tuple[str, int], expected: Label) -> None:
     assert label(seen(*before), seen(*after)) is expected
+
+
+@pytest.mark.parametrize("value", [-0.9, -0.4, 0.0, 0.1, 0.5, 0.9])
+def test_a_score_means_what_the_search_expects(value: float) -> None:
+    assert value_of(as_lichess(Score("cp", 30), value)) == pytest.approx(value, abs=0.002)
+
+
+def test_what_is_proved_keeps_its_score() -> None:
+    assert as_lichess(Score("cp", -19_981), -1.0) == Score("cp", -19_981)
+    assert as_lichess(Score("mate", -2), -1.0) == Score("mate", -2)
+    assert as_lichess(Score("cp", 900), 0.999999).amount < 10_000
 
 
 def test_accuracy_of_moves_is_as_lichess_has_it() -> None:

@@ -113,7 +113,7 @@ SECOND = 0.2  # the same for what is said besides
 # Weight from which a claim is worth a comment of its own in a game.
 ALONE = {"beginner": 0.5, "club": 0.5, "expert": 0.55}
 LASTING = 4  # positions
-SMALL = 200  # centipawns: a smaller gain is looked at once more
+SMALL = 300  # centipawns: a smaller gain, if only the exchange, is looked at once more
 HOPELESS = 0.9  # value for the other side from which a threat matters no more
 GAP = 0.1  # between the best and the second best move, where there are tactics
 FADING = 0.94  # a kind of claim matters less every time it has been made

@@ -33,6 +33,7 @@ SURPRISE = 0.1  # change of value from which the move made tells more than the s
 DECIDED = 0.85  # value from which a game is as good as won
 WON, BETTER = 0.6, 0.25  # values from which one speaks of a won or a better position
 CENTIPAWN_SLOPE = 0.00368208  # Lichess's
+MOST = 0.9999  # winning chances of the highest score that is not proved
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,9 @@ class Seen:
 def seen(board: chess.Board, report: Report) -> Seen:
     """A search's report in python-chess's moves."""
     lines = [
-        Seen(one.score, value_of(one.score), tuple(_made(board, move) for move in one.moves))
+        Seen(score, value_of(score), tuple(_made(board, move) for move in one.moves))
         for one in report.lines[:2]
+        for score in [as_lichess(one.score, one.value)]
     ]
     # Alpha-beta has no priors.
     priors = {_made(board, one.move): one.prior for one in report.moves if one.prior}
@@ -101,6 +103,18 @@ def tried(had: Seen, then: Seen) -> Seen:
     if -then.value < had.value:
         had = replace(had, score=_score_before(then), value=-then.value)
     return replace(had, line=line, then=then)
+
+
+def as_lichess(score: Score, value: float) -> Score:
+    """The score that means for Lichess's readers what the search expects, in [-1, 1].
+
+    >>> str(as_lichess(Score("cp", 70), 0.5)), str(as_lichess(Score("mate", 3), 1.0))
+    ('cp 298', 'mate 3')
+    """
+    if score.kind == "mate" or abs(value) == 1.0:  # a mate, or what tablebases know
+        return score
+    chances = max(-MOST, min(MOST, value))
+    return Score("cp", round(math.log((1.0 + chances) / (1.0 - chances)) / CENTIPAWN_SLOPE))
 
 
 def value_of(score: Score) -> float:

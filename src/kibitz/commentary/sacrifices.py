@@ -28,7 +28,7 @@ BY = 9  # plies of a line from which on it is too far to say that something come
 LASTING = 2  # positions of a line for which what came back has to stay
 LEAST_VALUE = -0.2  # who is worse than that has nothing to give
 TOLERANCE = 0.05  # of winning chances by which it may be better to accept
-CLOSE = 0.05  # of winning chances by which something else may be better
+CLOSE = 0.1  # of winning chances by which something else may be better
 MINOR = (chess.KNIGHT, chess.BISHOP)
 LEAST_GIVEN = 2  # pawns' worth; less if it is a piece for pawns
 ACCEPTED = 10  # times as large as the least deeper look: what was given has to be made up for first
@@ -176,10 +176,11 @@ def _value(scene: Scene) -> float | None:
 
 
 def _value_holds(scene: Scene) -> bool:
+    """Whether a move is no mistake; the last look asks for more."""
     value = _value(scene)
     if value is None or scene.had is None:
         return False
-    return value >= max(LEAST_VALUE, scene.had.value - LIMITS[-1][0])
+    return value >= max(LEAST_VALUE, scene.had.value - LIMITS[1][0])
 
 
 def _is_behind(scene: Scene) -> bool:
