@@ -10,7 +10,8 @@ import pytest
 
 from kibitz.commands import main
 from kibitz.errors import ConfigError
-from kibitz.experiments.report import Results, of_paper, rows, written
+from kibitz.experiments.report import Results, of_paper
+from kibitz.experiments.report_numbers import rows, written
 
 CATALOGUE = """
 [measure.stored]
@@ -116,7 +117,7 @@ def test_pages_get_what_was_measured(project: Path, capsys: pytest.CaptureFixtur
     parser.feed((project / "out" / "report.html").read_text())
     text = (project / "out" / "report.md").read_text()
     assert "**NO RESULT**" in text
-    assert "README.md: 3 of 4 numbers" in text
+    assert "README.md: 3 as measured, 1 no result, 1 not in the text" in text
     assert (project / "out" / "report.svg").read_text().startswith("<svg")
 
 
@@ -166,12 +167,85 @@ def test_numbers_as_pages_write_them() -> None:
     assert written(70.43, "+.1f") == "+70.4"
 
 
+PAGE = """# Speed
+
+| net | a second |
+|---|---|
+| small | 120 |
+| large | 7 |
+
+It took 12 s in 2020, as `kibitz x 99` says.
+
+## Settings
+
+Up to 64 of them, 3 a row; and 500 Elo, or 70 nodes a second.
+"""
+ACCOUNTS = """
+[measure.speed]
+command = "kibitz nothing --json"
+
+[[document]]
+file = "README.md"
+of = "speed"
+text = "| $0 | {rows/net=$0/speed} |"
+keys = [["small"], ["large"]]
+
+[[logged]]
+file = "README.md"
+entry = "2020-01-01: how long"
+text = "took 12 s in 2020"
+
+[[given]]
+file = "README.md"
+why = "settings"
+section = ["Settings"]
+"""
+
+
+def accounts(root: Path) -> list[tuple[str, str]]:
+    _, pages = rows(Results(root / "docs" / "results", ""), root)
+    return [(row.theirs, row.verdict) for row in pages]
+
+
+def test_every_number_of_a_page_has_a_source(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Tables line by line, dated entries with a command, settings but no measurement among them."""
+    folder = tmp_path / "docs" / "results"
+    folder.mkdir(parents=True)
+    (folder / "report.toml").write_text(ACCOUNTS)
+    speeds = [{"net": "small", "speed": 120}, {"net": "large", "speed": 8}]
+    (folder / "speed.json").write_text(json.dumps({"result": {"rows": speeds}}))
+    (tmp_path / "README.md").write_text(PAGE)
+    log = tmp_path / "docs" / "log.md"
+    log.write_text("## 2020-01-01: how long?\n\nFor 12 s in 2020, `kibitz x`.\n")
+    assert accounts(tmp_path) == [
+        ("120", "as measured"),
+        ("7", "differs"),
+        ("12", "as logged"),
+        ("2020", "as logged"),
+        ("64", "given"),
+        ("3", "given"),
+        ("500", "no source"),
+        ("70", "no source"),
+    ]
+    assert main(["report", "--root", str(tmp_path), "--stored"]) == 1
+    assert "NO SOURCE       500 / -                  line 12: " in capsys.readouterr().out
+    log.write_text("## 2020-01-01: how long?\n\nFor 13 s in 2020, `kibitz x`.\n")
+    assert ("12", "not in the log") in accounts(tmp_path)
+    log.write_text("## 2020-01-01: how long?\n\nFor 12 s in 2020, without a command.\n")
+    assert ("2020", "not in the log") in accounts(tmp_path)
+    (tmp_path / "README.md").write_text(PAGE.replace("# Settings", "# Options"))
+    assert ("", "not in the text") in accounts(tmp_path)
+    assert ("64", "no source") in accounts(tmp_path)
+
+
 def test_our_own_catalogue_is_in_order() -> None:
     """Every page says what the results say, and every name is that of a measurement."""
     root = Path(__file__).parents[2]
     results = Results(root / "docs" / "results", "")
     papers, pages = rows(results, root)
-    assert [row for row in (*papers, *pages) if row.bad] == []
+    assert [row for row in (*papers, *pages) if row.bad] == []  # not one number without a source
     names = {one.of.partition(":")[0] for one in results.papers} - {""}
     assert names <= {*results.catalogue.measure}
     for path in results.folder.glob("*.json"):

@@ -10,12 +10,10 @@ from cyclopts import Parameter
 
 from kibitz.commands.output import JsonFlag, emit
 from kibitz.errors import InputError
-from kibitz.experiments.report import Results, Row, rewrite, rows, tied
+from kibitz.experiments.report import Results, Row
+from kibitz.experiments.report_numbers import rewrite, rows
 from kibitz.experiments.report_pages import by_source, write_report
 from kibitz.log import progress, say
-
-PAGES = ("README.md", "docs/*.md")
-HISTORY = ("log.md",)  # dated entries, of which each is as true as it was
 
 
 def report(
@@ -58,18 +56,14 @@ def report(
     if write:
         say(f"{rewrite(results, root)} numbers of our pages changed")
     papers, pages = rows(results, root)
-    files = sorted(path for pattern in PAGES for path in root.glob(pattern))
-    counts = tied(results, root, [path for path in files if path.name not in HISTORY])
     if output is not None:
-        write_report(output, results, papers, pages, counts)
-    everything = {"papers": papers, "pages": pages}
-    listed = {kind: [row._asdict() for row in some] for kind, some in everything.items()}
+        write_report(output, results, papers, pages)
     if json:
-        emit({**listed, "tied": counts}, as_json=True)
+        everything = {"papers": papers, "pages": pages}
+        listed = {kind: [row._asdict() for row in some] for kind, some in everything.items()}
+        emit(listed, as_json=True)
     else:
         _print([*papers, *pages])
-        some, count = (sum(one[at] for one in counts.values()) for at in (0, 1))
-        say(f"{some} of {count} numbers in {len(counts)} pages are tied to a result")
     return 1 if any(row.bad for row in (*papers, *pages)) else 0
 
 
@@ -83,7 +77,7 @@ def _print(found: list[Row]) -> None:
     console = Console(file=sys.stdout, soft_wrap=True, highlight=False)
     for source, some in by_source(found):
         console.print(Text(source, style="bold"))
-        for row in some:
+        for row in (one for one in some if one.verdict != "given"):
             verdict = row.verdict.upper() if row.bad else row.verdict
             interval = f" ({row.interval})" if row.interval else ""
             values = f"{row.theirs or '-'} / {row.ours or '-'}{interval}"

@@ -9,13 +9,11 @@ of our pages refer to what it printed. A result is kept as it was printed, never
 from __future__ import annotations
 
 import json
-import re
 import shlex
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -33,15 +31,22 @@ Verdict: TypeAlias = Literal[
     "not comparable",
     "not measured",
     "as measured",
+    "as logged",
+    "given",
     "differs",
     "no result",
     "not in the text",
+    "not in the log",
+    "no source",
 ]
-BAD: tuple[Verdict, ...] = ("differs", "no result", "not in the text")
-PLACE = re.compile(r"\{([^{}|]+)(?:\|([^{}]*))?\}")  # of a measured number in a sentence
-CODE = re.compile(r"```.*?```|`[^`]*`|\]\([^)]*\)|^    .*?$", re.S | re.M)
+BAD: tuple[Verdict, ...] = (
+    "differs",
+    "no result",
+    "not in the text",
+    "not in the log",
+    "no source",
+)
 PATHS = ("of", "low", "high")
-NUMBER = r"([-+]?\d+(?:[.,]\d+)*(?: \d{3}\b)*(?: %)?)"
 
 
 class Measure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -89,6 +94,34 @@ class Sentence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     file: str
     of: str  # MEASURE
     text: str
+    keys: tuple[tuple[str, ...], ...] = ()  # lines of a table: what $0, $1 ... stand for in each
+
+    def each(self) -> list[Sentence]:
+        """The lines of a table, one by one; a sentence alone is itself."""
+        lines = []
+        for key in self.keys or ((),):
+            text = self.text
+            for place, word in enumerate(key):
+                text = text.replace(f"${place}", word)
+            lines.append(msgspec.structs.replace(self, text=text, keys=()))
+        return lines
+
+
+class Logged(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Words of a page whose numbers stand in a dated entry of docs/log.md, with the command."""
+
+    file: str
+    entry: str  # how its heading begins
+    text: str
+
+
+class Given(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Numbers of a page that no measurement makes: settings, formats, formulas, others' figures."""
+
+    file: str
+    why: str
+    section: tuple[str, ...] = ()  # headings; without them and a text the whole page
+    text: tuple[str, ...] = ()  # these words only
 
 
 class Catalogue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -97,6 +130,8 @@ class Catalogue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     measure: dict[str, Measure]
     paper: list[Paper] = []
     document: list[Sentence] = []
+    logged: list[Logged] = []
+    given: list[Given] = []
 
 
 class Row(NamedTuple):
@@ -131,6 +166,7 @@ class Results:
             raise ConfigError(f"{path}: {error}") from error
         self._known: dict[str, Any] = {}
         self.papers = [figure for one in self.catalogue.paper for figure in one.each()]
+        self.sentences = [line for one in self.catalogue.document for line in one.each()]
 
     def run(self, name: str, *, keep: bool) -> None:
         """Measure once more; a result that is kept replaces the one in the folder."""
@@ -211,13 +247,6 @@ def _step(found: Any, step: str) -> Any:
 # --- verdicts -------------------------------------------------------------------------------------
 
 
-def rows(results: Results, root: Path) -> tuple[list[Row], list[Row]]:
-    """The figures of papers, and the numbers of our pages below a folder."""
-    papers = [of_paper(one, results) for one in results.papers]
-    pages = [row for one in results.catalogue.document for row in of_page(one, results, root)]
-    return papers, pages
-
-
 def of_paper(item: Paper, results: Results) -> Row:
     """A figure of a paper beside ours."""
     name, _, path = item.of.partition(":")
@@ -236,61 +265,3 @@ def of_paper(item: Paper, results: Results) -> Row:
     return Row(
         item.source, what, f"{item.figure:,.10g}", told, interval, verdict, results.command(name)
     )
-
-
-def of_page(item: Sentence, results: Results, root: Path) -> Iterator[Row]:
-    """The numbers in one sentence of a page."""
-    text, command = (root / item.file).read_text(encoding="utf-8"), results.command(item.of)
-    found = re.search(_pattern(item.text), text)
-    if found is None:
-        yield Row(item.file, item.text, "", "", "", "not in the text", command)
-        return
-    for at, (path, form) in enumerate(PLACE.findall(item.text), start=1):
-        value = results.value(item.of, path)
-        measured = "" if value is None else written(value, form)
-        same: Verdict = "as measured" if found[at] == measured else "differs"
-        verdict: Verdict = "no result" if value is None else same
-        yield Row(item.file, path, found[at], measured, "", verdict, command)
-
-
-def rewrite(results: Results, root: Path) -> int:
-    """Put measured numbers into our pages where others stand; returns how many."""
-    count = 0
-    for item in results.catalogue.document:
-        page = root / item.file
-        text = page.read_text(encoding="utf-8")
-        found = re.search(_pattern(item.text), text)
-        places = PLACE.findall(item.text)
-        if found is None or results.of(item.of) is None:
-            continue
-        for at in range(len(places), 0, -1):  # from the end, so that earlier places stay
-            path, form = places[at - 1]
-            value = results.value(item.of, path)
-            new = found[at] if value is None else written(value, form)
-            count += new != found[at]
-            text = text[: found.start(at)] + new + text[found.end(at) :]
-        write_bytes(page, text.encode())
-    return count
-
-
-def written(value: Any, form: str) -> str:
-    """A number as pages write it: a thousands separator _ becomes a blank, % gets one before it."""
-    return format(value, form).replace("_", " ").replace("%", " %")
-
-
-def _pattern(text: str) -> str:
-    """A regular expression for a sentence; lines may be broken elsewhere."""
-    parts = PLACE.split(text)[::3]
-    return NUMBER.join(r"\s+".join(map(re.escape, re.split(r"\s+", part))) for part in parts)
-
-
-def tied(results: Results, root: Path, pages: list[Path]) -> Mapping[str, tuple[int, int]]:
-    """How many numbers of pages, code left out, are tied to a result, and how many there are."""
-    counts: dict[str, tuple[int, int]] = {}
-    for page in pages:
-        name = page.relative_to(root).as_posix()
-        text = CODE.sub("", page.read_text(encoding="utf-8"))
-        mine = [one for one in results.catalogue.document if one.file == name]
-        measured = [row for one in mine for row in of_page(one, results, root) if row.ours]
-        counts[name] = (len(measured), len(re.findall(NUMBER, text)))
-    return counts

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
 from kibitz.experiments.report import Paper, Results, Row
+from kibitz.experiments.report_numbers import counted
 from kibitz.files import write_bytes
 from kibitz.training.curve import COLOURS, Line, Panel, draw
 
@@ -27,20 +28,23 @@ def write_report(
     results: Results,
     papers: Sequence[Row],
     pages: Sequence[Row],
-    tied: Mapping[str, tuple[int, int]],
 ) -> None:
     """Write report.md, report.html and report.svg."""
     figure = figure_of(results)
     tables = [("paper", name, rows) for name, rows in by_source(papers)]
-    tables += [("page", name, rows) for name, rows in by_source(pages)]
-    told = [f"{name}: {some} of {count} numbers" for name, (some, count) in tied.items()]
+    shown = [row for row in pages if row.verdict != "given"]
+    tables += [("page", name, rows) for name, rows in by_source(shown)]
+    told = [
+        f"{name}: {', '.join(f'{count} {verdict}' for verdict, count in counts.items())}"
+        for name, counts in counted(pages).items()
+    ]
     marked = [f"# {TITLE}\n", "![paper and ours](report.svg)\n" if figure else ""]
     drawn = [f"<h1>{TITLE}</h1>", figure]
     for kind, name, rows in tables:
         headings = HEADINGS[kind]
         marked += [f"## {name}\n", _markdown(headings, [_cells(row) for row in rows])]
         drawn += [f"<h2>{html.escape(name)}</h2>", _html(headings, rows)]
-    title = "Numbers of our pages that are tied to a result"
+    title = "Where the numbers of our pages come from"
     marked += [f"## {title}\n", *(f"- {line}" for line in told), ""]
     drawn += [f"<h2>{title}</h2><ul>", *(f"<li>{html.escape(line)}" for line in told), "</ul>"]
     page = f"<!doctype html><meta charset=utf-8><title>{TITLE}</title><style>{STYLE}</style>"

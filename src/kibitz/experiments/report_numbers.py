@@ -1,0 +1,179 @@
+"""The numbers of our own pages: each is measured, logged, given, or it has no source.
+
+    a page, report.toml, results, docs/log.md -> **Row**: a number, where it comes from, a verdict
+
+*Measured*: a result has it. *Logged*: a dated entry of the log has it, with its command. *Given*:
+no measurement makes it (a setting, a format, a formula, another's figure). Any other is reported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kibitz.experiments.report import Given, Logged, Results, Row, Sentence, Verdict, of_paper
+from kibitz.files import write_bytes
+
+PAGES = ("README.md", "docs/*.md", "docs/examples/*.md")
+LOG = "docs/log.md"  # is no such page: its entries are dated, each as true as it was
+PLACE = re.compile(r"\{([^{}|]+)(?:\|([^{}]*))?\}")  # of a measured number in a sentence
+CODE = re.compile(r"<!--.*?-->|```.*?```|`[^`]*`|\]\([^)]*\)|^    .*?$", re.S | re.M)
+NUMBER = r"([-+]?\d+(?:[.,]\d+)*(?: \d{3}\b)*(?: %)?)"
+ALONE = re.compile(rf"(?<![\w.,/+-]){NUMBER}(?!\w|[.,-]\w)")  # no part of a word
+HEADING = re.compile(r"^#+ +(.*?)\s*$", re.M)
+# What stands beside a number only if somebody measured it, so that no section can be given with it.
+MEASURED = re.compile(r"\s*(?:±|\+/-|Elo\b|\w*/s\b|[\w ]{0,12}\ba second\b)")
+
+
+def rows(results: Results, root: Path) -> tuple[list[Row], list[Row]]:
+    """The figures of papers, and the numbers of our pages below a folder."""
+    papers = [of_paper(one, results) for one in results.papers]
+    files = {path for pattern in PAGES for path in root.glob(pattern)} - {root / LOG}
+    return papers, [row for path in sorted(files) for row in _Page(path, results, root).rows()]
+
+
+class _Page:
+    """A page, and which of its characters are accounted for."""
+
+    def __init__(self, path: Path, results: Results, root: Path) -> None:
+        self.name = path.relative_to(root).as_posix()
+        self.text = path.read_text(encoding="utf-8")
+        self._results, self._root = results, root
+        self._taken: list[tuple[int, int]] = []  # by sentences that are measured or logged
+        self._words: list[tuple[int, int]] = []  # given by their words
+        self._loose: list[tuple[int, int]] = []  # given by their section, if not plainly measured
+
+    def rows(self) -> Iterator[Row]:
+        """Its numbers that are measured or logged, and those without a source."""
+        catalogue = self._results.catalogue
+        for sentence in self._results.sentences:
+            if sentence.file == self.name:
+                yield from self._measured(sentence)
+        for logged in catalogue.logged:
+            if logged.file == self.name:
+                yield from self._logged(logged)
+        for given in catalogue.given:
+            if given.file == self.name:
+                yield from self._given(given)
+        yield from self._others()
+
+    def _row(self, what: str, says: str, ours: str, verdict: Verdict, command: str = "") -> Row:
+        return Row(self.name, what, says, ours, "", verdict, command)
+
+    def _measured(self, item: Sentence) -> Iterator[Row]:
+        command = self._results.command(item.of)
+        found = re.search(_pattern(item.text), self.text)
+        if found is None:
+            yield self._row(item.text, "", "", "not in the text", command)
+            return
+        self._taken.append(found.span())
+        for at, (path, form) in enumerate(PLACE.findall(item.text), start=1):
+            value = self._results.value(item.of, path)
+            measured = "" if value is None else written(value, form)
+            same: Verdict = "as measured" if found[at] == measured else "differs"
+            verdict: Verdict = "no result" if value is None else same
+            yield self._row(path, found[at], measured, verdict, command)
+
+    def _logged(self, item: Logged) -> Iterator[Row]:
+        entry = _entry(self._root, item.entry)
+        found = re.search(_words(item.text), self.text)
+        if found is None:
+            yield self._row(item.text, "", "", "not in the text")
+            return
+        self._taken.append(found.span())
+        known = set(re.findall(NUMBER, entry))
+        for number in re.findall(NUMBER, CODE.sub("", found[0])):
+            same: Verdict = "as logged" if number in known else "not in the log"
+            yield self._row(item.entry, number, number if number in known else "", same)
+
+    def _given(self, item: Given) -> Iterator[Row]:
+        for text in item.text:
+            found = [one.span() for one in re.finditer(_words(text), self.text)]
+            if not found:
+                yield self._row(text, "", "", "not in the text")
+            self._words += found
+        if item.text:
+            return
+        ends = [*(one.start() for one in HEADING.finditer(self.text)), len(self.text)]
+        headings = {one[1].replace("`", ""): one.start() for one in HEADING.finditer(self.text)}
+        for name in item.section:
+            start = headings.get(name.replace("`", ""))
+            if start is None:
+                yield self._row(f"# {name}", "", "", "not in the text")
+            else:
+                self._loose.append((start, next(end for end in ends if end > start)))
+        if not item.section:
+            self._loose.append((0, len(self.text)))
+
+    def _others(self) -> Iterator[Row]:
+        """Numbers that are given, or that nothing accounts for, with the line they stand in."""
+        plain = CODE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), self.text)
+        for found in ALONE.finditer(plain):
+            at, end = found.span(1)
+            beside = MEASURED.match(plain, end) or plain[:at].rstrip(" ").endswith(("±", "+/-"))
+            if _inside(at, self._taken):
+                continue
+            line = self.text.count("\n", 0, at) + 1
+            around = " ".join(self.text[max(0, at - 30) : end + 30].split())
+            given = _inside(at, self._words) or (_inside(at, self._loose) and not beside)
+            verdict: Verdict = "given" if given else "no source"
+            yield self._row(f"line {line}: {around}", found[1], "", verdict)
+
+
+def _inside(at: int, spans: list[tuple[int, int]]) -> bool:
+    return any(low <= at < high for low, high in spans)
+
+
+def rewrite(results: Results, root: Path) -> int:
+    """Put measured numbers into our pages where others stand; returns how many."""
+    count = 0
+    for item in results.sentences:
+        page = root / item.file
+        text = page.read_text(encoding="utf-8")
+        found = re.search(_pattern(item.text), text)
+        places = PLACE.findall(item.text)
+        if found is None or results.of(item.of) is None:
+            continue
+        for at in range(len(places), 0, -1):  # from the end, so that earlier places stay
+            path, form = places[at - 1]
+            value = results.value(item.of, path)
+            new = found[at] if value is None else written(value, form)
+            count += new != found[at]
+            text = text[: found.start(at)] + new + text[found.end(at) :]
+        write_bytes(page, text.encode())
+    return count
+
+
+def written(value: Any, form: str) -> str:
+    """A number as pages write it: a thousands separator _ becomes a blank, % gets one before it."""
+    return format(value, form).replace("_", " ").replace("%", " %")
+
+
+def _pattern(text: str) -> str:
+    """A regular expression for a sentence with places; lines may be broken elsewhere."""
+    return NUMBER.join(_words(part) for part in PLACE.split(text)[::3])
+
+
+def _words(text: str) -> str:
+    """A regular expression for words; lines may be broken elsewhere."""
+    return r"\s+".join(map(re.escape, re.split(r"\s+", text)))
+
+
+def _entry(root: Path, begins: str) -> str:
+    """The entry of the log whose heading begins so; nothing without one, or without a command."""
+    path = root / LOG
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    entries = re.split(r"^## ", text, flags=re.M)[1:]
+    found = next((entry for entry in entries if entry.startswith(begins)), "")
+    return found if "`" in found or "\n    " in found else ""
+
+
+def counted(rows: Sequence[Row]) -> Mapping[str, Mapping[str, int]]:
+    """How many numbers of each page have which verdict."""
+    counts: dict[str, dict[str, int]] = {}
+    for row in rows:
+        page = counts.setdefault(row.source, {})
+        page[row.verdict] = page.get(row.verdict, 0) + 1
+    return counts
