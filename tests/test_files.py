@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 import fsspec
@@ -12,7 +13,7 @@ import pytest
 
 from kibitz import files
 from kibitz.checksums import sha256_of
-from kibitz.errors import FileError, InputError, MissingExtraError
+from kibitz.errors import DamagedFileError, FileError, InputError, MissingExtraError
 
 
 def leftovers(folder: Path) -> list[str]:
@@ -167,3 +168,19 @@ def test_folders_follow_the_environment(tmp_path: Path, monkeypatch: pytest.Monk
     assert files.data_folder() != files.cache_folder()
     assert "kibitz" in files.data_folder().parts
     assert "kibitz" in files.cache_folder().parts
+
+
+def test_the_only_file_of_an_archive_is_read(tmp_path: Path) -> None:
+    """Books of openings are published so; of several files none is chosen."""
+    book = tmp_path / "book.epd.zip"
+    with zipfile.ZipFile(book, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("book.epd", "8/8/8/8/8/8/k7/7K w - -\n")
+    assert files.read_unpacked(book) == b"8/8/8/8/8/8/k7/7K w - -\n"
+    assert files.unpacked_name(book).endswith("book.epd")
+    with zipfile.ZipFile(book, "a") as archive:
+        archive.writestr("licence.txt", "free")
+    with pytest.raises(InputError, match="one of its 2 files"):
+        files.read_unpacked(book)
+    book.write_bytes(b"no archive")
+    with pytest.raises(DamagedFileError, match="cannot decompress"):
+        files.read_unpacked(book)

@@ -32,6 +32,7 @@ ABANDONED_SECONDS = 3600.0
 
 _BLOCK = 1 << 16
 _ZSTD = (".zst", ".zstd")
+PACKED = (".gz", ".bz2", ".xz", ".zip", *_ZSTD)
 
 
 def local_path(location: Location) -> Path | None:
@@ -67,16 +68,44 @@ def _open(system: Any, path: str) -> Any:
 
 @contextmanager
 def open_unpacked(location: Location) -> Iterator[BinaryIO]:
-    """Open a path or URL for reading; .gz, .bz2, .xz and .zst are decompressed on the way."""
-    suffix = os.path.splitext(os.fspath(location))[1].lower()  # noqa: PTH122 - it may be a URL
+    """Open a path or URL for reading; .gz, .bz2, .xz, .zst and .zip are unpacked on the way."""
+    suffix = _suffix(location)
     with open_read(location) as packed:
         try:
-            yield _unpacked(packed, suffix)
+            yield _only_file(packed, location) if suffix == ".zip" else _unpacked(packed, suffix)
         except _unpacking_errors(suffix) as error:
             reason = str(error) or "it ends too early"
             raise DamagedFileError(
                 f"cannot decompress ({reason})", value=os.fspath(location), fix="fetch it again"
             ) from error
+
+
+def read_unpacked(location: Location) -> bytes:
+    """Return the content of a path or URL, unpacked."""
+    with open_unpacked(location) as file:
+        return file.read()
+
+
+def unpacked_name(location: Location) -> str:
+    """How the content of a file would be called if it were not packed."""
+    text = os.fspath(location)
+    return text[: -len(_suffix(location))] if _suffix(location) in PACKED else text
+
+
+def _suffix(location: Location) -> str:
+    return os.path.splitext(os.fspath(location))[1].lower()  # noqa: PTH122 - it may be a URL
+
+
+def _only_file(packed: BinaryIO, location: Location) -> BinaryIO:
+    """The one file of an archive, as books of openings are published."""
+    import zipfile
+
+    archive = zipfile.ZipFile(packed)
+    files = [one for one in archive.infolist() if not one.is_dir()]
+    if len(files) != 1:
+        fix = f"unpack it and name one of its {len(files)} files"
+        raise InputError("not one file in this archive", value=os.fspath(location), fix=fix)
+    return cast(BinaryIO, archive.open(files[0]))
 
 
 def _unpacked(packed: BinaryIO, suffix: str) -> BinaryIO:
@@ -115,6 +144,11 @@ def _unpacking_errors(suffix: str) -> tuple[type[Exception], ...]:
         import zstandard
 
         return EOFError, zstandard.ZstdError
+    if suffix == ".zip":
+        import zipfile
+        import zlib
+
+        return EOFError, zlib.error, zipfile.BadZipFile, RuntimeError  # the last of a password
     return ()
 
 

@@ -21,6 +21,7 @@ import msgspec
 import numpy as np
 
 from kibitz.errors import DamagedFileError, InputError
+from kibitz.files import PACKED
 from kibitz.games.cutting import Wanted, choose, whole_games
 from kibitz.games.labels import (
     COLUMNS,
@@ -46,7 +47,6 @@ PLIES = 100_000  # of a shard
 PIECE = 5_000  # plies of a CSV that are read at a time, where they are not written at once
 CHARACTERS = 500_000  # of a piece of a PGN, at least
 STANDARD_INPUT = Path("-")
-PACKED = (".gz", ".bz2", ".xz", ".zst", ".zstd")
 KINDS = (".pgn", ".csv")  # and shards, where games of any kind are read
 LABELLED = (".csv", ".jsonl")  # the second one only where it is named, not in folders
 ALL = Wanted()

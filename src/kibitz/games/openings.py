@@ -15,7 +15,7 @@ from itertools import islice
 from typing import NamedTuple, TypeVar
 
 from kibitz.errors import InputError
-from kibitz.files import Location, read_bytes
+from kibitz.files import Location, read_unpacked, unpacked_name
 from kibitz.position.board import SIDES, Board, Side
 from kibitz.position.epd import parse_epd
 from kibitz.position.fen import START, castles960, fen_of
@@ -41,7 +41,7 @@ class Opening(NamedTuple):
 
 def read_openings(location: Location, plies: int | None = None) -> list[Opening]:
     """All openings of a file, at most `plies` moves each; games that have ended are left out."""
-    if str(location).lower().endswith(".pgn"):
+    if unpacked_name(location).lower().endswith(".pgn"):
         boards: Iterable[Board] = (game.board() for game in read_games(location))
     else:
         boards = _boards(location, _lines(location))
@@ -65,7 +65,7 @@ def _opening(board: Board) -> Opening:
 
 def _lines(location: Location) -> list[tuple[int, str]]:
     """The lines that hold something, with their numbers."""
-    lines = read_bytes(location).decode("utf-8-sig", errors="replace").splitlines()
+    lines = read_unpacked(location).decode("utf-8-sig", errors="replace").splitlines()
     stripped = ((number, line.strip()) for number, line in enumerate(lines, start=1))
     return [(number, text) for number, text in stripped if text and not text.startswith("#")]
 
@@ -187,7 +187,7 @@ def chosen_openings(
     """
     if not location:
         return random_openings(count, plies or RANDOM_PLIES, seed)
-    if str(location).lower().endswith(".pgn"):
+    if unpacked_name(location).lower().endswith(".pgn"):
         return shuffled(read_openings(location, plies), seed)
     boards = _boards(location, shuffled(_lines(location), seed))
     going_on = (board for board in boards if board.outcome(claim=True) is None)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from kibitz.errors import InputError, NotationError
-from kibitz.files import Location, read_bytes
+from kibitz.files import Location, read_unpacked
 from kibitz.position.board import Board
 from kibitz.position.fen import fen_of, parse_fen
 from kibitz.position.notation import Move, looks_like_uci, parse_san, parse_uci, relative, san_of
@@ -58,7 +58,7 @@ class Epd:
 
 def read_epd(location: Location) -> Iterator[Epd]:
     """Every line of a file but empty ones and # comments; errors name the file and the line."""
-    lines = read_bytes(location).decode("utf-8-sig", errors="replace").splitlines()
+    lines = read_unpacked(location).decode("utf-8-sig", errors="replace").splitlines()
     for number, line in enumerate(lines, start=1):
         if line.strip() and not line.lstrip().startswith("#"):
             try:

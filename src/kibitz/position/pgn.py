@@ -88,7 +88,7 @@ def read_games(
     """The games of a file, a URL or an open text, as they are needed; `on_bad` gets the rest.
 
     Text is UTF-8, Latin-1 in lines that are not, or UTF-16 with its mark; files may be packed
-    (.gz, .bz2, .xz, .zst).
+    (.gz, .bz2, .xz, .zst, .zip).
     """
     lines = _Lines(read_lines(source))
     for number in lines.numbers_of_games():

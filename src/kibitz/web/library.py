@@ -22,6 +22,7 @@ from kibitz.evaluator.discover import (
     shipped,
 )
 from kibitz.evaluator.load import SIMPLE
+from kibitz.files import PACKED
 from kibitz.games.shard import SUFFIX as SHARD
 from kibitz.network.card import NetworkCard, read_card
 from kibitz.training.metrics import METRICS
@@ -29,7 +30,6 @@ from kibitz.training.metrics import METRICS
 MOST_FILES = 20_000  # that are looked at in all folders
 MOST_BYTES = 64 << 20  # of a file of games or positions that is read
 MISTAKE = "a mistake of the server; its terminal shows more"
-PACKED = (".gz", ".bz2", ".xz", ".zst")
 KINDS = {".pgn": "games", ".epd": "suite", ".csv": "puzzles", SHARD: "shard"}
 KINDS |= dict.fromkeys(SUFFIXES, "network")
 _FOLDERS = re.compile(r"(?<![\w./:\\])(?:[A-Za-z]:)?(?:[\\/]+[^'\"\n;:\\/]+)*[\\/]+(?=[^\\/\s])")
