@@ -289,3 +289,13 @@ def test_the_entry_point_is_where_the_package_says() -> None:
         "kibitz": f"{main.__module__}:{main.__name__}",
         "kibitz-uci": "kibitz.uci.__main__:main",
     }
+
+
+def test_a_misspelt_flag_before_a_file_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """Commands that read `-` take what begins with a hyphen for a file."""
+    for words in (["annotate", "--nodez", "5", "g.pgn"], ["data", "import", "--outputt", "x", "y"]):
+        assert main(words) == 2
+        fault = capsys.readouterr().err
+        assert "Unknown option: --nodez. Did you mean --nodes?" in fault or (
+            "Unknown option: --outputt. Did you mean --output?" in fault
+        )

@@ -126,6 +126,15 @@ def test_bad_games_are_named_and_skipped(tmp_path: Path) -> None:
     assert str(bad[0]).startswith(f"{path}: game 2 (line {COMPLETE.count(chr(10)) + 2}) skipped: ")
 
 
+def test_a_move_to_no_square_is_not_passed_over() -> None:
+    """python-chess leaves out what looks like no move to it, and reads on."""
+    bad: list[BadGame] = []
+    text = '1. e4 e5 2. Qxh9 *\n\n[Event "b"]\n\n1. d4 {to b10; c9} d5 ; or e9\n2. c4 $13 *\n'
+    games = [*read_games(io.StringIO(text), bad.append)]
+    assert [one.reason for one in bad] == ["not a move in algebraic notation: 'Qxh9'"]
+    assert [len(game.moves) for game in games] == [3]
+
+
 def test_bad_games_are_said_by_default(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "games.pgn"
     path.write_text("1. e5 *\n")

@@ -21,7 +21,7 @@ import kibitz
 from kibitz import settings, workers
 from kibitz.commands.output import EXIT_STOPPED
 from kibitz.copies import as_given, here, send_all
-from kibitz.errors import ConfigError, InputError, KibitzError, did_you_mean
+from kibitz.errors import ConfigError, InputError, KibitzError, did_you_mean, nearest
 from kibitz.files import check_epoch, leave_out_dates, local_path
 from kibitz.log import Level, set_level
 from kibitz.settings import FLAGS
@@ -233,6 +233,22 @@ def _check_command(words: Sequence[str]) -> None:
         raise InputError("no such command", value=first, fix=did_you_mean(first, COMMANDS))
 
 
+def _unknown_flag(words: Sequence[str]) -> str:
+    """Names a flag that the command has not, where one was taken for a file; or an empty text."""
+    path, group = [word for word in words if word[0:1] != "-"], app
+    while path and path[0] in group:
+        group = group[path.pop(0)]
+    if group is app or group.default_command is None:
+        return ""
+    known = {name for one in group.assemble_argument_collection() for name in one.names}
+    known |= {*BEFORE_COMMANDS, *WITH_VALUE}
+    flags = (word.partition("=")[0] for word in words if word.startswith("--") and word != "--")
+    unknown = next((flag for flag in flags if flag not in known), None)
+    close = nearest(unknown or "", sorted(known))
+    hint = f". Did you mean {close}?" if close else "."
+    return "" if unknown is None else f"Unknown option: {unknown}{hint}"
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; what the user can mend takes one line."""
     code = _run(arguments)
@@ -253,7 +269,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         result = app.meta(words)
         _flush()
     except CycloptsError as error:
-        return _refuse(str(error))
+        return _refuse(_unknown_flag(words) or str(error))
     except KibitzError as error:
         if os.environ.get("KIBITZ_DEBUG") == "1":
             raise

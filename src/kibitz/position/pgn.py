@@ -27,6 +27,10 @@ from kibitz.position.regular import MainLine, regular
 COLUMNS = 100  # of the movetext
 _WRITTEN = str.maketrans({"\r": " ", "\n": " ", '"': '\\"', "\\": "\\\\"})  # in a tag
 _ESCAPED = re.compile(r'\\(["\\])')
+_TAG = re.compile(r'\[\w+\s+"')
+_COMMENT = re.compile(r"\{[^}]*(\}|$)|;[^\n]*")
+_LIKE_A_MOVE = re.compile(r"(?<![\w$%-])[KQRBN]?[a-z]?\d?[x-]?[a-z]\d{1,2}(?:=[A-Za-z])?(?!\w)")
+_A_MOVE = re.compile(r"[KQRBN]?[a-h]?[1-8]?[x-]?[a-h][1-8](?:=?[NBRQKnbrqk])?")
 
 
 @dataclass(frozen=True)
@@ -145,9 +149,10 @@ def _read(
 ) -> Iterator[Game]:
     """The next game, if nothing is wrong with it."""
     line, tagged = lines.number, lines.at_tag()
+    lines.taken.clear()
     try:
         tree = chess.pgn.read_game(cast(TextIO, lines), Visitor=_Builder)
-        reason = "" if tree is None else _fault(tree, tagged)
+        reason = "" if tree is None else _fault(tree, tagged, lines.taken)
     except (ValueError, IndexError, AssertionError) as error:
         # What python-chess lets through: unknown variants, variations before the first move.
         named = str(error) if isinstance(error, ValueError) else ""
@@ -159,9 +164,10 @@ def _read(
         yield Game(number, tree, line)
 
 
-def _fault(tree: chess.pgn.Game, tagged: bool) -> str:
+def _fault(tree: chess.pgn.Game, tagged: bool, lines: list[str]) -> str:
     """Why a parsed game cannot be used, or an empty text."""
     wrong = _wrong_start(tree)  # first: no move is legal where no game can begin
+    wrong = wrong or _left_out(lines)
     if wrong or tree.errors:
         return wrong or str(tree.errors[0])
     if not (tagged or tree.variations or tree.comment) and tree.headers["Result"] == "*":
@@ -171,6 +177,15 @@ def _fault(tree: chess.pgn.Game, tagged: bool) -> str:
             Board.from_chess(tree.end().board())
         except InputError as error:
             return str(error)
+    return ""
+
+
+def _left_out(lines: list[str]) -> str:
+    """Why a text that was read is not all of it: python-chess passes over squares that are none."""
+    text = "".join(line for line in lines if not (line[0] == "%" or _TAG.match(line)))
+    for found in _LIKE_A_MOVE.finditer(_COMMENT.sub(" ", text)):
+        if not _A_MOVE.fullmatch(found[0]):
+            return f"not a move in algebraic notation: {found[0]!r}"
     return ""
 
 
@@ -206,6 +221,7 @@ class _Lines:
         self._source = source
         self._ahead: list[str] = []  # the next one is last
         self._read = 0
+        self.taken: list[str] = []  # what was read since it was emptied
 
     @property
     def number(self) -> int:
@@ -216,6 +232,8 @@ class _Lines:
         line = self._peek()
         self._ahead.pop()
         self._read += bool(line)
+        if line:
+            self.taken.append(line)
         return line
 
     def _peek(self) -> str:
@@ -232,6 +250,7 @@ class _Lines:
         number = 0
         while self._skip_blank():
             number += 1
+            self.taken.clear()
             yield number
 
     def _skip_blank(self) -> bool:
