@@ -355,7 +355,10 @@ BEGINNER: dict[str, tuple[str, ...]] = {
 # --- sentences ------------------------------------------------------------------------------------
 
 PLAYED = ("This {0}.", "{move} {0}.")
-PLAYED_MORE = ("It also {0}.", "And it {0}.", "At the same time it {0}.")
+PLAYED_MORE = ("It also {0}.", "At the same time it {0}.")
+PLAYED_BUT = ("But it {0}.",)  # one of the two speaks against the move
+BOTH = "{0} and {1}"
+BUT = "{0}, but {1}"
 WHICH = "{0}, which {1}"
 
 OPENING = ("{name} ({eco}).",)

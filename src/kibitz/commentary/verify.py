@@ -51,11 +51,11 @@ ALSO: dict[str, tuple[str, ...]] = {
 MOVE = r"(?:\d+\.(?:\.\.)?)?(?:O-O(?:-O)?|[KQRBN]?[a-h]?[1-8]?x?[a-h][1-8](?:=[QRBN])?)[+#]?"
 KIND = "king|queen|rook|bishop|knight|pawn"
 SUBJECTS = re.compile(
-    r"(?P<again>It also|And it|At the same time it|It)|(?P<this>This(?: move)?)"
+    r"(?P<again>It also|And it|But it|At the same time it|It)|(?P<this>This(?: move)?)"
     r"|(?P<side>White|Black)|The (?P<kind>king|queen|rook|bishop|knight|pawn)"
     rf"(?: on (?P<square>[a-h][1-8]))?|(?P<move>{MOVE})"
 )
-JOINED = re.compile(r", and also |, and |, | and also | and |; ")
+JOINED = re.compile(r", and also |, and |, but |, | and also | and |; ")
 NAMED = re.compile(rf"\b({KIND}) on ([a-h][1-8])")
 SLOT = re.compile(r"\{(\w+)\}")
 

@@ -5,6 +5,7 @@ claims -> ranked, filled into a language's table -> **a comment**
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import NamedTuple
@@ -72,13 +73,23 @@ class Speaker:
                 self.memory.won_at[scene.mover] = scene.before.ply()
 
     def told(self, scene: Scene, claims: Sequence[Claim]) -> str:
-        """A sentence for each claim about a move."""
-        texts = []
+        """What is said of a move: two short claims share a sentence, longer ones have their own."""
         move = step(scene.before, scene.move).text
-        for number, claim in enumerate(claims):
-            frames = language.PLAYED if number == 0 else language.PLAYED_MORE
-            frame = self._varied("played more" if number else "played", frames)
-            texts.append(frame.format(self.predicate(claim, scene), move=move))
+        texts: list[str] = []
+        for claim in claims:
+            text = self.predicate(claim, scene, unlike=texts[-1] if texts else "")
+            against = bool(texts) and _speaks_against(claim, scene) != _speaks_against(
+                claims[0], scene
+            )
+            if not texts:
+                texts.append(text)
+            elif not ENDS_A_SENTENCE.search(texts[0]):
+                texts[0] = (language.BUT if against else language.BOTH).format(texts[0], text)
+            else:
+                more = language.PLAYED_BUT if against else language.PLAYED_MORE
+                texts.append(self._varied("played more", more).format(text))
+        if texts:
+            texts[0] = self._varied("played", language.PLAYED).format(texts[0], move=move)
         return " ".join(texts)
 
     def _criticised(self, scene: Scene) -> Comment:
@@ -179,13 +190,14 @@ class Speaker:
             return ""
         return self.predicate(keeps, scene)
 
-    def predicate(self, claim: Claim, scene: Scene) -> str:
-        """A claim as a predicate: "forks the king and the rook on a8"."""
+    def predicate(self, claim: Claim, scene: Scene, unlike: str = "") -> str:
+        """A claim as a predicate: "forks the king and the rook on a8"; not the verb of another."""
         key = claim_key(claim, scene)
         name = kind_of(claim)
         table = language.BEGINNER if self.level == "beginner" else language.PREDICATES
         texts = table.get(key) or table.get(name) or language.PREDICATES.get(key)
         texts = texts or language.PREDICATES[name]
+        texts = tuple(one for one in texts if one.split()[0] != unlike.partition(" ")[0]) or texts
         return self._varied(key, texts).format(**claim_slots(claim, scene))
 
     def _varied(self, key: str, texts: Sequence[str]) -> str:
@@ -195,6 +207,25 @@ class Speaker:
         text = min(order, key=lambda one: self.memory.used[one])
         self.memory.used[text] += 1
         return text
+
+
+ENDS_A_SENTENCE = re.compile("[:,]| and ")  # a predicate in which another could not go on
+
+
+def _speaks_against(claim: Claim, scene: Scene) -> bool:
+    """Whether a claim names a drawback for the side that moved."""
+    match claim:
+        case changed.LosesCastling():
+            return True
+        case changed.IsolatedPawn():
+            return claim.pawn.white == scene.mover
+        case changed.DoubledPawns() | changed.OpensKing():
+            return claim.white == scene.mover
+        case changed.BishopPair():
+            return claim.white != scene.mover
+        case Feature(name="backward" | "hanging_pawns" | "bad_bishop"):
+            return claim.white == scene.mover
+    return False
 
 
 def claim_slots(claim: Claim, scene: Scene) -> dict[str, str]:
