@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import chess
 import pytest
 
+from kibitz.commentary.activity import centralises
+from kibitz.commentary.claims import Claim
 from kibitz.commentary.decoded import SUITE
 from kibitz.commentary.facts import Scene
+from kibitz.commentary.features import Feature, connected_rooks, development
 from kibitz.commentary.judge import Seen
+from kibitz.commentary.positional import DoubledPawns
 from kibitz.commentary.prover import Prover
 from kibitz.commentary.spelling import spelled
 from kibitz.commentary.verify import verified
@@ -21,6 +26,11 @@ PROVER = Prover()
 FORK = "q3k3/p4ppp/8/3N4/8/8/P4PPP/4K3 w - - 0 1"
 PIN = "rnbqkbnr/ppp2ppp/4p3/3p4/3PP3/2N5/PPP2PPP/R1BQKBNR b KQkq - 1 3"
 BLUNDER = "r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR b KQkq - 3 3"
+
+CENTRE = Feature(centralises, white=True)
+LINKED = Feature(connected_rooks, white=True)
+AHEAD = Feature(development, white=True, counts=(3, 0))
+DOUBLED = DoubledPawns(white=True, file=0)
 
 
 def scene_of(fen: str, san: str, *follow: str) -> Scene:
@@ -54,6 +64,21 @@ def test_what_the_table_says_holds(case: object) -> None:
     for level in ("beginner", "club", "expert"):
         comment = Speaker(level).comment(scene)
         assert not comment.text or verified(comment.text, scene, comment).holds
+
+
+@pytest.mark.parametrize(
+    ("claims", "joint"),
+    [
+        ([CENTRE, LINKED], r"[^.]* knight [^.,]* and [a-z]+s the rooks[^.]*\."),
+        ([CENTRE, DOUBLED], r"[^.]* knight [^.,]*, but [a-z]+s [^.]*pawns on the a-file\."),
+        ([DOUBLED, DOUBLED], r"This (?:doubles .* and leaves|leaves .* and doubles) [^.]*\."),
+        ([AHEAD, LINKED], r"[^.]*development[,:] [^.]*\. (?:It also|At the same time it) .*"),
+        ([AHEAD, DOUBLED], r"[^.]*development[,:] [^.]*\. But it [^.]*\."),
+    ],
+)
+def test_two_things_share_a_sentence_if_both_are_short(claims: list[Claim], joint: str) -> None:
+    text = Speaker().told(scene_of(FORK, "Nc7+"), claims)
+    assert re.fullmatch(joint, text), text
 
 
 def test_faults_hold_and_their_parts_are_proved() -> None:
