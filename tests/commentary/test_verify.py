@@ -69,11 +69,11 @@ def test_what_the_table_says_holds(case: object) -> None:
 @pytest.mark.parametrize(
     ("claims", "joint"),
     [
-        ([CENTRE, LINKED], r"[^.]* knight [^.,]* and [a-z]+s the rooks[^.]*\."),
-        ([CENTRE, DOUBLED], r"[^.]* knight [^.,]*, but [a-z]+s [^.]*pawns on the a-file\."),
+        ([CENTRE, LINKED], r".* knight [^.,]* and [a-z]+s the rooks[^.]*\."),
+        ([CENTRE, DOUBLED], r".* knight [^.,]*, but [a-z]+s [^.]*pawns on the a-file\."),
         ([DOUBLED, DOUBLED], r"This (?:doubles .* and leaves|leaves .* and doubles) [^.]*\."),
-        ([AHEAD, LINKED], r"[^.]*development[,:] [^.]*\. (?:It also|At the same time it) .*"),
-        ([AHEAD, DOUBLED], r"[^.]*development[,:] [^.]*\. But it [^.]*\."),
+        ([AHEAD, LINKED], r".*development[,:] [^.]*\. (?:It also|At the same time it) .*"),
+        ([AHEAD, DOUBLED], r".*development[,:] [^.]*\. But it [^.]*\."),
     ],
 )
 def test_two_things_share_a_sentence_if_both_are_short(claims: list[Claim], joint: str) -> None:
