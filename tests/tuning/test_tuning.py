@@ -327,6 +327,9 @@ def test_the_page_has_figures_and_needs_nothing_else(
     page = (tmp_path / "report.html").read_text()
     assert page.count("<g transform") == (3 if method == "tpe" else 2)
     assert (tmp_path / "figures.svg").read_text() in page
+    image = (tmp_path / "figures.png").read_bytes()
+    assert image.startswith(b"\x89PNG")
+    assert len(image) > 10_000  # more than an empty sheet
     assert "not confirmed" in page
     assert "[search]" in page
     assert "http" not in page.replace("http://www.w3.org/2000/svg", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import textwrap
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from itertools import pairwise
 from typing import Any
 from xml.sax.saxutils import escape
 
+from kibitz.errors import missing_extra
 from kibitz.training.metrics import DETAILS, Points, Run
 
 VALIDATION = "validation_"
@@ -179,6 +181,36 @@ def draw(panels: list[Panel], legend: list[tuple[str, str]], below: Sequence[str
         parts += [f'<g transform="translate({across} {down})">', *_panel(panel), "</g>"]
     parts += [_text(8, bottom + LEGEND_LINE * (at + 1), text) for at, text in enumerate(lines)]
     return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def picture(panels: list[Panel], legend: list[tuple[str, str]]) -> bytes:
+    """Return the figure as PNG, drawn by matplotlib."""
+    try:
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError as error:
+        raise missing_extra("a figure as PNG", "matplotlib", "tune") from error
+    columns = max(1, min(COLUMNS, len(panels)))
+    rows = math.ceil(len(panels) / columns)
+    whole = Figure(figsize=(columns * WIDTH / 80, rows * HEIGHT / 80), layout="constrained")
+    for place, panel in enumerate(panels, start=1):
+        axes = whole.add_subplot(rows, columns, place)
+        axes.set_title(panel.title, loc="left", fontweight="bold")
+        axes.set_xlabel(panel.below)
+        axes.grid(axis="y", color="#ddd")
+        for line in panel.lines:
+            x, y = zip(*line.points, strict=True)
+            form: dict[str, Any] = {"color": line.colour, "alpha": 0.35 if line.faint else 1.0}
+            if line.errors:
+                axes.errorbar(x, y, yerr=line.errors, fmt="-o" if line.joined else "o", **form)
+            else:
+                axes.plot(x, y, "-" if line.joined else "o", **form)
+    for name, colour in legend:
+        whole.axes[0].plot([], [], color=colour, label=name)
+    if legend:
+        whole.legend(loc="outside upper left", frameon=False)
+    drawn = io.BytesIO()
+    whole.savefig(drawn, format="png", dpi=120, metadata={"Software": None})
+    return drawn.getvalue()
 
 
 def ticks(low: float, high: float) -> list[float]:

@@ -1,24 +1,25 @@
 """How a tuning stands: rows, verdict, settings as TOML, and one HTML file with figures.
 
-study -> model, confirmation -> **facts, page** -> terminal, report.html, figures.svg
+study -> model, confirmation -> **facts, page** -> terminal, report.html, figures.svg and .png
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from html import escape
 from typing import Any, NamedTuple
 
 import msgspec
 
 from kibitz.files import write_bytes
-from kibitz.training.curve import COLOURS, Line, Panel, draw
+from kibitz.training.curve import COLOURS, Line, Panel, draw, picture
 from kibitz.tuning.config import Parameter, Values, as_toml
 from kibitz.tuning.loop import Confirmation, best_of, confirmation_of, defaults_of, ranked
 from kibitz.tuning.model import Model
 from kibitz.tuning.spsa import centre
 from kibitz.tuning.study import Study, Trial
 
-PAGE, FIGURES = "report.html", "figures.svg"
+PAGE, FIGURES, PICTURE = "report.html", "figures.svg", "figures.png"
 SHOWN = 10  # trials in a table, the best
 
 
@@ -114,7 +115,8 @@ def table(study: Study, found: Standing) -> tuple[list[str], list[list[Any]]]:
 
 def write_page(study: Study, found: Standing) -> None:
     """Write report.html, which needs no other file, and its figures by themselves."""
-    drawn = figure(study, found)
+    panels, legend = figures(study, found)
+    drawn = draw(panels, legend) if panels else ""
     headings, rows = table(study, found)
     head = "".join(f"<th>{escape(one)}</th>" for one in headings)
     body = "".join(
@@ -141,21 +143,22 @@ def write_page(study: Study, found: Standing) -> None:
     ]
     if drawn:
         write_bytes(study.root / FIGURES, drawn.encode())
+        write_bytes(study.root / PICTURE, picture(panels, legend))
     write_bytes(study.root / PAGE, "".join(parts).encode())
 
 
-def figure(study: Study, found: Standing) -> str:
-    """The measurements in their order, and what each parameter does, as SVG."""
+def figures(study: Study, found: Standing) -> tuple[list[Panel], list[tuple[str, str]]]:
+    """The measurements in their order, and what each parameter does; with the legend."""
     if not found.rows:
-        return ""
+        return [], []
     if study.tuning.method == "spsa":
-        return draw([_path(study, found, one) for one in study.parameters], [])
+        return [_path(study, found, one) for one in study.parameters], []
     panels = [_history(study, found)]
     if found.model is not None:
-        curves = enumerate(study.parameters)
-        panels += [_dependence(study, found.model, at, one) for at, one in curves]
-    legend = [("measured", COLOURS[5]), ("model's mean, best so far", COLOURS[0])]
-    return draw(panels, legend)
+        for at, (one, share) in enumerate(zip(study.parameters, found.shares, strict=True)):
+            curve = _dependence(study, found.model, at, one)
+            panels.append(replace(curve, title=f"{curve.title}, importance {share:.0%}"))
+    return panels, [("measured", COLOURS[5]), ("model's mean, best so far", COLOURS[0])]
 
 
 def _history(study: Study, found: Standing) -> Panel:
