@@ -16,7 +16,7 @@ import chess
 from kibitz.commentary.claims import Claim, Step, passed, stands, step
 from kibitz.commentary.facts import WORTH, Scene, Unit, balance, is_defended, taken_by
 from kibitz.commentary.judge import is_hard_to_find, is_only_move
-from kibitz.commentary.prover import LAST_LOOK, SURE_MATE
+from kibitz.commentary.prover import SURE_MATE
 from kibitz.position.board import Board
 from kibitz.position.notation import legal_codes
 from kibitz.search.mate import MateSearch
@@ -232,12 +232,11 @@ def threat_pays(threat: Threatens, scene: Scene) -> bool:
     if target and target.kind != chess.PAWN and threatened(threat, scene) < LEAST_THREAT:
         return False  # it is taken, and as much is lost elsewhere
     taker = board.piece_at(threat.step.move.from_square)
-    plain = target is None or not is_defended(scene.after, target.square)
-    if target is not None and taker is not None:
-        plain = plain or WORTH[taker.piece_type] < target.worth
+    guarded = target is not None and is_defended(scene.after, target.square)
+    if target and guarded and taker and WORTH[taker.piece_type] >= target.worth:
+        return False  # what is won after an exchange takes more than a look to be sure of
     board.push(threat.step.move)
-    times = 1 if plain else LAST_LOOK  # a guarded piece is taken by one worth as much
-    return keeps_more(board, scene, balance(scene.after, scene.mover), times)
+    return keeps_more(board, scene, balance(scene.after, scene.mover))
 
 
 def keeps_more(board: chess.Board, scene: Scene, had: int, times: int = 1) -> bool:
