@@ -198,6 +198,21 @@ def _tried(had: Seen, board: chess.Board, prover: Prover) -> Seen:
     return had if then is None else tried(had, then)
 
 
+def _among_others(
+    had: Seen, board: chess.Board, move: chess.Move, engine: Engine, style: Style
+) -> Seen:
+    """What a long look at all moves but the one made sees.
+
+    What is known of that move from the game says nothing of the others, and the second best of a
+    search that expected it may be far from the best of them.
+    """
+    others = tuple(board.uci(one) for one in board.legal_moves if one != move)
+    deep = style.deep
+    nodes = None if deep.nodes is None else max(deep.nodes, LAST_LOOK * DEEP)
+    found = _search(engine, board, replace(deep, nodes=nodes, searchmoves=others))
+    return replace(found, priors=had.priors)
+
+
 # --- searching ------------------------------------------------------------------------------------
 
 
@@ -232,7 +247,11 @@ def _searched(
         _look_back(views, moves)
         for ply in new & _labelled(views, moves):
             if views[ply].line[:1] not in ((), (moves[ply],)):
-                views[ply] = _tried(views[ply], boards[ply], prover)
+                at = _tried(views[ply], boards[ply], prover)
+                other = _among_others(at, boards[ply], moves[ply], engine, style)
+                if other.line and other.line[0] != at.line[0]:
+                    other = _tried(other, boards[ply], prover)
+                views[ply] = max(at, other, key=lambda one: one.value)
         _look_back(views, moves)
         tested |= new
     return views

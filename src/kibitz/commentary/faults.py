@@ -168,6 +168,9 @@ class Better(Claim):
             return False
         bad = label(scene.had, scene.has) is not Label.NONE or scene.had.mate is not None
         lost = standing(scene.had.value) == -2  # where one move is as good as another
+        soon = scene.instead().boards[:4]  # a trade included
+        if any(map(is_pawn_ending, soon)) and scene.had.mate is None:
+            return False  # which hangs on a tempo
         return (
             bad
             and not lost
