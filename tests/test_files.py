@@ -177,6 +177,12 @@ def test_the_only_file_of_an_archive_is_read(tmp_path: Path) -> None:
         archive.writestr("book.epd", "8/8/8/8/8/8/k7/7K w - -\n")
     assert files.read_unpacked(book) == b"8/8/8/8/8/8/k7/7K w - -\n"
     assert files.unpacked_name(book).endswith("book.epd")
+    whole = book.read_bytes()
+    at = whole.index(b"PK\x01\x02") + 8  # the flags in its directory
+    book.write_bytes(whole[:at] + bytes([whole[at] | 1]) + whole[at + 1 :])
+    with pytest.raises(InputError, match="encrypted"):
+        files.read_unpacked(book)
+    book.write_bytes(whole)
     with zipfile.ZipFile(book, "a") as archive:
         archive.writestr("licence.txt", "free")
     with pytest.raises(InputError, match="one of its 2 files"):

@@ -105,6 +105,9 @@ def _only_file(packed: BinaryIO, location: Location) -> BinaryIO:
     if len(files) != 1:
         fix = f"unpack it and name one of its {len(files)} files"
         raise InputError("not one file in this archive", value=os.fspath(location), fix=fix)
+    if files[0].flag_bits & 1:
+        fix = "unpack it with its password"
+        raise InputError("this archive is encrypted", value=os.fspath(location), fix=fix)
     return cast(BinaryIO, archive.open(files[0]))
 
 
@@ -148,7 +151,7 @@ def _unpacking_errors(suffix: str) -> tuple[type[Exception], ...]:
         import zipfile
         import zlib
 
-        return EOFError, zlib.error, zipfile.BadZipFile, RuntimeError  # the last of a password
+        return EOFError, zlib.error, zipfile.BadZipFile
     return ()
 
 

@@ -235,6 +235,12 @@ def test_every_number_of_a_page_has_a_source(
     assert ("12", "not in the log") in accounts(tmp_path)
     log.write_text("## 2020-01-01: how long?\n\nFor 12 s in 2020, without a command.\n")
     assert ("2020", "not in the log") in accounts(tmp_path)
+    catalogue = folder / "report.toml"
+    catalogue.write_text(ACCOUNTS.replace('"README.md"\nwhy', '"docs/gone.md"\nwhy'))
+    assert ("", "not in the text") in accounts(tmp_path)
+    assert main(["report", "--root", str(tmp_path), "--stored", "--write"]) == 1
+    assert "no such page" in capsys.readouterr().out
+    catalogue.write_text(ACCOUNTS)
     (tmp_path / "README.md").write_text(PAGE.replace("# Settings", "# Options"))
     assert ("", "not in the text") in accounts(tmp_path)
     assert ("64", "no source") in accounts(tmp_path)

@@ -31,7 +31,13 @@ def rows(results: Results, root: Path) -> tuple[list[Row], list[Row]]:
     """The figures of papers, and the numbers of our pages below a folder."""
     papers = [of_paper(one, results) for one in results.papers]
     files = {path for pattern in PAGES for path in root.glob(pattern)} - {root / LOG}
-    return papers, [row for path in sorted(files) for row in _Page(path, results, root).rows()]
+    found = [row for path in sorted(files) for row in _Page(path, results, root).rows()]
+    catalogue = results.catalogue
+    kinds = (results.sentences, catalogue.logged, catalogue.given)
+    named = {one.file for kind in kinds for one in kind}
+    missing = sorted(named - {path.relative_to(root).as_posix() for path in files})
+    found += [Row(name, "no such page", "", "", "", "not in the text", "") for name in missing]
+    return papers, found
 
 
 class _Page:
@@ -131,7 +137,7 @@ def rewrite(results: Results, root: Path) -> int:
     count = 0
     for item in results.sentences:
         page = root / item.file
-        text = page.read_text(encoding="utf-8")
+        text = page.read_text(encoding="utf-8") if page.exists() else ""
         found = re.search(_pattern(item.text), text)
         places = PLACE.findall(item.text)
         if found is None or results.of(item.of) is None:
