@@ -1,6 +1,7 @@
 """What all tests share: how hypothesis looks for examples, files without today's date, messages."""
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +11,10 @@ from kibitz import log
 
 # 2000-01-01: the same work gives the same bytes whenever it is done, in processes of tests, too.
 os.environ["SOURCE_DATE_EPOCH"] = "946684800"
+
+# A job in the background of a shell ignores Ctrl-C, and so would every program that tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No deadline: the first example may compile a kernel, and speed is never asserted in a test.
 # Derandomised: a failure on one machine is a failure on every machine.
