@@ -40,6 +40,8 @@ KINDS = {name: kind for kind, name in enumerate(chess.PIECE_NAMES) if name}
 WORTH = {1: 1, 2: 3, 3: 3, 4: 5, 5: 9, 6: 0}
 UNIT = r"the (?:king|(?:pawn|knight|bishop|rook|queen) on [a-h][1-8])"
 MOVE = r"\d+\.(?:\.\.)?(?:O-O(?:-O)?|[KQRBNa-h][\w=]*)[+#]?"
+SAN = r"(?:O-O(?:-O)?|[KQRBN]?[a-h]?[1-8]?x?[a-h][1-8](?:=[QRBN])?)[+#]?"
+LINE = rf"{MOVE}(?: (?:\d+\.)?{SAN})+"  # an answer and the moves after it
 COUNTS = {"a": 1, "two": 2, "three": 3, "four": 4, "five": 5, "no": 0}
 
 
@@ -724,6 +726,20 @@ def stated(at: At, text: str) -> bool:
     return set(SCORE.findall(text)) <= at.values
 
 
+def goes_on(at: At, text: str) -> bool:
+    """The moves of a line, the first of them the answer, are legal one after the other."""
+    board, found = at.after.copy(), re.search(LINE, text)
+    assert found is not None
+    for number, one in enumerate(found.group().split()):
+        told, _, san = one.rpartition(".")
+        numbered = board.turn == chess.WHITE or number == 0
+        wanted = f"{board.fullmove_number}{'' if board.turn else '..'}" if numbered else ""
+        if told != wanted:
+            return False
+        board.push_san(san)  # ValueError if it is not legal
+    return True
+
+
 BETTER = r"#better"  # see named_moves
 ANSWER = r"#answer"
 Check = Callable[[At, str], bool]
@@ -748,6 +764,7 @@ STANDINGS: list[tuple[str, float, float]] = [
     (r"keeps the better|keeps (?P<side>White|Black) better", 0.05, 1.0),
     (r"keeps the game level|holds the balance", -0.35, 1.0),
     (r"in the game|limits the damage", -0.75, 1.0),
+    (r"winning all the same", 0.35, 1.0),
     (r"better all the same|more than enough", 0.05, 1.0),
     (r"has enough for it|stays level", -0.35, 1.0),
 ]
@@ -926,6 +943,7 @@ STATEMENTS: list[tuple[str, str, Check]] = [
         named_pieces_exist,
     ),
     ("standing", BARE, lambda *_: True),
+    ("line", LINE, goes_on),
     ("score", r"[+\u2212]\d+\.\d\d", stated),
 ]
 
@@ -939,7 +957,7 @@ NAMES_A_MOVE = re.compile(
     r"|miss(?:es|ed) |could have|should have|There was"
 )
 REFUTES = (
-    r"answer|trouble|After|follows|This allows|runs into|strong now|guard away|no longer guards"
+    r"answer|trouble|After|leads to a score|This allows|runs into|strong now|guard away|no longer guards"
     r"|\d\.+\S+ now (?:[a-z]+s|can)\b"
     r"|threat was|nothing against|was threatening|possible now|be taken|lost there|takes it"
 )
@@ -974,7 +992,7 @@ def statements(node: chess.pgn.ChildNode) -> Iterator[tuple[str, At, str]]:
             verb = re.match(r"(?:, which| now|:? it| [a-z]+s\b)", sentence[found.end() :])
             if (reply or other) is not None and verb and not threat and about is own:
                 about, rest = reply or other or own, sentence[found.end() :]
-        clauses = re.split(r"(?: and|, but) (?=[a-z]+s\b)(?!the |pawns)|; ", rest)
+        clauses = re.split(r"(?:,? and so| and|, but) (?=[a-z]+s\b)(?!the |pawns)|; ", rest)
         about.values = own.values
         for clause in clauses:
             yield sentence, about, clause
@@ -982,7 +1000,7 @@ def statements(node: chess.pgn.ChildNode) -> Iterator[tuple[str, At, str]]:
 
 def skeleton(sentence: str) -> str:
     """A sentence without its moves, pieces, squares, sides and numbers."""
-    text = re.sub(MOVE, "M", sentence)
+    text = re.sub(rf"{LINE}|{MOVE}", "M", sentence)
     text = re.sub(rf"(?:(?:, | and )?{UNIT})+", " P", text)
     text = re.sub(r"White|Black", "S", text)
     return re.sub(r"\b[a-h][1-8]\b|\b[a-h]-(?=file|pawn)|[+\u2212]?\d[\d.]*", "Q", text)
@@ -1027,7 +1045,7 @@ def read(node: chess.pgn.ChildNode, count: Count, judge: Judge | None) -> None:
             count.made[kind] += 1
             try:
                 true = rule(at, clause)
-            except (IndexError, KeyError):
+            except (IndexError, KeyError, ValueError):
                 true = False
             if not true:
                 count.false[kind] += 1

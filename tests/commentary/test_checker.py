@@ -61,6 +61,22 @@ def test_false_comments_are_noticed() -> None:
     assert false_in(STORY, "This forks the queen on d8 and the rook on h8.")["fork"] == 1
 
 
+@pytest.mark.parametrize(
+    ("line", "wrong"),
+    [
+        ("5...Qxg2 6.Rf1 Qxe4+", 0),
+        ("5...Qxg2 6.Rf1 Qa5", 1),
+        ("5...Qxg2 7.Rf1 Qxe4+", 1),
+        ("5...Qxg2 6.Rf1 6.Qxe4+", 1),
+        ("5...Qxg2 6.Rf1 Qxe5", 1),
+    ],
+)
+def test_every_move_of_a_line_is_tried(line: str, wrong: int) -> None:
+    found = false_in(STORY, f"After {line} the score is \u22128.00.")
+    assert found["line"] == wrong
+    assert not found["score"]
+
+
 def test_an_abbreviation_does_not_end_a_sentence() -> None:
     name = "Pirc Defense: Classical, St. Petersburg Variation (B08). White won on move 30."
     assert len(sentences(name)) == 2

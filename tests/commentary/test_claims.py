@@ -9,9 +9,11 @@ from kibitz.commentary.annotate import Style, annotate
 from kibitz.commentary.choice import LEVELS, Memory, is_confirmed, worth_saying
 from kibitz.commentary.claims import Step
 from kibitz.commentary.facts import Scene, Unit
+from kibitz.commentary.faults import answer_line
 from kibitz.commentary.judge import Seen
 from kibitz.commentary.merits import OnlyMove, Threatens, Verdict, Wins, merits, threat_pays
 from kibitz.commentary.prover import Look, Prover
+from kibitz.commentary.verify import verified
 from kibitz.commentary.words import Speaker
 from kibitz.engine import Engine
 from kibitz.position.pgn import parse_game
@@ -136,3 +138,26 @@ def test_the_move_that_leaves_the_named_openings_is_told_once() -> None:
     told = [ply for ply, text in enumerate(said) if "a name" in text or "named opening" in text]
     assert told == [10]
     assert "Sicilian Defense: Najdorf" in said[9]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("Kd7 Nxd5 Ke6 Nc7+ Kd6", "2.Nxd5 Ke6 3.Nc7+"),  # the queen is gone at once
+        ("Qd4 Kf1 Qd6 Nb5 Kf7 Nxd6+ Kg6", "2.Kf1 Qd6 3.Nb5 Kf7 4.Nxd6+"),
+        ("Kd7 Nxd5", "2.Nxd5"),
+    ],
+)
+def test_an_answer_is_followed_until_it_wins_something(line: str, words: str) -> None:
+    board = "4k3/8/8/3q4/8/2N5/8/4K3 b - - 0 1"
+    assert answer_line(scene(Prover(), board, *line.split())) == words
+    moves = ("Kd6", "Nxd5", "Kxd5", "Kd2", "Kd4")
+    trade = scene(Prover(), "8/4k3/8/3n4/8/2N5/8/4K3 b - - 0 1", *moves)
+    assert answer_line(trade) == "2.Nxd5 Kxd5 3.Kd2"
+
+
+def test_what_a_fork_wins_is_told_as_its_outcome() -> None:
+    one = scene(Prover(), "q3k3/8/8/3N4/8/8/8/4K3 w - - 0 1", "Nc7+", "Kd7", "Nxa8")
+    text = Speaker("club").comment(one).text
+    assert ", and so " in text
+    assert verified(text, one, Speaker("club").comment(one)).holds

@@ -5,9 +5,11 @@ import pytest
 
 from kibitz.commentary.facts import Scene
 from kibitz.commentary.judge import Seen
+from kibitz.commentary.marks import add_lines
 from kibitz.commentary.prover import Prover
 from kibitz.commentary.sacrifices import ACCEPTED, confirmed_sacrifice, sacrifice
-from kibitz.commentary.words import Speaker
+from kibitz.commentary.words import Comment, Speaker
+from kibitz.position.pgn import parse_game
 from kibitz.search.report import Score
 
 
@@ -108,6 +110,30 @@ def test_an_offer_is_proved_by_the_longest_look_at_its_acceptance(
     found = sacrifice(one)
     assert (found.aim if found else "") == aim
     assert found is None or found.lost == (chess.QUEEN,)
+
+
+def test_a_variation_shows_what_accepting_an_offer_leads_to() -> None:
+    game = parse_game(f'[FEN "{OFFER}"]\n\n17... Be6 18. Qxc3 *').tree
+    lines = {"Bxb6": "Bxc4+ Kg1 Ne2+ Kf1 Nxd4+"}
+
+    def look(board: chess.Board, times: int) -> Seen:
+        took = board.piece_at(chess.B6) == chess.Piece.from_symbol("B")
+        expected = lines["Bxb6"] if took and times == ACCEPTED else ""
+        moves = tuple(board.push_san(san) for san in expected.split())
+        return Seen(Score("cp", 529), 0.5, moves)
+
+    one = scene(Prover(look=look), OFFER, "Be6 Qxc3 Qxc5 dxc5 Bxc3 Bxe6 Rxe6", value=0.13)
+    found = sacrifice(one)
+    assert found is not None
+    assert found.aim == "offer"
+    node = game.variations[0]
+    add_lines(node, one, Comment("", (found,)), "club")
+    added = node.variations[1]
+    assert added.comment == "[%eval -5.29]"
+    assert [added.san(), *(each.san() for each in added.mainline())] == [
+        "Bxb6",
+        *lines["Bxb6"].split(),
+    ]
 
 
 # Black may take with the knight, and has to move its king, or with the queen, and has not.

@@ -18,6 +18,7 @@ from kibitz.commentary.claims import step
 from kibitz.commentary.facts import RECENT, Scene, taken_by
 from kibitz.commentary.judge import (
     Seen,
+    as_made,
     in_hindsight,
     is_only_move,
     key_moments,
@@ -251,7 +252,11 @@ def _searched(
                 other = _among_others(at, boards[ply], moves[ply], engine, style)
                 if other.line and other.line[0] != at.line[0]:
                     other = _tried(other, boards[ply], prover)
-                views[ply] = max(at, other, key=lambda one: one.value)
+                best = max(at, other, key=lambda one: one.value)
+                own = prover.deeper(boards[ply + 1], LAST_LOOK) or views[ply + 1]
+                if not label(best, own):  # what the game has shown, it shows of all moves
+                    best = as_made(best, views[ply + 1], moves[ply])
+                views[ply] = best
         _look_back(views, moves)
         tested |= new
     return views

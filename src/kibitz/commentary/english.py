@@ -112,6 +112,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "GivesUp.offered": ("offers {gift}, which {later} wins back if it is taken",),
     "GivesUp.castling": ("sacrifices {gift} to keep {other}'s king from castling",),
     "GivesUp.king": ("sacrifices {gift} to drive the king to {square}",),
+    "GivesUp.winning": ("sacrifices {gift} and is winning all the same",),
     "GivesUp.better": ("sacrifices {gift} and is better all the same",),
     "GivesUp.level": ("sacrifices {gift} and has enough for it",),
     "Mates": ("is mate", "mates", "is checkmate"),
@@ -359,6 +360,7 @@ PLAYED_MORE = ("It also {0}.", "At the same time it {0}.")
 PLAYED_BUT = ("But it {0}.",)  # one of the two speaks against the move
 BOTH = "{0} and {1}"
 BUT = "{0}, but {1}"
+SO = "{0}, and so {1}"  # what a tactic wins
 WHICH = "{0}, which {1}"
 
 OPENING = ("{name} ({eco}).",)

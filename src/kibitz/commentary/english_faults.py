@@ -35,9 +35,9 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "{reply} is strong now.",
     ),
     "Allows.worth": (
-        "The answer is {reply}, and the score is {has}.",
-        "{reply} follows, with a score of {has}.",
-        "After {reply} the score is {has}.",
+        "After {line} the score is {has}.",
+        "{line} leads to a score of {has}.",
+        "The answer is {line}, with a score of {has}.",
     ),
     "Allows.why": (
         "This allows {reply}, which {why}.",

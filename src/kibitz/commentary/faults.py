@@ -22,6 +22,8 @@ from kibitz.commentary.merits import (
 )
 from kibitz.commentary.positional import is_pawn_ending
 
+LONGEST_ANSWER = 5  # plies of a refutation that are named
+
 
 @dataclass(frozen=True)
 class EnPrise(Claim):
@@ -233,6 +235,19 @@ class Keeps(Claim):
         if not _fits_material(self.has, scene.instead()):
             return False
         return standing(scene.had.value) == self.has
+
+
+def answer_line(scene: Scene) -> str:
+    """The refutation and the moves after it, until material is won for good: 6.Nd5 Qd6 7.Bxg5."""
+    boards = scene.other.boards
+    had, other = balance(scene.after, not scene.mover), not scene.mover
+    kept = (
+        number
+        for number in range(1, min(len(boards), LONGEST_ANSWER + 1), 2)
+        if all(balance(one, other) > had for one in boards[number : number + 2])
+    )
+    moves = (scene.other.move, *scene.other.follow)[: max(3, next(kept, 3))]
+    return scene.after.variation_san(moves).replace(". ", ".")
 
 
 def faults(scene: Scene, why: tuple[Claim, ...]) -> list[Claim]:

@@ -85,8 +85,13 @@ def in_hindsight(had: Seen, has: Seen, move: chess.Move) -> Seen:
         return had
     if had.other and expected and had.other.value > reached:
         return replace(had.other, second=reached, priors=had.priors)
-    second = had.second if expected else had.value
-    return Seen(_score_before(has), reached, (move, *has.line), second, had.priors)
+    return as_made(replace(had, second=had.second if expected else had.value), has, move)
+
+
+def as_made(had: Seen, has: Seen, move: chess.Move) -> Seen:
+    """A view in which a move is the best, and worth what a search after it has seen."""
+    line = (move, *has.line)
+    return Seen(_score_before(has), -has.value, line, had.second, had.priors)
 
 
 def _score_before(has: Seen) -> Score:

@@ -18,6 +18,7 @@ from kibitz.commentary.choice import Level, Memory, worth_saying
 from kibitz.commentary.claims import Claim, Step
 from kibitz.commentary.facts import Scene, Unit
 from kibitz.commentary.judge import Label, Seen
+from kibitz.commentary.sacrifices import GivesUp, accepted
 from kibitz.commentary.story import told_by
 from kibitz.commentary.words import Comment, Speaker
 
@@ -98,14 +99,21 @@ def add_lines(node: chess.pgn.ChildNode, scene: Scene, comment: Comment, level: 
     """The lines that a comment on a bad move or a sacrifice speaks of, as variations."""
     kinds = {type(claim).__name__ for claim in comment.claims}
     if kinds & {"Better", "MissesMate"} and scene.had is not None:
-        _add_line(node.parent, scene.instead(), scene.had, level)
+        value = _value(scene.had, node.parent.turn())
+        _add_line(node.parent, scene.instead(), value, level)
     refutes = kinds & {"Allows", "AllowsMate", "EnPrise", "Abandons", "Overlooks", "GivesUp"}
     # After the last move of a game a line would be taken for more of the game.
     if refutes and node.variations and scene.has and scene.reply != node.variations[0].move:
-        _add_line(node, scene.other, scene.has, level)
+        _add_line(node, scene.other, _value(scene.has, node.turn()), level)
+    for claim in comment.claims:
+        if not isinstance(claim, GivesUp) or claim.aim not in ("offer", "offered"):
+            continue
+        taken = accepted(scene, claim) if node.variations else None
+        if taken is not None:
+            _add_line(node, taken[0], _value(taken[1], not node.turn()), level)
 
 
-def _add_line(parent: chess.pgn.GameNode, scene: Scene, view: Seen, level: Level) -> None:
+def _add_line(parent: chess.pgn.GameNode, scene: Scene, value: str, level: Level) -> None:
     """A variation with its value, and words of its own where the line has a point."""
     if parent.has_variation(scene.move):
         return
@@ -115,7 +123,7 @@ def _add_line(parent: chess.pgn.GameNode, scene: Scene, view: Seen, level: Level
     moves = (scene.move, *scene.follow)[:LONGEST]
     later: Scene | None = scene.later()
     for ply, move in enumerate(moves):
-        node = node.add_variation(move, comment="" if ply else _value(view, parent.turn()))
+        node = node.add_variation(move, comment="" if ply else value)
         if ply and ply % 2 == 0 and later is not None:
             claims = worth_saying(later, memory, level, 1)
             points = [one for one in claims if type(one).__module__.endswith(".tactical")]

@@ -15,12 +15,22 @@ import chess
 
 from kibitz.commentary.claims import Claim, Step, step
 from kibitz.commentary.facts import RECENT, WORTH, Scene, Unit, balance, taken_by
-from kibitz.commentary.judge import BETTER, LIMITS, standing, stands_clear
+from kibitz.commentary.judge import BETTER, LIMITS, Seen, standing, stands_clear
 from kibitz.commentary.merits import LEAST, LONGEST_MATE, gone, listed, longest_defence
 from kibitz.commentary.prover import LAST_LOOK
 
 Aim: TypeAlias = Literal[
-    "mate", "interest", "back", "castling", "king", "better", "level", "offer", "offered", ""
+    "mate",
+    "interest",
+    "back",
+    "castling",
+    "king",
+    "winning",
+    "better",
+    "level",
+    "offer",
+    "offered",
+    "",
 ]
 AT_ONCE = 4  # plies within which what comes back was never given
 SOON = 6  # plies within which a king loses its castling or its place
@@ -75,6 +85,17 @@ def _costs_castling(scene: Scene, square: int) -> bool:
         if line is not None and board.has_castling_rights(not scene.mover):
             return False
     return True
+
+
+def accepted(scene: Scene, offer: GivesUp) -> tuple[Scene, Seen] | None:
+    """The capture that an offer invites and what is expected after it; None if nobody looked."""
+    for take in _takes(scene):
+        after = scene.after.copy(stack=RECENT)
+        after.push(take)
+        seen = scene.prover.deeper(after, ACCEPTED)
+        if taken_by(scene.after, take) == offer.piece and seen is not None:
+            return replace(scene.other, move=take, follow=seen.line, had=None, has=seen), seen
+    return None
 
 
 def sacrifice(scene: Scene) -> GivesUp | None:
@@ -261,7 +282,7 @@ def _aim_of(scene: Scene) -> Aim:
 def _standing(scene: Scene) -> Aim:
     """How the mover stands all the same, where it is clear."""
     value = _value(scene) or 0.0
-    names: dict[int, Aim] = {0: "level", 1: "better", 2: "better"}
+    names: dict[int, Aim] = {0: "level", 1: "better", 2: "winning"}
     return names.get(standing(value), "") if stands_clear(value) and value >= 0.0 else ""
 
 

@@ -55,7 +55,7 @@ SUBJECTS = re.compile(
     r"|(?P<side>White|Black)|The (?P<kind>king|queen|rook|bishop|knight|pawn)"
     rf"(?: on (?P<square>[a-h][1-8]))?|(?P<move>{MOVE})"
 )
-JOINED = re.compile(r", and also |, and |, but |, | and also | and |; ")
+JOINED = re.compile(r", and so |, and also |, and |, but |, | and also | and |; ")
 NAMED = re.compile(rf"\b({KIND}) on ([a-h][1-8])")
 SLOT = re.compile(r"\{(\w+)\}")
 
@@ -147,7 +147,11 @@ def _fault_patterns(claim: Claim, scene: Scene) -> Iterator[tuple[str, re.Patter
         keys += [f"{name}.why", f"{name}.chance"]
         values = scores(scene) if isinstance(claim, (fault.Allows, fault.Better)) else ()
         if values:
-            keys, slots = [*keys, f"{name}.worth"], slots | language.worth(*values)
+            line = fault.answer_line(scene) if scene.reply else ""
+            keys, slots = (
+                [*keys, f"{name}.worth"],
+                slots | language.worth(*values) | {"line": line},
+            )
     for key in keys:
         for text in table.get(key, ()):
             text = text[:1].upper() + text[1:]

@@ -17,10 +17,18 @@ from kibitz.commentary import faults as fault
 from kibitz.commentary import merits as merit
 from kibitz.commentary import positional as changed
 from kibitz.commentary import tactical as tactic
-from kibitz.commentary.choice import Level, Memory, is_slight, kind_of, reasons, worth_saying
+from kibitz.commentary.choice import (
+    MUST_PAY,
+    Level,
+    Memory,
+    is_slight,
+    kind_of,
+    reasons,
+    worth_saying,
+)
 from kibitz.commentary.claims import Claim, Step, step
 from kibitz.commentary.facts import WORTH, Scene, Unit, is_defended, phase
-from kibitz.commentary.faults import faults, missed
+from kibitz.commentary.faults import answer_line, faults, missed
 from kibitz.commentary.features import Feature
 from kibitz.commentary.judge import LIMITS, Label, label, standing
 from kibitz.commentary.prover import LAST_LOOK
@@ -83,6 +91,8 @@ class Speaker:
             )
             if not texts:
                 texts.append(text)
+            elif isinstance(claim, GAINS) and isinstance(claims[0], MUST_PAY) and ":" not in text:
+                texts[0] = language.SO.format(texts[0], text)
             elif not ENDS_A_SENTENCE.search(texts[0]):
                 texts[0] = (language.BUT if against else language.BOTH).format(texts[0], text)
             else:
@@ -98,8 +108,8 @@ class Speaker:
         reply = reasons(scene.other, self.level, most) if scene.reply else []
         better = self._merits_of_better(scene, reply, most)
         if phase(scene.before) != "endgame":  # where pawns do not decide
-            reply = [one for one in reply if _is_hard(one)]
-            better = [one for one in better if _is_hard(one)]
+            reply = [one for one in reply if _is_hard(one) or kind_of(one) in FORCING]
+            better = [one for one in better if _is_hard(one) or kind_of(one) in FORCING]
         causes = faults(scene, tuple(reply))
         lines = missed(scene, tuple(better))
         solid = any(isinstance(one, SOLID) for one in better)
@@ -160,7 +170,8 @@ class Speaker:
             case fault.Allows():
                 why = self._which(scene.other, claim.why)
                 if not (why or told) and (values := scores(scene)):
-                    name, slots = "Allows.worth", slots | language.worth(*values)
+                    name = "Allows.worth"
+                    slots |= {**language.worth(*values), "line": answer_line(scene)}
             case fault.Better():
                 why = self._which(scene.instead(), claim.why) or self._kept(scene)
                 if claim.step in self.told_before:
@@ -247,7 +258,9 @@ HARD = (
 )
 
 
+FORCING = ("chases", "attacks_loose", "connected_passed")  # what asks for an answer at once
 CLEAR = 0.15  # of winning chances, beyond what makes a move an inaccuracy
+GAINS = (merit.Wins, merit.Nets)
 SOLID = (merit.Wins, merit.Nets, merit.MateIn, fault.AvoidsLoss)
 
 
