@@ -526,6 +526,22 @@ def given(at: At, text: str) -> bool:
     return kind_given(text) in takes and rights and out
 
 
+def mate_if_taken(at: At, text: str) -> bool:
+    """Whatever takes the piece named, the mover mates, by the move named or in so many moves."""
+    square = place(at.after, anywhere(text)[0], at.mover)
+    takes = [one for one in at.after.legal_moves if one.to_square == square]
+    moves, named = re.search(r"mate in (\d+)", text), re.search(MOVE, text)
+    for take in takes:
+        board = at.after.copy()
+        board.push(take)
+        mate = subject(board, named.group()) if named else None
+        if named and not (mate and mate.after.is_checkmate()):
+            return False
+        if moves and int(moves[1]) <= 2 and not mates_in(board, int(moves[1])):
+            return False  # longer ones are left to the engine
+    return bool(takes) and bool(moves or named)
+
+
 def kind_given(text: str) -> int:
     """The kind of piece that a sentence says is given, 0 for none."""
     word = re.search(r"(?:sacrifices|gives up|offers) (?:a|the) (\w+)", text)
@@ -919,7 +935,8 @@ STATEMENTS: list[tuple[str, str, Check]] = [
     ("parry", r"\b(?:saves|meets the threat|secures|stops|parries)\b", parried),
     ("mate pattern", r"is a (?:back-rank|smothered) mate", lambda at, _: at.after.is_checkmate()),
     ("mate now", r"is (?:check)?mate\b(?! in| next)", mate_now),
-    ("mate", r"mate[sd]? in \w+|mate next move", mate_statement),
+    ("mate if taken", r"to take it allows", mate_if_taken),
+    ("mate", r"(?<!take it allows )mate[sd]? in \w+|mate next move", mate_statement),
     (
         "sacrifice",
         r"\bsacrifices\b|gives up (?!the right)|\boffers (?!a trade|to exchange)",
@@ -952,12 +969,12 @@ RULES = [(kind, re.compile(form), rule) for kind, form, rule in STATEMENTS]
 
 # What is left of a sentence whose statement is the answer or the better move that it names.
 NAMES_A_MOVE = re.compile(
-    r"answer|trouble is|is strong now|possible now|runs into|[Tt]his allows|takes it$|^ follows"
+    r"answer|trouble is|have been mate|possible now|runs into|[Tt]his allows|takes it$|^ follows"
     r"|has it back|Better was|right move was|(?:was|were) (?:better|possible|the move)"
     r"|miss(?:es|ed) |could have|should have|There was"
 )
 REFUTES = (
-    r"answer|trouble|After|leads to a score|This allows|runs into|strong now|guard away|no longer guards"
+    r"answer|trouble|After|leads to a score|This allows|runs into|guard away|no longer guards"
     r"|\d\.+\S+ now (?:[a-z]+s|can)\b"
     r"|threat was|nothing against|was threatening|possible now|be taken|lost there|takes it"
 )
@@ -1356,6 +1373,14 @@ def judged_sacrifice(judge: Judge, at: At, text: str, _: str, nodes: int, slack:
     had, has = (judge.value(board, at.mover, nodes, None) for board in (at.before, at.after))
     if has < min(had - 0.15, 0.9) - slack or has < -0.3 - slack:
         return False
+    if "to take it allows" in text:
+        takes = (one for one in at.after.legal_moves if at.after.is_capture(one))
+        square = place(at.after, anywhere(text)[0], at.mover)
+        return all(
+            judge.value(at.after, at.mover, nodes, one) >= 1.0 - slack
+            for one in takes
+            if one.to_square == square
+        )
     if "better not accept" in text or "best declined" in text:
         return is_best_declined(judge, at, kind_given(text), nodes, slack)
     info = judge.lines(at.after, nodes)[0]

@@ -229,11 +229,20 @@ def ended(tale: Tale, text: str) -> bool:
     number = int(re.findall(r"\d+", text)[0])
     result = tags.get("Result", "*")
     names = re.findall("White|Black", text)
-    winner = {"1-0": "White", "0-1": "Black"}.get(result, "")
+    mated = ("Black" if last.turn else "White") if last.is_checkmate() and result == "*" else ""
+    winner = {"1-0": "White", "0-1": "Black"}.get(result, mated)
     true = number == tale.boards[-2].fullmove_number
     if "The record ends" in text:
         return true and result == "*"
     if " draw" in text:
+        reasons = {
+            "repetition": last.is_repetition(3),
+            "stalemate": last.is_stalemate(),
+            "material": last.is_insufficient_material(),
+            "fifty": last.halfmove_clock >= 100,
+        }
+        if not all(holds for word, holds in reasons.items() if word in text):
+            return False
         winning = "White" if final > 0 else "Black"
         return true and result == "1/2-1/2" and all(one == winning for one in names)
     if "mated on" in text:

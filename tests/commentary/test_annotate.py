@@ -112,6 +112,18 @@ def test_a_move_is_commented_on_without_a_search(engine: Engine) -> None:
     assert "the rook on a8" in text
 
 
+def test_a_level_that_is_none_is_named(engine: Engine) -> None:
+    with pytest.raises(InputError, match="did you mean 'beginner'"):
+        comment_on(engine, Board(), "e4", "beginer")  # type: ignore[arg-type]
+
+
+def test_a_mate_that_was_missed_is_called_one(engine: Engine) -> None:
+    board = Board("6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1")
+    text = comment_on(engine, board, "Kg2", limits=Limits(nodes=300))
+    assert "1.Ra8#" in text
+    assert "mate" in text
+
+
 def test_a_file_goes_on_where_it_was_stopped(engine: Engine, tmp_path: Path) -> None:
     source, output = tmp_path / "games.pgn", tmp_path / "out.pgn"
     broken = '[Event "?"]\n[Variant "Atomic"]\n\n1. e4 e5 *\n'

@@ -86,3 +86,16 @@ def test_a_feature_is_found(prover: Prover, name: str, fen: str, line: list[str]
 )
 def test_a_look_alike_is_none(prover: Prover, name: str, fen: str, move: str) -> None:
     assert name not in names(prover, fen, move)
+
+
+def test_a_knight_does_not_head_for_where_it_came_from(prover: Prover) -> None:
+    fen = "4k3/p7/8/8/4P3/5N2/8/4K3 w - - 0 1"
+    line = ("Nh4", "Ke7", "Nf5")
+    assert "heads_for" in names(prover, fen, *line)
+    assert "heads_for" not in names(prover, fen.replace("8/4P3/5N2", "5N2/4P3/8"), *line)
+
+
+def test_a_guard_is_not_missed_where_it_makes_no_difference(prover: Prover) -> None:
+    fen = "4k3/8/3q4/8/8/4N3/8/4K3 w - - 0 1"
+    assert "attacks_loose" not in names(prover, fen, "Nf5", "Qe5+")
+    assert "attacks_loose" in names(prover, fen.replace("q", "b"), "Nf5", "Bc5")

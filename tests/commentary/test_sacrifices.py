@@ -112,6 +112,17 @@ def test_an_offer_is_proved_by_the_longest_look_at_its_acceptance(
     assert found is None or found.lost == (chess.QUEEN,)
 
 
+def test_an_offer_that_allows_mate_names_it(prover: Prover) -> None:
+    fen = "5rk1/4r1np/1p1ppnp1/2p3N1/5P2/1qP3PQ/3PRN1P/4R2K w - - 0 23"
+    one = scene(prover, fen, "Ng4 Qd5+ Kg1 Nxg4 Qxh7#", value=0.9)
+    found = sacrifice(one)
+    assert found is not None
+    assert (found.aim, found.moves) == ("mated", 1)
+    assert (
+        Speaker().comment(one).text.endswith("offers the knight on g4: to take it allows 24.Qxh7#.")
+    )
+
+
 def test_a_variation_shows_what_accepting_an_offer_leads_to() -> None:
     game = parse_game(f'[FEN "{OFFER}"]\n\n17... Be6 18. Qxc3 *').tree
     lines = {"Bxb6": "Bxc4+ Kg1 Ne2+ Kf1 Nxd4+"}

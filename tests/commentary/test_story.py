@@ -2,7 +2,8 @@
 
 import pytest
 
-from kibitz.commentary.story import story_of, told_by
+from kibitz.commentary.judge import Label
+from kibitz.commentary.story import Told, story_of, told_by
 from kibitz.commentary.words import Comment
 from kibitz.position.pgn import parse_game
 
@@ -42,6 +43,24 @@ def test_a_story_names_what_happened(values: list[float], tags: str, part: str) 
     assert part in text
     assert ",." not in text
     assert "{" not in text
+
+
+@pytest.mark.parametrize(
+    ("moves", "result", "part"),
+    [
+        ("1. f3 e5 2. g4 Qh4#", "*", "Black mated on move 2."),
+        ("1. f3 e5 2. g4 Qf6", "*", "The record ends with move 2."),
+        ("1. Nf3 Nf6 2. Ng1 Ng8 3. Nf3 Nf6 4. Ng1 Ng8", "1/2-1/2", "draw by repetition"),
+        ("1. Nf3 Nf6 2. Ng1 Ng8", "1/2-1/2", "draw"),
+    ],
+)
+def test_a_story_says_by_what_rule_a_game_ended(moves: str, result: str, part: str) -> None:
+    game = parse_game(f'[Result "{result}"]\n\n{moves} {result}')
+    plies = sum(1 for _ in game.tree.mainline())
+    told = Told((0.0,) * (plies + 1), (Label.NONE,) * plies, None)
+    text = story_of(game.tree, told, [Comment()] * plies)
+    assert part in text
+    assert ("repetition" in text) is ("repetition" in part)
 
 
 @pytest.mark.parametrize(("slip", "said"), [(0.0, True), (-1.0, False)])

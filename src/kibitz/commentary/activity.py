@@ -38,16 +38,19 @@ def _stays(scene: Scene) -> bool:
 
 
 def attacks_loose(scene: Scene) -> Iterator[Feature]:
-    """A safe piece comes to attack something that nothing guards."""
+    """A safe piece comes to attack something that nothing guards, worth no more than itself."""
     if not _is_quiet(scene) or scene.before.is_check():
         return
-    had = scene.before.attacks(scene.move.from_square)
+    had, by = scene.before.attacks(scene.move.from_square), scene.piece
     for square in scene.after.attacks(scene.landed) - had:
         target = scene.after.piece_at(square)
         if target is None or target.color == scene.mover or target.piece_type == chess.KING:
             continue
+        loose = unit(scene.after, square)
+        if by.kind != chess.KING and loose.worth > by.worth:
+            continue  # a guard would make no difference
         if not is_defended(scene.after, square) and scene.reply is not None:
-            yield Feature(attacks_loose, scene.mover, (unit(scene.after, square),))
+            yield Feature(attacks_loose, scene.mover, (loose,))
 
 
 def guards(scene: Scene) -> Iterator[Feature]:

@@ -13,10 +13,11 @@ import chess
 import chess.pgn
 
 from kibitz.commentary import english as language
-from kibitz.commentary.choice import Level
+from kibitz.commentary.choice import LEVELS, Level
 from kibitz.commentary.claims import step
 from kibitz.commentary.facts import RECENT, Scene, taken_by
 from kibitz.commentary.judge import (
+    Label,
     Seen,
     as_made,
     in_hindsight,
@@ -33,6 +34,7 @@ from kibitz.commentary.prover import LAST_LOOK, Prover
 from kibitz.commentary.story import Told, story_of
 from kibitz.commentary.words import Comment, Speaker
 from kibitz.engine.options import chosen
+from kibitz.errors import InputError, did_you_mean
 from kibitz.evaluator.discover import named
 from kibitz.position.board import Board
 from kibitz.position.pgn import Game
@@ -117,7 +119,8 @@ def annotate(
     for ply, node in enumerate(nodes):
         scene = _scene(board, node.move, views[ply], views[ply + 1], prover)
         leaves = ""
-        if KNOWN <= ply == opened + 1 and style.level != "beginner":
+        fine = told.labels[ply] is Label.NONE
+        if fine and KNOWN <= ply == opened + 1 and style.level != "beginner":
             leaves = _theory_text(board, node.move)
         board.push(node.move)
         comment = Comment()
@@ -159,6 +162,8 @@ def comment_on(
     engine: Engine, board: Board, move: str, level: Level = "club", limits: Limits | None = None
 ) -> str:
     """What is to be said of one move of a position; without limits nothing is searched."""
+    if level not in LEVELS:
+        raise InputError("no such level of readers", value=level, fix=did_you_mean(level, LEVELS))
     return Speaker(level).comment(scene_on(engine, board, move, limits)).text
 
 
@@ -325,7 +330,9 @@ def _end_text(board: chess.Board) -> str:
     side = language.SIDES[board.turn]
     if board.is_stalemate():
         return language.ENDS["stalemate"].format(side=side)
-    if board.is_insufficient_material():
+    before = board.copy(stack=1)
+    before.pop()
+    if board.is_insufficient_material() and not before.is_insufficient_material():
         return language.ENDS["material"]
     for count in (5, 4, 3):
         if board.is_repetition(count):

@@ -105,7 +105,7 @@ def _one(game: Game, engine: Engine, style: Style, stop: Stop, bar: Bar) -> bool
     title = f"game {game.number}, {game.tags.get('White', '?')} - {game.tags.get('Black', '?')}"
     bar.describe(title)
     if any(not node.move for node in nodes):
-        say(f"{title} passes a move and is left as it is")
+        say(f"{title}: a null move; the game is left as it is")
         bar.advance()
         return True
 

@@ -154,6 +154,7 @@ OF_ONE_KIND: tuple[frozenset[str], ...] = tuple(
         "attacks_loose Wins",
         "attacks_loose Nets",
         "offers_trade chases",
+        "offers_trade GivesUp",
         "gains_space Outpost strikes backs_up",
         "centralises Outpost heads_for",
         "battery closes_in doubled_rooks",

@@ -109,6 +109,8 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "offers {gift}, and {other} had better not accept it",
         "offers {gift}, which is best declined",
     ),
+    "GivesUp.mated": ("offers {piece}: to take it allows mate in {moves}",),
+    "GivesUp.mated1": ("offers {piece}: to take it allows {later}",),
     "GivesUp.offered": ("offers {gift}, which {later} wins back if it is taken",),
     "GivesUp.castling": ("sacrifices {gift} to keep {other}'s king from castling",),
     "GivesUp.king": ("sacrifices {gift} to drive the king to {square}",),

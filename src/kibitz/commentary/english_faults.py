@@ -29,10 +29,9 @@ FAULTS: dict[str, tuple[str, ...]] = {
     ),
     "AllowsMate.1": ("This allows {reply}.", "{reply} is possible now.", "It runs into {reply}."),
     "Allows": (
-        "{other} has a good answer in {reply}.",
-        "{reply} is the answer.",
-        "The trouble is {reply}.",
-        "{reply} is strong now.",
+        "{other} answers {line}.",
+        "The answer is {line}.",
+        "The trouble is {line}.",
     ),
     "Allows.worth": (
         "After {line} the score is {has}.",
@@ -73,7 +72,7 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "There was a mate in {moves} with {step}.",
         "{mover} misses mate in {moves}: {step}.",
     ),
-    "MissesMate.1": ("{step} was possible.", "{mover} misses {step}.", "There was {step}."),
+    "MissesMate.1": ("{step} would have been mate.", "{mover} misses mate by {step}."),
 }
 
 # How a mistake changes the game, from one standing of the mover to another.

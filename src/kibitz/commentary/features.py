@@ -231,7 +231,8 @@ def heads_for(scene: Scene) -> Iterator[Feature]:
         return
     if not is_outpost(scene.after, next_.to_square, scene.mover):
         return
-    if is_outpost(scene.after, scene.landed, scene.mover):
+    came_from = next_.to_square == scene.move.from_square
+    if came_from or is_outpost(scene.after, scene.landed, scene.mover):
         return
     yield Feature(heads_for, scene.mover, square=next_.to_square)
 

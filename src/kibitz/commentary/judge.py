@@ -164,7 +164,7 @@ def standing(value: float) -> int:
 def stands_clear(value: float) -> bool:
     """Whether a value lies well inside its standing, so that another engine would say the same."""
     size = abs(value)
-    return size <= 0.06 or 0.32 <= size <= 0.5 or size >= 0.68
+    return size <= 0.06 or 0.32 <= size <= 0.42 or size >= 0.68
 
 
 def percent(value: float) -> float:

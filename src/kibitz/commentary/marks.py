@@ -106,7 +106,7 @@ def add_lines(node: chess.pgn.ChildNode, scene: Scene, comment: Comment, level: 
     if refutes and node.variations and scene.has and scene.reply != node.variations[0].move:
         _add_line(node, scene.other, _value(scene.has, node.turn()), level)
     for claim in comment.claims:
-        if not isinstance(claim, GivesUp) or claim.aim not in ("offer", "offered"):
+        if not isinstance(claim, GivesUp) or claim.aim not in ("offer", "offered", "mated"):
             continue
         taken = accepted(scene, claim) if node.variations else None
         if taken is not None:

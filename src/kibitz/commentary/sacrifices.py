@@ -16,10 +16,19 @@ import chess
 from kibitz.commentary.claims import Claim, Step, step
 from kibitz.commentary.facts import RECENT, WORTH, Scene, Unit, balance, taken_by
 from kibitz.commentary.judge import BETTER, LIMITS, Seen, standing, stands_clear
-from kibitz.commentary.merits import LEAST, LONGEST_MATE, gone, listed, longest_defence
+from kibitz.commentary.merits import (
+    LEAST,
+    LONGEST_MATE,
+    gone,
+    listed,
+    longest_defence,
+    mates_at_once,
+    shortest_mate,
+)
 from kibitz.commentary.prover import LAST_LOOK
 
 Aim: TypeAlias = Literal[
+    "",
     "mate",
     "interest",
     "back",
@@ -28,9 +37,9 @@ Aim: TypeAlias = Literal[
     "winning",
     "better",
     "level",
-    "offer",
+    "offer",  # that and the next two had better not be taken
     "offered",
-    "",
+    "mated",
 ]
 AT_ONCE = 4  # plies within which what comes back was never given
 SOON = 6  # plies within which a king loses its castling or its place
@@ -147,9 +156,26 @@ def _offered(scene: Scene, take: chess.Move) -> GivesUp | None:
         found = replace(found, lost=(kind,))  # the other one is traded in the line
     if found is None or kind not in found.lost:
         return None
-    return (
-        found if found.aim not in ("offer", "offered") or _is_poisoned(scene, take, found) else None
-    )
+    if found.aim not in ("offer", "offered"):
+        return found
+    return _mated_for(scene, found) or (found if _is_poisoned(scene, take, found) else None)
+
+
+def _mated_for(scene: Scene, offer: GivesUp) -> GivesUp | None:
+    """An offer that allows mate, whatever takes; the mate is named if one piece can take."""
+    longest, first = 0, None
+    takes = chess.BB_SQUARES[offer.piece.square]
+    for count, take in enumerate(scene.after.generate_legal_moves(to_mask=takes)):
+        after = scene.after.copy(stack=False)
+        after.push(take)
+        moves, mates = shortest_mate(after), mates_at_once(after)
+        if moves is None:
+            return None
+        longest = max(longest, moves)
+        first = step(after, mates) if mates and not count else None
+    if longest == 1 and first is None:
+        return None
+    return GivesUp(offer.piece, (offer.piece.kind,), (), "mated", longest, first)
 
 
 def _is_poisoned(scene: Scene, take: chess.Move, found: GivesUp) -> bool:

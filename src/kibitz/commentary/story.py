@@ -181,15 +181,26 @@ def _outplayed(
 def _ending(tree: chess.pgn.Game, boards: Sequence[chess.Board], told: Told, teller: Teller) -> str:
     """How the game ended, by its last position, its tags and how it stood."""
     result, final = tree.headers.get("Result", "*"), standing(told.values[-1])
-    slots = {"number": str(boards[-2].fullmove_number)}
+    slots, last = {"number": str(boards[-2].fullmove_number)}, boards[-1]
+    if last.is_checkmate() and result == "*":
+        return teller.say("mate", winner=language.SIDES[not last.turn], **slots)
     if result not in ("1-0", "0-1"):
         kind = "drawn" if result == "1/2-1/2" else "open"
-        won = abs(final) == 2 and kind == "drawn"
-        return teller.say(f"{kind}.won" if won else kind, winner=language.SIDES[final > 0], **slots)
+        by_rule = {
+            "stalemate": last.is_stalemate(),
+            "material": last.is_insufficient_material(),
+            "repetition": last.is_repetition(3),
+            "fifty": last.halfmove_clock >= 100,
+            "won": abs(final) == 2,
+        }
+        rules = [rule for rule, holds in by_rule.items() if holds and kind == "drawn"]
+        reason = "won" if "won" in rules else next(iter(rules), "")
+        key = f"{kind}.{reason}" if reason else kind
+        return teller.say(key, winner=language.SIDES[final > 0], **slots)
     white_won = result == "1-0"
     names = {"winner": language.SIDES[white_won], "loser": language.SIDES[not white_won]}
     kind = "resigned"
-    if boards[-1].is_checkmate() and boards[-1].turn != white_won:
+    if last.is_checkmate() and last.turn != white_won:
         kind = "mate"
     elif "time" in tree.headers.get("Termination", "").lower():
         kind = "time.won" if final == (-2 if white_won else 2) else "time"

@@ -147,11 +147,9 @@ def _fault_patterns(claim: Claim, scene: Scene) -> Iterator[tuple[str, re.Patter
         keys += [f"{name}.why", f"{name}.chance"]
         values = scores(scene) if isinstance(claim, (fault.Allows, fault.Better)) else ()
         if values:
-            line = fault.answer_line(scene) if scene.reply else ""
-            keys, slots = (
-                [*keys, f"{name}.worth"],
-                slots | language.worth(*values) | {"line": line},
-            )
+            keys, slots = [*keys, f"{name}.worth"], slots | language.worth(*values)
+        if isinstance(claim, fault.Allows):
+            slots["line"] = fault.answer_line(scene)
     for key in keys:
         for text in table.get(key, ()):
             text = text[:1].upper() + text[1:]

@@ -164,14 +164,15 @@ class Speaker:
             return text.format(**claim_slots(claim, scene))
         name, why = type(claim).__name__, ""
         slots = claim_slots(claim, scene)
+        if isinstance(claim, fault.Allows):
+            slots["line"] = answer_line(scene)
         match claim:
             case fault.Overlooks():
                 why = self._which(scene.other, claim.why[:1])
             case fault.Allows():
                 why = self._which(scene.other, claim.why)
                 if not (why or told) and (values := scores(scene)):
-                    name = "Allows.worth"
-                    slots |= {**language.worth(*values), "line": answer_line(scene)}
+                    name, slots = "Allows.worth", slots | language.worth(*values)
             case fault.Better():
                 why = self._which(scene.instead(), claim.why) or self._kept(scene)
                 if claim.step in self.told_before:
@@ -256,8 +257,6 @@ HARD = (
     *(GivesUp, fault.EnPrise, fault.Abandons, fault.AllowsMate),
     *(fault.Overlooks, fault.AvoidsLoss, fault.Prevents),
 )
-
-
 FORCING = ("chases", "attacks_loose", "connected_passed")  # what asks for an answer at once
 CLEAR = 0.15  # of winning chances, beyond what makes a move an inaccuracy
 GAINS = (merit.Wins, merit.Nets)

@@ -158,6 +158,10 @@ def _read(
         named = str(error) if isinstance(error, ValueError) else ""
         tree, reason = None, named or "its moves cannot be read"
         lines.skip_game()
+    other = _swallowed(lines.taken)
+    if other:
+        lines.put_back(lines.taken[other:])
+        reason = "a comment that begins with { does not end before the next game"
     if reason:
         on_bad(BadGame(name, number, line, shorten(reason, 300)))
     elif tree is not None:
@@ -178,6 +182,17 @@ def _fault(tree: chess.pgn.Game, tagged: bool, lines: list[str]) -> str:
         except InputError as error:
             return str(error)
     return ""
+
+
+def _swallowed(lines: list[str]) -> int:
+    """The first line of another game that an open comment has taken in; 0 if there is none."""
+    moves = False
+    for number, line in enumerate(lines):
+        blank = number and not lines[number - 1].strip()
+        if moves and blank and line.startswith("[Event "):
+            return number
+        moves = moves or (bool(line.strip()) and not _TAG.match(line))
+    return 0
 
 
 def _left_out(lines: list[str]) -> str:
