@@ -147,6 +147,17 @@ def test_a_variation_shows_what_accepting_an_offer_leads_to() -> None:
     ]
 
 
+@pytest.mark.parametrize(("made", "words", "lines"), [(0.05, "", 2), (0.05, "A", 1), (0.15, "", 1)])
+def test_a_mark_without_words_has_the_better_line(made: float, words: str, lines: int) -> None:
+    game = parse_game("1. a3 e5 *").tree
+    better, move = chess.Move.from_uci("e2e4"), chess.Move.from_uci("a2a3")
+    had, has = Seen(Score("cp", 30), 0.2, (better,)), Seen(Score("cp", 0), -made, ())
+    one = Scene(chess.Board(), move, (), Prover(), had=had, has=has)
+    add_lines(game.variations[0], one, Comment(words), "club")
+    assert [node.move for node in game.variations] == [move, better][:lines]
+    assert "30]" in game.variations[-1].comment or lines == 1
+
+
 # Black may take with the knight, and has to move its king, or with the queen, and has not.
 EITHER = "2r1kb1r/pb1R1p1p/1q2pp2/2n5/8/2P2NP1/1P2PPBP/1N1Q1RK1 w k - 1 13"
 FORCED = "Rxb7 Nxb7 Qa4+ Ke7 Nd4 Bh6 Na3 Nc5"

@@ -17,7 +17,7 @@ import chess.svg
 from kibitz.commentary.choice import Level, Memory, worth_saying
 from kibitz.commentary.claims import Claim, Step
 from kibitz.commentary.facts import Scene, Unit
-from kibitz.commentary.judge import Label, Seen
+from kibitz.commentary.judge import Label, Seen, label
 from kibitz.commentary.sacrifices import GivesUp, accepted
 from kibitz.commentary.story import told_by
 from kibitz.commentary.words import Comment, Speaker
@@ -96,10 +96,17 @@ def _value(view: Seen, turn: bool) -> str:
 
 
 def add_lines(node: chess.pgn.ChildNode, scene: Scene, comment: Comment, level: Level) -> None:
-    """The lines that a comment on a bad move or a sacrifice speaks of, as variations."""
+    """The lines that a comment on a bad move or a sacrifice speaks of, as variations.
+
+    A marked move without words has the line that was better.
+    """
     kinds = {type(claim).__name__ for claim in comment.claims}
-    if kinds & {"Better", "MissesMate"} and scene.had is not None:
-        value = _value(scene.had, node.parent.turn())
+    had, has = scene.had, scene.has
+    silent = False
+    if had is not None and has is not None and had.line[:1] not in ((), (scene.move,)):
+        silent = not comment.text and label(had, has) is not Label.NONE
+    if (silent or kinds & {"Better", "MissesMate"}) and had is not None:
+        value = _value(had, node.parent.turn())
         _add_line(node.parent, scene.instead(), value, level)
     refutes = kinds & {"Allows", "AllowsMate", "EnPrise", "Abandons", "Overlooks", "GivesUp"}
     # After the last move of a game a line would be taken for more of the game.
