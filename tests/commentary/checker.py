@@ -1377,7 +1377,7 @@ def judged_sacrifice(judge: Judge, at: At, text: str, _: str, nodes: int, slack:
         takes = (one for one in at.after.legal_moves if at.after.is_capture(one))
         square = place(at.after, anywhere(text)[0], at.mover)
         return all(
-            judge.value(at.after, at.mover, nodes, one) >= 1.0 - slack
+            judge.value(at.after, at.mover, nodes, one) >= 0.9 - slack  # a mate is 0.95
             for one in takes
             if one.to_square == square
         )
