@@ -184,8 +184,9 @@ class Speaker:
         if why:
             name, slots["why"] = f"{name}.why", why
         forms = language.FAULTS[name]
-        if ":" in why:  # one colon is enough for a sentence
-            forms = tuple(one for one in forms if ":" not in one) or forms
+        for twice in (":", "which"):  # one is enough for a sentence
+            if twice in why:
+                forms = tuple(one for one in forms if twice not in one) or forms
         return self._varied(name, forms).format(**slots)
 
     def _which(self, scene: Scene, claims: Sequence[Claim]) -> str:
