@@ -138,12 +138,17 @@ def test_a_move_to_no_square_is_not_passed_over() -> None:
 def test_a_comment_without_an_end_costs_its_own_game_alone() -> None:
     bad: list[BadGame] = []
     first = '[Event "a"]\n\n1. e4 {no end\n\nand more 1... e5 *\n\n'
-    text = f'{first}[Event "b"]\n\n1. d4 {{an end}} d5 *\n\n[Event "c"]\n\n1. c4 *\n'
+    text = f'{first}[Event "b"]\n[Site "?"]\n\n1. d4 {{end}} d5 *\n\n[Event "c"]\n\n1. c4 *\n'
     games = [*read_games(io.StringIO(text), bad.append)]
     assert [(one.number, one.line) for one in bad] == [(1, 1)]
     assert "does not end before the next game" in bad[0].reason
     found = [(game.tags["Event"], game.number, game.line, len(game.moves)) for game in games]
-    assert found == [("b", 2, 7, 2), ("c", 3, 11, 1)]
+    assert found == [("b", 2, 7, 2), ("c", 3, 12, 1)]
+    last = [*read_games(io.StringIO(f'{first}[Event "b"]\n\n1. d4 *\n'), bad.append)]
+    assert [game.tags["Event"] for game in last] == ["b"]
+    spoken = '[Event "a"]\n\n1. e4 {one\n\n[Event "in a comment"]\n\nends} e5 *\n'
+    assert [len(game.moves) for game in read_games(io.StringIO(spoken), bad.append)] == [2]
+    assert len(bad) == 2
 
 
 def test_bad_games_are_said_by_default(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

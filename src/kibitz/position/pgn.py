@@ -185,13 +185,18 @@ def _fault(tree: chess.pgn.Game, tagged: bool, lines: list[str]) -> str:
 
 
 def _swallowed(lines: list[str]) -> int:
-    """The first line of another game that an open comment has taken in; 0 if there is none."""
-    moves = False
+    """The first line of another game that an open comment has taken in; 0 if there is none.
+
+    A comment may speak of a tag; of more than one, or without an end, it is no comment.
+    """
+    opened = False
     for number, line in enumerate(lines):
         blank = number and not lines[number - 1].strip()
-        if moves and blank and line.startswith("[Event "):
-            return number
-        moves = moves or (bool(line.strip()) and not _TAG.match(line))
+        if opened and blank and line.startswith("[Event "):
+            rest = lines[number + 1 :]
+            if not any("}" in one for one in rest) or _TAG.match(rest[0]):
+                return number
+        opened = opened or ("{" in line and line[0] != "%" and not _TAG.match(line))
     return 0
 
 
