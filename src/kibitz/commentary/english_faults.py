@@ -72,7 +72,7 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "There was a mate in {moves} with {step}.",
         "{mover} misses mate in {moves}: {step}.",
     ),
-    "MissesMate.1": ("{step} would have been mate.", "{mover} misses mate by {step}."),
+    "MissesMate.1": ("{step} would have been mate.", "{mover} misses mate with {step}."),
 }
 
 # How a mistake changes the game, from one standing of the mover to another.

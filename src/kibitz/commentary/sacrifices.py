@@ -97,7 +97,7 @@ def _costs_castling(scene: Scene, square: int) -> bool:
 
 
 def accepted(scene: Scene, offer: GivesUp) -> tuple[Scene, Seen] | None:
-    """The capture that an offer invites and what is expected after it; None if nobody looked."""
+    """What follows if an offered piece is taken, and its value; None without a deeper search."""
     for take in _takes(scene):
         after = scene.after.copy(stack=RECENT)
         after.push(take)
