@@ -26,7 +26,7 @@ from kibitz.search.report import Report
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="too slow as plain Python")
 
-SIGNATURE = "7c88c250"  # of `kibitz bench search`
+SIGNATURE = "5e6780d3"  # of `kibitz bench search`
 EVALUATOR = inline_evaluator(Material())
 SMALL = Settings(hash=1)
 WORTH = {1: 100, 2: 310, 3: 330, 4: 500, 5: 950}

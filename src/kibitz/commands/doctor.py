@@ -32,7 +32,7 @@ PATIENCE = 120.0  # seconds for a question; a first import of torch from a slow 
 # The first start of all compiles for so many times as long as the small function of the check, on
 # two cores and on one (docs/uci.md says how starts are measured).
 FIRST_START = (65, 110)
-FIRST_KERNELS = "search.alphabeta.negamax"  # compiled last at the first start
+FIRST_KERNELS = "search.alphabeta.root"  # compiled last at the first start
 GIGABYTE = 1 << 30
 OWN = "kibitz"
 FOR_DEVELOPERS = "dev"  # an extra that only repeats the others

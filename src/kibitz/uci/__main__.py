@@ -37,7 +37,7 @@ def main() -> int:
 
 def talk(network: str = AUTODISCOVER) -> int:
     """Speak UCI on standard input and output until `quit` or the end of the input."""
-    start_early("kibitz.search.alphabeta.negamax")
+    start_early("kibitz.search.alphabeta.root")
     session, lines = Session(write_line, Engine(network)), StandardInput()
     session.on_compiling = lines.set_compiling
     session.run(lines)

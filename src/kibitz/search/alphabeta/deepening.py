@@ -15,9 +15,9 @@ import numpy as np
 from kibitz.evaluator.inline import InlineEvaluator
 from kibitz.kernel.helper import compile_beside, compile_here
 from kibitz.position.state import new_positions
-from kibitz.search.alphabeta.negamax import search_root
 from kibitz.search.alphabeta.pruning import value_after
 from kibitz.search.alphabeta.quiescence import quiesce
+from kibitz.search.alphabeta.root import search_root
 from kibitz.search.alphabeta.thread import (
     ALL_PARTS,
     DECISIVE,

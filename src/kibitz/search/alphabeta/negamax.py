@@ -2,8 +2,7 @@
 
 `search` calls itself for every move. A position is first looked up and judged without a move; if
 that does not settle it, its moves are searched in the order of `order.py`, late ones less deep.
-Pieces of it that are used once stand above it. `search_root` is what threads begin with: the moves
-of the root are given, and each keeps its score, its line and its nodes.
+Pieces of it that are used once stand above it.
 """
 
 from __future__ import annotations
@@ -72,11 +71,11 @@ from kibitz.search.alphabeta.thread import (
     is_drawn,
     must_stop,
     position_at,
-    root_at,
 )
 
 OLD_CLOCK = 90  # plies without progress from which on the table's scores are not believed
 NO_SCORE = -INFINITE - 1
+FAR_BELOW, MOST_DOUBLES = 18, 7  # all other moves by so much: two plies deeper; so often in a line
 
 
 # --- without a move -------------------------------------------------------------------------------
@@ -118,12 +117,14 @@ def _score_of_others(
         others = search(context, ply, (depth - 1) // 2, target - 1, target, cut)
         frame.excluded = NO_MOVE
         if others < target:
-            extension = 1
+            sure = others < target - FAR_BELOW and frame.doubles < MOST_DOUBLES
+            extension = 1 + sure
         elif target >= beta:
             settled = target
         elif score >= beta:
             extension = -1
     frame.extension = extension
+    frame.doubles += extension == 2
     return settled
 
 
@@ -220,12 +221,12 @@ def _search_moves(
         place, quiet = place_of(position, move), is_quiet(position, move)
         worth = quiet_score(thread, position, ply, move, place) if quiet else 0
         play(position, child, move)
+        prefetch(thread, place_in(thread, child.key))
         candidate = Candidate(move, searched, quiet, checkers(child) != EMPTY, worth)
         late = quiet or frame.scores[index] < 0
         skippable = late and may_skip and best > -DECISIVE
         if skippable and is_skipped(thread, ply, depth, alpha, static, candidate):
             continue
-        prefetch(thread, place_in(thread, child.key))
         frame.place = place
         frame.quiets += quiet
         deeper, less = depth - 1, 0
@@ -293,70 +294,9 @@ def search(context: Context, ply: int, depth: int, alpha: int, beta: int, cut: i
         score = _score_of_passing(context, ply, depth, beta, static, cut)
         if thread.stopped or score != NO_SCORE:
             return score
-    frame.extension = 0
+    frame.extension, frame.doubles = 0, frame_at(thread, ply - 1).doubles
     if has(thread, SINGULAR) and known != NOTHING and table_move != NO_MOVE:
         score = _score_of_others(context, ply, depth, beta, known, cut)
         if thread.stopped or score != NO_SCORE:
             return score
     return _search_moves(context, ply, depth, alpha, beta, cut, static, table_move)
-
-
-# --- the root -------------------------------------------------------------------------------------
-
-
-@kernel
-def keep_line(thread: np.record, index: int, score: int) -> None:
-    """Write down the score of a move of the root, and the line that begins with it."""
-    root, below = root_at(thread, index), frame_at(thread, 1)
-    root.score, root.deepest = score, thread.deepest
-    root.line[0] = root.move
-    for place in range(below.length):
-        root.line[place + 1] = below.line[place]
-    root.length = below.length + 1
-
-
-@kernel
-def search_root(context: Context, depth: int, alpha: int, beta: int, first: int) -> int:
-    """Search the root's moves from `first` on, within a window; the best score.
-
-    Only moves that are better than all before them get a score and a line. A search that was
-    stopped leaves what it has found so far.
-    """
-    thread = context.thread
-    position, child, frame = position_at(thread, 0), position_at(thread, 1), frame_at(thread, 0)
-    checked, best, best_move, first_alpha = checkers(position) != EMPTY, -INFINITE, NO_MOVE, alpha
-    thread.depth = depth
-    is_drawn(thread, position, 0)  # notes its key
-    judge(context, 0, checked, probe(thread, position.key))
-    begin(thread, 0)
-    frame.improving = 1
-    for index in range(first, thread.root_count):
-        root = root_at(thread, index)
-        move, nodes = signed(root.move), thread.nodes
-        frame.place, quiet = place_of(position, move), is_quiet(position, move)
-        play(position, child, move)
-        frame_at(thread, 1).length = 0
-        number, deeper, score = index - first + 1, depth - 1, alpha + 1
-        if has(thread, REDUCTIONS) and quiet and depth >= 2 and number > 2:
-            candidate = Candidate(move, number, True, checkers(child) != EMPTY, 0)
-            less = max(0, min(reduction(frame, depth, True, 0, candidate), deeper - 1))
-            if less > 0:
-                score = -search(context, 1, deeper - less, -alpha - 1, -alpha, 1)
-        if number > 1 and score > alpha:
-            score = -search(context, 1, deeper, -alpha - 1, -alpha, 1)
-        if number == 1 or score > alpha:
-            score = -search(context, 1, deeper, -beta, -alpha, 0)
-        root.nodes += thread.nodes - nodes
-        if thread.stopped:
-            return best
-        if number == 1 or score > alpha:
-            keep_line(thread, index, score)
-        best = max(best, score)
-        if score > alpha:
-            alpha, best_move = score, move
-            if score >= beta:
-                break
-    bound = AT_LEAST if best >= beta else EXACT if best > first_alpha else AT_MOST
-    if first == 0 and thread.root_whole:
-        store(thread, 0, best_move, best, depth, bound)
-    return best

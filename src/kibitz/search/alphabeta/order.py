@@ -6,8 +6,8 @@ those that are left. Captures that may lose material are settled by exchange whe
 and go to the end if they do.
 
 Histories are small sums that forget: the nearer one is to its limit, the less is added to it. A
-move counts by itself, and as the reply to each of the two moves before it. What the evaluator was
-found to lack, by the structure of pawns, is learned in the same way.
+move counts by itself, and as the reply to the moves one, two and four plies before it. What the
+evaluator was found to lack is learned in the same way, by the pawns and by each side's pieces.
 """
 
 from __future__ import annotations
@@ -42,9 +42,17 @@ VICTIM_WORTH = 16  # times its value, a victim counts; its attacker once
 MOST = 16_384  # of a sum
 LARGEST_BONUS = 1_600
 SQUARES = 64 * 64
+REPLIES = 3  # a move is a reply to those 1, 2 and 4 plies before it
+assert 1 << REPLIES - 1 == BACK
 # Corrections are in 256ths of a centipawn and move by a share of depth / 256 towards what is seen.
 GRAIN, LARGEST_SHARE, MOST_CORRECTED = 256, 16, 64
-OWN_PAWNS, THEIR_PAWNS = np.uint64(0x9E37_79B9_7F4A_7C15), np.uint64(0xC2B2_AE3D_27D4_EB4F)
+MIXERS = (
+    np.uint64(0x9E37_79B9_7F4A_7C15),
+    np.uint64(0xC2B2_AE3D_27D4_EB4F),
+    np.uint64(0x1656_67B1_9E37_79F9),
+    np.uint64(0x27D4_EB2F_1656_67C5),
+    np.uint64(0x85EB_CA77_C2B2_AE63),
+)
 INDEX_SHIFT = np.uint64(64 - 14)
 assert CORRECTIONS == 1 << 14
 
@@ -83,8 +91,8 @@ def _reply_at(thread: np.record, ply: int, back: int, place: int) -> int:
 def quiet_score(thread: np.record, position: np.record, ply: int, move: int, place: int) -> int:
     """How good a quiet move has been, here and elsewhere."""
     score = signed(thread.quiet[position.side * SQUARES + (move & (SQUARES - 1))])
-    for back in range(1, BACK + 1):
-        score += signed(thread.replies[_reply_at(thread, ply, back, place)])
+    for index in range(REPLIES):
+        score += signed(thread.replies[_reply_at(thread, ply, 1 << index, place)])
     return score
 
 
@@ -111,8 +119,8 @@ def _add(thread: np.record, position: np.record, ply: int, move: int, bonus: int
     at = position.side * SQUARES + (move & (SQUARES - 1))
     thread.quiet[at] = _moved(signed(thread.quiet[at]), bonus)
     place = place_of(position, move)
-    for back in range(1, BACK + 1):
-        at = _reply_at(thread, ply, back, place)
+    for index in range(REPLIES):
+        at = _reply_at(thread, ply, 1 << index, place)
         thread.replies[at] = _moved(signed(thread.replies[at]), bonus)
 
 
@@ -237,22 +245,47 @@ def next_move(
 
 
 @kernel
-def _correction_at(position: np.record) -> int:
+def _place_of_pawns(position: np.record) -> int:
+    """A number for the pawns of both sides."""
     own, their = position.pawns & position.own, position.pawns & position.their
-    mixed = np.uint64(own * OWN_PAWNS) ^ np.uint64(their * THEIR_PAWNS)
-    return signed(np.uint64(mixed * OWN_PAWNS) >> INDEX_SHIFT)
+    mixed = np.uint64(own * MIXERS[0]) ^ np.uint64(their * MIXERS[1])
+    return signed(np.uint64(mixed * MIXERS[0]) >> INDEX_SHIFT)
+
+
+@kernel
+def _place_of_pieces(position: np.record, side: np.uint64) -> int:
+    """A number for the pieces, without pawns, of the side whose pieces stand on `side`."""
+    mixed = np.uint64((position.knights & side) * MIXERS[0])
+    mixed ^= np.uint64((position.bishops & side) * MIXERS[1])
+    mixed ^= np.uint64((position.rooks & side) * MIXERS[2])
+    mixed ^= np.uint64((position.queens & side) * MIXERS[3])
+    mixed ^= np.uint64((position.kings & side) * MIXERS[4])
+    mixed ^= mixed >> np.uint64(29)
+    return signed(np.uint64(mixed * MIXERS[0]) >> INDEX_SHIFT)
+
+
+@kernel
+def _places_of(position: np.record) -> tuple[int, int, int]:
+    """Where the corrections of a position are: by pawns, by own pieces, by the other side's."""
+    own = _place_of_pieces(position, position.own)
+    their = _place_of_pieces(position, position.their)
+    return _place_of_pawns(position), CORRECTIONS + own, 2 * CORRECTIONS + their
 
 
 @kernel
 def correction_of(thread: np.record, position: np.record) -> int:
-    """Centipawns that searches of positions with these pawns found the evaluator to lack."""
-    return signed(thread.corrections[_correction_at(position)]) // GRAIN
+    """Centipawns that searches of positions like this one found the evaluator to lack."""
+    total = 0
+    for at in _places_of(position):
+        total += signed(thread.corrections[at])
+    return total // GRAIN
 
 
 @kernel
 def learn_correction(thread: np.record, position: np.record, lacked: int, depth: int) -> None:
     """A search of `depth` plies found a score that was `lacked` above the evaluator's."""
-    at, share = _correction_at(position), min(depth + 1, LARGEST_SHARE)
+    share = min(depth + 1, LARGEST_SHARE)
     seen = max(-MOST_CORRECTED, min(MOST_CORRECTED, lacked)) * GRAIN
-    old = signed(thread.corrections[at])
-    thread.corrections[at] = (old * (256 - share) + seen * share) // 256
+    for at in _places_of(position):
+        old = signed(thread.corrections[at])
+        thread.corrections[at] = (old * (256 - share) + seen * share) // 256

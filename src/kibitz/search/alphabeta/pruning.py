@@ -116,6 +116,17 @@ def value_after(
 
 
 @kernel
+def nearer(static: int, known: np.uint64, ply: int) -> int:
+    """The table's score if its bound says that the static score is wrong, else the static score."""
+    if known == NOTHING:
+        return static
+    score, bound = score_in(known, ply), bound_in(known)
+    higher = bound != NO_BOUND and bound != AT_MOST and score > static
+    lower = bound != NO_BOUND and bound != AT_LEAST and score < static
+    return score if (higher or lower) and abs(score) < DECISIVE else static
+
+
+@kernel
 def judge(context: Context, ply: int, checked: bool, known: np.uint64) -> int:
     """Evaluate the position into its frame; its score as far as the table allows it."""
     frame = frame_at(context.thread, ply)
@@ -124,14 +135,9 @@ def judge(context: Context, ply: int, checked: bool, known: np.uint64) -> int:
         return 0
     if frame.excluded == NO_MOVE:
         frame.static = evaluate(context, ply, known)
-    static = signed(frame.static)
-    if known != NOTHING and frame.excluded == NO_MOVE:
-        score, bound = score_in(known, ply), bound_in(known)
-        higher = bound != NO_BOUND and bound != AT_MOST and score > static
-        lower = bound != NO_BOUND and bound != AT_LEAST and score < static
-        if (higher or lower) and abs(score) < DECISIVE:
-            return score
-    return static
+    if frame.excluded != NO_MOVE:
+        return signed(frame.static)
+    return nearer(signed(frame.static), known, ply)
 
 
 # --- the position ---------------------------------------------------------------------------------

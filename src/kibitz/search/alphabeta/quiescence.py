@@ -21,7 +21,7 @@ from kibitz.search.alphabeta.order import (
     place_of,
     quiet_score,
 )
-from kibitz.search.alphabeta.pruning import evaluate
+from kibitz.search.alphabeta.pruning import evaluate, nearer
 from kibitz.search.alphabeta.table import (
     AT_LEAST,
     AT_MOST,
@@ -105,13 +105,13 @@ def _quiesce(context: Context, ply: int, alpha: int, beta: int) -> int:
     frame.length = 0
     if is_drawn(thread, position, ply):
         return 0
+    checked = checkers(position) != EMPTY
     known = probe(thread, position.key)
     if beta - alpha == 1 and known != NOTHING and settles(known, ply, alpha, beta):
         return score_in(known, ply)
-    checked = checkers(position) != EMPTY
     best, frame.raw = -INFINITE, UNKNOWN
     if not checked or ply >= MOST_PLIES or not has(thread, QUIESCENCE):
-        best = evaluate(context, ply, known)
+        best = nearer(evaluate(context, ply, known), known, ply)
         if best >= beta or ply >= MOST_PLIES or not has(thread, QUIESCENCE):
             if known == NOTHING:
                 store(thread, ply, NO_MOVE, best, 0, AT_LEAST)

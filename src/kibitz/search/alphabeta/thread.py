@@ -47,8 +47,8 @@ ALL_PARTS = (1 << 13) - 1
 
 PLACES = 6 * 64  # a piece and the square it goes to
 NOWHERE = PLACES  # where no move led to a position: the root, a passed move
-BACK = 2  # frames before the root, so that each has one two plies before it
-CORRECTIONS = 1 << 14  # structures of pawns that are told apart
+BACK = 4  # frames before the root, so that each has one four plies before it
+CORRECTIONS = 1 << 14  # structures of pawns, and arrangements of one side's pieces, told apart
 TRIED = 64  # moves of a position that are remembered as tried
 
 FRAME = np.dtype(
@@ -65,6 +65,7 @@ FRAME = np.dtype(
         ("passed", np.int32),  # whether that move is none
         ("excluded", np.int32),  # a move left out, to see what the others are worth
         ("extension", np.int32),  # plies that the table's move is searched deeper
+        ("doubles", np.int32),  # moves of the line that were searched two plies deeper
         ("quiets", np.int32),  # quiet moves searched so far
         ("improving", np.int32),  # whether the static score is higher than two plies before
         ("length", np.int32),  # of the line
@@ -116,7 +117,7 @@ THREAD = np.dtype(
         ("quiet", np.int16, 2 * 64 * 64),
         ("captures", np.int16, PLACES * 6),
         ("replies", np.int16, BACK * (PLACES + 1) * PLACES),
-        ("corrections", np.int16, CORRECTIONS),
+        ("corrections", np.int16, 3 * CORRECTIONS),
     ],
     align=True,
 )
@@ -171,7 +172,7 @@ class ThreadMemory:
         record.quiet[:] //= 2
         self.positions[0] = line[-1]
         self.frames["place"], self.frames["killers"], self.frames["excluded"] = NOWHERE, 0, 0
-        self.frames["static"] = UNKNOWN
+        self.frames["static"], self.frames["doubles"] = UNKNOWN, 0
         self.roots[: len(codes)] = np.zeros((), ROOT_MOVE)
         self.roots["move"][: len(codes)] = codes
         self.roots["score"] = self.roots["known"] = -INFINITE
@@ -193,7 +194,7 @@ class Context(NamedTuple):
 
 @kernel
 def frame_at(thread: np.record, ply: int) -> Any:
-    """The frame of a ply; -2 is the first."""
+    """The frame of a ply; -BACK is the first."""
     return _frame_at(thread, ply + BACK)
 
 
