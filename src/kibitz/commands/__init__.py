@@ -96,7 +96,9 @@ app = App(
     name="kibitz",
     help="Plays chess, teaches itself to play, and says in plain English what is happening.",
     version=kibitz.__version__,
-    default_parameter=Parameter(negative_iterable=""),  # no --empty-set beside --set
+    default_parameter=Parameter(
+        negative_iterable="", negative_bool=""
+    ),  # no --empty-set beside --set
     result_action="return_value",
     exit_on_error=False,
     print_error=False,
@@ -111,14 +113,14 @@ for _name, _command in COMMANDS.items():
 @app.meta.default
 def launch(
     *tokens: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
-    quiet: Annotated[bool, Parameter(negative="", help="Say nothing but results.")] = False,
-    verbose: Annotated[bool, Parameter(negative="", help="Say more than usual.")] = False,
+    quiet: Annotated[bool, Parameter(help="Say nothing but results.")] = False,
+    verbose: Annotated[bool, Parameter(help="Say more than usual.")] = False,
     config_file: Annotated[
         str | None,
         Parameter(name="--config", help="File of settings; kibitz.toml by default, '' for none."),
     ] = None,
     reproducible: Annotated[
-        bool, Parameter(negative="", help="Leave dates and measured times out of files.")
+        bool, Parameter(help="Leave dates and measured times out of files.")
     ] = False,
     cluster: Annotated[
         str | None, Parameter(help="Share out the work on a cluster of Ray: auto, or HOST:PORT.")

@@ -112,7 +112,7 @@ def say_of(
     time: Annotated[float | None, Parameter(help="Seconds.")] = None,
     said_by: Annotated[WordsFlags, FLAT] = TABLES_WORDS,
     suite: Annotated[
-        bool, Parameter(negative="", help="Five comments on each of eleven moves, in place of one.")
+        bool, Parameter(help="Five comments on each of eleven moves, in place of one.")
     ] = False,
     network: EngineFlag = AUTODISCOVER,
     json: JsonFlag = False,
@@ -198,9 +198,11 @@ def corpus(
     *files: Annotated[At, Parameter(help="PGN files, packed or not, or folders of them.")],
     output: Annotated[Path, Parameter(name=["--output", "-o"], help="File to write, .jsonl.")],
     own: Annotated[
-        bool, Parameter(negative="", help="What Kibitz says of the games, not what they say.")
+        bool, Parameter(help="What Kibitz says of the games, not what they say.")
     ] = False,
-    claims: Annotated[bool, Parameter(help="Add what is proved of each move.")] = True,
+    claims: Annotated[
+        bool, Parameter(negative_bool="no-", help="Add what is proved of each move.")
+    ] = True,
     level: LevelFlag = "club",
     nodes: Annotated[int, Parameter(help="With --own: nodes for each position.")] = 1000,
     games: Annotated[int | None, Parameter(help="At most so many games.")] = None,

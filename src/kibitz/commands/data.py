@@ -151,7 +151,7 @@ def check(*places: Places, json: JsonFlag = False) -> int:
 def prune(
     *places: Places,
     keep: Annotated[int, Parameter(help="So many generations stay.")],
-    dry_run: Annotated[bool, Parameter(negative="", help="Only list what would go.")] = False,
+    dry_run: Annotated[bool, Parameter(help="Only list what would go.")] = False,
     json: JsonFlag = False,
 ) -> int:
     """Delete shards of old generations; shards that belong to no generation stay."""

@@ -40,7 +40,7 @@ def fetch(
         str, Parameter(help="Ask this server, like https://my.host, in place of the publisher's.")
     ] = "",
     tries: Annotated[int, Parameter(help="Failures in a row that are put up with.")] = TRIES,
-    dry_run: Annotated[bool, Parameter(negative="", help="Only print the addresses.")] = False,
+    dry_run: Annotated[bool, Parameter(help="Only print the addresses.")] = False,
     json: JsonFlag = False,
 ) -> None:
     """Download games, evaluations, puzzles, tables, books; the same command goes on."""

@@ -52,9 +52,7 @@ def import_games(
     time_control: Annotated[
         tuple[Pace, ...], Parameter(help="Of PGN: only games like these; may be repeated.")
     ] = (),
-    evaluated: Annotated[
-        bool, Parameter(negative="", help="Of PGN: only games with [%eval] comments.")
-    ] = False,
+    evaluated: Annotated[bool, Parameter(help="Of PGN: only games with [%eval] comments.")] = False,
     games: Annotated[int | None, Parameter(help="End once so many are imported, or more.")] = None,
     a: Annotated[float, Parameter(help="Centipawns where a win is as likely as not.")] = DEFAULT.a,
     b: Annotated[float, Parameter(help="Centipawns of the label model's slope.")] = DEFAULT.b,

@@ -55,9 +55,7 @@ def ablate_command(
     limit: Annotated[int, Parameter(help="So many positions, spread over the file.")] = 100,
     nodes: Annotated[int, Parameter(help="The last rung of the ladder of nodes.")] = LADDER[-1],
     network: NetworkFlag = "material",
-    ask: Annotated[
-        bool, Parameter(help="Ask for the mate, as `go mate n` does.", negative="")
-    ] = False,
+    ask: Annotated[bool, Parameter(help="Ask for the mate, as `go mate n` does.")] = False,
     variant: Annotated[tuple[str, ...], Parameter(help="Only these variants.")] = (),
     json: JsonFlag = False,
 ) -> int:
@@ -212,7 +210,7 @@ def _command_of(kind: type[Plan]) -> Callable[..., int]:
             list[str] | None, Parameter(name="--set", help="A key of the plan, as KEY=VALUE.")
         ] = None,
         dry_run: Annotated[
-            bool, Parameter(negative="", help="Only say what there is to play, and how long.")
+            bool, Parameter(help="Only say what there is to play, and how long.")
         ] = False,
         json: JsonFlag = False,
     ) -> int:

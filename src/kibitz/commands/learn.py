@@ -35,7 +35,7 @@ SHOWN = 15  # generations in a live table, the newest
 def learn(
     folder: Annotated[Path, Parameter(help="Where the run lives, with all it makes.")],
     *,
-    resume: Annotated[bool, Parameter(negative="", help="Go on with the run there.")] = False,
+    resume: Annotated[bool, Parameter(help="Go on with the run there.")] = False,
     role: Annotated[
         Literal["all", "play", "train", "rate"],
         Parameter(help="Do a part of a run that several processes share."),
@@ -46,9 +46,9 @@ def learn(
     more: Annotated[
         list[str] | None, Parameter(name="--set", help="Any setting, table.key=value.")
     ] = None,
-    status: Annotated[bool, Parameter(negative="", help="Only say how the run stands.")] = False,
-    prune: Annotated[bool, Parameter(negative="", help="List what is needed no more.")] = False,
-    yes: Annotated[bool, Parameter(negative="", help="Delete what --prune lists.")] = False,
+    status: Annotated[bool, Parameter(help="Only say how the run stands.")] = False,
+    prune: Annotated[bool, Parameter(help="List what is needed no more.")] = False,
+    yes: Annotated[bool, Parameter(help="Delete what --prune lists.")] = False,
     json: JsonFlag = False,
 ) -> int:
     """Learn chess from nothing; Ctrl-C stops, --resume goes on, after a kill, too."""

@@ -31,11 +31,9 @@ def lichess(
     setting: Annotated[
         tuple[str, ...], Parameter(name=["--set"], help="As KEY=VALUE; may be repeated.")
     ] = (),
-    dry_run: Annotated[
-        bool, Parameter(negative="", help="Watch, and say what would be done.")
-    ] = False,
+    dry_run: Annotated[bool, Parameter(help="Watch, and say what would be done.")] = False,
     upgrade: Annotated[
-        bool, Parameter(negative="", help="Make a new account a bot's, for ever; asks first.")
+        bool, Parameter(help="Make a new account a bot's, for ever; asks first.")
     ] = False,
     url: Annotated[str, Parameter(help="Another server.")] = "https://lichess.org",
 ) -> int:

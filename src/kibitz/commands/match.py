@@ -112,7 +112,7 @@ def match(
     openings: Annotated[Path | None, Parameter(help="PGN, EPD or lines of moves.")] = None,
     plies: Annotated[int | None, Parameter(help="Longest opening; of random ones 8.")] = None,
     sprt: Annotated[SprtFlags, FLAT] = SPRT,
-    gauntlet: Annotated[bool, Parameter(help="The first against all others.", negative="")] = False,
+    gauntlet: Annotated[bool, Parameter(help="The first against all others.")] = False,
     concurrency: Annotated[int, Parameter(help="Games at the same time.")] = 1,
     seed: Annotated[int, Parameter(help="Of the openings' order and the players' choices.")] = 0,
     terms: Annotated[TermFlags, FLAT] = TERMS,

@@ -29,7 +29,7 @@ FLAT = Parameter(name="*")  # the fields of a table of flags are flags of the co
 
 # The flag of every command that measures: `def perft(..., json: JsonFlag = False) -> None`.
 JsonFlag: TypeAlias = Annotated[
-    bool, Parameter(name="--json", negative="", help="Print one JSON object and nothing else.")
+    bool, Parameter(name="--json", help="Print one JSON object and nothing else.")
 ]
 
 

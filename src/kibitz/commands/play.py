@@ -66,9 +66,7 @@ def play(
     movetime: Annotated[int | None, Parameter(help="Its milliseconds for each move.")] = None,
     clock: Annotated[str, Parameter(help="Minutes+seconds for both, such as 5+3.")] = "",
     elo: Annotated[int | None, Parameter(help="Its strength, 500 to 3000, uncalibrated.")] = None,
-    coach: Annotated[
-        bool, Parameter(negative="", help="A comment after each of your mistakes.")
-    ] = False,
+    coach: Annotated[bool, Parameter(help="A comment after each of your mistakes.")] = False,
     pgn: Annotated[Path | None, Parameter(help="Add the game to this PGN.")] = None,
 ) -> int:
     """Play against the engine; lines on standard input are moves and commands."""

@@ -76,11 +76,11 @@ def perft(
         str | None, Parameter(help="The position to start from; by default the first of all games.")
     ] = None,
     depth: Annotated[int | None, Parameter(help="Plies; by default 5, for suites 4.")] = None,
-    divide: Annotated[bool, Parameter(help="Show the count below each move.", negative="")] = False,
+    divide: Annotated[bool, Parameter(help="Show the count below each move.")] = False,
     suite: Annotated[Path | None, Parameter(help="Check every count of a suite file.")] = None,
     threads: Annotated[int, Parameter(help="Threads that share the work.")] = 1,
     limit: Annotated[int | None, Parameter(help="Skip larger counts of a suite.")] = None,
-    chess960: Annotated[bool, Parameter(help="Write castling as e1h1.", negative="")] = False,
+    chess960: Annotated[bool, Parameter(help="Write castling as e1h1.")] = False,
     json: JsonFlag = False,
 ) -> int:
     """Count positions, or check the counts of a suite (exit code 1 if one is wrong)."""

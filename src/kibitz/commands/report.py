@@ -21,12 +21,8 @@ def report(
     run: Annotated[
         tuple[str, ...], Parameter(help="Measure this again and keep the result; all for all.")
     ] = (),
-    stored: Annotated[
-        bool, Parameter(negative="", help="Repeat nothing, not even what takes seconds.")
-    ] = False,
-    write: Annotated[
-        bool, Parameter(negative="", help="Put measured numbers into our pages.")
-    ] = False,
+    stored: Annotated[bool, Parameter(help="Repeat nothing, not even what takes seconds.")] = False,
+    write: Annotated[bool, Parameter(help="Put measured numbers into our pages.")] = False,
     output: Annotated[
         Path | None, Parameter(name=["--output", "-o"], help="Folder for report.md and .html.")
     ] = None,

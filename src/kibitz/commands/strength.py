@@ -62,9 +62,7 @@ def strength(
         tuple[str, ...],
         Parameter(help="As in kibitz match, and rating=R; repeatable; by default a usual ladder."),
     ] = (),
-    ladder: Annotated[
-        bool, Parameter(help="Add the known programs that are installed.", negative="")
-    ] = False,
+    ladder: Annotated[bool, Parameter(help="Add the known programs that are installed.")] = False,
     games: Annotated[int | None, Parameter(help="Against each opponent; 0: none.")] = None,
     times: Annotated[TimeFlags, FLAT] = TIMES,
     suite_nodes: Annotated[int | None, Parameter(help="For each position; 10000.")] = None,
@@ -74,7 +72,7 @@ def strength(
     openings: Annotated[Path | None, Parameter(help="PGN, EPD or lines of moves.")] = None,
     concurrency: Annotated[int, Parameter(help="Games or positions at the same time.")] = 1,
     seed: Annotated[int, Parameter(help="Of openings, dice and endings.")] = 0,
-    quick: Annotated[bool, Parameter(help="A few minutes instead of hours.", negative="")] = False,
+    quick: Annotated[bool, Parameter(help="A few minutes instead of hours.")] = False,
     resume: Annotated[Path | None, Parameter(help="Keep results in this folder.")] = None,
     json: JsonFlag = False,
 ) -> int:

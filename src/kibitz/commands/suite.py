@@ -40,9 +40,7 @@ def suite(
     nodes: Annotated[int | None, Parameter(help="For each position; by default 10000.")] = None,
     time: Annotated[int | None, Parameter(help="Milliseconds for each position.")] = None,
     limit: Annotated[int | None, Parameter(help="Only the first positions of a file.")] = None,
-    early: Annotated[
-        bool, Parameter(help="End a search once the solution stands.", negative="")
-    ] = False,
+    early: Annotated[bool, Parameter(help="End a search once the solution stands.")] = False,
     failure_nodes: Annotated[
         int, Parameter(help="Nodes required of a position that was not solved.")
     ] = 0,

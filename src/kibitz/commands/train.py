@@ -88,11 +88,11 @@ def train(
         list[str] | None, Parameter(name="--set", help="Any setting, table.key=value.")
     ] = None,
     overfit: Annotated[
-        bool, Parameter(negative="", help="Show the first batch again and again, as a check.")
+        bool, Parameter(help="Show the first batch again and again, as a check.")
     ] = False,
-    resume: Annotated[bool, Parameter(negative="", help="Go on in the output folder.")] = False,
+    resume: Annotated[bool, Parameter(help="Go on in the output folder.")] = False,
     allow_damaged: Annotated[
-        bool, Parameter(negative="", help="If the last checkpoint is damaged, use one before.")
+        bool, Parameter(help="If the last checkpoint is damaged, use one before.")
     ] = False,
     json: JsonFlag = False,
 ) -> int:
@@ -182,9 +182,7 @@ def curve(
     *runs: Annotated[Path, Parameter(help="Folders of trainings or cycles, or metrics files.")],
     output: Annotated[At, Parameter(name=["--output", "-o"], help="The figure, as SVG.")] = FIGURE,
     rows: Annotated[int, Parameter(help="Most rows of each table.")] = 20,
-    force: Annotated[
-        bool, Parameter(negative="", help="Replace a figure that is there already.")
-    ] = False,
+    force: Annotated[bool, Parameter(help="Replace a figure that is there already.")] = False,
     json: JsonFlag = False,
 ) -> None:
     """Print losses, accuracy and Elo over the steps of trainings, and draw them."""

@@ -66,7 +66,7 @@ def tune(
     more: Annotated[
         list[str] | None, Parameter(name="--set", help="Any setting of [tune], key=value.")
     ] = None,
-    status: Annotated[bool, Parameter(negative="", help="Only say how it stands.")] = False,
+    status: Annotated[bool, Parameter(help="Only say how it stands.")] = False,
     json: JsonFlag = False,
 ) -> int:
     """Tune options; the same command again goes on, or shares the work with one that runs."""

@@ -33,7 +33,9 @@ def web(
     threads: Annotated[int, Parameter(help="Search threads of each.")] = 1,
     hash: Annotated[int, Parameter(help="MiB of memory of each.")] = 128,  # noqa: A002
     fen: Annotated[str, Parameter(help="The position that the page opens with.")] = "",
-    open_: Annotated[bool, Parameter(name="--open", help="Open the page in the browser.")] = True,
+    open_: Annotated[
+        bool, Parameter(name="--open", negative_bool="no-", help="Open the page in the browser.")
+    ] = True,
 ) -> None:
     """Play, analyse and watch the search think in the browser; Ctrl-C ends it.
 

@@ -39,10 +39,10 @@ EVALUATED = "judged"  # in the source of a game: by whom, and how
 class Evaluating:
     """How positions are evaluated."""
 
-    nodes: int = setting(2000, low=0, about="nodes of a search, 0: no limit")
-    depth: int = setting(0, low=0, about="depth of a search, 0: no limit")
-    lines: int = setting(1, low=1, high=256, about="moves that are evaluated (MultiPV)")
-    temperature: float = setting(0.1, low=1e-3, about="of the policy of several lines, in value")
+    nodes: int = setting(2000, "nodes of a search, 0: no limit", low=0)
+    depth: int = setting(0, "depth of a search, 0: no limit", low=0)
+    lines: int = setting(1, "moves that are evaluated (MultiPV)", low=1, high=256)
+    temperature: float = setting(0.1, "of the policy of several lines, in value", low=1e-3)
 
     @property
     def limit(self) -> str:
@@ -60,17 +60,17 @@ class Evaluating:
 class Labelling(Evaluating):
     """How games are played and evaluated. Scores are the teacher's, in centipawns."""
 
-    chess960: float = setting(0.0, low=0, high=1, about="share of Chess960 starts")
-    random_plies: tuple[int, ...] = setting((0, 3), low=0, about="at the start: least, most")
+    chess960: float = setting(0.0, "share of Chess960 starts", low=0, high=1)
+    random_plies: tuple[int, ...] = setting((0, 3), "at the start: least, most", low=0)
     random_share: tuple[float, ...] = setting(
-        (0.0, 0.04), low=0, high=1, about="of random moves later on: least, most; drawn per game"
+        (0.0, 0.04), "of random moves later on: least, most; drawn per game", low=0, high=1
     )
-    win_cp: int = setting(1500, low=1, about="a game is won once both sides say so ...")
-    win_plies: int = setting(8, low=0, about="... for so many plies, 0: never")
-    draw_cp: int = setting(8, low=0, about="it is drawn once all scores are within ...")
-    draw_plies: int = setting(16, low=0, about="... for so many plies, 0: never")
-    draw_from: int = setting(80, low=0, about="... but not before this ply")
-    most_plies: int = setting(400, low=1, about="then it is drawn")
+    win_cp: int = setting(1500, "a game is won once both sides say so ...", low=1)
+    win_plies: int = setting(8, "... for so many plies, 0: never", low=0)
+    draw_cp: int = setting(8, "it is drawn once all scores are within ...", low=0)
+    draw_plies: int = setting(16, "... for so many plies, 0: never", low=0)
+    draw_from: int = setting(80, "... but not before this ply", low=0)
+    most_plies: int = setting(400, "then it is drawn", low=1)
 
     def check(self) -> None:
         """Refuse what the ranges of the single settings let through."""

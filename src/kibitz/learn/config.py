@@ -48,81 +48,78 @@ class Learn:
 
     # --- play
     start: Literal["uniform", "material"] = setting(
-        "uniform", about="plays generation 0: uniform knows nothing, material counts the pieces"
+        "uniform", "plays generation 0: uniform knows nothing, material counts the pieces"
     )
-    games: int = setting(2000, low=1, about="games of each generation")
-    group: int = setting(200, low=1, about="games that a process plays before it looks up")
+    games: int = setting(2000, "games of each generation", low=1)
+    group: int = setting(200, "games that a process plays before it looks up", low=1)
     evaluations: int = setting(
-        0, low=0, about="instead of games: playouts of each generation, in whole groups"
+        0, "instead of games: playouts of each generation, in whole groups", low=0
     )
     ahead: float = setting(
-        4.0, low=1, about="most games of a generation, times games, while others train"
+        4.0, "most games of a generation, times games, while others train", low=1
     )
-    cores: int = setting(0, low=0, about="processors used; 0: all")
-    seed: int = setting(0, low=0, about="of games, weights, order and matches")
+    cores: int = setting(0, "processors used; 0: all", low=0)
+    seed: int = setting(0, "of games, weights, order and matches", low=0)
 
     # --- train
-    network: str = setting("sparse-64x32-threats", about="size of the first network")
+    network: str = setting("sparse-64x32-threats", "size of the first network")
     grow: tuple[str, ...] = setting(
-        (), about="wider networks, as generation:size, like 20:sparse-128x64-threats"
+        (), "wider networks, as generation:size, like 20:sparse-128x64-threats"
     )
-    window: int = setting(500_000, low=1, about="positions of the first window; it grows with all")
+    window: int = setting(500_000, "positions of the first window; it grows with all", low=1)
     window_growth: float = setting(
-        0.75, low=0, high=1, about="power of all positions that it grows with; 0: never, 1: as fast"
+        0.75, "power of all positions that it grows with; 0: never, 1: as fast", low=0, high=1
     )
-    reuse: float = setting(1.5, low=0.01, about="times that a new position is shown, on average")
-    batch: int = setting(1024, low=1, about="positions in a batch")
-    rate: float = setting(2e-3, low=0, about="learning rate of the first generation")
-    rate_decay: float = setting(0.98, low=0.01, high=1, about="of the rate, each generation")
-    rate_lowest: float = setting(3e-4, low=0, about="below this it does not decay")
+    reuse: float = setting(1.5, "times that a new position is shown, on average", low=0.01)
+    batch: int = setting(1024, "positions in a batch", low=1)
+    rate: float = setting(2e-3, "learning rate of the first generation", low=0)
+    rate_decay: float = setting(0.98, "of the rate, each generation", low=0.01, high=1)
+    rate_lowest: float = setting(3e-4, "below this it does not decay", low=0)
     trust: float = setting(
-        0.1, low=0, high=0.9, about="share of the last network in the targets of policy and value"
+        0.1, "share of the last network in the targets of policy and value", low=0, high=0.9
     )
-    result_share: float = setting(
-        0.5, low=0, high=1, about="of the game's result in the value target"
-    )
+    result_share: float = setting(0.5, "of the game's result in the value target", low=0, high=1)
     result_fade: int = setting(
-        6, low=0, about="generations in which that share falls from 1; searches know nothing yet"
+        6, "generations in which that share falls from 1; searches know nothing yet", low=0
     )
-    validation: float = setting(0.02, low=0, high=0.9, about="share of games held out")
+    validation: float = setting(0.02, "share of games held out", low=0, high=0.9)
     growth_reuse: float = setting(
-        2.0, low=0.01, about="times that a wider network sees the window, the last one teaching"
+        2.0, "times that a wider network sees the window, the last one teaching", low=0.01
     )
 
     # --- gate
-    gate: float = setting(0.0, low=0, high=1, about="score against the last network to replace it")
-    gate_games: int = setting(100, low=2, about="games of that match, an even number")
+    gate: float = setting(0.0, "score against the last network to replace it", low=0, high=1)
+    gate_games: int = setting(100, "games of that match, an even number", low=2)
 
     # --- rate
-    rate_every: int = setting(2, low=1, about="generations between rating matches")
+    rate_every: int = setting(2, "generations between rating matches", low=1)
     opponents: tuple[str, ...] = setting(
-        ("random", "greedy", "material"),
-        about="players as in kibitz match, each met until it is beaten",
+        ("random", "greedy", "material"), "players as in kibitz match, each met until it is beaten"
     )
     earlier: tuple[int, ...] = setting(
-        (1, 4), low=1, about="generations back, in rated ones, of earlier networks to be met"
+        (1, 4), "generations back, in rated ones, of earlier networks to be met", low=1
     )
-    rating_games: int = setting(20, low=2, about="games against each, an even number")
-    rating_nodes: int = setting(100, low=1, about="nodes for each move of a network")
-    rating_plies: int = setting(6, low=0, about="random plies at the start of a rating game")
-    beaten: float = setting(0.95, low=0.5, high=1, about="score from which one is met no more")
-    anchor: str = setting("greedy", about="the opponent whose rating is known")
-    anchor_elo: float = setting(0.0, about="its rating")
+    rating_games: int = setting(20, "games against each, an even number", low=2)
+    rating_nodes: int = setting(100, "nodes for each move of a network", low=1)
+    rating_plies: int = setting(6, "random plies at the start of a rating game", low=0)
+    beaten: float = setting(0.95, "score from which one is met no more", low=0.5, high=1)
+    anchor: str = setting("greedy", "the opponent whose rating is known")
+    anchor_elo: float = setting(0.0, "its rating")
 
     # --- control
     ratio: float = setting(
-        0.0, low=0, about="decided games for each draw, kept by moving selfplay.sc_limit; 0: off"
+        0.0, "decided games for each draw, kept by moving selfplay.sc_limit; 0: off", low=0
     )
     ratio_power: float = setting(
-        0.8, low=0.05, about="the ratio falls with sc_limit to this power; larger: smaller steps"
+        0.8, "the ratio falls with sc_limit to this power; larger: smaller steps", low=0.05
     )
-    doubling: int = setting(0, low=0, about="games until playouts double; 0: never")
-    most_playouts: int = setting(32_000, low=1, about="playouts do not double beyond this")
+    doubling: int = setting(0, "games until playouts double; 0: never", low=0)
+    most_playouts: int = setting(32_000, "playouts do not double beyond this", low=1)
 
     # --- until
-    hours: float = setting(0.0, low=0, about="hours of each start; 0: no end")
-    total_games: int = setting(0, low=0, about="games of the whole run; 0: no end")
-    generations: int = setting(0, low=0, about="networks to train; 0: no end")
+    hours: float = setting(0.0, "hours of each start; 0: no end", low=0)
+    total_games: int = setting(0, "games of the whole run; 0: no end", low=0)
+    generations: int = setting(0, "networks to train; 0: no end", low=0)
 
     def __post_init__(self) -> None:
         check(self)

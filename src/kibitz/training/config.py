@@ -20,16 +20,16 @@ from kibitz.settings import load
 class DataSettings:
     """Where positions come from and how they become targets."""
 
-    folders: tuple[str, ...] = setting((), about="folders of shards; DIR=2 is shown twice an epoch")
-    newest: int = setting(0, low=0, about="positions from the end of each folder; 0 all")
-    generations: int = setting(0, low=0, about="sub-folders from the end of each folder; 0 all")
-    memory: int = setting(0, low=0, about="positions in memory at a time; 0 all of them")
-    reuse: float = setting(0.0, low=0, about="most times a position may be shown; 0 any number")
-    validation: float = setting(0.01, low=0, high=0.9, about="share of games held out")
-    validation_positions: int = setting(65_536, low=1, about="most positions validated on")
-    played: bool = setting(True, about="moves made are policy targets where no search left any")
+    folders: tuple[str, ...] = setting((), "folders of shards; DIR=2 is shown twice an epoch")
+    newest: int = setting(0, "positions from the end of each folder; 0 all", low=0)
+    generations: int = setting(0, "sub-folders from the end of each folder; 0 all", low=0)
+    memory: int = setting(0, "positions in memory at a time; 0 all of them", low=0)
+    reuse: float = setting(0.0, "most times a position may be shown; 0 any number", low=0)
+    validation: float = setting(0.01, "share of games held out", low=0, high=0.9)
+    validation_positions: int = setting(65_536, "most positions validated on", low=1)
+    played: bool = setting(True, "moves made are policy targets where no search left any")
     result_share: float = setting(
-        0.0, low=0, high=1, about="share of the game's result in the value target"
+        0.0, "share of the game's result in the value target", low=0, high=1
     )
 
 
@@ -38,60 +38,56 @@ class AverageSettings:
     """An average of the weights along the way, saved beside the network."""
 
     kind: Literal["none", "swa", "ema"] = setting(
-        "none", about="average of the weights: none, swa or ema"
+        "none", "average of the weights: none, swa or ema"
     )
-    decay: float = setting(
-        0.999, low=0, high=0.999999, about="what each update leaves of the average"
-    )
-    interval: int = setting(1, low=1, about="steps between updates")
-    norm_batches: int = setting(100, low=0, about="batches that estimate batch norms anew")
+    decay: float = setting(0.999, "what each update leaves of the average", low=0, high=0.999999)
+    interval: int = setting(1, "steps between updates", low=1)
+    norm_batches: int = setting(100, "batches that estimate batch norms anew", low=0)
 
 
 @dataclass(frozen=True)
 class RunSettings:
     """How long, how fast and on what."""
 
-    network: str = setting("", about="a size like sparse-512x256-threats, or a file to go on from")
-    encoding: str = setting("", about="planes it sees, like history109; the family's by default")
-    name: str = setting("", about="of the network; that of the output folder by default")
-    licence: str = setting("", about="of the network, for its card; mind that of the data")
-    output: Path = setting(Path("training"), about="folder for checkpoints, metrics, networks")
-    batch: int = setting(4096, low=1, about="positions in a batch of one process")
-    steps: int = setting(0, low=0, about="batches to train on; 0: by epochs")
-    epochs: float = setting(1.0, low=0, about="times to go over the data, where steps is 0")
-    overfit: bool = setting(False, about="show the first batch again and again: a check")
-    seed: int = setting(0, low=0, about="of weights and of the order of positions")
+    network: str = setting("", "a size like sparse-512x256-threats, or a file to go on from")
+    encoding: str = setting("", "planes it sees, like history109; the family's by default")
+    name: str = setting("", "of the network; that of the output folder by default")
+    licence: str = setting("", "of the network, for its card; mind that of the data")
+    output: Path = setting(Path("training"), "folder for checkpoints, metrics, networks")
+    batch: int = setting(4096, "positions in a batch of one process", low=1)
+    steps: int = setting(0, "batches to train on; 0: by epochs", low=0)
+    epochs: float = setting(1.0, "times to go over the data, where steps is 0", low=0)
+    overfit: bool = setting(False, "show the first batch again and again: a check")
+    seed: int = setting(0, "of weights and of the order of positions", low=0)
     device: str = setting(
-        "auto", about="where to compute: cpu, cuda, or auto, which takes cuda where there is one"
+        "auto", "where to compute: cpu, cuda, or auto, which takes cuda where there is one"
     )
-    threads: int = setting(0, low=0, about="threads of torch; 0: as many as there are cores")
+    threads: int = setting(0, "threads of torch; 0: as many as there are cores", low=0)
     precision: Literal["float32", "bfloat16"] = setting(
-        "float32", about="of the numbers: float32, or bfloat16 by autocast"
+        "float32", "of the numbers: float32, or bfloat16 by autocast"
     )
-    clip: float = setting(0.0, low=0, about="longest gradient; 0 any length")
-    log: int = setting(50, low=1, about="steps between lines of metrics")
-    validate: int = setting(500, low=0, about="steps between validations; 0 at the end only")
-    checkpoint: int = setting(1000, low=0, about="steps between checkpoints; 0 at the end only")
-    keep: int = setting(3, low=1, about="checkpoints kept, the newest")
-    best: bool = setting(True, about="export the weights of the best validation, not the last ones")
-    patience: int = setting(0, low=0, about="end after so many validations without a better one")
-    export: bool = setting(True, about="write the forms that play: int8 or ONNX")
-    tensorboard: bool = setting(True, about="write TensorBoard's files, too, if it is installed")
+    clip: float = setting(0.0, "longest gradient; 0 any length", low=0)
+    log: int = setting(50, "steps between lines of metrics", low=1)
+    validate: int = setting(500, "steps between validations; 0 at the end only", low=0)
+    checkpoint: int = setting(1000, "steps between checkpoints; 0 at the end only", low=0)
+    keep: int = setting(3, "checkpoints kept, the newest", low=1)
+    best: bool = setting(True, "export the weights of the best validation, not the last ones")
+    patience: int = setting(0, "end after so many validations without a better one", low=0)
+    export: bool = setting(True, "write the forms that play: int8 or ONNX")
+    tensorboard: bool = setting(True, "write TensorBoard's files, too, if it is installed")
 
 
 @dataclass(frozen=True)
 class OptimiserSettings:
     """SGD with momentum, Adam, or AdamW with decay apart from the gradient."""
 
-    kind: Literal["sgd", "adam", "adamw"] = setting(
-        "adamw", about="how weights move: sgd, adam or adamw"
-    )
-    momentum: float = setting(0.9, low=0, high=1, about="of sgd")
-    nesterov: bool = setting(False, about="of sgd: look ahead")
-    weight_decay: float = setting(0.0, low=0, about="of weights; biases and norms never decay")
-    beta1: float = setting(0.9, low=0, high=1, about="of adam and adamw")
-    beta2: float = setting(0.999, low=0, high=1, about="of adam and adamw")
-    epsilon: float = setting(1e-8, low=0, about="of adam and adamw")
+    kind: Literal["sgd", "adam", "adamw"] = setting("adamw", "how weights move: sgd, adam or adamw")
+    momentum: float = setting(0.9, "of sgd", low=0, high=1)
+    nesterov: bool = setting(False, "of sgd: look ahead")
+    weight_decay: float = setting(0.0, "of weights; biases and norms never decay", low=0)
+    beta1: float = setting(0.9, "of adam and adamw", low=0, high=1)
+    beta2: float = setting(0.999, "of adam and adamw", low=0, high=1)
+    epsilon: float = setting(1e-8, "of adam and adamw", low=0)
 
     def __post_init__(self) -> None:
         if self.kind == "sgd" and self.nesterov and self.momentum == 0:
@@ -103,19 +99,19 @@ class Schedule:
     """A learning rate over the steps of a training; all counts are optimiser steps."""
 
     shape: Literal["constant", "steps", "exponential", "cosine", "cyclic"] = setting(
-        "constant", about="of the learning rate: constant, steps, exponential, cosine or cyclic"
+        "constant", "of the learning rate: constant, steps, exponential, cosine or cyclic"
     )
-    rate: float = setting(1e-3, low=0, about="the highest learning rate (steps has its own)")
-    lowest: float = setting(0.0, low=0, about="of exponential, cosine and cyclic")
-    warmup: int = setting(0, low=0, about="steps in which the rate grows from 0 at the start")
-    boundaries: tuple[int, ...] = setting((), low=0, about="steps: where each rate begins, from 0")
-    rates: tuple[float, ...] = setting((), low=0, about="steps: a rate for each boundary")
-    factor: float = setting(0.96, low=0, high=1, about="exponential: each period multiplies by it")
-    period: int = setting(1000, low=1, about="exponential: steps; cyclic: half a cycle")
-    whole_periods: bool = setting(False, about="exponential: change at the end of periods only")
-    length: int = setting(0, low=0, about="cosine: the step of the lowest rate; 0 the last one")
+    rate: float = setting(1e-3, "the highest learning rate (steps has its own)", low=0)
+    lowest: float = setting(0.0, "of exponential, cosine and cyclic", low=0)
+    warmup: int = setting(0, "steps in which the rate grows from 0 at the start", low=0)
+    boundaries: tuple[int, ...] = setting((), "steps: where each rate begins, from 0", low=0)
+    rates: tuple[float, ...] = setting((), "steps: a rate for each boundary", low=0)
+    factor: float = setting(0.96, "exponential: each period multiplies by it", low=0, high=1)
+    period: int = setting(1000, "exponential: steps; cyclic: half a cycle", low=1)
+    whole_periods: bool = setting(False, "exponential: change at the end of periods only")
+    length: int = setting(0, "cosine: the step of the lowest rate; 0 the last one", low=0)
     by_devices: bool = setting(
-        True, about="several processes: rates times their number, counts of steps divided by it"
+        True, "several processes: rates times their number, counts of steps divided by it"
     )
 
     def __post_init__(self) -> None:
@@ -139,22 +135,22 @@ class Schedule:
 class LossWeights:
     """What each head's loss counts; a weight of 0 switches a loss off."""
 
-    value: float = setting(1.0, low=0, about="value head: squared error, cross-entropy or ranking")
-    policy: float = setting(1.0, low=0, about="policy head: cross-entropy over the legal moves")
-    mcts_value: float = setting(0.15, low=0, about="value of the search, where the net has a head")
-    soft_policy: float = setting(8.0, low=0, about="softened visits, where the net has a head")
-    soft_temperature: float = setting(4.0, low=1, about="visits to the power 1 / temperature")
-    moves_left: float = setting(0.01, low=0, about="plies to the end, where the net has a head")
+    value: float = setting(1.0, "value head: squared error, cross-entropy or ranking", low=0)
+    policy: float = setting(1.0, "policy head: cross-entropy over the legal moves", low=0)
+    mcts_value: float = setting(0.15, "value of the search, where the net has a head", low=0)
+    soft_policy: float = setting(8.0, "softened visits, where the net has a head", low=0)
+    soft_temperature: float = setting(4.0, "visits to the power 1 / temperature", low=1)
+    moves_left: float = setting(0.01, "plies to the end, where the net has a head", low=0)
 
 
 @dataclass(frozen=True)
 class DistillSettings:
     """A teacher to learn from besides the games, and how much it counts."""
 
-    temperature: float = setting(5.0, low=0.01, about="softens both policies before comparing them")
-    policy_share: float = setting(0.6, low=0, high=1, about="of the teacher in the policy's loss")
-    value_share: float = setting(0.0, low=0, high=1, about="of the teacher in the value target")
-    teacher: str = setting("", about="float network file of any family; none: no distillation")
+    temperature: float = setting(5.0, "softens both policies before comparing them", low=0.01)
+    policy_share: float = setting(0.6, "of the teacher in the policy's loss", low=0, high=1)
+    value_share: float = setting(0.0, "of the teacher in the value target", low=0, high=1)
+    teacher: str = setting("", "float network file of any family; none: no distillation")
 
 
 @dataclass(frozen=True)
