@@ -86,8 +86,7 @@ def evaluate(
 def search(
     *,
     nodes: Annotated[
-        int | None,
-        Parameter(help="Nodes for each position; 200 000, or 2 000 with --batches."),
+        int | None, Parameter(help="Nodes for each position; 200 000, or 2 000 with --batches.")
     ] = None,
     rounds: Rounds = 3,
     threads: Annotated[

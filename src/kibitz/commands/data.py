@@ -17,10 +17,7 @@ from kibitz.commands.data_import import EXIT_REFUSED, Output
 from kibitz.commands.output import At, JsonFlag, at_least, columns, emit, spell
 from kibitz.dataset.exports import write_experience, write_parquet
 from kibitz.errors import DamagedFileError, InputError
-from kibitz.games.importing import (
-    PLIES,
-    files_in,
-)
+from kibitz.games.importing import PLIES, files_in
 from kibitz.games.pgn import tree_of
 from kibitz.games.record import games_of
 from kibitz.games.shard import SUFFIX, Shard, verify

@@ -22,13 +22,7 @@ from kibitz.engine.options import AUTODISCOVER, chosen, search_settings
 from kibitz.errors import InputError
 from kibitz.evaluator.discover import named
 from kibitz.evaluator.load import load_evaluator
-from kibitz.games.evaluating import (
-    Evaluating,
-    Labelling,
-    PlayJob,
-    Teacher,
-    TeacherJob,
-)
+from kibitz.games.evaluating import Evaluating, Labelling, PlayJob, Teacher, TeacherJob
 from kibitz.games.importing import KINDS, PLIES, Imported, count_games, read_all
 from kibitz.games.labels import LabelModel
 from kibitz.games.openings import Opening, read_openings

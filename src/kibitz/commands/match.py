@@ -151,10 +151,7 @@ def rounds_of(games: int, least: int) -> int:
 def _play(setup: Setup, book: str, resume: Path | None, pgn: Path | None, json: bool) -> int:
     resources = try_out(setup.players, setup.terms.start)
     heading = title(setup, resources, 0, 1, book)
-    with (
-        Journal(setup.header(), resume) as journal,
-        _pgn_file(pgn, setup, resume) as games,
-    ):
+    with Journal(setup.header(), resume) as journal, _pgn_file(pgn, setup, resume) as games:
         told = _Teller(setup, heading, journal)
         if games is not None:
             for earlier in Results(journal.games).games:

@@ -13,14 +13,7 @@ from cyclopts import App, Parameter
 
 from kibitz.commands.output import JsonFlag, at_least, columns, emit
 from kibitz.errors import InputError
-from kibitz.evaluator.discover import (
-    SHIPPED_FOLDER,
-    Found,
-    discover,
-    discovered,
-    resolve,
-    shipped,
-)
+from kibitz.evaluator.discover import SHIPPED_FOLDER, Found, discover, discovered, resolve, shipped
 from kibitz.log import say
 from kibitz.network import card as cards
 from kibitz.network import make

@@ -88,10 +88,7 @@ def emit(result: Mapping[str, Any], *, as_json: bool, table: RenderableType | No
         Console(file=sys.stdout).print(shown)
         return
     # A pipe has no width to fit into; without one rich would fold the table at 80 columns.
-    console = Console(
-        file=sys.stdout,
-        width=PIPE_WIDTH,
-    )
+    console = Console(file=sys.stdout, width=PIPE_WIDTH)
     with console.capture() as captured:
         console.print(shown)
     sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))

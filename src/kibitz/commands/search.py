@@ -60,8 +60,7 @@ def search(
     time: Annotated[float | None, Parameter(help="Stop after so many seconds.")] = None,
     kind: SearchFlag = None,
     rule: Annotated[
-        RuleName | None,
-        Parameter(help="Selection rule, with its authors' constants."),
+        RuleName | None, Parameter(help="Selection rule, with its authors' constants.")
     ] = None,
     preset_name: Annotated[
         str, Parameter(name="--preset", help="Start from a preset.")
@@ -110,12 +109,7 @@ def tell_idle_options(
 
 
 def _searched(
-    board: Board,
-    limits: Limits,
-    settings: Settings,
-    evaluator: Evaluator,
-    what: str,
-    live: bool,
+    board: Board, limits: Limits, settings: Settings, evaluator: Evaluator, what: str, live: bool
 ) -> Result:
     """Search, with a live table on a terminal."""
     warm(evaluator, settings)

@@ -194,14 +194,8 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "takes the half-open {file}-file",
         "puts the rook on the half-open {file}-file",
     ),
-    "Seventh": (
-        "brings the rook to the seventh rank",
-        "puts the rook on the seventh rank",
-    ),
-    "Seventh.black": (
-        "brings the rook to the second rank",
-        "puts the rook on White's second rank",
-    ),
+    "Seventh": ("brings the rook to the seventh rank", "puts the rook on the seventh rank"),
+    "Seventh.black": ("brings the rook to the second rank", "puts the rook on White's second rank"),
     "Outpost": (
         "settles on {square}, an outpost for the {kind}",
         "gains an outpost for the {kind} on {square}",
@@ -212,16 +206,10 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "leaves {side} as the only one with a bishop pair",
     ),
     "LosesCastling": ("gives up the right to castle", "means that {mover} can no longer castle"),
-    "OppositeCastling": (
-        "puts the kings on opposite wings",
-        "means castling on opposite sides",
-    ),
+    "OppositeCastling": ("puts the kings on opposite wings", "means castling on opposite sides"),
     "QueensLeave": ("takes the queens off", "leaves the board without queens"),
     "PawnEnding": ("leads to a pawn ending", "leaves only kings and pawns"),
-    "OppositeBishops": (
-        "leaves bishops of opposite colours",
-        "leads to opposite-coloured bishops",
-    ),
+    "OppositeBishops": ("leaves bishops of opposite colours", "leads to opposite-coloured bishops"),
     "OpensKing": (
         "clears the {file}-pawn from in front of {side}'s king",
         "takes the {file}-pawn from in front of {side}'s king",
@@ -338,10 +326,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
 # Texts in simpler words, for the beginner's level.
 BEGINNER: dict[str, tuple[str, ...]] = {
     "Fork": ("attacks {targets} at the same time: a fork", "forks {targets}"),
-    "Pins": (
-        "pins {piece}: if it moves, {to} behind it can be taken",
-        "pins {piece} to {to}",
-    ),
+    "Pins": ("pins {piece}: if it moves, {to} behind it can be taken", "pins {piece} to {to}"),
     "Pins.king": (
         "pins {piece}: it may not move, or the king would be in check",
         "pins {piece} to {to}",
@@ -363,7 +348,6 @@ PLAYED_BUT = ("But it {0}.",)  # one of the two speaks against the move
 BOTH = "{0} and {1}"
 BUT = "{0}, but {1}"
 SO = "{0}, and so {1}"  # what a tactic wins
-WHICH = "{0}, which {1}"
 
 OPENING = ("{name} ({eco}).",)
 THEORY = (

@@ -28,11 +28,7 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "{other} now mates in {moves}, with {reply} first.",
     ),
     "AllowsMate.1": ("This allows {reply}.", "{reply} is possible now.", "It runs into {reply}."),
-    "Allows": (
-        "{other} answers {line}.",
-        "The answer is {line}.",
-        "The trouble is {line}.",
-    ),
+    "Allows": ("{other} answers {line}.", "The answer is {line}.", "The trouble is {line}."),
     "Allows.worth": (
         "After {line} the score is {has}.",
         "{line} leads to a score of {has}.",

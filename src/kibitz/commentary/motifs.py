@@ -149,10 +149,7 @@ def _deflections(scene: Scene) -> Iterator[Claim]:
     forced = reply.to_square == scene.landed or scene.after.is_check()
     if given and forced:
         yield Deflects(
-            unit(scene.after, reply.from_square),
-            goal,
-            target,
-            reply.to_square == scene.landed,
+            unit(scene.after, reply.from_square), goal, target, reply.to_square == scene.landed
         )
 
 

@@ -45,11 +45,7 @@ class Prover:
     """
 
     def __init__(
-        self,
-        plies: int = PLIES,
-        budget: int = BUDGET,
-        tables: str = "",
-        look: Look | None = None,
+        self, plies: int = PLIES, budget: int = BUDGET, tables: str = "", look: Look | None = None
     ) -> None:
         self.plies, self.budget = plies, budget
         self._look = look

@@ -31,7 +31,6 @@ PAIRS = 64 * 64
 SECTIONS = 4  # ordinary move or queen promotion; promotion to knight, bishop, rook
 NO_INDEX = 0xFFFF
 PLANES = 73
-PLANE_POLICY = PLANES * 64
 TABLE_POLICY = 1858
 KNIGHT_PLANE, UNDER_PROMOTION_PLANE = 56, 64
 

@@ -135,12 +135,7 @@ class Plan(ABC):
         return ",".join((self.network, *self.options, *options))
 
     def match(
-        self,
-        name: str,
-        players: Sequence[str],
-        control: Control,
-        games: int = 0,
-        odds: str = "",
+        self, name: str, players: Sequence[str], control: Control, games: int = 0, odds: str = ""
     ) -> MatchCell:
         """A match of the plan, at odds if a piece is named."""
         games = games or self.games

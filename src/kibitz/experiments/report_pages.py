@@ -24,10 +24,7 @@ GOOD = ("reproduced", "as measured")
 
 
 def write_report(
-    folder: Path,
-    results: Results,
-    papers: Sequence[Row],
-    pages: Sequence[Row],
+    folder: Path, results: Results, papers: Sequence[Row], pages: Sequence[Row]
 ) -> None:
     """Write report.md, report.html and report.svg."""
     figure = figure_of(results)

@@ -28,13 +28,7 @@ from kibitz.lichess.messages import (
 )
 from kibitz.lichess.records import Records
 from kibitz.lichess.rules import Now, why_declined
-from kibitz.lichess.server import (
-    LimitedError,
-    RefusedError,
-    Server,
-    ServerError,
-    TokenError,
-)
+from kibitz.lichess.server import LimitedError, RefusedError, Server, ServerError, TokenError
 from kibitz.log import Stop, say
 
 ATTEMPTS = 3  # at a game that an error of our own interrupts
@@ -56,12 +50,7 @@ class Bot:
     """An account that plays."""
 
     def __init__(
-        self,
-        me: str,
-        server: Server,
-        network: str,
-        settings: Lichess,
-        records: Records,
+        self, me: str, server: Server, network: str, settings: Lichess, records: Records
     ) -> None:
         self._me, self._server, self._network = me, server, network
         self._settings, self._records, self._dry_run = settings, records, server.dry_run

@@ -22,13 +22,7 @@ from kibitz.engine.running import Search
 from kibitz.games.openings import odds_in
 from kibitz.lichess.chat import Chat, View, answer_to, last_move_in_words, lines_of
 from kibitz.lichess.config import Lichess
-from kibitz.lichess.decisions import (
-    centipawns_of,
-    gives_up,
-    limits_of,
-    offers_draw,
-    takes_draw,
-)
+from kibitz.lichess.decisions import centipawns_of, gives_up, limits_of, offers_draw, takes_draw
 from kibitz.lichess.delivery import Delivery, Moves, Reply
 from kibitz.lichess.messages import ChatLine, Full, Message, OpponentGone, Player, State, message_of
 from kibitz.lichess.records import Records, result_of

@@ -269,10 +269,7 @@ def combined(rungs: list[Rung]) -> KnownRating | None:
 
 
 def as_json(
-    plan: Plan,
-    suites: list[dict[str, Any]],
-    rungs: list[Rung],
-    endings: list[dict[str, Any]],
+    plan: Plan, suites: list[dict[str, Any]], rungs: list[Rung], endings: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """Everything that was found, and how; numbers that do not exist are null."""
     rating = combined(rungs)

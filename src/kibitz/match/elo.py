@@ -123,11 +123,7 @@ class Estimate:
 
 
 def elo_text(
-    elo: float | None,
-    low: float | None,
-    high: float | None,
-    interval: str | None,
-    places: int = 1,
+    elo: float | None, low: float | None, high: float | None, interval: str | None, places: int = 1
 ) -> str:
     """Elo for people, all ends those of 95 % intervals; for the fields of an Estimate."""
     if elo is not None and low is not None and high is not None:

@@ -24,13 +24,7 @@ from kibitz.locks import GrowingFile
 from kibitz.log import say
 from kibitz.match.elo import block, draw_ratio, of_games, of_pairs, pairs_ratio
 from kibitz.match.game import Control
-from kibitz.match.journal import (
-    FORFEITS,
-    TIME_FORFEIT,
-    PlayedGame,
-    PlayedMove,
-    Results,
-)
+from kibitz.match.journal import FORFEITS, TIME_FORFEIT, PlayedGame, PlayedMove, Results
 from kibitz.match.rating import Rating, ratings
 from kibitz.match.runner import Setup, meetings
 from kibitz.position.board import Board

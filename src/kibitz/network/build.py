@@ -17,12 +17,7 @@ from kibitz.errors import InputError
 from kibitz.files import Location, read_bytes
 from kibitz.network import card as cards
 from kibitz.network.card import POLICY_SIZES, NetworkCard, read_card, save_onnx
-from kibitz.network.convolutional import (
-    DilatedNetwork,
-    Tower,
-    plain_network,
-    residual_network,
-)
+from kibitz.network.convolutional import DilatedNetwork, Tower, plain_network, residual_network
 from kibitz.network.heads import TRAINING_ONLY
 from kibitz.network.sizes import check_card, inputs_of, new_card, parse, policy_rows
 from kibitz.network.sparse import SHARED, SparseNetwork, SparseSizes, kept

@@ -107,13 +107,7 @@ def pull_moves(
 
 @kernel
 def scatter(
-    entries: Array,
-    offsets: Array,
-    factors: Array,
-    source: Array,
-    out: Array,
-    first: int,
-    last: int,
+    entries: Array, offsets: Array, factors: Array, source: Array, out: Array, first: int, last: int
 ) -> None:
     """out[e] += factors[i] * source[b] for every entry e = entries[i] of every position b.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 PAWN, KNIGHT, BISHOP, ROOK, QUEEN, KING = range(6)
-PIECE_LETTERS = "pnbrqk"
 NO_SQUARE = 64  # "no en passant square"
 FLIP = 56  # square ^ FLIP mirrors the board between White's and Black's view
 

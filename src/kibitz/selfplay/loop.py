@@ -23,14 +23,7 @@ from kibitz.search.mcts.playout.playout import DONE, NO_ROOM, playouts
 from kibitz.search.mcts.playout.root import evaluate_root, expand_root, set_root_value
 from kibitz.search.mcts.tree.context import PAST
 from kibitz.search.mcts.tree.nodes import edge_at
-from kibitz.selfplay.game import (
-    context_at,
-    control_at,
-    game_at,
-    line_at,
-    paths_at,
-    tree_at,
-)
+from kibitz.selfplay.game import context_at, control_at, game_at, line_at, paths_at, tree_at
 from kibitz.selfplay.moves import (
     FRESH,
     OVER,

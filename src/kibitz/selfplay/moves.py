@@ -22,15 +22,7 @@ from kibitz.position.state import copy_position
 from kibitz.search.mcts.playout.root import gumbel_choice, mix_noise, plan_gumbel
 from kibitz.search.mcts.tree.compaction import compact
 from kibitz.search.mcts.tree.context import MAX_HISTORY, position_at, random_unit
-from kibitz.search.mcts.tree.nodes import (
-    EXPANDED,
-    NONE,
-    clear,
-    cold_at,
-    edge_at,
-    edges_of,
-    node_at,
-)
+from kibitz.search.mcts.tree.nodes import EXPANDED, NONE, clear, cold_at, edge_at, edges_of, node_at
 from kibitz.search.proof import DRAW, is_settled, rank_of
 from kibitz.selfplay.game import LEVEL, PLY_LIMIT, RESIGNED, line_at, ply_at, visit_at
 from kibitz.selfplay.targets import root_counts, searched_value

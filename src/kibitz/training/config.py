@@ -190,5 +190,5 @@ RECIPES = {
         "schedule.shape=cosine",
         "schedule.rate=0.002",
         "schedule.warmup=50",
-    ),
+    )
 }

@@ -44,10 +44,7 @@ class UciOptions:
     analyse_mode: bool = setting(False, "accepted; the search is the same", uci="UCI_AnalyseMode")
     opponent: str = setting("", "accepted; the search is the same", uci="UCI_Opponent")
     log_file: str = setting(
-        "",
-        "file to which all lines are added, both directions",
-        uci="LogFile",
-        names_files=True,
+        "", "file to which all lines are added, both directions", uci="LogFile", names_files=True
     )
 
     def __post_init__(self) -> None:

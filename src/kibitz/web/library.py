@@ -14,13 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kibitz.errors import InputError
-from kibitz.evaluator.discover import (
-    RUN,
-    SUFFIXES,
-    discovered,
-    named,
-    shipped,
-)
+from kibitz.evaluator.discover import RUN, SUFFIXES, discovered, named, shipped
 from kibitz.evaluator.load import SIMPLE
 from kibitz.files import PACKED
 from kibitz.games.shard import SUFFIX as SHARD
