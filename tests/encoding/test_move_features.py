@@ -20,7 +20,7 @@ from kibitz.encoding import (
     THREAT_FEATURES,
     THREATS,
 )
-from kibitz.encoding.features import TACTICS, active_features
+from kibitz.encoding.features import MAX_ACTIVE, TACTICS, batch_features
 from kibitz.encoding.leaves import leaves_of
 from kibitz.encoding.move_features import batch_move_features
 from kibitz.position.exchange import taking_value
@@ -142,12 +142,12 @@ def test_features_of_promotions_en_passant_and_discoveries() -> None:
 
 
 def test_loose_pieces_have_features_of_their_own(games: Any) -> None:
-    out = np.zeros(32, dtype=np.int32)
+    out, offsets = np.zeros((1, MAX_ACTIVE), dtype=np.int32), np.zeros(2, dtype=np.int64)
     seen = 0
     for game in games:
         board, position = game.boards[-1], game.positions[-1]
-        count = active_features(position, TACTICS, 0, out)
-        states = sorted(out[:count] // 768)
+        count = batch_features(np.asarray(position).reshape(1), TACTICS, out, offsets)
+        states = sorted(out[0, :count] // 768)
         expected = []
         for square, piece in board.piece_map().items():
             attacked = board.is_attacked_by(not piece.color, square)

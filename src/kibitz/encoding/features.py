@@ -87,12 +87,6 @@ def put_features(
 
 
 @kernel
-def active_features(position: np.record, detail: int, perspective: int, out: np.ndarray) -> int:
-    """Write the active features to out (any integers, [MAX_ACTIVE]); returns how many."""
-    return put_features(position, piece_states(position, detail), perspective, out)
-
-
-@kernel
 def batch_features(
     positions: np.ndarray, detail: int, indices: np.ndarray, offsets: np.ndarray
 ) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from kibitz.kernel.bits import flip, lowest, signed
 from kibitz.kernel.compile import kernel
 from kibitz.position.attacks import mirror
-from kibitz.position.squares import FLIP, NO_SQUARE
+from kibitz.position.squares import FLIP
 from kibitz.position.state import compute_key, copy_position, own_king
 
 MIRROR = 7  # square ^ MIRROR exchanges the a-file and the h-file
@@ -60,34 +60,6 @@ def seen(board: np.uint64, mask: int) -> np.uint64:
     if mask & MIRROR:
         board = mirror(board)
     return board
-
-
-@kernel
-def mirror_move(move: int) -> int:
-    """The same move on the board mirrored left to right."""
-    return signed(move) ^ MIRROR_MOVE
-
-
-@kernel
-def mirror_position(source: np.record, target: np.record) -> None:
-    """Write the position mirrored left to right; the castling rooks are mirrored, too.
-
-    Castling itself has no mirror image (the king goes to the g- or c-file all the same), so moves
-    correspond one to one only where no castling rights are left.
-    """
-    copy_position(source, target)
-    target.pawns = mirror(source.pawns)
-    target.knights = mirror(source.knights)
-    target.bishops = mirror(source.bishops)
-    target.rooks = mirror(source.rooks)
-    target.queens = mirror(source.queens)
-    target.kings = mirror(source.kings)
-    target.own = mirror(source.own)
-    target.their = mirror(source.their)
-    target.castling = mirror(source.castling)
-    if source.en_passant != NO_SQUARE:
-        target.en_passant = signed(source.en_passant) ^ MIRROR
-    target.key = compute_key(target)
 
 
 @kernel

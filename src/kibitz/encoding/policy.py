@@ -21,7 +21,7 @@ from kibitz.encoding.leaves import Leaves
 from kibitz.encoding.mirror import view_mask
 from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel, static_table
-from kibitz.position.moves import CASTLING, NO_MOVE, PROMOTION, kind_of
+from kibitz.position.moves import CASTLING, PROMOTION, kind_of
 
 # --- the table of indices -------------------------------------------------------------------------
 
@@ -171,12 +171,3 @@ def put_policy_indices(order: int, view: int, leaves: Leaves, out: np.ndarray) -
         mask = view_mask(leaves.positions[row, 0], view)
         for at in range(leaves.offsets[row], leaves.offsets[row + 1]):
             out[at] = move_index(order, mask, leaves.moves[at])
-
-
-@kernel
-def move_of_index(order: int, mask: int, moves: np.ndarray, index: int) -> int:
-    """The move among legal `moves` (uint16 [n]) that has the index, or NO_MOVE."""
-    for at in range(moves.shape[0]):
-        if move_index(order, mask, moves[at]) == index:
-            return signed(moves[at])
-    return NO_MOVE

@@ -120,20 +120,6 @@ def signed(_context: Any, value: Any) -> Any:
     return types.int64(value), code
 
 
-def _plain_float(bits: Any) -> np.float32:
-    return np.int32(bits).view(np.float32)
-
-
-@intrinsic(_plain_float)
-def float_of_bits(_context: Any, _bits: Any) -> Any:
-    """The float32 whose IEEE bits are an int32."""
-
-    def code(_target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], ir.FloatType())
-
-    return types.float32(types.int32), code
-
-
 @kernel
 def bit(square: int) -> np.uint64:
     """The board with one square set."""
