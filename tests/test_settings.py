@@ -173,17 +173,17 @@ def test_a_training_reads_its_tables_by_the_name_of_its_network(place: Path) -> 
 
 
 def test_the_games_that_an_engine_labels_are_set_in_the_file(place: Path) -> None:
-    from kibitz.commands.data_label import label_settings
     from kibitz.games.evaluating import Evaluating, Labelling
+    from kibitz.settings import load_table
 
     path = place / "kibitz.toml"
     path.write_text("[label]\nnodes = 77\nwin_cp = 900\n")
     settings.use(path)
     try:
-        playing = label_settings(Labelling, ())
+        playing = load_table(Labelling, "label", ())
         assert (playing.nodes, playing.win_cp) == (77, 900)
-        assert label_settings(Evaluating, ()).nodes == 77
-        assert label_settings(Evaluating, ("nodes=78",)).nodes == 78
+        assert load_table(Evaluating, "label", ()).nodes == 77
+        assert load_table(Evaluating, "label", ("nodes=78",)).nodes == 78
     finally:
         settings.use(None)
 

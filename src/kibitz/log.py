@@ -81,11 +81,13 @@ class Bar:
         """Say that ``amount`` more of the work is done."""
         self._move(amount)
 
-    def over(self, items: Iterable[Item]) -> Iterator[Item]:
-        """The items one by one; the bar advances after each."""
+    def over(self, items: Iterable[Item], stop: Stop | None = None) -> Iterator[Item]:
+        """The items one by one, until a stop is requested; the bar advances after each."""
         for item in items:
             yield item
             self.advance()
+            if stop is not None and stop.requested:
+                return
 
     def describe(self, text: str) -> None:
         """Say what is being done now."""

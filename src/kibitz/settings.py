@@ -19,7 +19,7 @@ import importlib
 import math
 import os
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -153,6 +153,19 @@ def file_values(
         if name == network:
             _merge(values, own)
     return values
+
+
+def load_table(
+    cls: type[Record], name: str, overrides: Sequence[str], changes: Mapping[str, Any] | None = None
+) -> Record:
+    """Settings that a table of the file in use has, with changes to it, below the overrides."""
+    given = {text.partition("=")[0].strip() for text in overrides}
+    typed = load(cls, overrides=overrides)
+    file = dataclasses.make_dataclass("File", [(name, _table_class(TABLES[name]))])
+    values = {**file_values(file, _used, partial=True).get(name, {}), **(changes or {})}
+    wanted = {option.name for option in options_of(cls)} - given
+    found = {key: value for key, value in values.items() if key in wanted}
+    return dataclasses.replace(typed, **found)  # type: ignore[type-var]
 
 
 def parse(path: Location) -> Table:

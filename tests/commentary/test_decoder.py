@@ -37,7 +37,8 @@ from kibitz.network.build import build
 from kibitz.network.sizes import new_card
 from kibitz.position.board import Board
 from kibitz.training import checkpoint as checkpoints
-from kibitz.training.words import WordsSettings, train_words
+from kibitz.training.config import WordsSettings
+from kibitz.training.words import train_words
 
 CARD = WordsCard(
     encoding="onehot15",

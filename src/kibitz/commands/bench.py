@@ -29,12 +29,11 @@ def _last(what: str, total: int, steps: Iterable[Measured]) -> Measured | None:
     """The last of what a measurement yields, with progress; None if Ctrl-C stopped it."""
     latest = None
     with progress(what, total=total) as bar, graceful_stop() as stop:
-        for measured in steps:
+        for measured in bar.over(steps, stop):
             latest = measured
-            bar.advance()
-            if stop.requested:
-                say("stopped before everything was measured")
-                return None
+    if stop.requested:
+        say("stopped before everything was measured")
+        return None
     return latest
 
 

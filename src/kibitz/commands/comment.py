@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -50,6 +50,7 @@ from kibitz.position.board import Board
 from kibitz.position.fen import START
 from kibitz.position.pgn import read_games
 from kibitz.search.limits import Limits
+from kibitz.training.config import WordsSettings
 
 LevelFlag = Annotated[Level, Parameter(help="Whom the words are for.")]
 
@@ -217,22 +218,16 @@ def corpus(
     found = (game for place in files_in(files, (".pgn",)) for game in read_games(place))
 
     def examples(stop: Stop) -> Iterator[Example]:
-        for game in islice(found, games):
-            if stop.requested:
-                return
+        for game in bar.over(islice(found, games), stop):
             for example in examples_of(game, table, source, licence):
                 yield with_claims(example, prover) if claims else example
-            bar.advance()
 
     def own_words(engine: Engine, stop: Stop) -> Iterator[Example]:
         style = Style(level, limits=Limits(nodes=nodes))
-        for game in islice(found, games):
-            if stop.requested:
-                return
+        for game in bar.over(islice(found, games), stop):
             for example in own_examples(game, engine, style, source):
                 table.add("kept", example.text)
                 yield example
-            bar.advance()
 
     with graceful_stop() as stop, progress("games", total=games) as bar:
         if own:
@@ -267,23 +262,7 @@ SIZES = {
 }
 
 
-@dataclass(frozen=True)
-class TrainFlags:
-    """How long and how fast; rates are ChessCoach's."""
-
-    size: Literal["small", "chesscoach"] = "small"
-    steps: int = 4000
-    batch: int = 32
-    rate: float = 1e-3
-    lowest: float = 1e-5
-    period: int = field(default=500, metadata={"help": "Steps of half a cycle of the rate."})
-    held_out: float = 0.05
-    every: int = field(default=250, metadata={"help": "Steps between checkpoints."})
-    seed: int = 0
-    threads: int = 1
-
-
-TRAIN_FLAGS = TrainFlags()
+TRAIN_FLAGS = WordsSettings()
 
 
 @comment.command
@@ -291,7 +270,8 @@ def train(
     *corpora: Annotated[Path, Parameter(help="Files of kibitz comment corpus.")],
     output: Annotated[Path, Parameter(name=["--output", "-o"], help="Folder; goes on there.")],
     name: Annotated[str, Parameter(help="Of the decoder.")] = "words",
-    flags: Annotated[TrainFlags, FLAT] = TRAIN_FLAGS,
+    size: Literal["small", "chesscoach"] = "small",
+    flags: Annotated[WordsSettings, FLAT] = TRAIN_FLAGS,
     tower: Annotated[
         Path | None, Parameter(help="Network whose frozen tower sees the positions.")
     ] = None,
@@ -300,17 +280,16 @@ def train(
 ) -> int:
     """Train a decoder; Ctrl-C saves, the same command goes on."""
     try:
-        from kibitz.training.words import WordsSettings, train_words
+        from kibitz.training.words import train_words
     except ImportError as error:
         raise missing_extra("training a decoder", error.name or "torch", "train") from error
     import msgspec
 
     at_least(1, steps=flags.steps, batch=flags.batch, period=flags.period, every=flags.every)
     examples = [one for path in corpora for one in read_examples(path)]
-    card = msgspec.structs.replace(SIZES[flags.size], name=name, licence=licence)
-    chosen = {key: value for key, value in vars(flags).items() if key != "size"}
+    card = msgspec.structs.replace(SIZES[size], name=name, licence=licence)
     with graceful_stop() as stop:
-        done = train_words(examples, card, WordsSettings(**chosen), output, stop, tower)
+        done = train_words(examples, card, flags, output, stop, tower)
     facts: dict[str, Any] = {"examples": len(examples), "steps": done.step, **done.losses}
     emit(facts | {"file": str(done.file or "")}, as_json=json)
     return EXIT_STOPPED if done.stopped else 0

@@ -133,14 +133,13 @@ def check(*places: Places, json: JsonFlag = False) -> int:
     damaged: list[str] = []
     sound = plies = 0
     with progress("shards", total=len(paths)) as bar:
-        for path in paths:
+        for path in bar.over(paths):
             try:
                 plies += verify(path).plies
                 sound += 1
             except DamagedFileError as error:
                 damaged.append(str(path))
                 say(str(error))
-            bar.advance()
     emit({"sound": sound, "positions": plies, "damaged": damaged}, as_json=json)
     return EXIT_DAMAGED if damaged else 0
 

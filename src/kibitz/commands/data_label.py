@@ -9,8 +9,8 @@ import shlex
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Annotated, TypeVar
+from dataclasses import dataclass, field
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -34,7 +34,7 @@ from kibitz.places import Place
 from kibitz.search.method import warm
 from kibitz.search.params import RuleName
 from kibitz.selfplay.reanalyse import Reanalysis, reanalyse
-from kibitz.settings import file_values, load, used
+from kibitz.settings import load_table
 from kibitz.uci.program import PATIENCE, ProgramFault
 from kibitz.workers import processors
 
@@ -46,7 +46,6 @@ GAMES, SEED = 1000, 1
 STANDARD: tuple[Opening, ...] = (Opening(),)
 
 Work = Iterator[Made]
-Kind = TypeVar("Kind", bound=Evaluating)
 
 
 def label_games(
@@ -127,11 +126,9 @@ class Teaching:
         total, number = GAMES if games is None else games, SEED if seed is None else seed
         _check((("--games", total),), 1, MOST_GAMES)
         _check((("--seed", number),), 0, (1 << 40) - 1)
-        settings = label_settings(Labelling, self.overrides)
+        settings = load_table(Labelling, "label", self.overrides)
         settings.check()
-        starts = STANDARD
-        if openings is not None:
-            starts = tuple(read_openings(openings))
+        starts = STANDARD if openings is None else tuple(read_openings(openings))
         name, model = self._name(), LabelModel()
         source = source_of(name, self.options, settings, model, starts, number)
         job = PlayJob(
@@ -146,7 +143,7 @@ class Teaching:
     def evaluate(self, files: list[Place], as_json: bool) -> int:
         """Evaluate the positions of games that exist."""
         refuse_mixing([path for path in files if path.suffix == SUFFIX], self.output)
-        settings = label_settings(Evaluating, self.overrides)
+        settings = load_table(Evaluating, "label", self.overrides)
         settings.check()
         name, model, store = self._name(), LabelModel(), Store(files)
         source = evaluated_by(name, self.options, settings, model)
@@ -208,22 +205,6 @@ class Teaching:
             raise InputError(what, value=self.command[0]) from error
         teacher.close()
         return teacher.name or self.command[0]
-
-
-@dataclass(frozen=True)
-class _Tables:
-    """The table of the settings file."""
-
-    label: Labelling = field(default_factory=Labelling)
-
-
-def label_settings(cls: type[Kind], overrides: Sequence[str]) -> Kind:
-    """The settings file's values, those of the command line instead where it has them."""
-    settings = load(cls, overrides=overrides)
-    given = {text.partition("=")[0].strip() for text in overrides}
-    wanted = {one.name for one in fields(cls)} - given
-    file = file_values(_Tables, used(), partial=True).get("label", {})
-    return replace(settings, **{name: value for name, value in file.items() if name in wanted})
 
 
 def _show(bar: Bar, positions: int, started: float, games: int) -> None:

@@ -72,14 +72,9 @@ def ablate_command(
     if not isinstance(evaluator, InlineEvaluator):
         raise InputError("not an inline evaluator", value=network, fix="give a sparse network")
     problems = read_problems(suite, limit)
-    rows: list[Row] = []
     names = variant or tuple(known)
     with progress("ablate", total=len(names)) as bar, graceful_stop() as stop:
-        for row in ablate(problems, evaluator, names, ladder, ask=ask):
-            rows.append(row)
-            bar.advance()
-            if stop.requested:
-                break
+        rows = list(bar.over(ablate(problems, evaluator, names, ladder, ask=ask), stop))
     _print(named(what), rows, len(problems), ladder, json)
     if len(rows) < len(names):
         say("stopped before every variant had its turn")
@@ -103,11 +98,8 @@ def options_command(
     evaluator = load_evaluator(what)
     rows: list[options.Row] = []
     with progress("options", total=len(options.KINDS)) as bar, graceful_stop() as stop:
-        for kind in options.KINDS:
+        for kind in bar.over(options.KINDS, stop):
             rows += options.try_options(evaluator, (kind,), tables=syzygy)
-            bar.advance()
-            if stop.requested:
-                break
     listed = [row._asdict() for row in rows]
     shown = columns(("option", *options.KINDS), options.table(rows))
     emit({"network": named(what), "rows": listed}, as_json=json, table=shown)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from cyclopts import Parameter
@@ -21,7 +21,7 @@ from kibitz.errors import InputError
 from kibitz.games.openings import read_openings
 from kibitz.learn.config import LearnSettings, from_file
 from kibitz.learn.folder import Folder
-from kibitz.learn.status import HEADINGS, cells_of, status_of
+from kibitz.learn.status import HEADINGS, Status, cells_of, status_of
 from kibitz.log import Level, console, graceful_stop, level, say
 from kibitz.match.spec import parse_players
 from kibitz.settings import used
@@ -104,23 +104,20 @@ def _prepare(run: Folder, overrides: list[str], *, resume: bool, alone: bool) ->
 
 def _show(run: Folder, json: bool) -> None:
     """Print how the run stands."""
-    if not json:
-        emit({}, as_json=False, table=_table(run, 0))
-        return
     found = status_of(run)
     rows = [row._asdict() for row in found.rows]
     ratings = [rating._asdict() for rating in found.ratings.values()]
     doing = [msgspec.to_builtins(now) for now in found.doing]
-    facts = {"folder": str(run.root), "generations": rows, "ratings": ratings}
-    emit({**facts, "processes": doing, "best": found.best}, as_json=True)
+    facts: dict[str, Any] = {"folder": str(run.root), "generations": rows, "ratings": ratings}
+    facts |= {"processes": doing, "best": found.best}
+    emit(facts, as_json=json, table=_table(run, found))
 
 
-def _table(run: Folder, newest: int) -> RenderableType:
+def _table(run: Folder, found: Status, newest: int = 0) -> RenderableType:
     """How the run stands, for a terminal; of many generations the newest."""
     from rich.console import Group
     from rich.text import Text
 
-    found = status_of(run)
     rows = [cells_of(row) for row in found.rows[-newest:]]
     lines = [Text(line) for line in found.lines]
     return Group(columns(HEADINGS, rows, title=str(run.root)), *lines)
@@ -135,7 +132,7 @@ def _dashboard(run: Folder) -> Iterator[None]:
     from rich.live import Live
 
     with Live(
-        get_renderable=lambda: _table(run, SHOWN),
+        get_renderable=lambda: _table(run, status_of(run), SHOWN),
         console=console(),
         refresh_per_second=1,
         transient=True,

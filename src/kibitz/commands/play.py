@@ -311,31 +311,18 @@ def uci(
     """Speak UCI; GUIs start the program kibitz-uci instead, which needs no arguments."""
     if serve and connect:
         raise InputError("either --serve or --connect", value=(serve, connect))
-    if serve:
-        return _serve(serve, network, token)
-    if connect:
-        return _connect(connect, token)
-    from kibitz.uci.__main__ import talk
+    if not (serve or connect):
+        from kibitz.uci.__main__ import talk
 
-    return talk(network)
-
-
-def _serve(address: str, network: str, token: str) -> int:
-    from kibitz.engine import Engine
-    from kibitz.uci.proxy import Server, parse_address, token_from_environment
-
-    secret = token or token_from_environment()
-    place = parse_address(address)
-    with Server(place, secret, lambda: Engine(network)) as server:
-        say(f"listening on {place[0]}:{server.port}")
-        server.serve_forever()
-    return 0
-
-
-def _connect(address: str, token: str) -> int:
+        return talk(network)
+    from kibitz.uci import proxy
     from kibitz.uci.lines import write_line
-    from kibitz.uci.proxy import connect, parse_address, token_from_environment
 
-    secret = token or token_from_environment()
-    connect(parse_address(address), sys.stdin, write_line, secret)
+    secret, address = token or proxy.token_from_environment(), proxy.parse_address(serve or connect)
+    if connect:
+        proxy.connect(address, sys.stdin, write_line, secret)
+        return 0
+    with proxy.Server(address, secret, lambda: Engine(network)) as server:
+        say(f"listening on {address[0]}:{server.port}")
+        server.serve_forever()
     return 0

@@ -35,18 +35,12 @@ def show(
         write_bytes(svg, drawing(board.to_chess()).encode())
         say(f"drawn into {svg}")
     result = _facts(board)
-    if json:
-        emit(result, as_json=True)
-        return
     from rich.console import Group
 
-    shown = {
-        **result,
-        "moves": ", ".join(result["moves"]),
-        "checkers": " ".join(result["checkers"]),
-    }
+    moves, checkers = ", ".join(result["moves"]), " ".join(result["checkers"])
+    shown = {**result, "moves": moves, "checkers": checkers}
     table = two_columns({name: value for name, value in shown.items() if value not in ("", None)})
-    emit(result, as_json=False, table=Group(board, table))
+    emit(result, as_json=json, table=Group(board, table))
 
 
 def _facts(board: Board) -> dict[str, Any]:
@@ -134,7 +128,7 @@ def _suite(suite: Path, depth: int, threads: int, limit: int | None, json: bool)
     total = checked = 0
     started = time.perf_counter()
     with graceful_stop() as stop, progress(suite.name, total=len(entries)) as bar:
-        for entry in entries:
+        for entry in bar.over(entries):
             try:
                 found = _check(entry, depth, threads, limit, stop)
             except Stopped:
@@ -142,16 +136,12 @@ def _suite(suite: Path, depth: int, threads: int, limit: int | None, json: bool)
             failures += [failure for failure in found if "error" in failure]
             total += sum(one["nodes"] for one in found)
             checked += len(found)
-            bar.advance()
     skipped = sum(not _wanted(*one, depth, limit) for one in listed)
     result = {"suite": str(suite), "entries": len(entries), "counts": checked, "skipped": skipped}
     result |= _speed(total, time.perf_counter() - started)
-    if json:
-        emit({**result, "failures": failures}, as_json=True)
-    else:
-        emit({**result, "failures": len(failures)}, as_json=False)
-        for failure in failures:
-            say("{name}, line {line}, depth {depth}: {error}".format(**failure), Level.QUIET)
+    emit({**result, "failures": failures if json else len(failures)}, as_json=json)
+    for failure in () if json else failures:
+        say("{name}, line {line}, depth {depth}: {error}".format(**failure), Level.QUIET)
     return EXIT_MISMATCH if failures else 0
 
 

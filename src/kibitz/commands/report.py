@@ -45,10 +45,9 @@ def report(
     again = list(results.catalogue.measure) if "all" in run else [*run]
     todo = [*again, *(name for name in quick if name not in again)]
     with progress("measuring", total=len(todo)) as bar:
-        for name in todo:
+        for name in bar.over(todo):
             bar.describe(name)
             results.run(name, keep=name in again)
-            bar.advance()
     if write:
         say(f"{rewrite(results, root)} numbers of our pages changed")
     papers, pages = rows(results, root)

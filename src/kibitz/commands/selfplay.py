@@ -6,8 +6,7 @@ selfplay room -> **command line**
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -22,25 +21,9 @@ from kibitz.log import Bar, graceful_stop, progress, say
 from kibitz.places import Place
 from kibitz.selfplay.config import PRESETS, SelfPlay, preset_changes
 from kibitz.selfplay.play import GameSummary, about_games, as_shard, play
-from kibitz.settings import file_values, load, used
+from kibitz.settings import load_table
 
 SEED, GAMES = 1, 100
-
-
-@dataclass(frozen=True)
-class _Tables:
-    """The table of the settings file."""
-
-    selfplay: SelfPlay = field(default_factory=SelfPlay)
-
-
-def selfplay_settings(preset: str, overrides: Sequence[str]) -> SelfPlay:
-    """What the settings file says, a preset's changes, then the command line's."""
-    given = {text.partition("=")[0].strip() for text in overrides}
-    typed = load(SelfPlay, overrides=overrides)
-    changes: dict[str, Any] = dict(file_values(_Tables, used(), partial=True).get("selfplay", {}))
-    changes |= preset_changes(preset)
-    return replace(SelfPlay(), **changes | {name: getattr(typed, name) for name in given})
 
 
 def selfplay(
@@ -69,7 +52,7 @@ def selfplay(
     """
     at_least(1, games=games, every=every)
     at_least(0, seed=seed, generation=generation, first=first)
-    settings = selfplay_settings(preset, setting)
+    settings = load_table(SelfPlay, "selfplay", setting, preset_changes(preset))
     settings = replace(settings, options=settings.options + option).validated()
     for line in settings.idle():
         say(line)

@@ -111,9 +111,6 @@ def _summed(path: Path, outcomes: list[Outcome], failure_nodes: int) -> dict[str
 
 
 def _show(result: dict[str, Any], json: bool) -> None:
-    if json:
-        emit(result, as_json=True)
-        return
     rows = [
         [
             one["suite"],
@@ -129,7 +126,7 @@ def _show(result: dict[str, Any], json: bool) -> None:
     ]
     required, failed, rating = "nodes\nrequired", "failure\nnodes", "STS\nrating"
     headings = ("suite", "solved", "points", required, failed, "faults", "s", rating)
-    emit({}, as_json=False, table=columns(headings, rows, _title(result)))
+    emit(result, as_json=json, table=columns(headings, rows, _title(result)))
 
 
 def _title(result: dict[str, Any]) -> str:
@@ -197,12 +194,7 @@ def technique(
 
 
 def _technique_show(about: dict[str, Any], found: list[Technique], json: bool) -> None:
-    if json:
-        rows: list[dict[str, Any]] = [
-            {**one._asdict(), "interval": list(one.interval)} for one in found
-        ]
-        emit({**about, "endings": rows}, as_json=True)
-        return
+    listed = [{**one._asdict(), "interval": list(one.interval)} for one in found]
     shown = [
         [
             one.ending,
@@ -215,7 +207,8 @@ def _technique_show(about: dict[str, Any], found: list[Technique], json: bool) -
         for one in found
     ]
     headings = ("ending", "won", "95 % interval", "plies to mate", "longest", "forfeits")
-    emit({}, as_json=False, table=columns(headings, shown, _technique_title(about)))
+    table = columns(headings, shown, _technique_title(about))
+    emit({**about, "endings": listed}, as_json=json, table=table)
 
 
 def _technique_title(about: dict[str, Any]) -> str:

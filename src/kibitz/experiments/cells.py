@@ -22,7 +22,7 @@ import msgspec
 
 from kibitz.checksums import crc32_of
 from kibitz.engine.options import chosen
-from kibitz.experiments.counts import Moves, of_shards
+from kibitz.experiments.counts import HasMoves, Moves, mean_plies, of_shards
 from kibitz.games.shard import SUFFIX
 from kibitz.log import Stop
 from kibitz.match.game import Rules, Terms
@@ -36,7 +36,7 @@ USUAL_PLIES = 120  # of a game of which nothing is known yet
 SAMPLE_MOVES = 8  # of both players of a match, to measure the speed,
 SAMPLE_GAMES, SAMPLE_PLIES = 5, 40  # and of games against itself
 
-Played = TypeVar("Played", covariant=True)
+Played = TypeVar("Played", bound=HasMoves, covariant=True)
 
 
 class Speed(NamedTuple):
@@ -65,9 +65,6 @@ class Cell(Protocol[Played]):
 
     def measure(self) -> Speed:
         """Measure the speed by a few moves."""
-
-    def plies(self, folder: Path) -> float:
-        """Plies of a game, so far as they are known."""
 
 
 @dataclass(frozen=True)
@@ -113,11 +110,6 @@ class MatchCell:
         nodes = sum(move.nodes or 0 for move in moves)
         seconds = sum(move.milliseconds for move in moves) / 1000 / self.setup.concurrency
         return Speed(nodes / len(moves), seconds / len(moves))
-
-    def plies(self, folder: Path) -> float:
-        """Plies of a game, so far as they are known."""
-        there = self.there(folder)
-        return sum(len(game.moves) for game in there) / len(there) if there else USUAL_PLIES
 
 
 @dataclass(frozen=True)
@@ -167,17 +159,12 @@ class SelfCell:
         nodes = sum(one.playouts for _, one in ended[1:])
         return Speed(nodes / plies, (ended[-1][0] - ended[0][0]) / plies)
 
-    def plies(self, folder: Path) -> float:
-        """Plies of a game, so far as they are known."""
-        there = self.there(folder)
-        return sum(len(game.moves) for game in there) / len(there) if there else USUAL_PLIES
-
 
 def _slug(name: str, about: bytes) -> str:
     return f"{re.sub('[^A-Za-z0-9]+', '-', name)}-{crc32_of(about)}"
 
 
-Kind = TypeVar("Kind")
+Kind = TypeVar("Kind", bound=HasMoves)
 
 
 class Laboratory:
@@ -205,13 +192,14 @@ class Estimate(NamedTuple):
     hours: float
 
 
-def estimates(cells: Iterable[Cell[object]], laboratory: Laboratory) -> list[Estimate]:
+def estimates(cells: Iterable[Cell[HasMoves]], laboratory: Laboratory) -> list[Estimate]:
     """Of each cell, by its speed now and the length of its games so far."""
     found = []
     for cell in cells:
-        missing = cell.games - len(cell.there(laboratory.folder))
+        there = cell.there(laboratory.folder)
+        missing = cell.games - len(there)
         speed = cell.measure() if missing else Speed(0.0, 0.0)
-        plies = missing * cell.plies(laboratory.folder)
+        plies = missing * (mean_plies(there) if there else USUAL_PLIES)
         found.append(
             Estimate(cell.name, missing, round(plies * speed.nodes), plies * speed.seconds / 3600)
         )

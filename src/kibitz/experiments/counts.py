@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence, Sized
+from typing import NamedTuple, Protocol
 
 from kibitz.files import Location
 from kibitz.games.record import start_positions
@@ -28,6 +28,14 @@ class Moves(NamedTuple):
     start: str
     moves: tuple[str | int, ...]  # UCI, or the codes of a shard
     points: float
+
+
+class HasMoves(Protocol):
+    """A game of any kind."""
+
+    @property
+    def moves(self) -> Sized:
+        """Its moves."""
 
 
 class Share(NamedTuple):
@@ -92,7 +100,7 @@ def _odds_against(share: float) -> float | None:
     return (1.0 - share) / share if share > 0.0 else None
 
 
-def mean_plies(games: Sequence[Moves]) -> float:
+def mean_plies(games: Sequence[HasMoves]) -> float:
     """Plies of a game."""
     return sum(len(game.moves) for game in games) / len(games)
 

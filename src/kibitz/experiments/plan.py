@@ -18,6 +18,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from kibitz.errors import ConfigError
 from kibitz.experiments.cells import Cell, Laboratory, MatchCell
+from kibitz.experiments.counts import HasMoves
 from kibitz.files import write_bytes
 from kibitz.games.openings import Opening, chosen_openings, odds_starts
 from kibitz.log import plain
@@ -114,7 +115,7 @@ class Plan(ABC):
                 _check_list(name, listed)
 
     @abstractmethod
-    def cells(self) -> Sequence[Cell[object]]:
+    def cells(self) -> Sequence[Cell[HasMoves]]:
         """All that is to be played, as far as it is known beforehand."""
 
     @abstractmethod

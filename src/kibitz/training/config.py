@@ -132,6 +132,26 @@ class Schedule:
 
 
 @dataclass(frozen=True)
+class WordsSettings:
+    """How long and how fast a decoder is trained; rates are ChessCoach's but for their cycle."""
+
+    steps: int = 4000
+    batch: int = 32
+    rate: float = 1e-3
+    lowest: float = 1e-5
+    period: int = setting(500, "Steps of half a cycle of the rate.")
+    held_out: float = 0.05  # share of the games
+    every: int = setting(250, "Steps between checkpoints.")
+    seed: int = 0
+    threads: int = 1
+
+    @property
+    def schedule(self) -> Schedule:
+        """The triangular rate."""
+        return Schedule(shape="cyclic", rate=self.rate, lowest=self.lowest, period=self.period)
+
+
+@dataclass(frozen=True)
 class LossWeights:
     """What each head's loss counts; a weight of 0 switches a loss off."""
 

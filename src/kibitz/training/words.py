@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,30 +39,10 @@ from kibitz.network.build import count_parameters, load_network
 from kibitz.position.board import Board
 from kibitz.training import checkpoint as checkpoints
 from kibitz.training.checkpoint import Checkpoint
-from kibitz.training.config import Schedule
+from kibitz.training.config import WordsSettings
 from kibitz.training.step import LossError, rate_at, set_rate
 
 KEPT = 2  # checkpoints
-
-
-@dataclass(frozen=True)
-class WordsSettings:
-    """How a decoder is trained; rates and their cycle are ChessCoach's but for its length."""
-
-    steps: int = 4000
-    batch: int = 32
-    rate: float = 1e-3
-    lowest: float = 1e-5
-    period: int = 500  # half a cycle
-    held_out: float = 0.05  # share of the games
-    every: int = 250  # steps between validations and checkpoints
-    seed: int = 0
-    threads: int = 1
-
-    @property
-    def schedule(self) -> Schedule:
-        """The triangular rate."""
-        return Schedule(shape="cyclic", rate=self.rate, lowest=self.lowest, period=self.period)
 
 
 class Row(NamedTuple):
