@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import chess
 
-from kibitz.commentary.facts import Scene, Unit
+from kibitz.commentary.facts import Scene, Unit, played
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,4 @@ def step(board: chess.Board, move: chess.Move) -> Step:
 
 def passed(board: chess.Board) -> chess.Board | None:
     """The position if the side to move passed; None if it is in check."""
-    if board.is_check():
-        return None
-    after = board.copy(stack=False)
-    after.push(chess.Move.null())
-    return after
+    return None if board.is_check() else played(board, chess.Move.null())

@@ -58,9 +58,7 @@ class Scene:
         """The positions from before the move to the end of what follows."""
         found = [self.before]
         for move in (self.move, *self.follow):
-            after = found[-1].copy(stack=RECENT)
-            after.push(move)
-            found.append(after)
+            found.append(played(found[-1], move, stack=RECENT))
         return tuple(found)
 
     @property
@@ -152,6 +150,14 @@ class Scene:
         took = taken_by(self.boards[1], self.follow[0])
         rest, kind = self.follow[2:], took.kind if took else None
         return Scene(self.boards[2], self.follow[1], rest, self.prover, self.follow[0], kind)
+
+
+def played(board: chess.Board, *moves: chess.Move, stack: int = 0) -> chess.Board:
+    """The position after some more moves, which remembers so many of those before them."""
+    after = board.copy(stack=stack)
+    for move in moves:
+        after.push(move)
+    return after
 
 
 def unit(board: chess.Board, square: int) -> Unit:
@@ -255,9 +261,7 @@ def is_trapped(board: chess.Board, square: int) -> bool:
         took = taken_by(board, escape)
         if took is not None and took.worth >= stands_there.worth:
             return False
-        after = board.copy(stack=False)
-        after.push(escape)
-        if not is_unsafe(after, escape.to_square):
+        if not is_unsafe(played(board, escape), escape.to_square):
             return False
     return True
 

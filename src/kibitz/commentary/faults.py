@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import chess
 
 from kibitz.commentary.claims import Claim, Step, passed, stands, step
-from kibitz.commentary.facts import Scene, Unit, balance, taken_by
+from kibitz.commentary.facts import Scene, Unit, balance, played, taken_by
 from kibitz.commentary.judge import BETTER, Label, label, standing, stands_clear
 from kibitz.commentary.merits import (
     CENTIPAWNS,
@@ -105,10 +105,8 @@ class AllowsMate(Claim):
         """The shortest mate, and the reply begins one as short."""
         if shortest_mate(scene.after) != self.moves:
             return False
-        board = scene.after.copy(stack=False)
-        board.push(self.reply.move)
         if self.moves == 1:
-            return board.is_checkmate()
+            return played(scene.after, self.reply.move).is_checkmate()
         return MateIn(self.moves - 1).proved(Scene(scene.after, self.reply.move, (), scene.prover))
 
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 import chess
 
 from kibitz.commentary.claims import Claim, Step, passed, stands, step
-from kibitz.commentary.facts import WORTH, Scene, Unit, balance, is_defended, taken_by
+from kibitz.commentary.facts import WORTH, Scene, Unit, balance, is_defended, played, taken_by
 from kibitz.commentary.judge import is_hard_to_find, is_only_move
 from kibitz.commentary.prover import SURE_MATE
 from kibitz.position.board import Board
@@ -89,9 +89,7 @@ def is_borne_out(scene: Scene) -> bool:
 
 def exchanged(scene: Scene) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """What both sides lose in the proof of a gain, from where the exchange began."""
-    board = scene.before.copy(stack=False)
-    for move in scene.prover.line(scene.before, scene.move):
-        board.push(move)
+    board = played(scene.before, *scene.prover.line(scene.before, scene.move))
     theirs = gone(scene.start, board, not scene.mover)
     own = gone(scene.start, board, scene.mover)
     if theirs is None or own is None:
@@ -183,9 +181,7 @@ def longest_defence(board: chess.Board, moves: int) -> int | None:
     """After how many moves the side to move is mated; None if it is not within some."""
     longest = 0
     for reply in board.legal_moves:
-        after = board.copy(stack=False)
-        after.push(reply)
-        found = shortest_mate(after, moves)
+        found = shortest_mate(played(board, reply), moves)
         if found is None:
             return None
         longest = max(longest, found)
@@ -255,9 +251,7 @@ def keeps_more(board: chess.Board, scene: Scene, had: int, times: int = 1) -> bo
 
 
 def _mates(board: chess.Board, move: chess.Move) -> bool:
-    after = board.copy(stack=False)
-    after.push(move)
-    return after.is_checkmate()
+    return played(board, move).is_checkmate()
 
 
 def mates_at_once(board: chess.Board) -> chess.Move | None:
@@ -345,20 +339,20 @@ def _merits(scene: Scene) -> Iterator[Claim]:
 
 
 def _threats(scene: Scene) -> Iterator[Claim]:
-    board = passed(scene.after)
-    if board is not None:
+    for board in (passed(scene.after), passed(scene.before)):
+        if board is None:
+            continue
         mating = mates_at_once(board)
         best = mating or scene.prover.best(board)
-        if best is not None:
-            target = None if mating else taken_by(board, best)
-            if mating or target is not None:
-                yield Threatens(_own_step(scene, board, best), target)
-    board = passed(scene.before)
-    if board is not None:
-        mating = mates_at_once(board)
-        best = mating or scene.prover.best(board)
-        if best is not None and (mating or taken_by(board, best)):
-            yield Parries(step(board, best), None if mating else taken_by(board, best))
+        if best is None:
+            continue
+        target = None if mating else taken_by(board, best)
+        if not (mating or target):
+            continue
+        if board.turn == scene.mover:
+            yield Threatens(_own_step(scene, board, best), target)
+        else:
+            yield Parries(step(board, best), target)
 
 
 def _own_step(scene: Scene, board: chess.Board, move: chess.Move) -> Step:

@@ -20,6 +20,7 @@ from kibitz.commentary.facts import (
     is_unsafe,
     mate_pattern,
     pinner_of,
+    played,
     ray_beyond,
     taken_by,
     unit,
@@ -231,8 +232,7 @@ def _clearances(scene: Scene) -> Iterator[Claim]:
 
 def _traps(scene: Scene) -> Iterator[Claim]:
     board = scene.after
-    passed = scene.before.copy(stack=False)
-    passed.push(chess.Move.null())
+    passed = played(scene.before, chess.Move.null())
     for piece in units(board, not scene.mover):
         if WORTH[piece.kind] < WORTH[chess.KNIGHT] or piece.kind == chess.KING:
             continue

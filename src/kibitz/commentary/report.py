@@ -23,6 +23,7 @@ import chess.svg
 
 from kibitz import __version__
 from kibitz.commentary.english_story import STORY
+from kibitz.commentary.facts import played
 from kibitz.commentary.judge import Label, accuracy, key_moments
 from kibitz.commentary.openings import opening_in
 from kibitz.commentary.story import told_by, white_value
@@ -189,8 +190,7 @@ def _in_order(tree: chess.pgn.Game) -> Iterator[Place]:
         if not known:
             yield place
         if isinstance(node, chess.pgn.ChildNode):
-            board = board.copy(stack=False)
-            board.push(node.move)
+            board = played(board, node.move)
         if node.variations:
             main, *others = node.variations
             yield Place(main, depth, False, board)
@@ -209,13 +209,11 @@ def _described(place: Place, index: dict[int, int]) -> Node:
         found["value"] = round(white_value(score), 3)
         found["text"] = f"#{white.mate()}" if white.is_mate() else f"{cp:+.2f}"
     if isinstance(node, chess.pgn.ChildNode):
-        after = before.copy(stack=False)
-        after.push(node.move)
         dots = "." if before.turn == chess.WHITE else "..."
         glyph = next((GLYPHS[nag] for nag in sorted(node.nags) if nag in GLYPHS), "")
         extra = {"begins": begins, "glyph": glyph, "before": shown(node.starting_comment)}
         found |= {
-            "board": after.board_fen(),
+            "board": played(before, node.move).board_fen(),
             "parent": index[id(node.parent)],
             "number": f"{before.fullmove_number}{dots}",
             "san": before.san(node.move) if node.move else "--",

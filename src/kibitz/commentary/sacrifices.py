@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 import chess
 
 from kibitz.commentary.claims import Claim, Step, step
-from kibitz.commentary.facts import RECENT, WORTH, Scene, Unit, balance, taken_by
+from kibitz.commentary.facts import RECENT, WORTH, Scene, Unit, balance, played, taken_by
 from kibitz.commentary.judge import BETTER, LIMITS, Seen, standing, stands_clear
 from kibitz.commentary.merits import (
     LEAST,
@@ -86,8 +86,7 @@ def confirmed_sacrifice(scene: Scene) -> GivesUp | None:
 def _costs_castling(scene: Scene, square: int) -> bool:
     """Whether the other side loses its castling soon, whatever it takes the piece with."""
     for take in scene.after.generate_legal_moves(to_mask=chess.BB_SQUARES[square]):
-        board = scene.after.copy(stack=False)
-        board.push(take)
+        board = played(scene.after, take)
         line = scene.prover.expected(board, LAST_LOOK)
         for move in (line or [])[:SOON]:
             board.push(move)
@@ -99,9 +98,7 @@ def _costs_castling(scene: Scene, square: int) -> bool:
 def accepted(scene: Scene, offer: GivesUp) -> tuple[Scene, Seen] | None:
     """What follows if an offered piece is taken, and its value; None without a deeper search."""
     for take in _takes(scene):
-        after = scene.after.copy(stack=RECENT)
-        after.push(take)
-        seen = scene.prover.deeper(after, ACCEPTED)
+        seen = scene.prover.deeper(played(scene.after, take, stack=RECENT), ACCEPTED)
         if taken_by(scene.after, take) == offer.piece and seen is not None:
             return replace(scene.other, move=take, follow=seen.line, had=None, has=seen), seen
     return None
@@ -166,8 +163,7 @@ def _mated_for(scene: Scene, offer: GivesUp) -> GivesUp | None:
     longest, first = 0, None
     takes = chess.BB_SQUARES[offer.piece.square]
     for count, take in enumerate(scene.after.generate_legal_moves(to_mask=takes)):
-        after = scene.after.copy(stack=False)
-        after.push(take)
+        after = played(scene.after, take)
         moves, mates = shortest_mate(after), mates_at_once(after)
         if moves is None:
             return None
@@ -180,9 +176,7 @@ def _mated_for(scene: Scene, offer: GivesUp) -> GivesUp | None:
 
 def _is_poisoned(scene: Scene, take: chess.Move, found: GivesUp) -> bool:
     """Whether accepting an offer is worse than declining it, or no better if all comes back."""
-    after = scene.after.copy(stack=RECENT)
-    after.push(take)
-    accepted = scene.prover.deeper(after, ACCEPTED)
+    accepted = scene.prover.deeper(played(scene.after, take, stack=RECENT), ACCEPTED)
     if accepted is None:
         return True
     gained = accepted.value - (_value(scene) or 0.0)

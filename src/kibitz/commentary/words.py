@@ -27,7 +27,7 @@ from kibitz.commentary.choice import (
     worth_saying,
 )
 from kibitz.commentary.claims import Claim, Step, step
-from kibitz.commentary.facts import WORTH, Scene, Unit, is_defended, phase
+from kibitz.commentary.facts import WORTH, Scene, Unit, is_defended, phase, played
 from kibitz.commentary.faults import answer_line, faults, missed
 from kibitz.commentary.features import Feature
 from kibitz.commentary.judge import LIMITS, Label, label, standing
@@ -341,9 +341,7 @@ def _why_threatened(board: chess.Board, step: Step, target: Unit) -> str:
     taker = board.piece_type_at(step.move.from_square)
     if target.kind == chess.QUEEN != taker:
         return ".more"
-    taken = board.copy(stack=False)
-    taken.push(chess.Move.null())
-    taken.push(step.move)
+    taken = played(board, chess.Move.null(), step.move)
     if not is_defended(board, target.square) and not taken.attackers(taken.turn, target.square):
         return ".loose"
     return ".more" if taker is not None and WORTH[taker] < target.worth else ""

@@ -8,7 +8,7 @@ import chess
 
 from kibitz.commentary import tactical as claims
 from kibitz.commentary.claims import Claim
-from kibitz.commentary.facts import Scene, phase, taken_by
+from kibitz.commentary.facts import Scene, phase, played, taken_by
 from kibitz.commentary.motifs import motifs
 from kibitz.commentary.prover import Prover
 
@@ -54,12 +54,9 @@ def motifs_of(
 ) -> set[str]:
     """The tags of what the solver's moves do; `last` is the opponent's move that comes first."""
     took = taken_by(before, last)
-    board = before.copy(stack=False)
-    board.push(last)
     moves = [chess.Move.from_uci(text) for text in line]
-    scene: Scene | None = Scene(
-        board, moves[0], tuple(moves[1:]), prover, last, took.kind if took else None
-    )
+    board, kind = played(before, last), took.kind if took else None
+    scene: Scene | None = Scene(board, moves[0], tuple(moves[1:]), prover, last, kind)
     found: set[str] = set()
     first = True
     while scene is not None:

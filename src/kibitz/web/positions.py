@@ -12,6 +12,7 @@ import chess
 import chess.pgn
 import msgspec
 
+from kibitz.commentary.facts import played
 from kibitz.commentary.openings import opening_of
 from kibitz.commentary.report import shown
 from kibitz.errors import InputError, NotationError
@@ -155,8 +156,7 @@ def tree_of(game: Game) -> dict[str, Any]:
         if isinstance(node, chess.pgn.ChildNode):
             nodes.append(_move_of(node, parent, board))
             here = len(nodes) - 1
-            board = board.copy(stack=False)
-            board.push(node.move)
+            board = played(board, node.move)
         if len(nodes) > MOST_NODES:
             raise InputError("the game has too many moves", fix=f"{MOST_NODES} are the most")
         waiting.extend((child, here, board) for child in reversed(node.variations))
@@ -172,13 +172,11 @@ def tree_of(game: Game) -> dict[str, Any]:
 
 
 def _move_of(node: chess.pgn.ChildNode, parent: int, before: chess.Board) -> dict[str, Any]:
-    after = before.copy(stack=False)
-    after.push(node.move)
     return {
         "parent": parent,
         "uci": node.uci(),
         "san": before.san(node.move) if node.move else "--",
-        "fen": after.fen(),
+        "fen": played(before, node.move).fen(),
         "nags": sorted(node.nags),
         "comment": shown(node.comment),
         "eval": _eval(node),
@@ -223,8 +221,6 @@ def pgn_of(place: Place, tags: dict[str, str], nodes: tuple[Node, ...], comment:
             move = before.parse_uci(node.uci)
         except ValueError as error:
             raise InputError("not a legal move", value=node.uci) from error
-        after = before.copy(stack=False)
-        after.push(move)
         child = above.add_variation(move, comment=node.comment, nags=node.nags)
-        made.append((child, after))
+        made.append((child, played(before, move)))
     return text_of(tree)
