@@ -15,6 +15,7 @@ import msgspec
 
 from kibitz.checksums import crc32_of
 from kibitz.errors import DamagedFileError, FileError, InputError
+from kibitz.files import read_bytes
 from kibitz.locks import GrowingFile
 from kibitz.log import say
 
@@ -91,6 +92,14 @@ class JournalFile(Generic[Header, Entry]):
     def close(self) -> None:
         """Close the file; what was added is on the disk."""
         self._file.close()
+
+
+def read_record(path: Path, kind: type[Kind], *, what: str, fix: str) -> Kind:
+    """A record that has a file of its own; of a damaged one, what it is not, and what helps."""
+    try:
+        return msgspec.json.decode(read_bytes(path), type=kind)
+    except msgspec.MsgspecError as error:
+        raise DamagedFileError(f"not {what} ({error})", value=str(path), fix=fix) from error
 
 
 def _line(content: msgspec.Struct) -> bytes:

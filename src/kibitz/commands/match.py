@@ -152,7 +152,6 @@ def _play(setup: Setup, book: str, resume: Path | None, pgn: Path | None, json: 
     resources = try_out(setup.players, setup.terms.start)
     heading = title(setup, resources, 0, 1, book)
     with Journal(setup.header(), resume) as journal, _pgn_file(pgn, setup, resume) as games:
-        told = _Teller(setup, heading, journal)
         if games is not None:
             for earlier in Results(journal.games).games:
                 games.add(earlier)
@@ -163,7 +162,7 @@ def _play(setup: Setup, book: str, resume: Path | None, pgn: Path | None, json: 
                 bar.advance()
                 if games is not None:
                     games.add(record)
-                told.tell(record)
+                _tell(setup, heading, journal, record)
 
             results = run(setup, journal, stop, on_game)
         # Before the files are closed, which may fail on a full disk: results are not lost then.
@@ -180,20 +179,15 @@ def _pgn_file(
     return PgnFile(path, names, [setup.control_of(spec) for spec in setup.players], journal)
 
 
-class _Teller:
-    """Says how games ended, forfeits always, the rest with --verbose."""
-
-    def __init__(self, setup: Setup, heading: str, journal: Journal) -> None:
-        self._setup, self._heading, self._journal = setup, heading, journal
-
-    def tell(self, record: PlayedGame) -> None:
-        white, black = (self._setup.players[i].name for i in (record.white, record.black))
-        level = Level.VERBOSE if record.loser is None else Level.NORMAL
-        why = f"{record.termination} {record.detail}".strip()
-        say(f"Game {record.number + 1} ({white} vs {black}): {record.result} {{{why}}}", level)
-        if len(self._setup.players) == 2 and len(self._journal.games) % 20 == 0:
-            results = Results(self._journal.games)
-            say("\n".join(match_lines(self._setup, results, self._heading)), Level.VERBOSE)
+def _tell(setup: Setup, heading: str, journal: Journal, record: PlayedGame) -> None:
+    """Say how a game ended, forfeits always, the rest with --verbose."""
+    white, black = (setup.players[i].name for i in (record.white, record.black))
+    level = Level.VERBOSE if record.loser is None else Level.NORMAL
+    why = f"{record.termination} {record.detail}".strip()
+    say(f"Game {record.number + 1} ({white} vs {black}): {record.result} {{{why}}}", level)
+    if len(setup.players) == 2 and len(journal.games) % 20 == 0:
+        lines = match_lines(setup, Results(journal.games), heading)
+        say("\n".join(lines), Level.VERBOSE)
 
 
 def _show(setup: Setup, results: Results, heading: str, json: bool) -> None:

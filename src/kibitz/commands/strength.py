@@ -17,7 +17,7 @@ from kibitz.commands.match import TIMES, TimeFlags, rounds_of
 from kibitz.commands.output import EXIT_STOPPED, FLAT, JsonFlag, PlayerFlag, at_least, columns, emit
 from kibitz.errors import InputError
 from kibitz.games.openings import RANDOM_PLIES, chosen_openings
-from kibitz.log import Bar, Level, Stop, graceful_stop, progress, say
+from kibitz.log import Bar, Level, graceful_stop, progress, say
 from kibitz.match.assessment import (
     Plan,
     Rung,
@@ -143,7 +143,8 @@ def _measured(plan: Plan, folder: Path | None, json: bool) -> int:
             suites = run_suites(plan, folder, stop, lambda one: _solved(bar, one))
         with progress("games", total=total) as bar:
             rungs = run_ladder(plan, folder, stop, lambda game: _played(bar, game))
-        endings = _endings(plan, folder, stop)
+        with progress("endings") as bar:
+            endings = run_endings(plan, folder, stop, bar.describe)
     result = as_json(plan, suites, rungs, endings)
     if json:
         emit(result, as_json=True)
@@ -162,11 +163,6 @@ def _played(bar: Bar, game: PlayedGame) -> None:
     why = f"{game.termination} {game.detail}".strip()
     level = Level.VERBOSE if game.loser is None else Level.NORMAL
     say(f"Game {game.number + 1}: {game.result} {{{why}}}", level)
-
-
-def _endings(plan: Plan, folder: Path | None, stop: Stop) -> list[dict[str, Any]]:
-    with progress("endings") as bar:
-        return run_endings(plan, folder, stop, bar.describe)
 
 
 # --- printing -------------------------------------------------------------------------------------
@@ -213,7 +209,7 @@ def _ladder_table(rungs: list[Rung]) -> Any:
             rung.name,
             "" if rung.rating is None else f"{rung.rating:.0f}",
             rung.tally.games,
-            f"{rung.tally.wins}-{rung.tally.draws}-{rung.tally.losses}",
+            rung.tally.text,
             f"{100 * rung.tally.points / max(1, rung.tally.games):.1f} %",
             rung.estimate.text(),
             f"{rung.forfeits[0]} {rung.forfeits[1]}",

@@ -29,8 +29,9 @@ import msgspec
 
 from kibitz.errors import DamagedFileError, FileError, InputError
 from kibitz.evaluator.discover import RUN
-from kibitz.files import read_bytes, write_bytes
+from kibitz.files import write_bytes
 from kibitz.games.store import Store
+from kibitz.journals import read_record
 from kibitz.learn.config import LearnSettings, from_file
 from kibitz.locks import lock, opened
 from kibitz.network.card import load
@@ -39,6 +40,8 @@ from kibitz.settings import FILE, dump
 Record = TypeVar("Record", bound=msgspec.Struct)
 SETTINGS = RUN
 HEARD_SECONDS = 120.0  # a process that says nothing for so long is not shown
+NO_RECORD = "a record of learning"
+COPY_BACK = "copy it back; if it is the last of its kind, remove it: it is made again"
 LOCK = ".lock"  # beside what a process says: held as long as it lives
 
 
@@ -237,7 +240,7 @@ class Folder:
         paths = sorted((self.root / folder).glob("*.json"))
         for path in paths:
             if path not in self._read:
-                self._read[path] = _decoded(path, kind)
+                self._read[path] = read_record(path, kind, what=NO_RECORD, fix=COPY_BACK)
         return {int(path.stem): cast(Record, self._read[path]) for path in paths}
 
     # --- what processes do right now --------------------------------------------------------------
@@ -279,7 +282,7 @@ class Folder:
         found = {}
         for path in sorted((self.root / "processes").glob("*.json")):
             with suppress(FileError):  # it may end between the two lines
-                found[path] = _decoded(path, Now)
+                found[path] = read_record(path, Now, what=NO_RECORD, fix=COPY_BACK)
         return found
 
 
@@ -291,13 +294,3 @@ def _silent(path: Path, now: Now) -> bool:
         return False
     with opened(held) as file:
         return lock(file, wait=False)
-
-
-def _decoded(path: Path, kind: type[Record]) -> Record:
-    try:
-        return msgspec.json.decode(read_bytes(path), type=kind)
-    except msgspec.MsgspecError as error:
-        fix = "copy it back; if it is the last of its kind, remove it: it is made again"
-        raise DamagedFileError(
-            f"not a record of learning ({error})", value=str(path), fix=fix
-        ) from error

@@ -79,7 +79,7 @@ def rate(work: Work, generation: int) -> bool:
         return False
     tallies = [results.tally(0, number) for number in range(1, len(players))]
     found = [
-        Result(opponent=name, wins=tally.wins, draws=tally.draws, losses=tally.losses)
+        Result(opponent=name, **tally._asdict())
         for name, tally in zip(opponents, tallies, strict=True)
     ]
     made = Rated(

@@ -21,6 +21,7 @@ from msgspec import UNSET, UnsetType
 
 from kibitz.errors import DamagedFileError, InputError
 from kibitz.files import read_bytes, write_bytes
+from kibitz.journals import read_record
 from kibitz.log import Metrics
 
 METRICS = "metrics.jsonl"
@@ -211,8 +212,4 @@ def _take(run: Run, line: dict[str, Any], before: int) -> None:
 
 def read_report(path: Path) -> Report:
     """Read a report of a strength test."""
-    try:
-        return msgspec.json.decode(read_bytes(path), type=Report)
-    except msgspec.MsgspecError as error:
-        what = f"not a strength report ({error})"
-        raise DamagedFileError(what, value=str(path), fix="remove it, or test again") from error
+    return read_record(path, Report, what="a strength report", fix="remove it, or test again")

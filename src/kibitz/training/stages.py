@@ -29,8 +29,9 @@ import msgspec
 
 from kibitz.checksums import sha256_of
 from kibitz.copies import here
-from kibitz.errors import ConfigError, DamagedFileError, did_you_mean
+from kibitz.errors import ConfigError, did_you_mean
 from kibitz.files import read_bytes, write_bytes
+from kibitz.journals import read_record
 from kibitz.locks import alone
 from kibitz.log import Stop, say
 
@@ -230,13 +231,8 @@ def read_marker(path: Path) -> Marker | None:
     """Return a marker, None where there is none."""
     if not path.exists():
         return None
-    try:
-        return msgspec.json.decode(read_bytes(path), type=Marker)
-    except msgspec.MsgspecError as error:
-        fix = "remove it, and the stage is made again"
-        raise DamagedFileError(
-            f"not a stage's marker ({error})", value=str(path), fix=fix
-        ) from error
+    fix = "remove it, and the stage is made again"
+    return read_record(path, Marker, what="a stage's marker", fix=fix)
 
 
 def _write(path: Path, marker: Marker) -> None:
