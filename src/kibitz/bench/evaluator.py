@@ -56,32 +56,26 @@ def encoding_speed(batch: int = 512, rounds: int = 5) -> list[Speed]:
     leaves = random_leaves(batch)
     return [
         Speed(name, round(best_rate(work, batch, rounds)), round(out.nbytes / batch, 1))
-        for name, work, out in [*_plane_works(leaves), *_policy_works(leaves), *_others(leaves)]
+        for name, work, out in _works(leaves)
     ]
 
 
-def _plane_works(leaves: Leaves) -> list[tuple[str, Work, np.ndarray]]:
-    return [work for name in LAYOUTS for work in _layout_works(name, leaves)]
-
-
-def _layout_works(name: str, leaves: Leaves) -> list[tuple[str, Work, np.ndarray]]:
-    batch, planes = len(leaves.known), LAYOUTS[name].planes
-    out = np.zeros((batch, planes, 8, 8), dtype=np.float32)
-    words = np.zeros((batch, planes), dtype=np.uint64)
-    return [
-        (name, lambda: encode(name, leaves, out), out),
-        (f"{name} words", lambda: encode_words(name, leaves, words), words),
-    ]
-
-
-def _policy_works(leaves: Leaves) -> list[tuple[str, Work, np.ndarray]]:
-    out = np.zeros(len(leaves.moves), dtype=np.int32)
-    return [(f"policy {order}", _policy_work(order, leaves, out), out) for order in ORDERS]
-
-
-def _policy_work(order: str, leaves: Leaves, out: np.ndarray) -> Work:
-    encoding = "sparse768" if order == "table1858" else "oriented22"
-    return lambda: policy_indices(order, encoding, leaves, out)
+def _works(leaves: Leaves) -> Iterator[tuple[str, Work, np.ndarray]]:
+    """What is measured, each with what it writes into."""
+    batch, out = len(leaves.known), np.zeros(len(leaves.moves), dtype=np.int32)
+    for name, layout in LAYOUTS.items():
+        planes = np.zeros((batch, layout.planes, 8, 8), dtype=np.float32)
+        words = np.zeros((batch, layout.planes), dtype=np.uint64)
+        yield name, functools.partial(encode, name, leaves, planes), planes
+        yield f"{name} words", functools.partial(encode_words, name, leaves, words), words
+    for order in ORDERS:
+        encoding = "sparse768" if order == "table1858" else "oriented22"
+        yield (
+            f"policy {order}",
+            functools.partial(policy_indices, order, encoding, leaves, out),
+            out,
+        )
+    yield from _others(leaves)
 
 
 def _others(leaves: Leaves) -> list[tuple[str, Work, np.ndarray]]:
