@@ -31,6 +31,7 @@ FIXED = ("search", "threads", "hash", "syzygy_path", "syzygy_limit", "syzygy_rul
 ENDLESS = 1 << 60  # nodes of a search that something else will stop
 FALLBACK_MS = 150  # of a search without any limit that is not infinite: ChessCoach's choice
 REPORT_MS = 500.0  # between two reports while nothing new is found
+NEWS = 4  # times as often as that, at most, is something new reported
 FIRST_ROUND = 4_096  # nodes of the first round of `go mate`
 
 
@@ -69,6 +70,11 @@ class Task:
     def report_ms(self) -> float:
         """The longest time between two reports."""
         return REPORT_MS if self.limits.report_ms is None else self.limits.report_ms
+
+    @property
+    def pause_ms(self) -> float:
+        """The shortest time between two reports: making one keeps the search waiting."""
+        return 0.0 if self.limits.every_change else self.report_ms / NEWS
 
     @property
     def tried(self) -> int:
@@ -283,12 +289,15 @@ class BaseSearcher(ABC):
 
     # --- reports --------------------------------------------------------------------------------
 
-    def tell(self, *, news: bool = False) -> None:
-        """Report what is new, and now and then that nothing is."""
+    def tell(self, *, news: bool = False) -> bool:
+        """Report what is new, and now and then that nothing is; whether there was a report."""
         task, now = self.task, self.task.timer.since_go_ms
-        if task.on_report is not None and (news or now - task.reported_ms >= task.report_ms):
-            task.reported_ms = now
-            task.on_report(self.report())
+        pause = task.pause_ms if news else task.report_ms
+        if task.on_report is None or now - task.reported_ms < pause:
+            return False
+        task.reported_ms = now
+        task.on_report(self.report())
+        return True
 
     def totals(self) -> Totals:
         """What is counted alike in all searches."""

@@ -70,7 +70,8 @@ class AlphaBeta(BaseSearcher):
         self._positions = np.zeros(2, RECORDS)  # in which lines are played to their ends
         self._pool = ThreadPoolExecutor(threads, "alphabeta")
         self._control, self._generation = new_control(), 0
-        self._news = threading.Event()  # an iteration has ended
+        self._news = threading.Event()  # an iteration has ended,
+        self._untold = False  # and has not been reported
         self._generator = np.random.default_rng(self.settings.seed)
 
     def end(self) -> None:
@@ -95,7 +96,7 @@ class AlphaBeta(BaseSearcher):
         whole = len(codes) == len(task.board.legal_moves)
         rank = {code: row.rank for code, row in task.outcomes.items()}
         codes.sort(key=lambda code: -rank.get(code, 0))
-        self._generation = (self._generation + 1) % GENERATIONS
+        self._generation, self._untold = (self._generation + 1) % GENERATIONS, False
         for worker in self.workers:
             record = worker.memory.record
             record.table_pieces = 0 if task.outcomes else self.tables.pieces
@@ -144,12 +145,13 @@ class AlphaBeta(BaseSearcher):
 
     def attend(self) -> None:
         """Wait a little; then answer questions and report an iteration that has ended."""
-        news = self._news.wait(POLL_SECONDS)
-        self._news.clear()
+        if self._news.wait(POLL_SECONDS):
+            self._news.clear()
+            self._untold = True
         if self.tables.pieces:
             answer([worker.memory for worker in self.workers], self.probe)
         if self.workers[0].depth:
-            self.tell(news=news)
+            self._untold = not self.tell(news=self._untold) and self._untold
 
     def is_late(self) -> bool:
         """Whether even an iteration that has begun is to be given up."""

@@ -34,7 +34,6 @@ from kibitz.search.report import Report
 from kibitz.search.searcher import ENDLESS, BaseSearcher
 
 SHORT_MS = 20.0  # a move with less time than this must not lose milliseconds anywhere
-NEWS = 4  # times as often as reports, at most: reports of a new best move
 TO_A_PLAYOUT = 16  # positions tried for a mate, to one playout
 
 
@@ -174,8 +173,7 @@ class Searcher(BaseSearcher):
     def _tell_news(self) -> None:
         """Report if the best move has changed, and now and then."""
         task, now = self.task, self.task.timer.since_go_ms
-        pause = 0.0 if task.limits.every_change else task.report_ms / NEWS
-        if task.on_report is None or now - task.reported_ms < pause:
+        if task.on_report is None or now - task.reported_ms < task.pause_ms:
             return
         best = best_move(self.memory)  # a report takes a hundred times as long
         if best != self._reported or now - task.reported_ms >= task.report_ms:
