@@ -245,8 +245,9 @@ def called_kernel(function: F) -> F:
 def inlined_kernel(function: F) -> F:
     """Like `kernel`, for a piece of one large kernel: numba copies its source into the caller.
 
-    Other kernels are inlined by LLVM, after they have been compiled by themselves. What is called
-    from one place only compiles faster as a part of its caller.
+    Other kernels are inlined by LLVM, after they have been compiled by themselves, if it finds them
+    small enough. What is called from one place only compiles faster as a part of its caller, and
+    pieces that are often called run faster: their arguments need not go through memory.
     """
     if not COMPILED:
         return function

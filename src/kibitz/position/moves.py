@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from kibitz.kernel.bits import bit, lowest, popcount, signed, without_lowest
-from kibitz.kernel.compile import called_kernel, kernel
+from kibitz.kernel.compile import called_kernel, inlined_kernel, kernel
 from kibitz.position.attacks import (
     EIGHT,
     NINE,
@@ -72,7 +72,7 @@ def kind_of(move: int) -> int:
     return signed(move) >> 12
 
 
-@kernel
+@inlined_kernel
 def attacked_by_them(position: np.record, occupied: np.uint64) -> np.uint64:
     """Every square the other side attacks, sliders stopped by `occupied`."""
     their = position.their
@@ -89,7 +89,7 @@ def attacked_by_them(position: np.record, occupied: np.uint64) -> np.uint64:
     return danger
 
 
-@kernel
+@inlined_kernel
 def pins(position: np.record, king: int) -> tuple[np.uint64, np.uint64]:
     """Lines along which own pieces are pinned to the king (pinner included): straight, diagonal."""
     their, own = position.their, position.own
@@ -111,7 +111,7 @@ def pins(position: np.record, king: int) -> tuple[np.uint64, np.uint64]:
     return straight, diagonal
 
 
-@kernel
+@inlined_kernel
 def check_mask(position: np.record, king: int, occupied: np.uint64) -> np.uint64:
     """Squares a non-king move must go to: all, those that answer the one check, or none."""
     giving = attackers(position, king, occupied) & position.their
@@ -161,7 +161,7 @@ def _add_promotions(moves: Any, count: int, targets: np.uint64, step: int) -> in
     return count
 
 
-@kernel
+@inlined_kernel
 def _pawn_moves(
     position: np.record,
     moves: Any,
@@ -247,7 +247,7 @@ def _castling_moves(
     return count
 
 
-@kernel
+@inlined_kernel
 def _piece_moves(
     position: np.record,
     moves: Any,
