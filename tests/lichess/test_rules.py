@@ -14,9 +14,8 @@ from kibitz.games.openings import ODDS_FILES, odds_in, odds_start, odds_starts
 from kibitz.lichess.challenges import LATER_SECONDS, LESSONS, Memory, Offer, choose, speed_of
 from kibitz.lichess.config import Clock, Lichess, lichess_settings
 from kibitz.lichess.decisions import Lag, gives_up, kept_back, limits_of, offers_draw, takes_draw
-from kibitz.lichess.messages import ChallengeMade, State, event_of
+from kibitz.lichess.messages import ChallengeMade, OnlineBot, Perf, State, event_of
 from kibitz.lichess.rules import RULES, Now, why_declined
-from kibitz.lichess.server import Bot
 from kibitz.position.board import Board
 
 USUAL: dict[str, Any] = {
@@ -272,11 +271,11 @@ def test_what_is_learned_from_a_no(
 
 def test_whom_it_challenges() -> None:
     bots = [
-        Bot("weak", dict.fromkeys(RATINGS, 1799)),
-        Bot("KibitzBot", dict.fromkeys(RATINGS, 3000)),
-        Bot("blocked", dict.fromkeys(RATINGS, 3000)),
-        Bot("half", dict.fromkeys(RATINGS, 1800)),
-        Bot("strong", dict.fromkeys(RATINGS, 3600)),
+        OnlineBot("weak", dict.fromkeys(RATINGS, Perf(1799))),
+        OnlineBot("KibitzBot", dict.fromkeys(RATINGS, Perf(3000))),
+        OnlineBot("blocked", dict.fromkeys(RATINGS, Perf(3000))),
+        OnlineBot("half", dict.fromkeys(RATINGS, Perf(1800))),
+        OnlineBot("strong", dict.fromkeys(RATINGS, Perf(3600))),
     ]
     settings, dice = Lichess(challenge=True, blocked=("Blocked",)), random.Random(1)
     offers = [choose(bots, "kibitzbot", settings, Memory(), 0.0, dice) for _ in range(2000)]

@@ -85,11 +85,9 @@ def check_output(source: Place, output: Path, flag: str = "-o") -> None:
         fix = f"make it, or give another {flag}"
         raise InputError("no such folder for the output", value=str(output.parent), fix=fix)
     if output.is_dir():
-        fix = "name a file in it"
-        raise InputError("the output is a folder", value=str(output), fix=fix)
+        raise InputError("the output is a folder", value=str(output), fix="name a file in it")
     if output.exists() and isinstance(source, Path) and source.exists() and output.samefile(source):
-        fix = f"give another {flag}"
-        raise InputError("the output is the input", value=str(output), fix=fix)
+        raise InputError("the output is the input", value=str(output), fix=f"give another {flag}")
 
 
 def _count(source: Place) -> int | None:

@@ -196,7 +196,7 @@ def _patterns(
     """All ways to state some claims, and what the board shows of the move."""
     for claim in claims:
         own, name = claim_key(claim, scene), kind_of(claim)
-        for key, texts in (*_texts(), *((key, found) for key, found in ALSO.items())):
+        for key, texts in (*language.PREDICATES.items(), *language.BEGINNER.items(), *ALSO.items()):
             star = key.endswith("*") and own.startswith(key[:-1])
             if key in SEEN or not (key == own or star or (key == name and _is_plain(own))):
                 continue
@@ -215,11 +215,6 @@ def _patterns(
 def _is_plain(key: str) -> bool:
     """Whether the table has no texts for a key, so that those of its kind stand for it."""
     return key not in language.PREDICATES
-
-
-@cache
-def _texts() -> tuple[tuple[str, tuple[str, ...]], ...]:
-    return (*language.PREDICATES.items(), *language.BEGINNER.items())
 
 
 def _pattern(text: str, slots: dict[str, str]) -> re.Pattern[str] | None:

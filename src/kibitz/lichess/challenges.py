@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from kibitz.lichess.config import Clock, Lichess
-from kibitz.lichess.messages import Challenge
+from kibitz.lichess.messages import Challenge, OnlineBot, Perf
 from kibitz.lichess.records import Records
-from kibitz.lichess.server import Bot, Server, ServerError
+from kibitz.lichess.server import Server, ServerError
 
 # What a reason of Lichess's says about later challenges to that player.
 Lesson: TypeAlias = Literal["never", "later", "not this clock", "not this mode"]
@@ -80,17 +80,22 @@ def speed_of(clock: Clock) -> str:
 
 
 def choose(
-    bots: Sequence[Bot], me: str, settings: Lichess, memory: Memory, now: float, dice: random.Random
+    bots: Sequence[OnlineBot],
+    me: str,
+    settings: Lichess,
+    memory: Memory,
+    now: float,
+    dice: random.Random,
 ) -> Offer | None:
     """Draw a time control and then an opponent, stronger ones more often; None: there is none."""
     clock = dice.choice(settings.clocks)
     strengths = {}
     for bot in bots:
-        rating = bot.ratings.get(speed_of(clock), 0)
+        rating = bot.perfs.get(speed_of(clock), Perf()).rating
         wanted = settings.challenge_min_rating <= rating <= settings.challenge_max_rating
-        offer = Offer(bot.name, clock, settings.challenge_rated)
+        offer = Offer(bot.username, clock, settings.challenge_rated)
         known = {me.casefold(), *(name.casefold() for name in settings.blocked)}
-        if wanted and bot.name.casefold() not in known and memory.allows(offer, now):
+        if wanted and offer.name.casefold() not in known and memory.allows(offer, now):
             strengths[offer] = rating
     if not strengths:
         return None

@@ -189,7 +189,7 @@ class OnlineBot(msgspec.Struct, frozen=True):
     """A bot in the list of those that are online."""
 
     username: str = ""
-    perfs: dict[str, Perf] = {}
+    perfs: dict[str, Perf] = {}  # by speed
 
 
 class Made(msgspec.Struct, frozen=True):

@@ -102,10 +102,8 @@ def _odds_of_rating(challenge: Challenge, settings: Lichess, _: Now) -> str:
 
 
 def _casual(challenge: Challenge, settings: Lichess, _: Now) -> str:
-    from_position = challenge.variant.key == "fromPosition"  # never rated on Lichess
-    return (
-        "casual" if settings.modes == "rated" and not challenge.rated and not from_position else ""
-    )
+    rated = challenge.rated or challenge.variant.key == "fromPosition"  # never rated on Lichess
+    return "casual" if settings.modes == "rated" and not rated else ""
 
 
 def _rated(challenge: Challenge, settings: Lichess, _: Now) -> str:
@@ -129,11 +127,8 @@ def _too_fast(challenge: Challenge, settings: Lichess, _: Now) -> str:
 
 def _too_slow(challenge: Challenge, settings: Lichess, _: Now) -> str:
     base, increment = challenge.time_control.limit, challenge.time_control.increment
-    return (
-        f"{base}+{increment}"
-        if base > settings.max_base or increment > settings.max_increment
-        else ""
-    )
+    slow = base > settings.max_base or increment > settings.max_increment
+    return f"{base}+{increment}" if slow else ""
 
 
 def _rating(challenge: Challenge, settings: Lichess, _: Now) -> str:

@@ -36,6 +36,7 @@ KINDS: tuple[Kind, ...] = ("move", "answer", "chat", "challenge", "look")
 LICHESS = "https://lichess.org"
 _BETWEEN_QUOTES = re.compile(r"[^\"'()]+")  # errors of requests are objects in objects
 NEEDED_SCOPE = "bot:play"
+MOST_BOTS = 100  # that are listed
 UNAUTHORISED, LIMITED, SERVER_ERRORS = 401, 429, 500
 UNREADABLE = (  # no answer, or one that is not what Lichess says
     ApiError, requests.RequestException, ValueError, KeyError, RecursionError,
@@ -88,13 +89,6 @@ class Account(NamedTuple):
     is_bot: bool
     games: int  # played so far
     scopes: frozenset[str] | None  # what the token may do; None: not said
-
-
-class Bot(NamedTuple):
-    """A bot that is online."""
-
-    name: str
-    ratings: dict[str, int]  # by speed
 
 
 class Server:
@@ -179,16 +173,13 @@ class Server:
         """Make the account a bot's, for ever."""
         self._do("answer", self._account.upgrade_to_bot)
 
-    def online_bots(self, most: int = 100) -> list[Bot]:
+    def online_bots(self) -> list[OnlineBot]:
         """Bots that are online, with their ratings."""
 
         def look() -> list[OnlineBot]:
-            return msgspec.convert([*self._bots.get_online_bots(most)], list[OnlineBot])
+            return msgspec.convert([*self._bots.get_online_bots(MOST_BOTS)], list[OnlineBot])
 
-        return [
-            Bot(one.username, {name: perf.rating for name, perf in one.perfs.items()})
-            for one in self._ask("look", look)
-        ]
+        return self._ask("look", look)
 
     def _do(self, kind: Kind, request: Callable[[], Any]) -> Any:
         """Make a request that changes something, but in a dry run."""

@@ -95,8 +95,7 @@ class RandomPlayer:
     def think(self, board: Board, limits: Limits, patience: float) -> Answer:  # noqa: ARG002
         """Choose by the random generator."""
         started = time.perf_counter()
-        move = self._random.choice(board.legal_moves)
-        return Answer(move, _since(started), nodes=1)
+        return Answer(self._random.choice(board.legal_moves), _since(started), nodes=1)
 
     def close(self) -> None:
         """Nothing to end."""

@@ -14,6 +14,7 @@ only one.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import log2
@@ -96,12 +97,6 @@ class Solution(NamedTuple):
     score: str
 
 
-class _Counts:
-    def __init__(self) -> None:
-        self.positions = self.proposed = self.winning = self.hard = self.clear = 0
-        self.finding = self.proving = 0
-
-
 class Seeker:
     """Looks through games one after the other; each as if it were the first."""
 
@@ -114,7 +109,7 @@ class Seeker:
         self._proofs = Engine(network, search="alphabeta", hash=large)
         contempt = {"sc_limit": hunt.sc_limit} if hunt.finder == "contempt" else {}
         self._tree = Engine(network, search="mcts", hash=small, **contempt)
-        self._counts = _Counts()
+        self._counts = Counter[str]()  # by the fields of Found
 
     def close(self) -> None:
         """End the engines."""
@@ -123,7 +118,7 @@ class Seeker:
 
     def look_through(self, task: GameTask) -> Found:
         """The puzzles of a game; no two of them share a position."""
-        self._counts = counts = _Counts()
+        self._counts = counts = Counter[str]()
         found: list[Puzzle] = []
         seen: set[str] = set()
         started = time.process_time()
@@ -134,13 +129,13 @@ class Seeker:
             if key in seen or len(board.legal_moves) < 2:
                 continue
             seen.add(key)
-            counts.proposed += 1
+            counts["proposed"] += 1
             puzzle = self._proved(before, last, board, task)
             if puzzle is not None:
                 found.append(puzzle)
                 seen |= {key_of(one) for one in puzzle.positions()}
         seconds = time.process_time() - started
-        return Found(key=task.key, puzzles=tuple(found), seconds=seconds, **vars(counts))
+        return Found(key=task.key, puzzles=tuple(found), seconds=seconds, **counts)
 
     # --- proposals ------------------------------------------------------------------------------
 
@@ -151,7 +146,7 @@ class Seeker:
             before, last = board.copy(history=False), board.push(text)
             if board.outcome() is not None:
                 return
-            self._counts.positions += 1
+            self._counts["positions"] += 1
             if self.hunt.finder == "plain":
                 yield before, last
             else:
@@ -181,14 +176,14 @@ class Seeker:
         looked = self._look(self._single, board, hunt.nodes)
         if value_of(looked.best.score) < WINNING:
             return None
-        counts.winning += 1
+        counts["winning"] += 1
         first = looked.best.moves[0]
         if self._finds(board, hunt.shallow, first):
             return None
-        counts.hard += 1
+        counts["hard"] += 1
         if not stands_out(self._look(self._pairs, board, hunt.nodes)):
             return None
-        counts.clear += 1
+        counts["clear"] += 1
         solution = self._solution(board.copy(), first)
         return self._described(before, last, board, solution, task) if solution.moves else None
 
@@ -196,7 +191,7 @@ class Seeker:
         """A search that knows nothing of others."""
         engine.new_game()
         report = engine.play(board, nodes=nodes).report
-        self._counts.finding += report.nodes
+        self._counts["finding"] += report.nodes
         return report
 
     def _finds(self, board: Board, nodes: int, move: Move) -> bool:
@@ -236,7 +231,7 @@ class Seeker:
         self._proofs.new_game()
         limits = Limits(nodes=PROOF * self.hunt.nodes, searchmoves=moves)
         report = self._proofs.play(board, limits).report
-        self._counts.proving += report.nodes
+        self._counts["proving"] += report.nodes
         return report
 
     # --- what is known of it --------------------------------------------------------------------

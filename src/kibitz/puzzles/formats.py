@@ -141,8 +141,7 @@ def _pgn_of(puzzles: Sequence[Puzzle]) -> str:
 
 def _tree_of(one: Puzzle) -> chess.pgn.Game:
     tree = chess.pgn.Game()
-    board = Board(one.before).to_chess()
-    tree.setup(board)
+    tree.setup(Board(one.before).to_chess())
     tree.headers["Event"] = f"Puzzle {one.name}"
     tree.headers["Site"] = one.game
     about = {"PuzzleId": one.name, "PuzzleRating": str(one.rating), "Score": one.score}

@@ -32,6 +32,12 @@ ENDS = (
     "ply limit",
 )
 
+
+def _arrays(*names: str) -> list[tuple[str, type]]:
+    """Fields of a record with the addresses and the sizes of arrays."""
+    return [field for name in names for field in ((name, np.uint64), (f"{name}_size", np.int64))]
+
+
 PLY = np.dtype(
     [
         ("value", np.float32),  # as a shard has them
@@ -46,12 +52,7 @@ PLY = np.dtype(
 VISIT = np.dtype([("count", np.uint32), ("move", np.uint16)], align=True)
 GAME = np.dtype(
     [
-        ("line", np.uint64),  # address of POSITION [line_size]: from the start on
-        ("line_size", np.int64),
-        ("plies", np.uint64),  # address of PLY [plies_size]
-        ("plies_size", np.int64),
-        ("visits", np.uint64),  # address of VISIT [visits_size]
-        ("visits_size", np.int64),
+        *_arrays("line", "plies", "visits"),  # of POSITION, from the start on, PLY and VISIT
         ("visits_used", np.int64),
         ("faults", np.int64),
         ("random_state", np.uint64),  # of choices that are not the search's
@@ -76,18 +77,10 @@ GAME = np.dtype(
     align=True,
 )
 # What kernels need of a game and one of its trees: a row for each tree of each game in step.
+# Each of the arrays has one row; that of the paths is a BATCH with the path to its leaf.
 SEAT = np.dtype(
     [
-        ("game", np.uint64),  # address of GAME [1]
-        ("game_size", np.int64),
-        ("tree", np.uint64),  # of TREE [1]
-        ("tree_size", np.int64),
-        ("context", np.uint64),  # of CONTEXT [1]
-        ("context_size", np.int64),
-        ("control", np.uint64),  # of CONTROL [1]
-        ("control_size", np.int64),
-        ("paths", np.uint64),  # of BATCH [1]: the path to its leaf
-        ("paths_size", np.int64),
+        *_arrays("game", "tree", "context", "control", "paths"),
         ("past", np.int64),  # positions before the root that are known
         ("faults", np.int64),
     ],

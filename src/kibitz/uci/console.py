@@ -69,8 +69,7 @@ def evaluate(session: Session, _: str) -> None:
 
 def _at_a_glance(session: Session) -> Report:
     """A report after one visit, from an engine of its own, so that the tree stays."""
-    ours = session.engine
-    options = ours.options
+    options = session.engine.options
     with Engine(
         options.weights,
         search="mcts",  # which asks for priors
@@ -98,8 +97,6 @@ def count(session: Session, board: Board, depth: int) -> None:
             for move, leaves in found.items():
                 session.write(f"{move_text(move, chess960)}: {leaves}")
             session.write(f"Nodes searched: {sum(found.values())}")
-        finally:
-            job.answered = True
 
     session.start(work, endless=lambda: depth > LONGEST_WAIT)
 
@@ -135,32 +132,29 @@ def bench(session: Session, rest: str) -> None:
     word = rest.strip() or str(BENCH_NODES)
     if not (word.isascii() and word.isdecimal() and 1 <= int(word[:10]) <= 10_000_000):
         raise InputError("bench", value=word, fix="expected nodes for each position")
-    ours = session.engine
-    session.start(lambda job: _bench(session, ours.options.weights, int(word), job))
+    weights = session.engine.options.weights
+    session.start(lambda job: _bench(session, weights, int(word), job))
 
 
 def _bench(session: Session, weights: str, nodes: int, job: Job) -> None:
     signature, total = hashlib.sha256(), 0
-    try:
-        # The same search everywhere, whatever the settings file says; its kind is the session's.
-        settings = Settings(hash=64, search=session.engine.settings.search)
-        with StoppableEngine(job, weights, **asdict(settings)) as engine:
-            engine.ready()
-            started = time.perf_counter()
-            for fen in BENCH_POSITIONS:
-                if job.signals.stop.is_set():
-                    break
-                engine.new_game()
-                report = engine.play(Board(fen), Limits(nodes=nodes)).report
-                total += report.nodes
-                visits = sorted((row.code, row.visits) for row in report.moves)
-                signature.update(repr(visits).encode())
-            seconds = max(1e-9, time.perf_counter() - started)
-        session.write(f"Nodes searched  : {total}")
-        session.write(f"Nodes/second    : {total / seconds:.0f}")
-        session.write(f"Signature       : {signature.hexdigest()[:12]}")
-    finally:
-        job.answered = True
+    # The same search everywhere, whatever the settings file says; its kind is the session's.
+    settings = Settings(hash=64, search=session.engine.settings.search)
+    with StoppableEngine(job, weights, **asdict(settings)) as engine:
+        engine.ready()
+        started = time.perf_counter()
+        for fen in BENCH_POSITIONS:
+            if job.signals.stop.is_set():
+                break
+            engine.new_game()
+            report = engine.play(Board(fen), Limits(nodes=nodes)).report
+            total += report.nodes
+            visits = sorted((row.code, row.visits) for row in report.moves)
+            signature.update(repr(visits).encode())
+        seconds = max(1e-9, time.perf_counter() - started)
+    session.write(f"Nodes searched  : {total}")
+    session.write(f"Nodes/second    : {total / seconds:.0f}")
+    session.write(f"Signature       : {signature.hexdigest()[:12]}")
 
 
 def comment(session: Session, rest: str) -> None:
@@ -176,15 +170,13 @@ def comment(session: Session, rest: str) -> None:
     weights = session.engine.options.weights
 
     def work(job: Job) -> None:
-        try:  # with an engine of its own, so that the tree stays
-            with StoppableEngine(job, weights, hash=64, multipv=2) as engine:
-                text = comment_on(engine, before, move, level, Limits(nodes=NODES))
-            if job.signals.stop.is_set():
-                session.info("comment stopped")
-            else:
-                session.write(text or NOTHING)
-        finally:
-            job.answered = True
+        # with an engine of its own, so that the tree stays
+        with StoppableEngine(job, weights, hash=64, multipv=2) as engine:
+            text = comment_on(engine, before, move, level, Limits(nodes=NODES))
+        if job.signals.stop.is_set():
+            session.info("comment stopped")
+        else:
+            session.write(text or NOTHING)
 
     session.start(work)
 

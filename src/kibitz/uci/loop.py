@@ -204,7 +204,10 @@ class Session:
 
         def guarded(job: Job) -> None:
             with self._faults_reported():
-                work(job)
+                try:
+                    work(job)
+                finally:
+                    job.answered = True
 
         self._job = Job(guarded, signals or Signals(), endless)
 
