@@ -90,13 +90,10 @@ def doubled_rooks(scene: Scene) -> Iterator[Feature]:
 
 def connected_rooks(scene: Scene) -> Iterator[Feature]:
     """The rooks guard each other on the back rank for the first time."""
-    if (
-        phase(scene.after) == "endgame"
-        or scene.taken
-        or not _are_connected(scene.after, scene.mover)
-    ):
+    if phase(scene.after) == "endgame" or scene.taken:
         return
-    if not _are_connected(scene.before, scene.mover):
+    now, had = (_are_connected(board, scene.mover) for board in (scene.after, scene.before))
+    if now and not had:
         yield Feature(connected_rooks, scene.mover)
 
 

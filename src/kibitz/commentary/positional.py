@@ -36,9 +36,8 @@ class PassedPawn(Claim):
 
     def proved(self, scene: Scene) -> bool:
         """The pawn is passed after the move."""
-        return self.pawn.kind == chess.PAWN and is_passed(
-            scene.after, self.pawn.square, self.pawn.white
-        )
+        passed = is_passed(scene.after, self.pawn.square, self.pawn.white)
+        return self.pawn.kind == chess.PAWN and passed
 
 
 @dataclass(frozen=True)
@@ -54,8 +53,7 @@ class IsolatedPawn(Claim):
 
     def proved(self, scene: Scene) -> bool:
         """It is isolated now, and the side had neighbours for it before."""
-        square, white = self.pawn.square, self.pawn.white
-        return is_isolated(scene.after, square, white)
+        return is_isolated(scene.after, self.pawn.square, self.pawn.white)
 
 
 @dataclass(frozen=True)
@@ -67,9 +65,8 @@ class DoubledPawns(Claim):
 
     def proved(self, scene: Scene) -> bool:
         """Two pawns stand on the file now and not before."""
-        return self.file in doubled_files(scene.after, self.white) - doubled_files(
-            scene.before, self.white
-        )
+        now, had = (doubled_files(board, self.white) for board in (scene.after, scene.before))
+        return self.file in now - had
 
 
 @dataclass(frozen=True)
@@ -81,12 +78,9 @@ class TakesFile(Claim):
 
     def proved(self, scene: Scene) -> bool:
         """The rook has just come there."""
-        file = self.rook.square & 7
-        clear = (
-            is_open(scene.after, file)
-            if self.open
-            else is_half_open(scene.after, file, self.rook.white)
-        )
+        file, board = self.rook.square & 7, scene.after
+        half_open = is_half_open(board, file, self.rook.white)
+        clear = is_open(board, file) if self.open else half_open
         return clear and self.rook == scene.piece and scene.move.from_square & 7 != file
 
 
@@ -116,9 +110,8 @@ class Outpost(Claim):
 
     def proved(self, scene: Scene) -> bool:
         """A pawn guards it and no enemy pawn is beside and before it."""
-        return self.piece == scene.piece and is_outpost(
-            scene.after, self.piece.square, self.piece.white
-        )
+        safe = is_outpost(scene.after, self.piece.square, self.piece.white)
+        return self.piece == scene.piece and safe
 
 
 @dataclass(frozen=True)
@@ -161,14 +154,9 @@ class OppositeCastling(Claim):
         """The move castles, and the other king stands on the other wing, queens on the board."""
         if not scene.before.is_castling(scene.move) or not scene.after.queens:
             return False
-        wings = [
-            [
-                bool(scene.after.kings & scene.after.occupied_co[side] & wing)
-                for side in (True, False)
-            ]
-            for wing in KINGSIDE_AND_QUEENSIDE
-        ]
-        return wings in ([[True, False], [False, True]], [[False, True], [True, False]])
+        white, black = (scene.after.kings & side for side in scene.after.occupied_co[::-1])
+        wings = (KINGSIDE_AND_QUEENSIDE, KINGSIDE_AND_QUEENSIDE[::-1])
+        return any(white & one and black & other for one, other in wings)
 
 
 @dataclass(frozen=True)
@@ -186,9 +174,8 @@ class PawnEnding(Claim):
 
     def proved(self, scene: Scene) -> bool:
         """The last piece goes with the move."""
-        return bool(scene.after.pawns) and is_pawn_ending(scene.after) > is_pawn_ending(
-            scene.before
-        )
+        new = is_pawn_ending(scene.after) and not is_pawn_ending(scene.before)
+        return bool(scene.after.pawns) and new
 
 
 def is_pawn_ending(board: chess.Board) -> bool:
@@ -293,17 +280,14 @@ def _pawn_claims(scene: Scene) -> Iterator[Claim]:
         rank = pawn.square >> 3 if pawn.white else 7 - (pawn.square >> 3)
         moved = pawn.square == scene.landed
         came_from = scene.move.from_square if moved else pawn.square
-        was_passed = came_from & 7 == pawn.square & 7 and is_passed(
-            scene.before, came_from, pawn.white
-        )
+        same_file = came_from & 7 == pawn.square & 7
+        was_passed = same_file and is_passed(scene.before, came_from, pawn.white)
         if new and not was_passed:
             yield PassedPawn(pawn)
         elif moved and rank >= 5:
             yield PassedPawnAdvances(pawn)
-    for white in (True, False):
-        yield from (
-            IsolatedPawn(pawn) for pawn in units(scene.after, white) if _isolates(scene, pawn)
-        )
+    pawns = (pawn for white in (True, False) for pawn in units(scene.after, white))
+    yield from (IsolatedPawn(pawn) for pawn in pawns if _isolates(scene, pawn))
 
 
 def was_pawn(scene: Scene, pawn: Unit) -> bool:
@@ -313,13 +297,8 @@ def was_pawn(scene: Scene, pawn: Unit) -> bool:
 
 def _isolates(scene: Scene, pawn: Unit) -> bool:
     """Whether a pawn in the centre becomes isolated, while its side keeps others."""
-    if (
-        pawn.kind != chess.PAWN
-        or not was_pawn(scene, pawn)
-        or (pawn.square & 7) not in (2, 3, 4, 5)
-    ):
+    file = pawn.square & 7
+    if pawn.kind != chess.PAWN or not was_pawn(scene, pawn) or file not in (2, 3, 4, 5):
         return False
-    doubled = (
-        scene.after.pieces_mask(chess.PAWN, pawn.white) & chess.BB_FILES[pawn.square & 7]
-    ).bit_count() > 1
+    doubled = file in doubled_files(scene.after, pawn.white)
     return not doubled and not is_isolated(scene.before, pawn.square, pawn.white)

@@ -46,10 +46,8 @@ def backward(scene: Scene) -> Iterator[Feature]:
         now, had = _backward(scene.after, white), _backward(scene.before, white)
         later = [_backward(board, white) for board in scene.boards[2:4]]
         for square in now - had:
-            if (
-                all(square in one for one in later)
-                and chess.BB_SQUARES[square] & scene.before.pawns
-            ):
+            stays = all(square in one for one in later)
+            if stays and chess.BB_SQUARES[square] & scene.before.pawns:
                 yield Feature(backward, white, (unit(scene.after, square),))
 
 
@@ -62,9 +60,8 @@ def _backward(board: chess.Board, white: bool) -> set[int]:
         front = ahead(square, white, files_beside(square))
         stop = square + (8 if white else -8)
         watched = chess.BB_PAWN_ATTACKS[white][stop] & theirs
-        open_ = not theirs & chess.BB_FILES[square & 7] and not own & ahead(
-            square, white, [square & 7]
-        )
+        blocked = own & ahead(square, white, [square & 7])
+        open_ = not theirs & chess.BB_FILES[square & 7] and not blocked
         if own & beside and not own & beside & ~front and watched and open_:
             found.add(square)
     return found
@@ -110,8 +107,7 @@ def _bad(board: chess.Board, white: bool) -> tuple[Unit | None, int]:
         for square in board.pieces(chess.PAWN, white) & shade
         if theirs & chess.BB_SQUARES[square + way]
     ]
-    middle = any(square & 7 in (3, 4) for square in fixed)
-    enough = len(fixed) >= 3 and middle
+    enough = len(fixed) >= 3 and any(square & 7 in (3, 4) for square in fixed)
     return (unit(board, bishops[0]) if enough else None), len(fixed)
 
 

@@ -7,7 +7,7 @@ scores of the bot's own moves -> **gives_up, offers_draw, takes_draw**
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kibitz.lichess.config import Lichess
@@ -97,26 +97,25 @@ def centipawns_of(score: Score) -> int:
 
 def gives_up(scores: Sequence[int], settings: Lichess, at_odds: bool) -> bool:
     """Whether the bot resigns; `scores` are those of its moves, the newest last."""
-    last = scores[-settings.resign_moves :]
-    if not settings.resign or at_odds or len(last) < settings.resign_moves:
-        return False
-    return all(score <= -settings.resign_score for score in last)
+    lost = _last(scores, settings.resign_moves, lambda score: score <= -settings.resign_score)
+    return settings.resign and not at_odds and lost
 
 
 def offers_draw(scores: Sequence[int], board: Board, settings: Lichess) -> bool:
     """Whether the bot offers a draw with its move."""
-    last = scores[-settings.draw_moves :]
-    if not settings.draws or len(last) < settings.draw_moves or not _late(board, settings):
-        return False
-    return all(abs(score) <= settings.draw_score for score in last)
+    level = _last(scores, settings.draw_moves, lambda score: abs(score) <= settings.draw_score)
+    return settings.draws and _late(board, settings) and level
 
 
 def takes_draw(scores: Sequence[int], board: Board, settings: Lichess) -> bool:
     """Whether the bot takes a draw that is offered: late enough, and never when it is better."""
-    last = scores[-TAKES_DRAW_MOVES:]
-    if not settings.draws or len(last) < TAKES_DRAW_MOVES or not _late(board, settings):
-        return False
-    return all(score <= settings.draw_score for score in last)
+    no_better = _last(scores, TAKES_DRAW_MOVES, lambda score: score <= settings.draw_score)
+    return settings.draws and _late(board, settings) and no_better
+
+
+def _last(scores: Sequence[int], moves: int, fits: Callable[[int], bool]) -> bool:
+    """Whether there are so many moves, and the scores of the last of them are of some kind."""
+    return len(scores) >= moves and all(map(fits, scores[-moves:]))
 
 
 def _late(board: Board, settings: Lichess) -> bool:
