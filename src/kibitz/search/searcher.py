@@ -74,7 +74,8 @@ class Task:
     @property
     def pause_ms(self) -> float:
         """The shortest time between two reports: making one keeps the search waiting."""
-        return 0.0 if self.limits.every_change else self.report_ms / NEWS
+        told_all = self.limits.every_change or self.limits.depth is not None
+        return 0.0 if told_all else self.report_ms / NEWS
 
     @property
     def tried(self) -> int:
