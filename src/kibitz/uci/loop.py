@@ -147,7 +147,20 @@ class Session:
     def load(self) -> None:
         """Load rules, network and kernels, with a message if they must be compiled first."""
         with self._compiling_told():
-            self._load()
+            try:
+                self.engine.ready()
+            except KibitzError as error:
+                self.info(str(error))
+                self.engine.ready()  # with what it falls back to
+            problems = self.engine.problems
+            for problem in problems:
+                if problem not in self._problems:
+                    self.info(problem)
+            self._problems = problems
+            if self.engine.network != self._announced:
+                self._announced = self.engine.network
+                settle()
+                self.info(f"evaluator {self._announced}")
 
     @contextmanager
     def _compiling_told(self) -> Iterator[None]:
@@ -166,22 +179,6 @@ class Session:
             if announce in kernelcache.on_compile:
                 kernelcache.on_compile.remove(announce)
             self.on_compiling(False)
-
-    def _load(self) -> None:
-        try:
-            self.engine.ready()
-        except KibitzError as error:
-            self.info(str(error))
-            self.engine.ready()  # with what it falls back to
-        problems = self.engine.problems
-        for problem in problems:
-            if problem not in self._problems:
-                self.info(problem)
-        self._problems = problems
-        if self.engine.network != self._announced:
-            self._announced = self.engine.network
-            settle()
-            self.info(f"evaluator {self._announced}")
 
     @property
     def board(self) -> Board:
