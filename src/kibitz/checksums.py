@@ -32,8 +32,8 @@ class ChecksumError(ValueError):
     def why(self, kind: str) -> str:
         """What is wrong with a file that should be of a kind."""
         if self.expected:
-            return "the content is not what the seal was made for"
-        return f"no seal: the file is cut, or no {kind}"
+            return "the content does not match its checksum"
+        return f"no checksum: the file is cut, or no {kind}"
 
 
 def crc32_of(content: bytes) -> str:

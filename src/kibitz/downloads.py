@@ -1,6 +1,6 @@
 """Downloads over HTTP: questions that are tried again, and files that go on where they stopped.
 
-    address -> `asked`, with patience -> FILE.part -> checksum -> **FILE**
+What is not complete yet is FILE.part.
 
 A part is continued only if the server says that the file is still the same (If-Range). A file has
 its name only when it is complete and, where a checksum is published, proved to be the right one.

@@ -32,7 +32,7 @@ ABANDONED_SECONDS = 3600.0
 
 _BLOCK = 1 << 16
 _ZSTD = (".zst", ".zstd")
-PACKED = (".gz", ".bz2", ".xz", ".zip", *_ZSTD)
+COMPRESSED = (".gz", ".bz2", ".xz", ".zip", *_ZSTD)
 
 
 def local_path(location: Location) -> Path | None:
@@ -89,7 +89,7 @@ def read_unpacked(location: Location) -> bytes:
 def unpacked_name(location: Location) -> str:
     """How the content of a file would be called if it were not packed."""
     text = os.fspath(location)
-    return text[: -len(_suffix(location))] if _suffix(location) in PACKED else text
+    return text[: -len(_suffix(location))] if _suffix(location) in COMPRESSED else text
 
 
 def _suffix(location: Location) -> str:

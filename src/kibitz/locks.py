@@ -62,7 +62,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def opened(path: Path) -> IO[bytes]:
-    """Open a lock file, made if it is missing; closing it gives the lock back."""
+    """Open a lock file, made if it is missing; closing it releases the lock."""
     path.parent.mkdir(parents=True, exist_ok=True)
     return path.open("a+b")
 

@@ -1,6 +1,6 @@
 """Files behind URLs: sent whole or not at all, asked for again when a connection breaks.
 
-URL -> the file system of fsspec that serves it -> **send**, **fetch**, **state_of**
+fsspec has the file systems that serve URLs.
 """
 
 from __future__ import annotations

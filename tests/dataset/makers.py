@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from kibitz.games.shard import Header, Shard, counted
-from kibitz.position.compact import COMPACT, new_compact, pack_compact
 from kibitz.position.fen import parse_fen
 from kibitz.position.moves import MAX_MOVES, generate
+from kibitz.position.packed import PACKED, new_packed, pack_position
 from kibitz.position.play import play
 from kibitz.position.state import copy_position, new_positions
 
@@ -33,7 +33,7 @@ def turned(move: int) -> int:
 def random_shard(games: int, plies: int, seed: int = 0, starts: Sequence[str] = (START,)) -> Shard:
     """Games of up to `plies` plies; some values, draws, visits and results are unknown."""
     chance = random.Random(seed)
-    records = new_compact(games)
+    records = new_packed(games)
     offsets, results, moves = [0], [], []
     values, draws, flags = [], [], []
     visit_offsets, visit_moves, visit_counts = [0], [], []
@@ -41,7 +41,7 @@ def random_shard(games: int, plies: int, seed: int = 0, starts: Sequence[str] = 
     legal = np.zeros(MAX_MOVES, dtype=np.uint16)
     for game in range(games):
         copy_position(parse_fen(starts[game % len(starts)]), now)
-        pack_compact(now, 0, records[game])
+        pack_position(now, 0, records[game])
         for ply in range(chance.randrange(1, plies + 1)):
             choices = legal[: generate(now, legal)].tolist()
             if not choices:
@@ -67,7 +67,7 @@ def random_shard(games: int, plies: int, seed: int = 0, starts: Sequence[str] = 
         offsets.append(len(moves))
         results.append(chance.choice([-1, 0, 1, 2]))
     arrays: dict[str, np.ndarray] = {
-        "starts": np.asarray(records, dtype=COMPACT).view(np.uint64).reshape(games, 4),
+        "starts": np.asarray(records, dtype=PACKED).view(np.uint64).reshape(games, 4),
         "offsets": np.array(offsets, dtype=np.int64),
         "results": np.array(results, dtype=np.int8),
         "ends": np.zeros(games, dtype=np.uint8),

@@ -15,8 +15,8 @@ from kibitz.encoding.leaves import leaves_of
 from kibitz.games.shard import Shard
 from kibitz.network.sizes import new_card
 from kibitz.position import fen
-from kibitz.position.compact import unpack_compact
 from kibitz.position.moves import MAX_MOVES, generate
+from kibitz.position.packed import unpack_position
 from kibitz.position.state import new_positions
 
 SPARSE = "sparse-8-threats-both"
@@ -37,7 +37,7 @@ def positions_of(samples: Samples, row: int) -> np.ndarray:
     first = row - int(samples.since_start[row])
     game = new_positions(row + 1 - first)
     for at in range(len(game)):
-        unpack_compact(samples.positions[first + at], game[at])
+        unpack_position(samples.positions[first + at], game[at])
     return game
 
 

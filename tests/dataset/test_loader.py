@@ -17,7 +17,7 @@ from kibitz.encoding.leaves import leaves_of
 from kibitz.errors import InputError
 from kibitz.games.shard import write
 from kibitz.network.sizes import new_card
-from kibitz.position.compact import unpack_compact
+from kibitz.position.packed import unpack_position
 from kibitz.position.state import new_positions
 from tests.dataset.makers import random_shard
 
@@ -125,7 +125,7 @@ def test_planes_are_the_encoders(folder: Path) -> None:
     games = []
     for row in rows:
         position = new_positions(1)
-        unpack_compact(chunk.samples.positions[row], position[0])
+        unpack_position(chunk.samples.positions[row], position[0])
         games.append(position)
     expected = np.empty((40, 22, 8, 8), dtype=np.float32)
     encode(card.encoding, leaves_of(games, 1), expected)

@@ -11,9 +11,9 @@ import pytest
 
 from kibitz.dataset.sample import games_in, joined, of_games, replay, taught_by_play, teaching
 from kibitz.errors import DamagedFileError
-from kibitz.games.shard import Shard, compact_starts
+from kibitz.games.shard import Shard, packed_starts
 from kibitz.position import fen
-from kibitz.position.compact import unpack_compact
+from kibitz.position.packed import unpack_position
 from kibitz.position.state import new_positions
 from tests.dataset.makers import random_shard
 
@@ -28,9 +28,9 @@ class Row(NamedTuple):
     before: int  # earlier occurrences
 
 
-def fen_of(compact: np.record) -> str:
+def fen_of(packed: np.record) -> str:
     position = new_positions(1)[0]
-    unpack_compact(compact, position)
+    unpack_position(packed, position)
     return fen.fen_of(position, shredder=True)
 
 
@@ -43,7 +43,7 @@ def chess_move(board: chess.Board, move: int) -> chess.Move:
 
 def rows_by_python(shard: Shard) -> Iterator[Row]:
     for game in range(shard.games):
-        board = chess.Board(fen_of(compact_starts(shard)[game]), chess960=True)
+        board = chess.Board(fen_of(packed_starts(shard)[game]), chess960=True)
         seen: dict[str, int] = {}
         for ply in range(shard.offsets[game], shard.offsets[game + 1]):
             key = " ".join(board.fen(en_passant="legal").split()[:4])

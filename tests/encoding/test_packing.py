@@ -13,13 +13,13 @@ from hypothesis import strategies as some
 from kibitz.encoding.layouts import encode_words
 from kibitz.encoding.leaves import leaves_of
 from kibitz.encoding.packing import WORDS, pack_batch, unpack_batch
-from kibitz.position.compact import (
-    COMPACT,
-    new_compact,
-    pack_compact_batch,
-    unpack_compact_batch,
-)
 from kibitz.position.fen import START, parse_fen
+from kibitz.position.packed import (
+    PACKED,
+    new_packed,
+    pack_positions,
+    unpack_positions,
+)
 from kibitz.position.state import new_positions
 
 
@@ -32,10 +32,10 @@ def through_words(positions: np.ndarray, repetitions: np.ndarray) -> tuple[np.nd
 
 
 def through_bytes(positions: np.ndarray, repetitions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    packed = new_compact(len(positions))
-    pack_compact_batch(positions, repetitions, packed)
+    packed = new_packed(len(positions))
+    pack_positions(positions, repetitions, packed)
     back, counted = new_positions(len(positions)), np.zeros_like(repetitions)
-    unpack_compact_batch(packed, back, counted)
+    unpack_positions(packed, back, counted)
     return back, counted
 
 
@@ -84,14 +84,14 @@ def test_rights_and_clocks_come_back(
 
 def test_sizes() -> None:
     assert WORDS * 8 == 144
-    assert COMPACT.itemsize == 32
+    assert PACKED.itemsize == 32
 
 
 def test_bytes_by_hand() -> None:
     positions = new_positions(1)
     positions[0] = parse_fen(START)
-    packed = new_compact(1)
-    pack_compact_batch(positions, np.array([2], dtype=np.uint8), packed)
+    packed = new_packed(1)
+    pack_positions(positions, np.array([2], dtype=np.uint8), packed)
     stored = packed.tobytes()
     assert stored[:8] == bytes([255, 255, 0, 0, 0, 0, 255, 255])
     # a1 b1, c1 d1, e1 f1, g1 h1: castling rook 6, knight 1, bishop 2, queen 4, king 5

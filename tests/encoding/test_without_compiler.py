@@ -9,7 +9,7 @@ import sys
 SCRIPT = """
 import hashlib
 import numpy as np
-from kibitz.position.compact import new_compact, pack_compact_batch, unpack_compact_batch
+from kibitz.position.packed import new_packed, pack_positions, unpack_positions
 from kibitz.encoding.features import TACTICS, THREATS, batch_features
 from kibitz.encoding.layouts import LAYOUTS, ORDERS, encode, policy_indices
 from kibitz.encoding.leaves import leaves_of, swap_colours
@@ -50,13 +50,13 @@ for detail in (THREATS, TACTICS):
     batch_features(first, detail, indices, offsets)
     digest.update(indices.tobytes())
 digest.update(batch_move_features(leaves).tobytes())
-words, packed = np.zeros((len(games), 18), dtype=np.uint64), new_compact(len(games))
+words, packed = np.zeros((len(games), 18), dtype=np.uint64), new_packed(len(games))
 counts, back = np.zeros(len(games), dtype=np.uint8), new_positions(len(games))
 pack_batch(first, counts, words)
 unpack_batch(words, back, counts)
 assert np.array_equal(back, first)
-pack_compact_batch(first, counts, packed)
-unpack_compact_batch(packed, back, counts)
+pack_positions(first, counts, packed)
+unpack_positions(packed, back, counts)
 assert np.array_equal(back, first)
 digest.update(words.tobytes() + packed.tobytes())
 print(digest.hexdigest())

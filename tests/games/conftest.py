@@ -19,40 +19,40 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning"))
 
 
-def random_ply(board: Board, dice: random.Random, *, last: bool) -> Ply:
+def random_ply(board: Board, generator: random.Random, *, last: bool) -> Ply:
     """A move and a search of the position on the board; what is unknown differs from ply to ply."""
     codes = legal_codes(board.position).tolist()
-    visited = dice.sample(codes, dice.randrange(len(codes) + 1))
+    visited = generator.sample(codes, generator.randrange(len(codes) + 1))
     unknown = float("nan")
     return Ply(
-        move=0 if last else dice.choice(codes),
-        value=dice.choice((unknown, dice.randint(-64, 64) / 64)),
-        draw=dice.choice((unknown, dice.randint(0, 64) / 64)),
-        root_value=dice.choice((unknown, dice.randint(-64, 64) / 64)),
-        flags=dice.randrange(4),
-        visits=tuple((code, dice.randint(1, 2**32 - 1)) for code in visited),
+        move=0 if last else generator.choice(codes),
+        value=generator.choice((unknown, generator.randint(-64, 64) / 64)),
+        draw=generator.choice((unknown, generator.randint(0, 64) / 64)),
+        root_value=generator.choice((unknown, generator.randint(-64, 64) / 64)),
+        flags=generator.randrange(4),
+        visits=tuple((code, generator.randint(1, 2**32 - 1)) for code in visited),
     )
 
 
-def random_game(dice: random.Random, longest: int = 30) -> Game:
+def random_game(generator: random.Random, longest: int = 30) -> Game:
     """A game from an ordinary or Chess960 start, perhaps without moves."""
-    board = Board() if dice.random() < 0.5 else Board.start960(dice.randrange(960))
+    board = Board() if generator.random() < 0.5 else Board.start960(generator.randrange(960))
     start, plies = board.fen(shredder=True), []
-    length = dice.randrange(longest)
+    length = generator.randrange(longest)
     for ply in range(length):
         if board.outcome() is not None:
             break
-        made = random_ply(board, dice, last=ply == length - 1 and dice.random() < 0.3)
+        made = random_ply(board, generator, last=ply == length - 1 and generator.random() < 0.3)
         plies.append(made)
         if made.move:
             board.push(next(m for m in board.legal_moves if _seen(board, m.code) == made.move))
     return Game(
         plies=tuple(plies),
         start=start,
-        result=dice.choice((-1, 0, 1, 2)),
-        end=dice.choice(("unknown", "checkmate", "adjudicated")),
-        source={"kind": "test", "network": dice.choice(("one", "two"))},
-        seed=dice.randrange(2**64),
+        result=generator.choice((-1, 0, 1, 2)),
+        end=generator.choice(("unknown", "checkmate", "adjudicated")),
+        source={"kind": "test", "network": generator.choice(("one", "two"))},
+        seed=generator.randrange(2**64),
     )
 
 
@@ -63,5 +63,5 @@ def _seen(board: Board, code: int) -> int:
 @pytest.fixture
 def games() -> list[Game]:
     """Some games, a few without moves."""
-    dice = random.Random(5)
-    return [random_game(dice) for _ in range(12)]
+    generator = random.Random(5)
+    return [random_game(generator) for _ in range(12)]

@@ -29,22 +29,22 @@ CONTROLS = ("60+0", "180+2", "300+3", "600+5", "1800+30", "-", "15+0", "40/7200"
 
 def lichess_like(count: int, seed: int = 1) -> str:
     """Games with tags as Lichess writes them; some are evaluated, some are broken."""
-    dice, texts = random.Random(seed), []
+    generator, texts = random.Random(seed), []
     for number in range(count):
         board, tree = chess.Board(), chess.pgn.Game()
         tree.headers["White"] = str(number)
-        tree.headers["WhiteElo"] = str(dice.choice(["?", dice.randint(900, 2800)]))
-        tree.headers["BlackElo"] = str(dice.randint(900, 2800))
-        tree.headers["TimeControl"] = dice.choice(CONTROLS)
+        tree.headers["WhiteElo"] = str(generator.choice(["?", generator.randint(900, 2800)]))
+        tree.headers["BlackElo"] = str(generator.randint(900, 2800))
+        tree.headers["TimeControl"] = generator.choice(CONTROLS)
         tree.headers["Result"] = "1-0"
         node: chess.pgn.GameNode = tree
-        evaluated = dice.random() < 0.4
-        for _ in range(dice.randint(1, 12)):
-            move = dice.choice(list(board.legal_moves))
+        evaluated = generator.random() < 0.4
+        for _ in range(generator.randint(1, 12)):
+            move = generator.choice(list(board.legal_moves))
             node = node.add_variation(move)
             board.push(move)
             if evaluated:
-                score = chess.engine.Cp(dice.randint(-300, 300))
+                score = chess.engine.Cp(generator.randint(-300, 300))
                 node.set_eval(chess.engine.PovScore(score, chess.WHITE))
             node.set_clock(60)
         text = str(tree)
@@ -185,26 +185,26 @@ def test_nothing_of_a_text_is_lost() -> None:
 
 
 def evaluated(count: int) -> list[dict[str, Any]]:
-    dice, found = random.Random(3), []
+    generator, found = random.Random(3), []
     for _ in range(count):
         board = chess.Board()
-        for _ in range(dice.randint(0, 30)):
+        for _ in range(generator.randint(0, 30)):
             moves = list(board.legal_moves)
             if not moves:
                 break
-            board.push(dice.choice(moves))
+            board.push(generator.choice(moves))
         if board.is_game_over():
             continue
         score = (
-            {"mate": dice.choice([-3, 2])}
-            if dice.random() < 0.2
-            else {"cp": dice.randint(-500, 500)}
+            {"mate": generator.choice([-3, 2])}
+            if generator.random() < 0.2
+            else {"cp": generator.randint(-500, 500)}
         )
-        line = f"{dice.choice(list(board.legal_moves)).uci()} e7e5"
+        line = f"{generator.choice(list(board.legal_moves)).uci()} e7e5"
         shallow = {"pvs": [{"cp": 9999, "line": "a1a1"}], "knodes": 1, "depth": 3}
         deep = {"pvs": [{**score, "line": line}, {"cp": 0, "line": line}], "knodes": 9, "depth": 30}
         fen = " ".join(board.fen().split()[:4])
-        found.append({"fen": fen, "evals": dice.sample([shallow, deep], 2)})
+        found.append({"fen": fen, "evals": generator.sample([shallow, deep], 2)})
     return found
 
 

@@ -66,11 +66,11 @@ def test_the_teacher_teaches(folder: Path) -> None:
 
 
 def random_games(count: int) -> str:
-    dice, texts = random.Random(1), []
+    generator, texts = random.Random(1), []
     for _ in range(count):
         board = chess.Board()
         for _ in range(8):
-            board.push(dice.choice(list(board.legal_moves)))
+            board.push(generator.choice(list(board.legal_moves)))
         texts.append(f"{chess.pgn.Game.from_board(board)}\n\n")
     return "".join(texts)
 
@@ -91,13 +91,13 @@ def test_own_games_become_a_network_that_plays(
 
 def test_the_bytes_are_those_described(games: list[Game]) -> None:
     content = encode(shard_of(games))
-    seal = len(content) - 52
+    end = len(content) - 52
     assert content[:4] == bytes.fromhex("28 B5 2F FD")
-    assert content[seal : seal + 4] == bytes.fromhex("50 2A 4D 18")
-    assert content[seal + 4 : seal + 8] == bytes.fromhex("2C 00 00 00")
-    assert content[seal + 8 : seal + 20] == b"kibitz shard"
-    assert content[seal + 20 :] == hashlib.sha256(content[:seal]).digest()
-    tensors = zstandard.decompress(content[:seal])
+    assert content[end : end + 4] == bytes.fromhex("50 2A 4D 18")
+    assert content[end + 4 : end + 8] == bytes.fromhex("2C 00 00 00")
+    assert content[end + 8 : end + 20] == b"kibitz shard"
+    assert content[end + 20 :] == hashlib.sha256(content[:end]).digest()
+    tensors = zstandard.decompress(content[:end])
     length = int.from_bytes(tensors[:8], "little")
     described = json.loads(tensors[8 : 8 + length])
     header = json.loads(described.pop("__metadata__")["header"])

@@ -29,16 +29,16 @@ SOURCE = {"kind": "labels", "labels": MODEL._asdict(), "white": "One\nline", "ev
 @pytest.fixture
 def shard(tmp_path: Path) -> Shard:
     """Games as a teacher leaves them: a score for every ply, whole centipawns."""
-    dice = random.Random(6)
-    games = [scored(random_game(dice), dice) for _ in range(20)]
+    generator = random.Random(6)
+    games = [scored(random_game(generator), generator) for _ in range(20)]
     written = shard_of([game for game in games if game.plies])
     write(tmp_path / "some.shard", written)
     return read(tmp_path / "some.shard")
 
 
-def scored(game: Game, dice: random.Random) -> Game:
+def scored(game: Game, generator: random.Random) -> Game:
     def value() -> tuple[float, float]:
-        values, draws = wdl(np.array([dice.randint(-900, 900)]), MODEL)
+        values, draws = wdl(np.array([generator.randint(-900, 900)]), MODEL)
         return float(values[0]), float(draws[0])
 
     plies = tuple(Ply(ply.move, *value(), visits=ply.visits) for ply in game.plies)

@@ -37,20 +37,22 @@ class Played(NamedTuple):
 
 
 def play(seed: int, plies: int, game: int) -> Played:
-    dice = random.Random(seed)
-    board = chess.Board.from_chess960_pos(dice.randrange(960))
+    generator = random.Random(seed)
+    board = chess.Board.from_chess960_pos(generator.randrange(960))
     moves: list[chess.Move] = []
     lines: list[str] = []
-    result = dice.choice((1, 0, -1))
+    result = generator.choice((1, 0, -1))
     for _ in range(plies):
         legal = list(board.legal_moves)
         if not legal:
             break
-        score = dice.choice((f"{dice.randint(-900, 900)},", f",{dice.choice((-7, 3))}"))
-        fen, best = board.fen(), dice.choice(legal)
+        score = generator.choice(
+            (f"{generator.randint(-900, 900)},", f",{generator.choice((-7, 3))}")
+        )
+        fen, best = board.fen(), generator.choice(legal)
         lines.append(f"77,{game},{fen},{score},{best.uci()},{result}\n")
         castling = [move for move in legal if board.is_castling(move)]
-        moves.append(castling[0] if castling else dice.choice(legal))
+        moves.append(castling[0] if castling else generator.choice(legal))
         board.push(moves[-1])
     return Played(moves, lines)
 
@@ -281,10 +283,10 @@ def test_scores() -> None:
 
 
 def test_fit_finds_what_scipy_finds() -> None:
-    dice = np.random.default_rng(4)
-    cp = dice.integers(-800, 800, 5000)
+    generator = np.random.default_rng(4)
+    cp = generator.integers(-800, 800, 5000)
     values, draws = wdl(cp, MODEL)
-    chance = dice.random(5000)
+    chance = generator.random(5000)
     losses = (1 - draws - values) / 2
     results = np.where(chance < losses, -1, np.where(chance < losses + draws, 0, 1))
 

@@ -257,22 +257,22 @@ def test_regular_games_are_read_as_python_chess_reads_them(monkeypatch: pytest.M
 
 def played(seed: int) -> str:
     """A random game as python-chess writes it: many promotions, doubtful origins, comments."""
-    dice = random.Random(seed)
-    board = chess.Board.from_chess960_pos(dice.randrange(960)) if seed % 3 else chess.Board()
+    generator = random.Random(seed)
+    board = chess.Board.from_chess960_pos(generator.randrange(960)) if seed % 3 else chess.Board()
     game = chess.pgn.Game.from_board(board)
     node: chess.pgn.GameNode = game
     while not board.is_game_over() and board.ply() < 160:
         moves = [*board.legal_moves]
         rare = [one for one in moves if one.promotion or board.is_castling(one)]
-        node = node.add_variation(dice.choice(rare or moves))
-        node.comment = dice.choice(["", "", "[%eval 0.3]", "[%clk 0:01:00]", "+1.00/12 2s"])
-        node.nags = {dice.randrange(1, 8)} if dice.random() < 0.1 else set()
+        node = node.add_variation(generator.choice(rare or moves))
+        node.comment = generator.choice(["", "", "[%eval 0.3]", "[%clk 0:01:00]", "+1.00/12 2s"])
+        node.nags = {generator.randrange(1, 8)} if generator.random() < 0.1 else set()
         board.push(node.move)
-    game.headers["Result"] = dice.choice(["*", board.result()])
+    game.headers["Result"] = generator.choice(["*", board.result()])
     return f"{game}\n\n"
 
 
-def spoilt(text: str, dice: random.Random) -> Iterator[str]:
+def spoilt(text: str, generator: random.Random) -> Iterator[str]:
     """The text with a mistake in every second game, one kind of mistake after the other."""
     for kind in (
         ("(", ")", "{", "}", ";", "\n", "\n\n", "$3", "%", "0000", "1-0", "--", "x", "=Q", "1e4"),
@@ -281,6 +281,6 @@ def spoilt(text: str, dice: random.Random) -> Iterator[str]:
     ):
         games = text.split("[Event ")
         for index in range(1, len(games), 2):
-            at = dice.randrange(len(games[index]) * 2 // 3, len(games[index]))
-            games[index] = games[index][:at] + dice.choice(kind) + games[index][at + 1 :]
+            at = generator.randrange(len(games[index]) * 2 // 3, len(games[index]))
+            games[index] = games[index][:at] + generator.choice(kind) + games[index][at + 1 :]
         yield "[Event ".join(games)

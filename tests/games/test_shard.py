@@ -39,8 +39,8 @@ def same(one: Any, other: Any) -> bool:
 @settings(max_examples=40)
 @given(seed=some.integers(0, 2**32), count=some.integers(0, 8))
 def test_games_come_back(seed: int, count: int) -> None:
-    dice = random.Random(seed)
-    games = [random_game(dice) for _ in range(count)]
+    generator = random.Random(seed)
+    games = [random_game(generator) for _ in range(count)]
     assert same(list(games_of(decode(encode(shard_of(games))))), games)
 
 

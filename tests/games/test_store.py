@@ -27,8 +27,8 @@ def texts(*shards: Shard) -> list[str]:
 
 
 def made(seed: int, count: int, **provenance: Any) -> Shard:
-    dice = random.Random(seed)
-    return shard_of([random_game(dice) for _ in range(count)], provenance)
+    generator = random.Random(seed)
+    return shard_of([random_game(generator) for _ in range(count)], provenance)
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_damaged_shards_are_named_and_skipped(
 
 
 def flip(path: Place) -> None:
-    """Change one byte of the seal, so that the header can still be read."""
+    """Change one byte of the checksum, so that the header can still be read."""
     content = bytearray(read_bytes(path))
     content[-9] ^= 4
     write_bytes(path, bytes(content))

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from kibitz.lichess.archive import Archive
 from kibitz.lichess.bot import Bot
 from kibitz.lichess.config import Lichess
-from kibitz.lichess.records import Records
 from kibitz.lichess.server import Pauses, Server
 from kibitz.log import Stop
 from tests.lichess.stand_in import BOT, TOKEN, StandIn
@@ -38,8 +38,8 @@ class Running:
         self, lichess: StandIn, folder: Path, pauses: Pauses, settings: Lichess, dry_run: bool
     ):
         self.server = Server(TOKEN, lichess.url, pauses=pauses, dry_run=dry_run)
-        self.records, self.stop = Records(folder, lichess.url), Stop()
-        self.bot = Bot(BOT, self.server, "material", settings, self.records)
+        self.archive, self.stop = Archive(folder, lichess.url), Stop()
+        self.bot = Bot(BOT, self.server, "material", settings, self.archive)
         self.error: BaseException | None = None
         self.thread = threading.Thread(target=self._run)
         self.thread.start()
@@ -54,7 +54,7 @@ class Running:
         self.stop.request()
         self.thread.join(PATIENCE)
         self.server.close()
-        self.records.close()
+        self.archive.close()
         assert not self.thread.is_alive()
 
 

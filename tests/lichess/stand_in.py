@@ -69,7 +69,7 @@ class FakeGame:
         self.done = threading.Event()
         self.script, self.replies, self.silent = script or {}, replies, silent
         self.fired: set[int] = set()
-        self.dice = random.Random(seed)
+        self.generator = random.Random(seed)
         self.draw_offers, self.resigns_at = 0, resigns_at
         self.careful, self.thinks = careful, thinks  # the opponent: its care, its seconds at most
 
@@ -154,7 +154,7 @@ class FakeGame:
                 self.end("resign", "white" if self.bot_white else "black")
                 return
             if self.thinks:
-                wait = self.dice.uniform(0, self.thinks)
+                wait = self.generator.uniform(0, self.thinks)
                 threading.Timer(wait, self._answer, (count,)).start()
             else:
                 self._answer(count)
@@ -174,7 +174,7 @@ class FakeGame:
     def _choose(self) -> chess.Move:
         """A move at random; a careful opponent's wins the most material at once."""
         moves = list(self.board.legal_moves)
-        self.dice.shuffle(moves)
+        self.generator.shuffle(moves)
         return max(moves, key=self._gain) if self.careful else moves[0]
 
     def _gain(self, move: chess.Move) -> int:

@@ -42,7 +42,7 @@ def verdict(changes: dict[str, Any], settings: dict[str, Any], now: Now = Now())
 
 
 def odds(piece: str, bot: Any = "white", **changes: Any) -> dict[str, Any]:
-    """A challenge to a game where the bot misses a piece."""
+    """A challenge to a game where the bot lacks a piece."""
     other = "black" if bot == "white" else "white"
     return {
         "variant": {"key": "fromPosition"},
@@ -277,13 +277,13 @@ def test_whom_it_challenges() -> None:
         OnlineBot("half", dict.fromkeys(RATINGS, Perf(1800))),
         OnlineBot("strong", dict.fromkeys(RATINGS, Perf(3600))),
     ]
-    settings, dice = Lichess(challenge=True, blocked=("Blocked",)), random.Random(1)
-    offers = [choose(bots, "kibitzbot", settings, Memory(), 0.0, dice) for _ in range(2000)]
+    settings, generator = Lichess(challenge=True, blocked=("Blocked",)), random.Random(1)
+    offers = [choose(bots, "kibitzbot", settings, Memory(), 0.0, generator) for _ in range(2000)]
     names = [offer.name for offer in offers if offer is not None]
     assert {*names} == {"half", "strong"}
     assert 0.15 < names.count("half") / len(names) < 0.25  # (1/2)^2 against 1
     assert {offer.clock for offer in offers if offer is not None} == {*settings.clocks}
-    assert choose(bots[:2], "kibitzbot", settings, Memory(), 0.0, dice) is None
+    assert choose(bots[:2], "kibitzbot", settings, Memory(), 0.0, generator) is None
 
 
 def test_speeds_are_lichess() -> None:

@@ -223,10 +223,10 @@ def test_two_players_are_rated_by_their_score() -> None:
 
 def test_ratings_come_back_from_simulated_games() -> None:
     true = {"strong": 150.0, "middle": 0.0, "weak": -150.0}
-    names, dice = list(true), np.random.default_rng(1)
+    names, generator = list(true), np.random.default_rng(1)
     results = {}
     for a, b in ((0, 1), (0, 2), (1, 2)):
-        wins = int(dice.binomial(1000, expected_score(true[names[a]] - true[names[b]])))
+        wins = int(generator.binomial(1000, expected_score(true[names[a]] - true[names[b]])))
         results[a, b] = Tally(wins, 0, 1000 - wins)
     found = ratings(names, results)
     assert [row.name for row in found] == names
@@ -236,11 +236,11 @@ def test_ratings_come_back_from_simulated_games() -> None:
 
 
 def test_intervals_contain_the_truth_as_often_as_they_say() -> None:
-    dice, inside = np.random.default_rng(2), 0
+    generator, inside = np.random.default_rng(2), 0
     for _ in range(200):
         results = {}
         for a, b, gap in ((0, 1, 100.0), (0, 2, 150.0), (1, 2, 50.0)):
-            wins = int(dice.binomial(100, expected_score(gap)))
+            wins = int(generator.binomial(100, expected_score(gap)))
             results[a, b] = Tally(wins, 0, 100 - wins)
         found = {row.name: row for row in ratings(["a", "b", "c"], results)}
         inside += abs(found["a"].elo - 250.0 / 3) < found["a"].error
@@ -268,7 +268,7 @@ def test_whoever_won_everything_has_a_finite_rating() -> None:
 
 def wrong_answers(test: Sprt, truth: float, wrong: str, runs: int, every: int) -> tuple[int, float]:
     """How many of the simulated tests ended with the wrong verdict, and their mean length."""
-    dice, bad, lengths = np.random.default_rng(7), 0, 0
+    generator, bad, lengths = np.random.default_rng(7), 0, 0
     shape = np.array([0.05, 0.2, 0.5, 0.2, 0.05])
     scores = np.arange(5) / 4
     deviation = math.sqrt(float(shape @ (scores - 0.5) ** 2))
@@ -278,7 +278,7 @@ def wrong_answers(test: Sprt, truth: float, wrong: str, runs: int, every: int) -
     for _ in range(runs):
         pairs, verdict = np.zeros(5, dtype=int), None
         while verdict is None:
-            pairs += dice.multinomial(every, shares / shares.sum())
+            pairs += generator.multinomial(every, shares / shares.sum())
             verdict = test.verdict(Pairs(pairs[0], pairs[1], pairs[2], 0, pairs[3], pairs[4]))
         bad += verdict == wrong
         lengths += int(pairs.sum())
@@ -293,12 +293,12 @@ def test_sprt_is_rarely_wrong() -> None:
 
 @pytest.mark.parametrize("model", ["normalised", "logistic"])
 def test_any_counts_and_hypotheses_have_a_finite_ratio(model: Model) -> None:
-    dice = np.random.default_rng(3)
+    generator = np.random.default_rng(3)
     for _ in range(300):
-        counts = dice.integers(0, 2, 5) * dice.integers(1, 2000, 5)
+        counts = generator.integers(0, 2, 5) * generator.integers(1, 2000, 5)
         zero, half, one, more, two = (int(count) for count in counts)
-        low = float(dice.uniform(-400, 400))
-        test = Sprt(low, low + float(dice.uniform(0.1, 400)), model=model)
+        low = float(generator.uniform(-400, 400))
+        test = Sprt(low, low + float(generator.uniform(0.1, 400)), model=model)
         llr = test.llr(Pairs(zero, half, one, 0, more, two))
         assert math.isfinite(llr)
     assert Sprt(0, 10, model=model).llr(Pairs(win_win=500)) > 2.94

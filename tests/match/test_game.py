@@ -88,10 +88,10 @@ def test_chess960_openings_are_played_as_such(tmp_path: Path) -> None:
     epd.write_text("bqnb1rkr/pp3ppp/3ppn2/2p5/5P2/P2P4/NPP1P1PP/BQ1BNRKR w HFhf - 2 9\n")
     opening = read_openings(epd)[0]
     assert opening.chess960
-    record = play_game(
+    played = play_game(
         0, Seat(0, GreedyPlayer(), Control()), Seat(1, RandomPlayer(), Control()), opening, Terms()
     )
-    told = chess.pgn.read_game(io.StringIO(str(to_game(record, ["a", "b"], [Control()] * 2))))
+    told = chess.pgn.read_game(io.StringIO(str(to_game(played, ["a", "b"], [Control()] * 2))))
     assert told is not None
     assert not told.errors
     assert told.board().chess960
@@ -177,17 +177,17 @@ def test_a_game_is_lost_on_time_unless_the_other_side_cannot_mate() -> None:
 
 
 def test_whoever_gives_up_for_long_enough_has_lost() -> None:
-    record = game(Scripted([100]), Scripted([0, -700, -700, -700]), Rules(resign_moves=3))
-    assert (record.result, record.termination) == ("1-0", "adjudication: resignation")
-    assert len(record.moves) == 8
-    assert record.loser is None, "a resignation is no forfeit"
+    played = game(Scripted([100]), Scripted([0, -700, -700, -700]), Rules(resign_moves=3))
+    assert (played.result, played.termination) == ("1-0", "adjudication: resignation")
+    assert len(played.moves) == 8
+    assert played.loser is None, "a resignation is no forfeit"
 
 
 def test_level_games_are_drawn_when_both_say_so() -> None:
     rules = Rules(draw_moves=2, draw_from=3, draw_cp=10)
-    record = game(Scripted([5]), Scripted([-3]), rules)
-    assert (record.result, record.termination) == ("1/2-1/2", "adjudication: draw rule")
-    assert len(record.moves) == 6
+    played = game(Scripted([5]), Scripted([-3]), rules)
+    assert (played.result, played.termination) == ("1/2-1/2", "adjudication: draw rule")
+    assert len(played.moves) == 6
     disputed = game(Scripted([500]), Scripted([-3]), rules)
     assert disputed.termination != "adjudication: draw rule"
     silent = game(Scripted([None]), Scripted([None]), rules)
@@ -195,9 +195,9 @@ def test_level_games_are_drawn_when_both_say_so() -> None:
 
 
 def test_long_games_are_drawn() -> None:
-    record = game(Scripted([0]), Scripted([0]), Rules(max_moves=5))
-    assert (record.result, record.termination) == ("1/2-1/2", "adjudication: 5 moves")
-    assert len(record.moves) == 10
+    played = game(Scripted([0]), Scripted([0]), Rules(max_moves=5))
+    assert (played.result, played.termination) == ("1/2-1/2", "adjudication: 5 moves")
+    assert len(played.moves) == 10
 
 
 # --- players --------------------------------------------------------------------------------------
@@ -263,21 +263,21 @@ def test_games_open_in_python_chess(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         records.append(play_game(number, *seats, opening, Terms()))
     path = tmp_path / "games.pgn"
     with PgnFile(path, ["greedy", "random"], controls) as pgn:
-        for record in records:
-            pgn.add(record)
+        for played in records:
+            pgn.add(played)
     with path.open() as file:
-        for record in records:
+        for played in records:
             told = chess.pgn.read_game(file)
             assert told is not None
             assert not told.errors
-            assert told.headers["Result"] == record.result
-            assert told.headers["Round"] == f"{record.number // 2 + 1}.{record.number % 2 + 1}"
+            assert told.headers["Result"] == played.result
+            assert told.headers["Round"] == f"{played.number // 2 + 1}.{played.number % 2 + 1}"
             assert told.headers["WhiteTimeControl"] == "10+0.1"
             assert told.headers["Termination"] == "normal"
-            assert told.headers["GameEndTime"] == record.ended
-            assert told.headers["Date"] == record.ended[:10].replace("-", ".")
+            assert told.headers["GameEndTime"] == played.ended
+            assert told.headers["Date"] == played.ended[:10].replace("-", ".")
             moves = list(told.mainline())
-            assert len(moves) == 8 + len(record.moves) == int(told.headers["PlyCount"])
+            assert len(moves) == 8 + len(played.moves) == int(told.headers["PlyCount"])
             assert [node.comment for node in moves[:8]] == ["book"] * 8
             assert moves[8].comment.startswith(("+", "-"))
             assert re.search(r" \d+\.\d{3}s, n=\d+$", moves[8].comment)
@@ -293,9 +293,9 @@ def test_a_file_of_games_grows_and_is_mended(
         monkeypatch.delenv("SOURCE_DATE_EPOCH")
     path, names = tmp_path / "games.pgn", ["greedy", "random"]
     controls = [UNTIMED, UNTIMED]
-    dice = Seat(0, GreedyPlayer(), UNTIMED, 1), Seat(1, RandomPlayer(), UNTIMED, 2)
+    seats = Seat(0, GreedyPlayer(), UNTIMED, 1), Seat(1, RandomPlayer(), UNTIMED, 2)
     openings = random_openings(3, seed=1)
-    records = [play_game(number, *dice, one, Terms()) for number, one in enumerate(openings)]
+    records = [play_game(number, *seats, one, Terms()) for number, one in enumerate(openings)]
     foreign = '[Event "Of somebody else"]\n[Result "*"]\n\n1. e4 *'
     path.write_text(foreign)
 
@@ -322,11 +322,11 @@ def test_a_file_of_games_grows_and_is_mended(
     assert path.read_text().count("[Event ") == (4 if dates else 5), "another game of that round"
 
 
-def replace_moves(record: PlayedGame) -> PlayedGame:
+def replace_moves(played: PlayedGame) -> PlayedGame:
     """Another game with the same number, players and end."""
     import msgspec
 
-    return msgspec.structs.replace(record, moves=record.moves[:1], result="1/2-1/2")
+    return msgspec.structs.replace(played, moves=played.moves[:1], result="1/2-1/2")
 
 
 def pgn_of(capsys: pytest.CaptureFixture[str], path: Path, *more: str) -> bytes:
@@ -355,5 +355,5 @@ def test_the_same_seed_gives_the_same_bytes(
 def test_a_record_survives_json() -> None:
     import msgspec
 
-    record = game(Scripted([5]), Scripted([-3]), Rules(max_moves=3))
-    assert msgspec.json.decode(msgspec.json.encode(record), type=PlayedGame) == record
+    played = game(Scripted([5]), Scripted([-3]), Rules(max_moves=3))
+    assert msgspec.json.decode(msgspec.json.encode(played), type=PlayedGame) == played

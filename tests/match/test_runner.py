@@ -37,7 +37,7 @@ STOCKFISH = shutil.which("stockfish") or shutil.which("/usr/games/stockfish")
 
 def setup_of(*players: str, rounds: int = 3, **more: Any) -> Setup:
     openings = random_openings(rounds)
-    return Setup(parse_players(list(players)), Control(), openings, rounds, source="dice", **more)
+    return Setup(parse_players(list(players)), Control(), openings, rounds, source="test", **more)
 
 
 def moves_of(games: dict[int, PlayedGame]) -> dict[int, tuple[str, ...]]:
@@ -54,8 +54,8 @@ def test_a_stopped_match_goes_on_to_the_same_end(tmp_path: Path) -> None:
     played(setup, whole)
     path, stop = tmp_path / "match.jsonl", Stop()
 
-    def after_three(record: PlayedGame) -> None:
-        assert record.number < 8
+    def after_three(one: PlayedGame) -> None:
+        assert one.number < 8
         if len(journal.games) == 3:
             stop.request()
 
@@ -279,8 +279,8 @@ def test_games_that_do_not_fit_on_the_disk_are_written_when_they_do(tmp_path: Pa
 def test_games_that_never_fit_are_rescued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KIBITZ_DATA", str(tmp_path / "data"))
     games = PgnFile(Path("/dev/full"), ["a", "b"], [Control(), Control()])
-    for record in finished_games(2):
-        games.add(record)
+    for one in finished_games(2):
+        games.add(one)
     with pytest.raises(FileError, match="2 games were written to") as refused:
         games.close()
     [rescued] = (tmp_path / "data" / "unwritten").iterdir()

@@ -128,7 +128,7 @@ def test_the_reason_is_told(sealed: bytes, sealed_onnx: bytes, folder: Path) -> 
     assert "expected checksum" in str(flipped)
     assert "no Kibitz network" in str(refused(folder / "r.onnx", sealed_onnx[:50]))
     foreign = safetensors.numpy.save({"a": np.ones(3)})
-    assert "without card or seal" in str(refused(folder / "r.safetensors", foreign))
+    assert "without card or checksum" in str(refused(folder / "r.safetensors", foreign))
     with pytest.raises(FileError, match="no such file"):
         read_card(folder / "absent.safetensors")
 

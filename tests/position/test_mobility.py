@@ -12,25 +12,25 @@ from kibitz.position.fen import parse_fen
 from kibitz.position.outcome import has_legal_move
 
 
-def _cramped(dice: random.Random) -> chess.Board | None:
+def _cramped(generator: random.Random) -> chess.Board | None:
     """A king with little help among many attackers, or None where nothing legal came out."""
     board = chess.Board(None)
-    squares = dice.sample(range(64), 14)
+    squares = generator.sample(range(64), 14)
     board.set_piece_at(squares.pop(), chess.Piece(chess.KING, chess.WHITE))
     board.set_piece_at(squares.pop(), chess.Piece(chess.KING, chess.BLACK))
-    for _ in range(dice.randint(0, 3)):
-        board.set_piece_at(squares.pop(), chess.Piece(dice.choice([1, 1, 2, 3, 4, 5]), True))
-    for _ in range(dice.randint(1, 8)):
-        board.set_piece_at(squares.pop(), chess.Piece(dice.choice([1, 2, 3, 4, 5, 5]), False))
+    for _ in range(generator.randint(0, 3)):
+        board.set_piece_at(squares.pop(), chess.Piece(generator.choice([1, 1, 2, 3, 4, 5]), True))
+    for _ in range(generator.randint(1, 8)):
+        board.set_piece_at(squares.pop(), chess.Piece(generator.choice([1, 2, 3, 4, 5, 5]), False))
     return board if board.is_valid() else None
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_as_python_chess_sees_it(seed: int) -> None:
-    dice, wanted = random.Random(seed), 400 if COMPILED else 40
+    generator, wanted = random.Random(seed), 400 if COMPILED else 40
     seen = {True: 0, False: 0}
     while min(seen.values()) < wanted // 10 or sum(seen.values()) < wanted:
-        board = _cramped(dice)
+        board = _cramped(generator)
         if board is None:
             continue
         expected = any(board.legal_moves)

@@ -74,7 +74,7 @@ class Node:
 Selected: TypeAlias = tuple[Node, bool]
 
 
-class Dice:
+class Generator:
     """SplitMix64."""
 
     def __init__(self, seed: int) -> None:
@@ -141,7 +141,7 @@ class Oracle:
         entries: int = 1,
     ) -> None:
         self.board, self.rule, self.behaviour, self.evaluator = board, rule, behaviour, evaluator
-        self.dice = Dice(seed)
+        self.generator = Generator(seed)
         self.used, self.root_visits_seen = 0.0, 0
         self.gumbel: list[float] = []  # noise of the root's moves, best prior first
         self.plan: list[int] = []
@@ -375,7 +375,7 @@ class Oracle:
         lasting = [w if v >= 0 else 0.0 for w, v in zip(weights, values, strict=True)]
         if rule.prefer_proven and any(lasting):
             weights = lasting
-        return replies[draw(weights, self.dice.unit())], True
+        return replies[draw(weights, self.generator.unit())], True
 
     def gumbel_choice(self, rule: Gumbel, node: Node, depth: int) -> Node:
         """Sequential halving at the root; elsewhere the move furthest behind its share."""

@@ -12,7 +12,7 @@ import kibitz.search
 from kibitz import Board, Engine
 from kibitz.search.clock import Standing
 from kibitz.search.params import Settings
-from kibitz.search.presets import changes_of, preset, settled
+from kibitz.search.presets import changes_of, preset, resolved
 from kibitz.search.report import Line, Report, RootStatistics, Score, wdl_of
 from kibitz.search.searcher import BaseSearcher
 
@@ -94,9 +94,9 @@ def test_what_all_searches_share_does_not_import_the_tree_search(path: Path) -> 
 def test_the_kind_of_search_that_auto_means(
     changes: dict[str, Any], batched: bool, kind: str
 ) -> None:
-    assert settled(Settings().with_(**changes), batched=batched).search == kind
+    assert resolved(Settings().with_(**changes), batched=batched).search == kind
 
 
 def test_a_named_rule_is_the_tree_search() -> None:
     assert changes_of("default", "puct")["search"] == "mcts"
-    assert settled(preset("alphazero"), batched=False).search == "mcts"
+    assert resolved(preset("alphazero"), batched=False).search == "mcts"

@@ -33,7 +33,7 @@ MATE_IN_ONE = "6k1/5ppp/8/8/8/8/5PPP/1R4K1 w - - 0 1"
 NODES = 24
 
 
-def played(dice: random.Random, plies: int, start: Board) -> Game:
+def played(generator: random.Random, plies: int, start: Board) -> Game:
     """A game of random moves; its last position is recorded without a move."""
     board, made = start, []
     first = board.fen()
@@ -41,20 +41,22 @@ def played(dice: random.Random, plies: int, start: Board) -> Game:
         moves = board.legal_moves
         if not moves:
             break
-        move = dice.choice(moves)
+        move = generator.choice(moves)
         code = int(relative(board.position, move))
         made.append(Ply(code, 0.25, 0.5, visits=((code, 1),), flags=RANDOM_MOVE))
         board.push(move)
     made.append(Ply(NO_MOVE, -0.5, 0.1, flags=NOT_A_POLICY))
-    return Game(tuple(made), first, 1, "resigned", {"kind": "test"}, seed=dice.randrange(1 << 40))
+    return Game(
+        tuple(made), first, 1, "resigned", {"kind": "test"}, seed=generator.randrange(1 << 40)
+    )
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    dice = random.Random(7)
-    games = [played(dice, 12, Board()), played(dice, 9, Board.start960(17))]
+    generator = random.Random(7)
+    games = [played(generator, 12, Board()), played(generator, 9, Board.start960(17))]
     add(tmp_path / "store", shard_of(games), "some")
-    add(tmp_path / "store", shard_of([played(dice, 5, Board(MATE_IN_ONE))]), "more")
+    add(tmp_path / "store", shard_of([played(generator, 5, Board(MATE_IN_ONE))]), "more")
     return tmp_path / "store"
 
 

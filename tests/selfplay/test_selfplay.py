@@ -211,7 +211,7 @@ def by_searcher(
     """Move, value, draw and policy of every ply, each searched by a Searcher from Python."""
     seat = Seat(settings)
     found: list[tuple[int, float, float, Any]] = []
-    Starts(settings, 1).deal(seat, number)
+    Starts(settings, 1).begin_game(seat, number)
     (game,) = games_of(as_shard([replace(seat.finished(), number=number)]))
     search = settings.searching().with_(
         noise_epsilon=settings.noise, noise_alpha=settings.noise_alpha, hash=1, minibatch_size=1
@@ -411,7 +411,7 @@ def test_a_share_of_games_is_played_out() -> None:
     seat, starts = Seat(settings), Starts(settings, 1)
     played_out = 0
     for number in range(count):
-        starts.deal(seat, number)
+        starts.begin_game(seat, number)
         played_out += int(seat.record.played_out)
     assert abs(played_out - 0.2 * count) < 4 * math.sqrt(0.2 * 0.8 * count)
 

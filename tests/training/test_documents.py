@@ -72,8 +72,8 @@ def test_a_checkpoint_is_what_the_page_says(tmp_path: Path) -> None:
     header = json.loads(content[8 : 8 + length])
     metadata = header.pop("__metadata__")
     assert metadata.keys() == {"state", "seal"}
-    unsealed = content.replace(metadata["seal"].encode(), b"0" * 64, 1)
-    assert hashlib.sha256(unsealed).hexdigest() == metadata["seal"]
+    without = content.replace(metadata["seal"].encode(), b"0" * 64, 1)
+    assert hashlib.sha256(without).hexdigest() == metadata["seal"]
     state = json.loads(metadata["state"])
     for key in state:
         assert f"`{key}`" in PAGE

@@ -180,22 +180,22 @@ SENTENCES = [
 MUTATIONS = 4
 
 
-def mutated(dice: random.Random) -> str:
+def mutated(generator: random.Random) -> str:
     """A sentence with words and letters changed, or words in any order."""
-    if dice.random() < 0.2:
-        return " ".join(dice.choices(WORDS, k=dice.randrange(1, 9)))
-    words = dice.choice(SENTENCES).split()
-    for _ in range(dice.randrange(MUTATIONS)):
-        place = dice.randrange(len(words))
-        match dice.randrange(5):
+    if generator.random() < 0.2:
+        return " ".join(generator.choices(WORDS, k=generator.randrange(1, 9)))
+    words = generator.choice(SENTENCES).split()
+    for _ in range(generator.randrange(MUTATIONS)):
+        place = generator.randrange(len(words))
+        match generator.randrange(5):
             case 0:
-                words[place] = dice.choice(WORDS)
+                words[place] = generator.choice(WORDS)
             case 1:
-                words.insert(place, dice.choice(WORDS))
+                words.insert(place, generator.choice(WORDS))
             case 2:
                 words[place] = words[place][::-1]
             case 3:
-                words[place] += chr(dice.randrange(1, 0x500))
+                words[place] += chr(generator.randrange(1, 0x500))
             case _:
                 words.append(words[place])
     return " ".join(words)
@@ -208,10 +208,10 @@ def allowed(line: str) -> bool:
 
 
 def fuzz(gui: Gui, lines: int, seed: int) -> None:
-    dice = random.Random(seed)
+    generator = random.Random(seed)
     sent = 0
     while sent < lines:
-        line = mutated(dice)
+        line = mutated(generator)
         if not allowed(line):
             continue
         gui.say(line)

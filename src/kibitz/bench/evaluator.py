@@ -35,8 +35,8 @@ from kibitz.log import say
 from kibitz.network import card as cards
 from kibitz.network import make
 from kibitz.network.sizes import parse
-from kibitz.position.compact import new_compact, pack_compact_batch, unpack_compact_batch
 from kibitz.position.moves import MAX_MOVES, generate
+from kibitz.position.packed import new_packed, pack_positions, unpack_positions
 from kibitz.position.play import play
 from kibitz.position.state import new_positions
 
@@ -83,7 +83,7 @@ def _others(leaves: Leaves) -> list[tuple[str, Work, np.ndarray]]:
     indices = np.zeros((1, MAX_ACTIVE * batch), dtype=np.int32)
     offsets = np.zeros(batch + 1, dtype=np.int64)
     counts = np.zeros(batch, dtype=np.uint8)
-    words, packed = np.zeros((batch, WORDS), dtype=np.uint64), new_compact(batch)
+    words, packed = np.zeros((batch, WORDS), dtype=np.uint64), new_packed(batch)
     back = new_positions(batch)
     return [
         ("sparse768", lambda: batch_features(positions, PLAIN, indices, offsets), indices),
@@ -91,8 +91,8 @@ def _others(leaves: Leaves) -> list[tuple[str, Work, np.ndarray]]:
         ("tactic3072", lambda: batch_features(positions, TACTICS, indices, offsets), indices),
         ("pack 18 words", lambda: pack_batch(positions, counts, words), words),
         ("unpack 18 words", lambda: unpack_batch(words, back, counts), back),
-        ("pack 32 bytes", lambda: pack_compact_batch(positions, counts, packed), packed),
-        ("unpack 32 bytes", lambda: unpack_compact_batch(packed, back, counts), back),
+        ("pack 32 bytes", lambda: pack_positions(positions, counts, packed), packed),
+        ("unpack 32 bytes", lambda: unpack_positions(packed, back, counts), back),
     ]
 
 

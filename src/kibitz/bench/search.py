@@ -1,7 +1,5 @@
 """How fast the search is, and signatures of what it does; for `kibitz bench search`.
 
-Searcher -> **playouts a second, visits** -> commands
-
 The signature changes if and only if a search of fixed positions with fixed nodes on one thread
 visits anything else: a change that is meant to leave the search as it is must keep it.
 """
@@ -110,7 +108,7 @@ def contempt_settings() -> Settings:
 
 
 def sparse_of_random_weights(size: str = SPARSE_SIZE) -> InlineEvaluator:
-    """A sparse network as fast as a trained one, and as wise as a random one."""
+    """A sparse network of random weights, which is as fast as a trained one."""
     card = new_card(size)
     weights = random_weights(card)
     return evaluator_of(f"{size} (random)", quantise(weights).network, card.encoding)

@@ -1,7 +1,5 @@
 """Tasks on a cluster of Ray: the same as `workers.in_processes` does on one machine.
 
-work, tasks, files -> **RayCluster** -> Ray's queue -> processes of all machines -> results
-
 Ray does a task again when its process or machine is lost. Only this process writes results, so what
 it has written stays whatever happens to the others; if it ends itself, or with the head of the
 cluster, the same command goes on from there.

@@ -1,4 +1,4 @@
-"""The command line: what ``kibitz`` on a terminal means; the top floor, imported by nothing.
+"""The command line: the table of commands, and the flags that all of them take.
 
 Each command is one thin file here, with arguments, progress and printing, and nothing else. This
 module knows only their names, so that ``kibitz --help`` imports none of them.
@@ -303,7 +303,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _flush() -> None:
-    """Write what standard output holds back, while an error can still be told."""
+    """Write what standard output has buffered, while an error can still be reported."""
     if sys.stdout is not None and not sys.stdout.closed:
         sys.stdout.flush()
 

@@ -1,7 +1,4 @@
-"""`kibitz comment`: one move in words, and the decoder: its corpus, its training, its suite.
-
-commentary and training rooms -> **command line**
-"""
+"""`kibitz comment`: one move in words, and the decoder: its corpus, its training, its suite."""
 
 from __future__ import annotations
 

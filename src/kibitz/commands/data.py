@@ -1,6 +1,6 @@
 """`kibitz data`: games imported, looked at, checked, split, put together, exported and pruned.
 
-games and dataset rooms -> **command line**; engines as teachers are in data_label.py.
+Engines as teachers are in data_label.py.
 """
 
 from __future__ import annotations
@@ -259,7 +259,7 @@ def _combine_pgn(paths: list[Place], output: Place, name: str, most: int | None)
 
 
 def refuse_mixing(paths: list[Place], output: Place) -> None:
-    """Old and new shards in one folder would hold every game twice."""
+    """Refuse an output folder that is read from: it would then hold every game twice."""
     if any(below(path, output) for path in paths):
         raise InputError(
             "the output folder holds what is read", value=str(output), fix="give another folder"

@@ -1,7 +1,4 @@
-"""`kibitz data fetch`: public data of the catalogue, downloaded, checked and unpacked.
-
-games/catalogue.py, downloads.py -> **command line**
-"""
+"""`kibitz data fetch`: public data of the catalogue, downloaded, checked and unpacked."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`kibitz data import` and `fit-labels`: games and labelled positions become shards and a model.
-
-games room -> **command line**
-"""
+"""`kibitz data import` and `fit-labels`: games and labelled positions become shards and a model."""
 
 from __future__ import annotations
 

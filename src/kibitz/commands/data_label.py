@@ -1,7 +1,4 @@
-"""`kibitz data label` and `reanalyse`: positions of games evaluated by an engine, or by our search.
-
-games and selfplay rooms -> **command line**
-"""
+"""`kibitz data label` and `reanalyse`: games evaluated by an engine, or by our own search."""
 
 from __future__ import annotations
 

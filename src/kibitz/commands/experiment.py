@@ -1,7 +1,4 @@
-"""`kibitz experiment`: questions about search, each answered by a table with intervals.
-
-experiments room -> **table or JSON**
-"""
+"""`kibitz experiment`: questions about search, each answered by a table with intervals."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`kibitz learn`: from nothing to an engine, by games against itself, training and rating.
-
-learn room -> **command line**
-"""
+"""`kibitz learn`: from nothing to an engine, by games against itself, training and rating."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`kibitz lichess`: a bot on Lichess.
-
-lichess room -> **command line**
-"""
+"""`kibitz lichess`: a bot on Lichess."""
 
 from __future__ import annotations
 
@@ -43,8 +40,8 @@ def lichess(
     """
     settings = lichess_settings(setting)
     from kibitz.lichess.account import check_url, checked_account, read_token
+    from kibitz.lichess.archive import Archive
     from kibitz.lichess.bot import Bot, warm_up
-    from kibitz.lichess.records import Records
     from kibitz.lichess.server import Server
 
     token, where = read_token(token_file), chosen(network)
@@ -53,19 +50,19 @@ def lichess(
     with (
         alone(place, "bot"),
         graceful_stop() as stop,
-        closing(Records(place, server.url)) as records,
+        closing(Archive(place, server.url)) as archive,
     ):
         bot = None
         try:
             warm_up(where, settings)
             account = checked_account(server, upgrade, dry_run, stop)
             if account is not None:
-                records.say(f"{account.name} is ready on {server.url}")
-                bot = Bot(account.id, server, where, settings, records)
+                archive.say(f"{account.name} is ready on {server.url}")
+                bot = Bot(account.id, server, where, settings, archive)
                 bot.run(stop)
         finally:  # also after an error
             if bot is not None and bot.playing:
                 left = ", ".join(bot.playing)
-                records.say(f"left running on Lichess: {left}; start again to go on")
+                archive.say(f"left running on Lichess: {left}; start again to go on")
             server.close()
     return 0

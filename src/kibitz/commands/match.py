@@ -1,7 +1,4 @@
-"""`kibitz match`: games between players, with Elo, SPRT, tables, PGN, and a journal to resume from.
-
-match room -> **command line**
-"""
+"""`kibitz match`: games between players, with Elo, SPRT, tables, PGN and a journal."""
 
 from __future__ import annotations
 
@@ -158,11 +155,11 @@ def _play(setup: Setup, book: str, resume: Path | None, pgn: Path | None, json: 
         with graceful_stop() as stop, progress("games", total=setup.games) as bar:
             bar.advance(len(journal.games))
 
-            def on_game(record: PlayedGame) -> None:
+            def on_game(played: PlayedGame) -> None:
                 bar.advance()
                 if games is not None:
-                    games.add(record)
-                _tell(setup, heading, journal, record)
+                    games.add(played)
+                _tell(setup, heading, journal, played)
 
             results = run(setup, journal, stop, on_game)
         # Before the files are closed, which may fail on a full disk: results are not lost then.
@@ -179,12 +176,12 @@ def _pgn_file(
     return PgnFile(path, names, [setup.control_of(spec) for spec in setup.players], journal)
 
 
-def _tell(setup: Setup, heading: str, journal: Journal, record: PlayedGame) -> None:
+def _tell(setup: Setup, heading: str, journal: Journal, played: PlayedGame) -> None:
     """Say how a game ended, forfeits always, the rest with --verbose."""
-    white, black = (setup.players[i].name for i in (record.white, record.black))
-    level = Level.VERBOSE if record.loser is None else Level.NORMAL
-    why = f"{record.termination} {record.detail}".strip()
-    say(f"Game {record.number + 1} ({white} vs {black}): {record.result} {{{why}}}", level)
+    white, black = (setup.players[i].name for i in (played.white, played.black))
+    level = Level.VERBOSE if played.loser is None else Level.NORMAL
+    why = f"{played.termination} {played.detail}".strip()
+    say(f"Game {played.number + 1} ({white} vs {black}): {played.result} {{{why}}}", level)
     if len(setup.players) == 2 and len(journal.games) % 20 == 0:
         lines = match_lines(setup, Results(journal.games), heading)
         say("\n".join(lines), Level.VERBOSE)

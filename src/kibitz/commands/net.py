@@ -1,7 +1,4 @@
-"""`kibitz net`: list, make, show, export, quantise, calibrate and compare networks.
-
-network and evaluator rooms -> **command line**
-"""
+"""`kibitz net`: list, make, show, export, quantise, calibrate and compare networks."""
 
 from __future__ import annotations
 

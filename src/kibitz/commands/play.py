@@ -1,7 +1,4 @@
-"""`kibitz play` and `kibitz uci`: a game in the terminal or by a script, and the protocol of GUIs.
-
-Board, engine -> **command line**
-"""
+"""`kibitz play` and `kibitz uci`: a game in the terminal, and the protocol of GUIs."""
 
 from __future__ import annotations
 

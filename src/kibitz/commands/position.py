@@ -153,7 +153,7 @@ def _wanted(plies: int, expected: int, depth: int, limit: int | None) -> bool:
 def _refuse_nothing(
     suite: Path, listed: list[tuple[int, int]], depth: int, limit: int | None
 ) -> None:
-    """A suite of which nothing would be checked must not pass."""
+    """Refuse a suite of which nothing would be checked."""
     if any(_wanted(*one, depth, limit) for one in listed):
         return
     least, leaves = min(listed, default=(0, 0))

@@ -1,7 +1,4 @@
-"""`kibitz search` and `kibitz analyse`: one position searched, or a game by the engine.
-
-Search, engine -> **live table, or JSON**
-"""
+"""`kibitz search` and `kibitz analyse`: one position searched, or a game by the engine."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`kibitz selfplay`: games of a network against itself, into shards.
-
-selfplay room -> **command line**
-"""
+"""`kibitz selfplay`: games of a network against itself, into shards."""
 
 from __future__ import annotations
 

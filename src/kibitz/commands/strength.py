@@ -1,7 +1,4 @@
-"""`kibitz strength`: suites, a ladder of opponents, endings, and one rating, in one report.
-
-match room -> **command line**
-"""
+"""`kibitz strength`: suites, a ladder of opponents, endings, and one rating, in one report."""
 
 from __future__ import annotations
 
@@ -71,7 +68,7 @@ def strength(
     endings: Annotated[int | None, Parameter(help="Positions of each ending; 0: none.")] = None,
     openings: Annotated[Path | None, Parameter(help="PGN, EPD or lines of moves.")] = None,
     concurrency: Annotated[int, Parameter(help="Games or positions at the same time.")] = 1,
-    seed: Annotated[int, Parameter(help="Of openings, dice and endings.")] = 0,
+    seed: Annotated[int, Parameter(help="Of openings, players and endings.")] = 0,
     quick: Annotated[bool, Parameter(help="A few minutes instead of hours.")] = False,
     resume: Annotated[Path | None, Parameter(help="Keep results in this folder.")] = None,
     json: JsonFlag = False,

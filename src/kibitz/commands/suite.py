@@ -1,7 +1,4 @@
-"""`kibitz suite` and `kibitz technique`: positions with a known answer, solved and played out.
-
-match room -> **command line**
-"""
+"""`kibitz suite` and `kibitz technique`: positions with a known answer, solved and played out."""
 
 from __future__ import annotations
 

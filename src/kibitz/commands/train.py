@@ -1,7 +1,4 @@
-"""`kibitz train`, `cycle` and `curve`: train networks, in stages too, and show how it went.
-
-dataset and training rooms -> **command line**
-"""
+"""`kibitz train`, `cycle` and `curve`: train networks, in stages too, and show how it went."""
 
 from __future__ import annotations
 

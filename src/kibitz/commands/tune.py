@@ -1,7 +1,4 @@
-"""`kibitz tune`: options tuned by experiment, and a match that says whether they are any better.
-
-tuning room -> **command line**
-"""
+"""`kibitz tune`: options tuned by experiment, and a match that says whether they are any better."""
 
 from __future__ import annotations
 

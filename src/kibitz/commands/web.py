@@ -1,7 +1,4 @@
-"""`kibitz web`: the page in the browser.
-
-web room -> **command line**
-"""
+"""`kibitz web`: the page in the browser."""
 
 from __future__ import annotations
 

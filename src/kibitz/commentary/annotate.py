@@ -1,7 +1,4 @@
-"""Annotates games: searches every position, then writes marks, values, arrows, lines and comments.
-
-PGN -> searches -> scenes -> comments -> **PGN**
-"""
+"""Annotates games: searches every position, then writes marks, values, arrows, lines, comments."""
 
 from __future__ import annotations
 

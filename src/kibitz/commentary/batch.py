@@ -17,7 +17,7 @@ from kibitz.engine import Engine
 from kibitz.engine.options import chosen
 from kibitz.errors import InputError
 from kibitz.evaluator.discover import at_work, files_of
-from kibitz.files import PACKED
+from kibitz.files import COMPRESSED
 from kibitz.log import Bar, Stop, progress, say
 from kibitz.places import Place
 from kibitz.position.pgn import BadGame, Game, parse_game, read_games, read_lines
@@ -78,7 +78,7 @@ def annotate_file(
 
 def check_output(source: Place, output: Path, flag: str = "-o") -> None:
     """Refuse an output that cannot be written, or would cost what is there."""
-    if output.suffix.lower() in PACKED:
+    if output.suffix.lower() in COMPRESSED:
         fix = f"end its name in .pgn, and pack it when it is whole ({output.stem})"
         raise InputError("the output is not written packed", value=str(output), fix=fix)
     if not output.parent.is_dir():

@@ -1,7 +1,5 @@
 """What the decoder learns from: comments of annotated games, cleaned, and the annotator's own.
 
-    PGN -> comments -> cleaning rules -> **examples**, one JSON object a line
-
 docs/decoder.md describes the file.
 """
 

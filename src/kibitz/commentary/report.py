@@ -1,7 +1,5 @@
 """Writes annotated games as one HTML file: a board that steps through them, graph, key moments.
 
-Annotated PGN -> values, labels and marks of every move -> **a page that needs nothing else**
-
 Texts of games reach the page as JSON only, and its code puts them there as texts. The page's
 Content-Security-Policy lets nothing run or load but the code and the styles written here.
 """

@@ -1,7 +1,5 @@
 """Collects annotated games from a site: politely, each page once, and on from where it stopped.
 
-    start pages -> links -> pages in a folder -> **PGN files**
-
 Every answer is kept in the folder `pages`, so a run that was stopped asks for nothing twice.
 docs/decoder.md has the layout of the folder.
 """

@@ -1,7 +1,5 @@
 """Reads a text back into statements, and proves each of them of the move it is about.
 
-    text -> sentences -> statements -> claims that were proved -> **a verdict**
-
 A sentence is understood as a whole or not at all: a word too many refuses it. What may be said of
 a claim are the texts of the language's table and those of `ALSO` with its pieces, squares and moves
 in the braces; a piece may be named without its square, a move without its number. Every statement

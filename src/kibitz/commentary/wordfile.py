@@ -1,4 +1,4 @@
-"""A decoder's file, and how it speaks: positions and claims -> ONNX Runtime -> sampled texts.
+"""A decoder's file, and how texts are sampled from it through ONNX Runtime.
 
 The file is a zip with `card.json`, `tokens.model` (SentencePiece) and two networks: `encode.onnx`
 makes the memory of a move, `next.onnx` the logits of the next token. docs/decoder.md describes it.

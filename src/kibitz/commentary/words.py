@@ -1,7 +1,4 @@
-"""Says the proved claims that matter most to a reader, each once in a game, in varied sentences.
-
-claims -> ranked, filled into a language's table -> **a comment**
-"""
+"""Says the proved claims that matter most to a reader, each once in a game, in varied sentences."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ from kibitz.games.shard import UNKNOWN_RESULT
 from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
 from kibitz.network.card import FEATURES, NetworkCard
-from kibitz.position.compact import unpack_compact
 from kibitz.position.moves import generate
+from kibitz.position.packed import unpack_position
 
 OWN_ROW_ONLY, BOTH_ROWS = 1, 2
 ALL_MOVES = 1 << 16  # numbers a move can be
@@ -146,7 +146,7 @@ def _put_leaves(samples: Samples, rows: np.ndarray, leaves: Leaves) -> None:
         count = min(leaves.positions.shape[1], signed(samples.since_start[row]) + 1)
         for back in range(count):
             position = leaves.positions[at, back]
-            leaves.repetitions[at, back] = unpack_compact(samples.positions[row - back], position)
+            leaves.repetitions[at, back] = unpack_position(samples.positions[row - back], position)
         leaves.known[at] = count
         start = leaves.offsets[at]
         leaves.offsets[at + 1] = start + generate(leaves.positions[at, 0], leaves.moves[start:])

@@ -22,9 +22,9 @@ from kibitz.errors import InputError, missing_extra
 from kibitz.files import Location, atomic_write, write_bytes
 from kibitz.games.shard import UNKNOWN_RESULT, Shard
 from kibitz.places import Place
-from kibitz.position.compact import unpack_compact_batch
 from kibitz.position.fen import fen_of
 from kibitz.position.notation import absolute
+from kibitz.position.packed import unpack_positions
 from kibitz.position.state import new_positions
 
 ENCODING, ORDER = "oriented22", "dlchess"
@@ -74,7 +74,7 @@ def _columns(samples: Samples, games: int) -> dict[str, list[Any]]:
     """The columns of one shard, whose first game has this number."""
     count = len(samples.values)
     positions = new_positions(count)
-    unpack_compact_batch(samples.positions, positions, np.zeros(count, dtype=np.uint8))
+    unpack_positions(samples.positions, positions, np.zeros(count, dtype=np.uint8))
     best = _best(samples)
     return {
         "game": (samples.game.astype(np.int64) + games).tolist(),
@@ -160,7 +160,7 @@ def _leaves(samples: Samples, rows: np.ndarray) -> tuple[Leaves, np.ndarray]:
     """The rows as a batch whose moves are the visited ones, and their entries among the targets."""
     positions = new_positions(len(rows))
     repetitions = np.zeros(len(rows), dtype=np.uint8)
-    unpack_compact_batch(samples.positions[rows], positions, repetitions)
+    unpack_positions(samples.positions[rows], positions, repetitions)
     starts, ends = samples.target_offsets[rows], samples.target_offsets[rows + 1]
     offsets = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(ends - starts)))
     entries = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], ends - starts)

@@ -10,9 +10,9 @@ from kibitz.encoding.leaves import earlier_occurrences
 from kibitz.games.shard import NOT_A_POLICY
 from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
-from kibitz.position.compact import pack_compact, unpack_compact
 from kibitz.position.fen import VALID, problem
 from kibitz.position.moves import NO_MOVE, generate
+from kibitz.position.packed import pack_position, unpack_position
 from kibitz.position.play import play
 
 SOUND, WRONG_START, ILLEGAL_MOVE, ILLEGAL_TARGET = 0, 1, 2, 3
@@ -22,7 +22,7 @@ MOST_REPETITIONS = 255
 class Games(NamedTuple):
     """What a replay reads of a shard, and room for the game in progress."""
 
-    starts: np.ndarray  # COMPACT [G]
+    starts: np.ndarray  # PACKED [G]
     offsets: np.ndarray  # int64 [G + 1]
     moves: np.ndarray  # uint16 [N]
     flags: np.ndarray  # uint8 [N]
@@ -36,7 +36,7 @@ class Games(NamedTuple):
 class Rows(NamedTuple):
     """What a replay writes; see Samples. There is room for every ply and every visit."""
 
-    positions: np.ndarray  # COMPACT [N]
+    positions: np.ndarray  # PACKED [N]
     ply: np.ndarray  # int64 [N]: of the shard
     game: np.ndarray  # int32 [N]
     since_start: np.ndarray  # uint16 [N]
@@ -61,7 +61,7 @@ def _replay_game(games: Games, number: int, rows: Rows, row: int) -> tuple[int, 
     """Write the rows of a game from `row` on; returns the row after them, a fault and its ply."""
     first, last = games.offsets[number], games.offsets[number + 1]
     line, legal = games.line, games.legal
-    unpack_compact(games.starts[number], line[0])
+    unpack_position(games.starts[number], line[0])
     if problem(line[0]) != VALID:
         return row, WRONG_START, 0
     for at in range(first, last):
@@ -75,7 +75,7 @@ def _replay_game(games: Games, number: int, rows: Rows, row: int) -> tuple[int, 
         elif count == 0:  # the game is over, nothing can be learned here
             return row, SOUND, 0
         repetitions = min(earlier_occurrences(line, ply), MOST_REPETITIONS)
-        pack_compact(line[ply], repetitions, rows.positions[row])
+        pack_position(line[ply], repetitions, rows.positions[row])
         rows.ply[row], rows.game[row], rows.since_start[row] = at, number, ply
         entry, added = rows.target_offsets[row], 0
         if not signed(games.flags[at]) & NOT_A_POLICY:

@@ -22,9 +22,9 @@ from kibitz.dataset.replay import (
 )
 from kibitz.errors import DamagedFileError
 from kibitz.files import Location
-from kibitz.games.shard import UNKNOWN_RESULT, Shard, compact_starts
-from kibitz.position.compact import new_compact
+from kibitz.games.shard import UNKNOWN_RESULT, Shard, packed_starts
 from kibitz.position.moves import MAX_MOVES, NO_MOVE
+from kibitz.position.packed import new_packed
 from kibitz.position.state import new_positions
 
 FAULTS = {
@@ -37,7 +37,7 @@ FAULTS = {
 class Samples(NamedTuple):
     """S positions of G games with T policy targets, everything for the side to move."""
 
-    positions: np.ndarray  # COMPACT [S], with how often each occurred earlier in its game
+    positions: np.ndarray  # PACKED [S], with how often each occurred earlier in its game
     values: np.ndarray  # float32 [S]: by the search, in [-1, 1]; NaN unknown
     draws: np.ndarray  # float32 [S]: probability of a draw by the search; NaN unknown
     root_values: np.ndarray  # float32 [S]: by the network before the search; NaN unknown
@@ -85,12 +85,12 @@ def _games(shard: Shard) -> Games:
     same = {name: getattr(shard, name) for name in Games._fields if name in Shard._fields}
     longest = int(np.diff(shard.offsets).max(initial=0))
     room = {"line": new_positions(longest + 1), "legal": np.empty(MAX_MOVES, dtype=np.uint16)}
-    return Games(**same | room | {"starts": compact_starts(shard)})
+    return Games(**same | room | {"starts": packed_starts(shard)})
 
 
 def _new_rows(plies: int, visits: int) -> Rows:
     return Rows(
-        positions=new_compact(plies),
+        positions=new_packed(plies),
         ply=np.empty(plies, dtype=np.int64),
         game=np.empty(plies, dtype=np.int32),
         since_start=np.empty(plies, dtype=np.uint16),

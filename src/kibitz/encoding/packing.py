@@ -19,7 +19,7 @@ import numpy as np
 from kibitz.encoding.planes import castling_rook, everywhere, put_pieces
 from kibitz.kernel.bits import signed
 from kibitz.kernel.compile import kernel
-from kibitz.position.compact import put_state, state_word
+from kibitz.position.packed import put_state, state_word
 from kibitz.position.squares import EMPTY
 from kibitz.position.state import compute_key
 

@@ -1,7 +1,5 @@
 """What computes a network, given in one line as lc0 does: `threads=2,device=cuda:0`.
 
-BackendOptions, NNCacheSize -> **open_evaluator** -> evaluator, what of it had no use
-
 Keys are separated by commas or blanks. Nothing heavy is imported before a network is opened.
 """
 
@@ -35,7 +33,7 @@ class Key(NamedTuple):
 
 
 class Opened(NamedTuple):
-    """A network that can be asked."""
+    """A network that is ready to evaluate."""
 
     evaluator: Evaluator
     cache: PredictionCache | None

@@ -1,7 +1,5 @@
 """Engine: a network, a searcher and options; what uci, web, match and programs of yours share.
 
-    network + options -> **Engine** -> moves, reports
-
 Importing this module is cheap, and so is making an engine: the network and the compiled kernels
 are loaded by `ready`, or by the first search.
 """
@@ -29,7 +27,7 @@ from kibitz.options import Value, find, options_of, read
 from kibitz.search.limits import Limits
 from kibitz.search.method import open_search, variant_of, warm
 from kibitz.search.params import Settings
-from kibitz.search.presets import settled, without_effect
+from kibitz.search.presets import resolved, without_effect
 
 if TYPE_CHECKING:
     from kibitz.evaluator.cache import CacheUse, PredictionCache
@@ -179,7 +177,7 @@ class Engine:
 
         with self._loading:
             loaded = self._load()
-            settings = settled(settings, batched=self._batched)
+            settings = resolved(settings, batched=self._batched)
             if self._searcher is not None and not loaded and self._searcher.adopt(settings):
                 return self._searcher
             assert self._evaluator is not None
@@ -305,7 +303,7 @@ class Engine:
             self._searcher.new_game()
 
     def close(self) -> None:
-        """Stop, and let go of threads and files; a later search loads them again."""
+        """Stop, end threads and close files; a later search opens them again."""
         if (search := self.current) is not None:
             search.stop()
             search.finished.wait()

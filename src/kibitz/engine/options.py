@@ -1,8 +1,5 @@
 """The options of an engine beside those of its search, and what the settings file says of all.
 
-    **EngineOptions** + search/params.Settings -> Engine
-    settings.used() -> **chosen, file_options** -> Engine, players of matches, `kibitz search`
-
 The file has a table `search` and a table `engine`, for all networks or for one.
 """
 

@@ -1,10 +1,8 @@
 """A search under way, here or on a thread of its own, not interrupted by Python's own work.
 
-Engine.begin -> **Search** -> Result; Engine.analyse -> **Analysis** -> Reports
-
 Two things cost a move milliseconds that no search can give back. The garbage collector looks at
 all that numba and its compiler have made, a tenth of a second each time, though none of it is ever
-garbage: `settle` takes it out of the collector's sight. And a thread that comes back from a kernel
+garbage: `freeze` takes it out of the collector's sight. And a thread that comes back from a kernel
 waits for Python's lock until the one that holds it has had its 5 ms.
 """
 
@@ -119,17 +117,17 @@ def _run(search: Search, tell: Callable[[Any], None]) -> None:
 LOCK_SECONDS = 0.0005  # after which a waiting thread gets the lock
 
 
-def settle() -> None:
-    """Count all that there is now as here to stay; for programs, after they have loaded."""
+def freeze() -> None:
+    """Keep all objects that exist now from the garbage collector; for programs, once loaded."""
     gc.freeze()
 
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Settle, and let threads take turns quickly, for the time of the block."""
+    """Freeze objects, and let threads take turns quickly, for the time of the block."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(min(before, LOCK_SECONDS))
-    settle()
+    freeze()
     try:
         yield
     finally:

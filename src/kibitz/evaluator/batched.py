@@ -1,4 +1,4 @@
-"""The contract of batched evaluators: leaves -> **evaluate** -> values and logits for the search.
+"""The contract of batched evaluators: leaves in, values and logits of their moves out.
 
 Search never sees planes or policy indices: what comes back is aligned with the leaves' own moves.
 Inline evaluators take part through `InlineBatch`, so that all evaluators can be compared.
@@ -101,10 +101,10 @@ class Pair:
         )
 
     def evaluate(self, leaves: Leaves, out: Evaluations) -> None:
-        """Ask both."""
-        aside = new_evaluations(leaves)
-        self.value.evaluate(leaves, Evaluations(out.wdl, aside.logits))
-        self.policy.evaluate(leaves, Evaluations(aside.wdl, out.logits))
+        """Evaluate with both networks."""
+        unused = new_evaluations(leaves)
+        self.value.evaluate(leaves, Evaluations(out.wdl, unused.logits))
+        self.policy.evaluate(leaves, Evaluations(unused.wdl, out.logits))
 
 
 class ColoursSwapped:

@@ -48,7 +48,7 @@ ROTATION, REST = np.uint64(7), np.uint64(57)
 
 
 class CacheUse(NamedTuple):
-    """What the cache has been good for since it was last cleared."""
+    """Counts of how the cache was used since it was last cleared."""
 
     hits: int
     misses: int
@@ -67,26 +67,26 @@ class PredictionCache:
                 "cache size in bytes", value=size, fix=f"give {cachetable.BUCKET_BYTES} or more"
             )
         self._words = aligned((buckets, cachetable.BUCKET_WORDS), np.uint64)
-        self._notes = aligned((buckets, cachetable.BUCKET_NOTES), np.uint32)
+        self._counters = aligned((buckets, cachetable.BUCKET_COUNTERS), np.uint32)
         words = self._words.reshape(-1).view(cachetable.WORD)
-        notes = self._notes.reshape(-1).view(cachetable.NOTE)
-        places = address_of(words), words.size, address_of(notes), notes.size
+        counters = self._counters.reshape(-1).view(cachetable.COUNTER)
+        places = address_of(words), words.size, address_of(counters), counters.size
         self.record = as_record(Cache(*places, buckets, salt=0))
 
     @property
     def size(self) -> int:
         """Bytes of the table."""
-        return self._words.nbytes + self._notes.nbytes
+        return self._words.nbytes + self._counters.nbytes
 
     def clear(self) -> None:
-        """Forget everything; a thread that is storing at this moment stores in vain."""
+        """Forget everything, with what a thread is storing at this moment."""
         self.record["salt"] += 1
         self._words[:] = 0
-        self._notes[:] = 0
+        self._counters[:] = 0
 
     def use(self) -> CacheUse:
         """Count hits, misses and evictions, and sample how full the table is."""
-        totals = self._notes[:, : cachetable.USED_AT].sum(axis=0, dtype=np.int64)
+        totals = self._counters[:, : cachetable.USED_AT].sum(axis=0, dtype=np.int64)
         probes, hits = totals[cachetable.PROBES], totals[cachetable.HITS]
         keys = self._words[:HASHFULL_BUCKETS, : cachetable.SLOTS]
         full = np.count_nonzero(keys) / keys.size
@@ -271,7 +271,7 @@ def store_all(
 def keep_all(
     cache: np.record, keys: np.ndarray, offsets: np.ndarray, wdl: np.ndarray, logits: np.ndarray
 ) -> None:
-    """Remember evaluations and round them as the table does: so it never matters who was asked."""
+    """Store evaluations, and round them as the table does, so that both answer alike."""
     put_priors(offsets, logits, logits)
     store_all(cache, keys, offsets, wdl, logits)
     for row in range(keys.shape[0]):

@@ -1,13 +1,13 @@
-"""The table of the prediction cache: key -> **value and priors**, from kernels and any thread.
+"""The table of the prediction cache: values and priors by key, for kernels on any thread.
 
-Buckets of 1024 bytes: eight keys, then eight entries of 120 bytes; and in an array of their own 64
-bytes of notes for each bucket. All words are written and read without locks. An entry is believed
+Buckets of 1024 bytes: eight keys, then eight entries of 120 bytes; 64 bytes of counters for each
+bucket are in an array of their own. All words are written and read without locks. An entry is used
 only if its checksum, over the key and everything in it, is right: an entry that another thread was
 writing at that moment is not. As in ChessCoach's cache the priors must besides add up to one,
 which catches a wrong list of moves under the right key.
 
     entry   checksum, summary (value 32 bits, draw 16, moves 8, part 8), 52 priors of 16 bits
-    notes   32-bit numbers: ticks, probes, hits, evictions, then the tick at which each entry was
+    counts  32-bit numbers: ticks, probes, hits, evictions, then the tick at which each entry was
             last used; the age of an entry is the ticks since
 
 A position with more than 52 moves takes several entries of its bucket, under keys that follow from
@@ -26,9 +26,9 @@ from kibitz.kernel.compile import kernel
 from kibitz.kernel.records import record_at
 
 WORD = np.dtype([("word", np.uint64)])
-NOTE = np.dtype([("note", np.uint32)])
-BUCKET_WORDS, BUCKET_NOTES = 128, 16
-BUCKET_BYTES = 8 * BUCKET_WORDS + 4 * BUCKET_NOTES
+COUNTER = np.dtype([("count", np.uint32)])
+BUCKET_WORDS, BUCKET_COUNTERS = 128, 16
+BUCKET_BYTES = 8 * BUCKET_WORDS + 4 * BUCKET_COUNTERS
 SLOTS, ENTRY_WORDS = 8, 15
 TICKS, PROBES, HITS, EVICTIONS, USED_AT = 0, 1, 2, 3, 4
 CHECK, SUMMARY, PRIORS = 0, 1, 2
@@ -45,7 +45,7 @@ DRAW_BIT, MOVES_BIT, PART_BIT, SIXTEEN = (np.uint64(n) for n in (32, 48, 56, 16)
 EIGHT_BITS = np.uint64(0xFF)
 
 word_at = record_at(WORD, "words")
-note_at = record_at(NOTE, "notes")
+counter_at = record_at(COUNTER, "counters")
 
 
 class Cache(NamedTuple):
@@ -53,8 +53,8 @@ class Cache(NamedTuple):
 
     words: int  # uint64 [buckets, BUCKET_WORDS]
     words_size: int
-    notes: int  # uint32 [buckets, BUCKET_NOTES]
-    notes_size: int
+    counters: int  # uint32 [buckets, BUCKET_COUNTERS]
+    counters_size: int
     buckets: int
     salt: int  # changes when the cache is cleared
     faults: int = 0  # counted in debug builds
@@ -83,8 +83,8 @@ def salted(cache: np.record, key: np.uint64) -> np.uint64:
 
 @kernel
 def count_up(cache: np.record, bucket: int, number: int) -> int:
-    """Add one to a number of the notes; returns what it was."""
-    return signed(atomic_add(note_at(cache, bucket * BUCKET_NOTES + number), "note", 1))
+    """Add one to a counter of a bucket; returns what it was."""
+    return signed(atomic_add(counter_at(cache, bucket * BUCKET_COUNTERS + number), "count", 1))
 
 
 @kernel
@@ -174,8 +174,8 @@ def probe(
 @kernel
 def touch(cache: np.record, bucket: int, slot: int, tick: int) -> None:
     """Note when an entry was used."""
-    place = note_at(cache, bucket * BUCKET_NOTES + USED_AT + slot)
-    atomic_store(place, "note", np.uint32(tick))
+    place = counter_at(cache, bucket * BUCKET_COUNTERS + USED_AT + slot)
+    atomic_store(place, "count", np.uint32(tick))
 
 
 @kernel
@@ -186,7 +186,7 @@ def victim(cache: np.record, bucket: int, key: np.uint64, tick: int) -> int:
         found = atomic_load(word_at(cache, bucket * BUCKET_WORDS + slot), "word")
         if found == key:
             return slot
-        used = atomic_load(note_at(cache, bucket * BUCKET_NOTES + USED_AT + slot), "note")
+        used = atomic_load(counter_at(cache, bucket * BUCKET_COUNTERS + USED_AT + slot), "count")
         age = (tick - signed(used)) & 0xFFFF_FFFF
         if not found:
             age = 1 << 32

@@ -1,4 +1,4 @@
-"""How far two evaluators are apart: leaves -> both evaluations -> **differences**."""
+"""How far the evaluations of two evaluators are apart on the same leaves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finding a network: a name, or none at all -> **network file** -> load.py.
+"""Finds a network file by a name, or by none at all.
 
 Without a name, or by the name `default`, the newest of the user's own networks is meant, else the
 one that is shipped with the package, else the evaluator that counts material. `shipped` means the

@@ -1,7 +1,5 @@
 """The contract of inline evaluators: two kernels per evaluator, chosen by its class.
 
-    search -> **value_of, logits_of** -> the kernels of one evaluator, compiled into the search
-
 To kernels an evaluator is a record made from a NamedTuple of numbers and addresses, and so is the
 scratch, the working memory of one thread. To add an evaluator, write the NamedTuple, its two
 kernels and one line in each table below; numba picks the kernels when the search is compiled.

@@ -1,7 +1,5 @@
 """The layers of sparse networks: sums of rows, dot products of chosen rows, small float layers.
 
-    active features -> hidden_layer -> dot_products -> scaled, next_layer
-
 Memory is named by address, because a kernel reaches a network's arrays through a record. Widths are
 filled up to multiples of COLUMNS, and every array starts on a multiple of 64 bytes. Numbers are of
 three kinds:

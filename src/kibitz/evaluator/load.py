@@ -1,4 +1,4 @@
-"""A network file or a name -> **the evaluator that serves it**.
+"""Opens the evaluator that serves a network file or a name.
 
 Sparse networks are inline evaluators, `.onnx` files go through ONNX Runtime, and a float file of
 any other family is served by the `.onnx` of the same name beside it. torch is imported only when

@@ -1,4 +1,4 @@
-"""From the arrays of a network file to the sparse inline evaluator; file -> **record** -> kernels.
+"""Makes the sparse inline evaluator of the arrays of a network file.
 
 All arrays lie in one piece of memory, large enough for the system to use its large pages. Kernels
 do not look whether a value is finite: layers clip what they pass on to [0, 1], so with weights up

@@ -1,4 +1,4 @@
-"""Convolutional networks through ONNX Runtime: leaves -> planes -> **session** -> evaluations.
+"""Evaluates convolutional networks through ONNX Runtime.
 
 One thread per session, because two sessions of one thread are twice as fast as one and a session
 of two threads is not. Sessions, on one device or several, take turns; any thread may call.

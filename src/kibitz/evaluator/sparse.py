@@ -1,4 +1,4 @@
-"""The sparse network as an inline evaluator: position -> **features, layers, tails** -> evaluation.
+"""The sparse network as an inline evaluator: features, layers, tails.
 
 One set of kernels for the float network and for its integer form, whose arithmetic is defined step
 by step in `network.quantise`. Sums are built from scratch for every position:

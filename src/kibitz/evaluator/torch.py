@@ -1,4 +1,4 @@
-"""Networks through torch, on the CPU or a GPU: leaves -> words -> **device** -> evaluations.
+"""Evaluates networks through torch, on the CPU or a GPU.
 
 Planes travel as one word of 64 bits each, 1/32 of their size, and are unpacked on the device; of
 the policy only the legal moves' logits come back. (Planes of eight positions are 109 words, fewer
@@ -134,12 +134,12 @@ class Replayed:
 
     def __init__(self, forward: Forward, words: Tensor) -> None:
         self._words = words
-        aside: Any = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        aside.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(aside), torch.inference_mode():
+        stream: Any = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream), torch.inference_mode():
             for _ in range(3):  # algorithms are chosen before anything is recorded
                 forward(words)
-        torch.cuda.current_stream().wait_stream(aside)
+        torch.cuda.current_stream().wait_stream(stream)
         self._graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self._graph), torch.inference_mode():
             self._outputs = forward(words)

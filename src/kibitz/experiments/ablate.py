@@ -1,7 +1,5 @@
 """Mates solved, and how many nodes it takes, with switches of the search on and off.
 
-    mate suites -> searches, one switch changed at a time -> **shares and nodes to solve**
-
 A position is solved at the first rung of a ladder of nodes from which on the move chosen mates in
 the number of moves the suite promises; that is verified by brute force, so other solutions count.
 It is announced if the last search says `mate n` with exactly that n.

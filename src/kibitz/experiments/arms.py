@@ -1,7 +1,6 @@
 """Two runs from nothing under different settings, at equal evaluations.
 
-settings of two arms -> a run of each, generation by generation -> matches of one against the
-other -> one scale of ratings -> curves with intervals
+Each arm is a run of its own; matches of one against the other put both on one scale.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Games of a network against itself: how many are decided, and how many begin alike.
 
-    Plan -> cells of self-play -> **wdl, temperature, repeats, controller**
-
 The figures 2 and 4 of the search-contempt paper, and the control of its figure 6. PAPER has its
 numbers, counted again from the games that its author published: 100 of each kind, lc0 with a large
 network, 1000 nodes a move.

@@ -1,7 +1,7 @@
 """Playing what an experiment needs: games of two players, or of a network against itself.
 
-    MatchCell -> match room     -> FOLDER/games/*.jsonl   -> **Laboratory** -> games
-    SelfCell  -> self-play room -> FOLDER/games/*/*.shard -> the same
+The room match plays the games of a MatchCell into a journal in FOLDER/games, the room selfplay
+those of a SelfCell into shards of a folder there; a Laboratory reads both.
 
 The name of a cell's file or folder follows from all that decides its games, so that experiments
 with a cell in common share its games, and a plan that is changed begins new ones. Games against

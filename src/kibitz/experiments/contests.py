@@ -1,7 +1,5 @@
 """Games between different players: temperature against search-contempt, odds, kinds of search.
 
-    Plan -> matches -> **match, odds, compare**: scores, Elo with intervals
-
 Tables 1 to 3 of the search-contempt paper, and the matrix of all kinds of search on one network.
 """
 

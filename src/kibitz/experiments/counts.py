@@ -1,6 +1,6 @@
 """What games add up to: wins, draws, losses, decided games for each draw, repeated beginnings.
 
-PGN of any program, or games of a journal -> **Moves** -> counts with 95 % intervals
+The games are PGN of any program or those of a journal.
 """
 
 from __future__ import annotations

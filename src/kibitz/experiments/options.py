@@ -1,7 +1,5 @@
 """Every option of the tree search tried: what each one changes, by rule and by the way it is run.
 
-search/params (rows and where they apply), **a small search with and without** -> a table
-
 An option changes a search if anything of it differs: the tree, the report, the move, the plan for a
 clock, what the tablebases say, or the memory. Two searches differ in one option only, and repeat
 themselves: of several threads the first plays alone, next to a visit of another on its way.

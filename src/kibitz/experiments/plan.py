@@ -1,7 +1,5 @@
 """What an experiment is: a plan of settings, and what the games that it needs have shown.
 
-    TOML, KEY=VALUE -> **Plan** -> cells.py: games -> Findings -> table, NAME.svg, NAME.json
-
 A kind of experiment is a class derived from Plan, in balance.py or contests.py. Its fields are the
 keys of the plan file.
 """
@@ -143,7 +141,7 @@ class Plan(ABC):
         if self.openings:
             openings = chosen_openings(Path(self.openings), None, games, self.seed)
         elif odds:
-            openings = [Opening(fen) for fen in odds_starts(odds)[::2]]  # White misses it
+            openings = [Opening(fen) for fen in odds_starts(odds)[::2]]  # White lacks it
         else:
             openings = self.starts(games)
         setup = Setup(

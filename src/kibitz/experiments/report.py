@@ -1,7 +1,5 @@
 """What papers say, what we measured, and whether our pages say what was measured.
 
-    docs/results/report.toml, NAME.json -> **Row**: a figure, ours, a verdict
-
 `report.toml` names measurements, each a command that prints JSON; figures of papers and sentences
 of our pages refer to what it printed. A result is kept as it was printed, never typed in.
 """
@@ -135,7 +133,7 @@ class Catalogue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Row(NamedTuple):
-    """One figure, judged."""
+    """A figure with its verdict."""
 
     source: str  # a paper, or a page of ours
     what: str

@@ -1,7 +1,5 @@
 """The numbers of our own pages: each is measured, logged, given, or it has no source.
 
-    a page, report.toml, results, docs/log.md -> **Row**: a number, where it comes from, a verdict
-
 *Measured*: a result has it. *Logged*: a dated entry of the log has it, with its command. *Given*:
 no measurement makes it (a setting, a format, a formula, another's figure). Any other is reported.
 """

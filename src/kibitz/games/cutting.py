@@ -1,7 +1,4 @@
-"""PGN as text: cut between games, and games left out by their tags before any move is read.
-
-lines -> **whole games** -> those that are wanted -> position/pgn.py
-"""
+"""PGN as text: cut between games, and games left out by their tags before any move is read."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 
 from kibitz.errors import DamagedFileError, InputError
-from kibitz.files import PACKED
+from kibitz.files import COMPRESSED
 from kibitz.games.cutting import Wanted, choose, whole_games
 from kibitz.games.labels import (
     COLUMNS,
@@ -73,7 +73,7 @@ class Imported(NamedTuple):
 
 def _bare(path: Place) -> Place:
     """The name of a file without its packing."""
-    return path.with_suffix("") if path.suffix.lower() in PACKED else path
+    return path.with_suffix("") if path.suffix.lower() in COMPRESSED else path
 
 
 def _stem_of(path: Place) -> str:
@@ -237,7 +237,7 @@ def pieces_of(paths: Sequence[Place], characters: int = CHARACTERS) -> Iterator[
 
 
 def _pieces(path: Place, characters: int) -> Iterator[Piece]:
-    """At least one piece, so that the file is heard of when nothing is in it."""
+    """The pieces of a file; at least one, so that an empty file is reported, too."""
     faults: list[str] = []
     pieces = whole_games(_lines(path, faults), characters)
     waiting = next(pieces)

@@ -1,7 +1,5 @@
 """Openings: where games start, so that two players do not play the same game again and again.
 
-    PGN, EPD, lines of moves, random moves -> **Opening**
-
 A text file may hold FENs or EPDs, and lines of moves in SAN or UCI from the start position.
 """
 
@@ -140,7 +138,7 @@ _MISSING = {
 
 
 def odds_start(piece: str, side: Side, file: str = "") -> str:
-    """FEN of the start position where a side misses a piece."""
+    """FEN of the start position where a side lacks a piece."""
     import chess
 
     board = chess.Board()
@@ -158,7 +156,7 @@ def odds_starts(piece: str) -> list[str]:
 
 
 def odds_in(fen: str, side: Side) -> str:
-    """What a side misses at the start: a piece, `two pawns`, `none`; empty: no such position.
+    """What a side lacks at the start: a piece, `two pawns`, `none`; empty: no such position.
 
     >>> odds_in("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNB1KBNR w KQkq - 0 1", "white")
     'queen'

@@ -19,13 +19,13 @@ from kibitz.games.shard import (
     UNKNOWN_RESULT,
     Header,
     Shard,
-    compact_starts,
     counted,
     numbered,
     offsets_of,
+    packed_starts,
 )
-from kibitz.position.compact import new_compact, pack_compact_batch, unpack_compact_batch
 from kibitz.position.fen import START, fen_of, read_fen
+from kibitz.position.packed import new_packed, pack_positions, unpack_positions
 from kibitz.position.state import new_positions
 
 RESULTS = {"1-0": 1, "0-1": -1, "1/2-1/2": 0, "*": UNKNOWN_RESULT}
@@ -91,15 +91,15 @@ def _starts(fens: Sequence[str]) -> np.ndarray:
 
 def pack_starts(positions: np.ndarray) -> np.ndarray:
     """Start positions, POSITION [G], as a shard has them: uint64 [G, 4]."""
-    packed = new_compact(len(positions))
-    pack_compact_batch(positions, np.zeros(len(positions), dtype=np.uint8), packed)
+    packed = new_packed(len(positions))
+    pack_positions(positions, np.zeros(len(positions), dtype=np.uint8), packed)
     return packed.view(np.uint64).reshape(-1, 4).view(np.ndarray)
 
 
 def start_positions(shard: Shard) -> np.ndarray:
     """The start positions of a shard's games, POSITION [G]."""
     positions = new_positions(shard.games)
-    unpack_compact_batch(compact_starts(shard), positions, np.zeros(shard.games, dtype=np.uint8))
+    unpack_positions(packed_starts(shard), positions, np.zeros(shard.games, dtype=np.uint8))
     return positions
 
 

@@ -22,7 +22,7 @@ from kibitz.checksums import ChecksumError, newer_format, with_ending, without_e
 from kibitz.copies import read_kept
 from kibitz.errors import DamagedFileError, FileError, InputError
 from kibitz.files import Location, write_bytes
-from kibitz.position.compact import COMPACT, new_compact
+from kibitz.position.packed import PACKED, new_packed
 
 FORMAT_VERSION = 1
 SUFFIX = ".shard"
@@ -79,7 +79,7 @@ class Shard(NamedTuple):
     """G games of N plies in all with V visited moves; moves are in the view of who makes them."""
 
     header: Header
-    starts: np.ndarray  # uint64 [G, 4]: COMPACT positions
+    starts: np.ndarray  # uint64 [G, 4]: PACKED positions
     offsets: np.ndarray  # int64 [G + 1]: first ply of each game
     results: np.ndarray  # int8 [G]: White's view, 1, 0, -1; 2 unknown
     ends: np.ndarray  # uint8 [G]: index into header.ends
@@ -114,10 +114,10 @@ def empty() -> Shard:
     return Shard(Header(), **arrays)
 
 
-def compact_starts(shard: Shard) -> np.ndarray:
-    """The start positions, COMPACT [G], usable by kernels."""
-    starts = new_compact(shard.games)
-    starts[:] = np.ascontiguousarray(shard.starts).view(COMPACT).reshape(-1)
+def packed_starts(shard: Shard) -> np.ndarray:
+    """The start positions, PACKED [G], usable by kernels."""
+    starts = new_packed(shard.games)
+    starts[:] = np.ascontiguousarray(shard.starts).view(PACKED).reshape(-1)
     return starts
 
 

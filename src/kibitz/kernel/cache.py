@@ -139,7 +139,7 @@ def _drop_damaged(folder: Path) -> None:
 
 
 class _Locks(event.Listener):
-    """Locks between processes, one for each kernel at work here: its callers' stand before it.
+    """Locks between processes on the kernels being compiled here, those of callers first.
 
     No kernel calls itself, so two processes never wait for each other. Threads of one process are
     serialised by numba's own lock.
@@ -159,8 +159,8 @@ class _Locks(event.Listener):
         self._held.append((self._depth, file))
         return True
 
-    def give_back(self) -> None:
-        """Give back the lock of the kernel that has just been compiled, or has failed to be."""
+    def release(self) -> None:
+        """Release the lock of the kernel that has just been compiled, or has failed to be."""
         if self._held and self._held[-1][0] == self._depth:
             self._held.pop()[1].close()
 
@@ -172,7 +172,7 @@ class _Locks(event.Listener):
         """Numba has compiled a function, and will save it, or has failed to."""
         self._depth -= 1
         if sys.exc_info()[0] is not None:  # the event's own `is_failed` says the opposite
-            self.give_back()
+            self.release()
 
 
 _locks = _Locks()
@@ -205,7 +205,7 @@ class _Needs(event.Listener):
         self._open[-1] |= forms
 
     def keep(self, compiled: Any, forms: set[Form] | None = None) -> set[Form]:
-        """Write down what is called by what was read, or has just been compiled."""
+        """Record what a kernel calls that was read, or has just been compiled."""
         return self._known.setdefault(
             compiled.fndesc.llvm_func_name, self._ended if forms is None else forms
         )
@@ -288,7 +288,7 @@ class KernelCache(caching.FunctionCache):
         if _locks.take(folder / f"{self._kernel}.lock"):
             found = self._read(sig, target_context)
             if found is not None:
-                _locks.give_back()
+                _locks.release()
                 return found
             for listener in on_save:
                 listener(self._kernel)
@@ -313,7 +313,7 @@ class KernelCache(caching.FunctionCache):
         except OSError as error:  # compiled it is, for this process
             _say_unsaved(str(error))
         finally:
-            _locks.give_back()
+            _locks.release()
 
 
 def attach(dispatcher: Any) -> None:

@@ -97,7 +97,7 @@ class Kernel:
 
 
 class CalledKernel(Kernel):
-    """A kernel whose machine code kernels call; of other kernels they take in a copy.
+    """A kernel that is compiled once and called; other kernels are copied into their callers.
 
     Its annotation says what it returns. So a process that runs nothing of what it compiles can
     compile what calls it first, and has `postponed`: the called kernels that are left to compile.
@@ -204,7 +204,7 @@ def _type_of_kernel(kernel: Kernel, _context: Any) -> Any:
 
 
 class _Levels(event.Listener):
-    """Optimises a form for kernels lightly: LLVM optimises it once more inside its callers.
+    """Optimises what other kernels take in only lightly, as LLVM optimises it again there.
 
     Meanwhile garbage is collected seldom: there is little of it among the objects of a compiler.
     """

@@ -1,6 +1,6 @@
 """A second process that compiles some of the large kernels while this one compiles others.
 
-    compile_beside -> the next kernel that the cache lacks -> **a process** -> the cache
+`compile_beside` gives it, one after the other, kernels that the cache lacks.
 
 The second process runs nothing, so it compiles what is called by name after what calls it. The
 locks of the cache see to it that neither process compiles what the other one has begun. Without a

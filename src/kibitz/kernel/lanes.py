@@ -102,12 +102,13 @@ class Writer:
         if name in ("larger", "smaller"):  # of equals the second
             mask = self.combine("gt" if name == "larger" else "lt", kind, first, second)
             return self.builder.select(mask, first, second)
-        real = isinstance(kind, types.Float)
+        floating = isinstance(kind, types.Float)
         if name in COMPARISONS:
-            signed = self.builder.icmp_signed if real or kind.signed else self.builder.icmp_unsigned
-            compare = self.builder.fcmp_ordered if real else signed
+            if floating:
+                return self.builder.fcmp_ordered(COMPARISONS[name], first, second)
+            compare = self.builder.icmp_signed if kind.signed else self.builder.icmp_unsigned
             return compare(COMPARISONS[name], first, second)
-        instruction = OPERATORS[name][real]
+        instruction = OPERATORS[name][floating]
         if instruction == "ashr" and not kind.signed:
             instruction = "lshr"
         return getattr(self.builder, instruction)(first, second)

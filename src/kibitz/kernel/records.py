@@ -200,7 +200,7 @@ def value_at(dtype: Any, field: str) -> Callable[[Any, int], Any]:
 
 
 def prefetch_at(dtype: np.dtype, field: str, *, write: bool = False) -> Callable[[Any, int], None]:
-    """`ask(owner, index)`: have the line of memory with that record fetched while others work.
+    """Return `prefetch(owner, index)`: it loads the cache line of a record ahead of its use.
 
     No promise to the program: results are the same without it, and any index does no harm. To
     `write`, the line is taken away from other processors.

@@ -208,12 +208,12 @@ class Folder:
 
     def put_damaged_aside(self, first: int) -> None:
         """Move shards from a generation on that are damaged out of the way, each with a line."""
-        games, aside = self.games(), self.root / "damaged"
+        games, folder = self.games(), self.root / "damaged"
         found = [path for path in sorted(games.rglob("*.shard")) if path not in self._sound]
-        store = Store([path for path in found if path.parent.name >= f"{first:04}"], f"in {aside}")
+        store = Store([path for path in found if path.parent.name >= f"{first:04}"], f"in {folder}")
         self._sound |= {Path(str(path)) for path, _ in store.headers()}
         for name in store.damaged:
-            new = aside / Path(name).relative_to(games)
+            new = folder / Path(name).relative_to(games)
             new.parent.mkdir(parents=True, exist_ok=True)
             Path(name).replace(new)
 
@@ -247,7 +247,7 @@ class Folder:
 
     @contextmanager
     def present(self, role: str) -> Iterator[None]:
-        """Show in `heard` what this process says, and no longer than it lives.
+        """Report what this process does to `heard`, until it ends.
 
         The system takes the lock from a process that is killed.
         """
@@ -268,11 +268,11 @@ class Folder:
         return self.root / "processes" / f"{role}-{os.getpid()}.json"
 
     def heard(self) -> list[Now]:
-        """What processes do that live and were heard lately."""
+        """What running processes have lately reported."""
         return [now for path, now in self._said().items() if not _silent(path, now)]
 
     def forget_silent(self) -> None:
-        """Remove what processes said that were killed."""
+        """Remove the reports of processes that were killed."""
         for path, now in self._said().items():
             if _silent(path, now):
                 path.unlink(missing_ok=True)

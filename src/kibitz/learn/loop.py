@@ -1,7 +1,5 @@
 """The order of the stages: one process does all of them, or several share them by roles.
 
-    folder -> what is to be done next -> stages, rating -> folder
-
 What comes next follows from the folder alone, so a run goes on wherever it was interrupted.
 """
 

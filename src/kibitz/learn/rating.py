@@ -1,7 +1,4 @@
-"""Matches of a run's networks, and ratings from all their games at once, with intervals.
-
-networks, opponents -> gate or **rate** -> journals, rated/ -> **scale** -> status, curve
-"""
+"""Matches of a run's networks, and ratings from all their games at once, with intervals."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """The work on one generation: a group of games, and the training of the next network.
 
-    settings, games so far -> **tuned** -> self-play -> **train_network** -> the next generation
-
 Each stage leaves its record last, and finds after a kill what it had done before.
 """
 

@@ -1,7 +1,4 @@
-"""How a run stands: a row of figures for each generation, its log, its curve, a terminal's table.
-
-folder, ratings -> **Row** of each generation -> generations.jsonl, curve.svg, **Status**
-"""
+"""How a run stands: a row of figures for each generation, a log, a curve, a table."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What every stage of learning is given, and how it says what it does.
-
-role -> **Work** -> stages, rating -> processes/ in the folder -> status
-"""
+"""What every stage of learning is given, and how it says what it does."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Whose bot it is: the token, from the environment or a file, and the check of the account.
 
-LICHESS_BOT_TOKEN, or a file with rights for its owner alone -> **read_token**
-token -> **checked_account** -> an account that may play as a bot
+A file with the token must be readable by its owner alone.
 """
 
 from __future__ import annotations

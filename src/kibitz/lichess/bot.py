@@ -1,7 +1,4 @@
-"""The bot: takes events as they come, answers challenges, and starts games.
-
-stream of events -> **Bot.run** -> accepted and declined challenges, games, own challenges
-"""
+"""The bot: takes events as they come, answers challenges, and starts games."""
 
 from __future__ import annotations
 
@@ -13,6 +10,7 @@ import msgspec
 
 from kibitz.engine import Engine
 from kibitz.errors import KibitzError
+from kibitz.lichess.archive import Archive
 from kibitz.lichess.challenges import Challenger
 from kibitz.lichess.config import Lichess
 from kibitz.lichess.game import Game
@@ -26,7 +24,6 @@ from kibitz.lichess.messages import (
     GameStart,
     event_of,
 )
-from kibitz.lichess.records import Records
 from kibitz.lichess.rules import Now, why_declined
 from kibitz.lichess.server import LimitedError, RefusedError, Server, ServerError, TokenError
 from kibitz.log import Stop, say
@@ -50,16 +47,16 @@ class Bot:
     """An account that plays."""
 
     def __init__(
-        self, me: str, server: Server, network: str, settings: Lichess, records: Records
+        self, me: str, server: Server, network: str, settings: Lichess, archive: Archive
     ) -> None:
         self._me, self._server, self._network = me, server, network
-        self._settings, self._records, self._dry_run = settings, records, server.dry_run
+        self._settings, self._archive, self._dry_run = settings, archive, server.dry_run
         self._inbox: queue.SimpleQueue[Event | BaseException] = queue.SimpleQueue()
         self._waiting: dict[str, Challenge] = {}  # challenges that are not answered yet
         self._games: dict[str, _Running] = {}
         self._accepted: set[str] = set()  # whose games have not begun
         self._ended: set[str] = set()  # games; a new stream of events may name one once more
-        self._challenger = Challenger(me, settings, server, records)
+        self._challenger = Challenger(me, settings, server, archive)
 
     def run(self, stop: Stop) -> None:
         """Play until a stop is requested and the games under way have ended."""
@@ -69,7 +66,7 @@ class Bot:
             if stop.requested and not told:
                 told = True
                 names = ", ".join(self._games)
-                self._records.say(f"no new games; finishing {names}; Ctrl-C again leaves them")
+                self._archive.say(f"no new games; finishing {names}; Ctrl-C again leaves them")
             try:
                 item = self._inbox.get(timeout=self._server.pauses.tick)
             except queue.Empty:
@@ -98,7 +95,7 @@ class Bot:
                 try:
                     event = event_of(raw)
                 except msgspec.ValidationError as error:
-                    self._records.say(f"an event that makes no sense: {error}")
+                    self._archive.say(f"an event that makes no sense: {error}")
                     continue
                 if event is not None:
                     self._inbox.put(event)
@@ -130,17 +127,17 @@ class Bot:
             try:
                 if refusal is None:
                     self._server.accept(challenge.id)
-                    self._records.say(f"{'would accept' if self._dry_run else 'accepted'}: {what}")
+                    self._archive.say(f"{'would accept' if self._dry_run else 'accepted'}: {what}")
                     self._accepted |= set() if self._dry_run else {challenge.id}
                     now = now._replace(games=now.games + (not self._dry_run))
                 else:
                     self._server.decline(challenge.id, refusal.reason)
                     verb = "would decline" if self._dry_run else "declined"
-                    self._records.say(f"{verb} ({refusal.reason}: {refusal.words}): {what}")
+                    self._archive.say(f"{verb} ({refusal.reason}: {refusal.words}): {what}")
             except LimitedError:
                 return
             except ServerError as error:
-                self._records.say(f"not answered: {what}: {error}")
+                self._archive.say(f"not answered: {what}: {error}")
             del self._waiting[challenge.id]
 
     # --- games ----------------------------------------------------------------------------------
@@ -150,14 +147,14 @@ class Bot:
         if name in self._games or name in self._ended:
             return
         if self._dry_run:
-            self._records.say(f"would play game {name}")
+            self._archive.say(f"would play game {name}")
             return
         self._games[name] = _Running(lambda: self._play(name))
 
     def _play(self, name: str) -> None:
         """Play a game, with an engine of its own."""
         with Engine(self._network) as engine:
-            Game(name, self._me, self._server, engine, self._settings, self._records).play()
+            Game(name, self._me, self._server, engine, self._settings, self._archive).play()
 
     def _reap(self) -> None:
         """See to games that have ended; one that an error interrupts begins again."""
@@ -168,7 +165,7 @@ class Bot:
                 self._ended.add(name)
                 del self._games[name]
                 continue
-            self._records.say(f"game {name}: {type(running.error).__name__}: {running.error}")
+            self._archive.say(f"game {name}: {type(running.error).__name__}: {running.error}")
             if not isinstance(running.error, TROUBLE):
                 raise running.error
             if running.attempts < ATTEMPTS and not isinstance(running.error, RefusedError):

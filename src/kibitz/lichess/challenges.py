@@ -1,8 +1,4 @@
-"""Challenges of the bot's own: whom it asks for a game, when, and what it learns from a no.
-
-bots online, settings, earlier answers -> **choose** -> an opponent and a time control
-time without a game -> **Challenger** -> challenges, taken back when they are not accepted
-"""
+"""Challenges of the bot's own: whom it challenges, when, and whom not after a refusal."""
 
 from __future__ import annotations
 
@@ -11,9 +7,9 @@ import time
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
+from kibitz.lichess.archive import Archive
 from kibitz.lichess.config import Clock, Lichess
 from kibitz.lichess.messages import Challenge, OnlineBot, Perf
-from kibitz.lichess.records import Records
 from kibitz.lichess.server import Server, ServerError
 
 # What a reason of Lichess's says about later challenges to that player.
@@ -52,7 +48,7 @@ class Memory:
         self._not: set[tuple[str, Clock | bool]] = set()
 
     def learn(self, offer: Offer, reason: str, now: float) -> None:
-        """Keep a reason for a no."""
+        """Remember why a bot has declined."""
         lesson = LESSONS.get(reason, "later")
         if lesson == "never":
             self._never.add(offer.name)
@@ -85,10 +81,10 @@ def choose(
     settings: Lichess,
     memory: Memory,
     now: float,
-    dice: random.Random,
+    generator: random.Random,
 ) -> Offer | None:
     """Draw a time control and then an opponent, stronger ones more often; None: there is none."""
-    clock = dice.choice(settings.clocks)
+    clock = generator.choice(settings.clocks)
     strengths = {}
     for bot in bots:
         rating = bot.perfs.get(speed_of(clock), Perf()).rating
@@ -101,15 +97,15 @@ def choose(
         return None
     best = max(strengths.values())
     weights = [(rating / best) ** 2 if best else 1.0 for rating in strengths.values()]
-    return dice.choices(list(strengths), weights)[0]
+    return generator.choices(list(strengths), weights)[0]
 
 
 class Challenger:
     """Challenges other bots while the bot has nothing to do."""
 
-    def __init__(self, me: str, settings: Lichess, server: Server, records: Records) -> None:
+    def __init__(self, me: str, settings: Lichess, server: Server, archive: Archive) -> None:
         self._me, self._settings = me, settings
-        self._server, self._records = server, records
+        self._server, self._archive = server, archive
         self._memory, self._dice = Memory(), random.Random()
         self._idle_since = time.monotonic()
         self._open: tuple[str, Offer, float] | None = None  # id, offer, until when
@@ -132,10 +128,10 @@ class Challenger:
         self._idle_since = time.monotonic() - self._settings.challenge_after
 
     def declined(self, challenge: Challenge) -> None:
-        """Learn from a no."""
+        """Remember that a challenge was declined, and why."""
         if self._open is not None and challenge.id == self._open[0]:
             offer, reason = self._open[1], challenge.decline_reason_key or "generic"
-            self._records.say(f"{offer.name} declines ({reason})")
+            self._archive.say(f"{offer.name} declines ({reason})")
             self._memory.learn(offer, reason, time.monotonic())
             self._open = None
 
@@ -147,11 +143,11 @@ class Challenger:
                 return
             made = self._server.challenge(offer.name, offer.rated, offer.clock)
         except ServerError as error:
-            self._records.say(f"no challenge: {error}")
+            self._archive.say(f"no challenge: {error}")
             return
         base, increment = offer.clock
         would = "would challenge" if self._server.dry_run else "challenge to"
-        self._records.say(f"{would} {offer.name}: {base}+{increment}")
+        self._archive.say(f"{would} {offer.name}: {base}+{increment}")
         if made:
             self._open = made, offer, now + self._settings.challenge_wait
 
@@ -163,4 +159,4 @@ class Challenger:
         try:
             self._server.cancel(made)
         except ServerError as error:
-            self._records.say(f"challenge to {offer.name} not taken back: {error}")
+            self._archive.say(f"challenge to {offer.name} not taken back: {error}")

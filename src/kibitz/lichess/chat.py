@@ -1,7 +1,5 @@
 """What the bot says in chats: greetings, answers to !help and the like, comments for spectators.
 
-    a line of a chat, what the bot sees -> **answer_to** -> lines of at most 140 characters
-
 What it thinks of a position it tells spectators; the opponent hears it after the game.
 """
 
@@ -17,7 +15,7 @@ import kibitz
 from kibitz.commentary.annotate import comment_on
 from kibitz.commentary.judge import BETTER, WON, percent, value_of
 from kibitz.engine import Engine
-from kibitz.lichess.records import Records
+from kibitz.lichess.archive import Archive
 from kibitz.lichess.server import LimitedError, Server, ServerError
 from kibitz.position.board import Board, Side
 from kibitz.search.report import Report
@@ -30,8 +28,8 @@ SHOWN_MOVES = 4  # of the line it expects
 class Chat:
     """Writes lines on a thread of its own: a slow chat costs a game no time."""
 
-    def __init__(self, game: str, server: Server, records: Records) -> None:
-        self._game, self._server, self._records = game, server, records
+    def __init__(self, game: str, server: Server, archive: Archive) -> None:
+        self._game, self._server, self._archive = game, server, archive
         self._lines: queue.SimpleQueue[tuple[str, bool] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name=f"chat {game}", daemon=True)
         self._thread.start()
@@ -53,7 +51,7 @@ class Chat:
             except LimitedError:
                 continue  # in a pause after too many requests the line is left out
             except ServerError as error:
-                self._records.say(f"game {self._game}: chat: {error}")
+                self._archive.say(f"game {self._game}: chat: {error}")
 
 
 class View(NamedTuple):

@@ -1,7 +1,4 @@
-"""The settings of a bot: the table [lichess] of the settings file, and `--set` of the command.
-
-kibitz.toml, --set -> **Lichess** -> rules, games, chat, challenges of its own
-"""
+"""The settings of a bot: the table [lichess] of the settings file, and `--set` of the command."""
 
 from __future__ import annotations
 

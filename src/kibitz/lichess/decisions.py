@@ -1,8 +1,4 @@
-"""How long to think, when to resign and when a game is drawn: functions of numbers.
-
-the clock as Lichess says it, settings -> **limits_of** -> limits of a search
-scores of the bot's own moves -> **gives_up, offers_draw, takes_draw**
-"""
+"""How long to think, when to resign and when a game is drawn: functions of numbers."""
 
 from __future__ import annotations
 

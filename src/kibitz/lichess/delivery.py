@@ -1,15 +1,12 @@
-"""The way of a move to the server: sent once if all goes well, else again and again.
-
-a move -> **Delivery** -> the server; what the way costs, by the server's clock
-"""
+"""The way of a move to the server: sent once if all goes well, else again and again."""
 
 from __future__ import annotations
 
 import time
 from typing import NamedTuple, TypeAlias
 
+from kibitz.lichess.archive import Archive
 from kibitz.lichess.decisions import Lag
-from kibitz.lichess.records import Records
 from kibitz.lichess.server import LimitedError, RefusedError, Server, UnreachableError
 
 REFUSALS = 3  # of a move before the game is given up
@@ -28,8 +25,8 @@ class Reply(NamedTuple):
 class Delivery:
     """Sends the moves of one game."""
 
-    def __init__(self, game: str, server: Server, records: Records) -> None:
-        self._game, self._server, self._records = game, server, records
+    def __init__(self, game: str, server: Server, archive: Archive) -> None:
+        self._game, self._server, self._archive = game, server, archive
         self.lag = Lag()
         self._reply: Reply | None = None
         self._sent = self._tried = self._unsure = False
@@ -82,6 +79,6 @@ class Delivery:
     def _failed(self, why: str) -> None:
         """Wait before the next attempt, twice as long each time."""
         assert self._reply is not None
-        self._records.say(f"game {self._game}: {self._reply.uci} {why}")
+        self._archive.say(f"game {self._game}: {self._reply.uci} {why}")
         self._at = time.monotonic() + self._wait
         self._wait = min(2 * self._wait, self._server.pauses.game)

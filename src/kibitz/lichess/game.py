@@ -1,7 +1,5 @@
 """One game: follows its stream, thinks in both players' time, moves, offers, answers.
 
-    stream of the game, searches, the time -> **Game** -> moves and chat lines; a record
-
 Threads meet in one inbox: one reads the stream, one searches, and `play` takes what they bring, a
 message at a time, so that nothing here needs a lock. One more writes into the chat.
 """
@@ -20,12 +18,12 @@ import msgspec
 from kibitz.engine import Engine
 from kibitz.engine.running import Search
 from kibitz.games.openings import odds_in
+from kibitz.lichess.archive import Archive, result_of
 from kibitz.lichess.chat import Chat, View, answer_to, last_move_in_words, lines_of
 from kibitz.lichess.config import Lichess
 from kibitz.lichess.decisions import centipawns_of, gives_up, limits_of, offers_draw, takes_draw
 from kibitz.lichess.delivery import Delivery, Moves, Reply
 from kibitz.lichess.messages import ChatLine, Full, Message, OpponentGone, Player, State, message_of
-from kibitz.lichess.records import Records, result_of
 from kibitz.lichess.server import Server, ServerError
 from kibitz.position.board import Board, Side
 from kibitz.position.fen import START
@@ -52,14 +50,14 @@ class Game:
         server: Server,
         engine: Engine,
         settings: Lichess,
-        records: Records,
+        archive: Archive,
     ) -> None:
         self.id, self._me = name, me.casefold()
         self._server, self._engine = server, engine
-        self._settings, self._records = settings, records
+        self._settings, self._archive = settings, archive
         self._inbox: queue.SimpleQueue[Message | Thought | BaseException] = queue.SimpleQueue()
-        self._chat = Chat(name, server, records)
-        self._delivery = Delivery(name, server, records)
+        self._chat = Chat(name, server, archive)
+        self._delivery = Delivery(name, server, archive)
         self.over = False
         self._full: Full | None = None
         self._state, self._heard = State(), time.monotonic()
@@ -121,7 +119,7 @@ class Game:
                 try:
                     message = message_of(raw)
                 except msgspec.ValidationError as error:
-                    self._records.say(f"game {self.id}: a message that makes no sense: {error}")
+                    self._archive.say(f"game {self.id}: a message that makes no sense: {error}")
                     continue
                 known |= isinstance(message, Full)
                 if message is None or not known:
@@ -156,7 +154,7 @@ class Game:
             self._set_up(full)
             self._began = time.monotonic()  # what was loaded does not count
             how = f"{full.speed}, {'rated' if full.rated else 'casual'}, {full.variant.key}"
-            self._records.say(f"game {self.id}: {self._side} against {self.opponent} ({how})")
+            self._archive.say(f"game {self.id}: {self._side} against {self.opponent} ({how})")
             if not full.state.moves and full.state.going_on:
                 self._greet(self._settings.greeting)
         self._follow(full.state)
@@ -217,9 +215,9 @@ class Game:
         self.over = True
         self._drop_search()
         result = result_of(state)
-        self._records.say(f"game {self.id}: {result} ({state.status})")
+        self._archive.say(f"game {self.id}: {result} ({state.status})")
         assert self._full is not None
-        self._records.keep(self._full, state, self._board, self._scores, self._clocks)
+        self._archive.keep(self._full, state, self._board, self._scores, self._clocks)
         if result != "*":
             self._greet(self._settings.farewell)
 
@@ -347,9 +345,9 @@ class Game:
         try:
             self._server.act(self.id, what)
         except ServerError as error:
-            self._records.say(f"game {self.id}: {what} failed: {error}")
+            self._archive.say(f"game {self.id}: {what} failed: {error}")
             return False
-        self._records.say(f"game {self.id}: {what}")
+        self._archive.say(f"game {self.id}: {what}")
         return True
 
     # --- chat -----------------------------------------------------------------------------------

@@ -1,7 +1,5 @@
 """What Lichess's streams say, as types: events of an account and of one game.
 
-    a line of a stream -> **event_of, message_of** -> Challenge, GameStart, Full, State ...
-
 Fields that the bot has no use for are left out, and so are kinds of messages it does not know.
 """
 

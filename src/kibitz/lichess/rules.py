@@ -1,8 +1,6 @@
 """Which challenges the bot accepts: a table of rules, each with the reason that Lichess passes on.
 
-    a challenge, settings, what goes on -> **why_declined** -> a Refusal, or None: accept
-
-The first rule of RULES that has an objection decides. Odds are positions where the bot misses
+The first rule of RULES that has an objection decides. Odds are positions where the bot lacks
 pieces; how many it gives depends on the opponent's rating.
 """
 
@@ -169,7 +167,7 @@ RULES = (
 
 
 def odds_limits(settings: Lichess) -> dict[str, int]:
-    """The rating below which an opponent gets odds, by what the bot misses."""
+    """The rating below which an opponent gets odds, by the pieces that the bot lacks."""
     return {
         "pawn": settings.odds_pawn,
         "two pawns": settings.odds_two_pawns,

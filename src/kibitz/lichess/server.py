@@ -1,7 +1,5 @@
 """The connection to Lichess: requests one at a time, streams that connect again, pauses after 429.
 
-    token, URL -> **Server** -> what streams say; moves, answers, chat, challenges
-
 berserk makes the requests. What it leaves open is done here: time limits, a stream that breaks or
 brings a broken line, HTTP 429, errors in words that never show the token.
 """
@@ -116,7 +114,7 @@ class Server:
         self._free_at = dict.fromkeys(KINDS, 0.0)
 
     def close(self) -> None:
-        """End all streams, soon, and let go of connections."""
+        """End all streams, soon, and close connections."""
         self.closed.set()
         self._session.close()
 
@@ -236,7 +234,7 @@ class Server:
         yield from self._stream("events", self._bots.events, lambda: True, self.pauses.events)
 
     def game(self, game: str, alive: Callable[[], bool]) -> Iterator[dict[str, Any]]:
-        """What happens in a game, as long as it is alive."""
+        """The messages of a game, until it ends."""
         name = f"game {game}"
         yield from self._stream(name, lambda: self._bots.game(game), alive, self.pauses.game)
 

@@ -1,7 +1,5 @@
 """What a player can do: suites, a ladder of opponents, endings, and one rating from the ladder.
 
-    Plan -> **run_suites, run_ladder, run_endings** -> as_json -> `kibitz strength`
-
 Whatever is finished is kept in a folder, and not done again: games as journals, the rest as JSON
 beside the settings it was made with. (Playing weaker on purpose is engine/options.py.)
 """

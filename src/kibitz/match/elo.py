@@ -1,7 +1,5 @@
 """Elo from games: difference with its interval, normalised Elo, likelihood of superiority.
 
-    results of games, in colour-swapped pairs -> **Estimate** -> report
-
 Two models. Trinomial: every game counts alone. Pentanomial: the two games of a pair, same opening
 and colours exchanged, count together as one sample of 0, 1/2, 1, 3/2 or 2 points, which takes the
 opening's share out of the variance. Definitions and intervals are fastchess's: the 95 % interval

@@ -1,8 +1,5 @@
 """One game: time controls, clocks, moves in turn, faults, adjudication, and how it ended.
 
-    `40/60+0.6`, nodes, depth -> **Control** -> GameClock -> Limits of every move
-    two players, an opening -> **play_game** -> PlayedGame
-
 Times inside are milliseconds. Nodes and depth may come with a clock or without one. Draws by
 threefold repetition and by the 50-move rule are claimed as soon as they can be. Time is charged as
 the player measured it (see Answer). A player that oversteps its time or commits a fault (see

@@ -1,7 +1,5 @@
 """Finished games, the journal that keeps them through any interruption, and what they add up to.
 
-    game.py -> **PlayedGame** -> one line of JSON -> resuming, **Results**, PGN
-
 A journal's first line says what match it is, every further line is one finished game (journals.py).
 """
 

@@ -1,7 +1,5 @@
 """Opponents on a ladder: programs of known strength, levels of Stockfish, players of this package.
 
-    text or what is installed -> **Opponent**, with its rating where one is known -> assessment
-
 Ratings of programs are those of public lists, each with its source; they were found at other time
 controls, on other machines, and are as good as that.
 """

@@ -1,7 +1,5 @@
 """Who can play: what a player answers and how it fails; and the players themselves.
 
-    board, limits -> **Player** -> Answer, or a PlayerError that costs the game
-
 Four kinds: a random mover, a greedy one that looks one ply ahead at the material, our own engine
 with any network, and UCI programs, each a process of its own.
 """

@@ -1,7 +1,5 @@
 """Ratings of several players from all their games at once, with intervals.
 
-    results of every two players -> **Rating** -> crosstable, curves over training
-
 The model is Bradley and Terry's with draws as half a win: the expected score of a player is that
 of the Elo formula. The likeliest ratings are found by Newton's method, the intervals come from the
 curvature of the likelihood there (Fisher information). One draw spread over the games of every two
@@ -20,7 +18,7 @@ from kibitz.match.elo import DEVIATIONS_95, Tally, expected_score, falling_root
 
 PRIOR_GAMES = 1.0  # drawn games assumed between two players who met
 SCALE = math.log(10.0) / 400.0
-STEPS, SETTLED = 100, 1e-6
+STEPS, CONVERGED = 100, 1e-6
 LONGEST_STEP = 400.0  # Elo; further, Newton's parabola no longer resembles the likelihood
 
 
@@ -86,7 +84,7 @@ def _likeliest(points: np.ndarray, games: np.ndarray) -> np.ndarray:
         slope = SCALE * (points - games * _expected(elo)).sum(axis=1)
         step = np.linalg.pinv(_information(elo, games)) @ slope
         elo += np.clip(step, -LONGEST_STEP, LONGEST_STEP)
-        if np.abs(step).max() < SETTLED:
+        if np.abs(step).max() < CONVERGED:
             break
     return elo
 

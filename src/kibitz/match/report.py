@@ -1,8 +1,5 @@
 """What a match leaves behind: its games as PGN, and how it stands, in words.
 
-    PlayedGame -> **PGN** -> any chess program
-    Results -> **lines and rows** -> the command, logs
-
 Comments are written as fastchess and cutechess do: `{+0.31/12 1.500s, n=4711}` is a score for the
 mover in pawns (`+M5` for a mate in five), the depth, the time and the nodes. Words are fastchess's
 block, a crosstable, ratings, pairs, forfeits.
@@ -36,39 +33,39 @@ _WHOLE = re.compile(rb"(1-0|0-1|1/2-1/2|\*)\s*\Z")  # a game ends with its resul
 _TAGS = re.compile(rb'\[(?:Round|White|Black|GameEndTime) "[^"]*"\]')
 
 
-def to_game(record: PlayedGame, names: Sequence[str], controls: Sequence[Control]) -> Game:
-    """A record as a game with tags and comments; names and controls by place in the match."""
-    moves = (*record.book, *(move.uci for move in record.moves))
-    board = Board(record.fen, moves, chess960=record.chess960)
-    game = game_of(board, _tags(record, names, controls))
+def to_game(played: PlayedGame, names: Sequence[str], controls: Sequence[Control]) -> Game:
+    """A game of a match as PGN with tags and comments; names and controls by place in the match."""
+    moves = (*played.book, *(move.uci for move in played.moves))
+    board = Board(played.fen, moves, chess960=played.chess960)
+    game = game_of(board, _tags(played, names, controls))
     node = game.tree.end()
-    for move in reversed(record.moves):
+    for move in reversed(played.moves):
         assert node.parent is not None
         node.comment = _comment(move)
         node = node.parent
     while node.parent is not None:
         node.comment = "book"
         node = node.parent
-    if record.detail:
+    if played.detail:
         end = game.tree.end()
-        end.comment = f"{end.comment} {record.termination}: {_bare(record.detail)}".strip()
+        end.comment = f"{end.comment} {played.termination}: {_bare(played.detail)}".strip()
     return game
 
 
-def _tags(record: PlayedGame, names: Sequence[str], controls: Sequence[Control]) -> dict[str, str]:
-    white, black = controls[record.white], controls[record.black]
-    date = dated(datetime.datetime.fromisoformat(record.ended)) if record.ended else ""
+def _tags(played: PlayedGame, names: Sequence[str], controls: Sequence[Control]) -> dict[str, str]:
+    white, black = controls[played.white], controls[played.black]
+    date = dated(datetime.datetime.fromisoformat(played.ended)) if played.ended else ""
     tags = {
         "Event": EVENT,
         "Site": "?",
         "Date": date[:10].replace("-", ".") or "????.??.??",
-        "Round": f"{record.number // 2 + 1}.{record.number % 2 + 1}",
-        "White": names[record.white],
-        "Black": names[record.black],
-        "Result": record.result,
-        "GameEndTime": record.ended if has_dates() else "",
-        "PlyCount": str(len(record.book) + len(record.moves)),
-        "Termination": _termination(record),
+        "Round": f"{played.number // 2 + 1}.{played.number % 2 + 1}",
+        "White": names[played.white],
+        "Black": names[played.black],
+        "Result": played.result,
+        "GameEndTime": played.ended if has_dates() else "",
+        "PlyCount": str(len(played.book) + len(played.moves)),
+        "Termination": _termination(played),
     }
     tags = {name: text for name, text in tags.items() if text}
     if white == black:
@@ -76,13 +73,13 @@ def _tags(record: PlayedGame, names: Sequence[str], controls: Sequence[Control])
     return tags | {"WhiteTimeControl": str(white), "BlackTimeControl": str(black)}
 
 
-def _termination(record: PlayedGame) -> str:
+def _termination(played: PlayedGame) -> str:
     """The tag's words as the PGN standard and fastchess have them."""
-    if record.termination == TIME_FORFEIT or record.termination.startswith("adjudication"):
-        return record.termination.partition(":")[0]
-    if record.termination in FORFEITS:
+    if played.termination == TIME_FORFEIT or played.termination.startswith("adjudication"):
+        return played.termination.partition(":")[0]
+    if played.termination in FORFEITS:
         other = {"crash": "abandoned", "hang": "stalled connection"}
-        return other.get(record.termination, record.termination)
+        return other.get(played.termination, played.termination)
     return "normal"
 
 
@@ -133,9 +130,9 @@ class PgnFile:
             self._file.add(b"\n\n")
         return {_known_by(game) for game in content.split(b"[Event ")[1:]}
 
-    def add(self, record: PlayedGame) -> None:
+    def add(self, played: PlayedGame) -> None:
         """Add a game unless it is there; it is with the operating system when this returns."""
-        text = str(to_game(record, self._names, self._controls)).encode()
+        text = str(to_game(played, self._names, self._controls)).encode()
         if _known_by(text) not in self._there:
             self._there.add(_known_by(text))
             self._waiting.append(text + b"\n\n")

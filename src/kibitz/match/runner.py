@@ -1,7 +1,5 @@
 """A match: all games of a schedule, several at a time, until they are played or SPRT has decided.
 
-    Setup -> schedule -> **run** -> journal of games -> results
-
 Every opening is played twice by the same two, with colours exchanged; games 2n and 2n + 1 are such
 a pair. Numbers do not depend on how many rounds follow, so that a match can be made longer later.
 

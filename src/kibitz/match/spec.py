@@ -1,4 +1,4 @@
-"""Players by name: `NAME[,option=value...]` -> **Spec** -> a player, as many as games run at once.
+"""Players by name: `NAME[,option=value...]`, opened as often as games run at once.
 
 `kibitz`, or `default`, is our engine with the network it finds, `shipped` with Kibitz's own;
 `uniform`, `material` and network files are the same engine with that evaluator; `random` and

@@ -1,7 +1,5 @@
 """SPRT: stop a match as soon as its results decide between two differences in strength.
 
-    pairs of games -> **log-likelihood ratio** -> go on, accept H0 (elo0) or H1 (elo1)
-
 Generalised sequential probability ratio test on pentanomial counts. The likeliest distribution of
 the five results is found under each hypothesis, that the mean is what elo0 (or elo1) says; the
 logarithm of the ratio of both likelihoods decides as soon as it leaves the bounds. After Michel
@@ -24,7 +22,7 @@ Model: TypeAlias = Literal["normalised", "logistic"]
 Verdict: TypeAlias = Literal["H0", "H1"]
 
 RARE = 1e-3  # stands for a result that has not been seen, as in fastchess
-SETTLED = 1e-9  # change of a probability below which the fit is done
+CONVERGED = 1e-9  # change of a probability below which the fit is done
 FITS = 100
 TINY = 1e-15
 
@@ -115,7 +113,7 @@ def likeliest_with_lead(seen: Sequence[float], lead: float) -> list[float]:
             for index in range(len(seen))
         ]
         before, fitted = fitted, _tilted(seen, slopes)
-        if max(abs(new - old) for new, old in zip(fitted, before, strict=True)) < SETTLED:
+        if max(abs(new - old) for new, old in zip(fitted, before, strict=True)) < CONVERGED:
             break
     return fitted
 

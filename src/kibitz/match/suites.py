@@ -1,8 +1,5 @@
 """Test suites in EPD, and endings that are won: what a player finds, and whether it wins them.
 
-    EPD lines, player -> **Outcome** of every position -> points, rating
-    random generator -> positions of KQK, KRK, KBNK -> games against a defender -> **wins of tries**
-
 Points: what c8 gives for the move's place in c7 (STS), or c0 as `f5=10, Be5+=2`; without either 1
 for a `bm` that is played or an `am` that is not. Nodes required: how many were searched when the
 final move last became the best, counted where it has full points; all other nodes are failure
@@ -38,7 +35,7 @@ from kibitz.position.board import Board
 from kibitz.position.epd import Epd, read_epd
 from kibitz.position.notation import Move
 from kibitz.search.limits import Limits
-from kibitz.search.presets import settled
+from kibitz.search.presets import resolved
 from kibitz.workers import cluster, in_processes, in_threads
 
 SLOPE, INTERCEPT, STS_POSITIONS, STS_POINTS = 445.23, -242.85, 1500, 10
@@ -150,7 +147,7 @@ def _can_go_on(spec: Spec) -> bool:
     """Whether a player searches on from what it has found, as the tree search does."""
     if spec.kind != "engine":
         return False
-    return settled(spec.engine().settings, batched=False).search == "mcts"
+    return resolved(spec.engine().settings, batched=False).search == "mcts"
 
 
 def _solve_early(epd: Epd, board: Board, player: Player, control: Control, name: str) -> Outcome:

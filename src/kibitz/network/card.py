@@ -205,7 +205,7 @@ def _decode(location: Location, text: bytes) -> NetworkCard:
 def _header_card(location: Location, content: bytes) -> bytes:
     """Return the card's JSON from a safetensors file."""
     header = _header(location, content)
-    reason = "expected a Kibitz network, found a file without card or seal"
+    reason = "expected a Kibitz network, found a file without card or checksum"
     with _checksum(location, reason):
         check_header(content)
     metadata = header.get("__metadata__", {})
@@ -234,7 +234,7 @@ def _header(location: Location, content: bytes) -> dict[str, Any]:
 
 def _onnx_card(location: Location, content: bytes) -> bytes:
     """Return the card's JSON from an ONNX file."""
-    with _checksum(location, "expected a seal at the end, found none: no Kibitz network, or cut"):
+    with _checksum(location, "expected a checksum at the end, found none: cut, or no network"):
         body = without_ending(content, _MARK, as_hex=True)
     found = [value for key, value in _metadata_properties(body) if key == b"card"]
     if not found:

@@ -214,7 +214,7 @@ def _compiled(weight: Tensor) -> bool:
 
 
 def _check(entries: Tensor, offsets: Tensor, rows: int) -> None:
-    """Kernels do not check bounds, so nothing out of bounds may reach them."""
+    """Refuse indices out of bounds, which kernels do not check."""
     inside = len(entries) == 0 or (int(entries.min()) >= 0 and int(entries.max()) < rows)
     ordered = bool((offsets[1:] >= offsets[:-1]).all())
     if not (inside and ordered and int(offsets[0]) == 0 and int(offsets[-1]) == len(entries)):

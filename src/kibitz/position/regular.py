@@ -1,6 +1,6 @@
 """Regular games of PGN, read by compiled code; what is not regular is left to python-chess.
 
-lines of a game -> tags, words, comments -> parts of SAN -> `follow_san` -> **MainLine**
+`follow_san` plays the moves.
 
 A game is regular if it has tags, an empty line and moves that are written as the standard says:
 with numbers, marks and comments, without variations. Of anything else, a move that is not legal

@@ -1,7 +1,5 @@
 """Looks for puzzles in one game, and proves them.
 
-    a game -> proposals -> looks -> proofs -> **Puzzle**
-
 The plain finder proposes the positions of the game. The contempt finder searches each of them with
 search-contempt, whose opponent keeps the choices of a short search, and proposes the positions
 after replies which that opponent believes in and which turn out much worse than they look. What

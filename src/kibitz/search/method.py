@@ -15,7 +15,7 @@ from kibitz.search.limits import Limits
 from kibitz.search.mcts.rules.from_settings import to_rule
 from kibitz.search.mcts.rules.parameters import names_of
 from kibitz.search.params import Settings
-from kibitz.search.presets import settled
+from kibitz.search.presets import resolved
 
 if TYPE_CHECKING:
     from kibitz.evaluator.load import Evaluator
@@ -26,7 +26,7 @@ def open_search(evaluator: Evaluator, settings: Settings) -> BaseSearcher:
     """A search of the kind that the settings ask for; alpha-beta takes no batches."""
     from kibitz.evaluator.inline import InlineEvaluator
 
-    settings = settled(settings, batched=not isinstance(evaluator, InlineEvaluator))
+    settings = resolved(settings, batched=not isinstance(evaluator, InlineEvaluator))
     if settings.search == "bestfirst":
         from kibitz.search.bestfirst.searcher import BestFirst
 
@@ -42,7 +42,7 @@ def open_search(evaluator: Evaluator, settings: Settings) -> BaseSearcher:
 
 def variant_of(settings: Settings, *, batched: bool = False) -> tuple[str, ...]:
     """Which compiled search the settings ask for; refuses settings that make none."""
-    rule, search = names_of(to_rule(settings)), settled(settings, batched=batched).search
+    rule, search = names_of(to_rule(settings)), resolved(settings, batched=batched).search
     return rule if search == "mcts" else (search,)
 
 
@@ -63,7 +63,7 @@ def warm(evaluator: Evaluator, settings: Settings) -> None:
     from kibitz.search.mate import new_memory, search_mate
 
     compile_later(search_mate, *new_memory())  # no clock runs where mates are tried
-    kind = settled(settings, batched=not isinstance(evaluator, InlineEvaluator))
+    kind = resolved(settings, batched=not isinstance(evaluator, InlineEvaluator))
     small = kind.with_(hash=1, threads=1, syzygy_path="", minibatch_size=4)
     with closing(open_search(evaluator, small)) as search:
         for fen, move in WARM_GAMES:

@@ -1,6 +1,6 @@
 """The parameter table of the search: one row for each, and the settings made of it.
 
-    defaults, TOML, UCI, tuner -> **Settings** -> presets.to_rule, presets.to_behaviour
+The settings file, UCI and the tuner fill in `Settings`; presets.py makes rules and behaviour of it.
 
 A row says UCI name, default, range, step for tuning, and what the parameter does. Names follow lc0
 and Stockfish where they have one. Values are in [-1, 1] for the side to move unless a row says

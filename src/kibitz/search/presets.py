@@ -15,7 +15,7 @@ from kibitz.search.where import CONTEMPT, DRIVERS, HEEDED
 # --- the kind of search --------------------------------------------------------------------------
 
 
-def settled(settings: Settings, *, batched: bool) -> Settings:
+def resolved(settings: Settings, *, batched: bool) -> Settings:
     """The settings with `auto` replaced by a kind of search.
 
     It is alpha-beta, the stronger player, where the network is computed inside the search; the tree
@@ -39,7 +39,7 @@ def why_without_effect(option: Option, settings: Settings, *, batched: bool) -> 
     """Why an option changes nothing with these settings; empty if it does change something."""
     driver = "batched" if batched else "threads" if settings.threads > 1 else "inline"
     rules, drivers, need = option.where
-    settings = settled(settings, batched=batched)
+    settings = resolved(settings, batched=batched)
     if settings.search == "alphabeta" and batched and option.name == "search":
         return DRIVERS[driver]
     if settings.search == "bestfirst" or (settings.search == "alphabeta" and not batched):

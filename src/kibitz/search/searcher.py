@@ -1,7 +1,5 @@
 """What all kinds of search do alike: one position after another, within limits, with reports.
 
-    board, limits -> **BaseSearcher** -> reports, the move
-
 A kind of search derives from it and adds its own: it prepares a root, searches until `is_over`,
 says how it stands, and chooses. Tablebases, the clock, mates at their exact length and games that
 are over are looked after here.

@@ -1,6 +1,6 @@
 """Where an option has an effect: by rule, by the way a search is run, by other options.
 
-**where** -> rows of params.Settings -> warnings, the pages of options, `kibitz experiment options`
+Warnings, the pages of options and `kibitz experiment options` all read it.
 """
 
 from __future__ import annotations

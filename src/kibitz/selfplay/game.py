@@ -1,7 +1,4 @@
-"""The memory of a game while it is played: positions, what was searched, and how it stands.
-
-Seat -> GAME, PLY, VISIT (kernels in moves.py) -> Finished -> shards
-"""
+"""The memory of a game while it is played: positions, what was searched, and how it stands."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Games without Python: alone with an inline evaluator, or in step with one that takes batches.
 
-play_on                                   a stretch of one game, search and all
-gather_all -> (evaluator) -> answer_all   all games of a thread, up to a leaf of each
+`play_on` plays a stretch of one game, search and all. `gather_all` brings every game of a thread to
+a leaf, and `answer_all` goes on with what the evaluator said of these leaves.
 """
 
 from __future__ import annotations

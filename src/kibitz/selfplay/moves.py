@@ -1,6 +1,6 @@
 """One move of a game, compiled: its end, the root, when to stop searching, what is chosen and kept.
 
-    begin_move -> (root evaluated) -> prepare -> (playouts) -> finish_move
+`begin_move` comes first, then `prepare` with the evaluated root, the playouts and `finish_move`.
 
 The kernels of loop.py call them, for games that are played alone and for games in step.
 """
@@ -47,7 +47,7 @@ def random_plies(game: np.record, context: np.record, count: int) -> bool:
 
 @kernel
 def begin_move(terms: np.record, game: np.record, tree: np.record, context: np.record) -> int:
-    """Stand at the root: OVER, or whether the tree has KEPT the position or it is FRESH."""
+    """Go to the root: OVER, or whether the tree has KEPT the position or it is FRESH."""
     _stand(game, context)
     if game.end == ONGOING:
         _see_end(terms, game, context)
@@ -135,7 +135,7 @@ def _plan(
 def _plan_nothing(
     rule: np.record, terms: np.record, tree: np.record, context: np.record, full: int
 ) -> None:
-    """Other rules select as they go."""
+    """Plan nothing: other rules choose anew at every playout."""
 
 
 _PLANS = {"Gumbel": _plan, **dict.fromkeys(("Puct", "Sble", "Contempt", "Forced"), _plan_nothing)}

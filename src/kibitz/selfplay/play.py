@@ -1,7 +1,5 @@
 """Games against itself, many at a time, into shards: what can be stopped and goes on.
 
-    network, SelfPlay -> threads that play -> **groups of games** -> shards of a folder
-
 Game n follows from the seed, n, the settings and the network alone. A group of games is a shard,
 written when its last game is over; until then the games that are over are kept in a file beside it.
 Games that are in the folder already are not played again.
@@ -266,7 +264,7 @@ def _checksum(where: str) -> str:
 
 
 def _try_to_write(folder: Place) -> None:
-    """Fail now, not after a group of games, where nothing can be written."""
+    """Raise an error now, not after a group of games, if the folder cannot be written."""
     trial = folder / f"{KIND}.trial"
     write_bytes(trial, b"")
     trial.unlink()

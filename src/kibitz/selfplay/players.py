@@ -1,7 +1,4 @@
-"""Who plays the games of a run: threads of this process, or the processes of a cluster.
-
-numbers of a run -> **Players** -> seats, on threads here or in pieces elsewhere -> finished games
-"""
+"""Who plays the games of a run: threads of this process, or the processes of a cluster."""
 
 from __future__ import annotations
 

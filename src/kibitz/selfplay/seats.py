@@ -1,7 +1,7 @@
 """Games being played, on one thread: one after the other, or many in step.
 
-numbers -> Starts -> **Alone** (inline evaluators: compiled games) -> finished games
-                  -> **InStep** (batched evaluators: one batch holds a leaf of every game)
+`Alone` plays games with an inline evaluator, in compiled code; `InStep` plays many with a batched
+one, a leaf of each in a batch.
 
 A game's start and all its random numbers follow from the seed of the run and its own number.
 """
@@ -42,7 +42,7 @@ MOST_TRIES = 1_000  # random starts of a game, until one is not over
 
 
 class Starts:
-    """Deals games: the start, the random numbers, whether it is played to its end."""
+    """Begins games: the start, the random numbers, whether it is played to its end."""
 
     def __init__(self, settings: SelfPlay, seed: int, book: Sequence[Board] = ()) -> None:
         self._settings, self._seed = settings, seed
@@ -52,21 +52,21 @@ class Starts:
         if settings.chess960:
             self._chess960 = _positions([chess960_fen(number) for number in range(960)])
 
-    def deal(self, seat: Seat, number: int) -> None:
+    def begin_game(self, seat: Seat, number: int) -> None:
         """Begin a game in a seat."""
         settings = self._settings
-        dice = random.Random(f"{self._seed} {number}")
+        generator = random.Random(f"{self._seed} {number}")
         starts = self._book
         if len(self._odds):
             starts = self._odds[number % 2 :: 2]  # White and Black by turns
-        elif dice.random() < settings.chess960:
+        elif generator.random() < settings.chess960:
             starts = self._chess960
         for _ in range(MOST_TRIES):
-            place = dice.randrange(len(starts))
-            words = [dice.getrandbits(64) for _ in range(3)]
-            played_out = dice.random() < settings.played_out
+            place = generator.randrange(len(starts))
+            words = [generator.getrandbits(64) for _ in range(3)]
+            played_out = generator.random() < settings.played_out
             seat.begin(number, starts[place : place + 1], words, played_out)
-            count = dice.randint(*settings.random_plies)
+            count = generator.randint(*settings.random_plies)
             if count == 0 or random_plies(seat.record, seat.searches[0].contexts[0].record, count):
                 return
 
@@ -112,7 +112,7 @@ class Alone:
         """Play games as long as there are numbers."""
         number = run.following()
         while number is not None:
-            starts.deal(self._seat, number)
+            starts.begin_game(self._seat, number)
             while not self._seat.over:
                 if run.stopped:
                     return
@@ -197,7 +197,7 @@ class InStep:
         return int(filled)
 
     def _help(self, seat: Seat, starts: Starts, run: Run) -> None:
-        """Hand in a game that is over for the next one; make room where a tree is full."""
+        """Replace a game that is over by the next one; make room where a tree is full."""
         if seat.record.waits != NOTHING:
             return
         if seat.over:
@@ -207,12 +207,12 @@ class InStep:
             seat.search.make_room()
 
     def _next_game(self, seat: Seat, starts: Starts, run: Run) -> None:
-        """Deal the next game to a seat, if there is one."""
+        """Begin the next game in a seat, if there is one."""
         number = run.following()
         if number is None:
             seat.record.waits = NO_GAME
         else:
-            starts.deal(seat, number)
+            starts.begin_game(seat, number)
 
     def _evaluate(self, filled: int) -> None:
         """Ask the evaluator, and give each game what it waits for."""

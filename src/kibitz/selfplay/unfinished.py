@@ -1,7 +1,5 @@
 """Finished games of groups that are not complete, kept beside the shards until they are.
 
-    half a minute, a stop -> **save** -> selfplay-0003-1-00000064.part -> **load** -> the next start
-
 What is in a file: zstd of msgpack (how the games were played, the types of the arrays, the games),
 then a mark and the SHA-256 of what precedes it. A damaged one costs its games alone.
 """

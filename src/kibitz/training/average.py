@@ -93,7 +93,7 @@ def checkpoints_that_matter(decay: float, smallest: float = 0.01) -> int:
 
 
 def average_of(states: Iterable[Mapping[str, Tensor]], decay: float) -> dict[str, Tensor]:
-    """Return the swa of some networks' states, the oldest first."""
+    """Return the average (SWA) of some networks' states, the oldest first."""
     average = Average("swa", decay)
     for state in states:
         average.update(state)

@@ -168,7 +168,7 @@ def _steps(state: TrainState, job: Job, log: Log, stop: Stop) -> bool:
 
 
 def _batches(loader: Loader, overfit: bool) -> Iterator[TensorBatch]:
-    """Yield what to train on; a network that cannot learn one batch by heart is broken."""
+    """Yield batches; to `overfit`, the first one again and again."""
     batches = iter(loader)
     if overfit:
         first = next(batches)

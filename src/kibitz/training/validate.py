@@ -1,4 +1,4 @@
-"""How good a network is on games it never saw.
+"""Figures of a network on held-out games.
 
 Values are for the side to move, in [-1, 1]. Rank correlations follow Batch-First's evaluation of
 its networks; formulas are in docs/recipes.md.

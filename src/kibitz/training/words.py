@@ -1,4 +1,4 @@
-"""Trains a decoder on a corpus: examples -> tokens -> batches -> **a file that speaks**.
+"""Trains a decoder of commentary on a corpus of examples.
 
 The loop is small, but saves and goes on as that of networks does, with the same checkpoints.
 """

@@ -1,7 +1,5 @@
 """What is tuned, how it is measured and by which method: the table `tune` and its parameters.
 
-    [tune], flags -> **Tuning, Parameter** -> measures, study -> settings as TOML
-
 A parameter is a number of the search with a tuning step (`CPuct`, `CPuct=1:3`) or, where a
 training's loss is measured, any number of its tables with a range (`schedule.rate=1e-4:1e-2:log`).
 """

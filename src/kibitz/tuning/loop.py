@@ -1,7 +1,4 @@
-"""The work of a tuning: one trial after another, then a match of the best against the defaults.
-
-study, measure -> **tune** -> trials -> best by the model -> **confirm** -> a verdict
-"""
+"""The work of a tuning: one trial after another, then a match of the best against the defaults."""
 
 from __future__ import annotations
 

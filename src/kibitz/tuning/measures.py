@@ -1,7 +1,5 @@
 """How good parameters are: by games, by suites, by the loss of a training.
 
-    a job: values, whom they meet, a seed -> **measure** -> value and standard error
-
 Points and nodes required of a suite differ from one position to the next: as a sample of positions
 they have an error, too. A training's error is known from repeats only.
 """

@@ -1,7 +1,5 @@
 """What noisy measurements say of every point: a Gaussian process, its best point, its shape.
 
-    points in the unit cube, values, their standard errors -> **Model** -> means, shares, curves
-
 Matern 5/2 with a length for each parameter; amplitude, lengths and a noise beyond the given errors
 are the likeliest under wide priors. Measurements of which none is clearly better than another give
 an almost flat model: that is an answer, too.

@@ -1,7 +1,4 @@
-"""How a tuning stands: rows, verdict, settings as TOML, and one HTML file with figures.
-
-study -> model, confirmation -> **facts, page** -> terminal, report.html, figures.svg and .png
-"""
+"""How a tuning stands: rows, verdict, settings as TOML, and one HTML file with figures."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """SPSA: all parameters are moved at once, by games between two players on either side of them.
 
-    iterations and their scores -> **centre** -> **sides** -> a match of the two -> a score
-
 Simultaneous perturbation stochastic approximation (Spall, 1998): iteration k plays centre + c_k d
 against centre - c_k d, where d has +1 or -1 tuning steps for each parameter, and moves the
 centre by a_k / (2 c_k) times the lead along d; a_k = a / (A + k + 1)^0.602, c_k falls as

@@ -146,7 +146,7 @@ class Study:
             self._study.enqueue_trial(values)
         asked = self._study.ask(self._distributions())
         claim = self._claim(asked.number)
-        assert claim is not None, "a new trial is nobody's"
+        assert claim is not None, "a new trial is claimed"
         return Trial(len(trials), asked.number, dict(asked.params), claim=claim)
 
     def _chosen(self, place: int, trials: list[Trial]) -> Values | None:

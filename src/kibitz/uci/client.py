@@ -1,7 +1,5 @@
 """An outside UCI program.
 
-    position, limits -> **UciClient** -> best move and info lines, or a ProgramFault
-
 Matches, teachers and checks use it; it stands just above position. A plain pipe and a parser of
 the few words that matter cost 0.1 ms a search, ten times less than a general client, which counts
 where a search takes one or two.

@@ -1,7 +1,5 @@
 """What people type at the engine: d, eval, bench, go perft, and looks into the tree with ~.
 
-Session, position -> **text on standard output**
-
 Each line goes out as it is, as GUIs never ask for these.
 """
 

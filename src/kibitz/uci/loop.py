@@ -1,4 +1,4 @@
-"""The UCI loop: a line from the GUI -> **Session** -> what the engine does and answers.
+"""The UCI loop: what the engine does and answers for each line from the GUI.
 
 Searches run on a thread of their own, so that `stop` is always heard. Nothing that takes time to
 import is imported before it is needed: the answer to `uci` comes at once.
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import kibitz
 from kibitz.engine import Engine
-from kibitz.engine.running import Search, settle
+from kibitz.engine.running import Search, freeze
 from kibitz.errors import InputError, KibitzError
 from kibitz.options import parsed
 from kibitz.search.limits import Signals
@@ -159,7 +159,7 @@ class Session:
             self._problems = problems
             if self.engine.network != self._announced:
                 self._announced = self.engine.network
-                settle()
+                freeze()
                 self.info(f"evaluator {self._announced}")
 
     @contextmanager

@@ -1,6 +1,6 @@
 """The options of the protocol itself, and the lines that announce all options.
 
-search/params, engine/options, **UciOptions** -> `option name ...`
+`UciOptions` are the protocol's own; the engine's and the search's have their rows elsewhere.
 
 Nothing heavy is imported here: a program that only asks what there is gets its answer at once.
 """

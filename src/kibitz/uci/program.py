@@ -1,7 +1,5 @@
 """An outside program: a process that may crash, hang, close its pipes or answer nonsense.
 
-    lines -> **Program** -> lines, or a ProgramFault
-
 UCI and xboard programs stand on it. A thread ends a program that is silent for too long, and all
 it has started, so that reading from it never hangs.
 """
@@ -71,7 +69,7 @@ class Program:
         threading.Thread(target=self._hear_errors, args=(errors,), daemon=True).start()
 
     def _at_rest(self) -> None:
-        """Let it be silent until it is asked again."""
+        """Set no time limit until it is sent something again."""
         self._deadline = math.inf
 
     @property

@@ -1,8 +1,5 @@
 """Lines from a GUI as data, and the channel of lines to it, with a file that logs both directions.
 
-    **text** -> Go, Place, name and value -> loop.py
-    Session -> **Channel** -> standard output, a connection; LogFile
-
 Whatever is wrong with a line becomes a note, never an error.
 """
 

@@ -1,6 +1,6 @@
 """UCI over TCP: an engine here for a GUI elsewhere, and the other end.
 
-stdin, stdout <-> `connect` <-> network <-> **serve** <-> a Session and an engine for each caller
+`serve` gives each caller a Session and an engine; `connect` passes lines on between one and a GUI.
 
 Only this machine may connect unless there is a token, which the caller must send as its first line.
 Without a token the first line must be a UCI command: a web page can make the browser on this

@@ -1,7 +1,5 @@
 """An outside program that speaks the xboard protocol, version 2 or, as the oldest do, version 1.
 
-    start position, moves, limits -> **XboardClient** -> the move and the lines of its thinking
-
 The program is kept in force mode between searches, is given each new move, its clock and `go`.
 One that announces no feature for two seconds speaks version 1, as the protocol has it, and is taken
 for a program without features; what it announces later still counts.

@@ -1,7 +1,5 @@
 """A connection: its requests are answered, and of what goes on it gets the newest state only.
 
-WebSocket <-> **Desk** <-> requests, watches
-
 A page that reads slowly never makes the server keep more than one message for each topic: a newer
 one takes its place. Answers are few, as a page may have only some requests open at a time.
 """
@@ -160,7 +158,7 @@ class Desk:
         self._wake.set()
 
     def _finished(self, text: str, task: asyncio.Task[None]) -> None:
-        """Let the next request be answered; tell of a mistake of ours."""
+        """Allow the next request, and report an error of the program."""
         self._open.release()
         error = None if task.cancelled() else task.exception()
         if error is not None:

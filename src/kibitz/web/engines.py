@@ -1,7 +1,4 @@
-"""The engines of the server: a bounded number, each kept with what it knows until it must go.
-
-what is wanted -> **Engines** -> an Engine of one user at a time
-"""
+"""The engines of the server: a bounded number, each kept with its tree until it is replaced."""
 
 from __future__ import annotations
 
@@ -108,7 +105,7 @@ class Engines:
         return held
 
     def give_back(self, held: Held, *, failed: bool = False) -> None:
-        """Let others use an engine; one that failed may have another network now, and goes."""
+        """Make an engine free for others; close one that failed, which may have another network."""
         with self._lock:
             held.busy, held.used = False, time.monotonic()
             failed = failed and held in self._held

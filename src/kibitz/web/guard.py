@@ -1,7 +1,5 @@
 """Who may talk to the server: a check of every request before anything else sees it.
 
-request -> **Guard** -> server
-
 Only this machine gets in unless there is a token. A page of another site cannot reach the server
 through the user's browser: the Host header must be an address or a known name (DNS rebinding), and
 a WebSocket must come from the page itself (Origin).

@@ -1,7 +1,4 @@
-"""Annotating games in the background: progress for the pages, the report in the end.
-
-PGN -> **Jobs** -> commentary.annotate -> HTML report, annotated PGN
-"""
+"""Annotating games in the background: progress for the pages, the report in the end."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The files that the page may open: those below folders named on the command line, no others.
-
-folders -> **Library** -> lists, shards, runs, puzzles, suites
-"""
+"""The files that the page may open: those below folders named on the command line, no others."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from typing import NamedTuple
 from kibitz.errors import InputError
 from kibitz.evaluator.discover import RUN, SUFFIXES, discovered, named, shipped
 from kibitz.evaluator.load import SIMPLE
-from kibitz.files import PACKED
+from kibitz.files import COMPRESSED
 from kibitz.games.shard import SUFFIX as SHARD
 from kibitz.network.card import NetworkCard, read_card
 from kibitz.training.metrics import METRICS
@@ -51,7 +48,7 @@ def kind_of(file: Path) -> str:
     """What a file is by its name; empty if the page has no use for it."""
     if file.name in NAMES:
         return NAMES[file.name]
-    bare = file.with_suffix("") if file.suffix in PACKED else file
+    bare = file.with_suffix("") if file.suffix in COMPRESSED else file
     return KINDS.get(bare.suffix.lower(), "")
 
 

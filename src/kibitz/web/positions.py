@@ -1,7 +1,4 @@
-"""Positions and games as the page sees them: legal moves, FEN, PGN and its tree of moves.
-
-the page's texts -> Board, chess.pgn -> **plain objects** -> JSON
-"""
+"""Positions and games as the page sees them: legal moves, FEN, PGN and its tree of moves."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What a page may ask for: each request is a class whose fields are checked, and its answer.
-
-JSON of the page -> **requests** -> answers; searches go on and send their state by themselves
-"""
+"""What a page may ask for: each request is a class whose fields are checked, and its answer."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from kibitz.errors import InputError
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits
 from kibitz.search.report import Result
-from kibitz.web import positions, records
+from kibitz.web import contents, positions
 from kibitz.web.desk import Desk
 from kibitz.web.engines import CHOICES, Wanted
 from kibitz.web.jobs import ANNOTATOR
@@ -299,19 +296,19 @@ class Open(Ask):
         library, number = desk.house.library, self.number
         match self.kind:
             case "list":
-                return records.games_in(library.text_file(self.name, "games"))
+                return contents.games_in(library.text_file(self.name, "games"))
             case "games":
-                return records.game_at(library.text_file(self.name, "games"), number)
+                return contents.game_at(library.text_file(self.name, "games"), number)
             case "suite":
-                return records.suite(library.text_file(self.name, "suite"))
+                return contents.suite(library.text_file(self.name, "suite"))
             case "puzzles":
-                return records.puzzle(library.find(self.name, "puzzles"), number)
+                return contents.puzzle(library.find(self.name, "puzzles"), number)
             case "shard":
-                return records.shard_game(library.find(self.name, "shard"), number)
+                return contents.shard_game(library.find(self.name, "shard"), number)
             case "run":
-                return records.learning(library.find(self.name, "run"))
+                return contents.learning(library.find(self.name, "run"))
             case "training":
-                return records.training(library.find(self.name, "training"))
+                return contents.training(library.find(self.name, "training"))
         raise InputError("no kind of file", value=self.kind)
 
 

@@ -1,7 +1,4 @@
-"""The server: the page's files, its WebSocket, reports; started and stopped.
-
-command line -> **serve** -> Guard, files, desks
-"""
+"""The server: the page's files, its WebSocket, reports; started and stopped."""
 
 from __future__ import annotations
 

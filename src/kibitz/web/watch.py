@@ -1,7 +1,5 @@
 """A search that pages watch: one thread searches, every page gets the newest state.
 
-Engines -> **Watch** -> snapshots (JSON) -> desks
-
 Pages that ask for the same position and settings watch the same search. A snapshot is made on the
 search's own thread, once for all pages; the branch of the tree that a page has opened goes with it.
 """

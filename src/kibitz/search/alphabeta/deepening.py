@@ -1,6 +1,4 @@
-"""Deeper and deeper: the iterations of one search thread, each in windows around the last score.
-
-control, root's moves -> **Worker** -> scores and lines of the root's moves, better with every ply
+"""Iterative deepening on one search thread, each iteration in windows around the last score.
 
 Python stands between two iterations only; inside, kernels count nodes and look at the control.
 """

@@ -1,6 +1,6 @@
 """The search itself: the score of a position, some plies deep, within a window.
 
-`search` calls itself for every move. A position is first looked up and judged without a move; if
+`search` calls itself for every move. A position is first looked up and evaluated without a move; if
 that does not settle it, its moves are searched in the order of `order.py`, late ones less deep.
 Pieces of it that are used once stand above it.
 """
@@ -135,7 +135,7 @@ def _score_of_others(
 def _score_of_move(
     context: Context, ply: int, depth: int, less: int, alpha: int, beta: int, number: int, cut: int
 ) -> int:
-    """Search the move that has been played: with a window of nothing first, unless it is the first.
+    """Search the move that has been played, with a zero window at first unless it is the first.
 
     `depth` is that of the position after it, `less` the plies it is searched less deep at first.
     """
@@ -183,7 +183,7 @@ def remember(
 
 @kernel
 def begin(thread: np.record, ply: int) -> None:
-    """Nothing has been tried at this ply, and nothing is known of the next one."""
+    """Reset what was tried at this ply and what is known of the next one."""
     frame, below = frame_at(thread, ply), frame_at(thread, ply + 1)
     frame.tried_count = frame.quiets = 0
     below.killers[0] = below.killers[1] = NO_MOVE

@@ -136,7 +136,7 @@ def note_tried(frame: np.record, move: int) -> None:
 def learn(
     thread: np.record, position: np.record, frame: np.record, ply: int, move: int, depth: int
 ) -> None:
-    """A move refuted what led here: it gains, and what was tried before it loses."""
+    """Update the histories after a cutoff: its move gains, those tried before it lose."""
     bonus = min(16 * depth * depth + 32 * depth, LARGEST_BONUS)
     quiet = is_quiet(position, move)
     if quiet and frame.killers[0] != move:
@@ -283,7 +283,7 @@ def correction_of(thread: np.record, position: np.record) -> int:
 
 @kernel
 def learn_correction(thread: np.record, position: np.record, lacked: int, depth: int) -> None:
-    """A search of `depth` plies found a score that was `lacked` above the evaluator's."""
+    """Learn that the evaluator's score lacked so much of what a search of `depth` plies found."""
     share = min(depth + 1, LARGEST_SHARE)
     seen = max(-MOST_CORRECTED, min(MOST_CORRECTED, lacked)) * GRAIN
     for at in _places_of(position):

@@ -1,4 +1,4 @@
-"""The score of a position without a search, and what is for that reason not searched, or less deep.
+"""Static evaluation of a position, and the pruning and reductions that follow from it.
 
 The network's value becomes centipawns, corrected by what searches found it to lack. By this score,
 by order and by history moves are left out or reduced. All margins are centipawns. Every part can be

@@ -1,4 +1,4 @@
-"""Below the last ply: captures that may pay, and every answer to a check, until all is quiet."""
+"""Quiescence search below the last ply: captures that may win something, and answers to checks."""
 
 from __future__ import annotations
 

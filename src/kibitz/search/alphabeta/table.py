@@ -1,7 +1,5 @@
 """The table of positions searched: scores with their bounds, moves and evaluations.
 
-    key -> **probe** -> one word, read by bound_in, depth_in ...;  **store**
-
 An entry is two words: what is known, and the position's key combined with it. Threads write without
 locks; an entry of which two threads wrote one word each matches no key. Four entries fill a line of
 the cache; of those, the one of the oldest search and the least depth is replaced.

@@ -160,7 +160,7 @@ class ThreadMemory:
             self._row[name] = 0
 
     def set_line(self, line: np.ndarray, codes: list[int], *, whole: bool) -> None:
-        """Stand at the end of a line of positions, POSITION [plies + 1].
+        """Take over a line of positions, POSITION [plies + 1], and search its last one.
 
         Of the root's moves only `codes` are searched; `whole` says whether these are all.
         """

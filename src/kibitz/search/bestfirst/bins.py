@@ -59,7 +59,7 @@ def push(nodes: np.record, place: int, score: float) -> None:
 
 @kernel
 def _take(nodes: np.record, place: int) -> None:
-    """Take a node out of its bin; whoever calls holds it from now on."""
+    """Take a node out of its bin; the bin's reference to it goes to the caller."""
     node = node_at(nodes, place)
     if node.before == NONE:
         head_at(nodes, node.bin).node = node.next

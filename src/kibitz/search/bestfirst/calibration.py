@@ -1,7 +1,4 @@
-"""Calibration for a network: the bins of open nodes, and what its evaluation of a draw is.
-
-positions + evaluator -> **calibrate** -> a file, or the search itself
-"""
+"""Calibration for a network: the bins of open nodes, and what its evaluation of a draw is."""
 
 from __future__ import annotations
 

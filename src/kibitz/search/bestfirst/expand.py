@@ -1,7 +1,7 @@
 """One step over a batch of nodes, between two calls of the evaluator.
 
-    select -> **expand** -> values -> **settle**, while **list_moves** -> logits -> **open_nodes**
-           -> **put_back** -> bins
+`select`, `expand` and `put_values` evaluate positions, `list_moves` and `open_nodes` score moves;
+`put_back` returns nodes that have moves left to the bins.
 
 Each node taken gets a child by its best move. Children without plies left are evaluated, the others
 get their moves scored; a child whose move the table knows tries that one first, and the others are
@@ -205,7 +205,7 @@ def list_moves(nodes: np.record, batch: Batch, line: np.ndarray, leaves: Leaves)
 
 
 @kernel
-def settle(nodes: np.record, batch: Batch, wdl: np.ndarray) -> None:
+def put_values(nodes: np.record, batch: Batch, wdl: np.ndarray) -> None:
     """Give the leaves their evaluations: float32 [B, 3], probabilities of win, draw and loss."""
     for row in range(batch.counts[LEAVES]):
         place = signed(batch.leaves[row])
@@ -243,7 +243,7 @@ def open_nodes(nodes: np.record, batch: Batch, leaves: Leaves, logits: np.ndarra
 
 @kernel
 def put_back(nodes: np.record, batch: Batch) -> None:
-    """Put what has moves left into the bins, and let go of the batch."""
+    """Put what has moves left into the bins, and drop the references of the batch."""
     for row in range(batch.counts[TAKEN]):
         place = signed(batch.taken[row])
         if batch.children[row] != NONE:

@@ -158,7 +158,7 @@ class ListMemory:
         self._hang("heads", self.heads)
 
     def clear_list(self) -> None:
-        """Give back all nodes."""
+        """Free all nodes."""
         self.heads["node"] = NONE
         for name in ("used_nodes", "live_nodes", "used_chunks", "live_chunks", "waiting"):
             self.record[name] = 0
@@ -218,7 +218,7 @@ def new_child(nodes: np.record, parent: int, move: int) -> int:
 
 @kernel
 def release(nodes: np.record, place: int) -> None:
-    """Let go of a node; what nothing holds any more is given back, and lets go of its parent."""
+    """Drop a reference to a node; one without references is freed, and drops that to its parent."""
     while place != NONE:
         node = node_at(nodes, place)
         node.holders -= 1

@@ -1,4 +1,4 @@
-"""What nodes come to: values go up the list, and into a table of positions by key and depth.
+"""Values of nodes: they are backed up through the list, and stored by position and depth.
 
 The table has bounds of values, the move and the evaluation. A position may be in one of two places:
 the first keeps the deeper entry of this search, the second the last one. Mates are counted from the

@@ -1,4 +1,4 @@
-"""Zero-window passes over a node list: take a batch, make children, ask, answer, put back.
+"""Zero-window passes over a node list: take a batch, make children, evaluate, back up.
 
 There are two questions, how good a position is and how good its moves are. A batch of either goes
 to the evaluator on a thread of its own, while the node list is worked on.
@@ -34,7 +34,7 @@ from kibitz.search.bestfirst.expand import (
     list_moves,
     open_nodes,
     put_back,
-    settle,
+    put_values,
     start_pass,
 )
 from kibitz.search.bestfirst.nodes import MOST_PLIES, PAST, PRESSING, ROOT, ListMemory
@@ -47,7 +47,7 @@ VALUES_SALT = 0x5851_F42D_4C95_7F2D  # keeps a pair's answers apart in one cache
 
 
 class Roles(NamedTuple):
-    """Who answers: one network, or one of a pair each."""
+    """What evaluates positions and moves: one network, or one of a pair each."""
 
     values: BatchedEvaluator
     moves: BatchedEvaluator
@@ -233,7 +233,7 @@ class Worker:
         if self._ordered:
             moves.ask(int(batch.counts[INNER]), self._pool)
         values.receive()
-        settle(record, batch, values.wdl)
+        put_values(record, batch, values.wdl)
         moves.receive()
         open_nodes(record, batch, moves.leaves, moves.logits)
         put_back(record, batch)

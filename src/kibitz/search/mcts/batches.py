@@ -1,7 +1,5 @@
 """Playouts with a batched evaluator: gather, evaluate and back up, in overlap.
 
-    Driver -> **Batches** -> gather -> evaluator -> back up
-
 While one batch is with the evaluator the next is gathered. Trees are only ever touched by the
 calling thread, so a search with a fixed batch size repeats itself bit for bit. A batch holds rows
 of every tree that still searches: games in step share one call of the evaluator.
@@ -57,7 +55,7 @@ class Batch:
         return Evaluations(self.out.wdl[: self.filled], self.out.logits[:moves])
 
     def holds(self, search: TreeSearch) -> bool:
-        """Whether visits of a tree are on their way in this batch."""
+        """Whether the batch has pending visits of a tree."""
         return any(other is search and paths.record.filled for other, paths in self.parts)
 
 

@@ -1,7 +1,5 @@
 """One loop for all playouts: threads or batches, on one tree or on many in step.
 
-    Searcher -> **Driver** -> Threads (inline evaluators), Batches (batched evaluators)
-
 Budgets, checks whether to stop, short times and slow start work the same for all of them.
 """
 

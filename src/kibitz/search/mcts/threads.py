@@ -1,7 +1,4 @@
-"""Playouts with an inline evaluator: compiled, on one thread or several at each tree.
-
-Driver -> **Threads** -> playout kernel (no Python per node)
-"""
+"""Playouts with an inline evaluator: compiled, on one thread or several at each tree."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """Second verb: give a leaf its moves, best prior first; and open them one after the other.
 
-    context.logits, context.moves -> order_moves -> context.order -> fill_edges -> edges
-
 Every node that is expanded comes through here. Moves are put in order eight at a time, written with
 lanes because the compiler neither keeps a list this short in registers nor ranks one list against
 itself without adding up lanes.

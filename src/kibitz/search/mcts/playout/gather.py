@@ -1,7 +1,5 @@
 """Collecting a batch of leaves for a batched evaluator, and backing it up when it is evaluated.
 
-    select -> **gather** -> Leaves -> evaluator -> **back_up_batch** -> expand, back up
-
 Between the two, every visit is pending along its path, so that the next batch is gathered around
 it. Games that are over, proofs and drawn paths never reach the evaluator: they are backed up at
 once. Several trees can fill one batch, row after row.

@@ -137,7 +137,7 @@ def _remembered_weight(
 
 @kernel
 def visits_of(parent: np.record) -> float:
-    """Visits of a node, those of others on their way included, the one that is choosing not."""
+    """Visits of a node, with the pending ones of other threads, without that of the caller."""
     return float(signed(parent.visits) + max(signed(parent.pending) - 1, 0))
 
 
@@ -254,7 +254,7 @@ def select_puct(
 def _best_of_crowd(
     rule: np.record, tree: np.record, first: int, end: int, weight: float, untried: float
 ) -> int:
-    """The best edge, one after the other: few of them, visits on their way, or mates that count."""
+    """The best edge, found one by one: few edges, pending visits, or mates that count."""
     best, best_score = BLOCKED, -np.inf
     for edge in range(first, end):
         here = edge_at(tree, edge)

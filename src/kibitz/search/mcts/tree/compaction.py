@@ -261,7 +261,7 @@ def _reached(memory: TreeMemory, board: Board, plies: int) -> int | None:
 
 
 def make_room(memory: TreeMemory) -> None:
-    """Give back subtrees, those of the least visited moves first, until there is room.
+    """Free subtrees, those of the least visited moves first, until there is room.
 
     No thread may be in the tree and no visit pending.
     """

@@ -110,7 +110,7 @@ class ContextMemory:
         self.record.positions_size = len(self.positions)
 
     def set_line(self, line: np.ndarray) -> None:
-        """Stand at the end of a line of positions, POSITION [plies + 1]; the rule may be new."""
+        """Take over a line of positions, POSITION [plies + 1]; the rule may be new."""
         self.forget_questions()
         self.record.weights[:] = 0.0
         self.record.budget_used = self.record.root_visits = 0.0

@@ -1,4 +1,4 @@
-"""How proofs climb the tree; what a proof is says search/proof.py."""
+"""How proofs are backed up through the tree; search/proof.py says what a proof is."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What stays of the bot's work: games.pgn and bot.log in its folder.
-
-a finished game -> **Records.keep** -> one more game in the PGN
-"""
+"""What stays of the bot's work: games.pgn and bot.log in its folder."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ RESULTS = {"white": "1-0", "black": "0-1"}
 UNFINISHED = ("aborted", "noStart", "created", "started")
 
 
-class Records:
+class Archive:
     """The folder of a bot."""
 
     def __init__(self, folder: Path, server: str) -> None:

@@ -18,7 +18,7 @@ from kibitz.kernel.compile import kernel
 from kibitz.position.squares import EMPTY, ONE
 from kibitz.position.state import compute_key
 
-COMPACT = np.dtype(
+PACKED = np.dtype(
     [
         ("occupied", np.uint64),
         ("low", np.uint64),  # codes of the first 16 pieces
@@ -26,7 +26,7 @@ COMPACT = np.dtype(
         ("state", np.uint64),
     ]
 )
-RECORDS = np.dtype((np.record, COMPACT))  # its elements have attributes in plain Python, too
+RECORDS = np.dtype((np.record, PACKED))  # its elements have attributes in plain Python, too
 TWOS_BIT, FOURS_BIT, THEIR_BIT = np.uint64(1), np.uint64(2), np.uint64(3)  # of a code
 CODES_EACH = 16
 CODE_BITS = 0xF
@@ -34,8 +34,8 @@ PLY_BIT, EN_PASSANT_BIT, SIDE_BIT, REPETITIONS_BIT = (np.uint64(n) for n in (16,
 SIXTEEN_BITS, EIGHT_BITS = np.uint64(0xFFFF), np.uint64(0xFF)
 
 
-def new_compact(count: int) -> np.ndarray:
-    """Zeroed compact positions, COMPACT [count]."""
+def new_packed(count: int) -> np.ndarray:
+    """Zeroed packed positions, PACKED [count]."""
     return np.zeros(count, dtype=RECORDS)
 
 
@@ -59,7 +59,7 @@ def put_state(word: np.uint64, position: np.record) -> int:
 
 
 @kernel
-def pack_compact(position: np.record, repetitions: int, target: np.record) -> None:
+def pack_position(position: np.record, repetitions: int, target: np.record) -> None:
     """Write a position of at most 32 pieces; at most 255 repetitions."""
     # Binary digits of the codes; a castling rook is 3 + 3 = 0b110.
     ones = position.knights | position.rooks & ~position.castling | position.kings
@@ -92,7 +92,7 @@ def _digit(code: int, place: int, here: np.uint64) -> np.uint64:
 
 
 @kernel
-def unpack_compact(source: np.record, position: np.record) -> int:
+def unpack_position(source: np.record, position: np.record) -> int:
     """Write the position back; returns its earlier occurrences."""
     ones, twos, fours, their = EMPTY, EMPTY, EMPTY, EMPTY
     pieces = source.occupied
@@ -124,16 +124,14 @@ def unpack_compact(source: np.record, position: np.record) -> int:
 
 
 @kernel
-def pack_compact_batch(positions: np.ndarray, repetitions: np.ndarray, out: np.ndarray) -> None:
-    """POSITION [B] and uint8 [B] to COMPACT [B]."""
+def pack_positions(positions: np.ndarray, repetitions: np.ndarray, out: np.ndarray) -> None:
+    """POSITION [B] and uint8 [B] to PACKED [B]."""
     for row in range(positions.shape[0]):
-        pack_compact(positions[row], signed(repetitions[row]), out[row])
+        pack_position(positions[row], signed(repetitions[row]), out[row])
 
 
 @kernel
-def unpack_compact_batch(
-    source: np.ndarray, positions: np.ndarray, repetitions: np.ndarray
-) -> None:
-    """COMPACT [B] to POSITION [B] and uint8 [B]."""
+def unpack_positions(source: np.ndarray, positions: np.ndarray, repetitions: np.ndarray) -> None:
+    """PACKED [B] to POSITION [B] and uint8 [B]."""
     for row in range(positions.shape[0]):
-        repetitions[row] = unpack_compact(source[row], positions[row])
+        repetitions[row] = unpack_position(source[row], positions[row])

@@ -1,7 +1,4 @@
-"""What lies in the files of the library, as the page sees it: shards, runs, puzzles, suites.
-
-Library -> **records** -> plain objects -> JSON
-"""
+"""What lies in the files of the library, as the page sees it: shards, runs, puzzles, suites."""
 
 from __future__ import annotations
 
