@@ -1,10 +1,12 @@
 """The plan of the house: who may import whom, how large a module is, what starting up costs."""
 
 import ast
+import functools
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
@@ -69,10 +71,13 @@ MUST_NOT_IMPORT_TORCH = ("network", "network.card", "training", "evaluator", "co
 MAY_IMPORT_COMPILERS = ("kernel.",)
 
 KERNEL_DECORATORS = {"kernel", "called_kernel", "inlined_kernel", "sum_kernel"}
-DOES_THINGS = {"concurrent", "json", "multiprocessing", "os", "pathlib", "subprocess", "threading"}
+# What a module with kernels may import beside rooms above the ground, and not call.
+BESIDE_KERNELS = {"__future__", "collections", "dataclasses", "math", "numpy", "re", "typing"}
+OUTSIDE = {"input", "open", "print"}
 OF_LIBRARIES = {"_asdict", "_commands", "_exit", "_fields", "_make", "_replace", "_repr_svg_"} | {
     "_transposition_key"
 }
+PATCHES = {"setattr", "delattr"}
 CLOCKS = {"monotonic", "perf_counter", "process_time", "thread_time", "time"}
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -90,10 +95,16 @@ NAMES = {module_name(path) for path in MODULES} - {""}
 TEXTS = [path.read_text(encoding="utf-8") for path in MODULES]
 
 
+@functools.cache
+def nodes(path: Path) -> list[ast.AST]:
+    """Return all that a module's text consists of."""
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
 def imports(path: Path) -> set[str]:
     """Return the full names a module imports, at its top or inside its functions."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -107,6 +118,11 @@ def room_of(name: str) -> str:
     parts = name.split(".")
     module = ".".join(parts[:2])
     return module if module in FLOOR else parts[0]
+
+
+def packages(path: Path) -> set[str]:
+    """Return the packages that a module imports from."""
+    return {name.split(".")[0] for name in imports(path)}
 
 
 def rooms_imported(path: Path) -> set[str]:
@@ -159,26 +175,30 @@ def test_modules_are_short_and_introduce_themselves(path: Path) -> None:
 @pytest.mark.parametrize("path", MODULES, ids=module_name)
 def test_heavy_packages_have_few_doors(path: Path) -> None:
     name = module_name(path)
-    packages = {imported.split(".")[0] for imported in imports(path)}
-    if "torch" in packages:
+    if "torch" in packages(path):
         assert allowed(name, MAY_IMPORT_TORCH)
         assert name not in MUST_NOT_IMPORT_TORCH
-    if packages & {"numba", "llvmlite"}:
+    if packages(path) & {"numba", "llvmlite"}:
         assert allowed(name, MAY_IMPORT_COMPILERS)
 
 
-def functions(path: Path) -> list[ast.FunctionDef]:
+Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def functions(path: Path) -> list[Function]:
     """Return all functions and methods of a module."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    return [node for node in nodes(path) if isinstance(node, Function)]
 
 
-def is_kernel(function: ast.FunctionDef) -> bool:
-    names = {getattr(mark, "id", "") for mark in function.decorator_list}
-    return bool(names & KERNEL_DECORATORS)
+def is_kernel(function: Function) -> bool:
+    """Whether a function is compiled: `@kernel`, `@compile.kernel` or `@kernel(...)`."""
+    marks = [getattr(mark, "func", mark) for mark in function.decorator_list]
+    return any(
+        getattr(mark, "id", getattr(mark, "attr", "")) in KERNEL_DECORATORS for mark in marks
+    )
 
 
-def length(function: ast.FunctionDef) -> int:
+def length(function: Function) -> int:
     """Return how many lines the body of a function has, without its docstring."""
     first = function.body[0]
     described = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
@@ -199,17 +219,14 @@ def test_functions_are_short(path: Path) -> None:
 @pytest.mark.parametrize("path", MODULES, ids=module_name)
 def test_kernels_stand_apart_from_files_processes_and_clocks(path: Path) -> None:
     """Beside kernels stand what they work on and who allocates it, nothing that does things."""
-    if module_name(path).startswith("bench."):
-        return  # which takes the time of kernels
-    if any(is_kernel(function) for function in functions(path)):
-        assert {name.split(".")[0] for name in imports(path)} & DOES_THINGS == set()
-        assert {name.split(".")[1] for name in imports(path) if name.startswith("kibitz.")} & {
-            "files",
-            "locks",
-            "log",
-            "settings",
-            "workers",
-        } == set()
+    name = module_name(path)
+    if name.startswith("bench.") or not any(is_kernel(function) for function in functions(path)):
+        return  # the room bench takes the time of kernels
+    compilers = {"numba", "llvmlite"} if allowed(name, MAY_IMPORT_COMPILERS) else set()
+    assert packages(path) - BESIDE_KERNELS - compilers <= {"kibitz"}
+    assert rooms_imported(path) & GROUND <= {"errors"}
+    calls = [node.func for node in nodes(path) if isinstance(node, ast.Call)]
+    assert {getattr(call, "id", "") for call in calls} & OUTSIDE == set()
 
 
 def modules_imported(path: Path, *, for_types: bool = True) -> set[str]:
@@ -255,16 +272,31 @@ def test_every_module_is_used() -> None:
     assert NAMES - used - by_text - packages <= entries
 
 
-def test_no_time_is_asserted() -> None:
+def reads_a_clock(code: ast.AST, names: set[str]) -> bool:
+    """Whether an expression calls a clock, or has a variable of those names."""
+    return any(
+        getattr(part, "attr", "") in CLOCKS
+        or (isinstance(part, ast.Name) and part.id in names | CLOCKS - {"time"})
+        for part in ast.walk(code)
+    )
+
+
+def asserted_times(function: Function) -> list[int]:
+    """Return the lines of a function's assertions about what a clock said, also by a variable."""
+    parts, times = list(ast.walk(function)), set[str]()
+    for _ in range(3):  # a variable may be made of another one
+        for part in parts:
+            if isinstance(part, ast.Assign) and reads_a_clock(part.value, times):
+                targets = [name for target in part.targets for name in ast.walk(target)]
+                times |= {name.id for name in targets if isinstance(name, ast.Name)}
+    asserts = [part for part in parts if isinstance(part, ast.Assert)]
+    return [part.lineno for part in asserts if reads_a_clock(part.test, times)]
+
+
+@pytest.mark.parametrize("path", TESTS, ids=lambda path: path.stem)
+def test_no_time_is_asserted(path: Path) -> None:
     """How fast things are is measured by `kibitz bench`; a test that waits has no deadline."""
-    found = [
-        f"{path.name}:{node.lineno}"
-        for path in TESTS
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Assert)
-        and any(getattr(part, "attr", "") in CLOCKS for part in ast.walk(node.test))
-    ]
-    assert found == []
+    assert [line for function in functions(path) for line in asserted_times(function)] == []
 
 
 def private_names(room: str) -> set[str]:
@@ -279,19 +311,37 @@ def in_room(module: str, room: str) -> bool:
     return module == room or module.startswith(f"{room}.")
 
 
+def full_names_used(path: Path) -> set[str]:
+    """Return the names in the package that a test imports or patches by their full names."""
+    calls = [node for node in nodes(path) if isinstance(node, ast.Call)]
+    patches = [call for call in calls if getattr(call.func, "attr", "") in PATCHES]
+    texts = [part.value for call in patches for part in call.args if isinstance(part, ast.Constant)]
+    return {name for name in imports(path) | {str(text) for text in texts} if "kibitz." in name}
+
+
+def attributes_used(path: Path) -> set[str]:
+    """Return the attributes that a test reads, but its own, or names to `monkeypatch`."""
+    calls = [node for node in nodes(path) if isinstance(node, ast.Call)]
+    patches = [call for call in calls if getattr(call.func, "attr", "") in PATCHES]
+    named = {part.value for call in patches for part in call.args if isinstance(part, ast.Constant)}
+    reads = [node for node in nodes(path) if isinstance(node, ast.Attribute)]
+    return {str(name) for name in named} | {
+        node.attr for node in reads if getattr(node.value, "id", "") not in ("self", "cls")
+    }
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.endswith("_")
+
+
 @pytest.mark.parametrize("path", TESTS, ids=lambda path: path.stem)
 def test_tests_leave_other_rooms_private_names_alone(path: Path) -> None:
     parts = path.relative_to(Path(__file__).parent).parts
-    own = private_names(parts[0] if len(parts) > 1 else path.stem.removeprefix("test_"))
-    used = {
-        node.attr
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Attribute)
-        and node.attr.startswith("_")
-        and not node.attr.endswith("_")
-        and not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"))
-    }
-    assert used - own - OF_LIBRARIES == set()
+    room = parts[0] if len(parts) > 1 else path.stem.removeprefix("test_")
+    used = {name for name in attributes_used(path) if is_private(name)}
+    assert used - private_names(room) - OF_LIBRARIES == set()
+    full = {name for name in full_names_used(path) if is_private(name.rpartition(".")[2])}
+    assert {name for name in full if name.split(".")[1] != room} == set()
 
 
 def test_the_page_on_architecture_names_files_that_exist() -> None:

@@ -47,7 +47,7 @@ from kibitz.search.mcts.answer import temperature_at
 from kibitz.search.params import Settings
 from kibitz.selfplay.config import SelfPlay
 from kibitz.selfplay.game import terms_of
-from kibitz.selfplay.moves import _temperature
+from kibitz.selfplay.moves import temperature_at_ply
 from kibitz.settings import load
 
 # Short games of a player whose kernels other tests have, too.
@@ -225,7 +225,7 @@ def test_both_rooms_draw_moves_by_the_same_temperature() -> None:
         terms = as_record(terms_of(replace(SelfPlay(), **tau.of_selfplay())))
         for ply in (0, 7, 8, 39, 41, 77, 120, 300):
             expected = temperature_at(engine, ply - ply % 2)
-            assert _temperature(terms, ply - ply % 2) == pytest.approx(expected)
+            assert temperature_at_ply(terms, ply - ply % 2) == pytest.approx(expected)
     # The paper's own options end the fall of its high temperature by a cutoff, one move earlier.
     cut = engine.with_(temp_cutoff_move=40)
     for ply in range(200):

@@ -48,17 +48,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def sealed(folder: Path) -> bytes:
+def whole(folder: Path) -> bytes:
     weights = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.array([1, 2], np.int16)}
-    save(folder / "sealed.safetensors", weights, small_card())
-    return (folder / "sealed.safetensors").read_bytes()
+    save(folder / "whole.safetensors", weights, small_card())
+    return (folder / "whole.safetensors").read_bytes()
 
 
 @pytest.fixture(scope="module")
-def sealed_onnx(folder: Path) -> bytes:
+def whole_onnx(folder: Path) -> bytes:
     # Two fields of a model: ir_version 10 and an empty graph.
-    save_onnx(folder / "sealed.onnx", b"\x08\x0a\x3a\x00", small_card())
-    return (folder / "sealed.onnx").read_bytes()
+    save_onnx(folder / "whole.onnx", b"\x08\x0a\x3a\x00", small_card())
+    return (folder / "whole.onnx").read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -76,13 +76,13 @@ def test_a_network_of_each_family_comes_back(size: str, tmp_path: Path) -> None:
     assert all(torch.equal(state[name], tensor) for name, tensor in again.state_dict().items())
 
 
-def test_the_card_comes_back_whole(sealed: bytes, folder: Path) -> None:
-    card, weights = load(folder / "sealed.safetensors")
+def test_the_card_comes_back_whole(whole: bytes, folder: Path) -> None:
+    card, weights = load(folder / "whole.safetensors")
     assert msgspec.structs.replace(card, sha256="") == small_card()
     assert len(card.sha256) == 64
     assert weights["a"].dtype == np.float32
     assert weights["b"].tolist() == [1, 2]
-    assert safetensors.numpy.load(sealed).keys() == weights.keys()
+    assert safetensors.numpy.load(whole).keys() == weights.keys()
 
 
 def test_the_weights_keep_their_identity_when_the_card_changes(folder: Path) -> None:
@@ -104,29 +104,27 @@ def refused(path: Path, content: bytes) -> DamagedFileError:
 @settings(deadline=None, max_examples=300)
 @given(data=st.data())
 def test_no_flipped_byte_is_accepted(
-    data: st.DataObject, sealed: bytes, sealed_onnx: bytes, folder: Path
+    data: st.DataObject, whole: bytes, whole_onnx: bytes, folder: Path
 ) -> None:
-    name, content = data.draw(st.sampled_from([("f.safetensors", sealed), ("f.onnx", sealed_onnx)]))
+    name, content = data.draw(st.sampled_from([("f.safetensors", whole), ("f.onnx", whole_onnx)]))
     place = data.draw(st.integers(0, len(content) - 1))
     flip = data.draw(st.integers(1, 255))
     refused(folder / name, content[:place] + bytes([content[place] ^ flip]) + content[place + 1 :])
 
 
-def test_no_cut_and_no_addition_is_accepted(
-    sealed: bytes, sealed_onnx: bytes, folder: Path
-) -> None:
-    for name, content in (("c.safetensors", sealed), ("c.onnx", sealed_onnx)):
+def test_no_cut_and_no_addition_is_accepted(whole: bytes, whole_onnx: bytes, folder: Path) -> None:
+    for name, content in (("c.safetensors", whole), ("c.onnx", whole_onnx)):
         for length in range(len(content)):
             refused(folder / name, content[:length])
         refused(folder / name, content + b"\0")
 
 
-def test_the_reason_is_told(sealed: bytes, sealed_onnx: bytes, folder: Path) -> None:
-    shorter = refused(folder / "r.safetensors", sealed[:-1])
-    assert f"expected {len(sealed)} bytes, found {len(sealed) - 1}" in str(shorter)
-    flipped = refused(folder / "r.safetensors", sealed[:-1] + b"\xff")
+def test_the_reason_is_told(whole: bytes, whole_onnx: bytes, folder: Path) -> None:
+    shorter = refused(folder / "r.safetensors", whole[:-1])
+    assert f"expected {len(whole)} bytes, found {len(whole) - 1}" in str(shorter)
+    flipped = refused(folder / "r.safetensors", whole[:-1] + b"\xff")
     assert "expected checksum" in str(flipped)
-    assert "no Kibitz network" in str(refused(folder / "r.onnx", sealed_onnx[:50]))
+    assert "no Kibitz network" in str(refused(folder / "r.onnx", whole_onnx[:50]))
     foreign = safetensors.numpy.save({"a": np.ones(3)})
     assert "without card or checksum" in str(refused(folder / "r.safetensors", foreign))
     with pytest.raises(FileError, match="no such file"):

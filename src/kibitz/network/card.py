@@ -234,7 +234,7 @@ def _header(location: Location, content: bytes) -> dict[str, Any]:
 
 def _onnx_card(location: Location, content: bytes) -> bytes:
     """Return the card's JSON from an ONNX file."""
-    with _checksum(location, "expected a checksum at the end, found none: cut, or no network"):
+    with _checksum(location, "expected a checksum, found none: no Kibitz network, or cut"):
         body = without_ending(content, _MARK, as_hex=True)
     found = [value for key, value in _metadata_properties(body) if key == b"card"]
     if not found:

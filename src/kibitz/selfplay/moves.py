@@ -223,7 +223,8 @@ def _best_of_root(tree: np.record) -> int:
 
 
 @kernel
-def _temperature(terms: np.record, ply: int) -> float:
+def temperature_at_ply(terms: np.record, ply: int) -> float:
+    """Temperature at which the move of a ply is drawn."""
     if ply < terms.temperature_plies:
         return float(terms.temperature)
     left = 0.0
@@ -251,7 +252,7 @@ def _choose_by_visits(
 ) -> int:
     """The best move or, at a temperature, one drawn by visits from those of equal proof."""
     best = _best_of_root(tree)
-    temperature = _temperature(terms, signed(game.ply))
+    temperature = temperature_at_ply(terms, signed(game.ply))
     if temperature <= 0.0 or edge_at(tree, best).visits == 0:
         return best
     first = signed(node_at(tree, 0).first)

@@ -9,7 +9,7 @@ memory and threads are to behave in a process that trains.
     validate    figures of held-out games; checkpoint: files to go on from
     metrics     metrics.jsonl and reports of strength; curve: tables and figures of them
     cycle       trainings, averages and matches as a list of stages; stages: each done once
-    config      all settings
+    config      all settings; kernels: the compiled loops of losses and figures
 """
 
 from __future__ import annotations

@@ -14,27 +14,22 @@ compiled pass which leaves the gradient behind; other devices and types use plai
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
 from kibitz.dataset.loader import TensorBatch
 from kibitz.errors import InputError
-from kibitz.kernel.compile import kernel
 from kibitz.network.card import Heads
 from kibitz.network.heads import Outputs, legal_logits, rows_of
 from kibitz.training.config import DistillSettings, LossWeights
+from kibitz.training.kernels import cross_entropies, scale_rows
 
 # --- the policy: softmax over legal moves ---------------------------------------------------------
-
-
-Array = NDArray[Any]
 
 
 def row_sums(values: Tensor, rows: Tensor, count: int) -> Tensor:
@@ -86,44 +81,6 @@ def _check(logits: Tensor, targets: Tensor, offsets: Tensor) -> None:
     if not ordered or not int(offsets[-1]) == len(logits) == len(targets):
         found = f"{len(logits)} logits, {len(targets)} targets, offsets up to {int(offsets[-1])}"
         raise IndexError(f"logits and targets must match their offsets: {found}")
-
-
-@kernel
-def cross_entropies(
-    logits: Array, targets: Array, offsets: Array, losses: Array, gradient: Array
-) -> None:
-    """losses[b] = -sum of target * log softmax(logits) over row b, and its gradient.
-
-    logits, targets, gradient (M,) float32, losses (B,) float32. A row without moves costs nothing.
-    """
-    for b in range(offsets.shape[0] - 1):
-        first, last = offsets[b], offsets[b + 1]
-        losses[b] = 0.0
-        if first == last:
-            continue
-        peak = np.float32(-np.inf)
-        for i in range(first, last):
-            peak = max(peak, logits[i])
-        total = mass = dot = 0.0
-        for i in range(first, last):
-            shifted = logits[i] - peak
-            gradient[i] = math.exp(shifted)
-            total += gradient[i]
-            mass += targets[i]
-            dot += targets[i] * shifted
-        losses[b] = mass * math.log(total) - dot
-        scale = np.float32(mass / total)
-        for i in range(first, last):
-            gradient[i] = gradient[i] * scale - targets[i]
-
-
-@kernel
-def scale_rows(values: Array, offsets: Array, factors: Array, out: Array) -> None:
-    """out[i] = values[i] * factors[b] for every entry i of row b; factors (B,) float32."""
-    for b in range(offsets.shape[0] - 1):
-        factor = factors[b]
-        for i in range(offsets[b], offsets[b + 1]):
-            out[i] = values[i] * factor
 
 
 class _CrossEntropy(torch.autograd.Function):

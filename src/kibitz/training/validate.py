@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from kibitz.dataset.loader import TensorBatch
-from kibitz.kernel.compile import kernel
 from kibitz.network.heads import rows_of
+from kibitz.training.kernels import exchanges
 from kibitz.training.loss import counted, legal, row_maxima, row_sums, values_of
 from kibitz.training.step import Learner
 
@@ -225,30 +225,3 @@ def rank_correlations(scores: Array, labels: Array, mates: Array) -> dict[str, d
         }
         for name, group in groups.items()
     }
-
-
-@kernel
-def exchanges(
-    ranks: np.ndarray, weights: np.ndarray, counts: np.ndarray, sums: np.ndarray
-) -> float:
-    """Return the sum of w[i] + w[j] over all pairs i < j with ranks[i] > ranks[j].
-
-    ranks (n,) int64 from 0 to m - 1, weights (n,) float64; counts (m + 1,) int64 and sums (m + 1,)
-    float64 are zero: two trees of partial sums over the ranks seen so far (Fenwick's).
-    """
-    size = counts.shape[0] - 1
-    found, seen, total = 0.0, 0, 0.0
-    for i in range(ranks.shape[0]):
-        # What was seen with at most this rank; the rest was seen too early.
-        count, weight, at = 0, 0.0, ranks[i] + 1
-        while at > 0:
-            count += counts[at]
-            weight += sums[at]
-            at &= at - 1
-        found += (total - weight) + (seen - count) * weights[i]
-        seen, total, at = seen + 1, total + weights[i], ranks[i] + 1
-        while at <= size:
-            counts[at] += 1
-            sums[at] += weights[i]
-            at += at & -at
-    return found
