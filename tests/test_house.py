@@ -344,13 +344,20 @@ def test_tests_leave_other_rooms_private_names_alone(path: Path) -> None:
     assert {name for name in full if name.split(".")[1] != room} == set()
 
 
-def test_the_page_on_architecture_names_files_that_exist() -> None:
+def test_the_page_on_architecture_names_what_exists() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    files = [path.relative_to(PAGE.parents[1]).as_posix() for path in (*MODULES, *TESTS)]
-    named = set(re.findall(r"`([\w/]+\.py)`", text))
+    root = PAGE.parents[1]
+    scripts = sorted(PACKAGE.rglob("*.js"))
+    files = [path.relative_to(root).as_posix() for path in (*MODULES, *TESTS, *scripts)]
+    named = set(re.findall(r"`([\w/]+\.(?:py|js))`", text))
     assert len(named) > 50
     missing = {name for name in named if not any(f"/{one}".endswith(f"/{name}") for one in files)}
     assert missing == set()
+    tests = [path.read_text(encoding="utf-8") for path in TESTS]
+    words = set(re.findall(r"\w+", "\n".join((*TEXTS, *tests))))
+    code = set(re.findall(r"`(?:\w+\.)?(_?[a-zA-Z]\w+)(?:\([^`]*)?`", text)) - NAMES
+    assert len(code) > 80
+    assert {name for name in code if name not in words and "NAME" not in name} == set()
 
 
 def loaded_by(module: str) -> set[str]:

@@ -2,7 +2,7 @@
 
 An option changes a search if anything of it differs: the tree, the report, the move, the plan for a
 clock, what the tablebases say, or the memory. Two searches differ in one option only, and repeat
-themselves: of several threads the first plays alone, next to a visit of another on its way.
+themselves: of several threads the first plays alone, next to a pending visit of another.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ class Settings:
         False, "a node's own visit counts in sqrt(N)", uci="CountParentVisit", where=on.ONLY_PUCT
     )
     virtual_loss: float = number(
-        "VirtualLoss", 0, 0, 10, 0.1, "how much of a loss a visit on its way is", on.VIRTUAL
+        "VirtualLoss", 0, 0, 10, 0.1, "how much of a loss a pending visit is", on.VIRTUAL
     )
     log_visits: float = number(
         "LogVisits", 0, 0, 5, 0.1, "CPuct grows by this * ln(1 + N / base)", on.PUCT

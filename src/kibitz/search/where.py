@@ -42,7 +42,7 @@ CONTEMPT = Where(("contempt",))
 
 INLINE = Where(drivers=("inline", "threads"))
 BATCHED = Where(drivers=("batched",))
-TOGETHER = Where(drivers=("threads", "batched"))  # where visits are on their way
+TOGETHER = Where(drivers=("threads", "batched"))  # where visits are pending
 VIRTUAL = EXPLORING._replace(drivers=TOGETHER.drivers)
 
 

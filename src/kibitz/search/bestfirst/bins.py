@@ -98,7 +98,7 @@ def select(nodes: np.record, taken: np.ndarray, most: int) -> int:
     """Take at most so many of the best nodes, int32 [most or more]; returns how many.
 
     Nodes below a finished one are dropped. When memory is short few are taken, those nearest to
-    the leaves: they give back more than they need.
+    the leaves: they free more than they need.
     """
     room = room_for(nodes)
     if room == 0:

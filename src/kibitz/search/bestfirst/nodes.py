@@ -92,7 +92,7 @@ LIST = np.dtype(
         ("tabled", np.int64),  # whether the table is used
         ("generation", np.int64),  # of the search: 1 to 255
         ("faults", np.int64),
-        ("free_node", np.int64),  # a chain of nodes given back; those from used_nodes on are new
+        ("free_node", np.int64),  # a chain of freed nodes; those from used_nodes on are new
         ("used_nodes", np.int64),
         ("live_nodes", np.int64),
         ("free_chunk", np.int64),

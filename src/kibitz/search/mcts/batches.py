@@ -185,7 +185,7 @@ class Batches:
         self.free.append(batch)
 
     def _cancel_part(self, batch: Batch, search: TreeSearch) -> None:
-        """Take back the visits of one tree that are on their way in a batch."""
+        """Take back the pending visits of one tree in a batch."""
         for other, paths in batch.parts:
             if other is search:
                 cancel(search.memory.record, search.contexts[0].record, paths.record, 0)

@@ -30,7 +30,7 @@ class Driver:
         rows: int = 32,
         in_flight: int = 2,
     ) -> None:
-        """`rows` of a batch belong to each tree; `in_flight` batches may be on their way."""
+        """`rows` of a batch belong to each tree; `in_flight` batches are evaluated at once."""
         self.searches = [*searches]
         self.work: Threads | Batches
         if isinstance(evaluator, InlineEvaluator):

@@ -83,7 +83,7 @@ class TreeSearch:
         return bool(self.memory.nodes[0]["state"] == EXPANDED)
 
     def make_room(self) -> None:
-        """Give back subtrees that are little visited."""
+        """Free subtrees that are little visited."""
         for context in self.contexts:
             context.forget_questions()
         make_room(self.memory)

@@ -99,7 +99,7 @@ def back_up(
 
 @kernel
 def cancel_pending(tree: np.record, context: np.record, depth: int) -> None:
-    """Take back the visits that were on their way along the path."""
+    """Take back the pending visits along the path."""
     for ply in range(depth + 1):
         if not context.accumulating[ply]:
             atomic_add(edge_at(tree, context.path[ply]), "pending", -1)

@@ -232,7 +232,7 @@ def finish_leaf(
     """Give a new node its value, for the side to move, join it to its edge, and back it up."""
     tree, context, behaviour = search.tree, search.context, search.behaviour
     edge, record = context.path[depth], node_at(tree, node)
-    fresh = edge_at(tree, edge).visits == 0  # not if its subtree was given back
+    fresh = edge_at(tree, edge).visits == 0  # not if its subtree was freed
     record.raw = value
     record.draw = draw
     record.square = value * value

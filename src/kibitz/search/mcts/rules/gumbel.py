@@ -2,7 +2,7 @@
 
 At the root the best of m sampled moves is found by sequential halving; below it visits follow the
 proportions of the completed-Q policy. The plan of the halving belongs to the tree (tree.ROOT), so
-that all threads and batches of a search follow the same one, and visits on their way count in it.
+that all threads and batches of a search follow the same one, and pending visits count in it.
 
 Formulas: Danihelka et al., "Policy improvement by planning with Gumbel" (2022), equations 8-14,
 with values scaled to [0, 1].
@@ -95,7 +95,7 @@ def round_at(root: np.record, total: int) -> int:
 
 @kernel
 def _least_tries(tree: np.record, root: np.record, first: int, count: int, survivors: int) -> int:
-    """Visits of the last of the `survivors` most tried moves, those on their way included."""
+    """Visits of the last of the `survivors` most tried moves, pending ones included."""
     level, found = LARGEST, 0
     while found < survivors:
         below, alike = -1, 0
@@ -147,7 +147,7 @@ def select_gumbel(
     if depth == 0:
         number = round_at(root, total)
         if number > round_at(root, done):
-            return BLOCKED, 0  # who survives is known when the visits on their way are back
+            return BLOCKED, 0  # who survives is known when pending visits are backed up
         if number < root.rounds:
             completed_logits(rule, tree, node, context.scores)
             return _select_root(tree, context, first, count, signed(root.survivors[number])), 1

@@ -96,7 +96,7 @@ def best_edge(
         return CONTESTED
     if fresh:
         rest = largest(load_lanes(start + SIZE * count + AFTER_VALUE, np.int64, 1))
-        if rest & 0xFFFF_FFFF_FFFF:  # visits, or some on their way
+        if rest & 0xFFFF_FFFF_FFFF:  # visits, or some pending
             return CONTESTED
         untried = level - drop * math.sqrt(signed(tried) / 65536.0)
         if untried + share * (((rest >> 48) & 0xFFFF) + 1) > top:

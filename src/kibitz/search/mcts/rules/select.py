@@ -5,7 +5,7 @@ backup). Unvisited moves stand behind the visited ones in order of prior, so onl
 them is ever looked at.
 
 Two rules wrap others: forced playouts, and search-contempt, which freezes the replies of a node and
-samples from what was frozen. Its counts are exact (one uint32 an edge), visits on their way count
+samples from what was frozen. Its counts are exact (one uint32 an edge), pending visits count
 when freezing, and the random generator is the context's own, so one thread with a seed repeats
 itself.
 """
@@ -75,7 +75,7 @@ THAWED, FREEZING, FROZEN = 0, 1, 2  # NODE.freezing
 
 @kernel
 def replies_tried(tree: np.record, node: int) -> int:
-    """Visits of all replies, those on their way included."""
+    """Visits of all replies, pending ones included."""
     record = node_at(tree, node)
     first, total = signed(record.first), 0
     for edge in range(first, first + signed(record.opened)):

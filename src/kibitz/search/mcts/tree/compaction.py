@@ -1,7 +1,7 @@
 """Making room: keep the part of the tree that matters, slid to the front, in a few linear passes.
 
 Used when a move is played (its subtree becomes the tree) and when memory is full (subtrees of
-little-visited moves are given back; the moves keep their statistics). It needs no second copy:
+little-visited moves are freed; the moves keep their statistics). It needs no second copy:
 nodes and blocks of edges keep their order, and the root always comes first.
 """
 

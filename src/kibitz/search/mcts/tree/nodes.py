@@ -38,7 +38,7 @@ EDGE = np.dtype(
     [
         ("value", np.float64),  # average value of the visits, for the player who moves
         ("visits", np.uint32),  # finished visits
-        ("pending", np.uint16),  # visits on their way (other threads, unfinished batches)
+        ("pending", np.uint16),  # visits not backed up yet (other threads, unfinished batches)
         ("prior", np.uint16),  # probability of the move: (prior + 1) / 65536
     ],
     align=True,
@@ -137,7 +137,7 @@ KNOWN = np.dtype([("entry", np.uint64)])  # 32 bits of a key, value, probability
 known_at = record_at(KNOWN, "known")
 root_at = record_at(ROOT, "root")
 
-# Added to the counts of an edge: one more finished visit, one less on its way.
+# Added to the counts of an edge: one more finished visit, one pending visit less.
 ARRIVAL = np.uint64(2**64 - 2**32 + 1)
 
 EDGES_PER_LINE, COLD_PER_LINE = CACHE_LINE // EDGE.itemsize, CACHE_LINE // COLD.itemsize
