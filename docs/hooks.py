@@ -81,7 +81,7 @@ def _page_of(file: str) -> str | None:
     """Where a file of the project is on the site."""
     if file in PAGES:
         return PAGES[file]
-    if file.startswith("examples/"):
+    if f"{file}/".startswith("examples/"):
         return "scripts.md"
     if file.startswith("docs/"):
         return "map.md" if file == "docs/" else file.removeprefix("docs/")
