@@ -103,7 +103,7 @@ def alphabeta_signature(depth: int = SIGNATURE_DEPTH) -> str:
 
 
 def contempt_settings() -> Settings:
-    """PUCT wearing search-contempt."""
+    """PUCT with search-contempt."""
     return PLAIN.with_(sc_limit=CONTEMPT_LIMIT)
 
 

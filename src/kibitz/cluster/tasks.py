@@ -187,15 +187,15 @@ def _do(about: Sequence[Any], task: Any) -> Any:
     key, errand, files = about
     try:
         if key != _key:
-            _work, _key = _settled(errand, files), key
+            _work, _key = _prepared(errand, files), key
         assert _work is not None
         return _work(task)
     except KibitzError as error:
         return error
 
 
-def _settled(reference: Any, files: Sequence[Sent]) -> Callable[[Any], Any]:
-    """Make this process one that can do the work."""
+def _prepared(reference: Any, files: Sequence[Sent]) -> Callable[[Any], Any]:
+    """Prepare this process for the work, and return it."""
     import ray
 
     errand: Errand = ray.get(reference)

@@ -127,7 +127,7 @@ def _installed() -> list[Opponent]:
 
 
 def _refuse_twins(what: str, names: list[str], fix: str = "rename one") -> None:
-    """Results are kept and shown by name."""
+    """Refuse two of one name, as results are kept and shown by name."""
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"two {what} of one name", value=name, fix=fix)

@@ -50,7 +50,7 @@ def compile_beside(beside: Iterable[_Call], here: Iterable[_Call] = ()) -> None:
 
 
 def compile_later(kernel: Any, *arguments: Any) -> None:
-    """Have a kernel compiled, too, by a process that compiles beside this one: as its last work."""
+    """Have the second process compile a kernel, too, after all else."""
     _later[:] = _with_types([(kernel, arguments)])
 
 
@@ -80,7 +80,7 @@ def _begun(function: Any) -> bool:
 
 
 def _start(missing: str) -> None:
-    """A kernel is missing; the others are likely to be."""
+    """Start the second process, as a kernel is missing and others are likely to be."""
     forms, later = _forms(_beside), _forms(_later)
     _beside.clear()
     if forms and missing not in [name for _, name, _ in forms + later]:

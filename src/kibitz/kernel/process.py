@@ -59,7 +59,7 @@ def _opened(*modules: str) -> subprocess.Popen[bytes]:
 
 
 def _end(process: subprocess.Popen[bytes], processes: list[subprocess.Popen[bytes]]) -> None:
-    """End a second process, at whatever it is."""
+    """End a second process, whatever it is doing."""
     processes.remove(process)
     with suppress(OSError), process:  # closes the pipe, and waits
         pass

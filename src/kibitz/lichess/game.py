@@ -323,7 +323,7 @@ class Game:
     # --- as time goes by ------------------------------------------------------------------------
 
     def _look_at_the_time(self) -> None:
-        """Do what is due."""
+        """Do what is due at this time: send, claim a win, abort, end pondering."""
         if self.over or self._full is None:
             return
         now = time.monotonic()

@@ -179,7 +179,7 @@ def odds_limits(settings: Lichess) -> dict[str, int]:
 
 
 def _odds(challenge: Challenge) -> str:
-    """What the bot would miss in a challenge's position; empty if it is no such position."""
+    """What the bot would lack in a challenge's position; empty if it is no such position."""
     if challenge.variant.key != "fromPosition":
         return ""
     colours: dict[str | None, Side] = {"white": "black", "black": "white"}  # the challenger's

@@ -236,11 +236,11 @@ class ProgramPlayer(ABC, Generic[Client]):
 
     @abstractmethod
     def _open(self, seconds: float) -> Client:
-        """See the subclasses."""
+        """Start the program; it has so many seconds to be ready."""
 
     @abstractmethod
     def _asked(self, client: Client, board: Board, limits: Limits, patience: float) -> Answer:
-        """See the subclasses."""
+        """Let the program search a position, and return what it answers."""
 
     def _drop(self) -> None:
         """End the process, whatever state it is in."""

@@ -151,7 +151,7 @@ class PgnFile:
         return None
 
     def close(self) -> None:
-        """Close the file; what was added is on the disk, what did not fit elsewhere."""
+        """Close the file; games that could not be written to it are written elsewhere."""
         refused = self._write()
         self._file.close()
         if refused is not None:

@@ -186,7 +186,7 @@ class Seeker:
         return self._described(before, last, board, solution, task) if solution.moves else None
 
     def _look(self, engine: Engine, board: Board, nodes: int) -> Report:
-        """A search that knows nothing of others."""
+        """Search a position, with nothing remembered from other searches."""
         engine.new_game()
         report = engine.play(board, nodes=nodes).report
         self._counts["finding"] += report.nodes

@@ -69,7 +69,7 @@ class Tablebases:
         self.pieces = min(pieces, max(sizes, default=0))  # most pieces, kings included
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files of the tables."""
         self._tables.close()
         self._cache.clear()
         self._distances.clear()

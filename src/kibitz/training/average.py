@@ -144,7 +144,7 @@ def estimate_norms(
 
 
 def _forget(network: nn.Module, norms: list[Any]) -> None:
-    """Begin plain means: torch's word for it is a momentum of None."""
+    """Begin the statistics of batch norms anew, as plain means (a momentum of None)."""
     network.eval()
     for norm in norms:
         norm.reset_running_stats()

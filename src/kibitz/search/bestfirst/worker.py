@@ -54,7 +54,7 @@ class Roles(NamedTuple):
 
 
 def roles_of(evaluator: BatchedEvaluator) -> Roles:
-    """Who values positions and who scores moves; the halves of a pair share the pair's cache."""
+    """The evaluators of positions and of moves; the halves of a pair share the pair's cache."""
     if isinstance(evaluator, Pair):
         return Roles(evaluator.value, evaluator.policy)
     if isinstance(evaluator, CachedEvaluator) and isinstance(evaluator.evaluator, Pair):
@@ -144,7 +144,7 @@ class Worker:
     # --- the root -------------------------------------------------------------------------------
 
     def set_root(self, line: np.ndarray, allowed: frozenset[int] | None) -> None:
-        """Stand at the end of a game, POSITION [n], where only the allowed moves are searched."""
+        """Search the last position of a game, POSITION [n], by the allowed moves only."""
         record, past = self.record, min(PAST, len(line) - 1)
         self._line[: past + 1] = line[-past - 1 :]
         record.past = past

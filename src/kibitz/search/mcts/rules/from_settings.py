@@ -37,7 +37,7 @@ UNREACHABLE = math.inf  # a threshold that switches a term off
 
 
 def to_rule(settings: Settings) -> Rule:
-    """The rule that settings describe, wearing search-contempt if ScLimit is not off."""
+    """The rule that settings describe, wrapped in search-contempt if ScLimit is not off."""
     rule = RULES[settings.search_rule](settings)
     if settings.sc_limit == OFF:
         return rule
