@@ -50,6 +50,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_every_page_is_on_the_map() -> None:
+    text = (PROJECT / "docs" / "README.md").read_text("utf-8")
+    on_map = set(re.findall(r"\]\(([\w-]+\.md)\)", text))
+    assert {path.name for path in PAGES} - on_map == {"README.md"}
+
+
 def test_every_link_of_the_site_leads_somewhere(site: Path) -> None:
     pages = {path: Links(path) for path in site.rglob("*.html")}
     assert len(pages) > 30

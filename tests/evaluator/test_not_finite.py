@@ -37,7 +37,7 @@ SPARSE, PLAIN = shipped_file("kibitz-64x256"), shipped_file("kibitz-plain-4x64")
 
 
 def sparse_with(folder: Path, number: float) -> Path:
-    """The shipped network with one number changed, sealed anew."""
+    """The shipped network with one number changed, with a new checksum."""
     assert SPARSE is not None
     card, weights = cards.load(SPARSE)
     weights["tail3_bias"][1] = number
@@ -47,7 +47,7 @@ def sparse_with(folder: Path, number: float) -> Path:
 
 
 def onnx_with(folder: Path, change: Callable[[Any], Any], where: str = "value.out.bias") -> Path:
-    """The shipped convolutional network with one of its arrays changed, sealed anew."""
+    """The shipped convolutional network with one of its arrays changed, with a new checksum."""
     assert PLAIN is not None
     model = onnx.load(str(PLAIN))
     del model.metadata_props[:]
