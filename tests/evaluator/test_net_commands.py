@@ -88,6 +88,23 @@ def test_join_evaluates_like_one_and_chooses_like_the_other(
     assert "see different things" in capsys.readouterr().err
 
 
+def test_join_takes_networks_of_integers_too(capsys: pytest.CaptureFixture[str]) -> None:
+    for seed, name in enumerate("ab"):
+        said(capsys, "net", "new", "sparse-64x32", "-o", f"{name}.safetensors", "--seed", str(seed))
+        said(capsys, "net", "quantise", f"{name}.safetensors", "-o", f"{name}8.safetensors")
+    made = said(capsys, "net", "join", "a8.safetensors", "b8.safetensors", "-o", "c8.safetensors")
+    assert made["precision"] == "int8"
+    assert made["parameters"] == read_card(Path("a.safetensors")).parameters
+    values, moves = (
+        said(capsys, "net", "compare", file, "c8.safetensors", "--positions", "50")["rows"][0]
+        for file in ("a8.safetensors", "b8.safetensors")
+    )
+    assert values["largest_value"] == 0 < values["largest_logit"]
+    assert moves["largest_logit"] == 0 < moves["largest_value"]
+    assert main(["net", "join", "a.safetensors", "b8.safetensors", "-o", "d"]) == 2
+    assert "one float network and one of integers: 'float32 and int8'" in capsys.readouterr().err
+
+
 def test_join_without_a_policy_finds_all_moves_alike(capsys: pytest.CaptureFixture[str]) -> None:
     said(capsys, "net", "new", "sparse-64x32-tactics", "-o", "a.safetensors")
     made = said(capsys, "net", "join", "a.safetensors", "-o", "flat.safetensors")

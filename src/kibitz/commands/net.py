@@ -123,9 +123,10 @@ def _described(location: Path, card: NetworkCard) -> dict[str, Any]:
 
 @net.command
 def join(
-    value: Annotated[str, Parameter(help="A float sparse network.")],
+    value: Annotated[str, Parameter(help="A sparse network.")],
     policy: Annotated[
-        str | None, Parameter(help="Another one of the same encoding; none: all moves are alike.")
+        str | None,
+        Parameter(help="Another one of its encoding and precision; none: all moves are alike."),
     ] = None,
     *,
     output: Annotated[Path, Parameter(name=["--output", "-o"], help="File to write.")],

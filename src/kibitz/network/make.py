@@ -24,7 +24,7 @@ from kibitz.network.quantise import PolicyPrecision, Quantisation, quantise
 from kibitz.network.sizes import FAMILIES, inputs_of, new_card, parse, policy_rows
 
 OPTIONS = FAMILIES["sparse"].options
-POLICY = ("policy_features.", "move_")  # how the names of a sparse network's policy begin
+POLICY = ("policy_", "move_")  # how the names of a sparse network's policy begin
 Weights = dict[str, Any]  # arrays by name
 CALIBRATION = 512  # positions that fix the ranges of an int8 network
 
@@ -98,11 +98,15 @@ def join(
     The two share no weights, and a value overfits earlier than a policy: it may be best
     to train them for different times. Without a policy all moves are alike, as before learning.
     """
-    card, weights = _float_sparse(value)
-    other, others = _float_sparse(policy) if policy else (card, _no_policy(weights))
+    card, weights = _sparse(value)
+    other, others = _sparse(policy) if policy else (card, _no_policy(weights))
     if card.encoding != other.encoding:
         found = f"{card.encoding} and {other.encoding}"
         raise InputError("networks that see different things", value=found, fix="use one encoding")
+    if (card.precision == "float32") != (other.precision == "float32"):
+        found = f"{card.precision} and {other.precision}"
+        fix = "quantise the float one first"
+        raise InputError("one float network and one of integers", value=found, fix=fix)
     ours, theirs = parse(card.size), parse(other.size)
     options = "".join(f"-{option}" for option in OPTIONS if option in ours.options)
     joined = {key: array for key, array in weights.items() if not key.startswith(POLICY)}
@@ -116,7 +120,8 @@ def join(
         name=name,
         size=f"sparse-{ours.width}x{theirs.policy_width}{options}",
         licence=licence or card.licence,
-        parameters=sum(array.size for array in joined.values()),
+        parameters=sum(array.size for key, array in joined.items() if not key.endswith("_scale")),
+        precision=other.precision,
         provenance=provenance,
     )
     return cards.save(location, joined, made)
@@ -162,11 +167,17 @@ def write_networks(
     return [path, path.with_suffix(".onnx")]
 
 
-def _float_sparse(file: Path) -> tuple[NetworkCard, Weights]:
+def _sparse(file: Path) -> tuple[NetworkCard, Weights]:
     card, weights = cards.load(file)
-    if card.family != "sparse" or card.precision != "float32":
-        found = f"{card.family}, {card.precision}"
-        raise InputError(f"{file} is no float sparse network", value=found)
+    if card.family != "sparse":
+        raise InputError(f"{file} is no sparse network", value=card.family)
+    return card, weights
+
+
+def _float_sparse(file: Path) -> tuple[NetworkCard, Weights]:
+    card, weights = _sparse(file)
+    if card.precision != "float32":
+        raise InputError(f"{file} is no float sparse network", value=card.precision)
     return card, weights
 
 
