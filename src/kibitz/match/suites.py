@@ -40,6 +40,7 @@ from kibitz.workers import cluster, in_processes, in_threads
 
 SLOPE, INTERCEPT, STS_POSITIONS, STS_POINTS = 445.23, -242.85, 1500, 10
 PATIENCE_MS = 10_000.0
+REPORTS = 8  # of a search by time while nothing new is found; a new best move is told sooner
 FIRST_NODES, GROWTH, STANDS, LARGEST = 32, 1.25, 2.0, 1 << 40  # of a search that may end early
 _POINTS = re.compile(r"\s*([^=\s]+)=(\d+)\s*")
 
@@ -133,7 +134,10 @@ def solve(epd: Epd, player: Player, control: Control, *, early: bool = False) ->
         patience = clock.allowed(board.turn) + PATIENCE_MS
         if early:
             return _solve_early(epd, board, player, control, name)
-        limits = replace(clock.limits(board.turn), every_change=not control.timed)
+        # The nodes required are read from reports, and these take some of the time.
+        often = None if control.movetime is None else max(1, round(control.movetime / REPORTS))
+        limits = clock.limits(board.turn)
+        limits = replace(limits, every_change=not control.timed, report_ms=often)
         answer = player.think(board, limits, patience)
     except PlayerError as error:
         return Outcome(name, "", 0, most, 0, None, 0.0, str(error))
