@@ -215,4 +215,4 @@ def test_the_page_and_the_card_say_how_the_default_network_is_made() -> None:
     for step in ("sed -E", "kibitz data import", "kibitz train", "net join", "net quantise"):
         assert step in told
     folders = set(re.findall(r"--data (\w+)", told))
-    assert folders == set(re.findall(r"data import .* --output (\w+)", told))
+    assert folders == set(re.findall(r"data (?:import|label) .*?--output (\w+)", told))

@@ -94,7 +94,7 @@ def test_nodes_required_count_from_the_last_change_of_mind() -> None:
 
 
 def test_nodes_required_by_a_search_by_time_are_not_all_of_its_nodes() -> None:
-    epds = [parse_epd("3q1rk1/5ppp/8/8/8/8/5PPP/3R2K1 w - - bm Rxd8; id \"queen\";")]
+    epds = [parse_epd('3q1rk1/5ppp/8/8/8/8/5PPP/3R2K1 w - - bm Rxd8; id "queen";')]
     [found] = run_suite(epds, parse_player("material,Search=alphabeta"), Control(movetime=110))
     assert found.solved
     assert found.required is not None

@@ -241,6 +241,7 @@ def _matrix_peak(rounds: int) -> float:
 SPARSE = (
     "sparse-256x128-threats",
     "sparse-64x256-tactics",
+    "sparse-256x256-tactics",
     "sparse-512x256",
     "sparse-512x256-threats",
     "sparse-512x256-threats-both",

@@ -48,8 +48,8 @@ class Size(NamedTuple):
 # For the help of commands: what a size is good for.
 ADVICE = (
     "On a CPU take a sparse one: sparse-8x64-tactics learns from a thousand games (--recipe "
-    "small), sparse-64x256-tactics, the shipped one's, from a million positions, "
-    "sparse-512x256-threats from ten million. With a GPU: plain-4x64 (small, quick), "
+    "small), sparse-64x256-tactics from a million positions, sparse-256x256-tactics, the "
+    "shipped one's, from ten million. With a GPU: plain-4x64 (small, quick), "
     "residual-4x64, se-4x64, tower-6x64 up to tower-19x256, blocks x filters. dilated-eval "
     "evaluates and dilated-move chooses moves: a pair."
 )
