@@ -234,6 +234,10 @@ def test_a_stop_before_it_begins(full: AlphaBeta) -> None:
     signals.stop.set()
     result = full.search(Board(), Limits(infinite=True), signals=signals)
     assert result.move in Board().legal_moves
+    hanging = Board("3q1rk1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1")
+    result = full.search(hanging, Limits(infinite=True), signals=signals)
+    assert str(result.move) == "d1d8"
+    assert result.report.depth >= 1
 
 
 def test_a_temperature_draws_moves_by_their_scores() -> None:

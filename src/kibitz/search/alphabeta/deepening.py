@@ -68,10 +68,10 @@ class Worker:
         """The root's moves, best first, ROOT_MOVE [moves]."""
         return self.memory.roots[: int(self.memory.record.root_count)]
 
-    def resume(self) -> None:
-        """Be ready to go on after a stop."""
+    def resume(self, granted: int = 0) -> None:
+        """Be ready to go on after a stop, with so many nodes before the control is looked at."""
         record = self.memory.record
-        record.stopped, record.granted = 0, record.nodes
+        record.stopped, record.granted = 0, record.nodes + granted
 
     def deepen(
         self, control: Any, depths: range, lines: int, go_on: Callable[[Worker], bool]

@@ -22,6 +22,7 @@ from kibitz.search.alphabeta.table import GENERATIONS, answer, new_table, permil
 from kibitz.search.alphabeta.thread import (
     ALL_PARTS,
     DECISIVE,
+    GRANT,
     INFINITE,
     MATE,
     TABLE_WIN,
@@ -124,13 +125,15 @@ class AlphaBeta(BaseSearcher):
     def _deepen(self, nodes: int) -> None:
         """Let all workers deepen within so many nodes, and look after them meanwhile."""
         control = self._control = new_control()
-        control.budget, control.stop = nodes, int(self._signals.stop.is_set())
+        # Even who is stopped at once has looked at every move: the first worker begins with a grant.
+        granted = min(GRANT, nodes)
+        control.budget, control.stop = nodes - granted, int(self._signals.stop.is_set())
         depths = range(1, min(self.task.limits.depth or DEEPEST, DEEPEST) + 1)
         # Scores for the lines of MultiPV, or for all moves where one is drawn by its score.
         lines = MAX_MOVES if self.settings.temperature > 0.0 else self.settings.multipv
         futures = []
         for number, worker in enumerate(self.workers):
-            worker.resume()
+            worker.resume(granted if number == 0 else 0)
             go_on = self._goes_on if number == 0 else _always
             ahead = depths[number % 2 if len(depths) > 1 else 0 :]
             futures.append(self._pool.submit(worker.deepen, control, ahead, lines, go_on))
