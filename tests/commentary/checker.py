@@ -1009,7 +1009,7 @@ def statements(node: chess.pgn.ChildNode) -> Iterator[tuple[str, At, str]]:
             verb = re.match(r"(?:, which| now|:? it| [a-z]+s\b)", sentence[found.end() :])
             if (reply or other) is not None and verb and not threat and about is own:
                 about, rest = reply or other or own, sentence[found.end() :]
-        clauses = re.split(r"(?:,? and so| and|, but) (?=[a-z]+s\b)(?!the |pawns)|; ", rest)
+        clauses = re.split(r"(?:,? and so| and|, but) (?=[a-z]+s\b|can )(?!the |pawns)|; ", rest)
         about.values = own.values
         for clause in clauses:
             yield sentence, about, clause
