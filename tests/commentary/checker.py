@@ -772,7 +772,7 @@ STANDINGS: list[tuple[str, float, float]] = [
     (r"(?P<side>White|Black) is worse now|to worse", -1.0, -0.05),
     (r"(?P<side>White|Black) is not better|advantage is gone", -1.0, 0.3),
     (r"level now", -0.35, 0.3),
-    (r"^\s*is lost now", -1.0, -0.35),
+    (r"(?:^\s*|game )is lost now", -1.0, -0.35),
     (r"(?P<side>White|Black) was better", 0.05, 1.0),
     (r"win is not so clear|win a harder one", 0.0, 0.85),
     (r"(?P<side>White|Black) is not winning|win is gone", -1.0, 0.6),

@@ -8,6 +8,7 @@ import chess.engine
 import chess.pgn
 import pytest
 
+from kibitz.commentary.english_faults import TURNS
 from tests.commentary.checker import At, Count, Judge, judged_sacrifice, read_game
 from tests.commentary.stories import sentences
 
@@ -115,3 +116,8 @@ def test_an_offer_is_judged_by_its_acceptance(accepting: int, true: bool) -> Non
     text = "This offers the queen for a bishop, and White had better not accept it."
     judge = Fixed("c5b6", accepting)
     assert judged_sacrifice(judge, At(before, move, after), text, text, 1, 0.0) == true
+
+
+@pytest.mark.parametrize("phrase", [phrase for phrases in TURNS.values() for phrase in phrases])
+def test_the_words_for_a_turn_of_the_game_are_understood(phrase: str) -> None:
+    false_in(STORY, phrase.format(mover="White", other="Black"))
