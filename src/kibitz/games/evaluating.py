@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from kibitz.errors import InputError
-from kibitz.games.labels import LabelModel, score_of, wdl
+from kibitz.games.labels import LabelModel, score_of, wdl, wdl_of_score
 from kibitz.games.openings import Opening, play_at_random
 from kibitz.games.record import RESULTS, Game, Ply
 from kibitz.games.shard import NOT_A_POLICY, RANDOM_MOVE, Shard
@@ -183,25 +183,28 @@ def evaluation_of(best: str, told: Sequence[str]) -> Evaluation:
             if info.rank in lines or (bound and lines):
                 break  # all ranks have been seen: what follows is of earlier iterations
             lines[info.rank] = Line(info.move or best, info.cp, info.mate)
+        if lines:
+            break
     if not lines:
         raise ProgramFault("lie", f"no score before bestmove {best}")
     return Evaluation(best, tuple(lines[rank] for rank in sorted(lines)))
 
 
-def ply_of(board: Board, found: Evaluation, job: TeacherJob) -> Ply:
-    """The record of a search, as if the best move were played.
+def ply_of(board: Board, move: Move, found: Evaluation, job: TeacherJob) -> Ply:
+    """The record of a search, as if the best move, `move`, were played.
 
     Several lines become a policy: visits in the ratio exp(value / temperature).
     """
-    values, draws = wdl(np.array([line.score for line in found.lines]), job.model)
-    best = int(relative(board.position, legal(board, found.best)))
+    value, draw = wdl_of_score(found.lines[0].score, job.model)
+    best = int(relative(board.position, move))
     visits: tuple[tuple[int, int], ...] = ((best, 1),)
-    if len(values) > 1:
+    if len(found.lines) > 1:
+        values, _ = wdl(np.array([line.score for line in found.lines]), job.model)
         codes = [int(relative(board.position, legal(board, line.move))) for line in found.lines]
         weights = np.exp((values - values.max()) / job.settings.temperature)
         counts = np.rint(POLICY_COUNTS * weights / weights.sum()).astype(int).tolist()
         visits = tuple((code, n) for code, n in zip(codes, counts, strict=True) if n)
-    return Ply(best, float(values[0]), float(draws[0]), visits=visits)
+    return Ply(best, value, draw, visits=visits)
 
 
 def legal(board: Board, text: str) -> Move:
@@ -220,11 +223,12 @@ class _Game:
         self.start, self._moves = board.fen(), ""
         teacher.new_game(board.chess960)
 
-    def evaluate(self) -> tuple[Ply, Evaluation]:
-        """Search the position on the board."""
+    def evaluate(self) -> tuple[Ply, Move, float]:
+        """Search the position on the board: its record, the best move and its score."""
         position = f"fen {self.start}{self._moves and ' moves'}{self._moves}"
         found = self._teacher.evaluate(position, self._job.settings.limit)
-        return ply_of(self.board, found, self._job), found
+        move = legal(self.board, found.best)
+        return ply_of(self.board, move, found, self._job), move, found.lines[0].score
 
     def push(self, move: Move) -> None:
         """Make a move."""
@@ -248,7 +252,7 @@ def evaluate_game(game: Game, job: TeacherJob, teacher: Teacher) -> Game:
     for ply in rest:
         if not board.legal_moves:
             break
-        found, _ = progress.evaluate()
+        found, _, _ = progress.evaluate()
         flags = ply.flags & ~NOT_A_POLICY
         plies.append(replace(found, move=ply.move, flags=flags, root_value=ply.root_value))
         if ply.move != NO_MOVE:
@@ -289,13 +293,12 @@ def play_game(job: PlayJob, number: int, teacher: Teacher) -> Game:
     scores: list[float] = []  # White's view
     result, end = _ending(board, scores, settings)
     while not end:
-        ply, found = progress.evaluate()
-        chosen = legal(board, found.best)
+        ply, chosen, score = progress.evaluate()
         if chance.random() < share:
             chosen = chance.choice(board.legal_moves)
             ply = replace(ply, move=int(relative(board.position, chosen)), flags=RANDOM_MOVE)
         plies.append(ply)
-        scores.append(found.lines[0].score * (1 if board.turn == "white" else -1))
+        scores.append(score * (1 if board.turn == "white" else -1))
         progress.push(chosen)
         result, end = _ending(board, scores, settings)
     return Game(

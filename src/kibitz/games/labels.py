@@ -18,6 +18,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import Annotated, Any, NamedTuple
 
@@ -58,6 +59,13 @@ def wdl(cp: np.ndarray, model: LabelModel) -> tuple[np.ndarray, np.ndarray]:
     mates = np.abs(scores) > MATE - LONGEST_MATE
     values[mates], draws[mates] = np.sign(scores[mates]), 0.0
     return values.astype(np.float32), draws.astype(np.float32)
+
+
+@lru_cache(1 << 16)
+def wdl_of_score(score: float, model: LabelModel) -> tuple[float, float]:
+    """Value and draw probability of one score; most of them come again and again."""
+    values, draws = wdl(np.array([score]), model)
+    return float(values[0]), float(draws[0])
 
 
 def score_of_value(value: float, model: LabelModel) -> float:

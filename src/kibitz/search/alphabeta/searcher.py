@@ -125,7 +125,7 @@ class AlphaBeta(BaseSearcher):
     def _deepen(self, nodes: int) -> None:
         """Let all workers deepen within so many nodes, and look after them meanwhile."""
         control = self._control = new_control()
-        # Even who is stopped at once has looked at every move: the first worker begins with a grant.
+        # The first worker begins with a grant: stopped at once, it has yet looked at every move.
         granted = min(GRANT, nodes)
         control.budget, control.stop = nodes - granted, int(self._signals.stop.is_set())
         depths = range(1, min(self.task.limits.depth or DEEPEST, DEEPEST) + 1)
