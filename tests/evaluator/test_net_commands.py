@@ -150,6 +150,12 @@ def test_refusals(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, named in (
         (["net", "show", str(file)], "damaged network file"),
         (["net", "show", "nothing.onnx"], "no such file"),
+        (["net", "show", "nothing"], "known here: default, kibitz-256x256"),
+        (
+            ["search", "--network", "kibitz-256x25", "--nodes", "5"],
+            "did you mean 'kibitz-256x256'?",
+        ),
+        (["net", "quantise", "kibitz-256x256"], "take the float file"),
         (["net", "new", "sparse-99999999999"], "too large a network"),
         (["net", "new", "sprse-64"], "did you mean 'sparse'"),
         (["net", "compare", "uniform"], "nothing to compare"),

@@ -98,11 +98,12 @@ def show(
 
 def _file(name: str) -> Path:
     """The file that a network's name means."""
-    from kibitz.evaluator.load import SIMPLE
+    from kibitz.evaluator.load import SIMPLE, refuse_unknown
 
     found = resolve(name)
     if found in SIMPLE:
         raise InputError("a built-in evaluator has no file", value=name, fix="name a network")
+    refuse_unknown(found)
     return Path(found)
 
 

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from kibitz.errors import InputError, missing_extra
+from kibitz.errors import InputError, did_you_mean, missing_extra
 from kibitz.evaluator.batched import BatchedEvaluator, InlineBatch, Pair
-from kibitz.evaluator.discover import halves
+from kibitz.evaluator.discover import SHIPPED, halves, shipped_names
 from kibitz.evaluator.inline import InlineEvaluator, inline_evaluator
 from kibitz.evaluator.load_sparse import sparse_evaluator
 from kibitz.evaluator.simple import Material, Uniform
@@ -66,9 +66,20 @@ def backend_of(what: Location, backend: Backend = "auto") -> Literal["inline", "
     if pair is not None:
         kinds = {backend_of(half, backend) for half in pair}
         return "onnx" if "onnx" in kinds else "inline"
+    refuse_unknown(what)
     if _is_onnx(what):
         return "onnx"
     return "inline" if backend == "inline" or read_card(what).family == "sparse" else "onnx"
+
+
+def refuse_unknown(what: Location) -> None:
+    """Say which names there are if a single word is neither one of them nor a file."""
+    name = os.fspath(what)
+    path = local_path(name)
+    if path is None or path.exists() or path.suffix or len(path.parts) != 1:
+        return
+    fix = did_you_mean(name, ["default", SHIPPED, *SIMPLE, *shipped_names()])
+    raise InputError("no such network, and no file of that name", value=name, fix=fix)
 
 
 def _is_onnx(what: Location) -> bool:

@@ -177,7 +177,8 @@ def _sparse(file: Path) -> tuple[NetworkCard, Weights]:
 def _float_sparse(file: Path) -> tuple[NetworkCard, Weights]:
     card, weights = _sparse(file)
     if card.precision != "float32":
-        raise InputError(f"{file} is no float sparse network", value=card.precision)
+        fix = "its numbers are integers already; take the float file it was made from"
+        raise InputError(f"{file} is no float sparse network", value=card.precision, fix=fix)
     return card, weights
 
 
