@@ -137,6 +137,7 @@ class AlphaBeta(BaseSearcher):
             go_on = self._goes_on if number == 0 else _always
             ahead = depths[number % 2 if len(depths) > 1 else 0 :]
             futures.append(self._pool.submit(worker.deepen, control, ahead, lines, go_on))
+        futures[0].add_done_callback(lambda _: self._news.set())  # do not sleep past the end
         try:
             while not (futures[0].done() or self.is_over()):
                 pass
