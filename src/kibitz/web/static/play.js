@@ -304,7 +304,8 @@ export class Play {
     const free = mine ? this.side : "";
     this.board.arrows = [];
     this.board.show({ fen: node.fen, last: node.uci, moves: info?.moves ?? [], check: info?.check ?? "", free }, { slide: true, say: node.san });
-    if (mine) this.#say(this.#turn === this.side ? "Your move" : "The engine is thinking …");
+    if (mine && this.#turn !== this.side) this.#say("The engine is thinking …");
+    else if (mine) this.#say(info ? "Your move" : ""); // a click counts once the legal moves are there
     const { back, hint, claim, resign, review, analyse, pgn } = this.made;
     for (const one of [back, hint, claim, resign]) one.hidden = Boolean(this.over);
     for (const one of [review, analyse, pgn]) one.hidden = !this.over || !this.tree.root.children.length;
