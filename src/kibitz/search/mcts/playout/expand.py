@@ -13,7 +13,7 @@ import numpy as np
 
 from kibitz.kernel.atomics import atomic_load, atomic_store, compare_and_swap
 from kibitz.kernel.bits import signed
-from kibitz.kernel.compile import called_kernel, kernel
+from kibitz.kernel.compile import called_kernel, inlined_kernel, kernel
 from kibitz.kernel.vectors import (
     address_in,
     bits_as,
@@ -224,7 +224,7 @@ def expand(
     return True
 
 
-@kernel
+@inlined_kernel
 def mark_opened(tree: np.record, behaviour: np.record, node: int, edge: int) -> None:
     """Count a move as opened, if it is not; a slower thread never takes that back."""
     wanted = edge - signed(node_at(tree, node).first) + 1

@@ -13,7 +13,7 @@ import numpy as np
 from kibitz.evaluator.inline import logits_of, value_of
 from kibitz.kernel.atomics import atomic_add, atomic_load, atomic_store, compare_and_swap
 from kibitz.kernel.bits import signed
-from kibitz.kernel.compile import called_kernel, inlined_kernel, kernel
+from kibitz.kernel.compile import inlined_kernel, kernel
 from kibitz.position.moves import generate
 from kibitz.position.play import play
 from kibitz.search.mcts.playout.backup import back_up, cancel_pending, flush_all, is_accumulated
@@ -158,7 +158,7 @@ def start_path(search: Search) -> None:
         atomic_add(edge_at(search.tree, 0), "pending", 1)
 
 
-@called_kernel
+@inlined_kernel
 def descend(
     rule: np.record, search: Search, evaluator: np.record, scratch: np.record
 ) -> tuple[int, int]:
@@ -193,7 +193,7 @@ def prefetch_path_to_write(tree: np.record, context: np.record, depth: int) -> N
             prefetch_node_to_write(tree, signed(cold_at(tree, context.path[ply]).child))
 
 
-@called_kernel
+@inlined_kernel
 def visit_leaf(search: Search, evaluator: np.record, scratch: np.record, depth: int) -> int:
     """First visit of a move: evaluate the position it leads to, make its node, back up."""
     tree, context, behaviour = search.tree, search.context, search.behaviour

@@ -45,14 +45,14 @@ def best_by(lanes: int) -> Callable[[int, int, float], tuple[float, int, int, in
     """
     words_at_once = SIZE // 4 * lanes
 
-    @kernel
+    @inlined_kernel
     def best(start: int, count: int, share: float) -> tuple[float, int, int, int]:
         scores = spread(-np.inf, np.float64, lanes)
         places = spread(0, np.int64, lanes)
         fewest = spread(1, np.int32, lanes)
-        priors = spread(0, np.int32, lanes)
-        for following in range(0, count, lanes):
-            at = min(following, count - lanes)  # the last few end with the last edge
+        priors = prior = spread(0, np.int32, lanes)
+        at, last = 0, count - lanes
+        while True:
             words = load_lanes(start + SIZE * at, np.int32, words_at_once)
             values = every(bits_as(words, np.float64), 0, 2)
             visits, rest = every(words, 2, 4), every(words, 3, 4)
@@ -60,13 +60,17 @@ def best_by(lanes: int) -> Callable[[int, int, float], tuple[float, int, int, in
             prior = ((rest >> 16) & 0xFFFF) + 1
             here = values + share * converted(prior, np.float64) / tried
             fewest = smaller(fewest, visits)
-            priors += choose(numbered(np.int32, lanes) < following - at, 0, prior)
+            priors = priors + prior
             better = here > scores
             scores = choose(better, here, scores)
             places = choose(better, numbered(np.int64, lanes) + at, places)
+            if at >= last:
+                break
+            at = min(at + lanes, last)  # the last few end with the last edge
+        twice = numbered(np.int32, lanes) < (-count & (lanes - 1))  # seen in the block before
         top = largest(scores)
         place = smallest(choose(scores == top, places, count))
-        return top, place, smallest(fewest), sum_of(priors)
+        return top, place, smallest(fewest), sum_of(priors - choose(twice, prior, 0))
 
     return best
 
@@ -74,7 +78,7 @@ def best_by(lanes: int) -> Callable[[int, int, float], tuple[float, int, int, in
 best_by_eights, best_by_fours = best_by(LANES), best_by(LEAST)
 
 
-@kernel
+@inlined_kernel
 def best_edge(
     edges: int, first: int, count: int, fresh: int, weight: float, level: float, drop: float
 ) -> int:
