@@ -99,6 +99,9 @@ def test_the_bench_says_what_it_searched(capsys: pytest.CaptureFixture[str]) -> 
     rows = {(row["evaluator"].split("-")[0], row["rule"], row["threads"]) for row in found["rows"]}
     assert {(name, "puct", count) for name in ("uniform", "sparse") for count in (1, 2)} < rows
     assert min(row["playouts_per_second"] for row in found["rows"]) > 0
+    assert found["alphabeta_nodes"] == 250
+    assert [row["threads"] for row in found["alphabeta"]] == [1, 2]
+    assert min(row["nodes_per_second"] for row in found["alphabeta"]) > 0
     assert main([*arguments, "--threads", "0"]) == 2
 
 

@@ -17,7 +17,9 @@ import numpy as np
 from kibitz.evaluator.batched import BatchedEvaluator
 from kibitz.evaluator.cache import CachedEvaluator, PredictionCache
 from kibitz.evaluator.cachetable import BUCKET_BYTES, SLOTS
+from kibitz.evaluator.discover import resolve
 from kibitz.evaluator.inline import InlineEvaluator, inline_evaluator
+from kibitz.evaluator.load import load_evaluator
 from kibitz.evaluator.load_sparse import evaluator_of
 from kibitz.evaluator.simple import Material, Uniform
 from kibitz.network.make import random_weights
@@ -29,6 +31,8 @@ from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.mcts.tree.nodes import COLD, EDGE, MOVED, NODE
 from kibitz.search.method import open_search
 from kibitz.search.params import Settings
+from kibitz.search.report import Report
+from kibitz.search.searcher import BaseSearcher
 
 # From the start, a sharp middlegame, a quiet one, an endgame, a won endgame.
 POSITIONS = (
@@ -45,6 +49,7 @@ SIGNATURE_NODES, SIGNATURE_DEPTH = 3_000, 8  # of the tree search, and of alpha-
 SPARSE_SIZE = "sparse-512x256-threats"
 PLAIN = Settings(variance_scaling=0.0)  # lc0's form, whose trees others' figures are about
 CACHED = 200_000  # positions, as engines remember by default
+NODES_A_PLAYOUT = 5  # alpha-beta searches so many nodes for every playout of the other rows
 CONTEMPT_LIMIT = 28  # search-contempt's own setting for odds games
 
 
@@ -58,6 +63,15 @@ class Speed(NamedTuple):
     average_depth: float
     bytes_a_node: float  # of the last tree: its nodes and edges, by its nodes
     bytes_an_edge: int
+
+
+class AlphaBetaSpeed(NamedTuple):
+    """One row of the bench of alpha-beta; the depth is the mean of what was reached."""
+
+    evaluator: str
+    threads: int
+    nodes_per_second: int
+    average_depth: float
 
 
 class BatchedSpeed(NamedTuple):
@@ -153,7 +167,8 @@ def _measure_runs(
         for _ in range(rounds):
             for place in range(len(TIMED)):
                 for run, searcher in enumerate(searchers):
-                    reports[run][place] = _timed(searcher, place, nodes, fastest[run])
+                    report = _timed(searcher, place, nodes, fastest[run])
+                    reports[run][place] = report.nodes, report.mean_depth
             yield [
                 Speed(
                     evaluator.name,
@@ -164,6 +179,26 @@ def _measure_runs(
                 )
                 for run, settings in enumerate(runs)
             ]
+
+
+def measure_alphabeta(
+    threads: int, megabytes: int, nodes: int, rounds: int
+) -> Iterator[list[AlphaBetaSpeed]]:
+    """Search with alpha-beta and the shipped network; after every round, the fastest so far."""
+    evaluator, counts = load_evaluator(resolve("default")), sorted({1, threads})
+    runs = [Settings(search="alphabeta", threads=count, hash=megabytes) for count in counts]
+    with ExitStack() as stack:
+        searches = [stack.enter_context(closing(open_search(evaluator, one))) for one in runs]
+        for search in searches:
+            search.search(Board(), Limits(nodes=nodes))  # loads kernels, touches the memory
+        fastest = [[float("inf")] * len(TIMED) for _ in runs]
+        for _ in range(rounds):
+            rows = []
+            for search, count, seconds in zip(searches, counts, fastest, strict=True):
+                reports = [_timed(search, place, nodes, seconds) for place in range(len(TIMED))]
+                found = [(report.nodes, float(report.depth)) for report in reports]
+                rows.append(AlphaBetaSpeed(evaluator.name, count, *_summed(found, seconds)))
+            yield rows
 
 
 def measure_batches(
@@ -187,18 +222,19 @@ def measure_batches(
             for size, searcher, seconds in zip(batches, searchers, fastest, strict=True):
                 cache.clear()
                 reports = [_timed(searcher, place, nodes, seconds) for place in range(len(TIMED))]
-                speed, sizes = _summed(reports, seconds), bytes_of(searcher)
+                found = [(report.nodes, report.mean_depth) for report in reports]
+                speed, sizes = _summed(found, seconds), bytes_of(searcher)
                 rows.append(BatchedSpeed(cached.name, size, *speed, *sizes, *cache.use()))
             yield rows
 
 
-def _timed(searcher: Searcher, place: int, nodes: int, seconds: list[float]) -> tuple[int, float]:
-    """Search a position, note its time if it is the shortest; its nodes and depth."""
+def _timed(searcher: BaseSearcher, place: int, nodes: int, seconds: list[float]) -> Report:
+    """Search a position, note its time if it is the shortest; what the search reports."""
     searcher.new_game()
     started = time.perf_counter()
     report = searcher.search(Board(TIMED[place]), Limits(nodes=nodes)).report
     seconds[place] = min(seconds[place], time.perf_counter() - started)
-    return report.nodes, report.mean_depth
+    return report
 
 
 def bytes_of(searcher: Searcher) -> tuple[float, int]:

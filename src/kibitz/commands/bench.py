@@ -15,6 +15,7 @@ EXIT_MISMATCH = 1
 NODES, BATCHED_NODES, THREADS = 200_000, 2_000, 2
 BATCHED_NETWORK = "kibitz-plain-4x64"
 SEARCH_HEADINGS = ("evaluator", "rule", "threads", "playouts/s", "average depth")
+ALPHABETA_HEADINGS = ("network", "threads", "nodes/s", "average depth")
 BATCH_HEADINGS = ("batch", "nodes/s", "average depth")
 BYTES = "bytes a node", "an edge"
 CACHED = "cache hits", "misses", "evictions", "full, per mille"
@@ -116,20 +117,27 @@ def search(
         raise InputError("--nodes, --rounds, --threads at least 1", value=(nodes, rounds, threads))
     if batches:
         return _batches(batches, network or BATCHED_NETWORK, hash, nodes, rounds, json)
-    from kibitz.bench.search import EVALUATORS, TIMED, alphabeta_signature, measure, signature
+    from rich.console import Group
 
-    sign, alphabeta = signature(), alphabeta_signature()
-    rows = _last("search", EVALUATORS * rounds, measure(threads, hash, nodes, rounds))
-    if rows is None:
+    from kibitz.bench import search as bench_search
+
+    sign, alphabeta = bench_search.signature(), bench_search.alphabeta_signature()
+    steps = bench_search.measure(threads, hash, nodes, rounds)
+    rows = _last("search", bench_search.EVALUATORS * rounds, steps)
+    more = bench_search.NODES_A_PLAYOUT * nodes
+    played = bench_search.measure_alphabeta(threads, hash, more, rounds)
+    lines = None if rows is None else _last("alpha-beta", rounds, played)
+    if rows is None or lines is None:
         return EXIT_STOPPED
-    title = "\n".join(
-        [f"signature {sign}, alpha-beta {alphabeta}; {nodes} nodes for each of", *TIMED]
-    )
-    table = columns((*SEARCH_HEADINGS, *BYTES), rows, title=title)
-    listed = [row._asdict() for row in rows]
     signs = {"signature": sign, "alphabeta_signature": alphabeta}
-    result = {**signs, "nodes": nodes, "positions": list(TIMED), "rows": listed}
-    emit(result, as_json=json, table=table)
+    positions = list(bench_search.TIMED)
+    title = "\n".join([f"signature {sign}; {nodes} nodes for each of", *positions])
+    listed = [row._asdict() for row in rows]
+    result = {**signs, "nodes": nodes, "positions": positions, "rows": listed}
+    result |= {"alphabeta_nodes": more, "alphabeta": [row._asdict() for row in lines]}
+    headings, about = (*SEARCH_HEADINGS, *BYTES), f"alpha-beta, signature {alphabeta}; {more} nodes"
+    tables = columns(headings, rows, title=title), columns(ALPHABETA_HEADINGS, lines, title=about)
+    emit(result, as_json=json, table=Group(*tables))
     return 0
 
 
