@@ -1,12 +1,14 @@
 """Many games evaluated by engines in several processes, through any interruption.
 
-Finished games are written at once, each as a small shard, and packed into large ones later. The
-folder is all a run has to remember: what is there is not made again.
+Finished games are written about every half second as a small shard, and packed into large ones
+later. The folder is all a run has to remember: what is there is not made again.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from functools import partial
@@ -39,6 +41,7 @@ from kibitz.uci.program import ProgramFault
 from kibitz.workers import in_processes
 
 MOST_DROPPED = 20  # games one after the other; then the run ends
+_PAUSE = 0.5  # s between two small shards: a file a game takes longer than a game of fast searches
 
 _teacher: Teacher | None = None  # of this process; kept from game to game
 
@@ -88,6 +91,8 @@ class Kept:
         self.folder, self._stem, self._plies = folder, job.stem, plies
         self.done: set[Hashable] = set()
         self._loose: dict[Place, Shard] = {}
+        self._games: list[Made] = []  # not yet written
+        self._written = -math.inf  # when the last ones were
         paths: list[Place] = []
         if folder.is_dir():
             paths += folder.glob(f"{job.stem}-*{SUFFIX}")
@@ -108,16 +113,26 @@ class Kept:
         return path.name.startswith(f"{self._stem}-game-")
 
     def add(self, made: Made) -> None:
-        """Write a game; many small shards become a large one."""
-        assert made.game is not None
-        shard = shard_of([made.game], provenance("data label"))
-        path = add(self.folder, shard, f"{self._stem}-game-{made.number:07d}")
-        self._loose[path] = shard
-        if sum(one.plies for one in self._loose.values()) >= self._plies:
-            self.pack()
+        """Keep a game: write it, if the last ones were not written just now."""
+        self._games.append(made)
+        if time.monotonic() - self._written >= _PAUSE:
+            self._write()
+            if sum(one.plies for one in self._loose.values()) >= self._plies:
+                self.pack()
+
+    def _write(self) -> None:
+        """Put the games that were kept into a small shard."""
+        games = [made.game for made in self._games if made.game is not None]
+        if games:
+            shard = shard_of(games, provenance("data label"))
+            stem = f"{self._stem}-game-{self._games[0].number:07d}"
+            self._loose[add(self.folder, shard, stem)] = shard
+            self._games = []
+        self._written = time.monotonic()
 
     def pack(self) -> None:
-        """Put the small shards together."""
+        """Write what is left, and put the small shards together."""
+        self._write()
         if self._loose:
             loose = sorted(self._loose.items(), key=lambda item: item[0].name)
             first = loose[0][0].name.removeprefix(f"{self._stem}-game-").partition("-")[0]
