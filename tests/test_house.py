@@ -15,6 +15,8 @@ PACKAGE = Path(__file__).parents[1] / "src" / "kibitz"
 LONGEST_MODULE = 400  # lines
 LONGEST_FUNCTION = 45  # lines of a body, without the docstring
 LONGEST_KERNEL = 60
+LARGEST_FOLDER = 16  # modules beside __init__.py; a larger one has floors, and shows them
+FLAT = {"commands"}  # a file for each subject
 
 GROUND = {
     "checksums",
@@ -63,7 +65,7 @@ MAY_IMPORT_TORCH = (
     "training.",
     "dataset.loader",
     "evaluator.torch",
-    "commentary.decoder",
+    "commentary.decoder.transformer",
 )
 MUST_NOT_IMPORT_TORCH = ("network", "network.card", "training", "evaluator", "commentary")
 
@@ -161,6 +163,35 @@ def test_the_tree_search_stands_on_its_tree() -> None:
         for path in (PACKAGE / "search" / "mcts" / folder).glob("*.py"):
             inside = {name.removeprefix(room) for name in imports(path) if name.startswith(room)}
             assert {name.split(".")[0] for name in inside} <= {*floors[: height + 1]}, path
+
+
+FLOORS_OF_COMMENTARY = (  # from the bottom up; a folder stands for all its modules
+    {"tactics", "judge"},
+    {"prover"},
+    {"facts", "openings"},
+    {"claims"},
+    {"words"},
+    {"marks", "annotate", "batch", "engine", "report"},
+    {"decoder"},
+)
+
+
+def test_commentary_stands_on_facts() -> None:
+    """Facts, claims, words: what is below knows nothing of what is above."""
+    room = "kibitz.commentary."
+    height = {name: at for at, names in enumerate(FLOORS_OF_COMMENTARY) for name in names}
+    for path in (PACKAGE / "commentary").rglob("*.py"):
+        own = path.relative_to(PACKAGE / "commentary").with_suffix("").parts[0]
+        if own == "__init__":
+            continue
+        inside = {name.removeprefix(room) for name in imports(path) if name.startswith(room)}
+        above = {name for name in inside if height[name.split(".")[0]] > height[own]}
+        assert above == set(), path
+
+
+def test_large_folders_have_floors() -> None:
+    for folder in {path.parent for path in MODULES} - {PACKAGE / name for name in FLAT}:
+        assert len({*folder.glob("*.py")} - {folder / "__init__.py"}) <= LARGEST_FOLDER, folder
 
 
 @pytest.mark.parametrize("path", MODULES, ids=module_name)

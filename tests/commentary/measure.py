@@ -20,7 +20,7 @@ from pathlib import Path
 import chess.pgn
 
 from kibitz.commentary.annotate import Style, annotate
-from kibitz.commentary.choice import LEVELS, Level
+from kibitz.commentary.claims.choice import LEVELS, Level
 from kibitz.engine import Engine
 from kibitz.position.board import Board
 from kibitz.position.pgn import Game, parse_game, read_games

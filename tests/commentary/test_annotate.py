@@ -9,7 +9,7 @@ from kibitz.commentary.annotate import Style, annotate, comment_on
 from kibitz.commentary.batch import annotate_file
 from kibitz.commentary.judge import key_moments
 from kibitz.commentary.marks import forget
-from kibitz.commentary.story import told_by
+from kibitz.commentary.words.story import told_by
 from kibitz.engine import Engine
 from kibitz.errors import InputError
 from kibitz.log import Stop

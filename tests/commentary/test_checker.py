@@ -8,7 +8,7 @@ import chess.engine
 import chess.pgn
 import pytest
 
-from kibitz.commentary.english_faults import TURNS
+from kibitz.commentary.words.english_faults import TURNS
 from tests.commentary.checker import At, Count, Judge, judged_sacrifice, read_game
 from tests.commentary.stories import sentences
 

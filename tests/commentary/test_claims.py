@@ -6,15 +6,15 @@ import chess
 import pytest
 
 from kibitz.commentary.annotate import Style, annotate
-from kibitz.commentary.choice import LEVELS, Memory, is_confirmed, worth_saying
-from kibitz.commentary.claims import Step
+from kibitz.commentary.claims.choice import LEVELS, Memory, is_confirmed, worth_saying
+from kibitz.commentary.claims.claim import Step
+from kibitz.commentary.claims.faults import answer_line
+from kibitz.commentary.claims.merits import OnlyMove, Threatens, Verdict, Wins, merits, threat_pays
+from kibitz.commentary.decoder.verify import verified
 from kibitz.commentary.facts import Scene, Unit
-from kibitz.commentary.faults import answer_line
 from kibitz.commentary.judge import Seen
-from kibitz.commentary.merits import OnlyMove, Threatens, Verdict, Wins, merits, threat_pays
 from kibitz.commentary.prover import Look, Prover
-from kibitz.commentary.verify import verified
-from kibitz.commentary.words import Speaker
+from kibitz.commentary.words.comment import Speaker
 from kibitz.engine import Engine
 from kibitz.position.pgn import parse_game
 from kibitz.search.limits import Limits

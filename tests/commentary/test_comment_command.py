@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from kibitz.commands import main
-from kibitz.commentary.corpus import TABLE, read_examples
-from kibitz.commentary.decoded import SUITE
+from kibitz.commentary.decoder.comments import SUITE
+from kibitz.commentary.decoder.corpus import TABLE, read_examples
 
 GAME = """[Event "?"]
 

@@ -9,7 +9,7 @@ import chess
 import msgspec
 import pytest
 
-from kibitz.commentary.corpus import (
+from kibitz.commentary.decoder.corpus import (
     KEPT,
     Example,
     Table,

@@ -13,13 +13,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from kibitz.commentary.corpus import HUMAN, TABLE, Example
-from kibitz.commentary.decoded import DecodedSpeaker, Tally
-from kibitz.commentary.decoder import SMOOTHING, WordsNetwork, sinusoids, words_loss
-from kibitz.commentary.facts import Scene
-from kibitz.commentary.prover import Prover
-from kibitz.commentary.sampling import PRESETS
-from kibitz.commentary.wordfile import (
+from kibitz.commentary.decoder.comments import DecodedSpeaker, Tally
+from kibitz.commentary.decoder.corpus import HUMAN, TABLE, Example
+from kibitz.commentary.decoder.file import (
     PAD,
     UNKNOWN,
     Decoder,
@@ -30,7 +26,11 @@ from kibitz.commentary.wordfile import (
     save_words,
     train_tokens,
 )
-from kibitz.commentary.words import Speaker
+from kibitz.commentary.decoder.sampling import PRESETS
+from kibitz.commentary.decoder.transformer import SMOOTHING, WordsNetwork, sinusoids, words_loss
+from kibitz.commentary.facts import Scene
+from kibitz.commentary.prover import Prover
+from kibitz.commentary.words.comment import Speaker
 from kibitz.errors import DamagedFileError, InputError
 from kibitz.log import Stop
 from kibitz.network.build import build

@@ -3,11 +3,11 @@
 import chess
 import pytest
 
-from kibitz.commentary.activity import FINDERS as ACTIVITY_FINDERS
+from kibitz.commentary.claims.activity import FINDERS as ACTIVITY_FINDERS
+from kibitz.commentary.claims.features import FINDERS
+from kibitz.commentary.claims.structure import FINDERS as PAWN_FINDERS
 from kibitz.commentary.facts import Scene
-from kibitz.commentary.features import FINDERS
 from kibitz.commentary.prover import Prover
-from kibitz.commentary.structure import FINDERS as PAWN_FINDERS
 
 
 @pytest.fixture(scope="module")

@@ -3,14 +3,14 @@
 import chess
 import pytest
 
-from kibitz.commentary import tactical
-from kibitz.commentary.choice import LEVELS
-from kibitz.commentary.claims import Claim
+from kibitz.commentary.claims import tactical
+from kibitz.commentary.claims.choice import LEVELS
+from kibitz.commentary.claims.claim import Claim
+from kibitz.commentary.claims.motifs import motifs
+from kibitz.commentary.claims.positional import Seventh, changes
 from kibitz.commentary.facts import Scene
-from kibitz.commentary.motifs import motifs
-from kibitz.commentary.positional import Seventh, changes
 from kibitz.commentary.prover import Prover
-from kibitz.commentary.words import Speaker
+from kibitz.commentary.words.comment import Speaker
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from kibitz.commentary.report import Report
-from kibitz.commentary.story import told_by
+from kibitz.commentary.words.story import told_by
 from kibitz.position.pgn import BadGame, read_games
 from tests.commentary.browser import FOUND, Tab, browser
 

@@ -3,12 +3,12 @@
 import chess
 import pytest
 
+from kibitz.commentary.claims.sacrifices import ACCEPTED, confirmed_sacrifice, sacrifice
 from kibitz.commentary.facts import Scene
 from kibitz.commentary.judge import Seen
 from kibitz.commentary.marks import add_lines
 from kibitz.commentary.prover import Prover
-from kibitz.commentary.sacrifices import ACCEPTED, confirmed_sacrifice, sacrifice
-from kibitz.commentary.words import Comment, Speaker
+from kibitz.commentary.words.comment import Comment, Speaker
 from kibitz.position.pgn import parse_game
 from kibitz.search.report import Score
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from kibitz.commentary.scraper import LONGEST_NAME, Scraper, Site, file_name
+from kibitz.commentary.decoder.scraper import LONGEST_NAME, Scraper, Site, file_name
 from kibitz.downloads import FetchError
 from kibitz.errors import InputError
 from kibitz.log import Stop

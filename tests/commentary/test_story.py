@@ -3,8 +3,8 @@
 import pytest
 
 from kibitz.commentary.judge import Label
-from kibitz.commentary.story import Told, story_of, told_by
-from kibitz.commentary.words import Comment
+from kibitz.commentary.words.comment import Comment
+from kibitz.commentary.words.story import Told, story_of, told_by
 from kibitz.position.pgn import parse_game
 
 

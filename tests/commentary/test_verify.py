@@ -8,17 +8,17 @@ from dataclasses import replace
 import chess
 import pytest
 
-from kibitz.commentary.activity import centralises
-from kibitz.commentary.claims import Claim
-from kibitz.commentary.decoded import SUITE
+from kibitz.commentary.claims.activity import centralises
+from kibitz.commentary.claims.claim import Claim
+from kibitz.commentary.claims.features import Feature, connected_rooks, development
+from kibitz.commentary.claims.positional import DoubledPawns
+from kibitz.commentary.decoder.comments import SUITE
+from kibitz.commentary.decoder.spelling import spelled
+from kibitz.commentary.decoder.verify import verified
 from kibitz.commentary.facts import Scene
-from kibitz.commentary.features import Feature, connected_rooks, development
 from kibitz.commentary.judge import Seen
-from kibitz.commentary.positional import DoubledPawns
 from kibitz.commentary.prover import Prover
-from kibitz.commentary.spelling import spelled
-from kibitz.commentary.verify import verified
-from kibitz.commentary.words import Comment, Speaker
+from kibitz.commentary.words.comment import Comment, Speaker
 from kibitz.search.report import Score
 
 PROVER = Prover()

@@ -12,7 +12,7 @@ from kibitz.commands.comment import TABLES_WORDS, LevelFlag, WordsFlags, limits_
 from kibitz.commands.output import EXIT_STOPPED, FLAT, At, EngineFlag, at_least
 from kibitz.commentary.annotate import NODES, Moments, Sides, Style
 from kibitz.commentary.batch import annotate_file, check_output
-from kibitz.commentary.decoded import Tally
+from kibitz.commentary.decoder.comments import Tally
 from kibitz.commentary.report import Report
 from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER

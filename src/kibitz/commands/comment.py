@@ -23,8 +23,9 @@ from kibitz.commands.output import (
     milliseconds,
 )
 from kibitz.commentary.annotate import NODES, NOTHING, TABLE, Style, Words, scene_on
-from kibitz.commentary.choice import Level
-from kibitz.commentary.corpus import (
+from kibitz.commentary.claims.choice import Level
+from kibitz.commentary.decoder.comments import SUITE, Case, Tally, decoded_words, several
+from kibitz.commentary.decoder.corpus import (
     Example,
     Table,
     examples_of,
@@ -33,11 +34,10 @@ from kibitz.commentary.corpus import (
     with_claims,
     write_examples,
 )
-from kibitz.commentary.decoded import SUITE, Case, Tally, decoded_words, several
+from kibitz.commentary.decoder.file import Decoder, WordsCard
+from kibitz.commentary.decoder.sampling import PRESETS, Method, Order, Sampling
+from kibitz.commentary.decoder.scraper import Site, collect
 from kibitz.commentary.prover import Prover
-from kibitz.commentary.sampling import PRESETS, Method, Order, Sampling
-from kibitz.commentary.scraper import Site, collect
-from kibitz.commentary.wordfile import Decoder, WordsCard
 from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER
 from kibitz.errors import InputError, missing_extra

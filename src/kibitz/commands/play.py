@@ -17,7 +17,7 @@ from cyclopts import Parameter
 from kibitz.commands.output import EngineFlag, at_least
 from kibitz.commentary.annotate import scene_on
 from kibitz.commentary.judge import Label, label
-from kibitz.commentary.words import Speaker
+from kibitz.commentary.words.comment import Speaker
 from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER, STRONGEST, WEAKEST
 from kibitz.errors import InputError, KibitzError

@@ -1,7 +1,7 @@
 """Commentary: what is true of a move and worth saying, in plain English.
 
-    position + search -> facts -> claims -> **words**
+    position + search -> facts -> claims/ -> **words/**
 
-`facts` and `motifs` look, claims prove themselves, `judge` labels, `choice` picks, `words` speaks,
-`annotate` does a game.
+`tactics` and `prover` prove what is said, `judge` labels moves, `annotate`, `marks` and `batch` do
+games and files, `report` makes the page. `decoder/` puts claims in a transformer's words instead.
 """

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import chess
 import chess.pgn
 
-from kibitz.commentary import english as language
-from kibitz.commentary.choice import LEVELS, Level
-from kibitz.commentary.claims import step
+from kibitz.commentary.claims.choice import LEVELS, Level
+from kibitz.commentary.claims.claim import step
 from kibitz.commentary.facts import RECENT, Scene, taken_by
 from kibitz.commentary.judge import (
     Label,
@@ -28,8 +27,9 @@ from kibitz.commentary.judge import (
 from kibitz.commentary.marks import ANNOTATOR, add_lines, forget, put_mark, put_words, signed
 from kibitz.commentary.openings import Opening, opening_in
 from kibitz.commentary.prover import LAST_LOOK, Prover
-from kibitz.commentary.story import Told, story_of
-from kibitz.commentary.words import Comment, Speaker
+from kibitz.commentary.words import english as language
+from kibitz.commentary.words.comment import Comment, Speaker
+from kibitz.commentary.words.story import Told, story_of
 from kibitz.engine.options import chosen
 from kibitz.errors import InputError, did_you_mean
 from kibitz.evaluator.discover import named

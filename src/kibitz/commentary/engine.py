@@ -8,7 +8,7 @@ from kibitz.engine import Engine as SearchingEngine
 from kibitz.search.limits import Limits
 
 if TYPE_CHECKING:
-    from kibitz.commentary.choice import Level
+    from kibitz.commentary.claims.choice import Level
     from kibitz.position.board import Board
 
 

@@ -14,13 +14,13 @@ import chess.engine
 import chess.pgn
 import chess.svg
 
-from kibitz.commentary.choice import Level, Memory, worth_saying
-from kibitz.commentary.claims import Claim, Step
+from kibitz.commentary.claims.choice import Level, Memory, worth_saying
+from kibitz.commentary.claims.claim import Claim, Step
+from kibitz.commentary.claims.sacrifices import GivesUp, accepted
 from kibitz.commentary.facts import Scene, Unit
 from kibitz.commentary.judge import Label, Seen, label
-from kibitz.commentary.sacrifices import GivesUp, accepted
-from kibitz.commentary.story import told_by
-from kibitz.commentary.words import Comment, Speaker
+from kibitz.commentary.words.comment import Comment, Speaker
+from kibitz.commentary.words.story import told_by
 
 ANNOTATOR = "Annotator"  # the tag that says how a game was annotated
 LONGEST = 8  # plies of a variation

@@ -20,11 +20,11 @@ import chess.pgn
 import chess.svg
 
 from kibitz import __version__
-from kibitz.commentary.english_story import STORY
 from kibitz.commentary.facts import played
 from kibitz.commentary.judge import Label, accuracy, key_moments
 from kibitz.commentary.openings import opening_in
-from kibitz.commentary.story import told_by, white_value
+from kibitz.commentary.words.english_story import STORY
+from kibitz.commentary.words.story import told_by, white_value
 from kibitz.files import Location, atomic_write
 from kibitz.position.pgn import Game, text_of
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import chess
 
-from kibitz.commentary import tactical as claims
-from kibitz.commentary.claims import Claim
+from kibitz.commentary.claims import tactical as claims
+from kibitz.commentary.claims.claim import Claim
+from kibitz.commentary.claims.motifs import motifs
 from kibitz.commentary.facts import Scene, phase, played, taken_by
-from kibitz.commentary.motifs import motifs
 from kibitz.commentary.prover import Prover
 
 LENGTHS = ("oneMove", "short", "long", "veryLong")  # by the solver's moves

@@ -16,9 +16,8 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Adam
 
-from kibitz.commentary.corpus import HUMAN, TABLE, Example, is_held_out
-from kibitz.commentary.decoder import WordsNetwork, exported, words_loss
-from kibitz.commentary.wordfile import (
+from kibitz.commentary.decoder.corpus import HUMAN, TABLE, Example, is_held_out
+from kibitz.commentary.decoder.file import (
     ENCODE,
     LAST,
     NEXT,
@@ -31,6 +30,7 @@ from kibitz.commentary.wordfile import (
     save_words,
     train_tokens,
 )
+from kibitz.commentary.decoder.transformer import WordsNetwork, exported, words_loss
 from kibitz.errors import InputError
 from kibitz.files import read_bytes, write_bytes
 from kibitz.locks import alone

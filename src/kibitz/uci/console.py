@@ -14,7 +14,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from kibitz.commentary.annotate import NODES, NOTHING, comment_on
-from kibitz.commentary.choice import LEVELS
+from kibitz.commentary.claims.choice import LEVELS
 from kibitz.engine import Engine
 from kibitz.engine.running import Search
 from kibitz.errors import InputError

@@ -13,7 +13,7 @@ import msgspec
 
 from kibitz.commentary.annotate import Style, annotate
 from kibitz.commentary.batch import Stopped
-from kibitz.commentary.choice import Level
+from kibitz.commentary.claims.choice import Level
 from kibitz.commentary.judge import key_moments
 from kibitz.commentary.report import Report
 from kibitz.errors import InputError, KibitzError

@@ -8,7 +8,7 @@ import msgspec
 
 from kibitz import __version__
 from kibitz.commentary.annotate import NOTHING, comment_on
-from kibitz.commentary.choice import Level
+from kibitz.commentary.claims.choice import Level
 from kibitz.errors import InputError
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits

@@ -16,13 +16,13 @@ from typing import NamedTuple
 
 import chess
 
-from kibitz.commentary import english as language
-from kibitz.commentary import faults as fault
-from kibitz.commentary.choice import kind_of
-from kibitz.commentary.claims import Claim, step
+from kibitz.commentary.claims import faults as fault
+from kibitz.commentary.claims.choice import kind_of
+from kibitz.commentary.claims.claim import Claim, step
+from kibitz.commentary.decoder.spelling import proofs, scene_of_why
 from kibitz.commentary.facts import Scene
-from kibitz.commentary.spelling import proofs, scene_of_why
-from kibitz.commentary.words import Comment, claim_key, claim_slots, scores
+from kibitz.commentary.words import english as language
+from kibitz.commentary.words.comment import Comment, claim_key, claim_slots, scores
 
 # More ways to say what is in the language's table. A name with a star stands for all keys that
 # begin so; those of `SEEN` are no claims but what the board shows of the move itself.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import chess
 
-from kibitz.commentary.claims import Claim, stands
+from kibitz.commentary.claims.claim import Claim, stands
 from kibitz.commentary.facts import (
     Scene,
     Unit,

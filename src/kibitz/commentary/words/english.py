@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kibitz.commentary.english_faults import FAULTS as FAULTS
-from kibitz.commentary.english_faults import TURNS as TURNS
+from kibitz.commentary.words.english_faults import FAULTS as FAULTS
+from kibitz.commentary.words.english_faults import TURNS as TURNS
 
 PIECES = {1: "pawn", 2: "knight", 3: "bishop", 4: "rook", 5: "queen", 6: "king"}
 SIDES = {True: "White", False: "Black"}

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import chess
 
+from kibitz.commentary.claims.features import CENTRE, Feature, Finder
 from kibitz.commentary.facts import (
     Scene,
     Unit,
@@ -19,7 +20,6 @@ from kibitz.commentary.facts import (
     unit,
     units,
 )
-from kibitz.commentary.features import CENTRE, Feature, Finder
 
 NEAR_KING = 3  # pieces that attack squares beside a king from which on that is worth words
 LONG_DIAGONALS = {True: (chess.B2, chess.G2), False: (chess.B7, chess.G7)}

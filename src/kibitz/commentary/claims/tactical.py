@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import chess
 
-from kibitz.commentary.claims import Claim, is_between, stands
+from kibitz.commentary.claims.claim import Claim, is_between, stands
 from kibitz.commentary.facts import (
     SLIDERS,
     Scene,

@@ -9,24 +9,8 @@ from collections.abc import Callable, Iterator
 
 import chess
 
-from kibitz.commentary.claims import Claim, is_between
-from kibitz.commentary.facts import (
-    SLIDERS,
-    WORTH,
-    Scene,
-    balance,
-    is_defended,
-    is_trapped,
-    is_unsafe,
-    mate_pattern,
-    pinner_of,
-    played,
-    ray_beyond,
-    taken_by,
-    unit,
-    units,
-)
-from kibitz.commentary.tactical import (
+from kibitz.commentary.claims.claim import Claim, is_between
+from kibitz.commentary.claims.tactical import (
     Attracts,
     Clears,
     Deflects,
@@ -49,6 +33,22 @@ from kibitz.commentary.tactical import (
     is_lost_in_pin,
     is_spared,
     is_worth_attacking,
+)
+from kibitz.commentary.facts import (
+    SLIDERS,
+    WORTH,
+    Scene,
+    balance,
+    is_defended,
+    is_trapped,
+    is_unsafe,
+    mate_pattern,
+    pinner_of,
+    played,
+    ray_beyond,
+    taken_by,
+    unit,
+    units,
 )
 
 

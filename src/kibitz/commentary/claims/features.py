@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import chess
 
-from kibitz.commentary.claims import Claim, Step, passed
+from kibitz.commentary.claims.claim import Claim, Step, passed
 from kibitz.commentary.facts import (
     SLIDERS,
     Scene,

@@ -9,12 +9,11 @@ from typing import NamedTuple
 
 import chess
 
-from kibitz.commentary import english as language
-from kibitz.commentary import faults as fault
-from kibitz.commentary import merits as merit
-from kibitz.commentary import positional as changed
-from kibitz.commentary import tactical as tactic
-from kibitz.commentary.choice import (
+from kibitz.commentary.claims import faults as fault
+from kibitz.commentary.claims import merits as merit
+from kibitz.commentary.claims import positional as changed
+from kibitz.commentary.claims import tactical as tactic
+from kibitz.commentary.claims.choice import (
     MUST_PAY,
     Level,
     Memory,
@@ -23,13 +22,14 @@ from kibitz.commentary.choice import (
     reasons,
     worth_saying,
 )
-from kibitz.commentary.claims import Claim, Step, step
+from kibitz.commentary.claims.claim import Claim, Step, step
+from kibitz.commentary.claims.faults import answer_line, faults, missed
+from kibitz.commentary.claims.features import Feature
+from kibitz.commentary.claims.sacrifices import GivesUp
 from kibitz.commentary.facts import WORTH, Scene, Unit, is_defended, phase, played
-from kibitz.commentary.faults import answer_line, faults, missed
-from kibitz.commentary.features import Feature
 from kibitz.commentary.judge import LIMITS, Label, label, standing
 from kibitz.commentary.prover import LAST_LOOK
-from kibitz.commentary.sacrifices import GivesUp
+from kibitz.commentary.words import english as language
 
 
 class Comment(NamedTuple):

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from kibitz.commentary.sampling import Sampling, sample
+from kibitz.commentary.decoder.sampling import Sampling, sample
 from kibitz.encoding.layouts import encode, layout_of
 from kibitz.encoding.leaves import leaves_of
 from kibitz.errors import DamagedFileError, missing_extra

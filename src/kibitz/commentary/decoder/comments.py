@@ -10,13 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 from kibitz.commentary.annotate import Words
-from kibitz.commentary.choice import Level, Memory
+from kibitz.commentary.claims.choice import Level, Memory
+from kibitz.commentary.decoder.file import Decoder
+from kibitz.commentary.decoder.sampling import Sampling
+from kibitz.commentary.decoder.spelling import spelled
+from kibitz.commentary.decoder.verify import verified
 from kibitz.commentary.facts import Scene
-from kibitz.commentary.sampling import Sampling
-from kibitz.commentary.spelling import spelled
-from kibitz.commentary.verify import verified
-from kibitz.commentary.wordfile import Decoder
-from kibitz.commentary.words import Comment, Speaker
+from kibitz.commentary.words.comment import Comment, Speaker
 from kibitz.position.board import Board
 
 TRIES = 8  # texts that are sampled for a move

@@ -20,12 +20,12 @@ import chess.pgn
 import msgspec
 
 from kibitz.commentary.annotate import Style, Words, annotate
-from kibitz.commentary.choice import Level
+from kibitz.commentary.claims.choice import Level
+from kibitz.commentary.decoder.spelling import spelled
+from kibitz.commentary.decoder.verify import verified
 from kibitz.commentary.facts import Scene
 from kibitz.commentary.prover import Prover
-from kibitz.commentary.spelling import spelled
-from kibitz.commentary.verify import verified
-from kibitz.commentary.words import Comment, Speaker
+from kibitz.commentary.words.comment import Comment, Speaker
 from kibitz.engine import Engine
 from kibitz.errors import DamagedFileError, shorten
 from kibitz.files import Location, atomic_write, open_unpacked
@@ -120,7 +120,7 @@ def _without_noise(text: str) -> str:
 @cache
 def english_words() -> frozenset[str]:
     """Words of English: those of old chess books that are in the public domain."""
-    packed = resources.files("kibitz.commentary").joinpath("english.txt.xz").read_bytes()
+    packed = resources.files("kibitz.commentary.decoder").joinpath("english.txt.xz").read_bytes()
     return frozenset(lzma.decompress(packed).decode().split())
 
 

@@ -13,8 +13,16 @@ from functools import lru_cache
 
 import chess
 
-from kibitz.commentary.claims import Claim, Step, passed, stands, step
-from kibitz.commentary.facts import WORTH, Scene, Unit, balance, is_defended, played, taken_by
+from kibitz.commentary.claims.claim import Claim, Step, passed, stands, step
+from kibitz.commentary.facts import (
+    WORTH,
+    Scene,
+    Unit,
+    balance,
+    is_defended,
+    played,
+    taken_by,
+)
 from kibitz.commentary.judge import is_hard_to_find, is_only_move
 from kibitz.commentary.prover import SURE_MATE
 from kibitz.position.board import Board

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 
 import chess
 
-from kibitz.commentary.claims import Claim, Step, passed, stands, step
-from kibitz.commentary.facts import Scene, Unit, balance, played, taken_by
-from kibitz.commentary.judge import BETTER, Label, label, standing, stands_clear
-from kibitz.commentary.merits import (
+from kibitz.commentary.claims.claim import Claim, Step, passed, stands, step
+from kibitz.commentary.claims.merits import (
     CENTIPAWNS,
     LEAST,
     LEAST_THREAT,
@@ -20,7 +18,9 @@ from kibitz.commentary.merits import (
     Wins,
     shortest_mate,
 )
-from kibitz.commentary.positional import is_pawn_ending
+from kibitz.commentary.claims.positional import is_pawn_ending
+from kibitz.commentary.facts import Scene, Unit, balance, played, taken_by
+from kibitz.commentary.judge import BETTER, Label, label, standing, stands_clear
 
 LONGEST_ANSWER = 5  # plies of a refutation that are named
 

@@ -13,10 +13,8 @@ from typing import Literal, TypeAlias
 
 import chess
 
-from kibitz.commentary.claims import Claim, Step, step
-from kibitz.commentary.facts import RECENT, WORTH, Scene, Unit, balance, played, taken_by
-from kibitz.commentary.judge import BETTER, LIMITS, Seen, standing, stands_clear
-from kibitz.commentary.merits import (
+from kibitz.commentary.claims.claim import Claim, Step, step
+from kibitz.commentary.claims.merits import (
     LEAST,
     LONGEST_MATE,
     gone,
@@ -25,6 +23,8 @@ from kibitz.commentary.merits import (
     mates_at_once,
     shortest_mate,
 )
+from kibitz.commentary.facts import RECENT, WORTH, Scene, Unit, balance, played, taken_by
+from kibitz.commentary.judge import BETTER, LIMITS, Seen, standing, stands_clear
 from kibitz.commentary.prover import LAST_LOOK
 
 Aim: TypeAlias = Literal[

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from kibitz.commentary import english as language
-from kibitz.commentary import faults as fault
-from kibitz.commentary.choice import kind_of
-from kibitz.commentary.claims import Claim, step
+from kibitz.commentary.claims import faults as fault
+from kibitz.commentary.claims.choice import kind_of
+from kibitz.commentary.claims.claim import Claim, step
 from kibitz.commentary.facts import Scene
 from kibitz.commentary.judge import Label, label, standing
-from kibitz.commentary.words import Comment, claim_key, claim_slots, scores
+from kibitz.commentary.words import english as language
+from kibitz.commentary.words.comment import Comment, claim_key, claim_slots, scores
 
 SIDES = ("mover", "other")  # which the head of the text tells
 MARKS = {Label.NONE: "", Label.INACCURACY: "?!", Label.MISTAKE: "?", Label.BLUNDER: "??"}

@@ -11,11 +11,11 @@ import chess
 import chess.engine
 import chess.pgn
 
-from kibitz.commentary import english as language
-from kibitz.commentary.claims import step
-from kibitz.commentary.english_story import LABELS, STORY
+from kibitz.commentary.claims.claim import step
+from kibitz.commentary.claims.faults import AllowsMate, Better, MissesMate
+from kibitz.commentary.claims.merits import Wins
+from kibitz.commentary.claims.positional import is_pawn_ending
 from kibitz.commentary.facts import phase
-from kibitz.commentary.faults import AllowsMate, Better, MissesMate
 from kibitz.commentary.judge import (
     Label,
     accuracy,
@@ -25,10 +25,10 @@ from kibitz.commentary.judge import (
     turning_points,
     value_of,
 )
-from kibitz.commentary.merits import Wins
 from kibitz.commentary.openings import Opening, opening_in
-from kibitz.commentary.positional import is_pawn_ending
-from kibitz.commentary.words import Comment
+from kibitz.commentary.words import english as language
+from kibitz.commentary.words.comment import Comment
+from kibitz.commentary.words.english_story import LABELS, STORY
 from kibitz.search.report import Score
 
 CALM = 20  # plies of a quiet beginning that is worth a sentence

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from kibitz.commentary.wordfile import PAD, WordsCard
+from kibitz.commentary.decoder.file import PAD, WordsCard
 from kibitz.encoding.layouts import layout_of
 
 SMOOTHING = 0.1

@@ -9,20 +9,20 @@ from typing import Literal, TypeAlias
 
 import chess
 
-from kibitz.commentary import merits as merit
-from kibitz.commentary import positional as changed
-from kibitz.commentary import tactical as tactic
-from kibitz.commentary.activity import FINDERS as ACTIVITY_FINDERS
-from kibitz.commentary.claims import Claim
+from kibitz.commentary.claims import merits as merit
+from kibitz.commentary.claims import positional as changed
+from kibitz.commentary.claims import tactical as tactic
+from kibitz.commentary.claims.activity import FINDERS as ACTIVITY_FINDERS
+from kibitz.commentary.claims.claim import Claim
+from kibitz.commentary.claims.faults import AvoidsLoss
+from kibitz.commentary.claims.features import FINDERS, Feature
+from kibitz.commentary.claims.merits import LEAST_THREAT, gain_of, is_borne_out, merits, threatened
+from kibitz.commentary.claims.motifs import motifs
+from kibitz.commentary.claims.positional import changes
+from kibitz.commentary.claims.sacrifices import GivesUp, confirmed_sacrifice
+from kibitz.commentary.claims.structure import FINDERS as PAWN_FINDERS
 from kibitz.commentary.facts import Scene, Unit, balance, is_unsafe, phase
-from kibitz.commentary.faults import AvoidsLoss
-from kibitz.commentary.features import FINDERS, Feature
-from kibitz.commentary.merits import LEAST_THREAT, gain_of, is_borne_out, merits, threatened
-from kibitz.commentary.motifs import motifs
-from kibitz.commentary.positional import changes
 from kibitz.commentary.prover import LAST_LOOK, SURE_MATE
-from kibitz.commentary.sacrifices import GivesUp, confirmed_sacrifice
-from kibitz.commentary.structure import FINDERS as PAWN_FINDERS
 
 Level: TypeAlias = Literal["beginner", "club", "expert"]
 LEVELS: tuple[Level, ...] = ("beginner", "club", "expert")

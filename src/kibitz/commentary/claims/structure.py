@@ -6,8 +6,16 @@ from collections.abc import Iterator
 
 import chess
 
-from kibitz.commentary.facts import Scene, Unit, ahead, files_beside, is_passed, phase, unit
-from kibitz.commentary.features import Feature, Finder
+from kibitz.commentary.claims.features import Feature, Finder
+from kibitz.commentary.facts import (
+    Scene,
+    Unit,
+    ahead,
+    files_beside,
+    is_passed,
+    phase,
+    unit,
+)
 
 
 def strikes(scene: Scene) -> Iterator[Feature]:
