@@ -115,6 +115,35 @@ def test_what_the_user_can_mend_takes_one_line(
         main([failing])
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("selfplay|", "FOLDER: ''; name a file or a folder; . is this one"),
+        ("learn|", "FOLDER: ''; name a file or a folder; . is this one"),
+        ("data|import|games.pgn|-o|", "--output: ''; name a file or a folder; . is this one"),
+        ("data|import|games.pgn", "--output is missing"),
+        ("train|--set|run.clip=1|--set|run.clip=2", "--set run.clip: 'run.clip=2'; give it once"),
+        ("search|--option|CPuct=1|--option=CPuct=1", "--option CPuct: 'CPuct=1'; give it once"),
+        ("search|--nodes|0", "--nodes: 0; give 1 or more"),
+        (
+            "match|material|uniform|--nodes|9|--games|0",
+            "--games: 0; give an even number, 2 or more",
+        ),
+        ("match|uniform|material,CPuct=1,CPuct=2|--nodes|9", "CPuct is given twice: '2'"),
+        ("selfplay|new|--set|random_plies=[]", "random_plies: (); give the least and the most"),
+        ("selfplay|new|--set|selfplay.rule=foo", "rule: expected one of 'preset',"),
+        ("learn|new|--set|generations=-1", "'generations'; did you mean learn.generations?"),
+    ],
+)
+def test_wrong_words_are_named_with_the_fix(
+    arguments: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments.split("|")) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert said.lower() in error.lower()
+
+
 @pytest.mark.parametrize("failing", [PermissionError(13, "Refused", "some/file")], indirect=True)
 def test_what_the_system_refuses_takes_one_line(
     failing: str, capsys: pytest.CaptureFixture[str]

@@ -158,7 +158,12 @@ def file_values(
 def load_table(
     cls: type[Record], name: str, overrides: Sequence[str], changes: Mapping[str, Any] | None = None
 ) -> Record:
-    """Settings that a table of the file in use has, with changes to it, below the overrides."""
+    """Settings that a table of the file in use has, with changes to it, below the overrides.
+
+    A key may be written with the table's name, `selfplay.rule=puct`, as commands of several tables
+    want it.
+    """
+    overrides = [text.removeprefix(f"{name}.") for text in overrides]
     given = {text.partition("=")[0].strip() for text in overrides}
     typed = load(cls, overrides=overrides)
     file = dataclasses.make_dataclass("File", [(name, _table_class(TABLES[name]))])
@@ -198,7 +203,9 @@ def _checked_table(
         if key not in options:
             known = [*options] if name else [*options, NETWORKS]
             kind = "table" if isinstance(value, dict) else "key"
-            raise ConfigError(f"{where}: unknown {kind}", value=key, fix=did_you_mean(key, known))
+            tables = [one.name for one in options.values() if key in _keys_of(one.kind)]
+            fix = f"did you mean {tables[0]}.{key}?" if tables else did_you_mean(key, known)
+            raise ConfigError(f"{where}: unknown {kind}", value=key, fix=fix)
         if not dataclasses.is_dataclass(options[key].kind):
             result[key] = checked(options[key], value, f"{where}: {key}")
         elif isinstance(value, dict):
@@ -207,6 +214,11 @@ def _checked_table(
         else:
             raise ConfigError(f"{where}: {key} is a table, found", value=value)
     return result
+
+
+def _keys_of(kind: Any) -> set[str]:
+    """The keys of a table; none for what is no table."""
+    return {one.name for one in options_of(kind)} if dataclasses.is_dataclass(kind) else set()
 
 
 def _parse_override(cls: type, text: str) -> Table:

@@ -10,10 +10,11 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, get_args
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CycloptsError, MissingArgumentError, Parameter
 from cyclopts.argument import ArgumentCollection
 from cyclopts.config import Dict
 
@@ -24,6 +25,7 @@ from kibitz.copies import as_given, here, send_all
 from kibitz.errors import ConfigError, InputError, KibitzError, did_you_mean, nearest
 from kibitz.files import check_epoch, leave_out_dates, local_path
 from kibitz.log import Level, set_level
+from kibitz.places import Place
 from kibitz.settings import FLAGS
 
 EXIT_REFUSED = 2
@@ -32,6 +34,7 @@ DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 HELP_FLAGS = {"--help", "-h", "--version"}
 GLOBAL = ("--quiet", "--verbose", "--reproducible")  # what all commands have in common
 BEFORE_COMMANDS = (*HELP_FLAGS, *GLOBAL)
+REPEATED = ("--set", "--option")  # KEY=VALUE, as often as there are keys
 WITH_VALUE = ("--config", "--cluster")  # these have one, too
 SHARE_WORK = (  # what a cluster can do
     *("annotate", "data", "experiment", "learn", "match", "puzzle", "selfplay"),
@@ -170,6 +173,9 @@ def _join(address: str | None, command: str) -> None:
 def _paths_here(_: App, __: tuple[str, ...], arguments: ArgumentCollection) -> None:
     """Put the path of a working copy where a URL was given for a path of this machine."""
     for argument in arguments:
+        if _is_path(argument.hint) and any(token.value == "" for token in argument.tokens):
+            fix = "name a file or a folder; . is this one"
+            raise InputError(argument.name, value="", fix=fix)
         if argument.parameter.converter is None and _is_path(argument.hint):
             argument.tokens = [
                 token if local_path(token.value) else token.evolve(value=str(here(token.value)))
@@ -178,7 +184,7 @@ def _paths_here(_: App, __: tuple[str, ...], arguments: ArgumentCollection) -> N
 
 
 def _is_path(hint: object) -> bool:
-    return hint is Path or any(_is_path(part) for part in get_args(hint))
+    return hint in (Path, Place) or any(_is_path(part) for part in get_args(hint))
 
 
 def _use_settings(path: str | None) -> None:
@@ -222,6 +228,24 @@ class _FlagsOfFile:
                 where = f"{self._source}: [{'.'.join((FLAGS, *words))}]: unknown flag"
                 raise ConfigError(where, value=key, fix=did_you_mean(key, flags))
         self._given(app, words, arguments)
+
+
+def _refuse_twice(words: Sequence[str]) -> None:
+    """Refuse a key that is given two values by flags such as `--set` and `--option`."""
+    spelled = [part for word in words for part in _flag_and_value(word)]
+    given: set[tuple[str, str]] = set()
+    for flag, text in pairwise(spelled):
+        key = text.partition("=")[0].strip()
+        if flag in REPEATED and "=" in text:
+            if (flag, key) in given:
+                raise InputError(f"{flag} {key}", value=text, fix="give it once")
+            given.add((flag, key))
+
+
+def _flag_and_value(word: str) -> list[str]:
+    """`--flag=value` as two words; any other word alone."""
+    flag, equals, value = word.partition("=")
+    return [flag, value] if equals and flag in REPEATED else [word]
 
 
 def _check_command(words: Sequence[str]) -> None:
@@ -268,8 +292,13 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         check_epoch()
         _check_command(_without(words)[0])
+        _refuse_twice(words)
         result = app.meta(words)
         _flush()
+    except MissingArgumentError as error:
+        name = error.argument.name if error.argument else ""
+        missing = f"{name} is missing" if error.keyword is None and name not in words else ""
+        return _refuse(_unknown_flag(words) or missing or str(error))
     except CycloptsError as error:
         return _refuse(_unknown_flag(words) or str(error))
     except KibitzError as error:

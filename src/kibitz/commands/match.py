@@ -141,7 +141,7 @@ def match(
 def rounds_of(games: int, least: int) -> int:
     """Pairs of games, both players having White once with each opening."""
     if games < least or games % 2:
-        raise InputError("--games", value=games, fix="give an even number; openings come in pairs")
+        raise InputError("--games", value=games, fix=f"give an even number, {least} or more")
     return games // 2
 
 

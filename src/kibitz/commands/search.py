@@ -16,6 +16,7 @@ from kibitz.commands.output import (
     EngineFlag,
     JsonFlag,
     NetworkFlag,
+    at_least,
     columns,
     emit,
     milliseconds,
@@ -75,6 +76,7 @@ def search(
     )
     board = Board(fen)
     seconds = DEFAULT_SECONDS if nodes is None and time is None else time
+    at_least(1, nodes=nodes)
     limits = Limits(nodes=nodes, movetime=milliseconds(seconds), searchmoves=moves)
     evaluator = load_evaluator(what)
     tell_idle_options(evaluator, settings, preset_name, rule)
@@ -207,6 +209,7 @@ def analyse(
 ) -> int:
     """Analyse a position, or a game move by move; Ctrl-C ends it and prints what was found."""
     seconds = ANALYSE_DEFAULT_SECONDS if nodes is None and time is None else time
+    at_least(1, nodes=nodes)
     limits = Limits(nodes=nodes, movetime=milliseconds(seconds))
     found: list[dict[str, Any]] = []
     skipped: list[str] = []

@@ -165,6 +165,5 @@ class _Tables:
 
 def lichess_settings(overrides: Sequence[str] = ()) -> Lichess:
     """What the settings file says, then KEY=VALUE of the command line."""
-    return load(
-        _Tables, used(), overrides=[f"lichess.{one}" for one in overrides], partial=True
-    ).lichess
+    given = [f"lichess.{one.removeprefix('lichess.')}" for one in overrides]
+    return load(_Tables, used(), overrides=given, partial=True).lichess

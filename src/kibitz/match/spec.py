@@ -117,7 +117,11 @@ def parse_player(text: str) -> Spec:
     if not head.strip():
         fix = "give a network, uci:PROGRAM or the like; see docs/matches.md"
         raise InputError("a player without a name", value=text, fix=fix)
-    options = dict(_option(text, part) for part in parts)
+    options: dict[str, str] = {}
+    for name, value in (_option(text, part) for part in parts):
+        if name in options:
+            raise InputError(f"player {text}: {name} is given twice", value=value)
+        options[name] = value
     kind, what = _kind(head.strip())
     own = {name: options.pop(name) for name in OWN_OPTIONS if name in options}
     if own.get("backend", "auto") not in get_args(Backend):

@@ -96,7 +96,7 @@ class SelfPlay:
         contempt = search.sc_limit != OFF
         refuse = (
             (len(self.random_plies) != 2, "random_plies", "give the least and the most"),
-            (self.random_plies[0] > self.random_plies[-1], "random_plies", "least, then most"),
+            (list(self.random_plies) != sorted(self.random_plies), "random_plies", "least first"),
             (gumbel and self.reuse, "reuse", "the Gumbel rule plans fresh trees only: rule=puct"),
             (gumbel and self.forced > 0, "forced", "the Gumbel rule plans its visits: rule=puct"),
             (gumbel and self.kl_gain > 0, "kl_gain", "the Gumbel rule plans all visits: rule=puct"),
