@@ -391,11 +391,14 @@ def test_the_page_on_architecture_names_what_exists() -> None:
     assert {name for name in code if name not in words and "NAME" not in name} == set()
 
 
-def loaded_by(module: str) -> set[str]:
-    """Return the packages that importing a module brings into a fresh process."""
-    script = f"import {module}, sys; print(*{{name.split('.')[0] for name in sys.modules}})"
+def loaded_by(module: str, then: str = "pass") -> set[str]:
+    """Return the packages that a fresh process has after an import, and what it does then."""
+    names = "print(*{name.split('.')[0] for name in sys.modules})"
     done = subprocess.run(
-        [sys.executable, "-c", script], check=True, capture_output=True, text=True
+        [sys.executable, "-c", f"import {module}, sys; {then}; {names}"],
+        check=True,
+        capture_output=True,
+        text=True,
     )
     return set(done.stdout.split())
 
@@ -416,6 +419,13 @@ def test_starting_is_light(module: str) -> None:
     loaded = loaded_by(module)
     assert "kibitz" in loaded
     assert loaded & {"numpy", "numba", "torch", "chess", "onnxruntime"} == set()
+
+
+def test_the_engine_plays_without_torch() -> None:
+    play = "from kibitz import Board, Engine; Engine().play(Board(), nodes=20)"
+    loaded = loaded_by("kibitz.uci.loop", play)
+    assert "numba" in loaded
+    assert "torch" not in loaded
 
 
 def test_a_public_name_is_loaded_when_used_and_only_then() -> None:

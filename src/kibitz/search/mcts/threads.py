@@ -10,7 +10,7 @@ from typing import Any
 from kibitz.evaluator.inline import InlineEvaluator
 from kibitz.kernel.helper import compile_beside, compile_here
 from kibitz.kernel.records import as_record
-from kibitz.search.mcts.playout.playout import Search, descend, playouts, visit_leaf
+from kibitz.search.mcts.playout.playout import playouts
 from kibitz.search.mcts.playout.root import evaluate_root
 from kibitz.search.mcts.rules.parameters import Behaviour, Rule
 from kibitz.search.mcts.tree.compaction import compact
@@ -39,20 +39,15 @@ class Threads:
         threads = max(len(search.contexts) for search in searches)
         self.behaviour = as_record(behaviour._replace(shared=THREADS if threads > 1 else NOBODY))
         self._scratches = [evaluator.new_scratch() for _ in range(threads)]
-        self._compile_in_two(self._arguments(searches[0], 0))
+        self._compile_beside(self._arguments(searches[0], 0))
         self.pool: ThreadPoolExecutor | None = None  # started when it is first needed
 
     @staticmethod
-    def _compile_in_two(arguments: tuple[Any, ...]) -> None:
-        """Share out what is to be compiled, about the same work to each of two processes."""
-        rule, tree, context, behaviour, *network, _control = arguments
-        search = Search(tree, context, behaviour)
-        beside = [
-            (evaluate_root, (*search, *network)),
-            (visit_leaf, (search, *network, 0)),
-            (playouts, arguments),
-        ]
-        compile_beside(beside, here=[(compact, (tree, 0, 0)), (descend, (rule, search, *network))])
+    def _compile_beside(arguments: tuple[Any, ...]) -> None:
+        """Have a second process compile the playouts while this one compiles compaction."""
+        _rule, tree, context, behaviour, *network, _control = arguments
+        root = evaluate_root, (tree, context, behaviour, *network)
+        compile_beside([root, (playouts, arguments)], here=[(compact, (tree, 0, 0))])
 
     def close(self) -> None:
         """End the threads."""
