@@ -10,7 +10,7 @@ from typing import Any
 from kibitz.evaluator.inline import InlineEvaluator
 from kibitz.kernel.helper import compile_beside, compile_here
 from kibitz.kernel.records import as_record
-from kibitz.search.mcts.playout.playout import Search, descend, playouts, visit_leaf
+from kibitz.search.mcts.playout.playout import PlayoutRecords, descend, playouts, visit_leaf
 from kibitz.search.mcts.playout.root import evaluate_root
 from kibitz.search.mcts.rules.parameters import Behaviour, Rule
 from kibitz.search.mcts.tree.compaction import compact
@@ -46,13 +46,13 @@ class Threads:
     def _compile_in_two(arguments: tuple[Any, ...]) -> None:
         """Share out what is to be compiled, about the same work to each of two processes."""
         rule, tree, context, behaviour, *network, _control = arguments
-        search = Search(tree, context, behaviour)
+        records = PlayoutRecords(tree, context, behaviour)
         beside = [
-            (evaluate_root, (*search, *network)),
-            (visit_leaf, (search, *network, 0)),
+            (evaluate_root, (*records, *network)),
+            (visit_leaf, (records, *network, 0)),
             (playouts, arguments),
         ]
-        compile_beside(beside, here=[(compact, (tree, 0, 0)), (descend, (rule, search, *network))])
+        compile_beside(beside, here=[(compact, (tree, 0, 0)), (descend, (rule, records, *network))])
 
     def close(self) -> None:
         """End the threads."""
