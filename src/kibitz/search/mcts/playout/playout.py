@@ -1,7 +1,7 @@
 """One playout after another, everything compiled: select, expand, evaluate, back up.
 
 This is the loop for inline evaluators, for one thread or several on one tree. The batched loop in
-`gather.py` uses the same verbs.
+`gather.py` takes the same steps.
 """
 
 from __future__ import annotations
