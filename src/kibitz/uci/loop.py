@@ -165,20 +165,17 @@ class Session:
 
     @contextmanager
     def _compiling_told(self) -> Iterator[None]:
-        """Send a message if kernels must be compiled; `quit` ends the program meanwhile."""
+        """Say so if kernels must be compiled, or waited for; `quit` ends the program meanwhile."""
         from kibitz.kernel import cache as kernelcache
 
-        def announce(_: str) -> None:
-            kernelcache.on_compile.remove(announce)
+        def tell(text: str) -> None:
             self.on_compiling(True)
-            self.info("compiling kernels, once")
+            self.info(text)
 
-        kernelcache.on_compile.append(announce)
         try:
-            yield
+            with kernelcache.announced_by(tell):
+                yield
         finally:
-            if announce in kernelcache.on_compile:
-                kernelcache.on_compile.remove(announce)
             self.on_compiling(False)
 
     @property
