@@ -78,7 +78,7 @@ def _make_room(folder: Path, room: int) -> None:
 # --- working copies -------------------------------------------------------------------------------
 
 
-class Known(msgspec.Struct, frozen=True):
+class FileState(msgspec.Struct, frozen=True):
     """A file as it was when both sides were the same."""
 
     size: int
@@ -98,42 +98,43 @@ class WorkingCopy:
 
     def _fetch(self) -> None:
         """Bring here what has changed behind the URL; what was not sent yet stays."""
-        known, behind = self._known(), {str(Path(*parts)): url for parts, url in self._behind()}
+        synced = self._read_synced()
+        behind = {str(Path(*parts)): url for parts, url in self._behind()}
         for name, url in behind.items():
-            path, state, before = self._home / name, state_of(url.text), known.get(name)
+            path, state, before = self._home / name, state_of(url.text), synced.get(name)
             if before is not None and before.behind == state and path.is_file():
                 continue
             if path.is_file() and before is not None and not _same(path, before):
                 say(f"{url}: changed by others, and here; theirs is taken")
             write_bytes(path, fetch(url.text))
-            known[name] = _known(path, state)
-        for name in [*known]:
-            if name not in behind and _same(self._home / name, known.pop(name)):
+            synced[name] = _state_now(path, state)
+        for name in [*synced]:
+            if name not in behind and _same(self._home / name, synced.pop(name)):
                 (self._home / name).unlink(missing_ok=True)
-        self._keep(known)
+        self._keep(synced)
 
     def send(self) -> None:
         """Send what has changed here, oldest first: what says that work is done comes last."""
         with locked(self._home / "lock"):
-            known, now = self._known(), time.time_ns()
+            synced, now = self._read_synced(), time.time_ns()
             files = {str(path.relative_to(self._home)): path for path in self._files()}
             try:
-                for name, path in sorted(files.items(), key=lambda item: _age(item[1])):
-                    if name in known and _same(path, known[name]):
+                for name, path in sorted(files.items(), key=lambda item: _modified_at(item[1])):
+                    if name in synced and _same(path, synced[name]):
                         continue
-                    if _age(path) > now:
+                    if _modified_at(path) > now:
                         break  # others may be missing that were written before it
-                    found, url = _known(path, ""), self._url(name)
+                    found, url = _state_now(path, ""), self._url(name)
                     send(path, url)
-                    known[name] = msgspec.structs.replace(found, behind=state_of(url))
-                for name in [*known]:
+                    synced[name] = msgspec.structs.replace(found, behind=state_of(url))
+                for name in [*synced]:
                     if name not in files:
                         Url(self._url(name)).unlink()
-                        del known[name]
+                        del synced[name]
             except FileNotFoundError:
                 pass  # removed or replaced meanwhile: the next time sees how it is then
             finally:
-                self._keep(known)
+                self._keep(synced)
 
     def _url(self, name: str) -> str:
         below = Path(name).parts[1:]
@@ -152,31 +153,33 @@ class WorkingCopy:
         found = self.url.rglob("*") if self.url.is_dir() else [self.url]
         yield from ((one.parts[start:], one) for one in found if one.is_file())
 
-    def _known(self) -> dict[str, Known]:
+    def _read_synced(self) -> dict[str, FileState]:
+        """Read how each file was when both sides were the same, by its path here."""
         path = self._home / STATE
         if not path.is_file():
             return {}
-        return msgspec.json.decode(read_bytes(path), type=dict[str, Known])
+        return msgspec.json.decode(read_bytes(path), type=dict[str, FileState])
 
-    def _keep(self, known: dict[str, Known]) -> None:
-        write_bytes(self._home / STATE, msgspec.json.encode(known))
+    def _keep(self, synced: dict[str, FileState]) -> None:
+        write_bytes(self._home / STATE, msgspec.json.encode(synced))
 
 
-def _age(path: Path) -> int:
+def _modified_at(path: Path) -> int:
+    """When a file was last written, in nanoseconds."""
     return path.stat().st_mtime_ns
 
 
-def _known(path: Path, behind: str) -> Known:
+def _state_now(path: Path, behind: str) -> FileState:
     stat = path.stat()
-    return Known(stat.st_size, stat.st_mtime_ns, behind)
+    return FileState(stat.st_size, stat.st_mtime_ns, behind)
 
 
-def _same(path: Path, known: Known) -> bool:
+def _same(path: Path, before: FileState) -> bool:
     """Whether a file here is as it was when both sides were the same."""
     if not path.is_file():
         return False
     stat = path.stat()
-    return (stat.st_size, stat.st_mtime_ns) == (known.size, known.modified)
+    return (stat.st_size, stat.st_mtime_ns) == (before.size, before.modified)
 
 
 _copies: dict[str, WorkingCopy] = {}  # of this process

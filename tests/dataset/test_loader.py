@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from kibitz.dataset.batch import Batch, make, recipe
-from kibitz.dataset.loader import Loader, Place, Share, TensorBatch, rows_in_batches
+from kibitz.dataset.loader import Loader, PlaceInData, Share, TensorBatch, rows_in_batches
 from kibitz.dataset.window import Source, Window
 from kibitz.encoding.layouts import encode
 from kibitz.encoding.leaves import leaves_of
@@ -55,7 +55,7 @@ def equal(first: TensorBatch, second: TensorBatch) -> bool:
 
 def test_going_on_anywhere_is_exact(window: Window) -> None:
     count = 30
-    places = [Place()]
+    places = [PlaceInData()]
     with Loader(window, HOW, SIZE, seed=4) as loader:
         batches = []
         for batch in itertools.islice(loader, count):

@@ -206,11 +206,18 @@ def test_no_move_waits_for_the_compiler(search: str, kernel: str) -> None:
 
 
 def test_housekeeping_is_as_before_afterwards() -> None:
+    gc.unfreeze()  # what UCI sessions in this process have frozen
     before = sys.getswitchinterval()
     with undisturbed():
         assert sys.getswitchinterval() < before
         assert gc.get_freeze_count() > 0
     assert (sys.getswitchinterval(), gc.get_freeze_count()) == (before, 0)
+    gc.freeze()
+    frozen = gc.get_freeze_count()
+    with undisturbed():
+        pass
+    assert gc.get_freeze_count() >= frozen, "a program's own freeze stays"
+    gc.unfreeze()
 
 
 def test_a_move_in_a_hurry_looks_at_the_clock_often() -> None:

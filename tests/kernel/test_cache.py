@@ -33,9 +33,13 @@ print(len(compiled))
 pytestmark = pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
 
 
+def environment_of(cache: Path, source: Path = SOURCE) -> dict[str, str]:
+    return {**os.environ, "KIBITZ_CACHE": str(cache), "PYTHONPATH": str(source.parent)}
+
+
 def compiled_by_a_process(cache: Path, source: Path = SOURCE) -> int:
     """Use a few kernels in a fresh process; how many it had to compile."""
-    environment = {**os.environ, "KIBITZ_CACHE": str(cache), "PYTHONPATH": str(source.parent)}
+    environment = environment_of(cache, source)
     done = subprocess.run(
         [sys.executable, "-c", COUNT], env=environment, capture_output=True, text=True, check=False
     )
@@ -104,6 +108,49 @@ def test_kernels_run_where_nothing_can_be_written(tmp_path: Path) -> None:
     assert compiled_by_a_process(no_folder / "cache") == 2
 
 
+TOLD = f"""
+import sys
+from kibitz.kernel import cache as kernelcache
+with kernelcache.announced_by(lambda text: print(text, file=sys.stderr, flush=True)):
+    exec({COUNT!r})
+"""
+
+
+def test_a_cache_that_cannot_be_written_is_named_once(tmp_path: Path) -> None:
+    no_folder = tmp_path / "file"
+    no_folder.touch()
+    done = subprocess.run(
+        [sys.executable, "-c", COUNT],
+        env=environment_of(no_folder),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    said = [line for line in done.stderr.splitlines() if "cannot be kept" in line]
+    assert len(said) == 1, "of kernels in two folders"
+    assert f"in {no_folder}: " in said[0]
+
+
+@pytest.mark.parametrize("script", [COUNT, TOLD])
+def test_a_process_says_once_that_it_waits_for_another(warm_cache: Path, script: str) -> None:
+    for path in cache_files(warm_cache):
+        path.unlink()
+    locks = [*warm_cache.rglob("*.lock")]
+    held = [opened(path) for path in locks if path.name != "saving.lock"]
+    assert len(held) == 2
+    assert all(lock(file, wait=False) for file in held)
+    with subprocess.Popen(
+        [sys.executable, "-c", script], env=environment_of(warm_cache), stderr=subprocess.PIPE
+    ) as process:
+        assert process.stderr is not None
+        assert b"another process compiles kernels" in process.stderr.readline()
+        assert process.poll() is None
+        for file in held:
+            file.close()
+        assert b"another process" not in process.stderr.read()
+    assert process.returncode == 0
+
+
 def test_only_an_edit_of_an_imported_module_compiles_again(tmp_path: Path) -> None:
     package = tmp_path / "src" / "kibitz"
     shutil.copytree(SOURCE, package, ignore=shutil.ignore_patterns("__pycache__"))
@@ -166,7 +213,7 @@ def test_a_kernel_may_be_called_by_kernels_first_and_then_by_python(tmp_path: Pa
         "print(len(compiled))\n",
         encoding="utf-8",
     )
-    environment = {**os.environ, "KIBITZ_CACHE": str(tmp_path), "PYTHONPATH": str(SOURCE.parent)}
+    environment = environment_of(tmp_path)
 
     def compiled() -> int:
         words = [sys.executable, str(script)]
@@ -253,7 +300,7 @@ assert "NRT_incref" not in code and "NRT_decref" not in code
 def test_kernels_count_no_references(tmp_path: Path) -> None:
     script = tmp_path / "user.py"
     script.write_text(COUNTS, encoding="utf-8")
-    environment = {**os.environ, "KIBITZ_CACHE": str(tmp_path), "PYTHONPATH": str(SOURCE.parent)}
+    environment = environment_of(tmp_path)
     subprocess.run([sys.executable, str(script)], env=environment, check=True)
 
 

@@ -129,7 +129,7 @@ def quantised(prior: float) -> float:
 
 
 class Oracle:
-    """A tree of nodes and the four verbs."""
+    """A tree of nodes and the four steps of a playout."""
 
     def __init__(
         self,

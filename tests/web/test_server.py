@@ -22,7 +22,7 @@ from kibitz.position.board import Board
 from kibitz.web.engines import Engines, Wanted
 from kibitz.web.guard import host_of
 from kibitz.web.library import Library
-from kibitz.web.positions import Node, Place, described, pgn_of, read_text
+from kibitz.web.positions import Node, PagePosition, described, pgn_of, read_text
 from kibitz.web.watch import proof_text
 from tests.web.conftest import Server
 
@@ -322,7 +322,7 @@ def test_positions_are_described_as_python_chess_sees_them() -> None:
         "bqnb1rkr/pp3ppp/3ppn2/2p5/5P2/P2P4/NPP1P1PP/BQ1BNRKR w HFhf - 2 9",
     ]
     for fen in fens:
-        place = Place(fen)
+        place = PagePosition(fen)
         found, board = described(place.board()), chess.Board(fen, chess960=True)
         board.chess960 = found["chess960"]
         assert dict(found["moves"]) == {move.uci(): board.san(move) for move in board.legal_moves}
@@ -339,7 +339,7 @@ def test_texts_are_read_and_games_written() -> None:
     nodes = tuple(
         Node(one["parent"], one["uci"], one["comment"], tuple(one["nags"])) for one in game["nodes"]
     )
-    again = read_text(pgn_of(Place(), {"White": "A"}, nodes))["game"]
+    again = read_text(pgn_of(PagePosition(), {"White": "A"}, nodes))["game"]
     assert again["nodes"] == game["nodes"]
     assert again["tags"]["White"] == "A"
     for wrong in ("", "hello", "1. e4 e5 2. Ke3 *", "8/8/8/8/8/8/8/9 w - - 0 1"):

@@ -71,7 +71,9 @@ class TermFlags:
 
     margin: int = setting(20, "Milliseconds a clock may be overstepped.")
     patience: float | None = setting(
-        None, "Seconds until a silent player hangs: after its time 10, at its start 60."
+        None,
+        "Seconds to wait for a player that does not answer before it loses as hung; by default 10 "
+        "once its time for a move is over, and 60 for it to start.",
     )
     max_moves: int = setting(0, "Then the game is drawn; 0: never.")
     draw: tuple[int, int, int] | None = setting(None, "From move, for moves, within centipawns.")

@@ -70,7 +70,7 @@ def _listed(found: Found, taken: str) -> dict[str, Any]:
 
 @net.command
 def new(
-    size: Annotated[str, Parameter(help=f"Like sparse-512-threats. {ADVICE}")],
+    size: Annotated[str, Parameter(help="Like sparse-512-threats; below is which to take.")],
     *,
     output: Output = None,
     name: Annotated[str, Parameter(help="Its name; the size by default.")] = "",

@@ -40,7 +40,11 @@ def find(
         Finder, Parameter(help="Positions of the games, or traps that search-contempt finds.")
     ] = "plain",
     nodes: Annotated[
-        int, Parameter(help="Of a look; proofs take a hundred times as many.")
+        int,
+        Parameter(
+            help="Nodes of the long look at a position; proving its solution takes a hundred "
+            "times as many for each move."
+        ),
     ] = HUNT.nodes,
     shallow: Annotated[int, Parameter(help="Nodes of a look that is wrong.")] = HUNT.shallow,
     sc_limit: Annotated[

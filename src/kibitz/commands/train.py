@@ -35,8 +35,9 @@ KINDS = {table.name: table.kind for table in options_of(TrainingSettings)}  # of
 def _flag(key: str, more: str = "") -> Any:
     """Declare a flag that sets a key of the settings file, if it is given."""
     table, _, name = key.partition(".")
-    about = next(option.help for option in options_of(KINDS[table]) if option.name == name)
-    help_text = f"{about[0].upper()}{about[1:]}. {more}".rstrip()
+    option = next(option for option in options_of(KINDS[table]) if option.name == name)
+    usual = "" if option.default in ("", (), None) else f"; by default {option.default}"
+    help_text = f"{option.help[0].upper()}{option.help[1:]}{usual}. {more}".rstrip()
     return field(default=None, metadata={"key": key, "help": help_text})
 
 

@@ -134,8 +134,8 @@ def _attributes(match: re.Match[str]) -> str:
 # --- a game ---------------------------------------------------------------------------------------
 
 
-class Place(NamedTuple):
-    """A position of a game or of one of its variations."""
+class VisitedNode(NamedTuple):
+    """A node of a game with its variations, as `_in_order` comes to it."""
 
     node: chess.pgn.GameNode
     depth: int  # 0 for the game's own moves
@@ -145,8 +145,8 @@ class Place(NamedTuple):
 
 def described(tree: chess.pgn.Game, tags: dict[str, str]) -> Node:
     """A game as the page's code reads it."""
-    places = list(_in_order(tree))
-    index = {id(place.node): number for number, place in enumerate(places)}
+    nodes = list(_in_order(tree))
+    index = {id(visited.node): number for number, visited in enumerate(nodes)}
     told, first_white = told_by(tree), tree.board().turn
     accuracies = (None, None) if told is None else accuracy(told.values, first_white)
     labels = told.labels if told else ()
@@ -165,7 +165,7 @@ def described(tree: chess.pgn.Game, tags: dict[str, str]) -> Node:
         "accuracy": [None if one is None else round(one) for one in accuracies],
         "counts": [{GLYPHS[mark]: side.count(mark) for mark in Label if mark} for side in sides],
         "keys": [index[id(main[ply + 1])] for ply in keys],
-        "nodes": [_described(place, index) for place in places],
+        "nodes": [_described(visited, index) for visited in nodes],
         "pgn": _HIDDEN.sub("", text_of(tree)),
     }
 
@@ -179,26 +179,26 @@ def _about(tree: chess.pgn.Game, tags: dict[str, str]) -> list[str]:
     return [*found, f"{opening.name} ({opening.eco})"] if opening else found
 
 
-def _in_order(tree: chess.pgn.Game) -> Iterator[Place]:
+def _in_order(tree: chess.pgn.Game) -> Iterator[VisitedNode]:
     """The positions as they are read: a move, what else could be played, then how it goes on."""
-    waiting = [(Place(tree, 0, False, tree.board()), False)]
+    waiting = [(VisitedNode(tree, 0, False, tree.board()), False)]
     while waiting:
-        place, known = waiting.pop()
-        node, depth, _, board = place
+        visited, known = waiting.pop()
+        node, depth, _, board = visited
         if not known:
-            yield place
+            yield visited
         if isinstance(node, chess.pgn.ChildNode):
             board = played(board, node.move)
         if node.variations:
             main, *others = node.variations
-            yield Place(main, depth, False, board)
-            waiting.append((Place(main, depth, False, board), True))
-            lines = [(Place(one, depth + 1, True, board), False) for one in others]
+            yield VisitedNode(main, depth, False, board)
+            waiting.append((VisitedNode(main, depth, False, board), True))
+            lines = [(VisitedNode(one, depth + 1, True, board), False) for one in others]
             waiting.extend(reversed(lines))
 
 
-def _described(place: Place, index: dict[int, int]) -> Node:
-    node, depth, begins, before = place
+def _described(visited: VisitedNode, index: dict[int, int]) -> Node:
+    node, depth, begins, before = visited
     found: Node = {"board": before.board_fen(), "depth": depth, "move": "", "marks": _marks(node)}
     score = node.eval()
     if score is not None:

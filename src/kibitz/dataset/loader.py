@@ -24,7 +24,7 @@ from kibitz.network.build import laid_out
 TensorBatch: TypeAlias = Batch[Tensor]
 
 
-class Place(NamedTuple):
+class PlaceInData(NamedTuple):
     """Where in the data training stands; with the seed, enough to go on exactly there."""
 
     epoch: int = 0
@@ -53,7 +53,7 @@ class Loader:
         how: Recipe,
         size: int,
         seed: int = 0,
-        place: Place = Place(),  # noqa: B008 - it cannot change
+        place: PlaceInData = PlaceInData(),  # noqa: B008 - it cannot change
         share: Share = Share(),  # noqa: B008
         device: str = "cpu",
         teacher: Recipe | None = None,
@@ -63,8 +63,8 @@ class Loader:
         self._share, self._device, self._teacher = share, torch.device(device), teacher
         self._batches = ThreadPoolExecutor(1, "kibitz-batches")
         self._chunks = ThreadPoolExecutor(1, "kibitz-chunks")
-        self._chunk: tuple[Place, Chunk] | None = None
-        self._coming: tuple[Place, Future[Chunk]] | None = None
+        self._chunk: tuple[PlaceInData, Chunk] | None = None
+        self._coming: tuple[PlaceInData, Future[Chunk]] | None = None
 
     def __enter__(self) -> Loader:
         return self
@@ -91,7 +91,7 @@ class Loader:
         """Return how many batches an epoch has, if the whole window is in memory."""
         return self._window.chunk(0, 0).size // (self._size * self._share.processes)
 
-    def _make(self, place: Place) -> tuple[TensorBatch, Place]:
+    def _make(self, place: PlaceInData) -> tuple[TensorBatch, PlaceInData]:
         """Return the batch of a place and the place after it."""
         together = self._size * self._share.processes
         chunk = self._chunk_at(place)
@@ -106,12 +106,12 @@ class Loader:
             return batch, place._replace(batch=place.batch + 1)
         return batch, self._next_chunk(place)
 
-    def _next_chunk(self, place: Place) -> Place:
+    def _next_chunk(self, place: PlaceInData) -> PlaceInData:
         if place.chunk + 1 < self._window.chunks:
-            return Place(place.epoch, place.chunk + 1, 0)
-        return Place(place.epoch + 1, 0, 0)
+            return PlaceInData(place.epoch, place.chunk + 1, 0)
+        return PlaceInData(place.epoch + 1, 0, 0)
 
-    def _chunk_at(self, place: Place) -> Chunk:
+    def _chunk_at(self, place: PlaceInData) -> Chunk:
         """Return the chunk of a place, and begin to load the one after it."""
         here = place._replace(batch=0)
         if self._chunk is None or self._chunk[0] != here:

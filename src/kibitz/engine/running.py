@@ -2,8 +2,8 @@
 
 Two things cost a move milliseconds that no search can give back. The garbage collector looks at
 all that numba and its compiler have made, a tenth of a second each time, though none of it is ever
-garbage: `freeze` takes it out of the collector's sight. And a thread that comes back from a kernel
-waits for Python's lock until the one that holds it has had its 5 ms.
+garbage: `gc.freeze` takes it out of the collector's sight. And a thread that comes back from a
+kernel waits for Python's lock until the one that holds it has had its 5 ms.
 """
 
 from __future__ import annotations
@@ -117,19 +117,15 @@ def _run(search: Search, tell: Callable[[Any], None]) -> None:
 LOCK_SECONDS = 0.0005  # after which a waiting thread gets the lock
 
 
-def freeze() -> None:
-    """Keep all objects that exist now from the garbage collector; for programs, once loaded."""
-    gc.freeze()
-
-
 @contextmanager
 def undisturbed() -> Iterator[None]:
     """Freeze objects, and let threads take turns quickly, for the time of the block."""
-    before = sys.getswitchinterval()
+    before, frozen = sys.getswitchinterval(), gc.get_freeze_count() > 0
     sys.setswitchinterval(min(before, LOCK_SECONDS))
-    freeze()
+    gc.freeze()
     try:
         yield
     finally:
-        gc.unfreeze()
+        if not frozen:  # what a program froze for good stays so
+            gc.unfreeze()
         sys.setswitchinterval(before)

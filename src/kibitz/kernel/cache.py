@@ -23,7 +23,8 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -44,7 +45,9 @@ FLAGS = f"bounds={BOUNDSCHECK},opt={_config.OPT}"
 
 # Called with the name of each kernel that has to be compiled because the cache lacks it.
 on_compile: list[Callable[[str], None]] = []
-# The same, where compiled kernels can be saved; for the second process (helper.py).
+# Called before this process waits for one that compiles a kernel: another's, or its own second.
+on_wait: list[Callable[[], None]] = []
+# As on_compile, where compiled kernels can be saved; for the second process (helper.py).
 on_save: list[Callable[[str], None]] = []
 
 # --- what a kernel depends on ---------------------------------------------------------------------
@@ -155,7 +158,10 @@ class _Locks(event.Listener):
             file = opened(path)
         except OSError:
             return False
-        lock(file)
+        if not lock(file, wait=False):
+            for listener in on_wait or [_announce_waiting]:
+                listener()
+            lock(file)
         self._held.append((self._depth, file))
         return True
 
@@ -311,7 +317,7 @@ class KernelCache(caching.FunctionCache):
                 super().save_overload(sig, data)
                 _write_checksums(folder, self._kernel)
         except OSError as error:  # compiled it is, for this process
-            _say_unsaved(str(error))
+            _say_unsaved(error.strerror or str(error))
         finally:
             _locks.release()
 
@@ -326,9 +332,41 @@ def announce(_kernel: str) -> None:
     _announce_once()
 
 
+@contextmanager
+def announced_by(tell: Callable[[str], None]) -> Iterator[None]:
+    """Say by `tell` once that kernels are being compiled, and once that they are waited for."""
+
+    def compiling(_kernel: str) -> None:
+        on_compile.remove(compiling)
+        told.append("compiling")
+        tell("compiling kernels, once")
+
+    def waiting() -> None:
+        if not told:  # else it is known what takes so long
+            told.append("waiting")
+            tell("another process compiles kernels; waiting for it")
+
+    told: list[str] = []
+    on_compile.append(compiling)
+    on_wait.append(waiting)
+    try:
+        yield
+    finally:
+        on_wait.remove(waiting)
+        if compiling in on_compile:
+            on_compile.remove(compiling)
+
+
 @functools.cache
 def _say_unsaved(why: str) -> None:
-    say(f"compiled kernels cannot be kept for later: {why}; KIBITZ_CACHE names the folder")
+    where = f"{cache_folder()}: {why}; KIBITZ_CACHE names the folder"
+    say(f"compiled kernels cannot be kept for later in {where}")
+
+
+@functools.cache
+def _announce_waiting() -> None:
+    if not _announce_once.cache_info().currsize:  # else it is known what takes so long
+        say("another process compiles kernels for this processor; waiting for it (20-60 s)")
 
 
 @functools.cache

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from kibitz.dataset.batch import recipe
-from kibitz.dataset.loader import Loader, Place, Share, TensorBatch, rows_in_batches
+from kibitz.dataset.loader import Loader, PlaceInData, Share, TensorBatch, rows_in_batches
 from kibitz.dataset.sample import Samples
 from kibitz.dataset.window import Window
 from kibitz.files import measured
@@ -172,7 +172,7 @@ def _batches(loader: Loader, overfit: bool) -> Iterator[TensorBatch]:
     batches = iter(loader)
     if overfit:
         first = next(batches)
-        loader.place = Place()
+        loader.place = PlaceInData()
         batches = itertools.repeat(first)
     yield from batches
 

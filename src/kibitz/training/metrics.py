@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -139,8 +139,17 @@ class Report(msgspec.Struct):
         ends = (None, None) if elo is None or error is None else (elo - error, elo + error)
         low = ends[0] if self.low is UNSET else self.low
         high = ends[1] if self.high is UNSET else self.high
-        rest = self.interval, self.player, self.control
-        return Strength(step, self.opponent, self.score, elo, low, high, *rest)
+        return Strength(
+            step=step,
+            opponent=self.opponent,
+            score=self.score,
+            elo=elo,
+            low=low,
+            high=high,
+            interval=self.interval,
+            player=self.player,
+            control=self.control,
+        )
 
 
 def read_run(location: Path) -> Run:
@@ -163,25 +172,36 @@ def read_run(location: Path) -> Run:
     return run
 
 
+class Moment(NamedTuple):
+    """Where something stands in a run, compared field by field."""
+
+    seconds: float  # since 1970
+    path: str  # of a report that does not say when: that of the training before it
+    is_report: bool  # a training goes before what is reported after it
+
+
 def in_order(trainings: Mapping[Path, Lines], reports: Mapping[Path, Report]) -> list[Path]:
     """Return trainings and strength tests in the order in which they ran.
 
-    A training began with its first line. Reports of old have no time: they come after the last
-    training beside them.
+    A training began with its first line. Reports that older versions wrote do not say when: each
+    comes right after the last training beside it.
     """
-    keys = {}
-    for path, lines in trainings.items():
-        began = float(lines[0].get("time", 0.0)) if lines else math.inf
-        keys[path] = (began, str(path), 0)
-    made = dict(keys)
+    began = {path: _began(path, lines) for path, lines in trainings.items()}
+    moments = dict(began)
     for path, report in reports.items():
         if report.time is not None:
-            made[path] = (report.time, str(path), 1)
+            moments[path] = Moment(report.time, str(path), is_report=True)
             continue
         beside = [one for one in trainings if one.is_relative_to(path.parent.parent)]
-        after, name, _ = max(keys[one] for one in beside or trainings)
-        made[path] = (after, name, 1)
-    return sorted(made, key=lambda path: made[path])
+        last = max(began[one] for one in beside or trainings)
+        moments[path] = last._replace(is_report=True)
+    return sorted(moments, key=lambda path: moments[path])
+
+
+def _began(path: Path, lines: Lines) -> Moment:
+    """When a training began; one without a line has yet to begin."""
+    seconds = float(lines[0].get("time", 0.0)) if lines else math.inf
+    return Moment(seconds, str(path), is_report=False)
 
 
 def read_metrics(path: Path) -> Lines:

@@ -16,7 +16,7 @@ import msgspec
 import torch
 
 from kibitz.dataset.batch import recipe
-from kibitz.dataset.loader import Loader, Place, Share
+from kibitz.dataset.loader import Loader, PlaceInData, Share
 from kibitz.dataset.window import Window, parse_source
 from kibitz.errors import InputError
 from kibitz.files import dated
@@ -263,15 +263,15 @@ def window_of(settings: TrainingSettings) -> Window:
     return window
 
 
-def place_of(found: Checkpoint | None, window: Window) -> Place:
+def place_of(found: Checkpoint | None, window: Window) -> PlaceInData:
     """Return where to go on: where it stopped, or at a new epoch if the data has changed since."""
     if found is None:
-        return Place()
-    place = Place(*found.state["place"])
+        return PlaceInData()
+    place = PlaceInData(*found.state["place"])
     if found.state["window"] == fingerprint(window):
         return place
     say("the data has changed since the checkpoint: a new epoch begins")
-    return Place(place.epoch + 1)
+    return PlaceInData(place.epoch + 1)
 
 
 def fingerprint(window: Window) -> str:

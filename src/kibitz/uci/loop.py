@@ -6,6 +6,7 @@ import is imported before it is needed: the answer to `uci` comes at once.
 
 from __future__ import annotations
 
+import gc
 import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import kibitz
 from kibitz.engine import Engine
-from kibitz.engine.running import Search, freeze
+from kibitz.engine.running import Search
 from kibitz.errors import InputError, KibitzError
 from kibitz.options import parsed
 from kibitz.search.limits import Signals
@@ -159,25 +160,22 @@ class Session:
             self._problems = problems
             if self.engine.network != self._announced:
                 self._announced = self.engine.network
-                freeze()
+                gc.freeze()  # what is loaded now is never garbage
                 self.info(f"evaluator {self._announced}")
 
     @contextmanager
     def _compiling_told(self) -> Iterator[None]:
-        """Send a message if kernels must be compiled; `quit` ends the program meanwhile."""
+        """Say so if kernels must be compiled, or waited for; `quit` ends the program meanwhile."""
         from kibitz.kernel import cache as kernelcache
 
-        def announce(_: str) -> None:
-            kernelcache.on_compile.remove(announce)
+        def tell(text: str) -> None:
             self.on_compiling(True)
-            self.info("compiling kernels, once")
+            self.info(text)
 
-        kernelcache.on_compile.append(announce)
         try:
-            yield
+            with kernelcache.announced_by(tell):
+                yield
         finally:
-            if announce in kernelcache.on_compile:
-                kernelcache.on_compile.remove(announce)
             self.on_compiling(False)
 
     @property

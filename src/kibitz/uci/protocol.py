@@ -49,7 +49,7 @@ class Go(NamedTuple):
     notes: tuple[str, ...]
 
 
-class Place(NamedTuple):
+class PositionCommand(NamedTuple):
     """What `position` says."""
 
     fen: str | None  # None: the start of the game
@@ -108,23 +108,23 @@ def legal_only(board: Board, limits: Limits) -> tuple[Limits, list[str]]:
     return replace(limits, searchmoves=rest), wrong
 
 
-def parse_position(tokens: Sequence[str]) -> Place | None:
+def parse_position(tokens: Sequence[str]) -> PositionCommand | None:
     """Read the words after `position`; None if they name no position.
 
     >>> parse_position("startpos moves e2e4".split())
-    Place(fen=None, moves=('e2e4',))
+    PositionCommand(fen=None, moves=('e2e4',))
     """
     words = list(tokens)
     cut = words.index("moves") if "moves" in words else len(words)
     moves = tuple(words[cut + 1 :])
     if words[:1] == ["startpos"]:
-        return Place(None, moves)
+        return PositionCommand(None, moves)
     if words[:1] == ["fen"] and cut > 1:
-        return Place(" ".join(words[1:cut]), moves)
+        return PositionCommand(" ".join(words[1:cut]), moves)
     return None
 
 
-def board_at(place: Place, *, chess960: bool) -> Board:
+def board_at(place: PositionCommand, *, chess960: bool) -> Board:
     """The board with all moves played; the error names the first that is not legal."""
     from kibitz.position.board import Board
     from kibitz.position.fen import START

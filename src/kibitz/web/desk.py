@@ -28,7 +28,7 @@ from kibitz.search.report import Result
 from kibitz.web.engines import Engines, Held, Wanted
 from kibitz.web.jobs import Jobs
 from kibitz.web.library import MISTAKE, Library, names_only
-from kibitz.web.positions import Place
+from kibitz.web.positions import PagePosition
 from kibitz.web.watch import Watch, Watches
 
 OPEN_REQUESTS = 8  # of a connection that are answered at the same time
@@ -179,7 +179,7 @@ class Desk:
 
     # --- searches -------------------------------------------------------------------------------
 
-    def watch(self, panel: int, place: Place, wanted: Wanted) -> dict[str, str]:
+    def watch(self, panel: int, place: PagePosition, wanted: Wanted) -> dict[str, str]:
         """Watch a search in a panel in place of the one before; its topic."""
         if not 0 <= panel < PANELS:
             raise InputError("panel", value=panel, fix=f"expected 0 to {PANELS - 1}")

@@ -26,8 +26,8 @@ MOST_GAMES = 1_000  # of one text that are listed
 LONGEST_VARIATION = 40  # plies of a line that are drawn
 
 
-class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A position: where the game began, and the moves since, in UCI or SAN."""
+class PagePosition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A position the page asks about: where the game began, and the moves since, in UCI or SAN."""
 
     fen: str = START
     moves: tuple[str, ...] = ()
@@ -201,7 +201,9 @@ class Node(msgspec.Struct, frozen=True):
     nags: tuple[int, ...] = ()
 
 
-def pgn_of(place: Place, tags: dict[str, str], nodes: tuple[Node, ...], comment: str = "") -> str:
+def pgn_of(
+    place: PagePosition, tags: dict[str, str], nodes: tuple[Node, ...], comment: str = ""
+) -> str:
     """The PGN of a tree of moves."""
     board = place.board().to_chess()
     tree = chess.pgn.Game()

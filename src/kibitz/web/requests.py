@@ -17,7 +17,7 @@ from kibitz.web import contents, positions
 from kibitz.web.desk import Desk
 from kibitz.web.engines import CHOICES, Wanted
 from kibitz.web.jobs import ANNOTATOR
-from kibitz.web.positions import Node, Place, described
+from kibitz.web.positions import Node, PagePosition, described
 from kibitz.web.watch import at_a_glance, snapshot
 
 MOST_NODES = 100_000_000  # of a move
@@ -52,7 +52,7 @@ class Hello(Ask):
 class Position(Ask):
     """A position with its legal moves."""
 
-    place: Place
+    place: PagePosition
 
     def answer(self, desk: Desk) -> Any:
         """What the board needs."""
@@ -62,7 +62,7 @@ class Position(Ask):
 class Line(Ask):
     """The boards of a line, to be shown move by move."""
 
-    place: Place
+    place: PagePosition
     moves: tuple[str, ...]
 
     def answer(self, desk: Desk) -> Any:
@@ -98,7 +98,7 @@ class Read(Ask):
 class Write(Ask):
     """A tree of moves as PGN."""
 
-    place: Place
+    place: PagePosition
     tags: dict[str, str]
     nodes: tuple[Node, ...]
     comment: str = ""
@@ -115,7 +115,7 @@ class Watch(Ask):
     """Search a position without end, and show how it goes, in one of the page's panels."""
 
     panel: int
-    place: Place
+    place: PagePosition
     wanted: Wanted
 
     def answer(self, desk: Desk) -> Any:
@@ -147,7 +147,7 @@ class Below(Ask):
 class Think(Ask):
     """The engine's move in a game."""
 
-    place: Place
+    place: PagePosition
     wanted: Wanted
     wtime: int | None = None
     btime: int | None = None
@@ -175,7 +175,7 @@ class Think(Ask):
 class Ponder(Ask):
     """Think on the player's time: the tree is there when the move is made."""
 
-    place: Place
+    place: PagePosition
     wanted: Wanted
 
     def answer(self, desk: Desk) -> Any:
@@ -186,7 +186,7 @@ class Ponder(Ask):
 class Hint(Ask):
     """A good move for the player."""
 
-    place: Place
+    place: PagePosition
     network: str = ""
 
     def answer(self, desk: Desk) -> Any:
@@ -196,7 +196,7 @@ class Hint(Ask):
             return _told(board, engine.play(board, nodes=HINT_NODES))
 
 
-def _going(place: Place) -> Board:
+def _going(place: PagePosition) -> Board:
     """The position, if the game is not over in it."""
     board = place.board()
     if board.outcome() is not None:
@@ -215,7 +215,7 @@ def _told(board: Board, result: Result) -> dict[str, Any]:
 class Look(Ask):
     """What a network says of a position by itself."""
 
-    place: Place
+    place: PagePosition
     network: str = ""
 
     def answer(self, desk: Desk) -> Any:
@@ -232,7 +232,7 @@ class Look(Ask):
 class Comment(Ask):
     """What is to be said of the last move."""
 
-    place: Place
+    place: PagePosition
     level: Level = "club"
 
     def answer(self, desk: Desk) -> Any:

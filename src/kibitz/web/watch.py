@@ -22,7 +22,7 @@ from kibitz.search.proof import DRAW, TABLEBASE, UNPROVED
 from kibitz.search.report import Line, MoveStatistics, Report, mate_moves, wdl_of
 from kibitz.web.engines import Engines, Held, Wanted
 from kibitz.web.library import MISTAKE, names_only
-from kibitz.web.positions import LONGEST_VARIATION, Place, san_line
+from kibitz.web.positions import LONGEST_VARIATION, PagePosition, san_line
 
 SNAPSHOT_MS = 200  # between two snapshots
 STOP_SECONDS = 2.0  # a search stops in milliseconds, unless it is still compiling
@@ -36,7 +36,12 @@ class Watch:
     """A search of one position with one engine, and those who watch it."""
 
     def __init__(
-        self, name: str, place: Place, wanted: Wanted, engines: Engines, liked: Held | None = None
+        self,
+        name: str,
+        place: PagePosition,
+        wanted: Wanted,
+        engines: Engines,
+        liked: Held | None = None,
     ) -> None:
         self.name, self.key, self.board = name, (place, wanted), place.board()
         self._engines, self.held = engines, engines.take(wanted, liked)
@@ -157,7 +162,7 @@ class Watches:
         self._watches: list[Watch] = []
         self._made = 0
 
-    def join(self, post: Post, place: Place, wanted: Wanted, before: Watch | None) -> Watch:
+    def join(self, post: Post, place: PagePosition, wanted: Wanted, before: Watch | None) -> Watch:
         """Watch the search that others watch, else a new one, by the engine of the one before."""
         with self._lock:
             self._watches = [one for one in self._watches if one.going]

@@ -1,4 +1,4 @@
-"""Fourth verb: carry a value from the leaf back to the root.
+"""Back up, the fourth step of a playout: carry a value from the leaf back to the root.
 
 Threads that change the same place after every playout wait for each other, and so do those that
 only want to read it. So a thread sums up its visits of a busy move in its context and flushes the

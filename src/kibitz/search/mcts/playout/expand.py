@@ -1,8 +1,8 @@
-"""Second verb: give a leaf its moves, best prior first; and open them one after the other.
+"""Expand, the second step of a playout: give a leaf its moves, best prior first.
 
-Every node that is expanded comes through here. Moves are put in order eight at a time, written with
-lanes because the compiler neither keeps a list this short in registers nor ranks one list against
-itself without adding up lanes.
+Every node that is expanded comes through here. Its moves are opened later, one after the other.
+They are put in order eight at a time, written with lanes because the compiler neither keeps a list
+this short in registers nor ranks one list against itself without adding up lanes.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def hold_moves(edges: int, first: int, context: np.record, count: int) -> None:
         store_lanes(held + 4 * at, load_lanes(order + 4 * at, np.uint32, AT_ONCE))
 
 
-# --- the verb -------------------------------------------------------------------------------------
+# --- the step -------------------------------------------------------------------------------------
 
 
 FEW_MOVES = 4  # are made into edges at once

@@ -25,7 +25,7 @@ from kibitz.search.mcts.playout.playout import (
     NEW_LEAF,
     NO_ROOM,
     TICKETS,
-    Search,
+    PlayoutRecords,
     count_playout,
     finish_leaf,
     follow,
@@ -111,20 +111,20 @@ def gather(
     rows have ended at leaves that wait already. `line` is the context's, POSITION
     [PAST + MAX_DEPTH + 2]; `past` of it are known before the root.
     """
-    search, started, batch.filled = Search(tree, context, behaviour), 0, 0
+    records, started, batch.filled = PlayoutRecords(tree, context, behaviour), 0, 0
     known_line = line[PAST - past :]
     context.played = 0
     while batch.filled < rows and started < playouts:
         if started % TICKETS == 0:
             set_share(control, tree, context, playouts - started)
-        start_path(search)
-        outcome, depth = follow(rule, search, 0)
+        start_path(records)
+        outcome, depth = follow(rule, records, 0)
         known = depth
         if outcome == NEW_LEAF:
-            outcome = _claim(search, known_line, past, batch, leaves, depth)
+            outcome = _claim(records, known_line, past, batch, leaves, depth)
             known = depth - int(outcome == NEW_LEAF)  # a leaf that waits has no value yet
         elif outcome == DONE:
-            revisit(search, depth)
+            revisit(records, depth)
         if outcome == COLLISION and batch.collided < batch.capacity:
             _keep_path(batch, batch.capacity + batch.collided, context, depth)
             batch.collided += 1
@@ -133,17 +133,22 @@ def gather(
         if outcome != NEW_LEAF and outcome != DONE:
             cancel_pending(tree, context, depth)
             return outcome
-        count_playout(search, depth, known)
+        count_playout(records, depth, known)
         started += 1
     return DONE
 
 
 @kernel
 def _claim(
-    search: Search, line: np.ndarray, past: int, batch: np.record, leaves: Leaves, depth: int
+    records: PlayoutRecords,
+    line: np.ndarray,
+    past: int,
+    batch: np.record,
+    leaves: Leaves,
+    depth: int,
 ) -> int:
     """Reserve a new leaf: NEW_LEAF if it waits in a row, DONE if it is over and backed up."""
-    tree, context, behaviour = search.tree, search.context, search.behaviour
+    tree, context, behaviour = records.tree, records.context, records.behaviour
     edge = context.path[depth]
     state, proof = classify(context, depth)
     if state != LEAF:
@@ -151,7 +156,7 @@ def _claim(
         if node == FULL:
             return NO_ROOM
         value, draw = value_of_end(proof)
-        finish_leaf(search, depth, node, state, proof, value, draw)
+        finish_leaf(records, depth, node, state, proof, value, draw)
         return DONE
     put_leaf(leaves, batch.first + batch.filled, line, past + depth)
     if context.table_pieces > 0:
@@ -176,7 +181,7 @@ def back_up_batch(
 
     wdl is float32 [B, 3], logits float32 aligned with leaves.moves.
     """
-    search = Search(tree, context, behaviour)
+    records = PlayoutRecords(tree, context, behaviour)
     _cancel_collisions(tree, context, batch)
     for place in range(batch.filled):
         row, depth = batch.first + place, _restore_path(batch, place, context)
@@ -196,7 +201,7 @@ def back_up_batch(
         if not known:
             value = adjusted(behaviour, position, float(wdl[row, 0] - wdl[row, 2]))
             draw = float(wdl[row, 1])
-        finish_leaf(search, depth, node, EXPANDED, UNPROVED, value, draw)
+        finish_leaf(records, depth, node, EXPANDED, UNPROVED, value, draw)
     batch.filled = 0
     return True
 

@@ -1,4 +1,4 @@
-"""Third verb, evaluate: what kind of leaf it is, and how the evaluator's value is adjusted.
+"""Evaluate, the third step of a playout: what kind of leaf it is, and how its value is adjusted.
 
 Values may be shared between transpositions. A position is often reached by several orders of the
 same moves. Each has a node of its own, but a new one need not begin with the evaluator's value: it

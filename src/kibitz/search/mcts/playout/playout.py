@@ -1,7 +1,7 @@
 """One playout after another, everything compiled: select, expand, evaluate, back up.
 
 This is the loop for inline evaluators, for one thread or several on one tree. The batched loop in
-`gather.py` uses the same verbs.
+`gather.py` takes the same steps.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ DONE, COLLISION, NO_ROOM, NEW_LEAF, UNOPENED = range(5)
 TICKETS = 32  # playouts that a thread takes on at a time, after a look at what share is used
 
 
-class Search(NamedTuple):
+class PlayoutRecords(NamedTuple):
     """What kernels of a playout pass on."""
 
     tree: np.record
@@ -67,9 +67,9 @@ class Search(NamedTuple):
 
 
 @inlined_kernel
-def step(search: Search, depth: int, edge: int) -> None:
+def step(records: PlayoutRecords, depth: int, edge: int) -> None:
     """Follow `edge` from ply `depth`: play its move and put it on the path."""
-    tree, context, behaviour = search.tree, search.context, search.behaviour
+    tree, context, behaviour = records.tree, records.context, records.behaviour
     context.accumulating[depth + 1] = behaviour.shared == THREADS and is_accumulated(
         tree, behaviour, edge
     )
@@ -88,10 +88,10 @@ def step(search: Search, depth: int, edge: int) -> None:
 
 @inlined_kernel
 def give_moves(
-    search: Search, evaluator: np.record, scratch: np.record, depth: int, node: int
+    records: PlayoutRecords, evaluator: np.record, scratch: np.record, depth: int, node: int
 ) -> bool:
     """Expand `node` with the `context.moves` of its position; False if the tree is full."""
-    tree, context, behaviour = search.tree, search.context, search.behaviour
+    tree, context, behaviour = records.tree, records.context, records.behaviour
     position = position_at(context, depth)
     count = generate(position, context.moves[:])
     logits_of(evaluator, scratch, position, context.moves[:], count, context.logits)
@@ -102,28 +102,28 @@ def give_moves(
 
 @inlined_kernel
 def open_node(
-    search: Search, evaluator: np.record, scratch: np.record, depth: int, node: int
+    records: PlayoutRecords, evaluator: np.record, scratch: np.record, depth: int, node: int
 ) -> int:
     """Expand a node on its second visit."""
-    tree = search.tree
-    if search.behaviour.shared != THREADS:
+    tree = records.tree
+    if records.behaviour.shared != THREADS:
         node_at(tree, node).state = EXPANDING
     elif not compare_and_swap(node_at(tree, node), "state", LEAF, EXPANDING):
         return COLLISION
-    if give_moves(search, evaluator, scratch, depth, node):
+    if give_moves(records, evaluator, scratch, depth, node):
         return DONE
     atomic_store(node_at(tree, node), "state", LEAF)
     return NO_ROOM
 
 
 @inlined_kernel
-def follow(rule: np.record, search: Search, depth: int) -> tuple[int, int]:
+def follow(rule: np.record, records: PlayoutRecords, depth: int) -> tuple[int, int]:
     """Walk down from ply `depth` of the path as far as there are moves: (what is there, depth).
 
     NEW_LEAF: a move without a node. UNOPENED: a node without moves. DONE: a game that is over, a
     proof, or too deep a line. COLLISION: another thread or batch is at work here.
     """
-    tree, context, behaviour = search.tree, search.context, search.behaviour
+    tree, context, behaviour = records.tree, records.context, records.behaviour
     edge = context.path[depth]
     while depth < MAX_DEPTH:
         node = signed(cold_at(tree, edge).child)
@@ -137,7 +137,7 @@ def follow(rule: np.record, search: Search, depth: int) -> tuple[int, int]:
         if chosen == BLOCKED:
             return COLLISION, depth
         mark_opened(tree, behaviour, node, chosen)
-        step(search, depth, chosen)
+        step(records, depth, chosen)
         depth, edge = depth + 1, chosen
         context.trust[depth] = trust
         child = signed(atomic_load(cold_at(tree, edge), "child"))
@@ -149,28 +149,28 @@ def follow(rule: np.record, search: Search, depth: int) -> tuple[int, int]:
 
 
 @inlined_kernel
-def start_path(search: Search) -> None:
+def start_path(records: PlayoutRecords) -> None:
     """Begin a path at the root."""
-    context, behaviour = search.context, search.behaviour
+    context, behaviour = records.context, records.behaviour
     context.path[0] = 0
     context.accumulating[0] = behaviour.shared == THREADS
     if behaviour.shared == BATCHES:
-        atomic_add(edge_at(search.tree, 0), "pending", 1)
+        atomic_add(edge_at(records.tree, 0), "pending", 1)
 
 
 @inlined_kernel
 def descend(
-    rule: np.record, search: Search, evaluator: np.record, scratch: np.record
+    rule: np.record, records: PlayoutRecords, evaluator: np.record, scratch: np.record
 ) -> tuple[int, int]:
     """Walk down to a new leaf or an end, opening nodes on the way."""
-    start_path(search)
+    start_path(records)
     depth = 0
     while True:
-        outcome, depth = follow(rule, search, depth)
+        outcome, depth = follow(rule, records, depth)
         if outcome != UNOPENED:
             return outcome, depth
-        node = signed(cold_at(search.tree, search.context.path[depth]).child)
-        opened = open_node(search, evaluator, scratch, depth, node)
+        node = signed(cold_at(records.tree, records.context.path[depth]).child)
+        opened = open_node(records, evaluator, scratch, depth, node)
         if opened != DONE:
             return opened, depth
 
@@ -194,9 +194,11 @@ def prefetch_path_to_write(tree: np.record, context: np.record, depth: int) -> N
 
 
 @inlined_kernel
-def visit_leaf(search: Search, evaluator: np.record, scratch: np.record, depth: int) -> int:
+def visit_leaf(
+    records: PlayoutRecords, evaluator: np.record, scratch: np.record, depth: int
+) -> int:
     """First visit of a move: evaluate the position it leads to, make its node, back up."""
-    tree, context, behaviour = search.tree, search.context, search.behaviour
+    tree, context, behaviour = records.tree, records.context, records.behaviour
     edge = context.path[depth]
     if not claim(tree, behaviour, edge):
         return COLLISION
@@ -219,18 +221,24 @@ def visit_leaf(search: Search, evaluator: np.record, scratch: np.record, depth: 
         if context.table_pieces > 0:
             queue_probe(context, position, edge, depth)
         if behaviour.expand_at == 1:
-            give_moves(search, evaluator, scratch, depth, node)
+            give_moves(records, evaluator, scratch, depth, node)
             state = signed(node_at(tree, node).state)
-    finish_leaf(search, depth, node, state, proof, value, float(draw))
+    finish_leaf(records, depth, node, state, proof, value, float(draw))
     return DONE
 
 
 @inlined_kernel
 def finish_leaf(
-    search: Search, depth: int, node: int, state: int, proof: int, value: float, draw: float
+    records: PlayoutRecords,
+    depth: int,
+    node: int,
+    state: int,
+    proof: int,
+    value: float,
+    draw: float,
 ) -> None:
     """Give a new node its value, for the side to move, join it to its edge, and back it up."""
-    tree, context, behaviour = search.tree, search.context, search.behaviour
+    tree, context, behaviour = records.tree, records.context, records.behaviour
     edge, record = context.path[depth], node_at(tree, node)
     fresh = edge_at(tree, edge).visits == 0  # not if its subtree was freed
     record.raw = value
@@ -247,40 +255,42 @@ def finish_leaf(
 
 
 @inlined_kernel
-def count_playout(search: Search, depth: int, known: int) -> None:
+def count_playout(records: PlayoutRecords, depth: int, known: int) -> None:
     """Count a playout, and share the values of its first `known` plies with transpositions."""
-    context = search.context
+    context = records.context
     context.playouts += 1
     context.depth_sum += depth
     context.deepest = max(context.deepest, depth)
-    if search.behaviour.share_values:
-        remember(search.tree, context, known)
+    if records.behaviour.share_values:
+        remember(records.tree, context, known)
 
 
 @inlined_kernel
-def revisit(search: Search, depth: int) -> int:
+def revisit(records: PlayoutRecords, depth: int) -> int:
     """Back up once more what a finished move is worth: game over, proved, drawn by the path."""
-    tree, context = search.tree, search.context
+    tree, context = records.tree, records.context
     node = signed(cold_at(tree, context.path[depth]).child)
     value = np.float64(node_at(tree, node).raw)  # the type that back_up is compiled for
-    back_up(tree, context, search.behaviour, depth, -value, 1.0 if value == 0.0 else 0.0)
+    back_up(tree, context, records.behaviour, depth, -value, 1.0 if value == 0.0 else 0.0)
     return DONE
 
 
 @inlined_kernel
-def playout(rule: np.record, search: Search, evaluator: np.record, scratch: np.record) -> int:
+def playout(
+    rule: np.record, records: PlayoutRecords, evaluator: np.record, scratch: np.record
+) -> int:
     """One more visit of the root: DONE, or COLLISION or NO_ROOM and nothing has changed."""
-    outcome, depth = descend(rule, search, evaluator, scratch)
+    outcome, depth = descend(rule, records, evaluator, scratch)
     if outcome == NEW_LEAF:
-        outcome = visit_leaf(search, evaluator, scratch, depth)
+        outcome = visit_leaf(records, evaluator, scratch, depth)
     elif outcome == DONE:
-        outcome = revisit(search, depth)
+        outcome = revisit(records, depth)
     if outcome == DONE:
-        count_playout(search, depth, depth)
+        count_playout(records, depth, depth)
         return DONE
-    search.context.collisions += 1
-    if search.behaviour.shared:
-        cancel_pending(search.tree, search.context, depth)
+    records.context.collisions += 1
+    if records.behaviour.shared:
+        cancel_pending(records.tree, records.context, depth)
     return outcome
 
 
@@ -300,7 +310,7 @@ def playouts(
     A thread takes some tickets at a time, so that threads do not compete for the counter at every
     playout.
     """
-    search, mine = Search(tree, context, behaviour), 0
+    records, mine = PlayoutRecords(tree, context, behaviour), 0
     context.played = 0
     while not atomic_load(control, "stop") and not atomic_load(control, "full"):
         if mine == 0:
@@ -313,7 +323,7 @@ def playouts(
                 atomic_store(control, "stop", 1)
                 break
             set_share(control, tree, context, left)
-        outcome = playout(rule, search, evaluator, scratch)
+        outcome = playout(rule, records, evaluator, scratch)
         if outcome == DONE:
             mine -= 1
         elif outcome == NO_ROOM:

@@ -50,7 +50,7 @@ def best_by(lanes: int) -> Callable[[int, int, float], tuple[float, int, int, in
         scores = spread(-np.inf, np.float64, lanes)
         places = spread(0, np.int64, lanes)
         fewest = spread(1, np.int32, lanes)
-        priors = prior = spread(0, np.int32, lanes)
+        priors = spread(0, np.int32, lanes)
         at, last = 0, count - lanes
         while True:
             words = load_lanes(start + SIZE * at, np.int32, words_at_once)
@@ -67,6 +67,8 @@ def best_by(lanes: int) -> Callable[[int, int, float], tuple[float, int, int, in
             if at >= last:
                 break
             at = min(at + lanes, last)  # the last few end with the last edge
+        # The last block begins so much earlier than a whole one would: -count modulo lanes, by its
+        # bits, because lanes is a power of two; and count >= lanes, so there is one block at least.
         twice = numbered(np.int32, lanes) < (-count & (lanes - 1))  # seen in the block before
         top = largest(scores)
         place = smallest(choose(scores == top, places, count))
@@ -251,11 +253,11 @@ def select_puct(
         if place != CONTESTED and cold_at(tree, first + place).child != BUSY:
             return first + place, 1
     untried = first_play_value(first_play, tree, via, node, first, opened)
-    return _best_of_crowd(rule, tree, first, first + looked_at, weight, untried), 1
+    return _best_one_by_one(rule, tree, first, first + looked_at, weight, untried), 1
 
 
 @kernel
-def _best_of_crowd(
+def _best_one_by_one(
     rule: np.record, tree: np.record, first: int, end: int, weight: float, untried: float
 ) -> int:
     """The best edge, found one by one: few edges, pending visits, or mates that count."""

@@ -1,4 +1,4 @@
-"""First verb: choose the move to follow from a node, by the kernel of the rule's class.
+"""Select, the first step of a playout: choose the move to follow, by the kernel of its rule.
 
 Every kernel returns the edge, or BLOCKED, and whether the choice may be believed (selective
 backup). Unvisited moves stand behind the visited ones in order of prior, so only the first of
