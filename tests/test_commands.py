@@ -130,6 +130,7 @@ def test_what_the_user_can_mend_takes_one_line(
             "--games: 0; give an even number, 2 or more",
         ),
         ("match|uniform|material,CPuct=1,CPuct=2|--nodes|9", "CPuct is given twice: '2'"),
+        ("match|random|greedy|--nodes|1|--plies|2000", "--plies of random openings: 2000; give 40"),
         ("selfplay|new|--set|random_plies=[]", "random_plies: (); give the least and the most"),
         ("selfplay|new|--set|selfplay.rule=foo", "rule: expected one of 'preset',"),
         ("learn|new|--set|generations=-1", "'generations'; did you mean learn.generations?"),

@@ -8,6 +8,7 @@ unfinished is cut off when the work goes on; a file that is no journal is left a
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -65,11 +66,12 @@ class JournalFile(Generic[Header, Entry]):
     def _read_line(self, number: int, line: bytes, kind: type[Kind]) -> Kind:
         """What a line says, if it is as it was written."""
         found = _CHECKED.fullmatch(line)
-        if found is None or crc32_of(found[1]) != found[2].decode():
-            what = f"line {number} is not of a {self._work}, or was changed"
-            fix = f"remove this line, and its {self._piece} is made again"
-            raise DamagedFileError(what, value=str(self.path), fix=_ANOTHER if number == 1 else fix)
-        return msgspec.json.decode(line, type=kind)
+        if found is not None and crc32_of(found[1]) == found[2].decode():
+            with suppress(msgspec.ValidationError):  # a sound line in a wrong place
+                return msgspec.json.decode(line, type=kind)
+        what = f"line {number} is not of a {self._work}, or was changed"
+        fix = f"remove this line, and its {self._piece} is made again"
+        raise DamagedFileError(what, value=str(self.path), fix=_ANOTHER if number == 1 else fix)
 
     def _compare(self, found: Header, wanted: Header) -> None:
         """Refuse to mix two works; what differs is named."""

@@ -109,6 +109,16 @@ def test_a_file_that_is_no_journal_is_left_as_it_is(tmp_path: Path, content: str
     assert path.read_text() == content
 
 
+def test_a_journal_without_its_first_line_is_named(tmp_path: Path) -> None:
+    path, setup = tmp_path / "match.jsonl", setup_of("random", "random", rounds=1)
+    with Journal(setup.header(), path) as journal:
+        for game in finished_games(2):
+            journal.add(game)
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[1:]))
+    with pytest.raises(DamagedFileError, match="line 1 is not of a match"):
+        Journal(setup.header(), path)
+
+
 def test_every_changed_byte_of_a_journal_is_noticed(tmp_path: Path) -> None:
     path, setup = tmp_path / "match.jsonl", setup_of("random", "random", rounds=1)
     with Journal(setup.header(), path) as journal:

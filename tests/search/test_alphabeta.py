@@ -29,6 +29,11 @@ pytestmark = pytest.mark.skipif(not COMPILED, reason="too slow as plain Python")
 SIGNATURE = "5e6780d3"  # of `kibitz bench search`
 EVALUATOR = inline_evaluator(Material())
 SMALL = Settings(hash=1)
+SHARP = (  # a later line of several comes out better than the first
+    "3q1rk1/4bp1p/1n2P2Q/3p1p2/6r1/Pp2R2N/1B4PP/7K w - - 0 1",
+    "rnbqkb1r/pppp1ppp/8/4P3/6n1/7P/PPPNPPP1/R1BQKBNR b KQkq - 0 1",
+    "b2b1r1k/3R1ppp/4qP2/4p1PQ/4P3/5B2/4N1K1/8 w - - 0 1",
+)
 WORTH = {1: 100, 2: 310, 3: 330, 4: 500, 5: 950}
 
 
@@ -196,6 +201,17 @@ def test_two_threads_keep_the_limit() -> None:
     with AlphaBeta(EVALUATOR, SMALL.with_(threads=2)) as search:
         assert search.search(Board(), Limits(nodes=30_000)).report.nodes <= 30_000
         assert search.search(Board(), Limits(depth=7)).report.depth >= 7
+
+
+@pytest.mark.parametrize("limits", [Limits(depth=5), Limits(depth=6), Limits(nodes=6_000)])
+def test_lines_are_sorted_and_the_first_is_played(limits: Limits) -> None:
+    with AlphaBeta(EVALUATOR, SMALL.with_(multipv=4)) as search:
+        for fen in SHARP:
+            search.new_game()
+            result = search.search(Board(fen), limits)
+            values = [line.value for line in result.report.lines[:4]]
+            assert values == sorted(values, reverse=True)
+            assert result.move == result.report.lines[0].moves[0]
 
 
 def test_hash_is_exact() -> None:

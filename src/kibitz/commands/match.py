@@ -33,6 +33,8 @@ from kibitz.match.spec import parse_players
 from kibitz.match.sprt import Model, Sprt
 from kibitz.options import setting
 
+MOST_RANDOM_PLIES = 40  # random games are hardly ever level after more
+
 
 @dataclass(frozen=True)
 class TimeFlags:
@@ -122,6 +124,9 @@ def match(
     """Play a match: two players, or all against all; exit code 130 if it was stopped."""
     rounds = rounds_of(games, 2)
     at_least(1, plies=plies)
+    if openings is None and plies is not None and plies > MOST_RANDOM_PLIES:
+        fix = f"give {MOST_RANDOM_PLIES} or less"
+        raise InputError("--plies of random openings", value=plies, fix=fix)
     if pgn is not None and resume is not None and pgn.resolve() == resume.resolve():
         raise InputError("--pgn and --resume are one file", value=str(pgn), fix="name two files")
     setup = Setup(

@@ -51,6 +51,7 @@ def suite(
     at_least(1, concurrency=concurrency, limit=limit)
     at_least(0, failure_nodes=failure_nodes)
     spec = parse_player(player)
+    at_least(1, time=time, nodes=nodes)
     control = spec.control or Control(movetime=time, nodes=nodes)
     if not control.limited:
         control = Control(nodes=DEFAULT_NODES)
@@ -156,6 +157,7 @@ def technique(
     """Play won endings from random positions and count the mates before 50 moves are over."""
     at_least(1, games=games)
     specs = parse_player(player), parse_player(defender)
+    at_least(1, movetime=movetime, nodes=nodes)
     control = Control(movetime=movetime, nodes=nodes)
     if not control.limited:
         control = Control(nodes=1000)

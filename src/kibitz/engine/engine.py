@@ -259,6 +259,11 @@ class Engine:
 
     def begin(self, board: Board, limits: Limits | None = None) -> Search:
         """Start a search that `run` carries out; one that was stopped before is waited for."""
+        from kibitz.position.board import Board  # loads the compiler, as any search does
+
+        if not isinstance(board, Board):
+            fix = 'give a kibitz.Board, as Board("FEN")'
+            raise InputError("a position to search", value=repr(board), fix=fix)
         search = Search(self, board.copy(), limits)
         while True:
             with self._state:

@@ -142,13 +142,14 @@ def _bench(session: Session, weights: str, nodes: int, job: Job) -> None:
         engine.ready()
         started = time.perf_counter()
         for fen in BENCH_POSITIONS:
-            if job.signals.stop.is_set():
-                break
             engine.new_game()
             report = engine.play(Board(fen), Limits(nodes=nodes)).report
             total += report.nodes
             visits = sorted((row.code, row.visits) for row in report.moves)
             signature.update(repr(visits).encode())
+            if job.signals.stop.is_set():
+                session.info("bench stopped")  # a signature of a part would be another one
+                return
         seconds = max(1e-9, time.perf_counter() - started)
     session.write(f"Nodes searched  : {total}")
     session.write(f"Nodes/second    : {total / seconds:.0f}")

@@ -273,6 +273,8 @@ class Session:
         asked = parse_go(rest.split())
         for note in asked.notes:
             self.info(note)
+        if asked.perft is None and "perft" in rest.split():
+            return  # how deep could not be read
         if asked.perft is not None:
             from kibitz.uci.console import count
 

@@ -82,11 +82,19 @@ class Worker:
             for first in range(lines):
                 self._search(control, depth, first)
                 if self.memory.record.stopped:
+                    self._sort(lines)
                     return
             self.roots["known"][:lines] = self.roots["score"][:lines]
+            self._sort(lines)
             self.depth, self.finished = depth, self.roots.copy()
             if not go_on(self):
                 return
+
+    def _sort(self, lines: int) -> None:
+        """Put the lines of MultiPV in order: a later one may have come out better."""
+        shown = self.roots[:lines]
+        scores = np.where(shown["score"] > -INFINITE, shown["score"], shown["known"])
+        shown[:] = shown[np.argsort(-scores, kind="stable")]
 
     def _search(self, control: Any, depth: int, first: int) -> None:
         """Search the moves from `first` on and sort them."""

@@ -70,6 +70,8 @@ class AlphaBeta(BaseSearcher):
         self._evaluator, self._scratch = evaluator, evaluator.new_scratch()
         self._positions = np.zeros(2, RECORDS)  # in which lines are played to their ends
         self._pool = ThreadPoolExecutor(threads, "alphabeta")
+        # The system hands memory out when it is first written: not while the first search waits.
+        self._ready = self._pool.submit(self.entries.view(np.uint64).fill, 0)
         self._control, self._generation = new_control(), 0
         self._news = threading.Event()  # an iteration has ended,
         self._untold = False  # and has not been reported
@@ -85,6 +87,7 @@ class AlphaBeta(BaseSearcher):
 
     def forget(self) -> None:
         """Forget the table and what the workers have learned."""
+        self._ready.result()
         self.entries[:] = np.zeros((), self.entries.dtype)
         for worker in self.workers:
             worker.memory.forget()
@@ -93,6 +96,7 @@ class AlphaBeta(BaseSearcher):
 
     def prepare(self) -> None:
         """Give the workers the root's moves, the best by tablebases first."""
+        self._ready.result()
         task, codes = self.task, [*self.task.codes]
         whole = len(codes) == len(task.board.legal_moves)
         rank = {code: row.rank for code, row in task.outcomes.items()}
