@@ -331,6 +331,19 @@ def test_mates_have_their_distance(search: BestFirst, fen: str, plies: int) -> N
     assert not board.legal_moves
 
 
+def test_a_reply_that_repeats_the_game_is_seen_past_the_table(search: BestFirst) -> None:
+    game = Board("8/8/8/5k2/3K4/8/8/7R w - - 0 1")
+    for _ in range(2):
+        for move in ("h1h2", "f5g5", "h2h1", "g5f5")[: 2 if game.ply else 4]:
+            game.push(move)
+    search.new_game()
+    only = Limits(depth=4, searchmoves=("h2h1",))
+    fresh = search.search(game.copy(history=False), only).report  # fills the table
+    assert fresh.best.value > 0.2
+    repeated = search.search(game, only).report
+    assert repeated.best.value == 0
+
+
 def test_who_is_mated_holds_out(search: BestFirst) -> None:
     search.new_game()
     result = search.search(Board("7k/8/5K2/8/8/8/8/6Q1 b - - 0 1"), Limits(depth=4))

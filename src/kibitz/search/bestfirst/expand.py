@@ -141,7 +141,8 @@ def _judge(nodes: np.record, batch: Batch, place: int) -> None:
         finish(nodes, place, 0)
         return
     known = find(nodes, position.key)
-    if known != NONE and answered(nodes, place, known):
+    # A reply may repeat the game, which the table does not know: the root's moves are looked into.
+    if node.ply > 1 and known != NONE and answered(nodes, place, known):
         nodes.cut += 1
         finish(nodes, place, node.best)
     elif node.depth > 0:
