@@ -33,7 +33,8 @@ TINY = (
 
 
 def flags(*settings: str) -> list[str]:
-    return [word for text in settings for word in ("--set", text)]
+    last = {text.partition("=")[0]: text for text in settings}  # a key may be given once
+    return [word for text in last.values() for word in ("--set", text)]
 
 
 def begin(folder: Path, *more: str, generations: int = 2) -> None:

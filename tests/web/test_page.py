@@ -56,18 +56,6 @@ def press(tab: Tab, text: str, within: str = "#view") -> None:
     tab.js(f"{found}.click()")
 
 
-def push(tab: Tab, selector: str) -> None:
-    """Click where an element is, as a mouse does: what lies over it would be hit instead."""
-    x, y, hit = tab.js(f"""(() => {{
-      const one = document.querySelector({json.dumps(selector)});
-      one.scrollIntoView({{ block: 'center' }});
-      const box = one.getBoundingClientRect(), x = box.left + 8, y = box.top + box.height / 2;
-      return [x, y, one.contains(document.elementFromPoint(x, y))];
-    }})()""")
-    assert hit, f"{selector} is covered"
-    tab.click(x, y)
-
-
 def texts(tab: Tab, selector: str) -> list[str]:
     found = tab.js(
         f"[...document.querySelectorAll({json.dumps(selector)})].map((one) => one.innerText)"
@@ -205,7 +193,9 @@ def test_the_search_is_watched_and_looked_into(tab: Tab, server: Server) -> None
     assert tab.js("document.querySelector('.wdl').getAttribute('aria-label')")
     tab.js("document.querySelector('.think').open = true")
     wait(tab, "document.querySelectorAll('.engine tbody tr').length === 20")
-    push(tab, ".engine tr[data-move=e2e4] button")
+    tab.js(
+        "document.querySelector('.engine tr[data-move=e2e4] button').click()"
+    )  # rows change places
     wait(tab, "document.querySelector('.crumbs').innerText.includes('e4')")
     wait(tab, "document.querySelector('.engine tr[data-move=e7e5] .visits').innerText")
     before = texts(tab, ".engine tr[data-move=e7e5] .visits")[0]
