@@ -307,6 +307,7 @@ def test_training_data_networks_and_puzzles_are_looked_at(tab: Tab, server: Serv
 
 def test_positions_are_set_up_and_suites_solved(tab: Tab, server: Server) -> None:
     show(tab, server, "analyse/bqnbrkr1/pppppppp/8/8/8/8/PPPPPPPP/BQNBRKR1_w_GEge_-_0_1")
+    wait(tab, "document.querySelector('#view .squares').ariaLabel.includes('king f1')")
     wait(tab, "document.querySelector('.status').textContent.includes('White to move')")
     drag(tab, "f1", "g1")  # the king onto its rook
     moves_are(tab, "O-O")

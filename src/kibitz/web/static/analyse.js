@@ -89,6 +89,7 @@ export class Analyse {
     this.words.hidden = true;
     this.#showValue();
     this.panels.forEach((panel) => panel.follow());
+    if (!node.info) this.status.textContent = ""; // that of the position before
     const info = await guarded(() => this.tree.info(node));
     if (!info || this.tree.at !== node) return;
     this.board.show({ ...place, fen: info.fen, moves: info.moves, check: info.check }, { slide: true });
