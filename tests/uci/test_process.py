@@ -98,6 +98,17 @@ def test_only_the_protocol_is_on_standard_output(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1].startswith("bestmove ")
 
 
+def test_what_is_broken_off_or_cannot_be_read_is_said(tmp_path: Path) -> None:
+    lines = "setoption name WeightsFile value material\nisready\ngo perft x\nbench 10000000\nquit\n"
+    done = subprocess.run(
+        COMMAND, input=lines, capture_output=True, text=True, timeout=PATIENCE, cwd=tmp_path
+    )
+    assert "info string go perft: expected a whole number, found 'x'" in done.stdout
+    assert "info string bench stopped" in done.stdout  # and no signature of a part
+    assert "bestmove" not in done.stdout
+    assert "Signature" not in done.stdout
+
+
 def test_what_a_gui_no_longer_reads_is_no_error() -> None:
     with subprocess.Popen(
         COMMAND,
