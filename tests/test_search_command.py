@@ -128,3 +128,25 @@ def test_the_bench_measures_batches(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--network is that of --batches" in capsys.readouterr().err
     assert main([*arguments, "--threads", "2"]) == 2
     assert "--batches are of one thread" in capsys.readouterr().err
+
+
+def test_moves_without_a_score_show_none(capsys: pytest.CaptureFixture[str]) -> None:
+    """Alpha-beta shows of most moves only that they are worse than the best."""
+    words = ["search", "--search", "alphabeta", "--nodes", "3000"]
+    assert main([*words, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    values = [row["value"] for row in found["moves"]]
+    assert values[0] == pytest.approx(found["value"])
+    assert None in values[1:]
+    assert main(words) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    lengths = {len(row) for row in rows if row and row[-1] == "%"}
+    assert lengths >= {4, 7}  # move, visits, prior %; and value and draw %
+
+
+def test_a_rule_beside_a_search_without_rules_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["search", "--network", "material", "--nodes", "50", "--search", "alphabeta"]
+    assert main([*words, "--rule", "gumbel"]) == 0
+    assert "--rule has no effect with Search alphabeta" in capsys.readouterr().err
+    assert main([*words, "--option", "Search=mcts"]) == 2
+    assert "--search and --option Search" in capsys.readouterr().err

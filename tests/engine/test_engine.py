@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -254,3 +255,19 @@ def test_close_ends_a_search() -> None:
     engine.close()
     assert not engine.searching
     assert reports.result().move is not None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda: Board(None), "FEN: 'None'; expected a text"),  # type: ignore[arg-type]
+        (lambda: Board().push(5), "move: '5'; expected SAN"),  # type: ignore[arg-type]
+        (lambda: Engine(5), "a network: 5; give a file's path"),  # type: ignore[arg-type]
+        (lambda: Limits(nodes="many"), "go nodes: 'many'; expected a whole number"),  # type: ignore[arg-type]
+        (lambda: Limits(movetime=0.5), "go movetime: 0.5; expected a whole number"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_of_another_type_is_named(wrong: Callable[[], object], said: str) -> None:
+    with pytest.raises(InputError) as raised:
+        wrong()
+    assert said in str(raised.value)

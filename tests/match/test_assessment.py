@@ -71,6 +71,8 @@ def test_opponents_have_ratings_by_their_options() -> None:
     assert parse_opponent(f"{program},UCI_Elo=1700").rating is None
     with pytest.raises(InputError, match="give a number"):
         parse_opponent("random,rating=high")
+    with pytest.raises(InputError, match="from -5000 to 5000"):
+        parse_opponent("random,rating=1e9")
     names = [parse_opponent(text).spec.name for text in usual_opponents(None, quick=False)]
     assert names == ["random", "greedy", "material"]
     for text in usual_opponents(shutil.which("true"), quick=True)[2:]:

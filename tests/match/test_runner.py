@@ -376,6 +376,7 @@ def test_mistakes_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
         (["greedy"], "at least two"),
         (["greedy", "random", "--sprt", "5", "0"], "elo0"),
         (["greedy", "random", "--tc", "soon"], "time control"),
+        (["greedy", "random", "--tc", ""], "time control"),
         (["greedy", "random", "--openings", "/no/such.pgn"], "no such file"),
     ):
         assert main(["match", *arguments]) == 2

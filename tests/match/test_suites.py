@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -252,6 +253,15 @@ def test_a_random_mover_has_no_technique() -> None:
     found = run_technique("KRK", random, random, Control(), tries=5)
     assert found.tries == 5
     assert found.wins <= 1
+
+
+def test_a_defender_that_crashes_is_no_forfeit_of_the_attacker() -> None:
+    program = f"uci:{sys.executable} {Path(__file__).parent / 'fake_engine.py'} crash 0"
+    white, black = parse_player("greedy"), parse_player(program)
+    found = run_technique("KBNK", white, black, Control(nodes=1), tries=2)
+    assert (found.wins, found.forfeits, found.their_forfeits) == (0, 0, 2)
+    found = run_technique("KBNK", black, white, Control(nodes=1), tries=2)
+    assert (found.wins, found.forfeits, found.their_forfeits) == (0, 2, 0)
 
 
 def test_the_interval_of_a_share() -> None:

@@ -221,8 +221,9 @@ def test_a_finished_game_has_no_move(gui: Gui, fen: str, said: str) -> None:
 
 def test_options_are_refused_while_searching(gui: Gui) -> None:
     gui.say("position startpos", "go infinite")
-    for line in ("setoption name Threads value 2", "ucinewgame", "go nodes 5", "eval", "bench"):
-        gui.ask(line, "info string .*refused while searching")
+    lines = "setoption name Threads value 2", "ucinewgame", "go nodes 5", "d", "eval", "bench", "~"
+    for line in lines:
+        gui.ask(line, f"info string {line.split()[0]} is refused while searching")
     gui.ask("isready", "readyok")
     gui.ask("stop", "bestmove")
     assert gui.session.engine.settings.threads == 1

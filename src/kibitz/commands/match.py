@@ -47,7 +47,7 @@ class TimeFlags:
 
     def control(self) -> Control:
         """The time control that the flags describe."""
-        times = parse_times(self.tc) if self.tc else Control()
+        times = Control() if self.tc is None else parse_times(self.tc)
         return replace(times, movetime=self.movetime, nodes=self.nodes, depth=self.depth)
 
 

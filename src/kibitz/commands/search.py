@@ -69,8 +69,10 @@ def search(
     json: JsonFlag = False,
 ) -> int:
     """Search a position; Ctrl-C ends it and prints what was found."""
-    what = chosen(network)
-    settings = search_settings(what, preset_name, rule or "", read_options(option))
+    what, options = chosen(network), read_options(option)
+    settings = search_settings(what, preset_name, rule or "", options)
+    if kind is not None and any(name.casefold() == "search" for name in options):
+        raise InputError("--search and --option Search", value=kind, fix="give one of them")
     settings = settings.with_(
         search=kind or (settings.search if settings.search != "auto" else "mcts")
     )
@@ -103,6 +105,8 @@ def tell_idle_options(
     """Name the options beyond those of a preset and a rule that have no effect."""
     base = Settings().with_(**changes_of(preset, rule or ""))
     batched = not isinstance(evaluator, InlineEvaluator)
+    if rule and settings.search != "mcts":
+        say(f"--rule has no effect with Search {settings.search}")
     for line in without_effect(settings, base, batched=batched):
         say(line)
 
@@ -143,8 +147,8 @@ def _table(report: Report, board: Board, what: str) -> Table:
             board.san(row.move),
             row.visits,
             f"{100 * row.prior:.1f} %",
-            f"{row.value:+.3f}",
-            f"{100 * row.draw:.0f} %",
+            f"{row.value:+.3f}" if row.scored else "",
+            f"{100 * row.draw:.0f} %" if row.scored else "",
             row.proof or "",
         )
         for row in report.moves[:ROWS_SHOWN]
@@ -182,7 +186,12 @@ def _plain(result: Result) -> dict[str, Any]:
         "pv": [move.uci() for move in report.best.moves],
         "lines": [{"score": str(line.score), "pv": _moves(line)} for line in report.lines],
         "moves": [
-            {"move": row.move.uci(), "visits": row.visits, "prior": row.prior, "value": row.value}
+            {
+                "move": row.move.uci(),
+                "visits": row.visits,
+                "prior": row.prior,
+                "value": row.value if row.scored else None,
+            }
             for row in report.moves
         ],
     }

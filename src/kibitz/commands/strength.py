@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import textwrap
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -37,6 +38,8 @@ from kibitz.match.ladder import (
 from kibitz.match.runner import try_out
 from kibitz.match.spec import parse_player
 from kibitz.match.suites import Outcome
+
+COLUMNS = 80  # of a terminal
 
 
 class Preset(NamedTuple):
@@ -168,7 +171,7 @@ def _played(bar: Bar, game: PlayedGame) -> None:
 def _show(result: dict[str, Any], rungs: list[Rung]) -> None:
     settings = result["settings"]
     told = ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None)
-    sys.stdout.write(f"{told}\n")
+    sys.stdout.write(f"{textwrap.fill(told, COLUMNS, break_long_words=False)}\n")
     if result["suites"]:
         emit({}, as_json=False, table=_suite_table(result["suites"]))
     if rungs:

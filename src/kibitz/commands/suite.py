@@ -202,10 +202,12 @@ def _technique_show(about: dict[str, Any], found: list[Technique], json: bool) -
             "-" if one.plies is None else f"{one.plies:.1f}",
             one.longest,
             one.forfeits,
+            one.their_forfeits,
         ]
         for one in found
     ]
-    headings = ("ending", "won", "95 % interval", "plies to mate", "longest", "forfeits")
+    others = "longest", "forfeits", "defender's\nforfeits"
+    headings = ("ending", "won", "95 % interval", "plies to mate", *others)
     table = columns(headings, shown, _technique_title(about))
     emit({**about, "endings": listed}, as_json=json, table=table)
 

@@ -71,6 +71,8 @@ class Engine:
         self._unused: list[str] = []  # options the network has no use for
         self._source = ""
         self._last: Report | None = None
+        if not isinstance(network, str | os.PathLike):
+            raise InputError("a network", value=network, fix="give a file's path or a name")
         self.configure(weights=os.fspath(network), **options)
 
     # --- options --------------------------------------------------------------------------------

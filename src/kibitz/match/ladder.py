@@ -14,6 +14,7 @@ from kibitz.errors import InputError
 from kibitz.match.spec import Spec, parse_player
 
 PROGRAM_FOLDERS = ("/usr/games", "/usr/local/bin")  # not on every path
+LARGEST_RATING = 5000  # on either side of 0: what is beyond was mistyped
 LEVELS, QUICK_LEVELS = (1350, 1500, 1700, 1900, 2200, 2500), (1350, 1600, 1900)  # of UCI_Elo
 
 
@@ -71,8 +72,9 @@ def parse_opponent(text: str) -> Opponent:
         rating = float(known)
     except ValueError:
         rating = math.nan
-    if not math.isfinite(rating):
-        raise InputError(f"opponent {text}: rating", value=known, fix="give a number")
+    if not abs(rating) <= LARGEST_RATING:  # nor is nan
+        fix = f"give a number from -{LARGEST_RATING} to {LARGEST_RATING}"
+        raise InputError(f"opponent {text}: rating", value=known, fix=fix)
     return Opponent(spec, rating)
 
 

@@ -277,7 +277,8 @@ class Technique(NamedTuple):
     wins: int
     plies: float | None  # to mate on average; None without a win
     longest: int
-    forfeits: int
+    forfeits: int  # of the player who has the pieces
+    their_forfeits: int  # of the defender, who then was not mated
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -342,5 +343,6 @@ def _counted(ending: str, games: list[PlayedGame]) -> Technique:
         wins=len(mates),
         plies=sum(mates) / len(mates) if mates else None,
         longest=max(mates, default=0),
-        forfeits=sum(game.loser is not None for game in games),
+        forfeits=sum(game.loser == 0 for game in games),
+        their_forfeits=sum(game.loser == 1 for game in games),
     )

@@ -79,6 +79,10 @@ class Board:
         self.chess960 = chess960  # how castling is written in UCI and for python-chess
         self._line = new_positions(64)  # POSITION [capacity], filled up to len(self._moves)
         self._moves: list[Move] = []
+        if not isinstance(fen, str):  # a caller of another library's habits
+            raise PositionError(
+                "FEN", value=repr(fen), fix="expected a text, or nothing for the start"
+            )
         read_fen(fen, self._line, 0)
         for move in moves:
             self.push(move)
@@ -196,7 +200,11 @@ class Board:
         return self._moves.pop()
 
     def _move(self, move: Move | str) -> Move:
-        return self.parse(move) if isinstance(move, str) else move
+        if isinstance(move, str):
+            return self.parse(move)
+        if not isinstance(move, Move):
+            raise MoveError("move", value=repr(move), fix="expected SAN, UCI or a kibitz.Move")
+        return move
 
     def _play(self, move: Move) -> None:
         """Write the position after a move known to be legal."""

@@ -51,6 +51,8 @@ class Limits:
     def __post_init__(self) -> None:
         for name, least in _LEAST.items():
             value = getattr(self, name)
+            if value is not None and not hasattr(value, "__index__"):
+                raise InputError(f"go {name}", value=value, fix="expected a whole number")
             if value is not None and value < least:
                 raise InputError(f"go {name}", value=value, fix=f"expected at least {least}")
             if value is not None and value > LARGEST:

@@ -164,6 +164,7 @@ class MoveStatistics(NamedTuple):
     raw: float | None  # the evaluator's own value; None if the move has no node
     proof: int  # see proof.py; the tree's, or else the tablebases'
     table: RootMove | None = None  # what tablebases say of the move
+    scored: bool = True  # False: value and draw are no result of this search, which gave none
 
     @property
     def score(self) -> float:
@@ -324,4 +325,5 @@ def _row(board: Board, place: int, one: Known, table: RootMove | None) -> MoveSt
         raw=None,
         proof=proof,
         table=table,
+        scored=one.scored or table is not None,
     )

@@ -365,13 +365,13 @@ class Session:
         """A command that is known and changes nothing."""
 
 
-def _console(name: str) -> Command:
-    """A command for people, imported when it is used."""
+def _console(name: str, word: str) -> Command:
+    """A command for people, imported when it is used; `word` is how they call it."""
 
     def call(session: Session, rest: str) -> None:
         from kibitz.uci import console
 
-        session.refuse_while_busy(name)
+        session.refuse_while_busy(word)
         session.load()
         getattr(console, name)(session, rest)
 
@@ -390,10 +390,10 @@ COMMANDS: dict[str, Command] = {
     "debug": Session.accept,
     "register": Session.accept,
     "wait": Session.wait,
-    "d": _console("draw"),
-    "eval": _console("evaluate"),
-    "bench": _console("bench"),
-    "~": _console("look"),
-    "comment": _console("comment"),
-    "gui": _console("gui"),
+    "d": _console("draw", "d"),
+    "eval": _console("evaluate", "eval"),
+    "bench": _console("bench", "bench"),
+    "~": _console("look", "~"),
+    "comment": _console("comment", "comment"),
+    "gui": _console("gui", "gui"),
 }

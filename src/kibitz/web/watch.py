@@ -239,11 +239,12 @@ def _line(
 
 def row_of(board: Board, row: MoveStatistics, san: str = "") -> list[Any]:
     """A move in numbers, in the order of the page's COLUMNS; its value is for its player."""
-    numbers = row.prior, row.value, row.draw, row.deviation, row.bonus, row.score
-    raw = None if row.raw is None else round(row.raw, DIGITS)
+    found = (row.value, row.draw, row.deviation) if row.scored else (None, None, None)
+    numbers = row.prior, *found, row.bonus, row.score if row.scored else None, row.raw
+    shown = [None if one is None else round(one, DIGITS) for one in numbers]
     name = san or board.san(row.move)
     start = [board.uci(row.move), name, row.visits, row.pending]
-    return [*start, *(round(one, DIGITS) for one in numbers), raw, proof_text(row.proof)]
+    return [*start, *shown, proof_text(row.proof)]
 
 
 def proof_text(proof: int) -> str:

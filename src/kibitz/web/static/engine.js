@@ -23,6 +23,7 @@ const SEARCHES = [["mcts", "Tree search"], ["alphabeta", "Alpha-beta"], ["bestfi
 const RULES = { "": "PUCT", puct: "PUCT", azero: "AlphaZero's PUCT", sble: "SBLE-PUCT", gumbel: "Gumbel" };
 
 const asRow = (list) => Object.fromEntries(KEYS.map((key, index) => [key, list[index]]));
+const fixed = (number, digits) => (number == null ? "" : number.toFixed(digits)); // null: the search gave none
 const signed = (number) => (number == null ? "" : `${number >= 0 ? "+" : "−"}${Math.abs(number).toFixed(3)}`);
 
 /** A panel; `hooks` are place(), preview(placement, uci), play(ucis), told(snapshot, panel). */
@@ -210,8 +211,8 @@ export class EnginePanel {
   #fill(rows) {
     const total = rows.reduce((sum, row) => sum + row.visits, 0) || 1, most = Math.max(1, ...rows.map((row) => row.visits));
     const texts = (row) => ({
-      visits: whole(row.visits), share: percent(row.visits / total, 1), prior: percent(row.prior, 1), value: signed(row.value), draw: percent(row.draw),
-      deviation: row.deviation.toFixed(2), bonus: row.bonus.toFixed(3), score: row.score.toFixed(3), raw: signed(row.raw), proof: row.proof,
+      visits: whole(row.visits), share: percent(row.visits / total, 1), prior: percent(row.prior, 1), value: signed(row.value), draw: row.draw == null ? "" : percent(row.draw),
+      deviation: fixed(row.deviation, 2), bonus: fixed(row.bonus, 3), score: fixed(row.score, 3), raw: signed(row.raw), proof: row.proof,
     });
     const path = this.#path.join();
     if (path !== this.#rowsOf) (this.#rows.clear(), (this.#rowsOf = path));
