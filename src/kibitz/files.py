@@ -205,6 +205,12 @@ def write_bytes(location: Location, content: bytes) -> None:
         file.write(content)
 
 
+def refuse_folder(output: Path) -> None:
+    """Refuse a folder as a file to be written, before the work whose result it is to hold."""
+    if output.is_dir():
+        raise InputError("the output is a folder", value=str(output), fix="name a file in it")
+
+
 @contextmanager
 def atomic_write(location: Location) -> Iterator[IO[bytes]]:
     """Open a location for writing; the content appears there only when the block ends well."""
@@ -283,7 +289,8 @@ def named_failures(location: Location, action: str) -> Iterator[None]:
             raise
         name = os.fspath(location)
         if isinstance(error, FileNotFoundError):
-            raise FileError("no such file", value=name, fix="check the path") from error
+            what = "no such file" if action == "cannot read" else f"{action}: no such folder"
+            raise FileError(what, value=name, fix="check the path") from error
         if isinstance(error, FileExistsError | NotADirectoryError):
             what = f"{action}: {os.fspath(error.filename or name)!r} is no folder"
             raise FileError(what, value=name, fix="name another folder") from error

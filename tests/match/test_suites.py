@@ -204,6 +204,22 @@ def test_failed_positions_may_count_among_the_nodes_required(
     assert "--failure-nodes: -1" in capsys.readouterr().err
 
 
+def test_an_output_that_is_a_folder_is_refused_before_the_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "one.epd"
+    path.write_text(f"{MATE}\n")
+    command = ["suite", str(path), "--nodes", "10", "--player", "material", "--out"]
+    assert main([*command, str(tmp_path)]) == 2
+    shown = capsys.readouterr()
+    assert "the output is a folder" in shown.err
+    assert not shown.out
+    assert main([*command, "/proc/nowhere/out.json"]) != 0
+    shown = capsys.readouterr()
+    assert "cannot write: no such folder: '/proc/nowhere/out.json'" in shown.err
+    assert "one.epd" in shown.out  # what was found is not lost
+
+
 def test_the_player_may_be_called_a_network(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

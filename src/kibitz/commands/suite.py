@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from kibitz.commands.output import EXIT_STOPPED, JsonFlag, PlayerFlag, at_least, columns, emit
 from kibitz.errors import InputError
-from kibitz.files import write_bytes
+from kibitz.files import refuse_folder, write_bytes
 from kibitz.log import Level, Stop, graceful_stop, progress, say
 from kibitz.match.game import Aborted, Control
 from kibitz.match.runner import try_out
@@ -55,6 +55,8 @@ def suite(
     control = spec.control or Control(movetime=time, nodes=nodes)
     if not control.limited:
         control = Control(nodes=DEFAULT_NODES)
+    if out is not None:
+        refuse_folder(out)
     suites = {path: positions_of(path, limit) for path in files}
     try_out([spec])
     with graceful_stop() as stop:

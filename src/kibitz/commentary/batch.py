@@ -17,7 +17,7 @@ from kibitz.engine import Engine
 from kibitz.engine.options import chosen
 from kibitz.errors import InputError
 from kibitz.evaluator.discover import at_work, files_of
-from kibitz.files import COMPRESSED
+from kibitz.files import COMPRESSED, refuse_folder
 from kibitz.log import Bar, Stop, progress, say
 from kibitz.places import Place
 from kibitz.position.pgn import BadGame, Game, parse_game, read_games, read_lines
@@ -84,8 +84,7 @@ def check_output(source: Place, output: Path, flag: str = "-o") -> None:
     if not output.parent.is_dir():
         fix = f"make it, or give another {flag}"
         raise InputError("no such folder for the output", value=str(output.parent), fix=fix)
-    if output.is_dir():
-        raise InputError("the output is a folder", value=str(output), fix="name a file in it")
+    refuse_folder(output)
     if output.exists() and isinstance(source, Path) and source.exists() and output.samefile(source):
         raise InputError("the output is the input", value=str(output), fix=f"give another {flag}")
 

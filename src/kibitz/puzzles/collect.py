@@ -20,6 +20,7 @@ from kibitz.commentary.openings import opening_in
 from kibitz.engine.options import chosen
 from kibitz.errors import InputError
 from kibitz.evaluator.discover import files_of, named
+from kibitz.files import refuse_folder
 from kibitz.journals import JournalFile
 from kibitz.log import Stop, progress, say
 from kibitz.places import Place
@@ -143,8 +144,7 @@ def check_files(files: Iterable[Place], output: Path) -> list[Place]:
             raise InputError("no such file of games", value=str(path), fix="check the path")
         if isinstance(path, Path) and output.exists() and output.samefile(path):
             raise InputError("the output is a file of games", value=str(output), fix=ANOTHER)
-    if output.is_dir():
-        raise InputError("the output is a folder", value=str(output), fix="name a file in it")
+    refuse_folder(output)
     if output.exists() and not journal_of(output).exists():
         fix = f"{ANOTHER}, or remove it"
         raise InputError("a file that no search here has written", value=str(output), fix=fix)
