@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from cyclopts import CycloptsError
 
-from kibitz.commands import GLOBAL, WITH_VALUE, app, main
+from kibitz.commands import COMMANDS, GLOBAL, WITH_VALUE, app, main
 
 PROJECT = Path(__file__).parents[1]
 PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
@@ -54,6 +54,13 @@ def test_every_page_is_on_the_map() -> None:
     text = (PROJECT / "docs" / "README.md").read_text("utf-8")
     on_map = set(re.findall(r"\]\(([\w-]+\.md)\)", text))
     assert {path.name for path in PAGES} - on_map == {"README.md"}
+
+
+def test_every_command_has_its_row_in_the_readme() -> None:
+    text = (PROJECT / "README.md").read_text("utf-8")
+    rows = [line.partition("|")[2].partition(" | ")[0] for line in text.splitlines()]
+    named = set(re.findall(r"`kibitz (\w+)", " ".join(rows)))
+    assert set(COMMANDS) == named & set(COMMANDS)
 
 
 def test_every_link_of_the_site_leads_somewhere(site: Path) -> None:
