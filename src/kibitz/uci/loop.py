@@ -365,8 +365,14 @@ class Session:
         """A command that is known and changes nothing."""
 
 
-def _console(name: str, word: str) -> Command:
-    """A command for people, imported when it is used; `word` is how they call it."""
+# Commands for people, and what carries them out in console.py.
+CONSOLE = {"d": "draw", "eval": "evaluate", "~": "look"} | {
+    word: word for word in ("bench", "comment", "gui")
+}
+
+
+def _console(word: str, name: str) -> Command:
+    """A command for people, imported when it is used."""
 
     def call(session: Session, rest: str) -> None:
         from kibitz.uci import console
@@ -390,10 +396,5 @@ COMMANDS: dict[str, Command] = {
     "debug": Session.accept,
     "register": Session.accept,
     "wait": Session.wait,
-    "d": _console("draw", "d"),
-    "eval": _console("evaluate", "eval"),
-    "bench": _console("bench", "bench"),
-    "~": _console("look", "~"),
-    "comment": _console("comment", "comment"),
-    "gui": _console("gui", "gui"),
+    **{word: _console(word, name) for word, name in CONSOLE.items()},
 }
