@@ -39,7 +39,7 @@ from kibitz.match.runner import try_out
 from kibitz.match.spec import parse_player
 from kibitz.match.suites import Outcome
 
-COLUMNS = 80  # of a terminal
+WIDTH = 80  # columns of a terminal
 
 
 class Preset(NamedTuple):
@@ -171,7 +171,7 @@ def _played(bar: Bar, game: PlayedGame) -> None:
 def _show(result: dict[str, Any], rungs: list[Rung]) -> None:
     settings = result["settings"]
     told = ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None)
-    sys.stdout.write(f"{textwrap.fill(told, COLUMNS, break_long_words=False)}\n")
+    sys.stdout.write(f"{textwrap.fill(told, WIDTH, break_long_words=False)}\n")
     if result["suites"]:
         emit({}, as_json=False, table=_suite_table(result["suites"]))
     if rungs:

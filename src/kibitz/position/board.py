@@ -79,7 +79,7 @@ class Board:
         self.chess960 = chess960  # how castling is written in UCI and for python-chess
         self._line = new_positions(64)  # POSITION [capacity], filled up to len(self._moves)
         self._moves: list[Move] = []
-        if not isinstance(fen, str):  # a caller of another library's habits
+        if not isinstance(fen, str):  # None is an empty board elsewhere
             raise PositionError(
                 "FEN", value=repr(fen), fix="expected a text, or nothing for the start"
             )
