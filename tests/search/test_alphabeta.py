@@ -23,10 +23,27 @@ from kibitz.search.mate import MateSearch
 from kibitz.search.params import Settings
 from kibitz.search.proof import TABLEBASE
 from kibitz.search.report import Report
+from kibitz.uci.format import verbose_lines
+from kibitz.web.watch import row_of
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="too slow as plain Python")
 
 SIGNATURE = "5e6780d3"  # of `kibitz bench search`
+# The page's columns, in the order of engine.js.
+KEYS = [
+    "uci",
+    "san",
+    "visits",
+    "pending",
+    "prior",
+    "value",
+    "draw",
+    "deviation",
+    "bonus",
+    "score",
+    "raw",
+    "proof",
+]
 EVALUATOR = inline_evaluator(Material())
 SMALL = Settings(hash=1)
 SHARP = (  # a later line of several comes out better than the first
@@ -313,3 +330,18 @@ def test_an_engine_plays_by_it() -> None:
         assert engine.problems == ["CPuct has no effect with Search alphabeta"]
         engine.configure(search="mcts")
         assert engine.play(Board(), nodes=10).report.nodes == 10
+
+
+def test_moves_without_a_score_show_none_in_lines_and_on_the_page() -> None:
+    board = Board()
+    with AlphaBeta(EVALUATOR, SMALL) as search:
+        report = search.search(board, Limits(depth=4)).report
+    without = [row for row in report.moves if not row.scored]
+    assert 0 < len(without) < len(report.moves)
+    lines = verbose_lines(report)
+    for row in without:
+        [line] = [line for line in lines if line.startswith(f"{row.move.uci()} ")]
+        assert "(WL:  -.-----) (D: -.---)" in line
+        cells = row_of(board, row)
+        assert {cells[KEYS.index(key)] for key in ("value", "draw", "score")} == {None}
+    assert None not in row_of(board, report.moves[0])[: KEYS.index("score") + 1]

@@ -164,7 +164,7 @@ class MoveStatistics(NamedTuple):
     raw: float | None  # the evaluator's own value; None if the move has no node
     proof: int  # see proof.py; the tree's, or else the tablebases'
     table: RootMove | None = None  # what tablebases say of the move
-    scored: bool = True  # False: value and draw are no result of this search, which gave none
+    scored: bool = True  # False: the search has no value of the move; this is the network's
 
     @property
     def score(self) -> float:
@@ -294,8 +294,7 @@ def report_of(
     `raw` is the evaluator's own value of the root; without one it is the best move's.
     """
     rows = [_row(board, at, one, outcomes.get(one.code)) for at, one in enumerate(known)]
-    shown = [at for at, row in enumerate(rows) if known[at].scored or row.table is not None]
-    shown = shown[: settings.multipv] or [0]
+    shown = [at for at, row in enumerate(rows) if row.scored][: settings.multipv] or [0]
     lines = [line_of(rows[at], known[at].line, settings, known[at].distance) for at in shown]
     if mating:
         lines[0] = Line(0, Score("mate", (len(mating) + 1) // 2), Wdl(1000, 0, 0), 1.0, mating)
