@@ -228,6 +228,8 @@ def test_lines_are_sorted_and_the_first_is_played(limits: Limits) -> None:
             result = search.search(Board(fen), limits)
             values = [line.value for line in result.report.lines[:4]]
             assert values == sorted(values, reverse=True)
+            scores = [line.score.amount for line in result.report.lines]
+            assert scores == sorted(scores, reverse=True)
             assert result.move == result.report.lines[0].moves[0]
 
 

@@ -168,6 +168,15 @@ def test_a_proved_mate_is_shortened(searcher: Searcher) -> None:
     assert str(report.best.score) == "mate 2"
 
 
+@pytest.mark.skipif(not COMPILED, reason="takes too many playouts")
+def test_a_proved_loss_is_shortened(searcher: Searcher) -> None:
+    """The tree proves that it takes three moves; it takes two, and the line is no longer."""
+    board = Board("8/8/1r6/K3P3/6Pr/4q1k1/8/8 w - - 0 1")
+    best = searcher.search(board, Limits(nodes=2_000_000)).report.best
+    assert str(best.score) == "mate -2"
+    assert len(best.moves) == 4
+
+
 @pytest.mark.parametrize("limits", [Limits(infinite=True), Limits(ponder=True, infinite=True)])
 def test_a_settled_root_is_not_searched_on(searcher: Searcher, limits: Limits) -> None:
     """An infinite search ends by itself; the engine keeps its answer back until `stop`."""

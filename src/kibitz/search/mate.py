@@ -291,14 +291,15 @@ class MateSearch:
         self._state, self._positions, self._moves, self._keys, _ = memory
         self.mate: Mate | None = None
         self.excluded = 0  # plies within which there is no mate; even
-        self._stand_at(board, codes)
+        self.stand_at(board, codes)
 
     @property
     def nodes(self) -> int:
         """Positions made so far."""
         return int(self._state.nodes)
 
-    def _stand_at(self, board: Board, codes: Iterable[int]) -> None:
+    def stand_at(self, board: Board, codes: Iterable[int]) -> None:
+        """Look for mates of another board's position from now on; the nodes are counted on."""
         line = board.positions()
         earlier = line["key"][-MAX_HISTORY:]
         self._keys[:] = 0
@@ -365,7 +366,7 @@ class MateSearch:
         """Push a reply after which nothing mates sooner than in `plies`; how it mates then."""
         for reply in board.legal_moves:
             board.push(reply)
-            self._stand_at(board, legal_codes(board.position).tolist())
+            self.stand_at(board, legal_codes(board.position).tolist())
             if not self.deepen(plies, end - self.nodes, should_stop):
                 break
             if self.mate is not None and self.mate.plies == plies:

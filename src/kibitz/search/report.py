@@ -1,9 +1,10 @@
 """What a search reports: scores, lines, the moves of the root, counts; the same for every kind.
 
 All values are for the side to move at the root; moves are in White's view. Centipawns can be
-written in three ways. `WDL_mu`, the default, is the place where a logistic model with the same win
-and loss probabilities has its middle: +1.00 means a 50 % chance to win, as in Stockfish and lc0.
-The others are tangents of the value alone: lc0's, and the one of 2019 of ChessCoach and DLChess.
+written in three ways. `WDL_mu`, the default, is the middle of Stockfish's and lc0's logistic model
+of wins and losses: +1.00 means a 50 % chance to win. The others are tangents: lc0's, and the one of
+2019 of ChessCoach and DLChess. All three grow with the value and heed nothing else: a better move
+never has a lower score.
 """
 
 from __future__ import annotations
@@ -20,10 +21,9 @@ from kibitz.search.proof import DRAW, TABLEBASE, UNPROVED
 from kibitz.search.tablebase import RootMove
 
 PERMILLE = 1000
-# The logistic model is not asked about probabilities below this; the tangent takes over.
-RAREST = 0.0005
-# Its scale has an upper bound, or values without draws would make centipawns without bound.
-WIDEST_SCALE = 5.0
+# Scale of the logistic model, in pawns: the shipped network's own, where it gives 50 % to win.
+LOGISTIC_SCALE = 1.1
+NEARLY_SURE = 0.999  # the tangent has taken over long before
 # A win by tablebase, less the plies to the next capture, pawn move or mate; Stockfish's number.
 TABLE_CENTIPAWNS = 20_000
 
@@ -75,23 +75,22 @@ def wdl_of(value: float, draw: float) -> Wdl:
 # --- centipawns -----------------------------------------------------------------------------------
 
 
-def centipawns_wdl(value: float, draw: float) -> float:
-    """100 (ln(1/L - 1) - ln(1/W - 1)) / (ln(1/L - 1) + ln(1/W - 1)), a tangent near certainty.
+def centipawns_wdl(value: float) -> float:
+    """100 mu where 1/(1 + e^((1 - mu)/s)) - 1/(1 + e^((1 + mu)/s)), wins less losses, is the value.
 
-    >>> round(centipawns_wdl(0.5, 0.5))  # wins half of the games, draws the rest
+    Near certainty lc0's tangent is higher and takes over.
+
+    >>> win = 0.5
+    >>> loss = 1 / (1 + math.exp(2 / LOGISTIC_SCALE))
+    >>> round(centipawns_wdl(win - loss))
     100
     """
-    win, loss = chances(value, draw)
-    towards_loss, towards_win = _log_odds_against(loss), _log_odds_against(win)
-    both = max(towards_loss + towards_win, 2.0 / WIDEST_SCALE)
-    middle = 100.0 * (towards_loss - towards_win) / both
-    tangent = centipawns_tangent(value)
-    return middle if abs(middle) > abs(tangent) else tangent
-
-
-def _log_odds_against(probability: float) -> float:
-    probability = min(1.0 - RAREST, max(RAREST, probability))
-    return math.log(1.0 / probability - 1.0)
+    size = min(abs(value), NEARLY_SURE)
+    spread = math.exp(1.0 / LOGISTIC_SCALE)
+    linear = size * (1.0 + spread * spread)
+    root = math.sqrt(linear * linear + 4.0 * spread * spread * (1.0 - size * size))
+    middle = 100.0 * LOGISTIC_SCALE * math.log((linear + root) / (2.0 * spread * (1.0 - size)))
+    return math.copysign(max(middle, centipawns_tangent(abs(value))), value)
 
 
 def centipawns_tangent(value: float) -> float:
@@ -109,12 +108,16 @@ def value_of_2019(centipawns: float) -> float:
     return math.atan(centipawns / TANGENT_2019_CENTIPAWNS) / TANGENT_2019_ANGLE
 
 
-def centipawns(score_type: str, value: float, draw: float) -> int:
+CENTIPAWNS: dict[str, Callable[[float], float]] = {
+    "WDL_mu": centipawns_wdl,
+    "centipawn": centipawns_tangent,
+    "centipawn_2019": centipawns_2019,
+}
+
+
+def centipawns(score_type: str, value: float) -> int:
     """Whole centipawns of a value for the side to move, by the name of ScoreType."""
-    if score_type == "WDL_mu":
-        return round(centipawns_wdl(value, draw))
-    tangents = {"centipawn": centipawns_tangent, "centipawn_2019": centipawns_2019}
-    return round(tangents[score_type](value))
+    return round(CENTIPAWNS[score_type](value))
 
 
 # --- scores of proofs -----------------------------------------------------------------------------
@@ -130,10 +133,10 @@ def mate_moves(proof: int) -> int | None:
     return (proof + 1) // 2 if proof > 0 else -(-proof // 2)
 
 
-def score_of(score_type: str, value: float, draw: float, proof: int, distance: int = 0) -> Score:
+def score_of(score_type: str, value: float, proof: int, distance: int = 0) -> Score:
     """Centipawns, or the mate if one is proved; `distance` in plies is that of a tablebase's win.
 
-    >>> str(score_of("WDL_mu", 1.0, 0.0, TABLEBASE, distance=19))
+    >>> str(score_of("WDL_mu", 1.0, TABLEBASE, distance=19))
     'cp 19981'
     """
     mate = mate_moves(proof)
@@ -142,7 +145,7 @@ def score_of(score_type: str, value: float, draw: float, proof: int, distance: i
     if abs(proof) == TABLEBASE:
         amount = TABLE_CENTIPAWNS - abs(distance)
         return Score("cp", amount if proof > 0 else -amount)
-    return Score("cp", centipawns(score_type, value, draw))
+    return Score("cp", centipawns(score_type, value))
 
 
 # --- reports --------------------------------------------------------------------------------------
@@ -233,7 +236,7 @@ def line_of(
 ) -> Line:
     """The line of a move, not numbered yet; `distance` is for proofs by tables not at the root."""
     distance = distance if row.table is None else row.table.dtz
-    score = score_of(settings.score_type, row.value, row.draw, row.proof, distance)
+    score = score_of(settings.score_type, row.value, row.proof, distance)
     return Line(0, score, wdl_of(row.value, row.draw), row.value, moves)
 
 

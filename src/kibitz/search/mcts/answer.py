@@ -36,6 +36,7 @@ from kibitz.search.report import (
     Report,
     Totals,
     line_of,
+    mate_moves,
     numbered,
     score_of,
     wdl_of,
@@ -64,7 +65,7 @@ def make_report(
     lines = _lines(memory, position, rows, settings, mating)
     if not lines or lines[0].moves[:1] != (rows[0].move,):
         # No move has a visit yet, or all that have are proved lost.
-        score = score_of(settings.score_type, root.value, root.draw, UNPROVED)
+        score = score_of(settings.score_type, root.value, UNPROVED)
         moves = tuple(row.move for row in rows[:1])
         first = Line(0, score, wdl_of(root.value, root.draw), root.value, moves)
         lines = [first, *lines[: settings.multipv - 1]]
@@ -84,6 +85,8 @@ def _lines(
     for row in known[: settings.multipv]:
         mates = mating[:1] == (row.move,)
         moves = mating if mates else principal_variation(memory, row.edge, position)
+        if mate_moves(row.proof) is not None:
+            moves = moves[: abs(row.proof)]  # the tree's line may be longer than what is proved
         lines.append(line_of(row, moves, settings))
     return lines
 

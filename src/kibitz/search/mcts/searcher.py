@@ -14,7 +14,7 @@ from kibitz.evaluator.batched import BatchedEvaluator
 from kibitz.evaluator.inline import InlineEvaluator
 from kibitz.kernel.records import as_record
 from kibitz.position.board import Board
-from kibitz.position.notation import Move
+from kibitz.position.notation import Move, absolute, legal_codes
 from kibitz.search.limits import Limits, Signals, depth_of
 from kibitz.search.mate import Mate
 from kibitz.search.mcts.answer import choose_move, make_report, principal_variation
@@ -115,8 +115,28 @@ class Searcher(BaseSearcher):
         self._play_out(ENDLESS)
         proof = best_proof(self.memory)
         longest = TABLEBASE if limits.infinite else TABLEBASE - 1
-        if 1 < proof <= longest and limits.shorten_mates and not timer.pondering:
+        if not limits.shorten_mates or timer.pondering:
+            return
+        if 1 < proof <= longest:
             self.try_mates(proof - 2, ENDLESS)
+        elif -TABLEBASE < proof < 0:
+            self._shorten_losses()
+
+    def _shorten_losses(self) -> None:
+        """Find how soon the opponent mates after the move that delays it longest."""
+        task, mates, block = self.task, self.task.mates, block_of(self.memory)
+        while True:
+            proofs = self.memory.cold["proof"][block].tolist()
+            place = max(range(len(proofs)), key=lambda at: rank_of(proofs[at]))
+            code = int(self.memory.cold["move"][block][place])
+            board = task.board.copy()
+            board.push(absolute(board.position, code))
+            mates.stand_at(board, legal_codes(board.position).tolist())
+            # The move's proof is two plies more than the longest mate that would be shorter.
+            mates.deepen(-proofs[place] - 3, self.nodes_left, self.is_over)
+            if mates.mate is None:  # it is exact, or there is no time left
+                return
+            self._prove(block.start + place, -(mates.mate.plies + 1))
 
     def _play_out(self, most: int) -> None:
         """Let the driver play out, at most `most` times, unless the root is settled."""
