@@ -378,6 +378,16 @@ def test_limits_reports_and_two_lines(search: BestFirst) -> None:
     assert any("passes" in note and "batches" in note for note in report.notes)
 
 
+def test_a_temperature_draws_the_move_and_a_mate_is_played() -> None:
+    for seed, settings in ((0, {}), (1, {"temperature": 1.0})):
+        drawn = Settings().with_(hash=8, seed=seed, **settings)
+        with BestFirst(inline_evaluator(Material()), drawn) as found:
+            moves = {found.search(Board(MIDDLEGAME), Limits(nodes=200)).move for _ in range(12)}
+            assert (len(moves) > 2) == bool(settings)
+            mate = found.search(Board(MATES[0][0]), Limits(depth=5))
+            assert mate.move == mate.report.best.moves[0]
+
+
 def test_searches_repeat_themselves(search: BestFirst) -> None:
     found = []
     for _ in range(2):

@@ -86,6 +86,9 @@ def test_what_all_searches_share_does_not_import_the_tree_search(path: Path) -> 
         ({}, True, "mcts"),
         ({"sc_limit": 28}, False, "mcts"),
         ({"cpuct": 2.0}, False, "mcts"),
+        ({"minibatch_size": 16, "virtual_loss": 1.0}, False, "alphabeta"),  # of no effect
+        ({"threads": 2, "virtual_loss": 1.0}, False, "mcts"),
+        ({"gumbel_noise": 0.5, "bestfirst_batch": 8}, False, "alphabeta"),
         ({"search": "alphabeta", "cpuct": 2.0}, False, "alphabeta"),
         ({"search": "mcts"}, False, "mcts"),
         ({"search": "bestfirst"}, True, "bestfirst"),

@@ -19,13 +19,21 @@ def resolved(settings: Settings, *, batched: bool) -> Settings:
     """The settings with `auto` replaced by a kind of search.
 
     It is alpha-beta, the stronger player, where the network is computed inside the search; the tree
-    search if that is not so, or if an option is changed that only the tree search heeds.
+    search if that is not so, or if an option is changed, with effect, that it alone heeds.
     """
     if settings.search != "auto":
         return settings
-    changed = {option.name for option in OPTIONS if not _is_default(option, settings)}
-    tree = batched or not changed <= HEEDED["alphabeta"]
-    return settings.with_(search="mcts" if tree else "alphabeta")
+    tree = settings.with_(search="mcts")
+    if batched or any(_tells_on(option, tree) for option in OPTIONS):
+        return tree
+    return settings.with_(search="alphabeta")
+
+
+def _tells_on(option: Option, tree: Settings) -> bool:
+    """Whether an option is changed and the tree search alone heeds it."""
+    if _is_default(option, tree) or option.name in HEEDED["alphabeta"]:
+        return False
+    return not why_without_effect(option, tree, batched=False)
 
 
 def _is_default(option: Option, settings: Settings) -> bool:

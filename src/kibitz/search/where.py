@@ -18,10 +18,11 @@ DRIVERS = {
 # What the other kinds of search heed; all other options are the tree search's.
 _ALL_KINDS = frozenset(
     {"search", "threads", "hash", "multipv", "move_overhead", "time_manager", "score_type"}
+    | {"temperature", "seed"}
     | {"syzygy_path", "syzygy_limit", "syzygy_rule50", "syzygy_fastest"}
 )
 HEEDED = {
-    "alphabeta": _ALL_KINDS | {"syzygy_depth", "syzygy_share", "temperature", "seed"},
+    "alphabeta": _ALL_KINDS | {"syzygy_depth", "syzygy_share"},
     "bestfirst": _ALL_KINDS
     | {"bestfirst_batch", "bestfirst_quiet", "bestfirst_ordering", "bestfirst_file"},
 }

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
+
 from kibitz.evaluator.inline import InlineEvaluator
 from kibitz.evaluator.load import Evaluator, as_batched
 from kibitz.position.notation import Move, absolute, legal_codes
@@ -83,7 +85,7 @@ def bisect(run: Callable[[int], int | None], guess: int) -> int | None:
 class BestFirst(BaseSearcher):
     """Batch-First with any evaluator; inline ones are asked in batches, too."""
 
-    fixed = ("bestfirst_batch", "bestfirst_quiet", "bestfirst_ordering", "bestfirst_file")
+    fixed = ("bestfirst_batch", "bestfirst_quiet", "bestfirst_ordering", "bestfirst_file", "seed")
 
     def __init__(self, evaluator: Evaluator, settings: Settings | None = None) -> None:
         super().__init__(settings or Settings())
@@ -101,6 +103,7 @@ class BestFirst(BaseSearcher):
         )
         self._best: list[Best] = []  # of the last iteration, best first
         self._depth = 0  # of that iteration
+        self._generator = np.random.default_rng(chosen.seed)
 
     def end(self) -> None:
         """End the evaluator's threads."""
@@ -180,6 +183,20 @@ class BestFirst(BaseSearcher):
         moves, value = len(self.worker.codes), unit_value(best.value)
         standing = Standing(moves, 0, 0, self.proof, 0, best.code, value)
         return self.task.timer.is_over(standing)
+
+    def choose(self, report: Report) -> tuple[Move, ...]:
+        """The best line, or with a temperature one drawn by the nodes below each move."""
+        temperature = self.settings.temperature
+        if temperature == 0.0 or report.root.proof != UNPROVED:
+            return report.best.moves
+        visits = np.array([row.visits for row in report.moves], np.float64)
+        if not visits.any():
+            return report.best.moves
+        with np.errstate(divide="ignore"):
+            odds = np.exp(np.log(visits / visits.max()) / temperature)
+        drawn = report.moves[self._generator.choice(len(odds), p=odds / odds.sum())]
+        same = drawn.move == report.best.moves[0]
+        return report.best.moves if same else self._line(drawn.code, LONGEST_LINE)
 
     # --- reports --------------------------------------------------------------------------------
 
