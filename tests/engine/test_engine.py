@@ -168,6 +168,35 @@ def test_an_elo_limits_nodes() -> None:
         assert engine.play(Board(), nodes=5000).report.nodes == handicap_of(WEAKEST).nodes
 
 
+def test_what_limited_strength_searches_with_is_ready_before_the_first_move() -> None:
+    with Engine("material", hash=4, skill=3) as engine:
+        engine.ready()
+        made = engine.searcher
+        engine.play(Board(), nodes=10)
+        engine.ready()
+        assert engine.searcher is made
+
+
+def test_more_threads_than_processors_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kibitz.engine.engine.processors", lambda: 2)
+    with Engine("material", hash=4, threads=2) as engine:
+        engine.ready()
+        assert engine.problems == []
+        engine.configure(threads=3)
+        engine.ready()
+        assert engine.problems == ["Threads 3: only 2 processors; more slow each other down"]
+
+
+def test_a_kind_of_search_is_warmed_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    warmed = []
+    monkeypatch.setattr("kibitz.engine.engine.warm", lambda *args: warmed.append(args))
+    with Engine("material", hash=4) as engine:
+        for changes in ({}, {"hash": 5}, {"search": "mcts"}, {"search": "alphabeta"}):
+            engine.configure(**changes)
+            engine.ready()
+    assert len(warmed) == 2
+
+
 def test_more_elo_is_never_weaker() -> None:
     steps = [handicap_of(elo) for elo in range(WEAKEST, STRONGEST + 1)]
     for weaker, stronger in pairwise(steps):

@@ -28,6 +28,7 @@ from kibitz.search.limits import Limits
 from kibitz.search.method import open_search, variant_of, warm
 from kibitz.search.params import Settings
 from kibitz.search.presets import resolved, without_effect
+from kibitz.workers import processors
 
 if TYPE_CHECKING:
     from kibitz.evaluator.cache import CacheUse, PredictionCache
@@ -127,12 +128,12 @@ class Engine:
         """Load the network and the kernels, if that is still to do; not while searching."""
         with self._state:
             self._refuse_while_searching("nothing is loaded")
-        self._prepared(self._settings)
+        self._prepared(self._searched)
 
     @property
     def needs_kernels(self) -> bool:
         """Whether all is loaded but the kernels of the rule that is set, perhaps to be compiled."""
-        return bool(self._warm) and self._variant(self._settings) not in self._warm
+        return bool(self._warm) and self._variant(self._searched) not in self._warm
 
     @property
     def network(self) -> str:
@@ -159,8 +160,21 @@ class Engine:
         searcher = self._searcher
         if searcher is None:
             return []
-        idle = without_effect(self._settings, base, batched=searcher.batched)
+        idle = without_effect(self._searched, base, batched=searcher.batched)
+        threads, cores = self._settings.threads, processors()
+        if threads > cores:
+            idle.append(f"Threads {threads}: only {cores} processors; more slow each other down")
         return [*self._unused, *searcher.problems, *idle]
+
+    @property
+    def _searched(self) -> Settings:
+        """Settings that searches have: those that are set, with what limited strength changes."""
+        settings, elo = self._settings, self._options.limited_elo
+        if elo is None:
+            return settings
+        # The tree search's visits are what a handicap counts.
+        search = "mcts" if settings.search == "auto" else settings.search
+        return settings.with_(search=search, temperature=handicap_of(elo).temperature)
 
     def _variant(self, settings: Settings) -> tuple[str, ...]:
         """Which compiled search these settings ask for with the network that is loaded."""
@@ -188,7 +202,8 @@ class Engine:
                 self._searcher = None  # before the next one takes its memory
             self._warm = self._warm if not loaded else set()
             try:
-                warm(self._evaluator, settings)
+                if self._variant(settings) not in self._warm:
+                    warm(self._evaluator, settings)
             except EvaluationError:
                 self._go_on_with(EngineOptions(weights=FALLBACK))
                 raise
@@ -327,17 +342,12 @@ class Engine:
 
     def carry_out(self, search: Search, on_report: Listener | None) -> Result:
         """Carry out a search: what `Search.run` does."""
-        settings, limits = self._settings, search.limits
-        elo = self._options.limited_elo
+        limits, elo = search.limits, self._options.limited_elo
         if elo is not None:
-            handicap, limits = handicap_of(elo), limits or Limits()
-            nodes = min(limits.nodes or handicap.nodes, handicap.nodes)
-            settings = settings.with_(temperature=handicap.temperature)
-            if settings.search == "auto":
-                settings = settings.with_(search="mcts")  # its visits are what a handicap counts
-            limits = replace(limits, nodes=nodes)
+            most, limits = handicap_of(elo).nodes, limits or Limits()
+            limits = replace(limits, nodes=min(limits.nodes or most, most))
         try:
-            searcher = self._prepared(settings)
+            searcher = self._prepared(self._searched)
             result = searcher.search(search.board, limits, on_report, search.signals)
             self._last = result.report
             search.hold()
