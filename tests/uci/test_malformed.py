@@ -87,6 +87,27 @@ def test_each_malformed_line_is_survived(gui: Gui, line: str) -> None:
     survives(gui)
 
 
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("go depth -3", "go depth: -3 is taken for 1, the least"),
+        ("go nodes 0", "go nodes: 0 is taken for 1, the least"),
+        ("go nodes 9 winc -5", "go winc: -5 is taken for 0, the least"),
+        ("go dpeth 5", "go: not known: dpeth 5"),
+        ("go depth x", "go depth: expected a whole number, found 'x'"),
+    ],
+)
+def test_what_go_takes_otherwise_is_said_and_a_move_is_made(gui: Gui, line: str, told: str) -> None:
+    gui.say(line)
+    assert f"info string {told}" in gui.expect("bestmove")
+
+
+@pytest.mark.parametrize("depth", ["0", "-1"])
+def test_perft_without_a_ply_is_refused(gui: Gui, depth: str) -> None:
+    gui.say(f"go perft {depth}")
+    gui.expect(f"info string go perft: expected 1 or more, found {depth}")
+
+
 @pytest.mark.parametrize("move", ["e1e3", "zz", "e7e5"])
 def test_a_move_that_is_not_legal_is_named_and_the_position_stays(gui: Gui, move: str) -> None:
     gui.say("position startpos moves d2d4", f"position startpos moves e2e4 e7e5 {move} g8f6")

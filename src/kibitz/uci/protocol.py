@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LONGEST_NUMBER = 18  # digits that are read at all; more is taken for LARGEST
 
-# What `go` knows, with the least value; a smaller one is taken for the least.
+# What `go` knows, with the least value; a smaller one is taken for the least, which is said.
 NUMBERS = {
     "wtime": -LARGEST,
     "btime": -LARGEST,
@@ -57,13 +57,14 @@ class PositionCommand(NamedTuple):
 
 
 def parse_go(tokens: Sequence[str]) -> Go:
-    """Read the words after `go`; unknown ones are skipped.
+    """Read the words after `go`; unknown ones are named and left out.
 
     >>> parse_go("nodes 800 searchmoves e2e4 d2d4 ponder".split()).limits.searchmoves
     ('e2e4', 'd2d4')
     """
     found: dict[str, Any] = {}
     notes: list[str] = []
+    unknown: list[str] = []
     index = 0
     while index < len(tokens):
         word, index = tokens[index], index + 1
@@ -77,9 +78,19 @@ def parse_go(tokens: Sequence[str]) -> Go:
             value = _number(typed)
             if value is None:
                 notes.append(f"go {word}: expected a whole number, found {typed[:40]!r}")
+                continue
+            least, index = NUMBERS[word], index + 1
+            if value >= least:
+                found[word] = min(LARGEST, value)
+            elif word == "perft":
+                notes.append(f"go perft: expected {least} or more, found {value}")
             else:
-                found[word] = min(LARGEST, max(NUMBERS[word], value))
-                index += 1
+                found[word] = least
+                notes.append(f"go {word}: {value} is taken for {least}, the least")
+        else:
+            unknown.append(word)
+    if unknown:
+        notes.append(f"go: not known: {' '.join(unknown)[:80]}")
     perft = found.pop("perft", None)
     limits = Limits(**found)
     unreadable = bool(notes) and limits.unlimited and not (limits.infinite or limits.ponder)
