@@ -285,6 +285,13 @@ def test_a_full_disk_takes_one_line(arguments: list[str], unbuffered: str) -> No
     assert [line for line in before if not line.startswith("compiling")] == []
 
 
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-"])
+def test_a_closed_output_is_no_fault(closed: str) -> None:
+    command = f'"{sys.executable}" -m kibitz net list {closed}'
+    ended = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 def test_a_table_gives_up_space_before_its_cells_are_folded(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
