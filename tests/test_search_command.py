@@ -144,9 +144,14 @@ def test_moves_without_a_score_show_none(capsys: pytest.CaptureFixture[str]) -> 
     assert lengths >= {4, 7}  # move, visits, prior %; and value and draw %
 
 
-def test_a_rule_beside_a_search_without_rules_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_rule_or_preset_beside_a_search_without_rules_is_said(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     words = ["search", "--network", "material", "--nodes", "50", "--search", "alphabeta"]
     assert main([*words, "--rule", "gumbel"]) == 0
     assert "--rule has no effect with Search alphabeta" in capsys.readouterr().err
+    assert main([*words, "--preset", "lc0"]) == 0
+    told = "of --preset lc0 counts only what Search alphabeta heeds"
+    assert told in capsys.readouterr().err
     assert main([*words, "--option", "Search=mcts"]) == 2
     assert "--search and --option Search" in capsys.readouterr().err

@@ -107,6 +107,8 @@ def tell_idle_options(
     batched = not isinstance(evaluator, InlineEvaluator)
     if rule and settings.search != "mcts":
         say(f"--rule has no effect with Search {settings.search}")
+    if preset != "default" and settings.search != "mcts":
+        say(f"of --preset {preset} counts only what Search {settings.search} heeds")
     for line in without_effect(settings, base, batched=batched):
         say(line)
 
