@@ -89,8 +89,10 @@ def test_a_result_is_made_once_and_only_for_the_same_settings(tmp_path: Path) ->
     for _ in range(2):
         assert kept(tmp_path, "suite a/b", {"nodes": 5}, make) == {"points": 7}
     assert len(made) == 1
-    with pytest.raises(InputError, match="another nodes: 6"):
+    with pytest.raises(InputError, match="with other nodes: 6"):
         kept(tmp_path, "suite a/b", {"nodes": 6}, make)
+    with pytest.raises(InputError, match="does not say with which seed it was made"):
+        kept(tmp_path, "suite a/b", {"seed": 0}, make)
     assert kept(tmp_path, "stopped", {}, lambda: None) is None
     assert kept(tmp_path, "stopped", {}, make) == {"points": 7}
     [file, _] = sorted(tmp_path.iterdir(), reverse=True)
@@ -144,6 +146,36 @@ def test_the_command_measures_and_goes_on(
         "Network of uniform: uniform",
     ):
         assert text in shown
+
+
+GRADED = MATE.replace("bm Ra8#;", 'c7 "Ra8# Ra7"; c8 "10 3";')
+
+
+@pytest.mark.parametrize(
+    ("line", "other"),
+    [
+        (MATE, MATE.replace("Ra8#", "Ra7")),
+        (MATE, MATE.replace("bm", "am")),
+        (GRADED, GRADED.replace("10 3", "10 4")),
+        (MATE.replace("bm", "am"), MATE.replace("bm Ra8#", "am Ra7")),
+    ],
+)
+def test_a_suite_that_is_kept_is_refused_with_other_solutions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str, other: str
+) -> None:
+    suite, folder = tmp_path / "s.epd", tmp_path / "kept"
+    command = ["strength", "material", "--games", "0", "--endings", "0", "--suite", str(suite)]
+    command += ["--suite-nodes", "100", "--resume", str(folder), "--json"]
+    suite.write_text(line)
+    assert main(command) == 0
+    first = capsys.readouterr().out
+    suite.write_text(f"# the same\n{line}")
+    assert main(command) == 0
+    assert capsys.readouterr().out == first
+    for changed, told in ((other, "solutions"), (other.replace("6k1", "7k"), "positions")):
+        suite.write_text(changed)
+        assert main(command) == 2
+        assert f"suite-s.json was made with other {told}; repeat" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(STOCKFISH is None, reason="Stockfish is not installed")

@@ -27,7 +27,15 @@ from kibitz.match.ladder import Opponent
 from kibitz.match.rating import KnownRating, rating_against
 from kibitz.match.runner import Setup, run
 from kibitz.match.spec import Spec, parse_player
-from kibitz.match.suites import ENDINGS, Outcome, positions_of, run_suite, run_technique, summary
+from kibitz.match.suites import (
+    ENDINGS,
+    Outcome,
+    positions_of,
+    run_suite,
+    run_technique,
+    solution,
+    summary,
+)
 from kibitz.position.epd import Epd
 
 SUITE_CONTROL, ENDING_CONTROL, TERMS = Control(nodes=10_000), Control(nodes=1_000), Terms()
@@ -144,6 +152,7 @@ def run_suites(
             "player": plan.player.identity,
             "control": str(plan.suite_control),
             "positions": [epd.fen for epd in epds],
+            "solutions": [solution(epd) for epd in epds],
         }
         solve = partial(_solve_suite, plan, path.name, epds, stop, advance)
         rows.append(None if stop.requested else kept(folder, f"suite-{path.stem}", settings, solve))
@@ -243,9 +252,14 @@ def _read(path: Path, settings: dict[str, Any]) -> dict[str, Any]:
     if not sound:
         raise DamagedFileError("a result that was changed", value=str(path), fix="remove it")
     for name, value in settings.items():
-        if before.get(name) != value:
+        if name not in before:  # kept by an earlier version
+            fix = "remove it, or name another folder"
+            raise InputError(f"{path} does not say with which {name} it was made", fix=fix)
+        if before[name] != value:
             fix = "repeat the settings, or name another folder"
-            raise InputError(f"{path} was made with another {name}", value=value, fix=fix)
+            other = "other" if name.endswith("s") else "another"
+            shown = None if isinstance(value, list) else value  # the file itself says more
+            raise InputError(f"{path} was made with {other} {name}", value=shown, fix=fix)
     return dict(result)
 
 

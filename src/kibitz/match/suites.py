@@ -19,7 +19,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import chess
 
@@ -120,6 +120,15 @@ def points_for(epd: Epd, move: Move) -> tuple[int, int]:
     if table:
         return table.get(move, 0), max(table.values())
     return int(bool(epd.avoid) and move not in epd.avoid), 1 if epd.avoid else 0
+
+
+def solution(epd: Epd) -> dict[str, Any]:
+    """What counts as solved, as JSON: points by move or, without any, moves to avoid."""
+    points = {move.uci(True): number for move, number in graded(epd).items()}
+    return {
+        "points": points,
+        "avoid": [] if points else sorted(move.uci(True) for move in epd.avoid),
+    }
 
 
 def solve(epd: Epd, player: Player, control: Control, *, early: bool = False) -> Outcome:
