@@ -198,6 +198,7 @@ def test_mistakes_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
         (["--endings", "-1"], "--endings"),
         (["--opponent", "random", "--opponent", "random"], "two opponents of one name"),
         (["--suite", "a/x.epd", "--suite", "b/x.epd"], "two suites of one name: 'x'"),
+        (["--games", "0", "--endings", "0"], "nothing to measure; give --suite FILE, --games N"),
         (["--opponent", "nobody"], "neither a player nor a network"),
     ):
         assert main(["strength", "material", *arguments]) == 2

@@ -228,7 +228,7 @@ def test_the_player_may_be_called_a_network(
     for command in (
         ["suite", str(path), "--nodes", "100"],
         ["technique", "KQK", "--games", "1", "--nodes", "10", "--defender", "random"],
-        ["strength", "--games", "0", "--endings", "0"],
+        ["strength", "--games", "0", "--endings", "0", "--suite", str(path), "--suite-nodes", "9"],
     ):
         shown = []
         for option in ("--player", "--network"):

@@ -84,6 +84,8 @@ def strength(
     tries = preset.tries if endings is None else endings
     at_least(1, limit=limit, concurrency=concurrency)
     at_least(0, endings=tries)
+    if not (suite or wanted or tries):
+        raise InputError("nothing to measure", fix="give --suite FILE, --games N or --endings N")
     control = times.control()
     _refuse_twins("suites", [path.stem for path in suite])
     plan = Plan(
