@@ -180,6 +180,39 @@ def test_the_suite_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert "no position in this suite" in capsys.readouterr().err
 
 
+def test_positions_without_a_solution_are_left_out_and_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, bare = tmp_path / "some.epd", '6k1/5ppp/8/8/8/8/8/R5K1 w - - id "bare"; c0 "quiet";\n'
+    path.write_text(f"{bare}{MATE}\n{bare}{STS}\n")
+    solving = ["suite", str(path), "--nodes", "100", "--player", "material"]
+    measuring = ["strength", "material", "--games", "0", "--endings", "0"]
+    measuring += ["--suite", str(path), "--suite-nodes", "100", "--resume", str(tmp_path / "kept")]
+    for command in (solving, measuring, measuring):
+        assert main([*command, "--limit", "2", "--json"]) == 0
+        shown = capsys.readouterr()
+        row = json.loads(shown.out)["suites"][0]
+        assert (row["positions"], row["skipped"], row["most"]) == (2, 2, 11)
+        assert "some.epd: positions left out, as they have no bm, am or points: 2" in shown.err
+    path.write_text(bare)
+    for command in (solving, [*measuring[:-1], str(tmp_path / "other")]):
+        assert main(command) == 2
+        told = capsys.readouterr().err
+        assert f"no position of this suite has bm, am or points: '{path}'" in told
+
+
+def test_suites_that_cannot_be_counted_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "one.epd"
+    path.write_text(f"{MATE}\n")
+    assert main(["suite", str(path), f"{tmp_path}/./one.epd", "--player", "random"]) == 2
+    assert f"a suite given twice: '{path}'; name it once" in capsys.readouterr().err
+    path.write_text(STS + 'c7 "f5 Bf2"; c8 "10";\n')
+    assert main(["suite", str(path), "--player", "random"]) == 2
+    assert f"{path}: STS(v1.0) Undermine.001: c7 and c8" in capsys.readouterr().err
+
+
 def test_failed_positions_may_count_among_the_nodes_required(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

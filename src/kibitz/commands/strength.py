@@ -13,6 +13,7 @@ from cyclopts import Parameter
 
 from kibitz.commands.match import TIMES, TimeFlags, rounds_of
 from kibitz.commands.output import EXIT_STOPPED, FLAT, JsonFlag, PlayerFlag, at_least, columns, emit
+from kibitz.commands.suite import say_skipped
 from kibitz.errors import InputError
 from kibitz.games.openings import RANDOM_PLIES, chosen_openings
 from kibitz.log import Bar, Level, graceful_stop, progress, say
@@ -147,6 +148,8 @@ def _measured(plan: Plan, folder: Path | None, json: bool) -> int:
             rungs = run_ladder(plan, folder, stop, lambda game: _played(bar, game))
         with progress("endings") as bar:
             endings = run_endings(plan, folder, stop, bar.describe)
+    for row in suites:
+        say_skipped(row["suite"], row["skipped"])
     result = as_json(plan, suites, rungs, endings)
     if json:
         emit(result, as_json=True)

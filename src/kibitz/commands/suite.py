@@ -19,9 +19,9 @@ from kibitz.match.suites import (
     ENDINGS,
     Outcome,
     Technique,
-    positions_of,
     run_suite,
     run_technique,
+    suite_of,
     summary,
 )
 from kibitz.position.epd import Epd
@@ -46,8 +46,7 @@ def suite(
     json: JsonFlag = False,
 ) -> int:
     """Solve suites of positions: points, solved, nodes required, and a rating for STS."""
-    if not files:
-        raise InputError("no suite", fix="name EPD files")
+    _check_files(files)
     at_least(1, concurrency=concurrency, limit=limit)
     at_least(0, failure_nodes=failure_nodes)
     spec = parse_player(player)
@@ -57,12 +56,14 @@ def suite(
         control = Control(nodes=DEFAULT_NODES)
     if out is not None:
         refuse_folder(out)
-    suites = {path: positions_of(path, limit) for path in files}
+    suites = {path: suite_of(path, limit) for path in files}
     try_out([spec])
+    for path, one in suites.items():
+        say_skipped(path.name, one.skipped)
     with graceful_stop() as stop:
         found = {
-            path: _solve(path, epds, spec, control, concurrency, early, stop)
-            for path, epds in suites.items()
+            path: _solve(path, one.positions, spec, control, concurrency, early, stop)
+            for path, one in suites.items()
         }
     result = {
         "player": player,
@@ -70,13 +71,30 @@ def suite(
         "control": str(control),
         "early": early,
         "failure_nodes": failure_nodes,
-        "suites": [_summed(path, outcomes, failure_nodes) for path, outcomes in found.items()],
+        "suites": [
+            {**_summed(path, outcomes, failure_nodes), "skipped": suites[path].skipped}
+            for path, outcomes in found.items()
+        ],
     }
     _show(result, json)  # before the file, which may be refused: results are not lost then
     if out is not None:
         details = {str(path): [one._asdict() for one in rows] for path, rows in found.items()}
         write_bytes(out, jsonlib.dumps({**result, "positions": details}, indent=1).encode())
     return EXIT_STOPPED if stop.requested else 0
+
+
+def _check_files(files: tuple[Path, ...]) -> None:
+    if not files:
+        raise InputError("no suite", fix="name EPD files")
+    for path in files:
+        if files.count(path) > 1:
+            raise InputError("a suite given twice", value=str(path), fix="name it once")
+
+
+def say_skipped(name: str, skipped: int) -> None:
+    """Say how many positions of a suite are left out, if any are."""
+    if skipped:
+        say(f"{name}: positions left out, as they have no bm, am or points: {skipped}")
 
 
 def _solve(

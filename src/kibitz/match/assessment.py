@@ -30,10 +30,10 @@ from kibitz.match.spec import Spec, parse_player
 from kibitz.match.suites import (
     ENDINGS,
     Outcome,
-    positions_of,
     run_suite,
     run_technique,
     solution,
+    suite_of,
     summary,
 )
 from kibitz.position.epd import Epd
@@ -145,9 +145,8 @@ def run_suites(
     plan: Plan, folder: Path | None, stop: Stop, advance: Callable[[Outcome], None]
 ) -> list[dict[str, Any]]:
     """Solve all suites; one that was stopped in the middle is left out."""
-    rows = []
-    for path in plan.suites:
-        epds = positions_of(path, plan.limit)
+    rows: list[dict[str, Any]] = []
+    for path, (epds, skipped) in [(one, suite_of(one, plan.limit)) for one in plan.suites]:
         settings = {
             "player": plan.player.identity,
             "control": str(plan.suite_control),
@@ -155,8 +154,9 @@ def run_suites(
             "solutions": [solution(epd) for epd in epds],
         }
         solve = partial(_solve_suite, plan, path.name, epds, stop, advance)
-        rows.append(None if stop.requested else kept(folder, f"suite-{path.stem}", settings, solve))
-    return [row for row in rows if row is not None]
+        row = None if stop.requested else kept(folder, f"suite-{path.stem}", settings, solve)
+        rows += [] if row is None else [{**row, "skipped": skipped}]
+    return rows
 
 
 def _solve_suite(

@@ -92,12 +92,27 @@ def sts_rating(score: float) -> float:
     return SLOPE * score / STS_POSITIONS + INTERCEPT
 
 
-def positions_of(path: Path, limit: int | None = None) -> list[Epd]:
+class Suite(NamedTuple):
+    """A file of positions with something to solve."""
+
+    positions: list[Epd]
+    skipped: int  # lines of the file that say of no move that it is good or bad
+
+
+def suite_of(path: Path, limit: int | None = None) -> Suite:
     """The positions of a suite, or the first of them; a suite without any is refused."""
-    found = list(read_epd(path))[:limit]
-    if not found:
+    lines = list(read_epd(path))
+    if not lines:
         raise InputError("no position in this suite", value=str(path), fix="a line is an EPD")
-    return found
+    try:
+        found = [epd for epd in lines if most_points(epd)]
+    except InputError as error:  # of moves in c0 and c7
+        error.what = f"{path}: {error.what}"
+        raise
+    if not found:
+        fix = "name an EPD file with solutions"
+        raise InputError("no position of this suite has bm, am or points", value=str(path), fix=fix)
+    return Suite(found[:limit], len(lines) - len(found))
 
 
 def graded(epd: Epd) -> dict[Move, int]:
@@ -116,10 +131,13 @@ def graded(epd: Epd) -> dict[Move, int]:
 
 def points_for(epd: Epd, move: Move) -> tuple[int, int]:
     """Points of a move and the most that can be made."""
-    table = graded(epd)
-    if table:
-        return table.get(move, 0), max(table.values())
-    return int(bool(epd.avoid) and move not in epd.avoid), 1 if epd.avoid else 0
+    table, most = graded(epd), most_points(epd)
+    return (table.get(move, 0) if table else int(bool(most) and move not in epd.avoid)), most
+
+
+def most_points(epd: Epd) -> int:
+    """The most that can be made; 0 if there is nothing to solve."""
+    return max(graded(epd).values(), default=int(bool(epd.avoid)))
 
 
 def solution(epd: Epd) -> dict[str, Any]:

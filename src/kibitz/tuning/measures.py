@@ -25,7 +25,7 @@ from kibitz.match.journal import Journal, Results
 from kibitz.match.runner import Setup, run
 from kibitz.match.spec import Spec, parse_player, parse_players
 from kibitz.match.sprt import Sprt
-from kibitz.match.suites import Outcome, positions_of, run_suite
+from kibitz.match.suites import Outcome, run_suite, suite_of
 from kibitz.settings import load
 from kibitz.training.config import TrainingSettings
 from kibitz.tuning.config import Tuning, Values, player_with
@@ -128,7 +128,7 @@ def by_suites(tuning: Tuning, job: Job, stop: Stop) -> Measured | None:
     spec, found = parse_player(player_with(tuning, job.values)), list[Outcome]()
     control = Control(nodes=tuning.nodes)
     for file in tuning.suites:
-        epds = positions_of(Path(file))
+        epds = suite_of(Path(file)).positions
         found += run_suite(epds, spec, control, concurrency=tuning.concurrency, stop=stop)
         if stop.requested:
             return None
