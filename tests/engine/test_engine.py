@@ -149,6 +149,22 @@ def test_a_missing_network_is_named_once_and_then_done_without(tmp_path: Path) -
         assert engine.network == "material"
 
 
+def test_a_calibration_of_no_use_is_named_once_and_then_done_without(tmp_path: Path) -> None:
+    file = tmp_path / "bins.json"
+    with Engine("material", search="bestfirst", bestfirst_file=str(file), hash=4) as engine:
+        with pytest.raises(FileError, match=r"BestFirstFile: no such file: .*bins\.json"):
+            engine.ready()
+        engine.ready()
+        assert engine.settings.bestfirst_file == ""
+        assert engine.problems == []
+        assert engine.play(Board(MATE_IN_ONE), depth=2).report.depth == 1
+        file.write_text("{}")
+        engine.configure(bestfirst_file=str(file))
+        with pytest.raises(InputError, match="BestFirstFile: not a calibration"):
+            engine.play(Board(), depth=1)
+        assert engine.play(Board(), depth=1).move is not None
+
+
 def test_only_what_a_searcher_is_built_with_builds_it_anew(engine: Engine) -> None:
     engine.play(Board(), nodes=200)
     searcher = engine.searcher

@@ -237,7 +237,7 @@ def calibrate(
     evaluator, leaves = load_batched(resolve(network)), leaves_from(source, positions)
     even = None if draws is None else leaves_from(draws, positions)
     found = calibrate(evaluator, leaves, even)
-    write_calibration(output, found, evaluator.name)
+    write_calibration(output, found)
     facts: dict[str, Any] = {
         "file": str(output),
         "network": evaluator.name,

@@ -22,7 +22,7 @@ from kibitz.engine.options import (
     handicap_of,
 )
 from kibitz.engine.running import Analysis, Search
-from kibitz.errors import EvaluationError, InputError, KibitzError, did_you_mean
+from kibitz.errors import EvaluationError, FileError, InputError, KibitzError, did_you_mean
 from kibitz.options import Value, find, options_of, read
 from kibitz.search.limits import Limits
 from kibitz.search.method import open_search, variant_of, warm
@@ -207,11 +207,21 @@ class Engine:
             except EvaluationError:
                 self._go_on_with(EngineOptions(weights=FALLBACK))
                 raise
+            except (FileError, InputError) as error:
+                self._go_on_without_file(settings, error)
+                raise
             self._warm.add(self._variant(settings))
             if loaded and self._cache is not None:
                 self._cache.clear()  # of warming up, which is no part of the game
             self._searcher = self._new_searcher(settings)
             return self._searcher
+
+    def _go_on_without_file(self, settings: Settings, error: KibitzError) -> None:
+        """Name the BestFirstFile that the search cannot use, and leave it out from now on."""
+        if settings.search == "bestfirst" and settings.bestfirst_file:
+            error.what = f"BestFirstFile: {error.what}"
+            self._given["bestfirst_file"] = ""
+            self._settings = self._settings.with_(bestfirst_file="")
 
     def _new_searcher(self, settings: Settings) -> BaseSearcher:
         assert self._evaluator is not None

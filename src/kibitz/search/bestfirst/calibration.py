@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,11 @@ from kibitz.search.bestfirst.worker import roles_of
 BINS = 5_000
 SAMPLE = 256  # positions of random games, for networks without a file
 FORMAT = "kibitz-bestfirst-1"
+REMEDY = "write one with: kibitz net calibrate"
+# The mean of even positions is 0 for a network without a bias. Half of a sure win would mean that
+# the side to move takes three points of four in them: they are not even, or the number is wrong.
+LARGEST_SHIFT = UNIT / 2
+_COMPUTED_BY = re.compile(r" \([^()]*\)|, colours swapped$")  # in the name of an evaluator
 
 
 class Calibration(NamedTuple):
@@ -25,6 +31,7 @@ class Calibration(NamedTuple):
     mean: float  # of the scores of moves, logarithms of probabilities
     shift: float  # mean evaluation of drawn positions, in points
     boundaries: np.ndarray  # float64 [n]: percentiles of |score - mean|, descending
+    network: str = ""  # name of the evaluator
 
 
 def move_scores(evaluator: BatchedEvaluator, leaves: Leaves) -> np.ndarray:
@@ -53,7 +60,10 @@ def calibrate(
     if draws is not None:
         values = values_of(evaluated(roles_of(evaluator).values, draws).wdl)
         shift = UNIT * float(values.mean(dtype=np.float64))
-    return Calibration(mean, shift, boundaries)
+        if abs(shift) > LARGEST_SHIFT:
+            fix = "expected positions that are even"
+            raise InputError("mean value of the draws", value=round(shift / UNIT, 3), fix=fix)
+    return Calibration(mean, shift, boundaries, evaluator.name)
 
 
 def rough_calibration(evaluator: BatchedEvaluator) -> Calibration:
@@ -61,11 +71,17 @@ def rough_calibration(evaluator: BatchedEvaluator) -> Calibration:
     return calibrate(evaluator, random_leaves(SAMPLE))
 
 
-def write_calibration(location: Location, found: Calibration, network: str) -> None:
+def is_for(found: Calibration, evaluator: BatchedEvaluator) -> bool:
+    """Whether a calibration was made with this network, whatever computed it then."""
+    made, used = (_COMPUTED_BY.sub("", name) for name in (found.network, evaluator.name))
+    return made == used
+
+
+def write_calibration(location: Location, found: Calibration) -> None:
     """Write a calibration as JSON."""
     facts = {
         "format": FORMAT,
-        "network": network,
+        "network": found.network,
         "mean": found.mean,
         "shift": found.shift,
         "boundaries": found.boundaries.tolist(),
@@ -79,13 +95,16 @@ def read_calibration(location: Location) -> Calibration:
         facts = json.loads(read_bytes(location))
         if facts["format"] != FORMAT:
             raise KeyError("format")
-        boundaries = np.array(facts["boundaries"], np.float64)
-        found = Calibration(float(facts["mean"]), float(facts["shift"]), boundaries)
+        boundaries, name = np.array(facts["boundaries"], np.float64), str(facts["network"])
+        found = Calibration(float(facts["mean"]), float(facts["shift"]), boundaries, name)
     except (ValueError, TypeError, KeyError) as error:
-        fix = "write one with: kibitz net calibrate"
-        raise InputError("not a calibration", value=str(location), fix=fix) from error
+        raise InputError("not a calibration", value=str(location), fix=REMEDY) from error
     numbers = np.array([found.mean, found.shift, *boundaries.ravel()])
     if boundaries.ndim != 1 or len(boundaries) == 0 or not np.isfinite(numbers).all():
-        fix = "write one with: kibitz net calibrate"
-        raise InputError("not a calibration", value=str(location), fix=fix)
+        raise InputError("not a calibration", value=str(location), fix=REMEDY)
+    if np.any(np.diff(boundaries) > 0):
+        raise InputError("boundaries that do not descend", value=str(location), fix=REMEDY)
+    if abs(found.shift) > LARGEST_SHIFT:
+        fix = f"expected at most {LARGEST_SHIFT:.0f} points either way; {REMEDY}"
+        raise InputError(f"{location}: shift", value=found.shift, fix=fix)
     return found

@@ -151,7 +151,7 @@ class ListMemory:
     def set_boundaries(self, boundaries: np.ndarray) -> None:
         """Make the bins of these boundaries, float64 [n] descending: one bin more than those."""
         if len(boundaries) == 0 or np.any(np.diff(boundaries) > 0):
-            raise InputError("boundaries of bins must descend", value=boundaries)
+            raise InputError("boundaries of bins must descend")
         self.boundaries = np.ascontiguousarray(boundaries, np.float64)
         self.heads = np.full(len(boundaries) + 1, NONE, HEAD)
         self._hang("boundaries", self.boundaries)

@@ -15,7 +15,7 @@ import numpy as np
 from kibitz.evaluator.inline import InlineEvaluator
 from kibitz.evaluator.load import Evaluator, as_batched
 from kibitz.position.notation import Move, absolute, legal_codes
-from kibitz.search.bestfirst.calibration import read_calibration, rough_calibration
+from kibitz.search.bestfirst.calibration import is_for, read_calibration, rough_calibration
 from kibitz.search.bestfirst.nodes import DECISIVE, INFINITE, MATE, NONE, UNIT
 from kibitz.search.bestfirst.table import find
 from kibitz.search.bestfirst.worker import Worker
@@ -92,9 +92,13 @@ class BestFirst(BaseSearcher):
         self.batched = not isinstance(evaluator, InlineEvaluator)
         many, chosen = as_batched(evaluator), self.settings
         file = chosen.bestfirst_file
+        calibration = read_calibration(file) if file else rough_calibration(many)
+        fits = is_for(calibration, many)
+        told = f"BestFirstFile: {file} was made for {calibration.network}, not for {many.name}"
+        self._unfit = [] if fits else [told]
         self.worker = Worker(
             many,
-            read_calibration(file) if file else rough_calibration(many),
+            calibration,
             chosen.hash,
             chosen.bestfirst_batch,
             quiet_plies=chosen.bestfirst_quiet,
@@ -104,6 +108,11 @@ class BestFirst(BaseSearcher):
         self._best: list[Best] = []  # of the last iteration, best first
         self._depth = 0  # of that iteration
         self._generator = np.random.default_rng(chosen.seed)
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong with files that the settings name, one line each."""
+        return [*self._unfit, *super().problems]
 
     def end(self) -> None:
         """End the evaluator's threads."""
