@@ -167,6 +167,24 @@ def test_refusals(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert named in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("flag", ["--from", "--draws"])
+def test_a_line_that_is_no_position_is_named_with_its_file(
+    capsys: pytest.CaptureFixture[str], flag: str
+) -> None:
+    Path("few.epd").write_text("8/8/4k3/8/8/1p6/8/K7 b - - bm Ke5;\n")
+    Path("game.pgn").write_text('[Event "A game"]\n[White "Duke Karl / Count Isouard"]\n')
+    Path("other.fen").write_bytes(b"\xff\xfe one two three\n")
+    calibrate = ["net", "calibrate", "uniform", "-o", "bins.json", "--positions", "5"]
+    for file, told in (
+        ("game.pgn", "game.pgn, line 2: FEN side to move: '\"Duke'"),
+        ("other.fen", "other.fen, line 1: FEN side to move: 'one'"),
+        ("few.epd", ""),
+    ):
+        assert main([*calibrate, flag, file]) == (2 if told else 0)
+        assert told in capsys.readouterr().err
+        assert Path("bins.json").exists() == (not told)
+
+
 def test_bench_evaluate_rows(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--rounds", "1", "--batches", "1,3", "--threads", "2"]
     result = said(capsys, "bench", "evaluate", "sparse-64-threats", "plain-1x8", *arguments)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -79,16 +81,26 @@ def leaves_from(source: Location | None, count: int, seed: int = 1) -> Leaves:
     """At most `count` leaves: of the FENs or EPDs in a file, or the ends of random games."""
     if source is None:
         return random_leaves(count, seed)
-    lines = read_bytes(source).decode("utf-8").splitlines()
-    fens = [fen for fen in map(_fen_of, lines) if fen][:count]
-    if not fens:
+    games = list(islice(_positions_in(source), count))
+    if not games:
         raise InputError("no positions in this file", value=str(source))
-    games = []
-    for fen in fens:
-        game = new_positions(1)
-        game[0] = parse_fen(fen)
-        games.append(game)
     return leaves_of(games, MOST_HISTORY)
+
+
+def _positions_in(source: Location) -> Iterator[np.ndarray]:
+    """Each position of a file as an array of one; errors name the file and the line."""
+    lines = read_bytes(source).decode("utf-8-sig", errors="replace").splitlines()
+    for number, line in enumerate(lines, start=1):
+        fen = _fen_of(line)
+        if not fen:
+            continue
+        game = new_positions(1)
+        try:
+            game[0] = parse_fen(fen)
+        except InputError as error:
+            error.what = f"{source}, line {number}: {error.what}"
+            raise
+        yield game
 
 
 def _fen_of(line: str) -> str:
