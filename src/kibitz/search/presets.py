@@ -47,11 +47,14 @@ def why_without_effect(option: Option, settings: Settings, *, batched: bool) -> 
     """Why an option changes nothing with these settings; empty if it does change something."""
     driver = "batched" if batched else "threads" if settings.threads > 1 else "inline"
     rules, drivers, need = option.where
-    settings = resolved(settings, batched=batched)
+    asked, settings = settings.search, resolved(settings, batched=batched)
     if settings.search == "alphabeta" and batched and option.name == "search":
         return DRIVERS[driver]
     if settings.search == "bestfirst" or (settings.search == "alphabeta" and not batched):
-        return "" if option.name in HEEDED[settings.search] else f"with Search {settings.search}"
+        if option.name in HEEDED[settings.search]:
+            return ""
+        if asked != "auto":  # the tree search would play, but for the reason that follows
+            return f"with Search {settings.search}"
     if drivers and driver not in drivers:
         return DRIVERS[driver]
     if rules == CONTEMPT.rules and settings.sc_limit == OFF:
