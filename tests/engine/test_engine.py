@@ -17,6 +17,7 @@ from kibitz.engine.options import STRONGEST, WEAKEST, handicap_of
 from kibitz.engine.running import undisturbed
 from kibitz.errors import ConfigError, FileError, InputError
 from kibitz.network.make import create
+from kibitz.search.alphabeta.searcher import AlphaBeta
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.params import Settings
 
@@ -191,6 +192,16 @@ def test_what_limited_strength_searches_with_is_ready_before_the_first_move() ->
         engine.play(Board(), nodes=10)
         engine.ready()
         assert engine.searcher is made
+
+
+def test_ready_waits_for_what_a_search_does_in_the_background(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waited: list[AlphaBeta] = []
+    monkeypatch.setattr(AlphaBeta, "ready", lambda search: waited.append(search))
+    with Engine("material", hash=4, search="alphabeta") as engine:
+        engine.ready()
+        assert waited == [engine.searcher]
 
 
 def test_more_threads_than_processors_are_said(monkeypatch: pytest.MonkeyPatch) -> None:

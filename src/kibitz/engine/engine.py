@@ -128,7 +128,7 @@ class Engine:
         """Load the network and the kernels, if that is still to do; not while searching."""
         with self._state:
             self._refuse_while_searching("nothing is loaded")
-        self._prepared(self._searched)
+        self._prepared(self._searched).ready()
 
     @property
     def needs_kernels(self) -> bool:
@@ -207,9 +207,6 @@ class Engine:
             except EvaluationError:
                 self._go_on_with(EngineOptions(weights=FALLBACK))
                 raise
-            except (FileError, InputError) as error:
-                self._go_on_without_file(settings, error)
-                raise
             self._warm.add(self._variant(settings))
             if loaded and self._cache is not None:
                 self._cache.clear()  # of warming up, which is no part of the game
@@ -232,6 +229,9 @@ class Engine:
             self._settings = self._settings.with_(hash=Settings().hash)
             fix = f"going on with {self._settings.hash}"
             raise InputError("no memory for Hash", value=settings.hash, fix=fix) from error
+        except (FileError, InputError) as error:
+            self._go_on_without_file(settings, error)
+            raise
 
     def _load(self) -> bool:
         """Load the network if another one is wanted; returns whether that was so."""

@@ -64,7 +64,7 @@ def warm(evaluator: Evaluator, settings: Settings) -> None:
 
     compile_later(search_mate, *new_memory())  # no clock runs where mates are tried
     kind = resolved(settings, batched=not isinstance(evaluator, InlineEvaluator))
-    small = kind.with_(hash=1, threads=1, syzygy_path="", minibatch_size=4)
+    small = kind.with_(hash=1, threads=1, syzygy_path="", bestfirst_file="", minibatch_size=4)
     with closing(open_search(evaluator, small)) as search:
         for fen, move in WARM_GAMES:
             board, limits = Board(fen, [move]), Limits(nodes=WARM_NODES)

@@ -148,6 +148,9 @@ class BaseSearcher(ABC):
     def interrupt(self) -> None:  # noqa: B027 - optional
         """Make running kernels return; safe to call from any thread."""
 
+    def ready(self) -> None:  # noqa: B027 - optional
+        """Wait until a search can begin at once."""
+
     def end(self) -> None:  # noqa: B027 - optional
         """End the threads, once and for all."""
 

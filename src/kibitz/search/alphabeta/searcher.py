@@ -71,11 +71,20 @@ class AlphaBeta(BaseSearcher):
         self._positions = np.zeros(2, RECORDS)  # in which lines are played to their ends
         self._pool = ThreadPoolExecutor(threads, "alphabeta")
         # The system hands memory out when it is first written: not while the first search waits.
-        self._ready = self._pool.submit(self.entries.view(np.uint64).fill, 0)
+        self._written = self._pool.submit(self._write_all)
         self._control, self._generation = new_control(), 0
         self._news = threading.Event()  # an iteration has ended,
         self._untold = False  # and has not been reported
         self._generator = np.random.default_rng(self.settings.seed)
+
+    def _write_all(self) -> None:
+        self.entries.view(np.uint64).fill(0)
+        for worker in self.workers:
+            worker.memory.forget()
+
+    def ready(self) -> None:
+        """Wait until the memory is there."""
+        self._written.result()
 
     def end(self) -> None:
         """End the threads."""
@@ -87,7 +96,7 @@ class AlphaBeta(BaseSearcher):
 
     def forget(self) -> None:
         """Forget the table and what the workers have learned."""
-        self._ready.result()
+        self._written.result()
         self.entries[:] = np.zeros((), self.entries.dtype)
         for worker in self.workers:
             worker.memory.forget()
@@ -96,7 +105,7 @@ class AlphaBeta(BaseSearcher):
 
     def prepare(self) -> None:
         """Give the workers the root's moves, the best by tablebases first."""
-        self._ready.result()
+        self._written.result()
         task, codes = self.task, [*self.task.codes]
         whole = len(codes) == len(task.board.legal_moves)
         rank = {code: row.rank for code, row in task.outcomes.items()}
