@@ -119,11 +119,11 @@ class Searcher(BaseSearcher):
             return
         if 1 < proof <= longest:
             self.try_mates(proof - 2, ENDLESS)
-        elif -TABLEBASE < proof < 0:
+        elif -TABLEBASE < proof < 0 and is_settled(int(self.memory.cold["proof"][0])):
             self._shorten_losses()
 
     def _shorten_losses(self) -> None:
-        """Find how soon the opponent mates after the move that delays it longest."""
+        """Find how soon the opponent mates after the move that delays it longest; all lose."""
         task, mates, block = self.task, self.task.mates, block_of(self.memory)
         while True:
             proofs = self.memory.cold["proof"][block].tolist()
