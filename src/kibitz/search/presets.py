@@ -23,17 +23,13 @@ def resolved(settings: Settings, *, batched: bool) -> Settings:
     """
     if settings.search != "auto":
         return settings
-    tree = settings.with_(search="mcts")
-    if batched or any(_tells_on(option, tree) for option in OPTIONS):
-        return tree
+    known = HEEDED["alphabeta"]
+    changed = [one for one in OPTIONS if not _is_default(one, settings) and one.name not in known]
+    if batched or changed:
+        tree = settings.with_(search="mcts")
+        if batched or not all(why_without_effect(one, tree, batched=False) for one in changed):
+            return tree
     return settings.with_(search="alphabeta")
-
-
-def _tells_on(option: Option, tree: Settings) -> bool:
-    """Whether an option is changed and the tree search alone heeds it."""
-    if _is_default(option, tree) or option.name in HEEDED["alphabeta"]:
-        return False
-    return not why_without_effect(option, tree, batched=False)
 
 
 def _is_default(option: Option, settings: Settings) -> bool:
