@@ -22,7 +22,7 @@ from kibitz.search.bestfirst.worker import Worker
 from kibitz.search.clock import Standing
 from kibitz.search.params import Settings
 from kibitz.search.proof import UNPROVED
-from kibitz.search.report import Known, Report, report_of
+from kibitz.search.report import Known, Report, report_of, sample, temperature_weights
 from kibitz.search.searcher import BaseSearcher
 
 DEEPEST = 60
@@ -198,14 +198,11 @@ class BestFirst(BaseSearcher):
         temperature = self.settings.temperature
         if temperature == 0.0 or report.root.proof != UNPROVED:
             return report.best.moves
-        visits = np.array([row.visits for row in report.moves], np.float64)
-        if not visits.any():
+        weights = temperature_weights(report.moves, temperature)
+        drawn = sample(report.moves, weights, self._generator)
+        if drawn is None or drawn.move == report.best.moves[0]:
             return report.best.moves
-        with np.errstate(divide="ignore"):
-            odds = np.exp(np.log(visits / visits.max()) / temperature)
-        drawn = report.moves[self._generator.choice(len(odds), p=odds / odds.sum())]
-        same = drawn.move == report.best.moves[0]
-        return report.best.moves if same else self._line(drawn.code, LONGEST_LINE)
+        return self._line(drawn.code, LONGEST_LINE)
 
     # --- reports --------------------------------------------------------------------------------
 

@@ -31,6 +31,7 @@ from kibitz.search.mcts.tree.nodes import TreeMemory, block_of
 from kibitz.search.params import Settings
 from kibitz.search.proof import UNPROVED, is_settled, proved_value, wins
 from kibitz.search.report import (
+    HALF_TO_FULL,
     Line,
     MoveStatistics,
     Report,
@@ -38,7 +39,9 @@ from kibitz.search.report import (
     line_of,
     mate_moves,
     numbered,
+    sample,
     score_of,
+    temperature_weights,
     wdl_of,
 )
 
@@ -110,7 +113,6 @@ def principal_variation(memory: TreeMemory, edge: int, position: np.record) -> t
 Rows = list[MoveStatistics]
 
 DEEPEST = 64  # plies; forced lines could otherwise go deeper than Python recurses
-HALF_TO_FULL = 2.0  # from values in [0, 1] to [-1, 1]
 
 
 def choose_move(
@@ -244,34 +246,7 @@ def temperature_at(settings: Settings, ply: int) -> float:
     return max(temperature * share, settings.temp_endgame)
 
 
-def temperature_weights(
-    rows: Rows, temperature: float, visit_offset: float = 0.0, value_cutoff: float = 100.0
-) -> np.ndarray:
-    """((N + offset) / most)^(1 / temperature); float64 [rows].
-
-    0 for moves whose chance to win is `value_cutoff` % below that of the most visited one.
-    """
-    visits = np.array([row.visits for row in rows], dtype=float) + visit_offset
-    values = np.array([row.value for row in rows])
-    most = visits.max()
-    if most <= 0.0:
-        return np.zeros(len(rows))
-    weights = (np.maximum(0.0, visits) / most) ** (1.0 / temperature)
-    lowest = values[int(visits.argmax())] - HALF_TO_FULL * value_cutoff / 100.0
-    return np.where(values < lowest, 0.0, weights)
-
-
 def diversity_weights(rows: Rows, temperature: float) -> np.ndarray:
     """ChessCoach's (max(1, N) / N of the best)^(1 / temperature); float64 [rows], best first."""
     visits = np.maximum(1.0, np.array([row.visits for row in rows], dtype=float))
     return (visits / visits[0]) ** (1.0 / temperature)
-
-
-def sample(
-    rows: Rows, weights: np.ndarray, generator: np.random.Generator
-) -> MoveStatistics | None:
-    """One of the rows in proportion to weights, None if all of them are 0."""
-    total = weights.sum()
-    if total <= 0.0:
-        return None
-    return rows[int(generator.choice(len(rows), p=weights / total))]
