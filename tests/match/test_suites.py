@@ -207,7 +207,7 @@ def test_suites_that_cannot_be_counted_are_named(
     path = tmp_path / "one.epd"
     path.write_text(f"{MATE}\n")
     assert main(["suite", str(path), f"{tmp_path}/./one.epd", "--player", "random"]) == 2
-    assert f"a suite given twice: '{path}'; name it once" in capsys.readouterr().err
+    assert f"two suites of one name: '{path}'; name it once" in capsys.readouterr().err
     path.write_text(STS + 'c7 "f5 Bf2"; c8 "10";\n')
     assert main(["suite", str(path), "--player", "random"]) == 2
     assert f"{path}: STS(v1.0) Undermine.001: c7 and c8" in capsys.readouterr().err

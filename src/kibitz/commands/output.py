@@ -59,6 +59,13 @@ def milliseconds(seconds: float | None) -> int | None:
     return round(1000 * seconds)
 
 
+def refuse_twins(what: str, names: list[str], fix: str = "rename one") -> None:
+    """Refuse two of one name, as results are told apart by name."""
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"two {what} of one name", value=name, fix=fix)
+
+
 def at_least(least: int, **flags: int | None) -> None:
     """Refuse flags, by the names of their arguments, that were given a smaller number."""
     for name, value in flags.items():

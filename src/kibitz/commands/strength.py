@@ -12,7 +12,16 @@ from typing import Annotated, Any, NamedTuple
 from cyclopts import Parameter
 
 from kibitz.commands.match import TIMES, TimeFlags, rounds_of
-from kibitz.commands.output import EXIT_STOPPED, FLAT, JsonFlag, PlayerFlag, at_least, columns, emit
+from kibitz.commands.output import (
+    EXIT_STOPPED,
+    FLAT,
+    JsonFlag,
+    PlayerFlag,
+    at_least,
+    columns,
+    emit,
+    refuse_twins,
+)
 from kibitz.commands.suite import say_skipped
 from kibitz.errors import InputError
 from kibitz.games.openings import RANDOM_PLIES, chosen_openings
@@ -88,7 +97,7 @@ def strength(
     if not (suite or wanted or tries):
         raise InputError("nothing to measure", fix="give --suite FILE, --games N or --endings N")
     control = times.control()
-    _refuse_twins("suites", [path.stem for path in suite])
+    refuse_twins("suites", [path.stem for path in suite])
     plan = Plan(
         player=parse_player(player),
         control=control if control.limited else parse_times(preset.times),
@@ -117,7 +126,7 @@ def _opponents(texts: tuple[str, ...], ladder: bool, quick: bool) -> tuple[Oppon
         if stockfish is None:
             say("Stockfish is not installed: no opponent on the ladder has a rating")
         found = [parse_opponent(text) for text in usual_opponents(stockfish, quick)]
-    _refuse_twins("opponents", [one.spec.name for one in found], "add ,name=ANOTHER")
+    refuse_twins("opponents", [one.spec.name for one in found], "add ,name=ANOTHER")
     return tuple(found)
 
 
@@ -130,13 +139,6 @@ def _installed() -> list[Opponent]:
     if missing:
         say(f"not installed: {', '.join(sorted(missing))}")
     return found
-
-
-def _refuse_twins(what: str, names: list[str], fix: str = "rename one") -> None:
-    """Refuse two of one name, as results are kept and shown by name."""
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError(f"two {what} of one name", value=name, fix=fix)
 
 
 def _measured(plan: Plan, folder: Path | None, json: bool) -> int:

@@ -8,7 +8,15 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from kibitz.commands.output import EXIT_STOPPED, JsonFlag, PlayerFlag, at_least, columns, emit
+from kibitz.commands.output import (
+    EXIT_STOPPED,
+    JsonFlag,
+    PlayerFlag,
+    at_least,
+    columns,
+    emit,
+    refuse_twins,
+)
 from kibitz.errors import InputError
 from kibitz.files import refuse_folder, write_bytes
 from kibitz.log import Level, Stop, graceful_stop, progress, say
@@ -46,7 +54,9 @@ def suite(
     json: JsonFlag = False,
 ) -> int:
     """Solve suites of positions: points, solved, nodes required, and a rating for STS."""
-    _check_files(files)
+    if not files:
+        raise InputError("no suite", fix="name EPD files")
+    refuse_twins("suites", [str(path) for path in files], "name it once")
     at_least(1, concurrency=concurrency, limit=limit)
     at_least(0, failure_nodes=failure_nodes)
     spec = parse_player(player)
@@ -81,14 +91,6 @@ def suite(
         details = {str(path): [one._asdict() for one in rows] for path, rows in found.items()}
         write_bytes(out, jsonlib.dumps({**result, "positions": details}, indent=1).encode())
     return EXIT_STOPPED if stop.requested else 0
-
-
-def _check_files(files: tuple[Path, ...]) -> None:
-    if not files:
-        raise InputError("no suite", fix="name EPD files")
-    for path in files:
-        if files.count(path) > 1:
-            raise InputError("a suite given twice", value=str(path), fix="name it once")
 
 
 def say_skipped(name: str, skipped: int) -> None:
