@@ -372,8 +372,16 @@ def test_a_small_tuning_by_a_suite(tmp_path: Path, capsys: pytest.CaptureFixture
         "400",
     ]
     words += ["--metric", "points", "--suite", str(suite), "--trials", "2", "--set", "confirm=0"]
-    assert main(["--quiet", *words]) == 0
-    assert "3/3" in capsys.readouterr().out
+    empty = tmp_path / "empty.epd"
+    empty.write_text('6k1/5ppp/8/8/8/8/8/R5K1 w - - id "b";\n')
+    assert main(["--quiet", *words, "--suite", str(empty)]) == 2
+    assert not (tmp_path / "t").exists()  # refused before anything is kept
+    capsys.readouterr()
+    suite.write_text(suite.read_text() + '6k1/5ppp/8/8/8/8/8/R5K1 w - - id "b";\n')
+    assert main(words) == 0
+    said = capsys.readouterr()
+    assert "3/3" in said.out
+    assert "mates.epd: positions left out, as they have no bm, am or points: 1" in said.err
     suite.write_text('6k1/5ppp/8/8/8/8/8/R5K1 w - - bm Ra8#; id "b";\n')
     assert main(["--quiet", *words]) == 2
     assert "is of another tuning" in capsys.readouterr().err

@@ -12,8 +12,10 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from kibitz.commands.output import EXIT_STOPPED, FLAT, JsonFlag, columns, emit
+from kibitz.commands.suite import say_skipped
 from kibitz.errors import InputError
 from kibitz.log import graceful_stop, say
+from kibitz.match.suites import suite_of
 from kibitz.options import options_of
 from kibitz.settings import used
 from kibitz.tuning.config import Tuning, parameters_of
@@ -75,6 +77,9 @@ def tune(
     parameters, same = parameters_of(tuning), facts_of(tuning)
     if not status and tuning.metric != "loss":
         check_effect(tuning, parameters)  # before anything is kept
+    if not status and tuning.metric in ("points", "required"):
+        for file in map(Path, tuning.suites):
+            say_skipped(file.name, suite_of(file).skipped)
     study = Study(folder, tuning, parameters)
     stopped = False
     if not status:
