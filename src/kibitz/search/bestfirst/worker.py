@@ -207,11 +207,11 @@ class Worker:
         """Passes, and how full the batches were."""
         values, moves = self.values, self.moves
         return (
-            f"{self.passes} passes, {self.steps} batches "
-            f"{100 * self.taken / max(1, self.steps * self.rows):.0f} % full, "
-            f"{values.evaluated} positions evaluated in {values.batches} calls, "
-            f"moves of {moves.evaluated} scored in {moves.batches}, "
-            f"{int(self.record.cut)} nodes cut by the table"
+            f"passes: {self.passes}; batches: {self.steps}, "
+            f"{100 * self.taken / max(1, self.steps * self.rows):.0f} % full; "
+            f"positions evaluated: {values.evaluated}, in calls: {values.batches}; "
+            f"positions with moves scored: {moves.evaluated}, in calls: {moves.batches}; "
+            f"nodes cut by the table: {int(self.record.cut)}"
         )
 
     @property
