@@ -255,7 +255,8 @@ def _positions(what: str, skipped: list[str]) -> Iterator[tuple[Board, str]]:
     if Path(what).is_file():
         return _played(what, skipped)
     if len(what.split()) == 1:  # no FEN has only one field
-        raise InputError("neither a FEN nor a file", value=what, fix="check the path")
+        fix = "check the path; without any, the start of a game is analysed"
+        raise InputError("neither a FEN nor a file", value=what, fix=fix)
     return iter([(Board(what), "")])
 
 
