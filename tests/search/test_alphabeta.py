@@ -233,6 +233,15 @@ def test_lines_are_sorted_and_the_first_is_played(limits: Limits) -> None:
             assert result.move == result.report.lines[0].moves[0]
 
 
+def test_a_cut_iteration_leaves_no_score_beside_another_line() -> None:
+    board = Board("rn1q1b1r/pppkpnp1/3p1p2/1N4Pp/3P2bP/8/PPPQPP2/R3KBNR w KQ - 1 9")
+    with Engine("kibitz-256x256", search="alphabeta", hash=1, multipv=3) as engine:
+        for nodes in range(300, 1500, 50):
+            engine.new_game()
+            values = [line.value for line in engine.play(board, nodes=nodes).report.lines]
+            assert values == sorted(values, reverse=True)
+
+
 def test_hash_is_exact() -> None:
     with AlphaBeta(EVALUATOR, Settings(hash=3)) as search:
         assert search.entries.nbytes == 3 << 20

@@ -375,6 +375,20 @@ def test_limits_reports_and_two_lines(search: BestFirst) -> None:
     assert any("passes" in note and "batches" in note for note in report.notes)
 
 
+def test_a_cut_iteration_leaves_no_score_beside_another_line(search: BestFirst) -> None:
+    mated = 0
+    for nodes in range(1000, 12_000, 500):
+        search.new_game()
+        board = Board("4R3/8/7R/8/8/4K3/6k1/8 b - - 0 1")
+        line = search.search(board, Limits(nodes=nodes)).report.best
+        for move in line.moves:
+            board.push(move)
+        ends = board.is_check() and not board.legal_moves
+        assert line.score.kind == "mate" or not ends
+        mated += line.score.kind == "mate"
+    assert mated
+
+
 def test_a_temperature_draws_the_move_and_a_mate_is_played() -> None:
     for seed, settings in ((0, {}), (1, {"temperature": 1.0})):
         drawn = Settings().with_(hash=8, seed=seed, **settings)

@@ -82,6 +82,7 @@ class Worker:
             for first in range(lines):
                 self._search(control, depth, first)
                 if self.memory.record.stopped:
+                    self._limit(first)
                     self._sort(lines)
                     return
             self.roots["known"][:lines] = self.roots["score"][:lines]
@@ -89,6 +90,14 @@ class Worker:
             self.depth, self.finished = depth, self.roots.copy()
             if not go_on(self):
                 return
+
+    def _limit(self, first: int) -> None:
+        """Moves left without a score are no better at this depth than the lines finished before."""
+        if first > 0:
+            left = self.roots[first:]
+            most = int(self.roots["score"][:first].min())
+            unscored = left["score"] == -INFINITE
+            left["known"] = np.where(unscored, np.minimum(left["known"], most), left["known"])
 
     def _sort(self, lines: int) -> None:
         """Put the lines of MultiPV in order: a later one may have come out better."""
@@ -104,6 +113,9 @@ class Worker:
         if depth >= WHOLE_UNTIL and abs(expected) < DECISIVE:
             low, high = expected - window, expected + window
         while True:
+            if first > 0:  # a move's line was written with its score: they stay together
+                left = roots[first:]
+                left["known"] = np.where(left["score"] > -INFINITE, left["score"], left["known"])
             roots["score"][first:] = -INFINITE
             context = Context(control, record, self._evaluator.record, self._scratch.record)
             score = int(search_root(context, plies, low, high, first))

@@ -35,6 +35,7 @@ class Best(NamedTuple):
 
     code: int
     value: int
+    line: tuple[Move, ...] = ()  # as the table had it when the value was found
 
 
 def proof_of(value: int) -> int:
@@ -180,11 +181,15 @@ class BestFirst(BaseSearcher):
 
         value = bisect(run, guess)
         if value is not None:
-            return Best(reached.code, value)
+            return self._with_line(reached.code, value)
         if not without and reached.code != first:  # what an unfinished iteration has found already
             rest = [one for one in self._best if one.code != reached.code]
-            self._best = [reached, *rest]
+            self._best = [self._with_line(*reached[:2]), *rest]
         return None
+
+    def _with_line(self, code: int, value: int) -> Best:
+        """A move with its value and what the table has after it, up to the mate if it is one."""
+        return Best(code, value, self._line(code, abs(proof_of(value)) or LONGEST_LINE))
 
     def is_late(self) -> bool:
         """Whether the time is up, by the best move so far."""
@@ -237,18 +242,17 @@ class BestFirst(BaseSearcher):
         return report_of(task.board, known, self.settings, task.outcomes, totals, mating, raw)
 
     def _known(self, code: int, place: int, nodes: int, bound: int, prior: float) -> Known:
-        """What is known of a move; its line by the table if it may be shown."""
+        """What is known of a move, its line of the iteration that found its value."""
         scored = place < len(self._best)
-        points = self._best[place].value if scored else bound
-        value, proof = unit_value(points), proof_of(points) if scored else UNPROVED
-        longest = abs(proof) or LONGEST_LINE
+        best = self._best[place] if scored else Best(code, bound, self._line(code, 1))
+        value, proof = unit_value(best.value), proof_of(best.value) if scored else UNPROVED
         return Known(
             code=code,
             nodes=nodes,
             value=value,
             draw=min(self.worker.draw, 1.0 - abs(value)),  # what the root's evaluation leaves
             proof=proof,
-            line=self._line(code, longest if place < self.settings.multipv else 1),
+            line=best.line,
             scored=scored,
             prior=prior,
         )
