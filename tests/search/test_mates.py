@@ -169,12 +169,25 @@ def test_a_proved_mate_is_shortened(searcher: Searcher) -> None:
 
 
 @pytest.mark.skipif(not COMPILED, reason="takes too many playouts")
-def test_a_proved_loss_is_shortened(searcher: Searcher) -> None:
-    """The tree proves that it takes three moves; it takes two, and the line is no longer."""
-    board = Board("8/8/1r6/K3P3/6Pr/4q1k1/8/8 w - - 0 1")
-    best = searcher.search(board, Limits(nodes=2_000_000)).report.best
-    assert str(best.score) == "mate -2"
-    assert len(best.moves) == 4
+@pytest.mark.parametrize(
+    ("fen", "moves"),
+    [
+        ("8/8/1r6/K3P3/6Pr/4q1k1/8/8 w - - 0 1", 2),  # the tree proves that it takes three
+        ("4R3/8/7R/8/8/4K3/6k1/8 b - - 0 1", 2),
+        ("R7/8/5R2/8/3K4/8/8/2k5 b - - 0 1", 3),
+    ],
+)
+def test_a_proved_loss_is_shortened(searcher: Searcher, fen: str, moves: int) -> None:
+    """It takes no longer than it must, and the line ends in mate; so does the kept tree's."""
+    for _ in range(2):
+        board = Board(fen)
+        best = searcher.search(board, Limits(nodes=2_000_000)).report.best
+        assert str(best.score) == f"mate -{moves}"
+        assert len(best.moves) == 2 * moves
+        for move in best.moves:
+            board.push(move)
+        assert board.is_check()
+        assert not board.legal_moves
 
 
 @pytest.mark.parametrize("limits", [Limits(infinite=True), Limits(ponder=True, infinite=True)])

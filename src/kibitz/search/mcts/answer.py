@@ -9,6 +9,7 @@ schedules asks for.
 from __future__ import annotations
 
 import math
+from typing import TypeAlias
 
 import numpy as np
 
@@ -47,6 +48,8 @@ from kibitz.search.report import (
 
 LONGEST_LINE = 100  # plies of a principal variation
 
+Mates: TypeAlias = dict[Move, tuple[Move, ...]]  # lines that end in mate, by their first moves
+
 
 def make_report(
     memory: TreeMemory,
@@ -55,17 +58,17 @@ def make_report(
     settings: Settings,
     totals: Totals,
     outcomes: Outcomes | None = None,
-    mating: tuple[Move, ...] = (),
+    mates: Mates | None = None,
 ) -> Report:
     """Report on a search of `position`.
 
-    `outcomes` are what tablebases say of the root's moves, `mating` is a mate that the tree may not
+    `outcomes` are what tablebases say of the root's moves, `mates` are mates that the tree may not
     show.
     """
     rows, root = in_order(moves_below(memory, position, rule, 0, outcomes)), root_statistics(memory)
     if outcomes and rows:
         root = root._replace(value=rows[0].value, draw=rows[0].draw, proof=rows[0].proof)
-    lines = _lines(memory, position, rows, settings, mating)
+    lines = _lines(memory, position, rows, settings, mates or {})
     if not lines or lines[0].moves[:1] != (rows[0].move,):
         # No move has a visit yet, or all that have are proved lost.
         score = score_of(settings.score_type, root.value, UNPROVED)
@@ -80,14 +83,13 @@ def _lines(
     position: np.record,
     rows: list[MoveStatistics],
     settings: Settings,
-    mating: tuple[Move, ...],
+    mates: Mates,
 ) -> list[Line]:
     """The lines of the best moves of which anything is known."""
     known = [row for row in rows if row.visits or wins(row.proof) or row.table is not None]
     lines = []
     for row in known[: settings.multipv]:
-        mates = mating[:1] == (row.move,)
-        moves = mating if mates else principal_variation(memory, row.edge, position)
+        moves = mates.get(row.move) or principal_variation(memory, row.edge, position)
         if mate_moves(row.proof) is not None:
             moves = moves[: abs(row.proof)]  # the tree's line may be longer than what is proved
         lines.append(line_of(row, moves, settings))

@@ -17,7 +17,7 @@ from kibitz.position.board import Board
 from kibitz.position.notation import Move, absolute, legal_codes
 from kibitz.search.limits import Limits, Signals, depth_of
 from kibitz.search.mate import Mate
-from kibitz.search.mcts.answer import choose_move, make_report, principal_variation
+from kibitz.search.mcts.answer import Mates, choose_move, make_report, principal_variation
 from kibitz.search.mcts.driver import Driver
 from kibitz.search.mcts.playout.root import gumbel_choice, prepare_root
 from kibitz.search.mcts.rules.from_settings import to_behaviour, to_rule
@@ -57,7 +57,7 @@ class Searcher(BaseSearcher):
         self._line = Line()
         self._known = 0  # visits by earlier searches
         self._reported: int | None = None  # the best move of the last report
-        self._mating: tuple[Move, ...] = ()  # the mate that was found at the root
+        self._mates: Mates = {}  # those found beside the tree
         self._generator = np.random.default_rng(self.settings.seed)
 
     @property
@@ -91,7 +91,7 @@ class Searcher(BaseSearcher):
         """Clear the tree."""
         clear(self.memory.record)
         self._line.forget()
-        self._mating = ()
+        self._mates = {}
 
     # --- one search -----------------------------------------------------------------------------
 
@@ -104,7 +104,7 @@ class Searcher(BaseSearcher):
         """Search until a limit is reached or nothing is left to learn; if neither, until `stop`."""
         if self._tree.is_open:
             self._run()
-        self._mating = self.task.mating
+        self._mates |= self._found
         self._answer_questions()
 
     def _run(self) -> None:
@@ -137,6 +137,8 @@ class Searcher(BaseSearcher):
             if mates.mate is None:  # it is exact, or there is no time left
                 return
             self._prove(block.start + place, -(mates.mate.plies + 1))
+            mating = (*board.moves[-1:], *mates.line(self.nodes_left, self.is_over))
+            self._mates[mating[0]] = mating
 
     def _play_out(self, most: int) -> None:
         """Let the driver play out, at most `most` times, unless the root is settled."""
@@ -211,10 +213,16 @@ class Searcher(BaseSearcher):
             mean_depth=sum(int(context.depth_sum) for context in contexts) / playouts,
             hashfull=self.memory.permille,
         )
-        task, position = self.task, self.task.board.position
+        task, position, mates = self.task, self.task.board.position, self._mates | self._found
         return make_report(
-            self.memory, position, self.rule, self.settings, totals, task.outcomes, task.mating
+            self.memory, position, self.rule, self.settings, totals, task.outcomes, mates
         )
+
+    @property
+    def _found(self) -> Mates:
+        """The mate that this search has found beside the tree."""
+        mating = self.task.mating
+        return {mating[0]: mating} if mating else {}
 
     def choose(self, report: Report) -> tuple[Move, ...]:
         """The line of the move to play, which need not be the best."""
@@ -240,7 +248,7 @@ class Searcher(BaseSearcher):
         kept = allowed is None and self._keep(board)
         if not kept:
             self.forget()
-        task.mating, self._reported = self._mating, None
+        self._reported = None
         self._tree.set_root(board.positions())
         for context in self.contexts:
             record = context.record
@@ -266,7 +274,7 @@ class Searcher(BaseSearcher):
         other_side = self.settings.sc_limit != OFF and plies is not None and plies % 2 == 1
         if plies is None or other_side or isinstance(self.rule, Gumbel):
             return False
-        self._mating = self._mating if plies == 0 else ()
+        self._mates = self._mates if plies == 0 else {}
         return keep_subtree(self.memory, board, plies)
 
     # --- proofs that come into the tree from outside --------------------------------------------
