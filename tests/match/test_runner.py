@@ -83,6 +83,23 @@ def test_a_match_can_be_made_longer(tmp_path: Path) -> None:
             assert len(journal.games) == 2 * rounds
 
 
+@pytest.mark.parametrize("command", ["match greedy random", "strength greedy --endings 0"])
+def test_more_games_with_a_book_go_on(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    book, other = tmp_path / "book.epd", tmp_path / "other.txt"
+    book.write_text("".join(f"{first}\n" for first in ("e4", "d4", "c4 e5", "Nf3 d5", "b3")))
+    other.write_text(book.read_text() + "a3\n")
+    whole = [*command.split(), "--quiet", "--json", "--resume", str(tmp_path / "kept")]
+    if "strength" in command:
+        whole += ["--opponent", "random", "--nodes", "1"]
+    for games in ("2", "6", "10", "4"):
+        assert main([*whole, "--openings", str(book), "--games", games]) == 0
+    capsys.readouterr()
+    assert main([*whole, "--openings", str(other), "--games", "4"]) == 2
+    assert "another match: openings" in capsys.readouterr().err
+
+
 def test_journals_are_not_mixed_up(tmp_path: Path) -> None:
     path = tmp_path / "match.jsonl"
     setup = setup_of("greedy", "random")

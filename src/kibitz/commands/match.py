@@ -13,7 +13,7 @@ from cyclopts import Parameter
 
 from kibitz.commands.output import EXIT_STOPPED, FLAT, JsonFlag, at_least, columns, emit
 from kibitz.errors import InputError
-from kibitz.games.openings import RANDOM_PLIES, chosen_openings
+from kibitz.games.openings import RANDOM_PLIES, chosen_openings, source_of
 from kibitz.log import Level, graceful_stop, progress, say
 from kibitz.match.game import Control, Rules, Terms, parse_times
 from kibitz.match.journal import Journal, PlayedGame, Results
@@ -139,7 +139,7 @@ def match(
         terms=terms.terms(),
         sprt=sprt.test(),
         concurrency=concurrency,
-        source="" if openings else f"random {plies or RANDOM_PLIES}",
+        source=source_of(openings, plies),
     )
     book = openings.name if openings else f"random {plies or RANDOM_PLIES} plies"
     return _play(setup, book, resume, pgn, json)

@@ -24,7 +24,7 @@ from kibitz.commands.output import (
 )
 from kibitz.commands.suite import say_skipped
 from kibitz.errors import InputError
-from kibitz.games.openings import RANDOM_PLIES, chosen_openings
+from kibitz.games.openings import RANDOM_PLIES, chosen_openings, source_of
 from kibitz.log import Bar, Level, graceful_stop, progress, say
 from kibitz.match.assessment import (
     Plan,
@@ -105,6 +105,7 @@ def strength(
         games=wanted,
         openings=tuple(chosen_openings(openings, None, rounds, seed)),
         book=openings.name if openings else f"random {RANDOM_PLIES}",
+        source=source_of(openings, None),
         suites=suite,
         limit=limit,
         tries=tries,

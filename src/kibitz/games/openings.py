@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
+from kibitz.checksums import sha256_of
 from kibitz.errors import InputError
 from kibitz.files import Location, read_unpacked, unpacked_name
 from kibitz.position.board import SIDES, Board, Side
@@ -197,6 +198,14 @@ def shuffled(things: Sequence[Thing], seed: int) -> list[Thing]:
     order = list(things)
     random.Random(seed).shuffle(order)
     return order
+
+
+def source_of(location: Location | None, plies: int | None) -> str:
+    """What tells these openings from others, however many of them are chosen."""
+    if not location:
+        return f"random {plies or RANDOM_PLIES}"
+    whole = sha256_of(location)[:12]
+    return whole if plies is None else f"{whole}, {plies} plies"
 
 
 def digest(openings: Sequence[Opening]) -> str:

@@ -51,7 +51,8 @@ class Plan:
     opponents: tuple[Opponent, ...] = ()
     games: int = 100  # against each
     openings: tuple[Opening, ...] = ()
-    book: str = ""  # what the openings are
+    book: str = ""  # what the openings are called
+    source: str = ""  # as in Setup
     suites: tuple[Path, ...] = ()
     suite_control: Control = SUITE_CONTROL
     limit: int | None = None  # positions of each suite
@@ -124,7 +125,7 @@ def _setup(plan: Plan, opponent: Spec) -> Setup:
         seed=plan.seed,
         terms=plan.terms,
         concurrency=plan.concurrency,
-        source=plan.book if plan.book.startswith("random") else "",
+        source=plan.source,
     )
 
 

@@ -83,7 +83,7 @@ class Setup:
     terms: Terms = field(default_factory=Terms)
     sprt: Sprt | None = None
     concurrency: int = 1
-    source: str = ""  # where the openings come from, if their number grows with the match
+    source: str = ""  # where the openings come from, if more are chosen for more games
     odds: bool = False  # the first of two players always has White, as who gives odds
 
     def __post_init__(self) -> None:
