@@ -118,16 +118,28 @@ def test_option_names_are_those_of_uci_in_any_case() -> None:
     engine.set_option("move  OVERHEAD", "20")
     engine.set_option("EvalFile", "uniform")
     engine.set_option("UCI_ELO", "1000")
+    engine.set_option("MultiPV", 3)
+    engine.set_option("UCI_LimitStrength", value=True)
     assert engine.settings.move_overhead == 20
+    assert (engine.settings.multipv, engine.options.limit_strength) == (3, True)
     assert engine.options.weights == "uniform"
     assert engine.options.elo == 1000
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("Hash", "0"), ("Hash", "much"), ("Threads", "513"), ("UCI_Elo", "9"), ("SearchRule", "x")],
+    [
+        ("Hash", "0"),
+        ("Hash", "much"),
+        ("Hash", 16.0),
+        ("Threads", "513"),
+        ("Threads", True),
+        ("UCI_Elo", "9"),
+        ("SearchRule", "x"),
+        ("SearchRule", 1),
+    ],
 )
-def test_values_out_of_range_change_nothing(name: str, value: str) -> None:
+def test_values_out_of_range_change_nothing(name: str, value: str | float) -> None:
     engine = Engine("material")
     before = engine.settings, engine.options
     with pytest.raises(ConfigError):

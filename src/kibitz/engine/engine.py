@@ -101,8 +101,12 @@ class Engine:
         self._change(settings, EngineOptions(**{**file.engine, **own}))
         self._given = given
 
-    def set_option(self, name: str, value: str = "") -> None:
-        """Change an option by its UCI name, in any case; refused while searching."""
+    def set_option(self, name: str, value: Value = "") -> None:
+        """Change an option by its UCI name, in any case; refused while searching.
+
+        The value is text as UCI sends it, or a number or a truth value.
+        """
+        name = str(name)
         folded = " ".join(name.split()).casefold()
         if folded == "clear hash":
             return self.new_game()
@@ -110,7 +114,8 @@ class Engine:
         if option is None:
             fix = did_you_mean(name, [known.uci for known in ALL_OPTIONS])
             raise InputError("no such option", value=name, fix=fix)
-        return self.configure(**{option.name: read(option, value)})
+        value = read(option, value) if isinstance(value, str) else value
+        return self.configure(**{option.name: value})
 
     def _change(self, settings: Settings, options: EngineOptions) -> None:
         variant_of(settings)  # refuses combinations that make no search
