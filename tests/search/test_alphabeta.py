@@ -51,6 +51,13 @@ SHARP = (  # a later line of several comes out better than the first
     "rnbqkb1r/pppp1ppp/8/4P3/6n1/7P/PPPNPPP1/R1BQKBNR b KQkq - 0 1",
     "b2b1r1k/3R1ppp/4qP2/4p1PQ/4P3/5B2/4N1K1/8 w - - 0 1",
 )
+LOSING = (  # the reply that is looked at first is mated sooner than the best one
+    "Q7/8/5pp1/6k1/6p1/6K1/8/8 b - - 0 1",
+    "kr6/1p2p3/1K6/6p1/7p/8/5nr1/1Q6 b - - 0 1",
+    "B2B4/8/p4N2/1pP5/1k1N1p2/1P2b3/K1n1P3/8 b - - 0 1",
+    "4r1n1/1r5p/p1R3pN/2Ppk1K1/3p1Np1/3P2R1/P2B1p2/3q1B1b b - - 0 1",
+    "8/5p2/3N4/2Pp1P2/BBpk1Pp1/2p2pP1/2p2K2/2N5 b - - 0 1",
+)
 WORTH = {1: 100, 2: 310, 3: 330, 4: 500, 5: 950}
 
 
@@ -240,6 +247,38 @@ def test_a_cut_iteration_leaves_no_score_beside_another_line() -> None:
             engine.new_game()
             values = [line.value for line in engine.play(board, nodes=nodes).report.lines]
             assert values == sorted(values, reverse=True)
+
+
+@pytest.mark.parametrize("lines", [1, 2, 60])
+def test_a_cut_iteration_claims_no_mate_while_a_reply_is_untried(
+    lines: int,
+) -> None:
+    claimed = 0
+    with AlphaBeta(EVALUATOR, SMALL.with_(multipv=lines)) as search:
+        for fen in LOSING:
+            board = Board(fen)
+            longest = plies_to_mate(board)
+            for nodes in range(20, 800, 20):
+                search.new_game()
+                result = search.search(board, Limits(nodes=nodes))
+                best = result.report.best
+                assert best.moves[0] == result.move
+                if best.score.kind == "mate":
+                    assert longest <= -2 * best.score.amount, (fen, nodes, best)
+                    claimed += 1
+    assert claimed > 10
+
+
+def plies_to_mate(board: Board) -> int:
+    """Until the side to move is mated with the best defence; a thousand if it takes more than 8."""
+    longest = 0
+    for move in board.legal_moves:
+        after = board.copy()
+        after.push(move)
+        tried = MateSearch(after, codes_of(after))
+        assert tried.deepen(7, 10**7, lambda: False)
+        longest = max(longest, tried.mate.plies + 1 if tried.mate else 1_000)
+    return longest
 
 
 def test_hash_is_exact() -> None:

@@ -333,7 +333,7 @@ def report_of(
     `raw` is the evaluator's own value of the root; without one it is the best move's.
     """
     rows = [_row(board, at, one, outcomes.get(one.code)) for at, one in enumerate(known)]
-    shown = [at for at, row in enumerate(rows) if row.scored][: settings.multipv] or [0]
+    shown = [at for at, row in enumerate(rows) if row.scored or at == 0][: settings.multipv]
     lines = [line_of(rows[at], known[at].line, settings, known[at].distance) for at in shown]
     if mating:
         lines[0] = Line(0, Score("mate", (len(mating) + 1) // 2), Wdl(1000, 0, 0), 1.0, mating)

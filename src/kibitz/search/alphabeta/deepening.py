@@ -83,9 +83,10 @@ class Worker:
                 self._search(control, depth, first)
                 if self.memory.record.stopped:
                     self._limit(first)
+                    self._score_first()
                     self._sort(lines)
                     return
-            self.roots["known"][:lines] = self.roots["score"][:lines]
+            self.roots["known"] = self.roots["score"]
             self._sort(lines)
             self.depth, self.finished = depth, self.roots.copy()
             if not go_on(self):
@@ -99,10 +100,17 @@ class Worker:
             unscored = left["score"] == -INFINITE
             left["known"] = np.where(unscored, np.minimum(left["known"], most), left["known"])
 
+    def _score_first(self) -> None:
+        """A first move without a score is no better than the best one of the iteration before."""
+        first = self.roots[0]
+        if max(first["score"], first["known"]) == -INFINITE and self.depth:
+            first["known"], first["length"] = self.finished[0]["known"], 0
+
     def _sort(self, lines: int) -> None:
         """Put the lines of MultiPV in order: a later one may have come out better."""
         shown = self.roots[:lines]
         scores = np.where(shown["score"] > -INFINITE, shown["score"], shown["known"])
+        scores[scores == -INFINITE] = -DECISIVE  # what was not searched goes before what loses
         shown[:] = shown[np.argsort(-scores, kind="stable")]
 
     def _search(self, control: Any, depth: int, first: int) -> None:
@@ -112,6 +120,7 @@ class Worker:
         low, high, window, plies = -INFINITE, INFINITE, WINDOW, depth
         if depth >= WHOLE_UNTIL and abs(expected) < DECISIVE:
             low, high = expected - window, expected + window
+        roots["most"][first:] = INFINITE
         while True:
             if first > 0:  # a move's line was written with its score: they stay together
                 left = roots[first:]
@@ -119,8 +128,7 @@ class Worker:
             roots["score"][first:] = -INFINITE
             context = Context(control, record, self._evaluator.record, self._scratch.record)
             score = int(search_root(context, plies, low, high, first))
-            order = np.argsort(-roots["score"][first:], kind="stable")
-            roots[first:] = roots[first:][order]
+            self._order(first)
             if record.stopped or low < score < high:
                 return
             if score <= low:
@@ -131,3 +139,14 @@ class Worker:
             window *= 2
             if window > WIDEST:
                 low, high = -INFINITE, INFINITE
+
+    def _order(self, first: int) -> None:
+        """Put the moves from `first` on in order: by score, the others as they were.
+
+        After a stop what is known to lose stands behind the others, tried or not.
+        """
+        left = self.roots[first:]
+        order = np.argsort(-left["score"], kind="stable")
+        if self.memory.record.stopped:
+            order = order[np.argsort(left["most"][order] <= -DECISIVE, kind="stable")]
+        left[:] = left[order]

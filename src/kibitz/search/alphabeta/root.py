@@ -74,6 +74,7 @@ def search_root(context: Context, depth: int, alpha: int, beta: int, first: int)
         root.nodes += thread.nodes - nodes
         if thread.stopped:
             return best
+        root.most = score
         if number == 1 or score > alpha:
             keep_line(thread, index, score)
         best = max(best, score)

@@ -51,7 +51,7 @@ def proof_of(score: int) -> int:
 
 
 def scores_of(roots: np.ndarray) -> np.ndarray:
-    """Scores of ROOT_MOVE [moves]; moves without one by this iteration keep their last."""
+    """Scores of ROOT_MOVE [moves]; moves without one have that of the iteration before."""
     return np.where(roots["score"] > -INFINITE, roots["score"], roots["known"])
 
 
@@ -215,17 +215,17 @@ class AlphaBeta(BaseSearcher):
         The probability of a draw is what the network sees at the end of the line.
         """
         scored = score > -INFINITE
-        line = root["line"][: root["length"] if scored else 0]
+        length = int(root["length"]) if scored else 0
         self._positions[0] = self.task.board.position
         network, scratch = self._evaluator.record, self._scratch.record
-        value, draw = value_after(network, scratch, self._positions, line, len(line))
+        value, draw = value_after(network, scratch, self._positions, root["line"], length)
         return Known(
             code=int(root["move"]),
             nodes=int(root["nodes"]),
             value=value_of_score(score) if scored else float(value),
             draw=float(draw),
             proof=proof_of(score),
-            line=self._moves_of(root),
+            line=self._moves_of(root, length),
             scored=scored,
             distance=TABLE_WIN - abs(score),
         )
@@ -241,11 +241,12 @@ class AlphaBeta(BaseSearcher):
             return report.best.moves
         odds = np.exp((scores[scored] - scores.max()) / (WARMTH * self.settings.temperature))
         drawn = self._generator.choice(len(odds), p=odds / odds.sum())
-        return self._moves_of(roots[scored[drawn]])
+        root = roots[scored[drawn]]
+        return self._moves_of(root, int(root["length"]))
 
-    def _moves_of(self, root: np.void) -> tuple[Move, ...]:
-        """The line of ROOT_MOVE; codes are in the view of the side that moves."""
-        codes = root["line"][: root["length"]].tolist() or [int(root["move"])]
+    def _moves_of(self, root: np.void, length: int) -> tuple[Move, ...]:
+        """So much of the line of ROOT_MOVE; codes are in the view of the side that moves."""
+        codes = root["line"][:length].tolist() or [int(root["move"])]
         views = (0, FLIP_MOVE) if self.task.board.turn == "white" else (FLIP_MOVE, 0)
         return tuple(Move(code ^ views[ply % 2]) for ply, code in enumerate(codes))
 

@@ -78,6 +78,7 @@ ROOT_MOVE = np.dtype(
         ("move", np.uint16),
         ("score", np.int32),  # by the iteration at work; -INFINITE: not better than another
         ("known", np.int32),  # by the iteration before
+        ("most", np.int32),  # its score is no higher, by this iteration
         ("nodes", np.int64),
         ("deepest", np.int32),
         ("length", np.int32),
