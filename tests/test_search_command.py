@@ -138,10 +138,13 @@ def test_moves_without_a_score_show_none(capsys: pytest.CaptureFixture[str]) -> 
     values = [row["value"] for row in found["moves"]]
     assert values[0] == pytest.approx(found["value"])
     assert None in values[1:]
+    assert {row["prior"] for row in found["moves"]} == {None}
     assert main(words) == 0
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
-    lengths = {len(row) for row in rows if row and row[-1] == "%"}
-    assert lengths >= {4, 7}  # move, visits, prior %; and value and draw %
+    lines = capsys.readouterr().out.splitlines()
+    [heading] = [at for at, line in enumerate(lines) if line.split()[:1] == ["move"]]
+    assert lines[heading].split() == ["move", "nodes", "value", "draw", "proof"]
+    lengths = {len(line.split()) for line in lines[heading + 2 :]}
+    assert lengths >= {2, 5}  # move, nodes; and value and draw %
 
 
 def test_a_rule_or_preset_beside_a_search_without_rules_is_said(

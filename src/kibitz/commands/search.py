@@ -143,12 +143,18 @@ def _live(wanted: bool) -> Iterator[Callable[[Callable[[], Table]], None]]:
         yield lambda table: shown.update(table())
 
 
+def _has_priors(report: Report) -> bool:
+    """Whether the search asked a policy; alpha-beta does not, and its visits are nodes."""
+    return any(row.prior > 0.0 for row in report.moves)
+
+
 def _table(report: Report, board: Board, what: str) -> Table:
+    with_priors = _has_priors(report)
     rows = [
         (
             board.san(row.move),
             row.visits,
-            f"{100 * row.prior:.1f} %",
+            *([f"{100 * row.prior:.1f} %"] if with_priors else []),
             f"{row.value:+.3f}" if row.scored else "",
             f"{100 * row.draw:.0f} %" if row.scored else "",
             row.proof or "",
@@ -162,7 +168,8 @@ def _table(report: Report, board: Board, what: str) -> Table:
         f"memory {report.hashfull / 10:.1f} % full: {best}"
     )
     title = "\n".join((title, *report.notes))
-    return columns(("move", "visits", "prior", "value", "draw", "proof"), rows, title=title)
+    effort = ("visits", "prior") if with_priors else ("nodes",)
+    return columns(("move", *effort, "value", "draw", "proof"), rows, title=title)
 
 
 def _moves(line: Line, most: int | None = None) -> str:
@@ -171,6 +178,7 @@ def _moves(line: Line, most: int | None = None) -> str:
 
 def _plain(result: Result) -> dict[str, Any]:
     report = result.report
+    with_priors = _has_priors(report)
     return {
         "best_move": result.move.uci() if result.move else None,
         "ponder": result.ponder.uci() if result.ponder else None,
@@ -191,7 +199,7 @@ def _plain(result: Result) -> dict[str, Any]:
             {
                 "move": row.move.uci(),
                 "visits": row.visits,
-                "prior": row.prior,
+                "prior": row.prior if with_priors else None,
                 "value": row.value if row.scored else None,
             }
             for row in report.moves
