@@ -11,7 +11,7 @@ import pytest
 
 from kibitz.encoding.leaves import leaves_of
 from kibitz.engine import Engine
-from kibitz.errors import InputError
+from kibitz.errors import DamagedFileError, InputError
 from kibitz.evaluator.batched import InlineBatch
 from kibitz.evaluator.inline import inline_evaluator
 from kibitz.evaluator.simple import Material, Uniform
@@ -58,6 +58,16 @@ def test_a_file_of_no_use_is_refused_by_name(
     del facts[fact]
     file.write_text(json.dumps(facts))
     with pytest.raises(InputError, match="not a calibration"):
+        read_calibration(file)
+
+
+@pytest.mark.parametrize(("fact", "value"), [("boundaries", [1.0]), ("mean", -3.1), ("sha256", "")])
+def test_a_file_that_was_changed_is_refused(tmp_path: Path, fact: str, value: Any) -> None:
+    file = tmp_path / "bins.json"
+    write_calibration(file, BINS)
+    facts = json.loads(file.read_text())
+    file.write_text(json.dumps({**facts, fact: value}))
+    with pytest.raises(DamagedFileError, match=r"was changed.*bins\.json"):
         read_calibration(file)
 
 

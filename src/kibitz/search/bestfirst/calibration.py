@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kibitz.encoding.leaves import Leaves, random_leaves
-from kibitz.errors import InputError
+from kibitz.errors import DamagedFileError, InputError
 from kibitz.evaluator.batched import BatchedEvaluator, evaluated, values_of
 from kibitz.files import Location, read_bytes, write_bytes
 from kibitz.search.bestfirst.nodes import UNIT
@@ -17,7 +18,7 @@ from kibitz.search.bestfirst.worker import roles_of
 
 BINS = 5_000
 SAMPLE = 256  # positions of random games, for networks without a file
-FORMAT = "kibitz-bestfirst-1"
+FORMAT = "kibitz-bestfirst-2"  # the first one had no checksum
 REMEDY = "write one with: kibitz net calibrate"
 # The mean of even positions is 0 for a network without a bias. Half of a sure win would mean that
 # the side to move takes three points of four in them: they are not even, or the number is wrong.
@@ -86,7 +87,14 @@ def write_calibration(location: Location, found: Calibration) -> None:
         "shift": found.shift,
         "boundaries": found.boundaries.tolist(),
     }
-    write_bytes(location, (json.dumps(facts) + "\n").encode("utf-8"))
+    content = json.dumps({**facts, "sha256": _checksum(facts)})
+    write_bytes(location, (content + "\n").encode("utf-8"))
+
+
+def _checksum(facts: dict[str, Any]) -> str:
+    """Of everything else in the file."""
+    rest = {name: value for name, value in facts.items() if name != "sha256"}
+    return hashlib.sha256(json.dumps(rest).encode("utf-8")).hexdigest()
 
 
 def read_calibration(location: Location) -> Calibration:
@@ -107,4 +115,6 @@ def read_calibration(location: Location) -> Calibration:
     if abs(found.shift) > LARGEST_SHIFT:
         fix = f"expected at most {LARGEST_SHIFT:.0f} points either way; {REMEDY}"
         raise InputError(f"{location}: shift", value=found.shift, fix=fix)
+    if facts.get("sha256") != _checksum(facts):
+        raise DamagedFileError("a calibration that was changed", value=str(location), fix=REMEDY)
     return found
