@@ -22,9 +22,10 @@ SHARED = sorted(Path(kibitz.search.__file__).parent.glob("*.py"))
 class FirstMove(BaseSearcher):
     """A search that takes the first legal move when its timer says so."""
 
-    games, closed, nodes, proof = 1, False, 0, 0
+    games, closed, nodes, proof, memory = 1, False, 0, 0, False
 
     def prepare(self) -> None:
+        assert self.memory, "the clock runs before the search is ready"
         self.nodes = 0
 
     def run(self) -> None:
@@ -40,6 +41,9 @@ class FirstMove(BaseSearcher):
         line = Line(1, Score("cp", 0), wdl_of(0.0, 0.0), 0.0, (move,))
         root = RootStatistics(1, 0, 0.0, 0.0, 0.0, 0, 0.0)
         return Report(**vars(self.totals()), lines=(line,), moves=(), root=root)
+
+    def ready(self) -> None:
+        self.memory = True
 
     def forget(self) -> None:
         self.games += 1

@@ -87,7 +87,9 @@ def search(
     facts = {"network": named(what), "settings": settings.changed(), **asked, **_plain(result)}
     emit(facts, as_json=json, table=_table(result.report, board, what))
     if not json:
-        say(f"best move {board.san(result.move)}" if result.move else "no legal move")
+        end = board.outcome()
+        over = f"the game is over: {end.termination.words}" if end else "no move"
+        say(f"best move {board.san(result.move)}" if result.move else over)
     return 0
 
 
@@ -121,6 +123,7 @@ def _searched(
     with closing(open_search(evaluator, settings)) as searcher, graceful_stop() as stop:
         for problem in searcher.problems:
             say(problem)
+        searcher.ready()
         with _live(live) as show:
 
             def follow(report: Report) -> None:

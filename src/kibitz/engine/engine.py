@@ -363,6 +363,7 @@ class Engine:
             limits = replace(limits, nodes=min(limits.nodes or most, most))
         try:
             searcher = self._prepared(self._searched)
+            searcher.ready()  # before its clock runs
             result = searcher.search(search.board, limits, on_report, search.signals)
             self._last = result.report
             search.hold()

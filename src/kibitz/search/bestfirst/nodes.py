@@ -148,6 +148,11 @@ class ListMemory:
     def _hang(self, name: str, array: np.ndarray) -> None:
         self.record[name], self.record[f"{name}_size"] = address_of(array), len(array)
 
+    def write_all(self) -> None:
+        """Make the system hand the memory out, which it does when it is first written."""
+        for array in (self.entries, self.positions, self.nodes, self.chunks):
+            array.view(np.uint64).fill(0)
+
     def set_boundaries(self, boundaries: np.ndarray) -> None:
         """Make the bins of these boundaries, float64 [n] descending: one bin more than those."""
         if len(boundaries) == 0 or np.any(np.diff(boundaries) > 0):

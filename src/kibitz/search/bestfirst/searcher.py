@@ -6,6 +6,7 @@ between two batches it reports and asks the timer.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
@@ -106,6 +107,8 @@ class BestFirst(BaseSearcher):
             ordered=chosen.bestfirst_ordering,
             asynchronous=self.batched or chosen.threads > 1,
         )
+        self._writing = threading.Thread(target=self.worker.memory.write_all)
+        self._writing.start()
         self._best: list[Best] = []  # of the last iteration, best first
         self._depth = 0  # of that iteration
         self._generator = np.random.default_rng(chosen.seed)
@@ -115,18 +118,25 @@ class BestFirst(BaseSearcher):
         """What is wrong with files that the settings name, one line each."""
         return [*self._unfit, *super().problems]
 
+    def ready(self) -> None:
+        """Wait until the memory is there."""
+        self._writing.join()
+
     def end(self) -> None:
-        """End the evaluator's threads."""
+        """End the threads."""
+        self.ready()
         self.worker.close()
 
     def forget(self) -> None:
         """Forget the table."""
+        self.ready()
         self.worker.memory.clear_table()
 
     # --- one search -----------------------------------------------------------------------------
 
     def prepare(self) -> None:
         """Evaluate the root and score its moves."""
+        self.ready()
         self.worker.set_root(self.task.board.positions(), self.task.allowed)
         self._best, self._depth = [], 0
 
@@ -263,6 +273,8 @@ class BestFirst(BaseSearcher):
         moves = [board.push(absolute(board.position, code))]
         while len(moves) < min(longest, LONGEST_LINE) and board.key not in seen:
             seen.add(board.key)
+            if board.outcome(claim=True) is not None:
+                break
             at = int(find(self.worker.record, board.position.key))
             entry = self.worker.memory.entries[at] if at != NONE else None
             if entry is None or int(entry["move"]) not in legal_codes(board.position).tolist():
