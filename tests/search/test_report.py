@@ -167,6 +167,20 @@ def test_a_game_that_is_over_is_not_searched(name: SearchName) -> None:
             assert (result.report.nodes, result.report.notes) == (0, ())
 
 
+@pytest.mark.parametrize("name", ["mcts", "alphabeta", "bestfirst"])
+@pytest.mark.parametrize(
+    "fen",
+    [
+        "8/8/8/8/8/1k6/7Q/3K4 w - - 99 100",  # every move is the hundredth without progress
+        "4k3/8/8/8/8/8/4r3/4K3 w - - 0 1",  # the only move leaves bare kings
+    ],
+)
+def test_a_line_that_ends_in_a_draw_has_no_wins_and_losses(name: SearchName, fen: str) -> None:
+    with open_search(inline_evaluator(Material()), Settings(search=name, hash=1)) as search:
+        best = search.search(Board(fen), Limits(nodes=500)).report.best
+    assert (best.score, best.wdl) == (Score("cp", 0), Wdl(0, 1000, 0))
+
+
 def test_a_root_without_visits_shows_the_likeliest_move(handmade: Any, reply: Any) -> None:
     tree = handmade(START, 1, value=0.2)
     tree.plant("", [reply("e2e4", prior=0.2), reply("d2d4", prior=0.3)])

@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,12 @@ from kibitz.evaluator.simple import Material
 from kibitz.kernel.compile import COMPILED
 from kibitz.position.board import Board
 from kibitz.position.fen import parse_fen
-from kibitz.search.limits import Limits
+from kibitz.search.limits import Limits, Signals
 from kibitz.search.mcts.searcher import Searcher
-from kibitz.search.params import Settings
+from kibitz.search.method import open_search
+from kibitz.search.params import SearchName, Settings
 from kibitz.search.proof import AT_LEAST_DRAW, AT_MOST_DRAW, DRAW, TABLEBASE, UNPROVED
-from kibitz.search.report import Result
+from kibitz.search.report import Report, Result
 from kibitz.search.tablebase import (
     CERTAIN,
     DECISIVE,
@@ -302,6 +304,38 @@ def test_no_mate_is_said_where_tables_know_the_root(fen: str) -> None:
     result, plain = searched(fen, Limits(mate=1)), searched(fen, Limits(nodes=100))
     assert result.report.no_mate == 1
     assert str(result.report.best.score) == str(plain.report.best.score)
+
+
+@pytest.mark.parametrize("name", ["mcts", "alphabeta", "bestfirst"])
+@pytest.mark.parametrize("limits", [Limits(infinite=True), Limits(mate=3)])
+def test_a_win_beyond_the_searchs_horizon_is_kept(name: SearchName, limits: Limits) -> None:
+    """Two moves win before the 50-move rule ends the game; no search of some plies sees that."""
+    settings = Settings(search=name, hash=1, multipv=4, syzygy_path=str(FILES))
+    stop = Signals()
+
+    def end(report: Report) -> None:
+        if report.depth >= 3 or report.nodes > 20_000:
+            stop.stop.set()
+
+    with open_search(inline_evaluator(Material()), settings) as search:
+        limits = replace(limits, report_ms=1)
+        result = search.search(Board("8/8/8/3k4/8/8/8/KR6 w - - 70 80"), limits, end, stop)
+    assert str(result.move) in ("b1e1", "a1b2")
+    amounts = [line.score.amount for line in result.report.lines]
+    assert amounts == [19_971, 19_971, 0, 0]
+    assert result.move == result.report.best.moves[0]
+
+
+@pytest.mark.parametrize("name", ["mcts", "alphabeta", "bestfirst"])
+def test_a_mate_and_the_tables_name_no_move_twice(name: SearchName) -> None:
+    settings = Settings(search=name, hash=1, multipv=4, syzygy_path=str(FILES))
+    with open_search(inline_evaluator(Material()), settings) as search:
+        board = Board("k7/8/2K5/8/8/8/8/7R w - - 96 80")
+        lines = search.search(board, Limits(mate=3)).report.lines
+    assert str(lines[0].score) == "mate 2"
+    assert {str(line.moves[0]) for line in lines[:2]} == {"c6b6", "c6c7"}
+    assert len({line.moves[0] for line in lines}) == 4
+    assert [str(line.score) for line in lines[2:]] == ["cp 0", "cp 0"]
 
 
 def test_moves_that_tables_prefer_rank_first() -> None:

@@ -330,8 +330,20 @@ def report_of(
 ) -> Report:
     """A report on the moves of the root, best first; `mating` is a mate found beside the search.
 
-    `raw` is the evaluator's own value of the root; without one it is the best move's.
+    Mates and what tablebases say of the root's moves go before their order by the search, which may
+    not see that far. `raw` is the evaluator's own value of the root; without one it is the best
+    move's.
     """
+
+    def rank(one: Known) -> int:
+        if mating and absolute(board.position, one.code) == mating[0]:
+            return 2 * TABLEBASE
+        if 0 < one.proof < TABLEBASE:
+            return TABLEBASE
+        return outcomes[one.code].rank if one.code in outcomes else 0
+
+    if mating or outcomes:
+        known = sorted(known, key=rank, reverse=True)
     rows = [_row(board, at, one, outcomes.get(one.code)) for at, one in enumerate(known)]
     shown = [at for at, row in enumerate(rows) if row.scored or at == 0][: settings.multipv]
     lines = [line_of(rows[at], known[at].line, settings, known[at].distance) for at in shown]
@@ -343,12 +355,22 @@ def report_of(
     return Report(**vars(totals), lines=numbered(lines), moves=tuple(rows), root=root)
 
 
+def _ends_in_draw(board: Board, line: tuple[Move, ...]) -> bool:
+    """Whether the game, or the search after one repetition, calls the end of a line a draw."""
+    after = board.copy()
+    for move in line:
+        after.push(move)
+    return after.outcome(claim=True) is not None or after.repetitions() > 1
+
+
 def _row(board: Board, place: int, one: Known, table: RootMove | None) -> MoveStatistics:
     value, draw, proof = one.value, one.draw, one.proof
     if proof == UNPROVED and table is not None:
         proof = table.proof
     if proof != UNPROVED:
         value, draw = (0.0, 1.0) if proof == DRAW else (math.copysign(1.0, proof), 0.0)
+    elif one.scored and value == 0.0 and _ends_in_draw(board, one.line):
+        draw = 1.0
     return MoveStatistics(
         move=absolute(board.position, one.code),
         code=one.code,
