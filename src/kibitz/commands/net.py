@@ -245,7 +245,7 @@ def calibrate(
         "moves": int(leaves.offsets[-1]),
         "mean_score": found.mean,
         "bins": len(found.boundaries) + 1,
-        "zero_shift": found.shift / UNIT,
+        "zero_shift": round(found.shift, 1),
     }
     if even is not None:
         values = values_of(evaluated(evaluator, even).wdl) - found.shift / UNIT

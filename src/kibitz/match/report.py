@@ -233,7 +233,8 @@ def crosstable(setup: Setup, results: Results) -> tuple[list[str], list[list[Any
     headings = ["", "player", "Elo", "+/-", "points", "games", *numbers]
     rows: list[list[Any]] = []
     for number, one in enumerate(order, start=1):
-        shown = [f"{one.elo:+.1f}", f"{one.error:.1f}", f"{one.points:g}", one.games]
+        elo = round(one.elo, 1) + 0.0  # never -0.0
+        shown = [f"{elo:+.1f}", f"{one.error:.1f}", f"{one.points:g}", one.games]
         cells = []
         for other in order:
             tally = results.tally(places[one.name], places[other.name])
