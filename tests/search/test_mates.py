@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 
 import chess
 import pytest
@@ -18,7 +19,8 @@ from kibitz.search.limits import Limits, depth_of, visits_of
 from kibitz.search.mate import MateSearch, may_check
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.params import Settings
-from kibitz.search.report import Report
+from kibitz.search.report import Report, Score
+from kibitz.search.searcher import with_whole_mates
 from tests.search.test_proofs import mates_within
 
 # A mate in two which the tree, alone, takes 90 000 visits to find, and one in four before that.
@@ -249,3 +251,23 @@ def test_no_line_that_is_shown_is_longer_than_its_mate(
     shown = [report.best for report in reports if report.best.score.kind == "mate"]
     assert shown
     assert max(len(line.moves) for line in shown) == 3
+
+
+@pytest.mark.skipif(not COMPILED, reason="takes too many playouts")
+def test_a_line_that_stops_before_its_mate_is_shown_to_the_end(searcher: Searcher) -> None:
+    board = Board("8/p7/rp1N4/kp6/1p5r/1P4QK/1P5p/7R w - - 0 1")  # mate in two
+    searcher.new_game()
+    report = searcher.search(board, Limits(mate=2)).report
+    assert [len(line.moves) for line in report.lines[:1]] == [3]
+    for kept in (1, 2, 3):
+        cut = report.best._replace(moves=report.best.moves[:kept])
+        assert cut.lacks == 3 - kept
+        found = with_whole_mates(board, replace(report, lines=(cut, *report.lines[1:])))
+        assert found.best.lacks == 0
+        end = board.copy()
+        for move in found.best.moves:
+            end.push(move)
+        assert end.is_check()
+        assert not end.legal_moves
+    wrong = report.best._replace(moves=report.best.moves[:1], score=Score("mate", 3))
+    assert with_whole_mates(board, replace(report, lines=(wrong,))).best == wrong

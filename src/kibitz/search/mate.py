@@ -360,6 +360,21 @@ class MateSearch:
             moves += board.moves[-1:] if found is not None else []
         return tuple(moves)
 
+    def rest(self, plies: int, budget: int) -> tuple[Move, ...]:
+        """The moves of a mate that takes so many plies from here on, whoever moves first.
+
+        Nothing if `budget` more positions do not show it, or show one of another length.
+        """
+        end, board, moves = self.nodes + budget, self._board.copy(), list[Move]()
+        if plies % 2 == 1:
+            self.deepen(plies, budget, _never)
+        elif self._longest_defence(board, plies - 1, end, _never) is not None:
+            moves += board.moves[-1:]
+        if self.mate is None or self.mate.plies + len(moves) != plies:
+            return ()
+        moves += self.line(max(0, end - self.nodes), _never)
+        return tuple(moves) if len(moves) == plies else ()
+
     def _longest_defence(
         self, board: Board, plies: int, end: int, should_stop: Callable[[], bool]
     ) -> Mate | None:
@@ -373,3 +388,7 @@ class MateSearch:
                 return self.mate
             board.pop()
         return None
+
+
+def _never() -> bool:
+    return False

@@ -219,6 +219,13 @@ class Line(NamedTuple):
     value: float
     moves: tuple[Move, ...]  # empty if the game is over
 
+    @property
+    def lacks(self) -> int:
+        """Plies that the moves are short of the mate, 0 if they are not or it is none."""
+        kind, amount = self.score
+        plies = 2 * amount - 1 if amount > 0 else -2 * amount
+        return max(0, plies - len(self.moves)) if kind == "mate" else 0
+
 
 @dataclass(frozen=True, kw_only=True)
 class Report(Totals):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
@@ -31,6 +31,7 @@ FALLBACK_MS = 150  # of a search without any limit that is not infinite: ChessCo
 REPORT_MS = 500.0  # between two reports while nothing new is found
 NEWS = 4  # times as often as that, at most, is something new reported
 FIRST_ROUND = 4_096  # nodes of the first round of `go mate`
+MATE_POSITIONS = 20_000  # some milliseconds, to show a mate to its end; no nodes of the search
 
 
 @dataclass
@@ -79,6 +80,24 @@ class Task:
     def tried(self) -> int:
         """Positions tried for mates."""
         return self.mates.nodes if "mates" in vars(self) else 0
+
+
+def with_whole_mates(board: Board, report: Report) -> Report:
+    """The report with lines of mates up to the end, where a few positions show it.
+
+    What a table or a tree holds of a line may be overwritten, or never have been searched.
+    """
+    lines, left = list(report.lines), MATE_POSITIONS
+    for at, line in enumerate(lines):
+        if line.lacks == 0:
+            continue
+        end = board.copy()
+        for move in line.moves:
+            end.push(move)
+        mates = MateSearch(end, legal_codes(end.position).tolist())
+        lines[at] = line._replace(moves=line.moves + mates.rest(line.lacks, left))
+        left = max(0, left - mates.nodes)
+    return replace(report, lines=tuple(lines))
 
 
 class BaseSearcher(ABC):
@@ -218,7 +237,7 @@ class BaseSearcher(ABC):
         with self._lock:
             self._search(board, limits, on_report, signals or Signals())
             over = board.outcome() is not None
-            report = report_of_end(board) if over else self.report()
+            report = report_of_end(board) if over else with_whole_mates(board, self.report())
             if on_report is not None:
                 on_report(report)
             line = () if over else self.choose(report)
