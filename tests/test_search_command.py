@@ -147,6 +147,21 @@ def test_moves_without_a_score_show_none(capsys: pytest.CaptureFixture[str]) -> 
     assert lengths >= {2, 5}  # move, nodes; and value and draw %
 
 
+@pytest.mark.parametrize(
+    ("fen", "told"),
+    [
+        ("7k/6Q1/6K1/8/8/8/8/8 b - - 0 1", "checkmate"),
+        ("7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", "stalemate"),
+        ("8/8/8/8/8/8/8/k1K5 w - - 0 1", "insufficient material"),
+    ],
+)
+def test_how_a_game_is_over_is_said(
+    fen: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["search", fen, "--network", "material", "--nodes", "10"]) == 0
+    assert f"the game is over: {told}" in capsys.readouterr().err
+
+
 def test_a_rule_or_preset_beside_a_search_without_rules_is_said(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
