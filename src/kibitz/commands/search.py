@@ -88,8 +88,10 @@ def search(
     emit(facts, as_json=json, table=_table(result.report, board, what))
     if not json:
         end = board.outcome()
-        over = f"the game is over: {end.termination.words}" if end else "no move"
-        say(f"best move {board.san(result.move)}" if result.move else over)
+        if end is not None:
+            say(f"the game is over: {end.termination.words}")
+        elif result.move is not None:
+            say(f"best move {board.san(result.move)}")
     return 0
 
 

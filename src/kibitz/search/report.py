@@ -335,11 +335,9 @@ def report_of(
     mating: tuple[Move, ...],
     raw: float | None = None,
 ) -> Report:
-    """A report on the moves of the root, best first; `mating` is a mate found beside the search.
+    """A report on the moves of the root: mates, tablebases, then the order that is `known`.
 
-    Mates and what tablebases say of the root's moves go before their order by the search, which may
-    not see that far. `raw` is the evaluator's own value of the root; without one it is the best
-    move's.
+    `mating` is a mate found beside the search, `raw` the evaluator's own value of the root.
     """
 
     def rank(one: Known) -> int:
@@ -362,12 +360,18 @@ def report_of(
     return Report(**vars(totals), lines=numbered(lines), moves=tuple(rows), root=root)
 
 
+def end_of(board: Board, line: tuple[Move, ...]) -> Board:
+    """A board on which a line has been played."""
+    end = board.copy()
+    for move in line:
+        end.push(move)
+    return end
+
+
 def _ends_in_draw(board: Board, line: tuple[Move, ...]) -> bool:
     """Whether the game, or the search after one repetition, calls the end of a line a draw."""
-    after = board.copy()
-    for move in line:
-        after.push(move)
-    return after.outcome(claim=True) is not None or after.repetitions() > 1
+    end = end_of(board, line)
+    return end.outcome(claim=True) is not None or end.repetitions() > 1
 
 
 def _row(board: Board, place: int, one: Known, table: RootMove | None) -> MoveStatistics:

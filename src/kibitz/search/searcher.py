@@ -21,7 +21,7 @@ from kibitz.search.clock import Timer
 from kibitz.search.limits import Limits, Signals
 from kibitz.search.mate import Mate, MateSearch
 from kibitz.search.params import Settings
-from kibitz.search.report import Listener, Report, Result, Totals, report_of_end
+from kibitz.search.report import Listener, Report, Result, Totals, end_of, report_of_end
 from kibitz.search.tablebase import ProbeBudget, RootMove, Tablebases, allowed_moves
 
 # Settings that every search is built with; the others are read when they are needed.
@@ -91,9 +91,7 @@ def with_whole_mates(board: Board, report: Report) -> Report:
     for at, line in enumerate(lines):
         if line.lacks == 0:
             continue
-        end = board.copy()
-        for move in line.moves:
-            end.push(move)
+        end = end_of(board, line.moves)
         mates = MateSearch(end, legal_codes(end.position).tolist())
         lines[at] = line._replace(moves=line.moves + mates.rest(line.lacks, left))
         left = max(0, left - mates.nodes)
