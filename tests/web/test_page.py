@@ -146,9 +146,13 @@ def test_a_game_is_played_with_clicks_and_drags(tab: Tab, server: Server) -> Non
     wait(tab, "document.querySelector('.outcome').textContent.startsWith('Perhaps')")
     press(tab, "Resign")
     wait(tab, "document.querySelector('.outcome').textContent === '0-1, you resigned'")
+    tab.js("localStorage.setItem('kibitz-analysis', '1. a4 *')")  # of another day
+    answer = texts(tab, "#view .moves .move")[1]
     press(tab, "Analyse")
     wait(tab, "location.hash.startsWith('#analyse')")
-    moves_are(tab, "e4", texts(tab, "#view .moves .move")[1])
+    moves_are(tab, "e4", answer)
+    tab.js("new Promise((done) => setTimeout(done, 500))")
+    moves_are(tab, "e4", answer)
 
 
 def test_a_pawn_is_promoted_and_arrows_are_drawn(tab: Tab, server: Server) -> None:
@@ -165,6 +169,27 @@ def test_a_pawn_is_promoted_and_arrows_are_drawn(tab: Tab, server: Server) -> No
     for square in ("a7", "a8", "a6"):  # the third button, the rook
         touch(tab, *point(tab, square))
     moves_are(tab, "a8=N", "a8=R")
+
+
+def test_a_position_is_there_before_anything_can_be_done(tab: Tab, server: Server) -> None:
+    """An answer that comes late takes no arrow away, and brings no view back that was left."""
+    show(tab, server, "analyse")
+    type_move(tab, "a4")
+    moves_are(tab, "a4")
+    slow = """const send = WebSocket.prototype.send;
+      WebSocket.prototype.send = function (text) {
+        setTimeout(() => send.call(this, text), text.includes('"do":"read"') ? 700 : 0);
+      };"""
+    script = tab("Page.addScriptToEvaluateOnNewDocument", source=slow)["identifier"]
+    show(tab, server, "analyse/8/P6k/8/8/8/8/8/K7_w_-_-_0_1", keep=True)
+    wait(tab, "document.querySelector('.status').textContent.includes('White to move')")
+    assert tab.js("document.querySelectorAll('#view .squares use[data-at]').length") == 3
+    drag(tab, "h7", "h6", "right")
+    wait(tab, "document.querySelectorAll('.arrow').length === 1")
+    tab.js("location.hash = '#play'; location.hash = '#puzzles'; location.hash = '#networks'")
+    wait(tab, "document.title === 'Networks · Kibitz'")
+    assert tab.js("location.hash") == "#networks"
+    tab("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
 
 
 def test_keys_alone_are_enough(tab: Tab, server: Server) -> None:

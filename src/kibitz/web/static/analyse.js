@@ -37,7 +37,7 @@ export class Analyse {
     this.tree.addEventListener("change", () => this.#keep());
     this.element.addEventListener("dragover", (event) => event.preventDefault());
     this.element.addEventListener("drop", (event) => this.#drop(event));
-    this.#restore();
+    this.restored = guarded(() => this.#restore());
   }
 
   #left() {
@@ -250,6 +250,7 @@ export class Analyse {
   }
 
   #remember() {
+    if (!/^(#analyse.*)?$/.test(location.hash)) return; // another view is shown by now
     const node = this.tree.at;
     history.replaceState(null, "", node === this.tree.root && node.fen === START ? "#analyse" : `#analyse/${node.fen.replaceAll(" ", "_")}`);
   }
@@ -265,8 +266,7 @@ export class Analyse {
     for (const node of nodes) nodes.push(...node.children);
     const there = wanted && nodes.find((node) => node.fen === wanted);
     if (there) this.tree.go(there);
-    else if (wanted) return this.read(wanted);
-    return this.#show();
+    else if (wanted) await this.read(wanted);
   }
 }
 

@@ -24,16 +24,27 @@ const views = {
 };
 
 function view(name) {
-  if (!made.has(name)) made.set(name, VIEWS[name][1]());
+  if (!made.has(name)) made.set(name, ready(name));
   return made.get(name);
 }
 
-async function show() {
+/** A view, once what it kept is there again: what was done in it before would be overwritten. */
+async function ready(name) {
+  const found = await VIEWS[name][1]();
+  await found.restored;
+  return found;
+}
+
+function named() {
   const name = location.hash.slice(1).split("/")[0];
-  const wanted = name in VIEWS ? name : "analyse";
+  return name in VIEWS ? name : "analyse";
+}
+
+async function show() {
+  const wanted = named();
   for (const link of document.querySelectorAll("#views a")) link.toggleAttribute("aria-current", link.hash === `#${wanted}`);
   const found = await view(wanted);
-  if (current === found) return;
+  if (current === found || named() !== wanted) return;
   current?.left?.();
   current = found;
   document.getElementById("view").replaceChildren(found.element);

@@ -52,7 +52,7 @@ export class Play {
     this.element = html("div", { class: "desk play" }, left, html("section", { class: "right" }, this.panel, this.form));
     this.tree.addEventListener("go", () => this.#show());
     setInterval(() => this.#tick(), 100);
-    this.#restore();
+    this.restored = guarded(() => this.#restore());
   }
 
   #player() {
