@@ -186,9 +186,13 @@ def test_a_position_is_there_before_anything_can_be_done(tab: Tab, server: Serve
     assert tab.js("document.querySelectorAll('#view .squares use[data-at]').length") == 3
     drag(tab, "h7", "h6", "right")
     wait(tab, "document.querySelectorAll('.arrow').length === 1")
+    tab.js("location.hash = '#analyse/8/P6k/8/8/8/8/8/1K6_b_-_-_0_1'")
+    wait(tab, "document.querySelector('.status').textContent.includes('Black to move')")
     tab.js("location.hash = '#play'; location.hash = '#puzzles'; location.hash = '#networks'")
     wait(tab, "document.title === 'Networks · Kibitz'")
     assert tab.js("location.hash") == "#networks"
+    tab.js("location.hash = '#analyse/8/P6k/8/8/8/8/8/K7_w_-_-_0_1'")
+    wait(tab, "document.querySelector('.status').textContent.includes('White to move')")
     tab("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
 
 
@@ -345,7 +349,7 @@ def test_positions_are_set_up_and_suites_solved(tab: Tab, server: Server) -> Non
     wait(tab, "!document.querySelector('.moves .move')")
     press(tab, "Files")
     press(tab, "suite.epd", "dialog")
-    wait(tab, "document.querySelector('#view .right').innerText.includes('1 positions')")
+    wait(tab, "document.querySelector('#view .right').innerText.includes('1 position')")
     press(tab, "Solve")
     wait(tab, "document.querySelector('#view .right').innerText.includes(': solved (Rb8#)')")
     tab.js(f"""(() => {{

@@ -14,6 +14,8 @@ const STORE = "kibitz-analysis";
 const LEVELS = [["beginner", "Beginner"], ["club", "Club player"], ["expert", "Expert"]];
 
 export class Analyse {
+  #visited = ""; // the address that was followed last
+
   constructor() {
     this.tree = new Tree();
     this.board = new PlayBoard({ onMove: (uci, san) => guarded(() => this.tree.play(uci, san)) });
@@ -56,8 +58,8 @@ export class Analyse {
     return html("section", { class: "right" }, html("div", { class: "engines" }, ...this.panels.map((one) => one.element)), moves, html("section", { class: "panel", "aria-label": "Games and positions" }, this.text, tools));
   }
 
-  shown() {
-    this.#show();
+  async shown() {
+    if (!(await this.visit())) this.#show();
   }
 
   left() {
@@ -207,7 +209,7 @@ export class Analyse {
       const solved = one.best.length ? one.best.includes(found.move) : !one.avoid.includes(found.move);
       result.textContent = `${found.san} ${scoreText(found.line)}: ${solved ? "solved" : "not solved"} (${one.words.join(", ")})`;
     };
-    const list = choice(`${positions.length} positions`, positions.map((one, index) => [index, `${index + 1}. ${one.name || one.words.join(" ")}`]), 0, pick);
+    const list = choice(positions.length === 1 ? "1 position" : `${positions.length} positions`, positions.map((one, index) => [index, `${index + 1}. ${one.name || one.words.join(" ")}`]), 0, pick);
     const step = (by) => () => ((list.select.selectedIndex = Math.max(0, Math.min(positions.length - 1, number + by))), pick(list.value));
     this.games.replaceChildren(list.element, html("div", { class: "row" }, button("Previous", step(-1)), button("Next", step(1)), button("Solve", solve, { class: "accent" }), result));
     this.load({ fen: positions[0].fen, nodes: [] });
@@ -256,17 +258,27 @@ export class Analyse {
   }
 
   async #restore() {
-    const wanted = decodeURIComponent(location.hash).split("/").slice(1).join("/").replaceAll("_", " ");
     const kept = localStorage.getItem(STORE);
     if (kept) {
       const found = await ask("read", { text: kept }).catch(() => null);
       if (found?.game) this.tree.load(found.game);
     }
+    await this.visit();
+  }
+
+  /** Go to the position that the address names, in this game or instead of it; whether there was one to go to. */
+  async visit() {
+    const address = location.hash, names = address !== this.#visited;
+    this.#visited = address;
+    const text = names ? await guarded(() => decodeURIComponent(address)) : "";
+    const fen = text?.split("/").slice(1).join("/").replaceAll("_", " ");
+    if (!fen || fen === this.tree.at.fen) return false;
     const nodes = [this.tree.root];
     for (const node of nodes) nodes.push(...node.children);
-    const there = wanted && nodes.find((node) => node.fen === wanted);
-    if (there) this.tree.go(there);
-    else if (wanted) await this.read(wanted);
+    const there = nodes.find((node) => node.fen === fen);
+    if (!there) return this.read(fen);
+    this.tree.go(there);
+    return true;
   }
 }
 

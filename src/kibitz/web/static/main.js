@@ -44,7 +44,8 @@ async function show() {
   const wanted = named();
   for (const link of document.querySelectorAll("#views a")) link.toggleAttribute("aria-current", link.hash === `#${wanted}`);
   const found = await view(wanted);
-  if (current === found || named() !== wanted) return;
+  if (named() !== wanted) return;
+  if (current === found) return void found.visit?.();
   current?.left?.();
   current = found;
   document.getElementById("view").replaceChildren(found.element);
