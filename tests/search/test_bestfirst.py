@@ -399,6 +399,27 @@ def test_a_temperature_draws_the_move_and_a_mate_is_played() -> None:
             assert mate.move == mate.report.best.moves[0]
 
 
+FREE_QUEEN = "r1b1kbnr/pppp1ppp/2n5/4p1q1/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 0 4"
+
+
+def test_a_temperature_leaves_no_queen_on_the_board() -> None:
+    """The move is drawn by its value, not by the nodes that it took to refute it."""
+    for nodes in (500, 3000, 20_000):
+        settings = Settings(hash=8, seed=1, temperature=1.0)
+        with BestFirst(inline_evaluator(Material()), settings) as found:
+            moves = [found.search(Board(FREE_QUEEN), Limits(nodes=nodes)).move for _ in range(20)]
+        assert [str(move) for move in moves].count("f3g5") >= 18
+
+
+def test_the_lines_found_before_a_limit_count_and_stand_in_order() -> None:
+    with BestFirst(inline_evaluator(Material()), Settings(hash=8, multipv=40)) as found:
+        for nodes in range(100, 3000, 100):
+            lines = found.search(Board(FREE_QUEEN), Limits(nodes=nodes)).report.lines
+            values = [line.value for line in lines]
+            assert values == sorted(values, reverse=True), nodes
+            assert nodes < 300 or str(lines[0].moves[0]) == "f3g5", nodes
+
+
 def test_searches_repeat_themselves(search: BestFirst) -> None:
     found = []
     for _ in range(2):

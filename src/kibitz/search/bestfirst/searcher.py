@@ -23,11 +23,14 @@ from kibitz.search.bestfirst.worker import Worker
 from kibitz.search.clock import Standing
 from kibitz.search.params import Settings
 from kibitz.search.proof import UNPROVED
-from kibitz.search.report import Known, Report, report_of, sample, temperature_weights
+from kibitz.search.report import Known, Report, report_of
 from kibitz.search.searcher import BaseSearcher
 
 DEEPEST = 60
 LONGEST_LINE = 60  # plies
+DRAWN_AMONG = 4  # the best moves are given values where one is drawn by value
+WARMTH = 0.45  # of the logarithm of the odds cost a factor of e at a temperature of 1
+NEAREST, LEAST_PRIOR = 1.0 - 1e-9, 1e-9
 STEP = 500  # points, 0.05 of a win: how far a bound is passed while the other one is unknown
 
 
@@ -160,17 +163,40 @@ class BestFirst(BaseSearcher):
     def _deepen(self, depth: int) -> bool:
         """Find the values of the best moves with so many plies; whether it came to an end."""
         found: list[Best] = []
-        for number in range(min(self.settings.multipv, len(self.worker.codes))):
-            before = self._best[number] if number < len(self._best) else None
-            best = self._value(depth, [one.code for one in found], before)
-            if best is None:
+        lines = self.settings.multipv
+        if self.settings.temperature > 0.0:
+            lines = max(lines, DRAWN_AMONG)
+        lines = min(lines, len(self.worker.codes))
+        while len(found) < lines:
+            before = self._best[len(found)] if len(found) < len(self._best) else None
+            best, whole = self._value(depth, [one.code for one in found], before)
+            if best is not None:
+                found.append(best)
+            if not whole:
+                self._best = self._with_those_before(found)
                 return False
-            found.append(best)
         self._best = sorted(found, key=lambda one: -one.value)
         return True
 
-    def _value(self, depth: int, without: list[int], before: Best | None) -> Best | None:
-        """The best move but for some, by bisection from its value in the last iteration."""
+    def _with_those_before(self, found: list[Best]) -> list[Best]:
+        """What an iteration that was cut has found, and after it the lines of the one before.
+
+        Those are no better than what was found: it was looked for among them.
+        """
+        if not found:
+            return self._best
+        codes, most = {one.code for one in found}, min(one.value for one in found)
+        rest = [one for one in self._best if one.code not in codes]
+        later = [one._replace(value=min(one.value, most)) for one in rest]
+        return [*sorted(found, key=lambda one: -one.value), *later]
+
+    def _value(
+        self, depth: int, without: list[int], before: Best | None
+    ) -> tuple[Best | None, bool]:
+        """The best move but for some, by bisection from its value in the last iteration.
+
+        And whether that came to an end: else the move is what a pass found, if one found another.
+        """
         worker = self.worker
         places = [at for at, code in enumerate(worker.codes.tolist()) if code not in without]
         first = None if before is None else before.code
@@ -191,11 +217,9 @@ class BestFirst(BaseSearcher):
 
         value = bisect(run, guess)
         if value is not None:
-            return self._with_line(reached.code, value)
-        if not without and reached.code != first:  # what an unfinished iteration has found already
-            rest = [one for one in self._best if one.code != reached.code]
-            self._best = [self._with_line(*reached[:2]), *rest]
-        return None
+            return self._with_line(reached.code, value), True
+        other = not without and reached.code != first
+        return (self._with_line(*reached[:2]) if other else None), False
 
     def _with_line(self, code: int, value: int) -> Best:
         """A move with its value and what the table has after it, up to the mate if it is one."""
@@ -209,15 +233,21 @@ class BestFirst(BaseSearcher):
         return self.task.timer.is_over(standing)
 
     def choose(self, report: Report) -> tuple[Move, ...]:
-        """The best line, or with a temperature one drawn by the nodes below each move."""
+        """The best line, or with a temperature one drawn by value, by prior if nothing has one."""
         temperature = self.settings.temperature
         if temperature == 0.0 or report.root.proof != UNPROVED:
             return report.best.moves
-        weights = temperature_weights(report.moves, temperature)
-        drawn = sample(report.moves, weights, self._generator)
-        if drawn is None or drawn.move == report.best.moves[0]:
-            return report.best.moves
-        return self._line(drawn.code, LONGEST_LINE)
+        if self._depth:
+            codes = [one.code for one in self._best]
+            values = np.array([unit_value(one.value) for one in self._best])
+            merits = 2.0 * np.arctanh(np.clip(values, -NEAREST, NEAREST)) / WARMTH
+        else:
+            codes = self.worker.codes.tolist()
+            merits = np.log(np.maximum(self.worker.priors, LEAST_PRIOR))
+        odds = np.exp((merits - merits.max()) / temperature)
+        drawn = codes[int(self._generator.choice(len(codes), p=odds / odds.sum()))]
+        line = self._line(drawn, LONGEST_LINE)
+        return report.best.moves if line[0] == report.best.moves[0] else line
 
     # --- reports --------------------------------------------------------------------------------
 
