@@ -240,6 +240,16 @@ def test_lines_are_sorted_and_the_first_is_played(limits: Limits) -> None:
             assert result.move == result.report.lines[0].moves[0]
 
 
+def test_no_line_counts_a_piece_as_won_that_a_late_reply_saves() -> None:
+    board = Board("r1b1kbnr/pppp1ppp/2n5/4p1q1/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 0 4")
+    with AlphaBeta(EVALUATOR, SMALL.with_(multipv=5)) as search:
+        for depth in range(2, 8):
+            search.new_game()
+            first, *others = search.search(board, Limits(depth=depth)).report.lines
+            assert str(first.moves[0]) == "f3g5"  # takes the queen, which may go away
+            assert max(line.score.amount for line in others) < 50
+
+
 def test_a_cut_iteration_leaves_no_score_beside_another_line() -> None:
     board = Board("rn1q1b1r/pppkpnp1/3p1p2/1N4Pp/3P2bP/8/PPPQPP2/R3KBNR w KQ - 1 9")
     with Engine("kibitz-256x256", search="alphabeta", hash=1, multipv=3) as engine:

@@ -77,7 +77,7 @@ class Worker:
         self, control: Any, depths: range, lines: int, go_on: Callable[[Worker], bool]
     ) -> None:
         """Search to one depth after the other until `go_on` says no, or the control stops it."""
-        lines = min(lines, len(self.roots))
+        lines = self.memory.record.lines = min(lines, len(self.roots))
         for depth in depths:
             for first in range(lines):
                 self._search(control, depth, first)

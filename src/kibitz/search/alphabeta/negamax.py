@@ -225,7 +225,7 @@ def _search_moves(
         candidate = Candidate(move, searched, quiet, checkers(child) != EMPTY, worth)
         late = quiet or frame.scores[index] < 0
         skippable = late and may_skip and best > -DECISIVE
-        if skippable and is_skipped(thread, ply, depth, alpha, static, candidate):
+        if skippable and is_skipped(thread, ply, depth, alpha, static, pv, candidate):
             continue
         frame.place = place
         frame.quiets += quiet

@@ -187,12 +187,19 @@ class Candidate(NamedTuple):
 
 @kernel
 def is_skipped(
-    thread: np.record, ply: int, depth: int, alpha: int, static: int, candidate: Candidate
+    thread: np.record,
+    ply: int,
+    depth: int,
+    alpha: int,
+    static: int,
+    pv: bool,
+    candidate: Candidate,
 ) -> bool:
     """Whether a late move is not worth a search.
 
     One that is quiet and no check is judged by its number, the score and its history; others only
-    by the material that they lose.
+    by the material that they lose. By its number none is left out on the main line where
+    several lines are wanted: with an open window the reply that saves a piece would be missed.
     """
     position, frame = position_at(thread, ply), frame_at(thread, ply)
     if candidate.checks or not candidate.quiet:
@@ -202,7 +209,8 @@ def is_skipped(
     left = max(depth - 1 - reduction_by_number(depth, candidate.number), 0)
     calm = frame.static != UNKNOWN
     enough = (4 + depth * depth) // (2 - frame.improving)
-    if has(thread, COUNTS) and calm and depth <= COUNT_DEPTH and frame.quiets >= enough:
+    counted = has(thread, COUNTS) and calm and not (pv and thread.lines > 1)
+    if counted and depth <= COUNT_DEPTH and frame.quiets >= enough:
         return True
     reachable = static + FUTILE + FUTILE_PLY * left
     if has(thread, FUTILITY) and calm and left <= FUTILE_DEPTH and reachable <= alpha:

@@ -110,6 +110,7 @@ THREAD = np.dtype(
         ("history", np.int64),  # positions of the game before the root
         ("root_count", np.int64),
         ("root_whole", np.int64),  # whether these are all legal moves
+        ("lines", np.int64),  # of the root's moves that get a score
         ("asked", np.int64),
         ("answered", np.int64),
         ("table_pieces", np.int64),  # the most pieces that tablebases know; 0: none
