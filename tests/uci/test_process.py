@@ -2,6 +2,7 @@
 
 import io
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -126,6 +127,16 @@ def test_what_a_gui_no_longer_reads_is_no_error() -> None:
         process.stdin.close()
         assert process.wait(PATIENCE) == 0
         assert process.stderr.read() == ""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell of POSIX")
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&-"])
+def test_a_closed_stream_ends_the_engine_without_a_fault(closed: str) -> None:
+    line = f"echo quit | {shlex.join(COMMAND)} {closed}"
+    done = subprocess.run(
+        line, shell=True, capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")

@@ -24,7 +24,7 @@ from kibitz.commands.output import EXIT_STOPPED
 from kibitz.copies import as_given, here, send_all
 from kibitz.errors import ConfigError, InputError, KibitzError, did_you_mean, nearest
 from kibitz.files import check_epoch, leave_out_dates, local_path
-from kibitz.log import Level, set_level
+from kibitz.log import Level, open_closed_streams, set_level
 from kibitz.places import Place
 from kibitz.settings import FLAGS
 
@@ -277,7 +277,7 @@ def _unknown_flag(words: Sequence[str]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; what the user can mend takes one line."""
-    _open_closed_streams()
+    open_closed_streams()
     code = _run(arguments)
     try:
         send_all()
@@ -330,13 +330,6 @@ def _run(arguments: Sequence[str] | None) -> int:
         leave_out_dates(False)
         app.config = ()
     return result if isinstance(result, int) else 0
-
-
-def _open_closed_streams() -> None:
-    """Let what is said to a stream that the caller has closed (`>&-`) go nowhere."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115 - for the whole process
 
 
 def _flush() -> None:

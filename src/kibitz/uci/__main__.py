@@ -12,6 +12,7 @@ from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER
 from kibitz.errors import KibitzError
 from kibitz.kernel.process import start_early
+from kibitz.log import open_closed_streams
 from kibitz.uci.lines import StandardInput, write_line
 from kibitz.uci.loop import Session
 
@@ -20,6 +21,7 @@ def main() -> int:
     """The program kibitz-uci: `talk`, with the usual settings file."""
     from kibitz.settings import use_file
 
+    open_closed_streams()
     if sys.argv[1:]:
         given = " ".join(sys.argv[1:])
         write_line(f"info string kibitz-uci takes no arguments: {given!r}; use kibitz uci {given}")

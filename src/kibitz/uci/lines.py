@@ -20,7 +20,7 @@ class StandardInput:
     """The lines of standard input, or of another source, up to `quit`."""
 
     def __init__(self, source: Iterable[str] | None = None) -> None:
-        self._source = source or _opened()
+        self._source = _opened() if source is None else source
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._ended = self._compiling = False
@@ -59,7 +59,12 @@ def write_line(line: str) -> None:
 
 
 def _opened() -> Iterable[str]:
-    """Open standard input anew: Python cannot exit while a thread reads `sys.stdin`."""
+    """Open standard input anew: Python cannot exit while a thread reads `sys.stdin`.
+
+    Where the caller has closed it (`<&-`) it has ended.
+    """
+    if sys.stdin is None:
+        return ()
     if not isinstance(sys.stdin, TextIOWrapper):
         return sys.stdin
     return open(sys.stdin.fileno(), encoding="utf-8", errors="replace", closefd=False)
