@@ -15,13 +15,15 @@ from kibitz.search.mcts.answer import (
     diversity_weights,
     highest_bound,
     minimax_value,
+    sample,
     temperature_at,
+    temperature_weights,
 )
 from kibitz.search.mcts.rules.parameters import Puct
 from kibitz.search.mcts.statistics import in_order, moves_below
 from kibitz.search.params import Settings
 from kibitz.search.proof import DRAW, TABLEBASE
-from kibitz.search.report import MoveStatistics, sample, temperature_weights
+from kibitz.search.report import MoveStatistics
 from kibitz.search.tablebase import RootMove
 
 ENDGAME = "8/8/8/3k4/8/3K4/3P4/8 w - - 0 60"

@@ -86,7 +86,7 @@ class Handicap(NamedTuple):
     """What makes a player weaker on purpose."""
 
     nodes: int  # the most visits of the root
-    temperature: float  # of the final choice by visits
+    temperature: float  # of the final choice, by visits or by scores
 
 
 def handicap_of(elo: int) -> Handicap:

@@ -23,7 +23,6 @@ from kibitz.search.proof import DRAW, TABLEBASE, UNPROVED
 from kibitz.search.tablebase import RootMove
 
 PERMILLE = 1000
-HALF_TO_FULL = 2.0  # from values in [0, 1] to [-1, 1]
 # Scale of the logistic model, in pawns: the shipped network's own, where it gives 50 % to win.
 LOGISTIC_SCALE = 1.1
 NEARLY_SURE = 0.999  # the tangent has taken over long before
@@ -269,34 +268,13 @@ Listener = Callable[[Report], None]
 # --- moves drawn by chance ------------------------------------------------------------------------
 
 
-def temperature_weights(
-    rows: Sequence[MoveStatistics],
-    temperature: float,
-    visit_offset: float = 0.0,
-    value_cutoff: float = 100.0,
-) -> np.ndarray:
-    """((N + offset) / most)^(1 / temperature); float64 [rows].
+def drawn(merits: np.ndarray, temperature: float, generator: np.random.Generator) -> int:
+    """Index of one of the moves; a merit lower by the temperature costs a factor of e.
 
-    0 for moves whose chance to win is `value_cutoff` % below that of the most visited one.
+    `merits` is float64 [moves].
     """
-    visits = np.array([row.visits for row in rows], dtype=float) + visit_offset
-    values = np.array([row.value for row in rows])
-    most = visits.max()
-    if most <= 0.0:
-        return np.zeros(len(rows))
-    weights = (np.maximum(0.0, visits) / most) ** (1.0 / temperature)
-    lowest = values[int(visits.argmax())] - HALF_TO_FULL * value_cutoff / 100.0
-    return np.where(values < lowest, 0.0, weights)
-
-
-def sample(
-    rows: Sequence[MoveStatistics], weights: np.ndarray, generator: np.random.Generator
-) -> MoveStatistics | None:
-    """One of the rows in proportion to weights, None if all of them are 0."""
-    total = weights.sum()
-    if total <= 0.0:
-        return None
-    return rows[int(generator.choice(len(rows), p=weights / total))]
+    odds = np.exp((merits - merits.max()) / temperature)
+    return int(generator.choice(len(odds), p=odds / odds.sum()))
 
 
 # --- reports of games that are over, and of searches by scores -----------------------------------

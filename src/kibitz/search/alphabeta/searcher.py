@@ -31,7 +31,7 @@ from kibitz.search.alphabeta.thread import (
 from kibitz.search.clock import Standing
 from kibitz.search.params import Settings
 from kibitz.search.proof import TABLEBASE, UNPROVED
-from kibitz.search.report import Known, Report, report_of
+from kibitz.search.report import Known, Report, drawn, report_of
 from kibitz.search.searcher import BaseSearcher
 
 POLL_SECONDS = 0.002  # between two looks at the clock
@@ -239,9 +239,8 @@ class AlphaBeta(BaseSearcher):
         scored = np.flatnonzero(scores > -INFINITE)
         if len(scored) == 0:
             return report.best.moves
-        odds = np.exp((scores[scored] - scores.max()) / (WARMTH * self.settings.temperature))
-        drawn = self._generator.choice(len(odds), p=odds / odds.sum())
-        root = roots[scored[drawn]]
+        merits = scores[scored] / WARMTH
+        root = roots[scored[drawn(merits, self.settings.temperature, self._generator)]]
         return self._moves_of(root, int(root["length"]))
 
     def _moves_of(self, root: np.void, length: int) -> tuple[Move, ...]:

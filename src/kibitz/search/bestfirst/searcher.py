@@ -23,7 +23,7 @@ from kibitz.search.bestfirst.worker import Worker
 from kibitz.search.clock import Standing
 from kibitz.search.params import Settings
 from kibitz.search.proof import UNPROVED
-from kibitz.search.report import Known, Report, report_of
+from kibitz.search.report import Known, Report, drawn, report_of
 from kibitz.search.searcher import BaseSearcher
 
 DEEPEST = 60
@@ -181,7 +181,7 @@ class BestFirst(BaseSearcher):
     def _with_those_before(self, found: list[Best]) -> list[Best]:
         """What an iteration that was cut has found, and after it the lines of the one before.
 
-        Those are no better than what was found: it was looked for among them.
+        Their values are of fewer plies, and count as no higher than what was found with more.
         """
         if not found:
             return self._best
@@ -244,9 +244,8 @@ class BestFirst(BaseSearcher):
         else:
             codes = self.worker.codes.tolist()
             merits = np.log(np.maximum(self.worker.priors, LEAST_PRIOR))
-        odds = np.exp((merits - merits.max()) / temperature)
-        drawn = codes[int(self._generator.choice(len(codes), p=odds / odds.sum()))]
-        line = self._line(drawn, LONGEST_LINE)
+        code = codes[drawn(merits, temperature, self._generator)]
+        line = self._line(code, LONGEST_LINE)
         return report.best.moves if line[0] == report.best.moves[0] else line
 
     # --- reports --------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ schedules asks for.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from kibitz.position.moves import FLIP_MOVE
 from kibitz.position.notation import Move
 from kibitz.search.mcts.playout.leaf import non_pawn_material
+from kibitz.search.mcts.rules.from_settings import HALF_TO_FULL
 from kibitz.search.mcts.rules.parameters import Rule
 from kibitz.search.mcts.statistics import (
     Outcomes,
@@ -32,7 +34,6 @@ from kibitz.search.mcts.tree.nodes import TreeMemory, block_of
 from kibitz.search.params import Settings
 from kibitz.search.proof import UNPROVED, is_settled, proved_value, wins
 from kibitz.search.report import (
-    HALF_TO_FULL,
     Line,
     MoveStatistics,
     Report,
@@ -40,9 +41,7 @@ from kibitz.search.report import (
     line_of,
     mate_moves,
     numbered,
-    sample,
     score_of,
-    temperature_weights,
     wdl_of,
 )
 
@@ -246,6 +245,36 @@ def temperature_at(settings: Settings, ply: int) -> float:
     left = settings.temp_decay_delay_moves + settings.temp_decay_moves - moves
     share = min(1.0, max(0.0, left / settings.temp_decay_moves))
     return max(temperature * share, settings.temp_endgame)
+
+
+def temperature_weights(
+    rows: Sequence[MoveStatistics],
+    temperature: float,
+    visit_offset: float = 0.0,
+    value_cutoff: float = 100.0,
+) -> np.ndarray:
+    """((N + offset) / most)^(1 / temperature); float64 [rows].
+
+    0 for moves whose chance to win is `value_cutoff` % below that of the most visited one.
+    """
+    visits = np.array([row.visits for row in rows], dtype=float) + visit_offset
+    values = np.array([row.value for row in rows])
+    most = visits.max()
+    if most <= 0.0:
+        return np.zeros(len(rows))
+    weights = (np.maximum(0.0, visits) / most) ** (1.0 / temperature)
+    lowest = values[int(visits.argmax())] - HALF_TO_FULL * value_cutoff / 100.0
+    return np.where(values < lowest, 0.0, weights)
+
+
+def sample(
+    rows: Sequence[MoveStatistics], weights: np.ndarray, generator: np.random.Generator
+) -> MoveStatistics | None:
+    """One of the rows in proportion to weights, None if all of them are 0."""
+    total = weights.sum()
+    if total <= 0.0:
+        return None
+    return rows[int(generator.choice(len(rows), p=weights / total))]
 
 
 def diversity_weights(rows: Rows, temperature: float) -> np.ndarray:
