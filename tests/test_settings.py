@@ -33,9 +33,9 @@ cpuct = 3.5
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder, where the user is, with a settings file and a suite."""
+    """The user's own folder, where he is, with a settings file and a suite."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("KIBITZ_DATA", str(tmp_path / "nothing"))
+    monkeypatch.setenv("KIBITZ_DATA", str(tmp_path))
     monkeypatch.delenv(settings.VARIABLE, raising=False)
     (tmp_path / "kibitz.toml").write_text(TOML)
     (tmp_path / "one.epd").write_text(EPD)
@@ -239,7 +239,7 @@ def test_where_the_file_is_found(
     place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["show"]) == 0
-    assert "settings: kibitz.toml" in capsys.readouterr().err
+    assert f"settings: {place / 'kibitz.toml'}" in capsys.readouterr().err.replace("\n", "")
     (place / "mine.toml").write_text("[search]\ncpuct = -1")
     for words in (["--config", "mine.toml", "show"], ["show", "--config=mine.toml"]):
         assert main(words) == 2
@@ -256,6 +256,23 @@ def test_where_the_file_is_found(
     assert main(["show", "--config"]) == 2
 
 
+def test_a_file_in_the_current_folder_is_read_only_where_it_is_named(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It may be a stranger's, and opponents like `uci:PROGRAM` in it are started."""
+    strange = place / "downloaded"
+    strange.mkdir()
+    (strange / "kibitz.toml").write_text("[search]\ncpuct = -1")
+    monkeypatch.chdir(strange)
+    (place / "kibitz.toml").unlink()
+    assert main(["show"]) == 0
+    assert "not read; name it to use it: --config kibitz.toml" in capsys.readouterr().err
+    assert main(["show", "--config", "kibitz.toml"]) == 2
+    told = capsys.readouterr().err
+    assert "settings: kibitz.toml" in told
+    assert "cpuct" in told
+
+
 def test_every_table_of_the_file_is_documented_with_who_reads_it(place: Path) -> None:
     page = (Path(__file__).parents[1] / "docs" / "configuration.md").read_text()
     assert [name for name in TABLES if f"| `[{name}]` |" not in page] == []
@@ -267,23 +284,24 @@ def test_the_network_that_is_taken_unnamed_is_announced(
     run: Run, place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (place / "kibitz.toml").unlink()
-    create("sparse-32", place / "mine.safetensors")
+    mine = str(place / "mine.safetensors")
+    create("sparse-32", Path(mine))
     assert main(["search", "--nodes", "9", "--json"]) == 0
     told = capsys.readouterr()
-    assert json.loads(told.out)["network"] == "mine.safetensors"
-    assert "network: mine.safetensors" in told.err
+    assert json.loads(told.out)["network"] == mine
+    assert f"network: {mine}" in told.err
     assert "shipped" in told.err
     shipped = run("search", "--nodes", "9", "--network", "shipped")["network"]
-    assert shipped not in ("mine.safetensors", "material")
+    assert shipped not in (mine, "material")
     words = "--games", "2", "--nodes", "2", "--max-moves", "2"
     players = run("match", "default", "shipped", *words)["players"]
-    assert [player["network"] for player in players] == ["mine.safetensors", shipped]
+    assert [player["network"] for player in players] == [mine, shipped]
     capsys.readouterr()
     assert main(["search", "--nodes", "9"]) == 0
-    assert "network mine.safetensors" in " ".join(capsys.readouterr().out.split())
+    assert f"network{mine}" in "".join(capsys.readouterr().out.split())
     assert main(["match", "default", "shipped", *words]) == 0
     shown = capsys.readouterr().out
-    assert "Network of default: mine.safetensors" in shown
+    assert f"Network of default: {mine}" in shown
     assert f"Network of shipped: {shipped}" in shown
 
 

@@ -72,22 +72,27 @@ def used() -> Location | None:
 
 
 def usual_file() -> Location | None:
-    """Return the file that is read unless another is named: KIBITZ_CONFIG, or the usual places."""
+    """Return the file that is read unless another is named: KIBITZ_CONFIG's, or the user's own.
+
+    Settings can start programs, so that a file of that name in the current folder, which may have
+    come with a download, is read only where it is named.
+    """
     if VARIABLE in os.environ:
         return os.environ[VARIABLE] or None
-    places = (Path(FILE), data_folder() / FILE)
-    return next((place for place in places if place.is_file()), None)
+    own = data_folder() / FILE
+    return own if own.is_file() else None
 
 
 def use_file(path: Location | None) -> None:
     """Check a settings file and use it from now on; by default the usual one, if there is one."""
     use(None)
     found = path or usual_file()
-    if path is None and found is not None:
-        say(f"settings: {found}")
     if found is not None:
+        say(f"settings: {found}")
         check_file(found)
         use(found)
+    elif path is None and VARIABLE not in os.environ and Path(FILE).is_file():
+        say(f"{FILE} in this folder is not read; name it to use it: --config {FILE}")
 
 
 def check_file(path: Location) -> None:

@@ -120,7 +120,7 @@ def launch(
     verbose: Annotated[bool, Parameter(help="Say more than usual.")] = False,
     config_file: Annotated[
         str | None,
-        Parameter(name="--config", help="File of settings; kibitz.toml by default, '' for none."),
+        Parameter(name="--config", help="File of settings; by default your own, '' for none."),
     ] = None,
     reproducible: Annotated[
         bool, Parameter(help="Leave dates and measured times out of files.")
