@@ -18,6 +18,7 @@ from kibitz.commands import main
 from kibitz.errors import DamagedFileError, InputError
 from kibitz.evaluator import discover as rooms
 from kibitz.evaluator.discover import discover, halves, resolve, shipped_default
+from kibitz.files import data_folder
 from kibitz.match.spec import parse_player
 from kibitz.network.card import read_card
 from kibitz.network.make import create
@@ -28,9 +29,10 @@ PROJECT = Path(__file__).parents[1]
 
 @pytest.fixture
 def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with nothing in it, where the user is."""
+    """A folder with nothing in it, where the user is, and a data folder without anything."""
     folder = tmp_path / "user"
     folder.mkdir()
+    (tmp_path / "data").mkdir()
     monkeypatch.chdir(folder)
     monkeypatch.setenv("KIBITZ_DATA", str(tmp_path / "data"))
     monkeypatch.setattr(rooms, "SHIPPED_FOLDER", tmp_path / "none")
@@ -49,35 +51,49 @@ def package(user: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     return folder
 
 
-def test_without_any_network_material_is_counted(user: Path) -> None:
+@pytest.mark.usefixtures("user")
+def test_without_any_network_material_is_counted() -> None:
     assert discover() == resolve("") == resolve("<autodiscover>") == "material"
-    (user / "other.safetensors").write_bytes(b"something else")
+    (data_folder() / "other.safetensors").write_bytes(b"something else")
     assert discover() == "material"
 
 
-def test_the_users_newest_goes_before_the_shipped_default(user: Path, package: Path) -> None:
+def test_nothing_is_taken_from_the_current_folder_unless_it_is_named(
+    user: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for place in (user / "mine.safetensors", user / "networks" / "mine.safetensors"):
+        create("sparse-64", place)
+    assert discover() == "material"
+    assert main(["net", "list", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["networks"] == []
+    assert resolve("mine.safetensors") == "mine.safetensors"
+
+
+@pytest.mark.usefixtures("user")
+def test_the_users_newest_goes_before_the_shipped_default(package: Path) -> None:
     assert discover() == str(package / "sparse-64.safetensors")
     for age, place in (
-        (20, user / "networks" / "older.safetensors"),
-        (10, user / "new.safetensors"),
+        (20, data_folder() / "networks" / "older.safetensors"),
+        (10, data_folder() / "new.safetensors"),
     ):
         create("sparse-64", place)
         changed = place.stat().st_mtime - age
         os.utime(place, (changed, changed))
     assert Path(discover()).name == "new.safetensors"
-    (user / "new.safetensors").write_bytes(b"damaged")
+    (data_folder() / "new.safetensors").write_bytes(b"damaged")
     assert Path(discover()).name == "older.safetensors"
 
 
+@pytest.mark.usefixtures("user")
 def test_a_damaged_network_is_named_and_files_of_others_are_not(
-    user: Path, capsys: pytest.CaptureFixture[str]
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    create("sparse-32", user / "mine.safetensors")
-    content = bytearray((user / "mine.safetensors").read_bytes())
+    create("sparse-32", data_folder() / "mine.safetensors")
+    content = bytearray((data_folder() / "mine.safetensors").read_bytes())
     content[-1] ^= 1
-    (user / "mine.safetensors").write_bytes(content)
-    (user / "other.safetensors").write_bytes(b"something else")
-    (user / "other.onnx").write_bytes(b"something else")
+    (data_folder() / "mine.safetensors").write_bytes(content)
+    (data_folder() / "other.safetensors").write_bytes(b"something else")
+    (data_folder() / "other.onnx").write_bytes(b"something else")
     assert discover() == discover() == "material"
     error = capsys.readouterr().err
     assert error.count("damaged network file") == error.count("mine.safetensors") == 1
@@ -164,10 +180,9 @@ def test_all_doors_take_the_shipped_network(capsys: pytest.CaptureFixture[str]) 
     assert "sparse-64 vs kibitz" in shown
 
 
-def test_the_list_of_networks(
-    user: Path, package: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    create("sparse-64", user / "mine.safetensors", name="mine")
+@pytest.mark.usefixtures("user")
+def test_the_list_of_networks(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    create("sparse-64", data_folder() / "mine.safetensors", name="mine")
     assert main(["net", "list", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     rows = {row["name"]: row for row in shown["networks"]}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kibitz.encoding.leaves import Leaves, leaves_of, part_of
-from kibitz.errors import InputError
+from kibitz.errors import DamagedFileError, EvaluationError, InputError
 from kibitz.evaluator.batched import (
     BatchedEvaluator,
     InlineBatch,
@@ -24,7 +24,8 @@ from kibitz.evaluator.load import as_batched, load_batched, load_evaluator
 from kibitz.evaluator.onnx import OnnxEvaluator
 from kibitz.evaluator.torch import TorchEvaluator
 from kibitz.network import make
-from kibitz.network.card import read_card
+from kibitz.network.card import Heads, read_card, save_onnx
+from kibitz.network.sizes import new_card
 from kibitz.position.fen import parse_fen
 from kibitz.position.state import new_positions
 
@@ -204,3 +205,19 @@ def test_the_shipped_convolutional_network_sees_no_colours(tmp_path: Path) -> No
     logits = np.split(found.logits, leaves.offsets[1:-1])
     for mine, theirs in zip(logits[::2], logits[1::2], strict=True):
         assert np.allclose(np.sort(mine), np.sort(theirs), atol=1e-4)
+
+
+def test_a_model_that_is_not_as_its_card_says_is_refused(
+    files: dict[str, Path], few: Leaves, tmp_path: Path
+) -> None:
+    model = files["dilated-eval"].with_suffix(".onnx").read_bytes()
+    save_onnx(tmp_path / "forged.onnx", model, new_card("plain-2x16"))
+    with pytest.raises(DamagedFileError, match=r"not those of its card.*forged\.onnx"):
+        OnnxEvaluator(tmp_path / "forged.onnx")
+    model = files["plain-2x16"].with_suffix(".onnx").read_bytes()
+    save_onnx(tmp_path / "forged.onnx", model, new_card("plain-2x16", heads=Heads("wdl")))
+    with pytest.raises(EvaluationError, match=r"output value is \[40\], not \[40, 3\]"):
+        evaluated(OnnxEvaluator(tmp_path / "forged.onnx"), few)
+    save_onnx(tmp_path / "forged.onnx", model, new_card("tower-2x16"))
+    with pytest.raises(EvaluationError, match="cannot be run"):
+        evaluated(OnnxEvaluator(tmp_path / "forged.onnx"), few)

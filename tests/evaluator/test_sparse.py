@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 import torch
@@ -14,11 +16,13 @@ from kibitz.encoding.features import DETAILS, batch_features
 from kibitz.encoding.layouts import policy_indices
 from kibitz.encoding.leaves import Leaves, part_of
 from kibitz.encoding.move_features import batch_move_features
-from kibitz.errors import InputError
+from kibitz.errors import DamagedFileError, InputError
 from kibitz.evaluator.batched import InlineBatch, evaluated, values_of
+from kibitz.evaluator.load import load_evaluator
 from kibitz.evaluator.load_sparse import evaluator_of, sparse_evaluator
 from kibitz.evaluator.sparse import put_wdl_logits, sparse_logits
 from kibitz.network.build import with_weights
+from kibitz.network.card import Precision, save
 from kibitz.network.make import random_weights
 from kibitz.network.quantise import PolicyPrecision, quantise
 from kibitz.network.sizes import new_card
@@ -109,10 +113,41 @@ def test_wrong_contents_are_refused() -> None:
     card = new_card("sparse-64")
     weights = random_weights(card)
     del weights["tail2.bias"], weights["move_bias"]
-    with pytest.raises(InputError, match="move_bias"):
+    with pytest.raises(DamagedFileError, match=r"missing tail2\.bias"):
         sparse_evaluator(card, weights)
     with pytest.raises(InputError, match="not a sparse network"):
         sparse_evaluator(new_card("plain-4x64"), weights)
+
+
+@pytest.mark.parametrize("precision", ["float32", "int8", "int16"])
+@pytest.mark.parametrize("size", ["sparse-32x48-tactics", "sparse-32-both-direct"])
+def test_every_array_has_the_shape_that_the_card_says(size: str, precision: Precision) -> None:
+    card = msgspec.structs.replace(new_card(size), precision=precision)
+    weights = random_weights(card)
+    if precision != "float32":
+        weights = quantise(weights, precision).network._asdict()
+    sparse_evaluator(card, weights)
+    for name, array in weights.items():
+        shapes = [(0, 200_000), (*array.shape[:-1], array.shape[-1] + 1), (array.size + 64,)]
+        forged = [np.zeros(shape, array.dtype) for shape in shapes]
+        for other in (*forged, array[:-1], array.astype(np.float64)):
+            if array.size or other.size:
+                with pytest.raises(DamagedFileError, match=f"{name} is .*, not "):
+                    sparse_evaluator(card, {**weights, name: other}, "forged.safetensors")
+
+
+def test_a_forged_file_is_refused_by_name(tmp_path: Path) -> None:
+    """Its checksums are valid; its values are for another card."""
+    file = tmp_path / "forged.safetensors"
+    weights = quantise(random_weights(new_card("sparse-64"))).network._asdict()
+    weights["value_features"] = np.zeros((0, 200_000), np.int16)
+    save(file, weights, msgspec.structs.replace(new_card("sparse-64"), precision="int8"))
+    with pytest.raises(DamagedFileError, match=r"not int16 \[768, 64\]: .*forged\.safetensors"):
+        load_evaluator(file)
+    tower = msgspec.structs.replace(new_card("plain-4x64"), family="sparse")
+    save(file, weights, tower)
+    with pytest.raises(InputError, match="wrong family"):
+        load_evaluator(file)
 
 
 SCRIPT = """

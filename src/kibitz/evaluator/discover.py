@@ -1,9 +1,10 @@
 """Finds a network file by a name, or by none at all.
 
-Without a name, or by the name `default`, the newest of the user's own networks is meant, else the
-one that is shipped with the package, else the evaluator that counts material. `shipped` means the
-one of the package whatever else is there. Shipped networks also go by their short names, which are
-their files' names without the suffix.
+Without a name, or by the name `default`, the newest of the user's own networks is meant, those in
+the user's data folder, else the one that is shipped with the package, else the evaluator that
+counts material. Nothing is taken from the current folder unless it is named: what lies there may be
+a stranger's. `shipped` means the one of the package whatever else is there. Shipped networks also
+go by their short names, which are their files' names without the suffix.
 """
 
 from __future__ import annotations
@@ -136,9 +137,9 @@ def discover(folders: Iterable[Path] | None = None) -> str:
 
 
 def usual_folders() -> list[Path]:
-    """Where a user's networks lie: here, in ./networks, in the data folder and its networks."""
+    """Where a user's networks lie: in the data folder and in its networks."""
     data = data_folder()
-    return [Path(), Path("networks"), data, data / "networks"]
+    return [data, data / "networks"]
 
 
 def discovered() -> list[Found]:

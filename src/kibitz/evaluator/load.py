@@ -50,7 +50,7 @@ def load_evaluator(
         return _with_onnx(what, devices, arguments)
     card = read_card(what)
     if used == "inline" and card.family == "sparse":
-        return sparse_evaluator(*load(what))
+        return sparse_evaluator(*load(what), what)
     if used == "inline":
         raise InputError("only sparse networks run inline", value=card.name, fix="use onnx")
     return _with_onnx(_export_of(what, card), devices, arguments)

@@ -18,20 +18,22 @@ from kibitz.evaluator import sparse
 from kibitz.evaluator.inline import InlineEvaluator, Scratch
 from kibitz.evaluator.layers import COLUMNS
 from kibitz.evaluator.sparse import SCRATCH, Sparse
+from kibitz.files import Location
 from kibitz.kernel.records import CACHE_LINE, address_of, aligned, as_record
 from kibitz.network.card import Heads, NetworkCard
 from kibitz.network.quantise import QuantisedSparse, from_arrays
-from kibitz.network.sizes import check_card
+from kibitz.network.sizes import check_card, check_sparse_arrays
 
 Arrays = Mapping[str, np.ndarray]
 LARGEST = 1e12  # of a weight
 
 
-def sparse_evaluator(card: NetworkCard, arrays: Arrays) -> InlineEvaluator:
-    """The evaluator of a float or quantised network file's contents."""
+def sparse_evaluator(card: NetworkCard, arrays: Arrays, location: Location = "") -> InlineEvaluator:
+    """The evaluator of a float or quantised network file's contents; `location` is its name."""
     check_card(card)
     if card.family != "sparse" or card.heads != Heads("wdl"):
         raise InputError("not a sparse network", value=card.name, fix="load it with onnx or torch")
+    check_sparse_arrays(card, arrays, location)
     if card.precision == "float32":
         network = _float_network(arrays)
     else:
@@ -41,28 +43,23 @@ def sparse_evaluator(card: NetworkCard, arrays: Arrays) -> InlineEvaluator:
 
 def _float_network(arrays: Arrays) -> QuantisedSparse:
     """Float weights under the names of the integer network, with scales of one."""
-    try:
-        tail1, moves = arrays["tail1.weight"], arrays["move_weight"]
-        return QuantisedSparse(
-            value_features=arrays["value_features.weight"],
-            value_bias=arrays["value_features.bias"],
-            policy_features=arrays["policy_features.weight"],
-            policy_bias=arrays["policy_features.bias"],
-            tail1_weight=tail1,
-            tail1_scale=np.ones(len(tail1), np.float32),
-            tail1_bias=arrays["tail1.bias"],
-            tail2_weight=arrays.get("tail2.weight", np.zeros((0, 0), np.float32)),
-            tail2_bias=arrays.get("tail2.bias", np.zeros(0, np.float32)),
-            tail3_weight=arrays.get("tail3.weight", np.zeros((0, 0), np.float32)),
-            tail3_bias=arrays.get("tail3.bias", np.zeros(0, np.float32)),
-            move_weight=moves,
-            move_scale=np.ones(len(moves), np.float32),
-            move_bias=arrays["move_bias"],
-        )
-    except KeyError as missing:
-        raise InputError(
-            "not the weights of a sparse network, missing", value=missing.args[0]
-        ) from None
+    tail1, moves = arrays["tail1.weight"], arrays["move_weight"]
+    return QuantisedSparse(
+        value_features=arrays["value_features.weight"],
+        value_bias=arrays["value_features.bias"],
+        policy_features=arrays["policy_features.weight"],
+        policy_bias=arrays["policy_features.bias"],
+        tail1_weight=tail1,
+        tail1_scale=np.ones(len(tail1), np.float32),
+        tail1_bias=arrays["tail1.bias"],
+        tail2_weight=arrays.get("tail2.weight", np.zeros((0, 0), np.float32)),
+        tail2_bias=arrays.get("tail2.bias", np.zeros(0, np.float32)),
+        tail3_weight=arrays.get("tail3.weight", np.zeros((0, 0), np.float32)),
+        tail3_bias=arrays.get("tail3.bias", np.zeros(0, np.float32)),
+        move_weight=moves,
+        move_scale=np.ones(len(moves), np.float32),
+        move_bias=arrays["move_bias"],
+    )
 
 
 def evaluator_of(name: str, network: QuantisedSparse, encoding: str) -> InlineEvaluator:

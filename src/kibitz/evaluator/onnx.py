@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from kibitz.encoding.layouts import encode, layout_of, sight_of
 from kibitz.encoding.leaves import Leaves, part_of
-from kibitz.errors import InputError
+from kibitz.errors import DamagedFileError, EvaluationError, InputError
 from kibitz.evaluator.batched import Evaluations, decode, part_of_evaluations
 from kibitz.files import Location, read_bytes
-from kibitz.network.card import check_onnx_weights, read_card
+from kibitz.network.card import POLICY_SIZES, NetworkCard, check_onnx_weights, read_card
+from kibitz.network.sizes import check_card
 
 LARGEST = 256
 
@@ -43,6 +44,7 @@ class OnnxEvaluator:
         if not devices or largest < 1:
             raise InputError("at least one device, batches of at least 1", value=(devices, largest))
         self.card = read_card(location)
+        check_card(self.card)
         self.name = f"{self.card.name} ({self.card.precision}, onnx)"
         self.sees = sight_of(self.card.encoding)
         self.largest = largest
@@ -53,6 +55,7 @@ class OnnxEvaluator:
         self._sessions = [_session(model, device, location, threads) for device in devices]
         self._turn = itertools.count()
         self._outputs = [output.name for output in self._sessions[0].get_outputs()]
+        _check_ends(self._sessions[0], self.card, location)
 
     def evaluate(self, leaves: Leaves, out: Evaluations) -> None:
         """Fill `out` for all leaves."""
@@ -61,8 +64,9 @@ class OnnxEvaluator:
         for first in range(0, batch, self.largest):
             last = min(first + self.largest, batch)
             part = part_of(leaves, first, last)
-            outputs = session.run(self._outputs, {"planes": self._encoded(part)})
+            outputs = _run(session, self._outputs, self._encoded(part), self.name)
             named = dict(zip(self._outputs, outputs, strict=True))
+            _check_outputs(self.card, named, last - first)
             decode(self.card, named, part, part_of_evaluations(out, leaves, first, last))
 
     def _encoded(self, leaves: Leaves) -> np.ndarray:
@@ -72,6 +76,50 @@ class OnnxEvaluator:
         planes = np.zeros((rows, self._planes, 8, 8), dtype=np.float32)
         encode(self.card.encoding, leaves, planes[:batch])
         return planes
+
+
+def _expected(card: NetworkCard) -> dict[str, tuple[int, ...]]:
+    """What each output that is used says of a position: its shape, by the card."""
+    expected: dict[str, tuple[int, ...]] = {}
+    if card.heads.value != "none":
+        expected["value"] = (3,) if card.heads.value == "wdl" else ()
+    if card.heads.policy:
+        expected["policy"] = (POLICY_SIZES[card.policy_order],)
+    return expected
+
+
+def _check_ends(session: Any, card: NetworkCard, location: Location) -> None:
+    """Refuse a model that is not fed, or does not answer, as its card says."""
+    inputs, outputs = ([end.name for end in ends] for ends in _ends(session))
+    missing = [name for name in _expected(card) if name not in outputs]
+    if inputs != ["planes"] or missing:
+        what = f"the model's inputs {inputs} and outputs {outputs} are not those of its card"
+        raise DamagedFileError(what, value=os.fspath(location), fix="export the network again")
+
+
+def _ends(session: Any) -> tuple[Sequence[Any], Sequence[Any]]:
+    return session.get_inputs(), session.get_outputs()
+
+
+def _run(session: Any, names: list[str], planes: np.ndarray, name: str) -> list[np.ndarray]:
+    """Run a session; its errors are classes of its own, without a common one."""
+    try:
+        outputs: list[np.ndarray] = session.run(names, {"planes": planes})
+    except Exception as error:
+        fix = "export the network again"
+        raise EvaluationError(
+            f"the network cannot be run ({error})", value=name, fix=fix
+        ) from error
+    return outputs
+
+
+def _check_outputs(card: NetworkCard, outputs: Mapping[str, np.ndarray], batch: int) -> None:
+    """Refuse answers of another shape than the card says."""
+    for name, shape in _expected(card).items():
+        found = outputs[name].shape
+        if found[1:] != shape or found[0] < batch or outputs[name].dtype != np.float32:
+            what = f"the network's output {name} is {list(found)}, not {[batch, *shape]}"
+            raise EvaluationError(what, value=card.name, fix="export the network again")
 
 
 def _session(model: bytes, device: str, location: Location, threads: int) -> Any:

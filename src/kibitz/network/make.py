@@ -21,7 +21,15 @@ from kibitz.errors import InputError, missing_extra
 from kibitz.network import card as cards
 from kibitz.network.card import NetworkCard, Provenance
 from kibitz.network.quantise import PolicyPrecision, Quantisation, quantise
-from kibitz.network.sizes import FAMILIES, inputs_of, new_card, parse, policy_rows
+from kibitz.network.sizes import (
+    FAMILIES,
+    check_card,
+    check_sparse_arrays,
+    inputs_of,
+    new_card,
+    parse,
+    policy_rows,
+)
 
 OPTIONS = FAMILIES["sparse"].options
 POLICY = ("policy_", "move_")  # how the names of a sparse network's policy begin
@@ -171,6 +179,8 @@ def _sparse(file: Path) -> tuple[NetworkCard, Weights]:
     card, weights = cards.load(file)
     if card.family != "sparse":
         raise InputError(f"{file} is no sparse network", value=card.family)
+    check_card(card)
+    check_sparse_arrays(card, weights, file)
     return card, weights
 
 

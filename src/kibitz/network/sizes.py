@@ -14,14 +14,20 @@ sparse-512x128    both widths; -threats: attacked and defended pieces have featu
 
 from __future__ import annotations
 
+import os
 import re
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from kibitz.encoding import MOVE_FEATURES
-from kibitz.errors import InputError, did_you_mean
+from kibitz.errors import DamagedFileError, InputError, did_you_mean
+from kibitz.files import Location
 from kibitz.network.card import FEATURES, PLANES, POLICY_SIZES, Heads, NetworkCard
 
 LARGEST = 1 << 14  # of a size's numbers
+TAIL, SECOND_TAIL, WDL = 16, 32, 3  # outputs of a sparse network's last layers
 
 
 class Family(NamedTuple):
@@ -161,6 +167,8 @@ def check_card(card: NetworkCard) -> None:
     """Refuse a card whose parts do not fit together."""
     size = parse(card.size)
     sparse = size.family == "sparse"
+    if card.family != size.family:
+        raise _misfit(card, "family", card.family, [size.family])
     if sparse and card.encoding != default_encoding(size):
         raise _misfit(card, "encoding", card.encoding, [default_encoding(size)])
     if not sparse and card.encoding not in PLANES:
@@ -187,3 +195,66 @@ def policy_rows(card: NetworkCard) -> int:
 def inputs_of(card: NetworkCard) -> int:
     """Return the number of input planes or, for the sparse family, of features."""
     return {**PLANES, **FEATURES}[card.encoding]
+
+
+# --- what a sparse network's file must hold -------------------------------------------------------
+
+Arrays = Mapping[str, np.ndarray]
+Expected = dict[str, tuple[Any, tuple[int, ...]]]  # type and shape of each array
+
+
+def sparse_arrays(card: NetworkCard) -> Expected:
+    """Type and shape of every array in the file of a sparse network, by its card alone.
+
+    Compiled kernels read these arrays without looking where they end.
+    """
+    size, features, rows = parse(card.size), inputs_of(card), policy_rows(card)
+    hidden = size.width * (2 if "both" in size.options else 1)
+    direct, wide = "direct" in size.options, size.policy_width
+    shapes = {
+        "value_features": (features, size.width),
+        "value_bias": (size.width,),
+        "policy_features": (features, wide),
+        "policy_bias": (wide,),
+        "tail1_weight": (WDL if direct else TAIL, hidden),
+        "tail1_scale": (WDL if direct else TAIL,),
+        "tail1_bias": (WDL if direct else TAIL,),
+        "tail2_weight": (0, 0) if direct else (SECOND_TAIL, TAIL),
+        "tail2_bias": (0,) if direct else (SECOND_TAIL,),
+        "tail3_weight": (0, 0) if direct else (WDL, SECOND_TAIL),
+        "tail3_bias": (0,) if direct else (WDL,),
+        "move_weight": (rows, wide),
+        "move_scale": (rows,),
+        "move_bias": (rows,),
+    }
+    if card.precision == "float32":
+        kept = {name: shape for name, shape in shapes.items() if shape[0]}
+        return {_FLOAT_NAMES[n]: (np.float32, kept[n]) for n in kept if n in _FLOAT_NAMES}
+    kinds = dict.fromkeys(("value_features", "value_bias", "policy_features", "policy_bias"), "i2")
+    kinds |= {"tail1_weight": "i2", "move_weight": "i1" if card.precision == "int8" else "i2"}
+    return {name: (kinds.get(name, np.float32), shape) for name, shape in shapes.items()}
+
+
+_FLOAT_NAMES = {
+    "value_features": "value_features.weight",
+    "value_bias": "value_features.bias",
+    "policy_features": "policy_features.weight",
+    "policy_bias": "policy_features.bias",
+    **{f"tail{n}_{part}": f"tail{n}.{part}" for n in (1, 2, 3) for part in ("weight", "bias")},
+    **{name: name for name in ("move_weight", "move_bias")},
+}
+
+
+def check_sparse_arrays(card: NetworkCard, arrays: Arrays, location: Location = "") -> None:
+    """Refuse arrays of a sparse network that are missing, or not as its card says."""
+    expected, where = sparse_arrays(card), os.fspath(location) or card.name
+    fix = "train or export it again"
+    for name, (kind, shape) in expected.items():
+        if name not in arrays:
+            what = f"not the weights of a {card.size} network ({card.precision}), missing {name}"
+            raise DamagedFileError(what, value=where, fix=fix)
+        array, wanted = arrays[name], f"{np.dtype(kind)} {list(shape)}"
+        if array.shape != shape or array.dtype != kind:
+            found = f"{array.dtype} {list(array.shape)}"
+            what = f"weights do not fit a {card.size} network: {name} is {found}, not {wanted}"
+            raise DamagedFileError(what, value=where, fix=fix)
