@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import TextIOWrapper
 from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, TypeVar
@@ -230,7 +231,9 @@ def graceful_stop() -> Iterator[Stop]:
 
 
 def open_closed_streams() -> None:
-    """Let what is said to a stream that the caller has closed (`>&-`) go nowhere."""
+    """Let what is said to a closed stream (`>&-`) go nowhere; no letter is a fault."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115 - for the whole process
+    if isinstance(sys.stdout, TextIOWrapper):  # letters that the locale has not: as standard error
+        sys.stdout.reconfigure(errors="backslashreplace")

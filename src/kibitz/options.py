@@ -16,6 +16,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+import re
 import sys
 from pathlib import Path
 from types import NoneType, UnionType
@@ -45,6 +46,8 @@ Number = TypeVar("Number", int, float)
 Table = TypeVar("Table", bound="DataclassInstance")
 
 UCI_TYPES = {bool: "check", int: "spin", float: "string", str: "string"}
+_WHOLE = re.compile(r"[+-]?\d+")
+LONGEST_NUMERAL = 30  # digits that are read: more are beyond every range
 EMPTY_TEXT = "<empty>"  # how UCI writes a string without letters
 EXPECTED = {
     bool: "true or false",
@@ -249,8 +252,8 @@ def read(option: Option, typed: str) -> Value:
 
 def _numeral(kind: type, typed: str) -> int | float | str:
     """The number a text stands for; the text itself if it is none."""
-    if kind is int and typed.lstrip("+-").isdecimal():
-        return int(typed[:30])  # exact, where a float would round the largest seeds
+    if kind is int and _WHOLE.fullmatch(typed):
+        return int(typed[:LONGEST_NUMERAL])  # exact, where a float would round the largest seeds
     try:
         value = float(typed)
     except ValueError:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kibitz.engine import Engine
+from kibitz.errors import EvaluationError
 from kibitz.position.board import Board
 from kibitz.search.params import OFF, Settings
 from kibitz.search.searcher import BaseSearcher
@@ -71,6 +72,21 @@ def test_a_fault_of_ours_is_told_and_the_engine_goes_on(
             gui.ask("isready", "readyok")
             gui.expect("info string error")
     assert infos(gui.ask("go nodes 20", "bestmove"))
+
+
+def refuses(*_: object) -> None:
+    raise EvaluationError("the network answers with nan")
+
+
+def test_a_search_that_fails_has_a_move_and_no_score(
+    gui: Gui, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gui.say("position startpos moves e2e4")
+    gui.ask("isready", "readyok")
+    monkeypatch.setattr(BaseSearcher, "search", refuses)
+    lines = gui.ask("go nodes 20", "bestmove")
+    assert lines[:-1] == ["info string error: the network answers with nan"]
+    Board(moves=["e2e4", lines[-1].split()[1]])  # legal
 
 
 def test_lines_have_the_known_order_and_legal_moves(gui: Gui) -> None:

@@ -1,9 +1,14 @@
 """Whatever a GUI or a cat on the keyboard sends, the engine answers what comes after."""
 
 import random
+import resource
+import threading
+from pathlib import Path
 
 import pytest
 
+from kibitz.options import Option
+from kibitz.uci.options import all_options
 from tests.uci.scripted import Gui
 
 MALFORMED = [
@@ -251,3 +256,99 @@ def test_two_thousand_mutated_lines(gui: Gui) -> None:
 @pytest.mark.parametrize("seed", range(2, 12))
 def test_a_hundred_thousand_mutated_lines(gui: Gui, seed: int) -> None:
     fuzz(gui, 10_000, seed)
+
+
+# --- options with hostile values ------------------------------------------------------------------
+
+HOSTILE = [
+    "",
+    "0",
+    "-0",
+    "-1",
+    "+-5",
+    "--5",
+    "+ 5",
+    "1_0",
+    "0x10",
+    "1e9",
+    "1e99",
+    "1e999",
+    "-1e999",
+    "nan",
+    "inf",
+    "9" * 30,
+    "-" + "9" * 31,
+    "9" * 5_000,
+    "0." + "0" * 5_000 + "1",
+    "18446744073709551616",
+    "\u0663",
+    "\u00b2",
+    "\ud800",
+    "true",
+    "TRUE false",
+    "<empty>",
+    "<autodiscover>",
+    "value",
+    "name value name",
+    "a=b,=,threads=9999999999,batch=-1,device=\u0663",
+    "/",
+    "/dev/full",
+    "..",
+    "~nobody/x",
+    "http://[",
+    "file://",
+    "{data}%s%n",
+    "x" * 5_000,
+    ":".join("abc" for _ in range(500)),
+]
+KERNELS = ("Search", "SearchRule", "ScLimit", "Backend")  # others than those set are compiled
+LONGEST_ANSWER = 2_100  # characters of a line
+MOST_MEMORY = 2 << 20  # KiB more than before
+
+
+def hostile_value(option: Option, generator: random.Random) -> str:
+    """A value for an option: at its bounds, beyond them, or nothing like it."""
+    near = [str(option.default), *map(str, option.choices)]
+    if option.low is not None and option.high is not None:
+        low, high = option.low, option.high
+        near += [str(value) for value in (low, high, low - 1, high + 1, high * 1000, -high)]
+    safe = option.uci not in KERNELS
+    return generator.choice(near if safe and generator.random() < 0.4 else HOSTILE)
+
+
+def hostile(generator: random.Random) -> str:
+    """A line that sets an option, or one that is mutated."""
+    if generator.random() < 0.4:
+        line = mutated(generator)
+        return line if allowed(line) else "stop"
+    option = generator.choice(all_options())
+    return f"setoption name {option.uci} value {hostile_value(option, generator)}"
+
+
+def test_five_thousand_hostile_lines_leave_no_traceback_and_no_value_beyond_its_range(
+    gui: Gui, capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # LogFile takes any name
+    gui.ask("isready", "readyok")
+    generator, threads = random.Random(4), threading.active_count()
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for number in range(5_000):
+        gui.say(hostile(generator))
+        if number % 10 == 9:
+            gui.say("stop")
+            gui.ask("isready", "readyok")
+    gui.say("setoption name Threads value 1", "setoption name LogFile value <empty>")
+    gui.say("setoption name WeightsFile value material")
+    survives(gui)
+
+    assert "Traceback" not in capfd.readouterr().err
+    faults = [line for line in gui.all if line.startswith("info string error")]
+    assert faults == []
+    assert max(map(len, gui.all)) < LONGEST_ANSWER
+    engine = gui.session.engine
+    values = vars(engine.settings) | vars(engine.options) | vars(gui.session.options)
+    for option in all_options():
+        if option.low is not None and option.high is not None:
+            assert option.low <= values[option.name] <= option.high
+    assert threading.active_count() <= threads + 1
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory < MOST_MEMORY

@@ -70,6 +70,16 @@ def test_lichess_bots_options_exist(client: chess.engine.SimpleEngine) -> None:
     client.configure({"Move Overhead": 100, "Threads": 1, "Hash": 16, "SyzygyPath": "<empty>"})
 
 
+def test_letters_that_the_terminal_has_not_are_no_fault() -> None:
+    script = "position fen \u00e9\nsetoption name UCI_Opponent value \u00e9\nquit\n".encode()
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(
+        COMMAND, input=script, capture_output=True, timeout=PATIENCE, env=environment, check=True
+    )
+    assert b"FEN: found 1 field: '\\xe9'" in done.stdout
+    assert b"Traceback" not in done.stderr
+
+
 def test_the_answer_to_uci_needs_nothing_heavy() -> None:
     heavy = {"numpy", "numba", "torch", "chess", "onnxruntime", "rich", "cyclopts"}
     assert loaded_by("kibitz.uci.__main__") & heavy == set()

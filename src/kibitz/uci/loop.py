@@ -129,7 +129,7 @@ class Session:
 
     def info(self, text: str) -> None:
         """Send a message for people."""
-        self.write(f"info string {' '.join(text.split())}")
+        self.write(self.channel.message(text))
 
     # --- loading and jobs -----------------------------------------------------------------------
 
@@ -314,8 +314,7 @@ class Session:
         """The search's thread: whatever happens, there is an answer."""
         from kibitz.uci.format import best_line, cache_text, over_line
 
-        board, options = search.board, self.options
-        over = over_line(board)
+        board, options, over = search.board, self.options, over_line(search.board)
         move, ponder = next(iter(board.legal_moves), None), None
         try:
             with self._compiling_told():  # `go mate` has kernels of its own
@@ -329,7 +328,8 @@ class Session:
                 self._show(result.report, None, verbose=verbose)
         except (KibitzError, OSError) as error:
             self.info(f"error: {error}")
-            self.write(over or "info depth 1 score cp 0")
+            if over is not None:
+                self.write(over)
         finally:
             job.answered = True
             self.write(best_line(move, ponder, options.chess960))

@@ -8,17 +8,19 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from kibitz.errors import InputError
+from kibitz.errors import InputError, shorten
 from kibitz.log import say
 from kibitz.search.limits import LARGEST, Limits
 
 if TYPE_CHECKING:
     from kibitz.position.board import Board
 
+LONGEST_MESSAGE = 2_000  # characters of a line for people, whatever it quotes
 LONGEST_NUMBER = 18  # digits that are read at all; more is taken for LARGEST
 
 # What `go` knows, with the least value; a smaller one is taken for the least, which is said.
@@ -185,6 +187,11 @@ class Channel:
             except OSError:  # the other side has closed its end
                 self.gone = True
 
+    @staticmethod
+    def message(text: str) -> str:
+        """The line that tells people a text, cut where it quotes too much."""
+        return f"info string {shorten(' '.join(text.split()), LONGEST_MESSAGE)}"
+
     def heard(self, line: str) -> None:
         """Note a line of the other side."""
         with self._writing:
@@ -196,6 +203,8 @@ class Channel:
         try:
             self._log.write(f"{direction} {line}\n")
         except OSError as error:
+            with suppress(OSError):  # what it still holds cannot be written, either
+                self._log.close()
             self._log = None
             say(f"LogFile: {error}; nothing more is written to it")
 
@@ -203,7 +212,7 @@ class Channel:
         """Add all lines to a file from now on; to none if the name is empty."""
         try:
             path = Path(name).expanduser()
-            log = path.open("a", encoding="utf-8", buffering=1) if name else None
+            log = path.open("a", 1, "utf-8", "backslashreplace") if name else None
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             fix = "name a file that can be written"
