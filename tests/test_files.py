@@ -1,17 +1,24 @@
 """Files: broken in the middle of writing, damaged afterwards, missing, on disk and behind URLs."""
 
+import bz2
+import gzip
 import hashlib
+import io
+import lzma
 import os
 import subprocess
 import sys
 import time
+import tracemalloc
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import fsspec
 import pytest
+import zstandard
 
-from kibitz import files
+from kibitz import files, unpacking
 from kibitz.checksums import sha256_of
 from kibitz.errors import DamagedFileError, FileError, InputError, MissingExtraError
 
@@ -175,18 +182,97 @@ def test_the_only_file_of_an_archive_is_read(tmp_path: Path) -> None:
     book = tmp_path / "book.epd.zip"
     with zipfile.ZipFile(book, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("book.epd", "8/8/8/8/8/8/k7/7K w - -\n")
-    assert files.read_unpacked(book) == b"8/8/8/8/8/8/k7/7K w - -\n"
-    assert files.unpacked_name(book).endswith("book.epd")
+    assert unpacking.read_unpacked(book) == b"8/8/8/8/8/8/k7/7K w - -\n"
+    assert unpacking.unpacked_name(book).endswith("book.epd")
     whole = book.read_bytes()
     at = whole.index(b"PK\x01\x02") + 8  # the flags in its directory
     book.write_bytes(whole[:at] + bytes([whole[at] | 1]) + whole[at + 1 :])
     with pytest.raises(InputError, match="encrypted"):
-        files.read_unpacked(book)
+        unpacking.read_unpacked(book)
     book.write_bytes(whole)
     with zipfile.ZipFile(book, "a") as archive:
         archive.writestr("licence.txt", "free")
     with pytest.raises(InputError, match="one of its 2 files"):
-        files.read_unpacked(book)
+        unpacking.read_unpacked(book)
     book.write_bytes(b"no archive")
     with pytest.raises(DamagedFileError, match="cannot decompress"):
-        files.read_unpacked(book)
+        unpacking.read_unpacked(book)
+
+
+def zipped(content: bytes) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("games.pgn", content)
+    return out.getvalue()
+
+
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": zstandard.compress,
+    ".zip": zipped,
+}
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_every_packing_comes_back_and_no_cut_is_taken_for_the_whole(
+    suffix: str, tmp_path: Path
+) -> None:
+    content = b"".join(hashlib.sha256(bytes([n])).hexdigest().encode() for n in range(99))
+    packed = PACKERS[suffix](content)
+    path = tmp_path / f"games.pgn{suffix}"
+    path.write_bytes(packed)
+    assert unpacking.read_unpacked(path) == content
+    if suffix != ".zip":
+        path.write_bytes(packed + packed)
+        assert unpacking.read_unpacked(path) == content + content
+    for length in range(1, len(packed), 7):
+        path.write_bytes(packed[:length])
+        with pytest.raises(DamagedFileError, match=r"games\.pgn"):
+            unpacking.read_unpacked(path)
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_a_bomb_is_refused_long_before_it_has_unpacked(
+    suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bomb = tmp_path / f"bomb.pgn{suffix}"
+    bomb.write_bytes(PACKERS[suffix](bytes(400 << 20)))
+    tracemalloc.start()
+    got = 0
+    try:
+        with (
+            pytest.raises(DamagedFileError, match=r"times its size.*bomb\.pgn.*KIBITZ_MOST_RATIO"),
+            unpacking.open_unpacked(bomb) as file,
+        ):
+            while block := file.read(1 << 20):
+                got += len(block)
+        assert tracemalloc.get_traced_memory()[1] < 48 << 20
+    finally:
+        tracemalloc.stop()
+    assert got < 200 << 20  # what 200 times the packed size allows, with .gz and .zip
+    monkeypatch.setenv("KIBITZ_MOST_RATIO", "0")
+    with unpacking.open_unpacked(bomb) as file:
+        assert sum(len(block) for block in iter(lambda: file.read(1 << 20), b"")) == 400 << 20
+
+
+def test_how_much_is_held_in_memory_has_a_cap(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "large").write_bytes(bytes(3 << 20))
+    (tmp_path / "large.zst").write_bytes(zstandard.compress(bytes(3 << 20)))
+    assert len(files.read_bytes(tmp_path / "large")) == 3 << 20
+    monkeypatch.setenv("KIBITZ_MOST_MIB", "2")
+    for read, name in (
+        (files.read_bytes, "large"),
+        (files.read_bytes, "/dev/zero"),
+        (unpacking.read_unpacked, "large.zst"),
+    ):
+        with pytest.raises(FileError, match=r"more than 2 MiB.*raise KIBITZ_MOST_MIB"):
+            read(tmp_path / name)
+    monkeypatch.setenv("KIBITZ_MOST_MIB", "0")
+    assert len(files.read_bytes(tmp_path / "large")) == 3 << 20
+    monkeypatch.setenv("KIBITZ_MOST_MIB", "many")
+    with pytest.raises(InputError, match="KIBITZ_MOST_MIB: 'many'"):
+        files.read_bytes(tmp_path / "large")

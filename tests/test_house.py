@@ -31,6 +31,7 @@ GROUND = {
     "locks",
     "places",
     "log",
+    "unpacking",
     "workers",
 }
 

@@ -7,10 +7,10 @@ Writes are atomic: readers see the old content or the new, never a mixture, what
 from __future__ import annotations
 
 import datetime
-import io
 import os
 import re
 import secrets
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TypeAlias, cast
 
-from kibitz.errors import DamagedFileError, FileError, InputError
+from kibitz.errors import FileError, InputError
 from kibitz.stores import ask, fetch, foreign_errors, no_answer, send
 
 Location: TypeAlias = str | os.PathLike[str]
@@ -30,9 +30,9 @@ _SCHEME = re.compile(r"^([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 # may be another machine's work in progress on a shared folder, where process numbers mean nothing.
 ABANDONED_SECONDS = 3600.0
 
-_BLOCK = 1 << 16
-_ZSTD = (".zst", ".zstd")
-COMPRESSED = (".gz", ".bz2", ".xz", ".zip", *_ZSTD)
+MOST = "KIBITZ_MOST_MIB"  # of a file that is held in memory at once; 0 is no limit
+USUAL_MOST = 4096
+_BLOCK = 1 << 20
 
 
 def local_path(location: Location) -> Path | None:
@@ -66,137 +66,41 @@ def _open(system: Any, path: str) -> Any:
     return system.open(path)
 
 
-@contextmanager
-def open_unpacked(location: Location) -> Iterator[BinaryIO]:
-    """Open a path or URL for reading; .gz, .bz2, .xz, .zst and .zip are unpacked on the way."""
-    suffix = _suffix(location)
-    with open_read(location) as packed:
-        try:
-            yield _only_file(packed, location) if suffix == ".zip" else _unpacked(packed, suffix)
-        except _unpacking_errors(suffix) as error:
-            reason = str(error) or "it ends too early"
-            raise DamagedFileError(
-                f"cannot decompress ({reason})", value=os.fspath(location), fix="fetch it again"
-            ) from error
-
-
-def read_unpacked(location: Location) -> bytes:
-    """Return the content of a path or URL, unpacked."""
-    with open_unpacked(location) as file:
-        return file.read()
-
-
-def unpacked_name(location: Location) -> str:
-    """How the content of a file would be called if it were not packed."""
-    text = os.fspath(location)
-    return text[: -len(_suffix(location))] if _suffix(location) in COMPRESSED else text
-
-
-def _suffix(location: Location) -> str:
-    return os.path.splitext(os.fspath(location))[1].lower()  # noqa: PTH122 - it may be a URL
-
-
-def _only_file(packed: BinaryIO, location: Location) -> BinaryIO:
-    """The one file of an archive, as books of openings are published."""
-    import zipfile
-
-    archive = zipfile.ZipFile(packed)
-    files = [one for one in archive.infolist() if not one.is_dir()]
-    if len(files) != 1:
-        fix = f"unpack it and name one of its {len(files)} files"
-        raise InputError("not one file in this archive", value=os.fspath(location), fix=fix)
-    if files[0].flag_bits & 1:
-        fix = "unpack it with its password"
-        raise InputError("this archive is encrypted", value=os.fspath(location), fix=fix)
-    return cast(BinaryIO, archive.open(files[0]))
-
-
-def _unpacked(packed: BinaryIO, suffix: str) -> BinaryIO:
-    unpacked: Any = packed
-    if suffix == ".gz":
-        import gzip
-
-        unpacked = gzip.GzipFile(fileobj=packed)
-    elif suffix == ".bz2":
-        import bz2
-
-        unpacked = bz2.BZ2File(packed)
-    elif suffix == ".xz":
-        import lzma
-
-        unpacked = lzma.LZMAFile(packed)  # noqa: SIM115 - closed with what it reads from
-    elif suffix in _ZSTD:
-        unpacked = io.BufferedReader(_ZstdFile(packed))
-    return cast(BinaryIO, unpacked)
-
-
-def _unpacking_errors(suffix: str) -> tuple[type[Exception], ...]:
-    """What damaged content of a kind of file raises; the modules are loaded by then."""
-    if suffix == ".gz":
-        import gzip
-        import zlib
-
-        return EOFError, zlib.error, gzip.BadGzipFile
-    if suffix == ".bz2":
-        return EOFError, OSError
-    if suffix == ".xz":
-        import lzma
-
-        return EOFError, lzma.LZMAError
-    if suffix in _ZSTD:
-        import zstandard
-
-        return EOFError, zstandard.ZstdError
-    if suffix == ".zip":
-        import zipfile
-        import zlib
-
-        return EOFError, zlib.error, zipfile.BadZipFile
-    return ()
-
-
-class _ZstdFile(io.RawIOBase):
-    """Reads frames of zstd to the end; zstandard's own reader takes a cut file for a whole one."""
-
-    def __init__(self, packed: BinaryIO) -> None:
-        self._blocks = _zstd_blocks(packed)
-        self._ready = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._ready:
-            block = next(self._blocks, None)
-            if block is None:
-                return 0
-            self._ready = block
-        count = min(len(buffer), len(self._ready))
-        buffer[:count], self._ready = self._ready[:count], self._ready[count:]
-        return count
-
-
-def _zstd_blocks(packed: BinaryIO) -> Iterator[bytes]:
-    import zstandard
-
-    decoder, between = zstandard.ZstdDecompressor().decompressobj(), True
-    while rest := packed.read(_BLOCK):
-        while rest:
-            yield decoder.decompress(rest)
-            between, rest = decoder.eof, decoder.unused_data
-            if between:
-                decoder = zstandard.ZstdDecompressor().decompressobj()
-    if not between:
-        raise EOFError
-
-
 def read_bytes(location: Location) -> bytes:
     """Return the whole content of a path or URL."""
     if local_path(location) is None:
         with named_failures(location, "cannot read"):
             return fetch(os.fspath(location))
     with open_read(location) as file:
-        return file.read()
+        path = local_path(location)
+        if path is not None and path.is_file() and path.stat().st_size <= most_bytes():
+            return file.read()
+        return read_all(file, location)
+
+
+def read_all(file: BinaryIO, location: Location) -> bytes:
+    """Return the rest of an open file, if it may be held in memory; a device has no end."""
+    content, most = bytearray(), most_bytes()
+    while block := file.read(_BLOCK):
+        content += block
+        if len(content) > most:
+            what = f"more than {most >> 20} MiB, which may not be held in memory at once"
+            fix = f"cut it into parts, or raise {MOST}"
+            raise FileError(what, value=os.fspath(location), fix=fix)
+    return bytes(content)
+
+
+def most_bytes() -> int:
+    """Return how much of a file may be held in memory at once (``KIBITZ_MOST_MIB``)."""
+    return number_of(MOST, USUAL_MOST) << 20 or sys.maxsize
+
+
+def number_of(variable: str, usual: int) -> int:
+    """Return the whole number that an environment variable has, or the usual one."""
+    text = os.environ.get(variable, str(usual))
+    if not (text.isdecimal() and text.isascii() and len(text) < 10):
+        raise InputError(variable, value=text, fix="give a whole number; 0 is no limit")
+    return int(text)
 
 
 def write_bytes(location: Location, content: bytes) -> None:

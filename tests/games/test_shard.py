@@ -107,6 +107,20 @@ def test_a_newer_format_is_told_from_damage(games: list[Game]) -> None:
         decode(checked_with({"format_version": 1}, shard_of(games)))
 
 
+def test_a_claim_of_gigabytes_is_not_believed() -> None:
+    """The header of a zstd frame says how much it unpacks to, and so does that of its arrays."""
+    frame = bytearray(zstandard.compress(bytes(1 << 20)))
+    assert frame[4] >> 6 == 2  # a size in four bytes
+    frame[4], frame[5:9] = frame[4] | 0xC0, (20 << 30).to_bytes(8, "little")
+    with pytest.raises(DamagedFileError, match=r"21,474,836,480 bytes.*big\.shard"):
+        decode(with_ending(bytes(frame), MARK), "big.shard")
+    claim = {"moves": {"dtype": "U16", "shape": [1 << 40], "data_offsets": [0, 1 << 41]}}
+    text = msgspec.json.encode({"__metadata__": {"header": "{}"}, **claim})
+    body = zstandard.compress(len(text).to_bytes(8, "little") + text)
+    with pytest.raises(DamagedFileError, match=r"arrays cannot be read.*big\.shard"):
+        decode(with_ending(body, MARK), "big.shard")
+
+
 WRONG: dict[str, Any] = {
     "offsets": lambda a: a[::-1].copy(),
     "results": lambda a: a * 0 + 3,

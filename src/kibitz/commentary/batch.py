@@ -17,10 +17,11 @@ from kibitz.engine import Engine
 from kibitz.engine.options import chosen
 from kibitz.errors import InputError
 from kibitz.evaluator.discover import at_work, files_of
-from kibitz.files import COMPRESSED, refuse_folder
+from kibitz.files import refuse_folder
 from kibitz.log import Bar, Stop, progress, say
 from kibitz.places import Place
 from kibitz.position.pgn import BadGame, Game, parse_game, read_games, read_lines
+from kibitz.unpacking import COMPRESSED
 from kibitz.workers import cluster, in_processes
 
 

@@ -11,6 +11,7 @@ PACES: tuple[Pace, ...] = get_args(Pace)
 # Lichess's bounds in seconds, of a game that lasts 40 moves; above the last it is classical.
 BOUNDS = (30, 180, 480, 1500)
 MOVES = 40
+LONGEST = 1 << 24  # characters of a piece that has no place to be cut at: it is no PGN
 _TAG = re.compile(r'^\[(\w+)\s+"([^"]*)"', re.MULTILINE)
 _CONTROL = re.compile(r"(?:\d+/)?(\d+)(?:\+(\d+(?:\.\d+)?))?")
 
@@ -49,15 +50,16 @@ def pace_of(control: str) -> Pace | None:
 def whole_games(lines: Iterable[str], characters: int) -> Iterator[tuple[int, list[str]]]:
     """Lines of whole games, at least so many characters, with the number of the first; from 1.
 
-    A cut is made before a tag that follows moves and an empty line, and is in no comment. There is
-    always a last piece, which may be empty.
+    A cut is made before a tag that follows moves and an empty line, and is in no comment. What has
+    no such place for too long is cut anywhere, so that memory has an end. There is always a last
+    piece, which may be empty.
     """
     held: list[str] = []
     size, first = 0, 1
     inside = moves = blank = False
     for number, line in enumerate(lines, start=1):
         tag = line.startswith("[") and not inside
-        if tag and blank and moves and size >= characters:
+        if (tag and blank and moves and size >= characters) or size >= max(LONGEST, characters):
             yield first, held
             held, size, first = [], 0, number
         held.append(line)

@@ -21,7 +21,6 @@ import msgspec
 import numpy as np
 
 from kibitz.errors import DamagedFileError, InputError
-from kibitz.files import COMPRESSED
 from kibitz.games.cutting import Wanted, choose, whole_games
 from kibitz.games.labels import (
     COLUMNS,
@@ -41,6 +40,7 @@ from kibitz.games.store import Store, add, cut
 from kibitz.log import say
 from kibitz.places import Place, existing, files_below
 from kibitz.position.pgn import BadGame, read_lines
+from kibitz.unpacking import COMPRESSED
 from kibitz.workers import in_processes
 
 PLIES = 100_000  # of a shard

@@ -14,11 +14,12 @@ from typing import NamedTuple, TypeVar
 
 from kibitz.checksums import sha256_of
 from kibitz.errors import InputError
-from kibitz.files import Location, read_unpacked, unpacked_name
+from kibitz.files import Location
 from kibitz.position.board import SIDES, Board, Side
 from kibitz.position.epd import parse_epd
 from kibitz.position.fen import START, castles960, fen_of
 from kibitz.position.pgn import read_games
+from kibitz.unpacking import read_unpacked, unpacked_name
 
 Thing = TypeVar("Thing")
 RANDOM_PLIES = 8

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
-import safetensors
 import safetensors.numpy
 import zstandard
 
@@ -23,6 +22,7 @@ from kibitz.copies import read_kept
 from kibitz.errors import DamagedFileError, FileError, InputError
 from kibitz.files import Location, write_bytes
 from kibitz.position.packed import PACKED, new_packed
+from kibitz.unpacking import arrays_of, unzstd
 
 FORMAT_VERSION = 1
 SUFFIX = ".shard"
@@ -177,31 +177,33 @@ def verify(location: Location) -> Header:
 
 def read_header(location: Location) -> Header:
     """The header of a shard whose bytes are all as they were written; the arrays stay packed."""
-    body = _checked(read_kept(location), location)
-    return _header(_first_bytes(body), location)
+    return _header(_first_bytes(_checked(read_kept(location), location), location), location)
 
 
 def claimed_games(location: Location) -> int | None:
     """How many games a damaged shard says it has, where that much can still be read."""
     try:
-        return _header(_first_bytes(read_kept(location)), location).games
-    except (FileError, InputError, zstandard.ZstdError, MemoryError):
+        return _header(_first_bytes(read_kept(location), location), location).games
+    except (FileError, InputError):
         return None
 
 
-def _first_bytes(content: bytes) -> bytes:
+def _first_bytes(content: bytes, location: Location) -> bytes:
     """The length and the JSON that a safetensors file begins with, unpacked."""
-    with zstandard.ZstdDecompressor().stream_reader(content) as stream:
-        length = stream.read(8)
-        size = min(int.from_bytes(length, "little"), LONGEST_HEADER)  # it may be damaged
-        return length + stream.read(size)
+    try:
+        with zstandard.ZstdDecompressor().stream_reader(content) as stream:
+            length = stream.read(8)
+            size = min(int.from_bytes(length, "little"), LONGEST_HEADER)  # it may be damaged
+            return length + stream.read(size)
+    except (zstandard.ZstdError, MemoryError) as error:
+        raise _damaged(location, f"the header cannot be unpacked ({error})") from error
 
 
 def decode(content: bytes, location: Location = "shard") -> Shard:
     """The shard in the bytes of a file; `location` is named where they are damaged."""
-    tensors = zstandard.decompress(_checked(content, location))
+    tensors = unzstd(_checked(content, location), location)
     header = _header(tensors, location)
-    arrays = {name: array.copy() for name, array in safetensors.numpy.load(tensors).items()}
+    arrays = arrays_of(tensors, location, "shard")
     missing = DTYPES.keys() - arrays.keys()
     if missing:
         raise _damaged(location, f"arrays are missing: {', '.join(sorted(missing))}")
@@ -228,7 +230,7 @@ def _header(tensors: bytes, location: Location) -> Header:
         if version > FORMAT_VERSION:
             raise newer_format("shard", version, FORMAT_VERSION, os.fspath(location))
         return msgspec.json.decode(text, type=Header)
-    except (msgspec.DecodeError, KeyError, AttributeError, TypeError) as error:
+    except (msgspec.DecodeError, KeyError, AttributeError, TypeError, RecursionError) as error:
         raise _damaged(location, f"the header cannot be read ({error})") from error
 
 

@@ -24,7 +24,6 @@ from typing import Any, Literal
 
 import msgspec
 import numpy as np
-import safetensors
 import safetensors.numpy
 
 from kibitz.checksums import (
@@ -39,6 +38,7 @@ from kibitz.checksums import (
 )
 from kibitz.errors import DamagedFileError, InputError
 from kibitz.files import Location, read_bytes, write_bytes
+from kibitz.unpacking import arrays_of
 
 FORMAT_VERSION = 1
 
@@ -54,6 +54,11 @@ Weights = dict[str, np.ndarray[Any, np.dtype[Any]]]
 _MARK = b"\x72\x48\x0a\x04seal\x12\x40"
 _METADATA_FIELD = 14
 _FIXED_BYTES = {1: 8, 5: 4}  # by wire type
+# What JSON of another shape, or nested a thousand times, raises.
+_UNREADABLE = (
+    *(ValueError, TypeError, KeyError, AttributeError, IndexError),
+    *(OverflowError, RecursionError),
+)
 
 
 class ForeignFileError(DamagedFileError):
@@ -140,7 +145,7 @@ def load(location: Location) -> tuple[NetworkCard, Weights]:
         raise InputError(
             "an ONNX file gives no weights", value=os.fspath(location), fix="use the .safetensors"
         )
-    arrays = {name: array.copy() for name, array in safetensors.numpy.load(content).items()}
+    arrays = arrays_of(content, location, "network file")
     found = weights_sha256(arrays)
     if found != card.sha256:
         raise _damaged(
@@ -194,12 +199,12 @@ def _open(location: Location) -> tuple[NetworkCard, bytes]:
 
 def _decode(location: Location, text: bytes) -> NetworkCard:
     try:
-        version = json.loads(text).get("format_version", 0)
-        if version > FORMAT_VERSION:
-            raise newer_format("network file", version, FORMAT_VERSION, os.fspath(location))
-        return msgspec.json.decode(text, type=NetworkCard)
-    except (msgspec.DecodeError, json.JSONDecodeError, AttributeError, TypeError) as error:
+        version = int(json.loads(text).get("format_version", 0))
+        if version <= FORMAT_VERSION:
+            return msgspec.json.decode(text, type=NetworkCard)
+    except (msgspec.DecodeError, *_UNREADABLE) as error:
         raise _damaged(location, f"the card cannot be read ({error})") from error
+    raise newer_format("network file", version, FORMAT_VERSION, os.fspath(location))
 
 
 def _header_card(location: Location, content: bytes) -> bytes:
@@ -225,7 +230,7 @@ def _header(location: Location, content: bytes) -> dict[str, Any]:
         entries = {name: e for name, e in header.items() if name != "__metadata__"}
         data = max((entry["data_offsets"][1] for entry in entries.values()), default=0)
         expected = 8 + length + int(data)
-    except (ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
+    except _UNREADABLE as error:
         raise _damaged(location, f"the header is cut or damaged ({error})") from error
     if len(content) != expected:
         raise _damaged(location, f"expected {expected} bytes, found {len(content)}")

@@ -17,14 +17,16 @@ from typing import IO, TextIO, cast
 import chess
 import chess.pgn
 
-from kibitz.errors import InputError, NotationError, shorten
-from kibitz.files import Location, atomic_write, open_unpacked
+from kibitz.errors import DamagedFileError, InputError, NotationError, shorten
+from kibitz.files import Location, atomic_write
 from kibitz.log import say
 from kibitz.position.board import Board
 from kibitz.position.notation import Move
 from kibitz.position.regular import MainLine, regular
+from kibitz.unpacking import open_unpacked
 
 COLUMNS = 100  # of the movetext
+LONGEST_LINE = 1 << 24  # characters
 _WRITTEN = str.maketrans({"\r": " ", "\n": " ", '"': '\\"', "\\": "\\\\"})  # in a tag
 _ESCAPED = re.compile(r'\\(["\\])')
 _TAG = re.compile(r'\[\w+\s+"')
@@ -131,7 +133,11 @@ def read_lines(source: Location | IO[str]) -> Iterator[str]:
         wide = start.peek(2)[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
         encoding, errors = ("utf-16", "replace") if wide else ("utf-8", "surrogateescape")
         text = io.TextIOWrapper(start, encoding=encoding, errors=errors, newline=None)
-        yield from map(_mended, text)
+        while line := text.readline(LONGEST_LINE):
+            if len(line) == LONGEST_LINE:
+                what = f"a line of more than {LONGEST_LINE:,} characters is no text of games"
+                raise DamagedFileError(what, value=_name(source), fix="is it another kind of file?")
+            yield _mended(line)
 
 
 def parse_game(text: str) -> Game:

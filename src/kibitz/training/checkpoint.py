@@ -15,7 +15,6 @@ import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import safetensors
 import safetensors.numpy
 import torch
 from torch import Tensor
@@ -35,6 +34,7 @@ from kibitz.log import say
 from kibitz.network.build import laid_out
 from kibitz.training.config import LossWeights
 from kibitz.training.loss import weighted_sum
+from kibitz.unpacking import arrays_of
 
 FORMAT_VERSION = 1
 BEST = "best.safetensors"
@@ -76,14 +76,14 @@ def load(path: Path) -> Checkpoint:
     try:
         length = int.from_bytes(content[:8], "little")
         state = json.loads(json.loads(content[8 : 8 + length])["__metadata__"]["state"])
-        arrays = safetensors.numpy.load(content)
-    except (safetensors.SafetensorError, ValueError, KeyError) as error:
+        version = int(state.get("format_version", 0))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise _damaged(path, f"cannot be read ({error})") from error
-    version = state.get("format_version", 0)
+    arrays = arrays_of(content, path, "checkpoint")
     if version > FORMAT_VERSION:
         raise newer_format("checkpoint", version, FORMAT_VERSION, os.fspath(path))
     # Laid out as they were: another layout would be summed in another order.
-    tensors = {name: laid_out(torch.from_numpy(array.copy())) for name, array in arrays.items()}
+    tensors = {name: laid_out(torch.from_numpy(array)) for name, array in arrays.items()}
     return Checkpoint(tensors, state)
 
 

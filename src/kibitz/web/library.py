@@ -13,10 +13,10 @@ from typing import NamedTuple
 from kibitz.errors import InputError
 from kibitz.evaluator.discover import RUN, SUFFIXES, discovered, named, shipped
 from kibitz.evaluator.load import SIMPLE
-from kibitz.files import COMPRESSED
 from kibitz.games.shard import SUFFIX as SHARD
 from kibitz.network.card import NetworkCard, read_card
 from kibitz.training.metrics import METRICS
+from kibitz.unpacking import COMPRESSED
 
 MOST_FILES = 20_000  # that are looked at in all folders
 MOST_BYTES = 64 << 20  # of a file of games or positions that is read

@@ -28,8 +28,9 @@ from kibitz.commentary.prover import Prover
 from kibitz.commentary.words.comment import Comment, Speaker
 from kibitz.engine import Engine
 from kibitz.errors import DamagedFileError, shorten
-from kibitz.files import Location, atomic_write, open_unpacked
+from kibitz.files import Location, atomic_write
 from kibitz.position.pgn import Game
+from kibitz.unpacking import open_unpacked
 
 HUMAN, TABLE = "human", "table"  # who wrote a comment
 OWN_LICENCE = "GPL-3.0-or-later"

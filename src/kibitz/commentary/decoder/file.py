@@ -18,9 +18,10 @@ import numpy as np
 from kibitz.commentary.decoder.sampling import Sampling, sample
 from kibitz.encoding.layouts import encode, layout_of
 from kibitz.encoding.leaves import leaves_of
-from kibitz.errors import DamagedFileError, missing_extra
+from kibitz.errors import DamagedFileError, MissingExtraError, missing_extra
 from kibitz.files import Location, read_bytes, write_bytes
 from kibitz.position.board import Board
+from kibitz.unpacking import parts_of
 
 FORMAT_VERSION = 1
 PAD, FIRST, LAST, UNKNOWN = range(4)  # tokens of every vocabulary
@@ -129,22 +130,26 @@ class Decoder:
         import onnxruntime  # type: ignore[import-untyped]
 
         name, content = os.fspath(location), read_bytes(location)
+        parts = parts_of(content, location, "decoder's file")
         try:
-            with zipfile.ZipFile(io.BytesIO(content)) as file:
-                parts = {entry: file.read(entry) for entry in file.namelist()}
             self.card = msgspec.json.decode(parts[CARD], type=WordsCard)
             tokens, models = parts[TOKENS], [parts[ENCODE], parts[NEXT]]
-        except (zipfile.BadZipFile, KeyError, msgspec.DecodeError) as error:
+        except (KeyError, msgspec.DecodeError, RecursionError) as error:
             raise DamagedFileError(f"no decoder's file ({error})", value=name) from error
         if self.card.format_version > FORMAT_VERSION:
             raise DamagedFileError("made by a newer Kibitz", value=name, fix="update Kibitz")
-        self.tokens = load_tokens(tokens)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads, options.log_severity_level = 1, 3
-        self._encode, self._next = (
-            onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-            for model in models
-        )
+        try:
+            self.tokens = load_tokens(tokens)
+            self._encode, self._next = (
+                onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+                for model in models
+            )
+        except MissingExtraError:
+            raise
+        except Exception as error:  # of two libraries, whose errors have no common class
+            raise DamagedFileError(f"no decoder's file ({error})", value=name) from error
 
     def texts(
         self,
