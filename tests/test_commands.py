@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+import zlib
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 from rich.table import Table
+from safetensors import SafetensorError
 
 import kibitz
 from kibitz import commands, log
@@ -336,3 +338,32 @@ def test_a_misspelt_flag_before_a_file_is_named(capsys: pytest.CaptureFixture[st
         assert "Unknown option: --nodez. Did you mean --nodes?" in fault or (
             "Unknown option: --outputt. Did you mean --output?" in fault
         )
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (MemoryError("Unable to allocate 20 GiB"), "not enough memory (Unable to allocate 20 GiB)"),
+        (OverflowError("int too large"), "a number is too large (int too large)"),
+        (RecursionError("depth"), "cannot be read (depth)"),
+        (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start"), "invalid start"),
+        (zlib.error("invalid block type"), "cannot be read (invalid block type)"),
+        (SafetensorError("header too large"), "cannot be read (header too large)"),
+    ],
+)
+def test_what_libraries_raise_takes_one_line_that_names_the_command(
+    error: Exception, told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("kibitz.commands._check_command", fail)
+    monkeypatch.delenv("KIBITZ_DEBUG", raising=False)
+    assert main(["data", "inspect", "some.shard"]) == 2
+    shown = capsys.readouterr().err
+    assert shown.count("\n") == 1
+    assert told in shown
+    assert "'data inspect some.shard'" in shown
+    monkeypatch.setenv("KIBITZ_DEBUG", "1")
+    with pytest.raises(type(error)):
+        main(["data", "inspect", "some.shard"])

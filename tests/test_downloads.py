@@ -8,6 +8,7 @@ import os
 import re
 import tarfile
 import threading
+import urllib.request
 import zipfile
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,7 +19,7 @@ import chess.syzygy
 import pytest
 
 from kibitz.commands import main
-from kibitz.downloads import FetchError, download
+from kibitz.downloads import FetchError, _NoDowngrade, download
 from kibitz.errors import DamagedFileError, FileError, InputError
 from kibitz.games.catalogue import CATALOGUE, entry
 
@@ -48,6 +49,9 @@ class Handler(BaseHTTPRequestHandler):
         if content is None or how.isdecimal():
             self.answer(404 if content is None else int(how), {"Retry-After": "7"}, b"")
             return
+        if how == "years of pause":
+            self.answer(503, {"Retry-After": "9" * 400}, b"")
+            return
         tag = state.tags.get(self.path, f'"{hashlib.md5(content).hexdigest()}"')
         headers = {"ETag": tag} if tag else {}
         begin = re.match(r"bytes=(\d+)-", wanted)
@@ -63,6 +67,7 @@ class Handler(BaseHTTPRequestHandler):
     def answer(self, code: int, headers: dict[str, str], content: bytes, how: str = "") -> None:
         self.send_response(code)
         length = {} if how == "no length" else {"Content-Length": str(len(content))}
+        length = {"Content-Length": "abc"} if how == "strange length" else length
         for name, value in {**headers, **length}.items():
             self.send_header(name, value)
         self.end_headers()
@@ -259,6 +264,52 @@ def test_a_month_is_fetched_checked_and_imported(
     capsys.readouterr()
     code, _, err = run(capsys, *words)
     assert (code, "not what was published" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("sums", "told"),
+    [
+        (b"<html>please log in</html>\n", "no list of SHA-256 checksums"),
+        (b"", "an empty list of checksums"),
+        (b"\xff\xfe\x00", "no list of SHA-256 checksums"),
+        (b"0" * 64 + b"  another.pgn.zst\n", "no checksum of it is in"),
+    ],
+)
+def test_without_its_checksum_nothing_is_fetched(
+    sums: bytes, told: str, server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "lichess_db_standard_rated_2013-01.pgn.zst"
+    server.files[f"/standard/{name}"] = b"what somebody put there"
+    server.files["/standard/sha256sums.txt"] = sums
+    words = ["lichess-2013-01", "--mirror", server.url, "-o", str(tmp_path / "month")]
+    code, _, err = run(capsys, *words)
+    assert (code, told in err) == (2, True), err
+    assert not (tmp_path / "month" / name).exists()
+
+
+@pytest.mark.parametrize("mirror", ["http://my.host", "ftp://my.host", "https://", "https://a:b"])
+def test_a_mirror_is_asked_over_https(mirror: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, "lichess-2013-01", "--mirror", mirror, "--dry-run")
+    assert (code, f"--mirror: '{mirror}'" in err) == (2, True)
+
+
+def test_no_redirection_leads_from_https_to_http() -> None:
+    request = urllib.request.Request("https://my.host/f")
+    for target in ("http://my.host/f", "ftp://my.host/f"):
+        with pytest.raises(FetchError, match="from https to an address that is not"):
+            _NoDowngrade().redirect_request(request, None, 302, "", {}, target)
+    followed = _NoDowngrade().redirect_request(request, None, 302, "", {}, "https://other/f")
+    assert followed is not None
+
+
+def test_headers_of_a_strange_server(server: Server, tmp_path: Path, waits: list[float]) -> None:
+    server.answers.append("strange length")
+    assert download(f"{server.url}/f", tmp_path / "f")
+    assert (tmp_path / "f").read_bytes() == CONTENT
+    server.answers.append("years of pause")
+    with pytest.raises(FetchError, match=r"wants .* seconds of pause"):
+        download(f"{server.url}/f", tmp_path / "g")
+    assert max(waits, default=0) == 0
 
 
 def test_archives_become_one_file(

@@ -18,10 +18,10 @@ import urllib.request
 from collections.abc import Callable, Mapping
 from http.client import HTTPResponse
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import kibitz
-from kibitz.errors import DamagedFileError, FileError, KibitzError
+from kibitz.errors import DamagedFileError, FileError, KibitzError, shorten
 from kibitz.files import named_failures
 from kibitz.log import say
 
@@ -32,6 +32,8 @@ AGENT = f"kibitz/{kibitz.__version__}"
 TRIES = 5
 TIMEOUT = 30.0  # seconds
 LONGEST_WAIT = 60.0  # seconds before a question is asked again, unless the server wants more
+PATIENCE = 3600.0  # seconds; a server that wants more is not waited for
+MOST_SUMS = 1 << 24  # bytes of a list of checksums
 _BLOCK = 1 << 20
 
 Answer = TypeVar("Answer")
@@ -64,18 +66,43 @@ def asked(
         pause(failures, after)
         request = urllib.request.Request(url, headers={"User-Agent": agent, **headers()})
         try:
-            with urllib.request.urlopen(request, timeout=timeout) as answer:
+            with _opener().open(request, timeout=timeout) as answer:
                 return use(answer)
         except urllib.error.HTTPError as error:
             if error.code not in AGAIN:
                 raise
-            wanted = error.headers.get("Retry-After", "")
-            reason, after = str(error.code), float(wanted) if wanted.isdecimal() else 0.0
+            reason, after = str(error.code), float(_whole(error.headers, "Retry-After") or 0)
+            if after > PATIENCE:
+                what = f"the server wants {after:,.0f} seconds of pause ({reason})"
+                raise FetchError(what, fix="ask again later") from error
         except KibitzError:
             raise  # of our own disk
         except (http.client.HTTPException, OSError) as error:
             reason, after = type(error).__name__, 0.0  # cut off, refused, or no answer in time
     raise FetchError(f"no answer after {tries} tries ({reason})")
+
+
+def _opener() -> urllib.request.OpenerDirector:
+    return urllib.request.build_opener(_NoDowngrade)
+
+
+class _NoDowngrade(urllib.request.HTTPRedirectHandler):
+    """Follows redirections, but not from https to what anybody on the way can change."""
+
+    def redirect_request(
+        self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        """Return the question that a redirection leads to."""
+        if req.type == "https" and not newurl.lower().startswith("https:"):
+            what = "leads from https to an address that is not"
+            raise FetchError(what, value=newurl, fix="fetch it from another server")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _whole(headers: Any, name: str) -> int | None:
+    """A whole number in a header; None if there is none, or something else."""
+    text = str(headers.get(name) or "")
+    return int(text[:18]) if text.isdecimal() and text.isascii() else None
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -105,12 +132,12 @@ class _Part:
 
     def take(self, answer: HTTPResponse) -> None:
         """Write what comes; an error where it ends too early."""
-        length, size = answer.headers.get("Content-Length"), self.size
+        length, size = _whole(answer.headers, "Content-Length"), self.size
         goes_on = answer.status == PARTIAL
         if goes_on and not self._continues(answer, size):
             self.forget()
             raise http.client.HTTPException("not the rest of this file")
-        self._room(int(length or 0))
+        self._room(length or 0)
         with named_failures(self.file, "cannot write"):
             file = self.file.open("ab" if goes_on else "wb", buffering=0)
         got = 0
@@ -124,11 +151,11 @@ class _Part:
                         left = left[file.write(left) :]
                 got += len(block)
                 self._on_bytes(len(block))
-        if length is not None and got < int(length):
-            raise http.client.IncompleteRead(b"", int(length) - got)
+        if length is not None and got < length:
+            raise http.client.IncompleteRead(b"", length - got)
 
     def _continues(self, answer: HTTPResponse, size: int) -> bool:
-        begin = re.match(r"bytes (\d+)-", answer.headers.get("Content-Range", ""))
+        begin = re.match(r"bytes (\d{1,19})-", answer.headers.get("Content-Range", ""))
         same = _state(answer) in ("", self._note.read_text("utf-8"))
         return begin is not None and int(begin[1]) == size and same
 
@@ -209,14 +236,25 @@ def _check(part: _Part, url: str, sha256: str) -> None:
 
 
 def published(url: str, *, tries: int = TRIES, pause: Pause = back_off) -> dict[str, str]:
-    """Checksums by names of files, from a list as `sha256sum` writes it."""
+    """Checksums by names of files, from a list as `sha256sum` writes it; anything else is refused.
+
+    What stands in for the list, a page that asks to log in for one, must not let files through.
+    """
     try:
-        content = asked(url, lambda answer: answer.read(), tries=tries, pause=pause)
+        content = asked(url, lambda answer: answer.read(MOST_SUMS), tries=tries, pause=pause)
     except urllib.error.HTTPError as error:
         raise FetchError(f"{error.code} {error.reason}", value=url) from error
     except FetchError as error:
         raise FetchError(error.what, value=url, fix="is the network there?") from error
-    text = content.decode("utf-8", "replace")
-    lines = (line.split() for line in text.splitlines())
-    pairs = (line for line in lines if len(line) == 2 and re.fullmatch("[0-9a-f]{64}", line[0]))
-    return {name.removeprefix("*").rsplit("/", 1)[-1]: sha256 for sha256, name in pairs}
+    found: dict[str, str] = {}
+    for line in content.decode("utf-8", "replace").splitlines():
+        entry = re.fullmatch(r"([0-9a-fA-F]{64}) [ *](\S.*)", line.strip())
+        if entry:
+            found[entry[2].rsplit("/", 1)[-1]] = entry[1].lower()
+        elif line.strip():
+            what = f"no list of SHA-256 checksums: it has the line {shorten(line.strip())!r}"
+            raise DamagedFileError(what, value=url, fix="nothing is fetched without them")
+    if not found:
+        fix = "nothing is fetched without them"
+        raise DamagedFileError("an empty list of checksums", value=url, fix=fix)
+    return found

@@ -81,7 +81,7 @@ def unzstd(content: bytes, location: Location) -> bytes:
         size = zstandard.frame_content_size(content)
         if size >= 0:
             _refuse_size(size, location)
-            _refuse_ratio(size, len(content), location)
+            refuse_ratio(size, len(content), location)
             return zstandard.decompress(content)
         return read_all(_unpacked(io.BytesIO(content), ".zst", location), location)
 
@@ -109,7 +109,7 @@ def parts_of(content: bytes, location: Location, kind: str) -> dict[str, bytes]:
     with _named(".zip", location), zipfile.ZipFile(io.BytesIO(content)) as archive:
         size = sum(entry.file_size for entry in archive.infolist())
         _refuse_size(size, location)
-        _refuse_ratio(size, len(content), location)
+        refuse_ratio(size, len(content), location)
         try:
             return {name: archive.read(name) for name in archive.namelist()}
         except RuntimeError as error:  # a password is wanted
@@ -126,7 +126,8 @@ def _refuse_size(size: int, location: Location) -> None:
         raise DamagedFileError(what, value=os.fspath(location), fix=fix)
 
 
-def _refuse_ratio(size: int, packed: int, location: Location) -> None:
+def refuse_ratio(size: int, packed: int, location: Location) -> None:
+    """Refuse what unpacks to more times its size than is allowed."""
     most = number_of(RATIO, USUAL_RATIO)
     if most and size > max(FREE, most * packed):
         what = f"unpacks to more than {most} times its size ({packed:,} to {size:,} bytes)"
@@ -163,7 +164,7 @@ class _Measured(io.RawIOBase):
             # One block at a time: all before damage is still given.
             block = self._content.read1(min(len(buffer), _BLOCK))
         self._size += len(block)
-        _refuse_ratio(self._size, self._packed.count, self._location)
+        refuse_ratio(self._size, self._packed.count, self._location)
         buffer[: len(block)] = block
         return len(block)
 

@@ -22,7 +22,7 @@ import kibitz
 from kibitz import settings, workers
 from kibitz.commands.output import EXIT_STOPPED
 from kibitz.copies import as_given, here, send_all
-from kibitz.errors import ConfigError, InputError, KibitzError, did_you_mean, nearest
+from kibitz.errors import ConfigError, InputError, KibitzError, did_you_mean, nearest, shorten
 from kibitz.files import check_epoch, leave_out_dates, local_path
 from kibitz.log import Level, open_closed_streams, set_level
 from kibitz.places import Place
@@ -291,6 +291,37 @@ def _run(arguments: Sequence[str] | None) -> int:
     if not words and sys.stdin is not None and not sys.stdin.isatty():
         words = ["uci"]  # a GUI has started us
     try:
+        return _carry_out(words)
+    except KeyboardInterrupt:
+        return EXIT_STOPPED
+    except BrokenPipeError:
+        # The reader, `head` for one, has left: nothing more can be said, not even at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_PIPE_CLOSED
+    except OSError as error:
+        if error.filename is None and error.errno in DISK_ERRORS:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return _refuse(f"the output is lost: {error.strerror}")
+        if error.filename is None or os.environ.get("KIBITZ_DEBUG") == "1":
+            raise  # not about a file that could be named
+        return _refuse(f"{error.strerror}: {os.fsdecode(error.filename)!r}")
+    except _unreadable() as error:
+        if os.environ.get("KIBITZ_DEBUG") == "1":
+            raise
+        return _refuse(_of_input(error, words))
+    finally:
+        joined = workers.cluster()
+        if joined is not None:
+            workers.use_cluster(None)
+            joined.close()
+        settings.use(None)
+        leave_out_dates(False)
+        app.config = ()
+
+
+def _carry_out(words: list[str]) -> int:
+    """Run the command that the words name; what is wrong with them takes one line."""
+    try:
         check_epoch()
         _check_command(_without(words)[0])
         _refuse_twice(words)
@@ -308,28 +339,41 @@ def _run(arguments: Sequence[str] | None) -> int:
         if isinstance(error.value, (str, Path)):
             error.value = as_given(str(error.value))
         return _refuse(str(error))
-    except KeyboardInterrupt:
-        return EXIT_STOPPED
-    except BrokenPipeError:
-        # The reader, `head` for one, has left: nothing more can be said, not even at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_PIPE_CLOSED
-    except OSError as error:
-        if error.filename is None and error.errno in DISK_ERRORS:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return _refuse(f"the output is lost: {error.strerror}")
-        if error.filename is None or os.environ.get("KIBITZ_DEBUG") == "1":
-            raise  # not about a file that could be named
-        return _refuse(f"{error.strerror}: {os.fsdecode(error.filename)!r}")
-    finally:
-        joined = workers.cluster()
-        if joined is not None:
-            workers.use_cluster(None)
-            joined.close()
-        settings.use(None)
-        leave_out_dates(False)
-        app.config = ()
     return result if isinstance(result, int) else 0
+
+
+# What libraries raise where a content or a number is not what it should be, by their modules:
+# only one that is loaded can have raised it. What a room knows to expect it names itself.
+_OF_LIBRARIES = {
+    "json": "JSONDecodeError",
+    "msgspec": "MsgspecError",
+    "safetensors": "SafetensorError",
+    "struct": "error",
+    "zlib": "error",
+    "zstandard": "ZstdError",
+}
+
+
+def _unreadable() -> tuple[type[BaseException], ...]:
+    loaded = [
+        (sys.modules[name], kind) for name, kind in _OF_LIBRARIES.items() if name in sys.modules
+    ]
+    foreign = (getattr(module, kind) for module, kind in loaded)
+    return MemoryError, RecursionError, OverflowError, UnicodeError, *foreign
+
+
+def _of_input(error: BaseException, words: Sequence[str]) -> str:
+    """What to say of such an error: the command is the value, as no file is known."""
+    reason = shorten(str(error) or type(error).__name__, 200)
+    command = shorten(" ".join(words))
+    if isinstance(error, MemoryError):
+        return f"not enough memory ({reason}): {command!r}; give smaller files or numbers"
+    if isinstance(error, OverflowError):
+        return f"a number is too large ({reason}): {command!r}; give a smaller one"
+    return (
+        f"what was given cannot be read ({reason}): {command!r}; "
+        "check its files and texts, or see where with KIBITZ_DEBUG=1"
+    )
 
 
 def _flush() -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
+import lzma
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Annotated, Any, cast
@@ -19,10 +20,16 @@ from kibitz.files import atomic_write, data_folder
 from kibitz.games.catalogue import CATALOGUE, Entry, entry
 from kibitz.locks import alone
 from kibitz.log import progress, say
+from kibitz.unpacking import refuse_ratio
 
 ARCHIVES = (".zip", ".tar.bz2")
+BLOCK = 1 << 20
 INSIDE = (".pgn", ".epd")  # of archives, what is taken out
-BAD_ARCHIVE = (zipfile.BadZipFile, tarfile.TarError, EOFError)
+THIS_MACHINE = ("localhost", "127.0.0.1", "::1")  # where http is as good as https
+BAD_ARCHIVE = (
+    *(zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError),
+    *(EOFError, NotImplementedError, RuntimeError),  # methods unknown here; a password
+)
 
 
 def fetch(
@@ -73,8 +80,14 @@ def fetch(
 
 def _mirrored(one: Entry, mirror: str) -> Entry:
     """The same files on another server."""
-    if urlsplit(mirror).scheme not in ("http", "https") or not urlsplit(mirror).netloc:
-        raise InputError("--mirror", value=mirror, fix="begin with https://")
+    try:
+        parts = urlsplit(mirror)
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise InputError("--mirror", value=mirror, fix=f"it is no address: {error}") from error
+    safe = parts.scheme == "https" or (parts.scheme == "http" and host in THIS_MACHINE)
+    if not host or not safe or port == 0:
+        raise InputError("--mirror", value=mirror, fix="begin with https://; files come over it")
 
     def moved(url: str) -> str:
         return url and mirror.rstrip("/") + urlsplit(url).path
@@ -92,7 +105,8 @@ def _fetched(one: Entry, folder: Path, tries: int) -> Iterator[tuple[Path, bool]
             bar.describe(path.name)
             sha256 = checksums.get(path.name, "")
             if one.checksums and not sha256 and not path.exists():
-                say(f"{path.name}: no checksum is published for it")
+                what = f"no checksum of it is in {one.checksums}"
+                raise DamagedFileError(what, value=url, fix="nothing is fetched without one")
             yield path, download(url, path, sha256, on_bytes=bar.advance, tries=tries)
 
 
@@ -109,7 +123,9 @@ def _unpacked(path: Path) -> Path:
         with atomic_write(target) as whole:
             for member in _members(path):
                 with member:
-                    shutil.copyfileobj(member, whole)
+                    while block := member.read(BLOCK):
+                        whole.write(block)
+                        refuse_ratio(whole.tell(), path.stat().st_size, path)
                     whole.write(b"\n")
     except BAD_ARCHIVE as error:
         fix = "delete it and fetch it again"

@@ -86,7 +86,7 @@ CATALOGUE = (
         "2.5 million games of engines, CCRL 40/40 and 40/4 until 2018",
         "539 MB",
         "none stated",
-        ("http://storage.lczero.org/files/ccrl-pgn.tar.bz2",),
+        ("https://storage.lczero.org/files/ccrl-pgn.tar.bz2",),
         then="kibitz data import {} --output store",
     ),
     Entry(
