@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import chess
 import numpy as np
 import pytest
 
-from kibitz.dataset.sample import games_in, joined, of_games, replay, taught_by_play, teaching
+from kibitz.commands import main
+from kibitz.dataset.sample import (
+    check_rules,
+    games_in,
+    joined,
+    of_games,
+    replay,
+    taught_by_play,
+    teaching,
+)
 from kibitz.errors import DamagedFileError
-from kibitz.games.shard import Shard, packed_starts
+from kibitz.games.shard import Shard, packed_starts, write
 from kibitz.position import fen
 from kibitz.position.packed import unpack_position
 from kibitz.position.state import new_positions
@@ -131,6 +141,34 @@ def test_what_cannot_be_played_is_refused_by_name(shard: Shard) -> None:
     starts[3, 1:3] = 0  # thirty-two pawns
     with pytest.raises(DamagedFileError, match="start position that cannot be played on in game 3"):
         replay(shard._replace(starts=starts))
+
+
+def test_what_training_would_refuse_is_not_called_sound(
+    shard: Shard, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    possible = np.minimum(shard.draws, 1 - np.abs(shard.values))
+    shard = shard._replace(draws=possible.astype(np.float32))
+    game = 7
+    ply = int(shard.offsets[game]) + 1
+    visits = slice(*shard.visit_offsets[ply : ply + 2])
+    assert visits.stop - visits.start > 1
+    twice = shard.visit_moves.copy()
+    twice[visits.start + 1] = twice[visits.start]
+    never = shard.visit_counts.copy()
+    never[visits] = 0
+    contrary = changed(changed(shard, "values", ply, 1), "draws", ply, 1)
+    for wrong, told in (
+        (changed(shard, "moves", ply, 4 | 60 << 6), "an illegal move"),
+        (shard._replace(visit_moves=twice), "visits of a move counted twice"),
+        (shard._replace(visit_counts=never), "visits that are all 0"),
+        (contrary, "a value and a draw that cannot both be"),
+    ):
+        write(tmp_path / "x.shard", wrong)
+        for words in (["verify"], ["inspect"], ["export", "-o", str(tmp_path / "out.pgn")]):
+            assert main(["data", *words, str(tmp_path / "x.shard"), "--json"]) == 1
+            shown = capsys.readouterr().err.replace("\n", " ")
+            assert f"{told} in game 7, ply 1" in shown
+    check_rules(shard, "x.shard")
 
 
 def test_joined_samples_are_one_after_the_other(shard: Shard) -> None:

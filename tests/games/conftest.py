@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import pytest
@@ -24,10 +25,13 @@ def random_ply(board: Board, generator: random.Random, *, last: bool) -> Ply:
     codes = legal_codes(board.position).tolist()
     visited = generator.sample(codes, generator.randrange(len(codes) + 1))
     unknown = float("nan")
+    move = 0 if last else generator.choice(codes)
+    value = generator.choice((unknown, generator.randint(-64, 64) / 64))
+    draw = generator.choice((unknown, generator.randint(0, 64) / 64))
     return Ply(
-        move=0 if last else generator.choice(codes),
-        value=generator.choice((unknown, generator.randint(-64, 64) / 64)),
-        draw=generator.choice((unknown, generator.randint(0, 64) / 64)),
+        move=move,
+        value=value,
+        draw=draw if math.isnan(value) else min(draw, 1 - abs(value)),
         root_value=generator.choice((unknown, generator.randint(-64, 64) / 64)),
         flags=generator.randrange(4),
         visits=tuple((code, generator.randint(1, 2**32 - 1)) for code in visited),

@@ -19,7 +19,7 @@ from kibitz.checksums import with_ending
 from kibitz.errors import DamagedFileError, InputError
 from kibitz.games import shard as shards
 from kibitz.games.record import Game, Ply, games_of, shard_of
-from kibitz.games.shard import DTYPES, MARK, Shard, decode, encode, find_fault, read, verify, write
+from kibitz.games.shard import DTYPES, MARK, Shard, decode, encode, find_fault, read, write
 from tests.games.conftest import random_game
 
 
@@ -48,7 +48,7 @@ def test_a_file_comes_back(tmp_path: Path, games: list[Game]) -> None:
     written = shard_of(games, {"program": "test"})
     write(tmp_path / "a.shard", written)
     back = read(tmp_path / "a.shard")
-    assert back.header == written.header == verify(tmp_path / "a.shard")
+    assert back.header == written.header == shards.read_header(tmp_path / "a.shard")
     assert back.header == shards.read_header(tmp_path / "a.shard")
     assert back.header.games == len(games)
     for name, dtype in DTYPES.items():
@@ -87,7 +87,7 @@ def test_every_cut_and_everything_appended_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "cut.shard"
     for length in [*range(len(content)), len(content) + 1]:
         path.write_bytes((content + b"\0")[:length])
-        for reader in (read, verify, shards.read_header):
+        for reader in (read, shards.read_header):
             with pytest.raises(DamagedFileError, match=r"cut\.shard"):
                 reader(path)
 
@@ -127,7 +127,7 @@ WRONG: dict[str, Any] = {
     "ends": lambda a: a + 7,
     "sources": lambda a: a + 7,
     "seeds": lambda a: a[1:],
-    "starts": lambda a: a.astype(np.int64),
+    "starts": lambda a: np.full_like(a, 2**64 - 1),
     "moves": lambda a: a * 0,
     "values": lambda a: a * 0 + 2,
     "draws": lambda a: np.full_like(a, -0.5),

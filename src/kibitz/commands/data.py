@@ -16,11 +16,12 @@ from cyclopts import App, Parameter
 from kibitz.commands.data_import import EXIT_REFUSED, Output
 from kibitz.commands.output import At, JsonFlag, at_least, columns, emit, spell
 from kibitz.dataset.exports import write_experience, write_parquet
+from kibitz.dataset.sample import check_rules
 from kibitz.errors import DamagedFileError, InputError
 from kibitz.games.importing import PLIES, files_in
 from kibitz.games.pgn import tree_of
 from kibitz.games.record import games_of
-from kibitz.games.shard import SUFFIX, Shard, verify
+from kibitz.games.shard import SUFFIX, Shard, read
 from kibitz.games.store import (
     EXIT_DAMAGED,
     Store,
@@ -76,7 +77,7 @@ def inspect(
     json: JsonFlag = False,
 ) -> int:
     """Say what is in shards: counts, results, ends, sources, lengths, values, the first games."""
-    store = Store(shards_in(*some_places(places)))
+    store = Store(shards_in(*some_places(places)), check=check_rules)
     summary = Summary()
     first: list[dict[str, Any]] = []
     with progress("shards", total=len(store.paths)) as bar:
@@ -128,14 +129,16 @@ def _bars(values: dict[str, int]) -> list[tuple[str, str]]:
 
 
 def check(*places: Places, json: JsonFlag = False) -> int:
-    """Check every byte and every reference of shards; exit code 1 if one is damaged."""
+    """Check every byte, reference and move of shards; exit code 1 if one is damaged."""
     paths = shards_in(*some_places(places))
     damaged: list[str] = []
     sound = plies = 0
     with progress("shards", total=len(paths)) as bar:
         for path in bar.over(paths):
             try:
-                plies += verify(path).plies
+                shard = read(path)
+                check_rules(shard, path)
+                plies += shard.plies
                 sound += 1
             except DamagedFileError as error:
                 damaged.append(str(path))
@@ -283,7 +286,7 @@ def export(
     json: JsonFlag = False,
 ) -> int:
     """Write games as PGN, positions as Parquet, or both as DLChess's experience."""
-    store = Store(shards_in(*some_places(places)))
+    store = Store(shards_in(*some_places(places)), check=check_rules)
     kind = format or output.suffix.removeprefix(".").lower()
     with progress("shards", total=len(store.paths)) as bar:
         shards = bar.over(store)

@@ -15,6 +15,7 @@ from kibitz.commands.data import Places, refuse_mixing, some_places
 from kibitz.commands.data_import import known
 from kibitz.commands.output import EXIT_STOPPED, At, JsonFlag, NetworkFlag, at_least, emit
 from kibitz.commands.search import read_options, tell_idle_options
+from kibitz.dataset.sample import check_rules
 from kibitz.engine.options import AUTODISCOVER, chosen, search_settings
 from kibitz.errors import InputError
 from kibitz.evaluator.discover import named
@@ -142,7 +143,7 @@ class Teaching:
         refuse_mixing([path for path in files if path.suffix == SUFFIX], self.output)
         settings = load_table(Evaluating, "label", self.overrides)
         settings.check()
-        name, model, store = self._name(), LabelModel(), Store(files)
+        name, model, store = self._name(), LabelModel(), Store(files, check=check_rules)
         source = evaluated_by(name, self.options, settings, model)
         job = TeacherJob(self.command, self.options, settings, model, source, self.patience)
 
@@ -246,7 +247,7 @@ def reanalyse_games(
     if not 2 <= nodes <= MOST_NODES:
         raise InputError("--nodes", value=nodes, fix=f"give 2 to {MOST_NODES}")
     at_least(1, workers=workers)
-    store = Store(shards_in(*some_places(places)))
+    store = Store(shards_in(*some_places(places)), check=check_rules)
     refuse_mixing(store.paths, output)
     where = chosen(network)
     settings = search_settings(where, preset, rule or "", read_options(option))

@@ -22,7 +22,7 @@ from kibitz.dataset.replay import (
 )
 from kibitz.errors import DamagedFileError
 from kibitz.files import Location
-from kibitz.games.shard import UNKNOWN_RESULT, Shard, packed_starts
+from kibitz.games.shard import NOT_A_POLICY, UNKNOWN_RESULT, Shard, packed_starts
 from kibitz.position.moves import MAX_MOVES, NO_MOVE
 from kibitz.position.packed import new_packed
 from kibitz.position.state import new_positions
@@ -32,6 +32,9 @@ FAULTS = {
     ILLEGAL_MOVE: "an illegal move",
     ILLEGAL_TARGET: "visits of an illegal move",
 }
+
+
+SLACK = 1e-3  # of sums of numbers that were rounded
 
 
 class Samples(NamedTuple):
@@ -60,8 +63,7 @@ def replay(shard: Shard, location: Location = "a shard in memory") -> Samples:
     rows = _new_rows(shard.plies, len(shard.visit_moves))
     count, fault, game, ply = replay_games(_games(shard), rows)
     if fault != SOUND:
-        what = f"damaged shard: {FAULTS[fault]} in game {game}, ply {ply}"
-        raise DamagedFileError(what, value=os.fspath(location), fix="fetch or write it again")
+        raise _broken(FAULTS[fault], game, ply, location)
     targets = int(rows.target_offsets[count])
     positions, plies, games = rows.positions[:count], rows.ply[:count], rows.game[:count]
     return Samples(
@@ -79,6 +81,35 @@ def replay(shard: Shard, location: Location = "a shard in memory") -> Samples:
         target_moves=rows.target_moves[:targets],
         target_weights=rows.target_weights[:targets],
     )
+
+
+def check_rules(shard: Shard, location: Location) -> None:
+    """Refuse a shard whose games break the rules of chess, or whose numbers contradict each other.
+
+    It looks at all that a training looks at, so that nothing is called sound that it refuses.
+    """
+    replay(shard, location)
+    policies = shard.flags & NOT_A_POLICY == 0
+    owners = np.repeat(np.arange(shard.plies), np.diff(shard.visit_offsets))
+    visits = np.bincount(owners, shard.visit_counts, shard.plies)
+    pairs = owners << 16 | shard.visit_moves
+    order = np.sort(pairs)
+    twice = np.zeros(shard.plies, bool)
+    twice[order[1:][order[1:] == order[:-1]] >> 16] = True
+    for what, wrong in (
+        ("visits of a move counted twice", twice),
+        ("visits that are all 0", policies & (np.diff(shard.visit_offsets) > 0) & (visits == 0)),
+        ("a value and a draw that cannot both be", np.abs(shard.values) + shard.draws > 1 + SLACK),
+    ):
+        if wrong.any():
+            ply = int(np.argmax(wrong))
+            game = int(np.searchsorted(shard.offsets, ply, side="right")) - 1
+            raise _broken(what, game, ply - int(shard.offsets[game]), location)
+
+
+def _broken(what: str, game: int, ply: int, location: Location) -> DamagedFileError:
+    text = f"damaged shard: {what} in game {game}, ply {ply}"
+    return DamagedFileError(text, value=os.fspath(location), fix="fetch or write it again")
 
 
 def _games(shard: Shard) -> Games:

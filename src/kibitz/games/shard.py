@@ -21,7 +21,8 @@ from kibitz.checksums import ChecksumError, newer_format, with_ending, without_e
 from kibitz.copies import read_kept
 from kibitz.errors import DamagedFileError, FileError, InputError
 from kibitz.files import Location, write_bytes
-from kibitz.position.packed import PACKED, new_packed
+from kibitz.position.packed import PACKED, first_wrong, new_packed
+from kibitz.position.state import new_positions
 from kibitz.unpacking import arrays_of, unzstd
 
 FORMAT_VERSION = 1
@@ -170,11 +171,6 @@ def read(location: Location) -> Shard:
     return decode(read_kept(location), location)
 
 
-def verify(location: Location) -> Header:
-    """Check every byte and every reference of a shard; returns its header."""
-    return read(location).header
-
-
 def read_header(location: Location) -> Header:
     """The header of a shard whose bytes are all as they were written; the arrays stay packed."""
     return _header(_first_bytes(_checked(read_kept(location), location), location), location)
@@ -270,6 +266,9 @@ def find_fault(shard: Shard) -> str:
 
 
 def _fault_of_values(shard: Shard) -> str:
+    wrong = first_wrong(packed_starts(shard), new_positions(1)[0])
+    if wrong >= 0:
+        return f"starts: game {wrong} begins where no game can"
     if shard.games and shard.sources.max() >= len(shard.header.sources):
         return "a game's source is not in the header"
     if shard.games and shard.ends.max() >= len(shard.header.ends):

@@ -83,11 +83,24 @@ def shards_in(*places: Place) -> list[Place]:
     return found
 
 
-class Store:
-    """Shards that are read one by one. Damaged ones are left out: each is named, and counted."""
+Check = Callable[[Shard, Place], None]
 
-    def __init__(self, paths: Sequence[Place], fate: str = "left out") -> None:
+
+def unchecked(_: Shard, __: Place) -> None:
+    """What is asked of a shard beside what `read` asks: nothing."""
+
+
+class Store:
+    """Shards that are read one by one. Damaged ones are left out: each is named, and counted.
+
+    `check` may ask more of a shard than that it is as it was written.
+    """
+
+    def __init__(
+        self, paths: Sequence[Place], fate: str = "left out", check: Check = unchecked
+    ) -> None:
         self.paths = list(paths)
+        self._check = check
         self._fate = fate  # of damaged games, for the line that names them
         self.damaged: dict[str, int | None] = {}  # games by the damaged header, if it can be read
 
@@ -96,7 +109,12 @@ class Store:
 
     def named(self, paths: Iterable[Place] | None = None) -> Iterator[tuple[Place, Shard]]:
         """The sound ones of some shards, or all, with where they are."""
-        return self._sound(read, self.paths if paths is None else paths)
+        return self._sound(self._read, self.paths if paths is None else paths)
+
+    def _read(self, path: Place) -> Shard:
+        shard = read(path)
+        self._check(shard, path)
+        return shard
 
     def headers(self) -> Iterator[tuple[Place, Header]]:
         """The headers of sound shards, several times faster than reading all."""

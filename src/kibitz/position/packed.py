@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from kibitz.kernel.bits import bit, lowest, signed, without_lowest
+from kibitz.kernel.bits import bit, lowest, popcount, signed, without_lowest
 from kibitz.kernel.compile import kernel
-from kibitz.position.squares import EMPTY, ONE
+from kibitz.position.fen import VALID, problem
+from kibitz.position.squares import EMPTY, NO_SQUARE, ONE
 from kibitz.position.state import compute_key
 
 PACKED = np.dtype(
@@ -135,3 +136,22 @@ def unpack_positions(source: np.ndarray, positions: np.ndarray, repetitions: np.
     """PACKED [B] to POSITION [B] and uint8 [B]."""
     for row in range(positions.shape[0]):
         repetitions[row] = unpack_position(source[row], positions[row])
+
+
+@kernel
+def first_wrong(source: np.ndarray, position: np.record) -> int:
+    """The first of PACKED [B] that is no position to play from, or -1; `position` is room for one.
+
+    A file may hold any bytes; those of the state are looked at before tables are read by them.
+    """
+    for row in range(source.shape[0]):
+        word = source[row].state
+        square = signed((word >> EN_PASSANT_BIT) & EIGHT_BITS)
+        if word >> SIDE_BIT & EIGHT_BITS > ONE or square > NO_SQUARE:
+            return row
+        if popcount(source[row].occupied) > 2 * CODES_EACH:
+            return row
+        unpack_position(source[row], position)
+        if problem(position) != VALID:
+            return row
+    return -1

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from kibitz.dataset.sample import check_rules
 from kibitz.errors import InputError
 from kibitz.games import shard as shards
 from kibitz.games.record import RESULT_TEXTS, Game, Ply, games_of
@@ -39,7 +40,9 @@ def _number(value: float) -> float | None:
 
 @lru_cache(maxsize=2)
 def _games(path: Path, _changed: float) -> list[Game]:
-    return list(games_of(shards.read(path)))
+    shard = shards.read(path)
+    check_rules(shard, path)
+    return list(games_of(shard))
 
 
 def shard_game(path: Path, number: int) -> dict[str, Any]:
