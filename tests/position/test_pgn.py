@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 import chess.pgn
 import pytest
 
 from kibitz.errors import FileError, NotationError
 from kibitz.position.board import Board
-from kibitz.position.pgn import BadGame, Game, game_of, parse_game, read_games, text_of, write_games
+from kibitz.position.pgn import (
+    BadGame,
+    Game,
+    game_of,
+    parse_game,
+    read_games,
+    read_main_lines,
+    text_of,
+    write_games,
+)
 
 TORTURE = Path(__file__).parents[3] / "shared" / "data" / "torture"
 
@@ -237,3 +247,26 @@ def test_torture(path: Path) -> None:
         again = parse_game(str(game))
         assert (str(again), again.tags) == (str(game), game.tags)
     assert all(one.reason for one in bad)
+
+
+@pytest.mark.parametrize(
+    "end", ["2. Nf", "2.Nf", "2. e", "2. ex", "2. N", "2. Qx", "1-", "1/2-", "O-"]
+)
+@pytest.mark.parametrize("reader", [read_games, read_main_lines])
+def test_a_file_that_is_cut_in_a_move_ends_in_no_complete_game(reader: Any, end: str) -> None:
+    bad: list[BadGame] = []
+    head = '[Event "a"]\n[Result "1-0"]\n\n1. e4 e5 '
+    assert list(reader(io.StringIO(head + end), bad.append)) == []
+    assert "ends in the middle of a move" in bad[0].reason
+    assert list(reader(io.StringIO(f"{head}{end}\n"), bad.append)) == []
+    for whole in (
+        "2. Nf3",
+        "2. Nf3 1-0",
+        "2. Nf3 *",
+        "2. Nf3 N 1/2-1/2",
+        "2. Nf3 $1",
+        "2. Nf3 +-",
+        "2.Nf3",
+        "2. f4 exf4",
+    ):
+        assert len(list(reader(io.StringIO(head + whole), bad.append))) == 1

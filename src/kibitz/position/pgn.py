@@ -32,6 +32,10 @@ _ESCAPED = re.compile(r'\\(["\\])')
 _TAG = re.compile(r'\[\w+\s+"')
 _COMMENT = re.compile(r"\{[^}]*(\}|$)|;[^\n]*")
 _LIKE_A_MOVE = re.compile(r"(?<![\w$%-])[KQRBN]?[a-z]?\d?[x-]?[a-z]\d{1,2}(?:=[A-Za-z])?(?!\w)")
+# What is left of a move, its number or a result where a file was cut.
+_CUT = re.compile(
+    r"(?:\d+\.+)?(?:[KQRBN][a-h]?[1-8]?[x-]?[a-h]?|[a-h][1-8]?[x-]?[a-h]?|O-?O?-|O|[01]-|1/(?:2-?|2-1/?)?)"
+)
 _A_MOVE = re.compile(r"[KQRBN]?[a-h]?[1-8]?[x-]?[a-h][1-8](?:=?[NBRQKnbrqk])?")
 
 
@@ -209,9 +213,13 @@ def _swallowed(lines: list[str]) -> int:
 def _left_out(lines: list[str]) -> str:
     """Why a text that was read is not all of it: python-chess passes over squares that are none."""
     text = "".join(line for line in lines if not (line[0] == "%" or _TAG.match(line)))
-    for found in _LIKE_A_MOVE.finditer(_COMMENT.sub(" ", text)):
+    text = _COMMENT.sub(" ", text)
+    for found in _LIKE_A_MOVE.finditer(text):
         if not _A_MOVE.fullmatch(found[0]):
             return f"not a move in algebraic notation: {found[0]!r}"
+    last = text[-20:].split()[-1:]
+    if last and _CUT.fullmatch(last[0]) and not _A_MOVE.fullmatch(last[0].rpartition(".")[2]):
+        return f"it ends in the middle of a move: {last[0]!r}; is the file cut?"
     return ""
 
 
