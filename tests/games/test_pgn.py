@@ -12,11 +12,12 @@ from pathlib import Path
 
 import chess
 import chess.pgn
+import numpy as np
 import pytest
 import zstandard
 
 from kibitz.commands import main
-from kibitz.games.importing import pieces_of, read_piece
+from kibitz.games.importing import Seen, pieces_of, read_piece
 from kibitz.games.labels import LabelModel, score_of_value
 from kibitz.games.pgn import read_pgn
 from kibitz.games.record import Game, games_of
@@ -284,3 +285,27 @@ def spoilt(text: str, generator: random.Random) -> Iterator[str]:
             at = generator.randrange(len(games[index]) * 2 // 3, len(games[index]))
             games[index] = games[index][:at] + generator.choice(kind) + games[index][at + 1 :]
         yield "[Event ".join(games)
+
+
+def test_copies_are_counted_over_all_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def game(moves: str) -> str:
+        return f'[Event "a"]\n[Result "1-0"]\n\n{moves} 1-0\n\n'
+
+    (tmp_path / "a.pgn").write_text(game("1. e4") + game("1. d4") + game("1. e4"))
+    (tmp_path / "b.pgn").write_text(game("1. d4") + game("1. c4"))
+    words = ["data", "import", str(tmp_path), "-o", str(tmp_path / "out"), "--json"]
+    for plies, workers in ((1, 1), (1000, 2)):
+        assert main([*words, "--plies", str(plies), "--workers", str(workers)]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert (found["games"], found["copies"]) == (5, 2)
+
+
+def test_copies_are_those_of_a_set() -> None:
+    generator, seen, known = random.Random(1), Seen(), set[int]()
+    for _ in range(60):
+        seeds = [generator.randrange(3000) for _ in range(generator.randrange(80))]
+        new = len({*seeds} - known)
+        known |= {*seeds}
+        assert seen.copies(np.array(seeds, np.uint64)) == len(seeds) - new

@@ -75,6 +75,7 @@ def import_games(
                 break
     result = {"games": done.games, "positions": done.plies, "shards": done.shards}
     result |= {"skipped": skipped, "empty": done.empty, "refused": refused}
+    result |= {"copies": done.copies}
     result |= {"unwanted": done.unwanted} if wanted != Wanted() else {}
     emit(result | {"output": str(output)}, as_json=json)
     if stop.requested:

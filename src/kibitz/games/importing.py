@@ -62,6 +62,7 @@ class Imported(NamedTuple):
     bad: tuple[str, ...] = ()  # games and lines that were skipped, and why
     refused: tuple[str, ...] = ()  # files of which nothing, or only a part, could be read, and why
     unwanted: int = 0  # games that were not asked for
+    copies: int = 0  # games that this import has brought before, with the same moves
 
     def plus(self, other: Imported) -> Imported:
         """Both together."""
@@ -293,14 +294,33 @@ def import_pgn(
     workers: int = 1,
 ) -> Iterator[Imported]:
     """Import PGN files (`-` is standard input); yields a shard, or the end of a file, at a time."""
-    work = partial(read_piece, model=model, wanted=wanted)
+    work, seen = partial(read_piece, model=model, wanted=wanted), Seen()
     done = in_processes(work, pieces_of(paths), workers, in_order=True)
     for path, pieces in groupby(done, key=lambda read: read.path):
-        yield from _import_file(path, _pgn_shards(path, pieces), output, plies)
+        yield from _import_file(path, _pgn_shards(path, pieces), output, plies, seen)
+
+
+class Seen:
+    """The games of an import, each by its seed, which says its start and moves: 8 bytes a game."""
+
+    def __init__(self) -> None:
+        self._sorted: list[np.ndarray] = []  # uint64, none in two of them
+
+    def copies(self, seeds: np.ndarray) -> int:
+        """How many of some games, uint64 [G], came before; from now on all of them have."""
+        new = np.unique(seeds)
+        for known in self._sorted:
+            at = np.minimum(np.searchsorted(known, new), len(known) - 1)
+            new = new[known[at] != new]
+        if len(new):
+            self._sorted.append(new)
+        while len(self._sorted) > 1 and len(self._sorted[-2]) < 2 * len(self._sorted[-1]):
+            self._sorted.append(np.sort(np.concatenate([self._sorted.pop(), self._sorted.pop()])))
+        return len(seeds) - len(new)
 
 
 def _import_file(
-    path: Place, pieces: Iterator[tuple[Shard, Imported]], output: Place, plies: int
+    path: Place, pieces: Iterator[tuple[Shard, Imported]], output: Place, plies: int, seen: Seen
 ) -> Iterator[Imported]:
     told = Imported()
 
@@ -313,7 +333,8 @@ def _import_file(
     for number, shard in enumerate(cut(shards(), plies), start=1):
         header = msgspec.structs.replace(shard.header, provenance=provenance("data import"))
         add(output, shard._replace(header=header), f"{_stem_of(path)}-{number:05d}")
-        yield told.plus(Imported(shard.games, shard.plies, 1))
+        copies = seen.copies(shard.seeds)
+        yield told.plus(Imported(shard.games, shard.plies, 1, copies=copies))
         told = Imported()
     yield told
 
