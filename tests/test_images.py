@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
 
 from kibitz.commands import app
 
@@ -130,3 +131,15 @@ def test_the_wheel_carries_everything(tmp_path: Path) -> None:
     assert {"kibitz/web/static/index.html", "kibitz/py.typed"} & here <= names
     assert any(name.endswith(".safetensors") for name in names)
     assert any(name.endswith("LICENSE") for name in names)
+
+
+def test_the_lock_file_fixes_all_that_is_declared() -> None:
+    """Everything of every extra that is installed where tests run, within what is declared."""
+    lines = (PROJECT / "requirements.lock").read_text("utf-8").splitlines()
+    locked = dict(line.split("==") for line in lines if not line.startswith("#"))
+    extras = ABOUT["optional-dependencies"]
+    for extra, wanted in {"": ABOUT["dependencies"], **extras}.items():
+        for requirement in map(Requirement, wanted):
+            if extra != "cluster":
+                assert requirement.specifier.contains(locked[requirement.name]), requirement
+    assert len(locked) > 60

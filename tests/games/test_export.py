@@ -237,3 +237,20 @@ def test_nothing_to_export(tmp_path: Path) -> None:
     assert export(tmp_path, "dl", "--format", "experience") == 2
     assert list((tmp_path / "dl").iterdir()) == []
     assert export(tmp_path, "some.doc") == 2
+
+
+@pytest.mark.parametrize("name", ["out.pgn", "out.parquet"])
+def test_an_export_of_nothing_leaves_what_was_there(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "some.shard", shard_of([Game((Ply(0),), result=1)]))
+    damaged = bytearray((tmp_path / "some.shard").read_bytes())
+    damaged[-1] ^= 1
+    (tmp_path / "some.shard").write_bytes(damaged)
+    (tmp_path / name).write_bytes(b"before")
+    assert export(tmp_path, name) == 1
+    assert "nothing to export" in capsys.readouterr().err
+    assert (tmp_path / name).read_bytes() == b"before"
+    (tmp_path / name).unlink()
+    assert export(tmp_path, name) == 1
+    assert not (tmp_path / name).exists()

@@ -252,3 +252,16 @@ def test_the_command_fits_a_terminal(
     for flags, named in ((["--theme", "shorts"], "'short'"), (["--start", "2"], "1 puzzles")):
         assert main(["puzzle", "solve", str(tmp_path / "one.csv"), *flags]) == 2
         assert named in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "content", [bytes(range(256)) * 20, b"", b"\x7fELF\0\0\n\n", b"no chess\n"]
+)
+def test_a_file_without_a_game_is_refused_and_leaves_no_file(
+    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "some.pgn").write_bytes(content)
+    out = tmp_path / "puzzles.csv"
+    assert main(["puzzle", "find", str(tmp_path / "some.pgn"), "-o", str(out), *FLAGS]) == 2
+    assert "no game could be read" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["some.pgn"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -289,7 +289,11 @@ def export(
     store = Store(shards_in(*some_places(places)), check=check_rules)
     kind = format or output.suffix.removeprefix(".").lower()
     with progress("shards", total=len(store.paths)) as bar:
-        shards = bar.over(store)
+        shards = _some_games(bar.over(store))
+        if shards is None:
+            say(f"nothing to export: {output} is not written")
+            emit(store.facts | {"output": None}, as_json=json)
+            return store.exit_code or EXIT_DAMAGED
         if kind == "pgn":
             games = (game for shard in shards for game in games_of(shard))
             trees = (Game(n, tree_of(game, n)) for n, game in enumerate(games, start=1))
@@ -303,3 +307,9 @@ def export(
             raise InputError("cannot tell what to write", value=str(output), fix=fix)
     emit({**result, **store.facts, "output": str(output)}, as_json=json)
     return store.exit_code
+
+
+def _some_games(shards: Iterator[Shard]) -> Iterator[Shard] | None:
+    """The shards from the first with a game on; None if there is none, before a file is begun."""
+    first = next((shard for shard in shards if shard.games), None)
+    return None if first is None else chain([first], shards)

@@ -71,12 +71,18 @@ def find(
         try:
             collection.find(files, limit, workers, stop)
         finally:
-            puzzles = collection.puzzles()
-            write_puzzles(output, puzzles, form)
+            read, puzzles = collection.counts()["games"], collection.puzzles()
+            if read:  # else there is nothing to write: a file would look like a result
+                write_puzzles(output, puzzles, form)
         emit(_told(collection, len(puzzles)), as_json=json)
     if stop.requested:
         say(f"{output}: stopped; the same command goes on")
-    return EXIT_STOPPED if stop.requested else 0
+        return EXIT_STOPPED
+    if not read:
+        collection.remove()
+        names = ", ".join(map(str, files))
+        raise InputError("no game could be read", value=names, fix="name PGN files with games")
+    return 0
 
 
 def _told(collection: Collection, puzzles: int) -> dict[str, Any]:

@@ -50,13 +50,18 @@ class Collection:
         hunt = replace(hunt, network=chosen(hunt.network))  # the same in every process
         header = HuntHeader(**{**vars(hunt), "network": named(hunt.network)})
         work = "search for puzzles"
-        self._journal = JournalFile(journal_of(output), header, Found, work=work, piece="game")
+        self._path = journal_of(output)
+        self._journal = JournalFile(self._path, header, Found, work=work, piece="game")
         self.hunt, self.bad, self.again = hunt, 0, 0
 
     def close(self) -> None:
         """Close the journal and the engines."""
         self._journal.close()
         end_seeker()
+
+    def remove(self) -> None:
+        """Remove the journal, once closed, of a search that has read no game."""
+        self._path.unlink(missing_ok=True)
 
     def find(self, files: list[Place], limit: int | None, workers: int, stop: Stop) -> None:
         """Look through games that no earlier run has looked through."""
