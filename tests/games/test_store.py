@@ -14,6 +14,7 @@ from kibitz.commands import main
 from kibitz.dataset.window import Window, parse_source
 from kibitz.errors import FileError, InputError
 from kibitz.files import read_bytes, write_bytes
+from kibitz.games.pgn import tree_of
 from kibitz.games.record import Game, games_of, shard_of
 from kibitz.games.shard import Shard, read
 from kibitz.games.store import Store, add, chosen, concatenate, cut, outdated, select, shards_in
@@ -102,6 +103,28 @@ def test_damaged_shards_are_named_and_skipped(
     assert paths[0].name in capsys.readouterr().err  # long paths are shortened in the middle
     assert run(["verify", store], capsys, 1)["damaged"] == [str(paths[0])]
     assert run(["inspect", store], capsys, 1)["damaged"] == 1
+
+
+def test_shares_say_how_different_games_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for stem, seed in (("some", 1), ("copies", 1), ("more", 2)):
+        add(tmp_path, made(seed, 6), stem)
+    openings, positions, plies = set(), set(), 0
+    for path in shards_in(tmp_path):
+        for game in games_of(read(path)):
+            board = tree_of(game, 1).board()
+            openings.add((game.start, tuple(ply.move for ply in game.plies[:8])))
+            moves = [*tree_of(game, 1).mainline_moves()]
+            plies += len(game.plies)
+            for move in [*moves, None][: len(game.plies)]:
+                positions.add(board.epd(en_passant="legal"))
+                if move is not None:
+                    board.push(move)
+    facts = run(["stats", tmp_path], capsys)
+    assert facts["unique_openings"] == pytest.approx(len(openings) / 18, abs=1e-4)
+    assert len(openings) <= 12
+    assert facts["unique_positions"] == pytest.approx(len(positions) / plies, abs=1e-4)
 
 
 def flip(path: Place) -> None:

@@ -18,6 +18,7 @@ import pytest
 from kibitz.commands import main
 from kibitz.errors import InputError
 from kibitz.evaluator.discover import resolve
+from kibitz.games.shard import read
 from kibitz.learn.folder import Folder
 from kibitz.learn.loop import Learning, Role
 from kibitz.log import Stop
@@ -76,6 +77,35 @@ def test_each_generation_keeps_its_network_its_settings_and_its_figures(finished
             game["wins"] + game["draws"] + game["losses"] for game in line["rated"]["results"]
         )
     assert (finished.root / "curve.svg").read_text().startswith("<svg")
+
+
+def starts_of(folder: Folder, generation: int) -> list[tuple[int, bytes]]:
+    """Seed and first four plies of each game."""
+    shards = [read(path) for path in sorted(folder.games(generation).glob("*.shard"))]
+    return [
+        (int(shard.seeds[game]), shard.moves[shard.offsets[game] :][:4].tobytes())
+        for shard in shards
+        for game in range(shard.games)
+    ]
+
+
+def test_no_generation_repeats_the_random_numbers_of_another_also_after_a_resume(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begin(tmp_path / "run", "learn.games=30", "learn.group=10", generations=2)
+    assert main(["learn", str(tmp_path / "run"), "--resume", "--generations", "3"]) == 0
+    run = Folder(tmp_path / "run")
+    found = [starts_of(run, generation) for generation in range(3)]
+    seeds = [seed for games in found for seed, _ in games]
+    assert len(seeds) == len(set(seeds)) == 90
+    for first, second in ((0, 1), (1, 2)):
+        pairs = zip(found[first], found[second], strict=True)
+        same = [a for (_, a), (_, b) in pairs if a == b]
+        assert len(same) < 10  # of 30; with the same random numbers they are nearly all alike
+    capsys.readouterr()
+    assert main(["data", "stats", str(run.games()), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["unique_openings"] > 0.9
 
 
 def test_the_best_network_of_a_run_plays(finished: Folder) -> None:

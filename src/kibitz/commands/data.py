@@ -16,7 +16,7 @@ from cyclopts import App, Parameter
 from kibitz.commands.data_import import EXIT_REFUSED, Output
 from kibitz.commands.output import At, JsonFlag, at_least, columns, emit, spell
 from kibitz.dataset.exports import write_experience, write_parquet
-from kibitz.dataset.sample import check_rules
+from kibitz.dataset.sample import Variety, check_rules
 from kibitz.errors import DamagedFileError, InputError
 from kibitz.games.importing import PLIES, files_in
 from kibitz.games.pgn import tree_of
@@ -51,6 +51,7 @@ _COMMANDS = {
     "label": ("data_label:label_games", "Make games in which an engine evaluates every position."),
     "reanalyse": ("data_label:reanalyse_games", "Search stored games again, for policies."),
     "inspect": ("data:inspect", "Say what is in shards."),
+    "stats": ("data:inspect", "The same as inspect."),
     "split": ("data:split", "Part games into training and validation."),
     "combine": ("data:combine", "Put shards or PGN files together or cut them up."),
     "verify": ("data:check", "Check shards; exit code 1 if one is damaged."),
@@ -76,16 +77,21 @@ def inspect(
     games: Annotated[int, Parameter(help="How many of the first games are shown.")] = 3,
     json: JsonFlag = False,
 ) -> int:
-    """Say what is in shards: counts, results, ends, sources, lengths, values, the first games."""
+    """Say what is in shards: counts, results, ends, sources, lengths, values, the first games.
+
+    Two shares say how different the games are: of different openings (start and first 8 plies)
+    among the games, and of different positions among all.
+    """
     store = Store(shards_in(*some_places(places)), check=check_rules)
-    summary = Summary()
+    summary, variety = Summary(), Variety()
     first: list[dict[str, Any]] = []
     with progress("shards", total=len(store.paths)) as bar:
         for shard in bar.over(store):
             summary.add(shard)
+            variety.add(shard)
             for game in islice(games_of(shard), max(games - len(first), 0)):
                 first.append(_shown(game, len(first) + 1))
-    facts = summary.facts() | store.facts | {"first_games": first}
+    facts = summary.facts() | variety.facts() | store.facts | {"first_games": first}
     emit(facts, as_json=json, table=None if json else _table(facts))
     return store.exit_code
 

@@ -171,6 +171,72 @@ def teaching(samples: Samples) -> np.ndarray:
     return useful
 
 
+# --- how different games are ----------------------------------------------------------------------
+
+OPENING_PLIES = 8
+STATE_OF_POSITION = np.uint64(0xFFFF << 32)  # en passant square and side, without clocks
+MIXING = np.uint64(0x9E3779B97F4A7C15)  # odd: half of 2^64 by the golden ratio
+MIXING_SHIFT = np.uint64(29)
+
+
+class Variety:
+    """Counts how many games begin differently, and how many positions occur only once.
+
+    It keeps a 64-bit hash of each game and of each position.
+    """
+
+    def __init__(self) -> None:
+        self._openings: list[np.ndarray] = []  # uint64 [G] of each shard
+        self._positions: list[np.ndarray] = []  # uint64 [S]
+
+    def add(self, shard: Shard, location: Location = "a shard in memory") -> None:
+        """Take in the games of a shard."""
+        samples = replay(shard, location)
+        packed = samples.positions
+        self._positions.append(
+            _hash(*(packed[name] for name in ("occupied", "low", "high")), _state(packed))
+        )
+        self._openings.append(_openings(shard))
+
+    def facts(self) -> dict[str, float | None]:
+        """Shares of different openings among the games, and of different positions among all."""
+        named = {"unique_openings": self._openings, "unique_positions": self._positions}
+        return {name: _share_of_unique(parts) for name, parts in named.items()}
+
+
+def _openings(shard: Shard) -> np.ndarray:
+    """Hash the start and the first plies of each game, uint64 [G]."""
+    starts = packed_starts(shard)
+    named = [starts[name] for name in ("occupied", "low", "high")]
+    found = _hash(*named, _state(starts))
+    moves = np.append(shard.moves, np.uint16(NO_MOVE)).astype(np.uint64)
+    for ply in range(OPENING_PLIES):
+        at = shard.offsets[:-1] + ply
+        inside = at < shard.offsets[1:]
+        found = _hash(found, np.where(inside, moves[np.where(inside, at, -1)], np.uint64(NO_MOVE)))
+    return found
+
+
+def _state(packed: np.ndarray) -> np.ndarray:
+    state: np.ndarray = packed["state"] & STATE_OF_POSITION
+    return state
+
+
+def _hash(*columns: np.ndarray) -> np.ndarray:
+    """Mix the columns of each row into a number, uint64 [N]; sums wrap around."""
+    mixed: np.ndarray = np.zeros(len(columns[0]), dtype=np.uint64)
+    for column in columns:
+        mixed = (mixed ^ column) * MIXING
+        mixed = (mixed ^ mixed >> MIXING_SHIFT) * MIXING
+    return np.asarray(mixed ^ mixed >> MIXING_SHIFT)
+
+
+def _share_of_unique(parts: Sequence[np.ndarray]) -> float | None:
+    """Different numbers among all, as a share; None where there is no number."""
+    count = sum(map(len, parts))
+    return round(len(np.unique(np.concatenate(parts))) / count, 4) if count else None
+
+
 def _until_end(game: np.ndarray) -> np.ndarray:
     """Count the rows after each of the same game, int32 [S] in order, as uint16 [S]."""
     last = np.searchsorted(game, game, side="right") - 1

@@ -2,7 +2,8 @@
 
     learn.toml                      the settings
     games/0003/*.shard              games that network 3 played, by generations
-    groups/0003/00012.json          figures of a finished group of them
+    groups/0003/00012.json          figures of a finished group of them; numbers go on from
+                                    generation to generation
     training/0004/                  settings, metrics and, while it goes on, checkpoints
     networks/0004[-int8].safetensors
     trained/0004.json               figures of a finished training: now generation 4 begins
@@ -23,7 +24,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import IO, TypeVar, cast
 
 import msgspec
 
@@ -42,6 +43,7 @@ SETTINGS = RUN
 HEARD_SECONDS = 120.0  # a process that says nothing for so long is not shown
 NO_RECORD = "a record of learning"
 COPY_BACK = "copy it back; if it is the last of its kind, remove it: it is made again"
+CLAIMS = "claims"
 LOCK = ".lock"  # beside what a process says: held as long as it lives
 
 
@@ -196,15 +198,26 @@ class Folder:
         generations = range(self.newest + 1)
         return sum(one.games for at in generations for one in self.groups(at).values())
 
+    def finished_groups(self) -> set[int]:
+        """The numbers of all groups that are finished, of whatever generation."""
+        return {int(path.stem) for path in (self.root / "groups").glob("*/*.json")}
+
     @contextmanager
     def claim(self, generation: int, group: int) -> Iterator[bool]:
-        """Hold a group's lock while its games are played; False if another process has it.
+        """Hold a group's lock while its games are played; False if it is not to be played.
+
+        That is where another process plays it, or where it was begun in another generation: a
+        group's number stands for random numbers that no other games may have.
 
         The system takes the lock from a process that ends, however it ends, so that another one
         goes on with the group at once.
         """
-        with opened(self.root / "claims" / f"{generation:04}-{group:05}") as file:
-            yield lock(file, wait=False)
+        with opened(self.claim_file(group)) as file:
+            yield lock(file, wait=False) and _begun_in(file, generation)
+
+    def claim_file(self, group: int) -> Path:
+        """The file whose lock is held while a group is played; it says in which generation."""
+        return self.root / CLAIMS / f"{group:05}"
 
     def put_damaged_aside(self, first: int) -> None:
         """Move shards from a generation on that are damaged out of the way, each with a line."""
@@ -284,6 +297,16 @@ class Folder:
             with suppress(FileError):  # it may end between the two lines
                 found[path] = read_record(path, Now, what=NO_RECORD, fix=COPY_BACK)
         return found
+
+
+def _begun_in(file: IO[bytes], generation: int) -> bool:
+    """Whether a group, whose lock is held, was begun in this generation; a new one is now."""
+    file.seek(0)
+    begun = file.read()
+    if not begun:
+        file.write(str(generation).encode())
+        file.flush()
+    return begun in (b"", str(generation).encode())
 
 
 def _silent(path: Path, now: Now) -> bool:

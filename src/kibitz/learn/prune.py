@@ -38,14 +38,14 @@ def outdated(folder: Folder) -> list[Outdated]:
     found = []
     for generation in range(newest + 1):
         kinds = {
-            "claims": (folder.root / "claims").glob(f"{generation:04}-*"),
+            "claims": map(folder.claim_file, folder.groups(generation)),
             "games": folder.games(generation).glob("*.shard"),
             "damaged games": (folder.root / "damaged" / f"{generation:04}").glob("*.shard"),
             "checkpoints": folder.training(generation).rglob("*.safetensors"),
         }
         kept = {"claims": newest, "games": first - 1, "checkpoints": newest + 1}
         for what, paths in kinds.items():
-            files = tuple(sorted(paths))
+            files = tuple(sorted(path for path in paths if path.exists()))
             if files and generation < kept.get(what, newest + 1):
                 size = sum(path.stat().st_size for path in files)
                 found.append(Outdated(generation, what, files, size))

@@ -49,9 +49,11 @@ def enough(work: Work, generation: int, times: float = 1.0) -> bool:
 def play_group(work: Work, generation: int) -> bool:
     """Play a group of games that no other process plays; False if asked to stop before its end.
 
-    A group that a killed process had begun comes first, and keeps the games that are there.
+    A group that a killed process had begun comes first, and keeps the games that are there. The
+    numbers of groups, and so of games, go on from generation to generation: random numbers follow
+    from them, and no two games of a run may have the same.
     """
-    folder, done = work.folder, work.folder.groups(generation)
+    folder, done = work.folder, work.folder.finished_groups()
     for group in itertools.count():
         if group in done:
             continue
