@@ -21,6 +21,7 @@ from kibitz.evaluator.discover import resolve
 from kibitz.games.shard import read
 from kibitz.learn.folder import Folder
 from kibitz.learn.loop import Learning, Role
+from kibitz.learn.rating import ratings_of
 from kibitz.log import Stop
 from kibitz.network import card as cards
 from kibitz.network.card import read_card
@@ -217,6 +218,21 @@ def test_only_one_process_trains_in_a_folder(finished: Folder) -> None:
     first, second = (Learning(finished, "train", Stop()) for _ in range(2))
     with first.alone(), pytest.raises(Exception, match="another learning is running here"):
         second.run()
+
+
+def test_an_opponent_that_became_another_is_said_and_rated_apart(
+    finished: Folder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Folder(tmp_path / "run")
+    shutil.copytree(finished.root, run.root)
+    file = run.root / "rated" / "0001.json"
+    file.write_text(file.read_text().replace("greedy kibitz ", "greedy kibitz before "))
+    (run.root / "rated" / "0002.json").unlink()
+    capsys.readouterr()
+    assert main(["learn", str(run.root), "--resume"]) == 0
+    assert "greedy is another player now" in " ".join(capsys.readouterr().err.split())
+    assert {"greedy", "greedy (until generation 1)"} <= set(ratings_of(run))
+    assert "random (until generation 1)" not in ratings_of(run)
 
 
 # --- several processes ----------------------------------------------------------------------------

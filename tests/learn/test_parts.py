@@ -12,16 +12,28 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import kibitz
+from kibitz.checksums import sha256_of
 from kibitz.commands import main
 from kibitz.errors import DamagedFileError
+from kibitz.evaluator.discover import shipped_default
 from kibitz.learn.config import Learn, from_file
 from kibitz.learn.folder import Folder, Group, Rated, Result, Trained
-from kibitz.learn.rating import best_of, opponents_of, scale
+from kibitz.learn.rating import (
+    best_of,
+    identity_of,
+    opponents_of,
+    player_of,
+    ratings_of,
+    scale,
+)
 from kibitz.learn.stages import tuned
 from kibitz.learn.status import label_of, rows_of
 from kibitz.selfplay.config import next_sc_limit
 from kibitz.settings import dump
-from tests.learn.test_learn import TINY, flags
+from tests.learn.test_learn import TINY, begin, flags
+
+SHIPPED = str(shipped_default())
 
 
 def test_the_settings_file_reads_back_as_it_was(tmp_path: Path) -> None:
@@ -159,13 +171,70 @@ def test_who_is_beaten_is_met_no_more() -> None:
     beaten = Result(opponent="random", wins=19, draws=1, losses=0)
     close = Result(opponent="greedy", wins=1, draws=1, losses=18)
     rated = {3: Rated(generation=3, results=(beaten, close), processor=1.0)}
-    assert opponents_of({}, learn, 3) == ["random", "greedy", "0"]
-    assert opponents_of(rated, learn, 4) == ["greedy", "0", "3"]
+    assert opponents_of({}, learn, 3, {}) == ["random", "greedy", "0"]
+    same = {"random": "", "greedy": ""}
+    assert opponents_of(rated, learn, 4, same) == ["greedy", "0", "3"]
+    changed = {"random": "another", "greedy": ""}  # it may be stronger: it is met once more
+    assert opponents_of(rated, learn, 4, changed) == ["random", "greedy", "0", "3"]
+
+
+def test_a_player_is_known_by_search_network_and_version(tmp_path: Path) -> None:
+    folder, learn = Folder(tmp_path), Learn()
+    assert "Search=mcts" in player_of(folder, learn, "material")
+    assert "Search=alphabeta" in player_of(folder, learn, "material,Search=alphabeta")
+    assert "mcts" not in player_of(folder, learn, "material,Search=alphabeta")
+    assert player_of(folder, learn, "greedy") == "greedy"
+    identity = identity_of(folder, player_of(folder, learn, "material"))
+    assert "search=mcts" in identity
+    assert kibitz.__version__ in identity
+    assert f"#{sha256_of(SHIPPED)[:12]}" in identity_of(folder, f"{SHIPPED},Search=mcts")
+
+
+def test_rating_games_have_new_openings_each_match_and_the_last_network_is_rated(
+    tmp_path: Path,
+) -> None:
+    begin(tmp_path / "run", "learn.rate_every=10", "learn.rating_games=10", generations=2)
+    run = Folder(tmp_path / "run")
+    assert sorted(run.rated()) == [1, 2]  # 2 is not a tenth, but the last
+    books = []
+    for path in sorted((run.root / "matches").glob("*.jsonl")):
+        games = [json.loads(line) for line in path.read_text().splitlines()[1:]]
+        books.append({tuple(game["book"]) for game in games})
+        assert len(books[-1]) == 5
+    assert len(books) == sum(len(one.results) for one in run.rated().values()) > 4
+    assert len(set.union(*books)) == 5 * len(books)
+
+
+def test_intervals_are_as_wide_as_pairs_vary() -> None:
+    def rated_by(pairs: tuple[int, ...]) -> float:
+        one = Result(opponent="random", wins=50, draws=0, losses=50, pairs=pairs)
+        return scale([("1", one)], Learn(anchor="random"))["1"].error
+
+    independent = rated_by(())
+    # Each opening decides both games: pairs are won or lost whole, and say as little as 50 games.
+    assert rated_by((25, 0, 0, 0, 0, 25)) == pytest.approx(independent * math.sqrt(2), rel=0.02)
+    # White wins each game: all pairs are level.
+    assert rated_by((0, 0, 50, 0, 0, 0)) == 0
+    few = Result(opponent="random", wins=5, draws=0, losses=5, pairs=(0, 0, 5, 0, 0, 0))
+    assert scale([("1", few)], Learn(anchor="random"))["1"].error > 0
+
+
+def test_games_of_gates_count_in_the_ratings(tmp_path: Path) -> None:
+    begin(
+        tmp_path / "run", "learn.gate=0.1", "learn.gate_games=4", "learn.earlier=[4]", generations=2
+    )
+    run = Folder(tmp_path / "run")
+    games = run.trained()[2].gate_games
+    assert games is not None
+    assert games.opponent == "1"
+    rated = sum(one.wins + one.draws + one.losses for one in run.rated()[2].results)
+    assert ratings_of(run)["2"].games == rated + 4
 
 
 def test_opponents_are_called_by_their_names() -> None:
     assert label_of("uci:stockfish --fast,name=fish,movetime=10") == "fish"
     assert label_of("greedy") == "greedy"
+    assert label_of("uci:x,name=fish (until generation 4)") == "fish (until generation 4)"
 
 
 def test_two_arms_learn_at_equal_evaluations_and_meet(

@@ -17,7 +17,7 @@ from kibitz.files import write_bytes
 from kibitz.learn.config import LearnSettings, from_file
 from kibitz.learn.folder import Folder, Rated, Result
 from kibitz.learn.loop import Learning
-from kibitz.learn.rating import match, scale
+from kibitz.learn.rating import TREE_SEARCH, match, scale
 from kibitz.learn.status import Curve, draw_curve, rows_of
 from kibitz.learn.work import Work
 from kibitz.log import Stop, say
@@ -129,13 +129,15 @@ def _meet(home: Path, arms: Sequence[Arm], generation: int, stop: Stop) -> bool:
         return True
     work = Work(folder, arms[0].folder.settings(), stop, "arms", generation=generation)
     learn = work.settings.learn
-    players = [f"{arm.folder.network(generation)},name={arm.name}" for arm in arms]
+    places = [f"{arm.folder.network(generation)},{TREE_SEARCH},name={arm.name}" for arm in arms]
+    first, second = places
     with folder.present("arms"):
-        results = match(work, f"arms-{generation:04}", players, 2 * learn.rating_games)
+        results = match(work, f"arms-{generation:04}", first, second, 2 * learn.rating_games)
     if results is None:
         return False
     tally = results.tally(0, 1)
-    result = Result(opponent=f"{arms[1].name}:{generation}", **tally._asdict())
+    pairs = results.pairs(0, 1)
+    result = Result(opponent=f"{arms[1].name}:{generation}", pairs=pairs, **tally._asdict())
     made = Rated(generation=generation, results=(result,), processor=0.0)
     folder.write(home / "met" / f"{generation:04}.json", made)
     return True

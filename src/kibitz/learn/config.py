@@ -92,14 +92,14 @@ class Learn:
     gate_games: int = setting(100, "games of that match, an even number", low=2)
 
     # --- rate
-    rate_every: int = setting(2, "generations between rating matches", low=1)
+    rate_every: int = setting(4, "generations between rating matches", low=1)
     opponents: tuple[str, ...] = setting(
         ("random", "greedy", "material"), "players as in kibitz match, each met until it is beaten"
     )
     earlier: tuple[int, ...] = setting(
         (1, 4), "generations back, in rated ones, of earlier networks to be met", low=1
     )
-    rating_games: int = setting(20, "games against each, an even number", low=2)
+    rating_games: int = setting(40, "games against each, an even number", low=2)
     rating_nodes: int = setting(100, "nodes for each move of a network", low=1)
     rating_plies: int = setting(6, "random plies at the start of a rating game", low=0)
     beaten: float = setting(0.95, "score from which one is met no more", low=0.5, high=1)

@@ -62,6 +62,17 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     sc_limit: int
 
 
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """Games of a generation's network against one opponent."""
+
+    opponent: str  # a name, or the number of a generation
+    wins: int
+    draws: int
+    losses: int
+    pairs: tuple[int, ...] = ()  # by the network's results, as in match/elo.py; none in old runs
+    identity: str = ""  # who the opponent was: settings, network, search, version
+
+
 class Trained(msgspec.Struct, frozen=True, kw_only=True):
     """A finished training, and whether its network plays the games of its generation."""
 
@@ -75,15 +86,7 @@ class Trained(msgspec.Struct, frozen=True, kw_only=True):
     validation: dict[str, float]
     processor: float
     gate: float | None = None  # score against the network that had played
-
-
-class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """Games of a generation's network against one opponent."""
-
-    opponent: str  # a name, or the number of a generation
-    wins: int
-    draws: int
-    losses: int
+    gate_games: Result | None = None
 
 
 class Rated(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,6 +95,7 @@ class Rated(msgspec.Struct, frozen=True, kw_only=True):
     generation: int
     results: tuple[Result, ...]
     processor: float
+    identity: str = ""  # who the network's player was
 
 
 class Now(msgspec.Struct, frozen=True, kw_only=True):

@@ -61,8 +61,8 @@ class Learning:
     def _step(self) -> bool:
         """Do what comes next, or wait for others; False once the run is over."""
         work, newest = self.work, self.folder.newest
-        due = rating.due(self.folder, work.settings.learn)
         over = bool(self._spent(newest))
+        due = rating.due(self.folder, work.settings.learn, over)
         if self.role in ("all", "rate") and due is not None:
             if rating.rate(work, due):
                 self._finished(due)

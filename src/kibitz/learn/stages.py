@@ -185,14 +185,15 @@ def train_network(work: Work, generation: int) -> bool:
     made = Trained(
         generation=generation,
         size=work.settings.learn.size_of(generation),
-        plays=decided[0],
+        plays=decided.plays,
         window=settings.data.newest,
         steps=outcome.step,
         rate=settings.schedule.rate,
         losses=outcome.losses,
         validation=outcome.validation,
         processor=measured(processor_seconds() - began),
-        gate=decided[1],
+        gate=decided.score,
+        gate_games=decided.games,
     )
     folder.write(folder.root / "trained" / f"{generation:04}.json", made)
     for file in outcome.files:

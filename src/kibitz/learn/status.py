@@ -11,7 +11,7 @@ import msgspec
 
 from kibitz.files import write_bytes
 from kibitz.learn.folder import Folder, Group, Now
-from kibitz.learn.rating import best_of, ratings_of
+from kibitz.learn.rating import UNTIL, best_of, ratings_of
 from kibitz.log import plain
 from kibitz.match.rating import Rating
 from kibitz.training.curve import COLOURS, Line, Panel, draw
@@ -127,9 +127,10 @@ def draw_curve(curves: list[Curve], ratings: Mapping[str, Rating]) -> str | None
 
 def label_of(opponent: str) -> str:
     """How an opponent is called: by its option `name`, else by its first word."""
-    head, *options = opponent.split(",")
+    player, until, generation = opponent.partition(UNTIL)
+    head, *options = player.split(",")
     named = [text.partition("=")[2] for text in options if text.partition("=")[0] == "name"]
-    return named[-1] if named else head
+    return (named[-1] if named else head) + until + generation
 
 
 # --- the log --------------------------------------------------------------------------------------
