@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from kibitz.commentary.report import Report
+from kibitz.commentary.report import Report, without_commands
 from kibitz.commentary.words.story import told_by
 from kibitz.position.pgn import BadGame, read_games
 from tests.commentary.browser import FOUND, Tab, browser
@@ -78,6 +78,39 @@ class Outline(HTMLParser):
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return page_of(GAME + HOSTILE, tmp_path_factory.mktemp("hostile") / "page.html")
+
+
+@pytest.mark.parametrize(
+    "name", ["{data}", "{script} {style}", "{{data}}", "</script>{data}", "'\\\"{title}", "{games}"]
+)
+def test_a_name_is_never_taken_for_a_place_of_the_template(name: str, tmp_path: Path) -> None:
+    text = GAME.replace('"Anna"', f'"{name}"')
+    page = page_of(text + text, tmp_path / "page.html").read_text(encoding="utf-8")
+    found = [json.loads(one) for one in Outline(page).texts if one.startswith('{"')]
+    assert [one["white"] for one in found] == [name.replace('\\"', '"')] * 2
+    assert page.count("<script") == 3
+
+
+class Counted(str):
+    """A text that counts the letters which looking for a part of it passes over."""
+
+    steps = 0
+
+    def find(self, part: str, start: int = 0) -> int:  # type: ignore[override]
+        at = super().find(part, start)
+        Counted.steps += (len(self) if at < 0 else at) - start + 1
+        return at
+
+
+@pytest.mark.parametrize("part", ["[%", "[%eval 0.1]", "[%a", "]", "[%]["])
+def test_commands_are_taken_out_in_linear_time(part: str) -> None:
+    counts = []
+    for size in (1000, 2000):
+        Counted.steps = 0
+        without_commands(Counted(part * size))
+        counts.append(Counted.steps)
+    assert counts[1] <= 2.1 * counts[0]
+    assert without_commands("a [%eval 0.1] b [%csl Gd4]c [%no end") == "a   b  c [%no end"
 
 
 def test_a_hostile_game_adds_no_element_and_no_script(hostile: Path) -> None:

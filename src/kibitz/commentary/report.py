@@ -34,8 +34,7 @@ DRAWN = "½-½"
 GLYPHS = {1: "!", 2: "?", 3: "!!", 4: "??", 5: "!?", 6: "?!"}
 ABOUT = ("Event", "Site", "Date", "Round", "TimeControl", "Variant")  # tags that are shown
 
-# Commands as [%eval 0.3], letters that no text needs, and those that turn its direction round.
-_COMMAND = re.compile(r"\[%[^\]]*\]")
+# Letters that no text needs, and those that turn its direction round.
 _HIDDEN = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]"
 )
@@ -81,9 +80,9 @@ class Report:
             "pieces": pieces(),
             "games": self._list(),
         }
-        page = _asset("report.html")
-        page = re.sub(r"\{(\w+)\}", lambda match: parts.get(match[1], match[0]), page)
-        start, end = page.split("{data}")
+        # The template is cut before anything is put in, so that no text of a game is taken for a
+        # place in it.
+        start, end = (_filled(half, parts) for half in _asset("report.html").split("{data}"))
         with atomic_write(output) as file:
             file.write(start.encode())
             for number, found in enumerate(self._games, 1):
@@ -101,6 +100,11 @@ class Report:
             for title, result, date in self._titles
         ]
         return f'<nav id="games" aria-label="Games"><ol>{"".join(entries)}</ol></nav>'
+
+
+def _filled(template: str, parts: dict[str, str]) -> str:
+    """A template with its parts put in, each word in braces once."""
+    return re.sub(r"\{(\w+)\}", lambda match: parts.get(match[1], match[0]), template)
 
 
 def _asset(name: str) -> str:
@@ -243,4 +247,16 @@ def _marks(node: chess.pgn.GameNode) -> list[list[str]]:
 
 def shown(text: str) -> str:
     """A text of a PGN without its commands and without letters that only do harm."""
-    return " ".join(_HIDDEN.sub("", _COMMAND.sub(" ", text)).split())
+    return " ".join(_HIDDEN.sub("", without_commands(text)).split())
+
+
+def without_commands(text: str) -> str:
+    """A text with a space in place of each command as [%eval 0.3].
+
+    Each letter is looked at once, also where brackets are opened and never closed.
+    """
+    parts, end = [], 0
+    while (start := text.find("[%", end)) >= 0 and (close := text.find("]", start)) >= 0:
+        parts.append(text[end:start])
+        end = close + 1
+    return " ".join([*parts, text[end:]])
