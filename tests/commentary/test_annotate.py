@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import chess.pgn
 import pytest
 
 from kibitz.commentary.annotate import Style, annotate, comment_on
@@ -140,6 +141,30 @@ def test_a_file_goes_on_where_it_was_stopped(engine: Engine, tmp_path: Path) -> 
     assert output.read_text() == complete
     with pytest.raises(InputError, match="made in another way"):
         list(annotate_file(source, output, engine, Style("expert"), Stop()))
+
+
+def test_a_fault_in_one_game_costs_no_other(
+    engine: Engine,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    source, output = tmp_path / "games.pgn", tmp_path / "out.pgn"
+    source.write_text(f'[Event "short"]\n\n1. e4 *\n\n{TRAP}\n')
+
+    def fails(tree: chess.pgn.Game, *_: object) -> str:
+        if tree.headers["Event"] == "short":
+            raise IndexError("no such ply")
+        return "A story."
+
+    monkeypatch.setattr("kibitz.commentary.annotate.story_of", fails)
+    style = Style(limits=Limits(nodes=50))
+    first, second = annotate_file(source, output, engine, style, Stop())
+    assert not first.tree.comment
+    assert all(not node.comment for node in first.tree.mainline())
+    assert "A story." in second.tree.comment
+    assert len(list(read_games(output))) == 2
+    assert "game 1 is left as it is" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("content", [b"a shopping list\n", b"b\xffn\n", TRAP.encode()])

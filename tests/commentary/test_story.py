@@ -1,10 +1,13 @@
 """The story of a game agrees with the values that it is made from."""
 
+import chess
 import pytest
 
 from kibitz.commentary.judge import Label
 from kibitz.commentary.words.comment import Comment
-from kibitz.commentary.words.story import Told, story_of, told_by
+from kibitz.commentary.words.story import Teller, Told, story_of, told_by
+from kibitz.commentary.words.story import _outplayed as outplayed
+from kibitz.commentary.words.story import _was_lost_before as was_lost_before
 from kibitz.position.pgn import parse_game
 
 
@@ -70,3 +73,25 @@ def test_no_mistake_is_denied_that_is_counted(slip: float, said: bool) -> None:
     text = story(values)
     assert ("bit by bit" in text or "no one mistake" in text) is said
     assert ("mistake" in text.partition("Accuracy")[2] or "blunder" in text) is not said
+
+
+@pytest.mark.parametrize("value", [6.0, -6.0])
+def test_a_game_of_one_move_that_turns_it_has_a_story(value: float) -> None:
+    assert story([value], '[Result "*"]')
+
+
+@pytest.mark.parametrize(("mark", "said"), [(Label.BLUNDER, False), (Label.NONE, True)])
+def test_blunders_are_no_small_steps(mark: Label, said: bool) -> None:
+    told = Told((0.0, 0.0, 0.3, 0.3, 0.6, 0.6, 0.9), (Label.NONE, mark) * 3, None)
+    boards = [chess.Board(fen=chess.STARTING_FEN) for _ in told.values]
+    for ply, board in enumerate(boards):
+        board.turn = ply % 2 == 0
+    assert bool(outplayed(boards, told, [], Teller(6))) is said
+
+
+def test_a_later_turn_decides_nothing_after_an_untold_blunder() -> None:
+    values = (0.0, -0.1, -0.52, -0.55, -0.9, -0.9)
+    before = Told(values, (Label.NONE, Label.BLUNDER, *[Label.NONE] * 3), None)
+    assert was_lost_before(3, before, [3])
+    assert not was_lost_before(3, before, [1, 3])
+    assert not was_lost_before(2, before, [2])

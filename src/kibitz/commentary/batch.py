@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import traceback
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -15,7 +16,7 @@ from kibitz.commentary.annotate import TABLE, Style, annotate, signature
 from kibitz.commentary.marks import ANNOTATOR, signed
 from kibitz.engine import Engine
 from kibitz.engine.options import chosen
-from kibitz.errors import InputError
+from kibitz.errors import InputError, KibitzError
 from kibitz.evaluator.discover import at_work, files_of
 from kibitz.files import refuse_folder
 from kibitz.log import Bar, Stop, progress, say
@@ -62,17 +63,18 @@ def annotate_file(
                 yield earlier
             elif cluster() is not None:
                 rest = chain([game], games)
-                for told in _elsewhere(rest, engine, style, stop):
+                for sent in _elsewhere(rest, engine, style, stop):
                     new += 1
                     bar.advance()
-                    _append(told, by, output)
-                    yield told
-            elif stop.requested or not _one(game, engine, style, stop, bar):
-                return
+                    _append(sent, by, output)
+                    yield sent
             else:
+                told = None if stop.requested else _one(game, engine, style, stop, bar)
+                if told is None:
+                    return
                 new += 1
-                _append(game, by, output)
-                yield game
+                _append(told, by, output)
+                yield told
         if not new:
             say(f"{output}: all games are annotated")
 
@@ -97,15 +99,15 @@ def _count(source: Place) -> int | None:
     return sum(line.startswith("[Event ") for line in read_lines(source)) or None
 
 
-def _one(game: Game, engine: Engine, style: Style, stop: Stop, bar: Bar) -> bool:
-    """Annotate a game; False if the run was stopped before its end."""
+def _one(game: Game, engine: Engine, style: Style, stop: Stop, bar: Bar) -> Game | None:
+    """Annotate a game; None if the run was stopped before its end."""
     nodes = list(game.tree.mainline())
     title = f"game {game.number}, {game.tags.get('White', '?')} - {game.tags.get('Black', '?')}"
     bar.describe(title)
     if any(not node.move for node in nodes):
         say(f"{title}: a null move; the game is left as it is")
         bar.advance()
-        return True
+        return game
 
     def on_ply() -> None:
         bar.advance(1 / (len(nodes) + 1))
@@ -113,10 +115,29 @@ def _one(game: Game, engine: Engine, style: Style, stop: Stop, bar: Bar) -> bool
             raise Stopped
 
     try:
-        annotate(game, engine, style, on_ply)
+        return _whole_or_bare(game, engine, style, on_ply)
     except Stopped:
-        return False
-    return True
+        return None
+
+
+def _whole_or_bare(
+    game: Game, engine: Engine, style: Style, on_ply: Callable[[], None] = lambda: None
+) -> Game:
+    """A game, annotated; as it was, with a word about it, where that fails.
+
+    A fault of ours in one game of a night's work costs no other; what the user can mend, and a
+    broken engine, end the run.
+    """
+    bare = str(game)
+    try:
+        return annotate(game, engine, style, on_ply).game
+    except (KibitzError, OSError, MemoryError, Stopped):
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is named, and the game left
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        fault = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
+        say(f"game {game.number} is left as it is, by a fault of Kibitz: {fault}")
+        return replace(game, tree=parse_game(bare).tree)
 
 
 class Annotator:
@@ -132,7 +153,7 @@ class Annotator:
             self._engine = Engine(at_work(self._network), search="alphabeta", multipv=2)
         game = parse_game(text)
         if all(node.move for node in game.tree.mainline()):
-            annotate(game, self._engine, self._style)
+            game = _whole_or_bare(game, self._engine, self._style)
         return str(game)
 
 

@@ -32,6 +32,7 @@ from kibitz.commentary.words.english_story import LABELS, STORY
 from kibitz.search.report import Score
 
 CALM = 20  # plies of a quiet beginning that is worth a sentence
+SHORTLY = 4  # moves before a turning point in which a blunder may have decided
 OUTPLAYED = 0.4  # winning chances, in [-1, 1], lost in small steps
 
 
@@ -64,7 +65,7 @@ def white_value(score: chess.engine.PovScore) -> float:
 def story_of(tree: chess.pgn.Game, told: Told, comments: Sequence[Comment]) -> str:
     """A paragraph about a game that has moves."""
     nodes = list(tree.mainline())
-    boards = [tree.board(), *(node.board() for node in nodes)]
+    boards = _boards(tree)
     turns = turning_points(told.values)
     points = [ply for ply in turns if _is_clear(ply, boards, told)] or _worst(tree, told)
     teller = Teller(len(nodes))
@@ -81,6 +82,7 @@ def story_of(tree: chess.pgn.Game, told: Told, comments: Sequence[Comment]) -> s
     for ply in points:
         clear = _is_clear(ply, boards, told)
         decides = clear and ply == points[-1] and abs(final) == 2
+        decides = decides and not _was_lost_before(ply, told, points)
         move = step(boards[ply], nodes[ply].move).text
         form = "decided" if decides else "" if clear else "worst"
         texts.append(_turn(ply, move, boards[ply].turn, told, comments[ply], form, teller))
@@ -97,6 +99,22 @@ def story_of(tree: chess.pgn.Game, told: Told, comments: Sequence[Comment]) -> s
     texts.append(_accuracies(tree, told))
     texts += [text for side in (True, False) if (text := _counts(nodes, told, side))]
     return " ".join(text[:1].upper() + text[1:] for text in texts if text)
+
+
+def _boards(tree: chess.pgn.Game) -> list[chess.Board]:
+    """The positions of a game, each with those before it, played once."""
+    board = tree.board()
+    boards = [board.copy()]
+    for node in tree.mainline():
+        board.push(node.move)
+        boards.append(board.copy(stack=board.halfmove_clock))
+    return boards
+
+
+def _was_lost_before(ply: int, told: Told, points: Sequence[int]) -> bool:
+    """Whether a blunder of the same side, shortly before and not told of, had cost the game."""
+    earlier = range(max(ply % 2, ply - 2 * SHORTLY), ply, 2)
+    return any(told.labels[one] is Label.BLUNDER and one not in points for one in earlier)
 
 
 def _is_clear(ply: int, boards: Sequence[chess.Board], told: Told) -> bool:
@@ -166,11 +184,22 @@ def _outplayed(
 ) -> str:
     """Where one side lost ground little by little, not by the moves on which the game turned."""
     lost: defaultdict[tuple[str, bool], float] = defaultdict(float)
+    erred: set[tuple[str, bool]] = (
+        set()
+    )  # who made a mistake in a phase did not lose in small steps
     for ply, (had, has) in enumerate(pairwise(told.values)):
-        white = boards[ply].turn
-        if ply not in points:
-            lost[phase(boards[ply]), white] += max(0.0, had - has if white else has - had)
-    gains = {(name, white): lost[name, not white] - lost[name, white] for name, white in [*lost]}
+        at = phase(boards[ply]), boards[ply].turn
+        if told.labels[ply] in (Label.MISTAKE, Label.BLUNDER):
+            erred.add(at)
+        elif ply not in points:
+            lost[at] += max(0.0, had - has if at[1] else has - had)
+    gains = {
+        (name, white): lost[name, not white] - lost[name, white]
+        for name, white in [*lost]
+        if (name, not white) not in erred
+    }
+    if not gains:  # every move turned the game, or was a mistake
+        return ""
     name, white = max(gains, key=lambda one: gains[one])
     if gains[name, white] < OUTPLAYED:
         return ""
