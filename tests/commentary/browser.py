@@ -27,8 +27,9 @@ class Tab:
         self._session: str | None = None
         self.trouble: list[str] = []
         self.requests: list[str] = []
-        target = self("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self._target = self("Target.createTarget", url="about:blank")["targetId"]
+        attach = {"targetId": self._target, "flatten": True}
+        self._session = self("Target.attachToTarget", **attach)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self(f"{domain}.enable")
 
@@ -42,6 +43,14 @@ class Tab:
             pass
         assert "error" not in answer, answer
         return answer["result"]
+
+    def sibling(self) -> Tab:
+        """Another tab of the same browser; this one rests until that is closed."""
+        return Tab(self._to, self._back)
+
+    def close(self) -> None:
+        """Close the tab."""
+        self("Target.closeTarget", targetId=self._target)
 
     def _read(self) -> Any:
         while b"\0" not in self._rest:

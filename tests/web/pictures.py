@@ -45,7 +45,7 @@ def draw(tab: Tab, server: Server) -> None:
     tab.size(1280, 760)
     show(tab, server, "analyse")
     tab.js(f"document.querySelector('textarea').value = {GAMES.split('[Event')[1]!r}.slice(8)")
-    press(tab, "Read")
+    press(tab, "Open")
     press(tab, "Annotate")
     choose(tab, "Nodes", "2000", "dialog")
     press(tab, "Annotate", "dialog")

@@ -27,7 +27,7 @@ def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
 def show(tab: Tab, server: Server, view: str, *, keep: bool = False) -> None:
     """Open a view of the page as a new visitor."""
     if not keep and server.url in str(tab.js("location.href")):
-        tab.js("localStorage.clear()")
+        tab.js("localStorage.clear(); sessionStorage.clear()")
     tab.open(f"{server.url}#{view}")
     wait(tab, "document.body.dataset.connection === 'open'")
     wait(tab, "document.querySelector('#view').children.length")
@@ -114,7 +114,7 @@ def type_move(tab: Tab, text: str) -> None:
 def choose(tab: Tab, label: str, value: str, within: str = "#view") -> None:
     """Choose an entry of a list, or fill a field in, by its label."""
     fields = f"[...document.querySelectorAll({json.dumps(within + ' .field')})]"
-    field = f"{fields}.find((one) => one.innerText.startsWith({json.dumps(label)}))"
+    field = f"{fields}.find((one) => one.textContent.startsWith({json.dumps(label)}))"
     wait(tab, field)
     tab.js(
         f"(() => {{ const one = {field}.querySelector('select, input');"
@@ -145,8 +145,13 @@ def test_a_game_is_played_with_clicks_and_drags(tab: Tab, server: Server) -> Non
     press(tab, "Hint")
     wait(tab, "document.querySelector('.outcome').textContent.startsWith('Perhaps')")
     press(tab, "Resign")
+    press(tab, "Play on", "dialog")
+    assert texts(tab, ".outcome")[0].startswith("Perhaps")
+    press(tab, "Resign")
+    press(tab, "Resign", "dialog")
     wait(tab, "document.querySelector('.outcome').textContent === '0-1, you resigned'")
-    tab.js("localStorage.setItem('kibitz-analysis', '1. a4 *')")  # of another day
+    show(tab, server, "play", keep=True)  # nor does a reload lose the game that has ended
+    wait(tab, "document.querySelector('.outcome').textContent === '0-1, you resigned'")
     answer = texts(tab, "#view .moves .move")[1]
     press(tab, "Analyse")
     wait(tab, "location.hash.startsWith('#analyse')")
@@ -278,9 +283,14 @@ def test_what_is_pasted_is_read_or_refused_in_a_sentence(tab: Tab, server: Serve
     show(tab, server, "analyse")
     type_move(tab, "e4")
     moves_are(tab, "e4")
-    _paste(tab, "1. e4 e5 2. Kd7 *")
-    wait(tab, "document.querySelector('.toast').innerText.includes('illegal san')")
+    _paste(tab, "1. Kd7 *")
+    wait(tab, "document.querySelector('.toast').innerText.includes('Kd7 is not a legal move')")
     moves_are(tab, "e4")
+    _paste(tab, '[White "Anna"]\n[Black "Ben"]\n\n1. d4 d5 2. Kd7 *')
+    wait(tab, "document.querySelector('.toast').innerText.includes('from 2. Kd7 on')")
+    assert len(texts(tab, ".toast")) == 1
+    moves_are(tab, "d4", "d5")
+    assert texts(tab, ".names") == ["Anna \u2013 Ben"]
     _paste(tab, "{" + 1_100_000 * "x" + "} 1. e4 *")
     wait(tab, "document.querySelector('#toasts').innerText.includes('too long to send')")
     _paste(tab, f"1. d4 {{{ATTACK}}} d5 (1... Nf6 2. c4) 2. c4 *")
@@ -296,7 +306,7 @@ def test_what_is_pasted_is_read_or_refused_in_a_sentence(tab: Tab, server: Serve
 
 def _paste(tab: Tab, text: str) -> None:
     tab.js(f"document.querySelector('textarea').value = {json.dumps(text)}")
-    press(tab, "Read")
+    press(tab, "Open")
 
 
 def test_a_game_is_annotated(tab: Tab, server: Server) -> None:
@@ -331,7 +341,10 @@ def test_training_data_networks_and_puzzles_are_looked_at(tab: Tab, server: Serv
     type_move(tab, "Rb8")
     moves_are(tab, "Ra8", "Rb8+", "Rxb8")
     type_move(tab, "g3")
-    wait(tab, "document.querySelector('.outcome').innerText.startsWith('Solved')")
+    wait(tab, "document.querySelector('.outcome').innerText.includes('the last puzzle')")
+    assert tab.js(
+        "[...document.querySelectorAll('button')].find((one) => one.innerText === 'Next').disabled"
+    )
 
 
 def test_positions_are_set_up_and_suites_solved(tab: Tab, server: Server) -> None:
@@ -374,6 +387,65 @@ def test_a_game_with_clocks_is_won_and_reviewed(tab: Tab, server: Server) -> Non
     wait(tab, "document.querySelector('.outcome').textContent === '1-0, checkmate'")
     press(tab, "Review")
     wait(tab, "document.querySelector('.panel').innerText.includes('Key moments')")
+
+
+def test_tabs_keep_their_own_games_and_engines(tab: Tab, server: Server) -> None:
+    show(tab, server, "analyse")
+    type_move(tab, "e4")
+    moves_are(tab, "e4")
+    tab.js("document.querySelector('.switch').click()")
+    wait(tab, "document.querySelectorAll('.lines li').length === 3")
+    other = tab.sibling()
+    try:
+        show(other, server, "analyse", keep=True)
+        type_move(other, "d4")
+        moves_are(other, "d4")
+        assert other.js("document.querySelector('.switch').ariaChecked") == "false"
+    finally:
+        other.close()
+    show(tab, server, "analyse", keep=True)
+    moves_are(tab, "e4")
+    wait(tab, "document.querySelectorAll('.lines li').length === 3")
+    press(tab, "New")
+    wait(tab, "!document.querySelector('#view .moves .move')")
+    press(tab, "Bring the game before back", "#toasts")
+    moves_are(tab, "e4")
+    press(tab, "Remove move")
+    press(tab, "Undo", "#toasts")
+    moves_are(tab, "e4")
+
+
+def test_a_game_is_kept_from_its_first_moment_and_its_clocks_wait(tab: Tab, server: Server) -> None:
+    slow = """const send = WebSocket.prototype.send;
+      WebSocket.prototype.send = function (text) {
+        if (text.includes('"do":"ready"')) window.goOn = () => send.call(this, text);
+        else send.call(this, text);
+      };"""
+    script = tab("Page.addScriptToEvaluateOnNewDocument", source=slow)["identifier"]
+    show(tab, server, "play")
+    wait(tab, "document.querySelector('#start-game')")
+    choose(tab, "Start", "960")
+    choose(tab, "The engine gives", "q")
+    choose(tab, "Time", "60+0")
+    press(tab, "Play")
+    wait(tab, "window.goOn")
+    tab.js("new Promise((done) => setTimeout(done, 1300))")
+    assert set(texts(tab, ".clock")) == {"1:00"}
+    spoken = tab.js("document.querySelector('#view .squares').ariaLabel")
+    assert spoken.count("queen") == 1
+    assert "Black: king" in spoken
+    show(tab, server, "play", keep=True)  # before the first move
+    wait(tab, "window.goOn")
+    tab.js("goOn()")
+    wait(tab, "document.querySelector('.outcome').textContent === 'Your move'")
+    assert tab.js("document.querySelector('#view .squares').ariaLabel") == spoken
+    wait(tab, "[...document.querySelectorAll('.clock')].some((one) => one.innerText === '0:59')")
+    press(tab, "Draw")
+    wait(tab, "document.querySelector('.toast').innerText.includes('declines')")
+    press(tab, "New game")
+    press(tab, "Play on", "dialog")
+    assert texts(tab, ".outcome") == ["Your move"]
+    tab("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
 
 
 def test_all_views_fit_a_phone(tab: Tab, server: Server) -> None:

@@ -22,7 +22,7 @@ from kibitz.position.board import Board
 from kibitz.web.engines import Engines, Wanted
 from kibitz.web.guard import host_of
 from kibitz.web.library import Library
-from kibitz.web.positions import Node, PagePosition, described, pgn_of, read_text
+from kibitz.web.positions import Node, PagePosition, described, game_in, pgn_of, read_text
 from kibitz.web.watch import proof_text
 from tests.web.conftest import Server
 
@@ -342,9 +342,30 @@ def test_texts_are_read_and_games_written() -> None:
     again = read_text(pgn_of(PagePosition(), {"White": "A"}, nodes))["game"]
     assert again["nodes"] == game["nodes"]
     assert again["tags"]["White"] == "A"
-    for wrong in ("", "hello", "1. e4 e5 2. Ke3 *", "8/8/8/8/8/8/8/9 w - - 0 1"):
+    for wrong in ("", "hello", "1. Ke3 *", "8/8/8/8/8/8/8/9 w - - 0 1"):
         with pytest.raises(InputError):
             read_text(wrong)
+
+
+def test_a_game_with_an_illegal_move_is_read_up_to_there() -> None:
+    games = (
+        '[White "A"]\n\n1. e4 e5 2. Ke3 d6 *',
+        '[White "B"]\n\n1. d4 *',
+        "1. Nf3 d5 2. Nh4 Nc6 *",
+    )
+    found = read_text("\n\n".join(games))
+    assert found["titles"][0].startswith("A")
+    assert found["titles"][1].startswith("B")
+    assert [move["san"] for move in found["game"]["nodes"]] == ["e4", "e5"]
+    assert len(found["skipped"]) == 1
+    assert found["skipped"][0].startswith("Game 1 (line 1): The moves from 2. Ke3 on were left out")
+    assert game_in("\n\n".join(games), 1)["nodes"][0]["san"] == "d4"
+    ambiguous = read_text("1. d4 e5 2. Nf3 e4 3. Nd2 *")["skipped"]
+    assert "from 3. Nd2 on" in ambiguous[0]
+    assert "more than one piece" in ambiguous[0]
+    variation = read_text("1. e4 e5 (1... c5 2. Kd7) 2. Nf3 *")
+    assert [move["san"] for move in variation["game"]["nodes"]] == ["e4", "e5", "Nf3", "c5"]
+    assert "variation" in variation["skipped"][0]
 
 
 def test_files_are_shown(server: Server) -> None:

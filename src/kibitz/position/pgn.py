@@ -47,6 +47,7 @@ class BadGame:
     number: int
     line: int
     reason: str
+    tree: chess.pgn.Game | None = None  # the moves before one that is not legal, if there are some
 
     def __str__(self) -> str:
         return f"{self.source}: game {self.number} (line {self.line}) skipped: {self.reason}"
@@ -173,7 +174,9 @@ def _read(
         lines.put_back(lines.taken[other:])
         reason = "a comment that begins with { does not end before the next game"
     if reason:
-        on_bad(BadGame(name, number, line, shorten(reason, 300)))
+        legal = tree if tree is not None and tree.errors and tree.variations else None
+        readable = legal if legal and reason == str(legal.errors[0]) and not other else None
+        on_bad(BadGame(name, number, line, shorten(reason, 300), readable))
     elif tree is not None:
         yield Game(number, tree, line)
 

@@ -21,9 +21,9 @@ from kibitz.learn.status import status_of
 from kibitz.position.board import Board
 from kibitz.position.epd import read_epd
 from kibitz.position.notation import absolute
-from kibitz.position.pgn import BadGame, read_games, read_lines
+from kibitz.position.pgn import BadGame, read_lines
 from kibitz.training.metrics import read_run
-from kibitz.web.positions import title_of, tree_of
+from kibitz.web.positions import readable_games, title_of, tree_of
 
 MOST_POINTS = 400  # of a curve
 MOST_LISTED = 2_000  # games of a file
@@ -124,14 +124,14 @@ def training(path: Path) -> dict[str, Any]:
 
 def games_in(path: Path) -> list[str]:
     """A line for each game of a PGN file."""
-    found = islice(read_games(path, lambda _: None), MOST_LISTED)
+    found = islice(readable_games(path, []), MOST_LISTED)
     return [title_of(game) for game in found]
 
 
 def game_at(path: Path, number: int) -> dict[str, Any]:
     """One of the games of a PGN file, from 0."""
     bad: list[BadGame] = []
-    wanted = islice(read_games(path, bad.append), number, None) if number >= 0 else iter(())
+    wanted = islice(readable_games(path, bad), number, None) if number >= 0 else iter(())
     game = next(wanted, None)
     if game is None:
         reason = f"; game {bad[0].number} cannot be read: {bad[0].reason}" if bad else ""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
-from typing import Any
+import re
+from collections.abc import Iterator
+from itertools import chain, islice
+from typing import IO, Any
 
 import chess
 import chess.pgn
@@ -13,6 +16,7 @@ from kibitz.commentary.facts import played
 from kibitz.commentary.openings import opening_of
 from kibitz.commentary.report import shown
 from kibitz.errors import InputError, NotationError
+from kibitz.files import Location
 from kibitz.position.board import Board
 from kibitz.position.epd import parse_epd
 from kibitz.position.fen import START, castles960
@@ -24,6 +28,7 @@ MOST_MOVES = 2_000  # plies of a game
 MOST_NODES = 20_000  # moves of a game with its variations
 MOST_GAMES = 1_000  # of one text that are listed
 LONGEST_VARIATION = 40  # plies of a line that are drawn
+_ILLEGAL = re.compile(r"(illegal|ambiguous) san: '([^']+)' in (.+)")  # python-chess's words
 
 
 class PagePosition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -105,17 +110,51 @@ def read_text(text: str) -> dict[str, Any]:
     if first.count("/") == 7 and not first.startswith("["):
         return {"kind": "position", "fen": _fen_of(first)}
     bad: list[BadGame] = []
-    games = []
-    for game in read_games(io.StringIO(text), bad.append):
-        games.append(game)
-        if len(games) == MOST_GAMES:
-            break
+    games = [*islice(readable_games(io.StringIO(text), bad), MOST_GAMES)]
     if not games:
-        reason = bad[0].reason if bad else "no moves in it"
+        reason = _in_words(bad[0].reason) if bad else "no moves in it"
         raise NotationError(f"this is no PGN that can be read: {reason}", value=bare)
-    skipped = [f"game {one.number}, line {one.line}: {one.reason}" for one in bad]
+    several = len(games) + sum(one.tree is None for one in bad) > 1
+    skipped = [_loss(one, several) for one in bad]
     titles = [title_of(game) for game in games]
     return {"kind": "games", "titles": titles, "skipped": skipped, "game": tree_of(games[0])}
+
+
+def readable_games(source: Location | IO[str], bad: list[BadGame]) -> Iterator[Game]:
+    """The games of a source, one with an illegal move up to there; `bad` gets what is left out."""
+    told = len(bad)
+    for game in chain(read_games(source, bad.append), (None,)):
+        for one in bad[told:]:
+            if one.tree is not None:
+                yield Game(one.number, one.tree, one.line)
+        told = len(bad)
+        if game is not None:
+            yield game
+
+
+def _loss(bad: BadGame, several: bool) -> str:
+    """What of a game could not be read, in a player's words."""
+    where = f"Game {bad.number} (line {bad.line}): " if several else ""
+    if bad.tree is None:
+        return f"{where}It was left out: {_in_words(bad.reason)}."
+    end = bad.tree.end()
+    wrong = _ILLEGAL.match(bad.reason)
+    if wrong is None or end.board().fen() != wrong[3]:
+        return (
+            f"{where}What follows a mistake in a variation was left out: {_in_words(bad.reason)}."
+        )
+    turn = f"{end.ply() // 2 + 1}{'.' if end.turn() else '...'}"
+    return f"{where}The moves from {turn} {wrong[2]} on were left out: {_in_words(bad.reason)}."
+
+
+def _in_words(reason: str) -> str:
+    """A fault as a player says it."""
+    wrong = _ILLEGAL.match(reason)
+    if wrong is None:
+        return reason
+    kind, san = wrong[1], wrong[2]
+    many = f"more than one piece could make the move {san}"
+    return many if kind == "ambiguous" else f"{san} is not a legal move there"
 
 
 def _fen_of(line: str) -> str:
@@ -127,7 +166,7 @@ def _fen_of(line: str) -> str:
 
 def game_in(text: str, number: int) -> dict[str, Any]:
     """One of the games of a text, from 0."""
-    for index, game in enumerate(read_games(io.StringIO(text), lambda _: None)):
+    for index, game in enumerate(readable_games(io.StringIO(text), [])):
         if index == number:
             return tree_of(game)
     raise InputError("no such game in the text", value=number + 1)

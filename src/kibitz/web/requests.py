@@ -183,6 +183,17 @@ class Ponder(Ask):
         desk.ponder(self.place.board(), self.wanted)
 
 
+class Ready(Ask):
+    """An engine that can move at once: a game's clocks wait for the answer."""
+
+    wanted: Wanted
+
+    def answer(self, desk: Desk) -> Any:
+        """Nothing."""
+        with desk.house.engines.use(self.wanted) as engine:
+            engine.ready()
+
+
 class Hint(Ask):
     """A good move for the player."""
 
@@ -324,6 +335,6 @@ class Card(Ask):
 
 AnyAsk: TypeAlias = (
     Hello | Position | Line | Start960 | Read | Write | Watch | Unwatch | Below | Think | Ponder
-    | Hint | Look | Comment | Annotate | Job | Files | Open | Card
+    | Ready | Hint | Look | Comment | Annotate | Job | Files | Open | Card
 )  # fmt: skip
 DECODER = msgspec.json.Decoder(AnyAsk)

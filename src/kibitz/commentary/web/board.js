@@ -68,8 +68,8 @@ export function drawBoard(board, placement, { flipped = false, move = "", marks 
     const dark = (index + (index >> 3)) % 2 === 0;
     const kind = `${dark ? "dark" : "light"} ${last.includes(index) ? "last" : ""}`;
     squares.push(svg("rect", { x, y, width: SIZE, height: SIZE, class: `square ${kind}` }));
-    if (x === 0) names.push(label(x + 2, y + 9, 1 + (index >> 3), dark));
-    if (y === 7 * SIZE) names.push(label(x + SIZE - 7, y + SIZE - 3, "abcdefgh"[index % 8], dark));
+    if (x === 0) names.push(label(x + 2, y + 11, 1 + (index >> 3), dark));
+    if (y === 7 * SIZE) names.push(label(x + SIZE - 2, y + SIZE - 3, "abcdefgh"[index % 8], dark));
   }
   squaresOf(placement).forEach((letter, index) => {
     if (!letter) return;
@@ -84,11 +84,12 @@ export function drawBoard(board, placement, { flipped = false, move = "", marks 
     return shape;
   });
   board.setAttribute("viewBox", `0 0 ${8 * SIZE} ${8 * SIZE}`);
-  board.replaceChildren(...squares, ...names, ...pieces, ...drawn);
+  board.replaceChildren(...squares, ...pieces, ...names, ...drawn);
 }
 
 function label(x, y, text, dark) {
-  return svg("text", { x, y, class: `name ${dark ? "on-dark" : "on-light"}` }, String(text));
+  const file = Number.isNaN(Number(text)); // at the right edge of its square
+  return svg("text", { x, y, class: `name ${dark ? "on-dark" : "on-light"}`, "text-anchor": file ? "end" : "start" }, String(text));
 }
 
 function slide(piece, [fromX, fromY], [x, y]) {

@@ -7,14 +7,17 @@ import { browse } from "./files.js";
 import { EvalBar, GameGraph } from "./graph.js";
 import { PlayBoard, flipButton } from "./playboard.js";
 import { setUp } from "./setup.js";
+import { keep, keepHere, kept } from "./store.js";
 import { MoveList, START, Tree, turnOf } from "./tree.js";
 import { button, choice, copy, dialog, field, guarded, save, scoreText, toast, valueOf } from "./widgets.js";
 
-const STORE = "kibitz-analysis";
+const STORE = "kibitz-analysis", ENGINES = "kibitz-engines";
+const TOO_LONG = "The browser has no room left for this game: it will be lost on a reload. Save it as PGN.";
 const LEVELS = [["beginner", "Beginner"], ["club", "Club player"], ["expert", "Expert"]];
 
 export class Analyse {
   #visited = ""; // the address that was followed last
+  #warned = false; // that nothing can be kept is said once
 
   constructor() {
     this.tree = new Tree();
@@ -25,6 +28,7 @@ export class Analyse {
       preview: (placement, uci) => this.board.preview(placement, uci),
       play: (ucis) => guarded(() => this.#playAll(ucis)),
       told: (message, panel) => this.#told(message, panel),
+      changed: () => this.#keepEngines(),
     };
     this.panels = [new EnginePanel(0, hooks), new EnginePanel(1, hooks, { contempt: 20 })];
     this.panels[1].element.hidden = true;
@@ -33,10 +37,11 @@ export class Analyse {
     this.status = html("p", { class: "status", "aria-live": "polite" });
     this.words = html("p", { class: "words", hidden: true });
     this.games = html("div", { hidden: true });
+    this.heading = html("p", { class: "names", hidden: true });
     this.progress = html("div", { class: "progress", hidden: true });
     this.element = html("div", { class: "desk" }, this.#left(), this.#right());
-    this.tree.addEventListener("go", () => this.#show());
-    this.tree.addEventListener("change", () => this.#keep());
+    this.tree.addEventListener("go", () => (this.#keep(), this.#show()));
+    this.tree.addEventListener("change", () => (this.#keep(), this.#showNames()));
     this.element.addEventListener("dragover", (event) => event.preventDefault());
     this.element.addEventListener("drop", (event) => this.#drop(event));
     this.restored = guarded(() => this.#restore());
@@ -52,18 +57,19 @@ export class Analyse {
     const compare = button("Compare", () => this.compare(), { "aria-pressed": "false", title: "A second engine or other settings on the same position" });
     this.compareButton = compare;
     this.text = html("textarea", { rows: 3, placeholder: "Paste a FEN or PGN here, or drop a file on the page", "aria-label": "FEN or PGN", spellcheck: "false" });
-    const tools = html("div", { class: "row" }, button("Read", () => this.read(this.text.value), { class: "accent" }), button("New", () => this.#reset()), button("Set up", () => this.#setUp()), button("Files", () => this.#files()), button("Copy FEN", () => copy(this.board.fen)), button("Save PGN", () => guarded(async () => save("kibitz.pgn", await this.tree.pgn()))));
-    const game = html("div", { class: "row" }, compare, button("Comment", () => this.#comment(), { title: "What is to be said of the last move" }), button("Annotate", () => this.#annotate(), { title: "Comments for the whole game" }), button("Remove move", () => this.tree.remove(this.tree.at)), button("Main line", () => this.tree.promote(this.tree.at)));
-    const moves = html("section", { class: "panel" }, this.games, this.words, this.moves.element, game, this.progress);
+    const tools = html("div", { class: "row" }, button("Open", () => this.read(this.text.value), { class: "accent" }), button("New", () => this.#reset()), button("Set up", () => this.#setUp()), button("Files", () => this.#files()), button("Copy FEN", () => copy(this.board.fen)), button("Save PGN", () => guarded(async () => save("kibitz.pgn", await this.tree.pgn()))));
+    const game = html("div", { class: "row" }, compare, button("Comment", () => this.#comment(), { title: "What is to be said of the last move" }), button("Annotate", () => this.#annotate(), { title: "Comments for the whole game" }), button("Remove move", () => this.#remove(), { title: "This move and all that follow it" }), button("Main line", () => this.tree.promote(this.tree.at), { title: "Make this variation the game" }));
+    const moves = html("section", { class: "panel" }, this.games, this.heading, this.words, this.moves.element, game, this.progress);
     return html("section", { class: "right" }, html("div", { class: "engines" }, ...this.panels.map((one) => one.element)), moves, html("section", { class: "panel", "aria-label": "Games and positions" }, this.text, tools));
   }
 
   async shown() {
+    this.panels.forEach((panel) => panel.pause(false));
     if (!(await this.visit())) this.#show();
   }
 
   left() {
-    this.panels.forEach((panel) => panel.on && panel.toggle(false));
+    this.panels.forEach((panel) => panel.pause(true));
   }
 
   keys = {
@@ -76,7 +82,7 @@ export class Analyse {
     second.element.hidden = !on;
     this.element.classList.toggle("compared", on);
     this.compareButton.setAttribute("aria-pressed", on);
-    second.toggle(on && first.on);
+    second.toggle(on && first.on); // which is kept for a reload, too
     this.#arrows();
   }
 
@@ -100,6 +106,17 @@ export class Analyse {
     this.status.textContent = [over || side, info.check && !info.over ? "check" : "", info.opening].filter(Boolean).join(" · ");
     this.#arrows();
     this.#remember();
+  }
+
+  /** Whose game it is, when and where, as far as the PGN says. */
+  #showNames() {
+    const tags = this.tree.tags;
+    const said = (name) => (/^[?.\s*-]*$/.test(tags[name] ?? "") ? "" : tags[name]);
+    const rated = (side) => said(side) + (said(side) && said(`${side}Elo`) ? ` (${said(`${side}Elo`)})` : "");
+    const names = said("White") || said("Black") ? `${rated("White") || "?"} – ${rated("Black") || "?"}` : "";
+    const facts = [said("Event"), said("Site"), said("Date")].filter(Boolean).join(", ");
+    this.heading.replaceChildren(html("b", {}, names), names && facts ? " · " : "", html("span", { class: "soft" }, facts));
+    this.heading.hidden = !names && !facts;
   }
 
   #valueOf(node) {
@@ -139,19 +156,33 @@ export class Analyse {
     const found = await guarded(() => ask("read", { text }));
     if (!found) return false;
     this.text.value = "";
-    if (found.kind === "position") return this.load({ fen: found.fen, nodes: [] });
-    this.load(found.game);
+    if (found.kind === "position") return this.replace({ fen: found.fen, nodes: [] });
+    const [first, second, ...others] = found.skipped;
+    this.replace(found.game, [first, second, others.length ? `And ${others.length} more.` : ""].filter(Boolean).join(" "));
     this.#listGames(found.titles, (number) => ask("read", { text, number }).then((one) => (number ? one.game : found.game)));
-    if (found.skipped.length) toast(`Skipped: ${found.skipped.slice(0, 3).join("; ")}`);
     return true;
   }
 
-  load(game, title = "") {
+  /** Another game in place of the one that is shown, which can be had back; `said` is what could not be read. */
+  replace(game, said = "") {
+    const before = this.tree.kept();
+    this.load(game);
+    const back = before.nodes.length ? ["Bring the game before back", () => this.load(before)] : null;
+    if (said || back) toast(said || "Another game was here before.", said ? "error" : "note", back);
+    return true;
+  }
+
+  #remove() {
+    const before = this.tree.kept(), { san } = this.tree.at;
+    this.tree.remove(this.tree.at);
+    if (san) toast(`${san} was removed, with all that followed.`, "note", ["Undo", () => this.load(before)]);
+  }
+
+  load(game) {
     this.games.hidden = true;
     this.progress.hidden = true;
     this.tree.load({ tags: {}, chess960: false, comment: "", eval: null, ...game });
     this.#show();
-    if (title) toast(title, "note");
     return true;
   }
 
@@ -165,7 +196,7 @@ export class Analyse {
   }
 
   #reset() {
-    this.load({ fen: START, nodes: [] });
+    this.replace({ fen: START, nodes: [] });
   }
 
   async #setUp() {
@@ -182,7 +213,7 @@ export class Analyse {
       const titles = await guarded(() => ask("open", { name, kind: "list" }));
       const get = (number) => ask("open", { name, kind: "games", number });
       const first = titles && (await guarded(() => get(0)));
-      if (first) (this.load(first), this.#listGames(titles, get));
+      if (first) (this.replace(first), this.#listGames(titles, get));
     } else {
       const positions = await guarded(() => ask("open", { name, kind: "suite" }));
       if (positions) this.#suite(positions);
@@ -212,7 +243,7 @@ export class Analyse {
     const list = choice(positions.length === 1 ? "1 position" : `${positions.length} positions`, positions.map((one, index) => [index, `${index + 1}. ${one.name || one.words.join(" ")}`]), 0, pick);
     const step = (by) => () => ((list.select.selectedIndex = Math.max(0, Math.min(positions.length - 1, number + by))), pick(list.value));
     this.games.replaceChildren(list.element, html("div", { class: "row" }, button("Previous", step(-1)), button("Next", step(1)), button("Solve", solve, { class: "accent" }), result));
-    this.load({ fen: positions[0].fen, nodes: [] });
+    this.replace({ fen: positions[0].fen, nodes: [] });
     this.games.hidden = false;
     pick(0);
   }
@@ -243,12 +274,15 @@ export class Analyse {
 
   // --- what survives a reload ------------------------------------------------------------------
 
-  async #keep() {
-    try {
-      localStorage.setItem(STORE, await this.tree.pgn());
-    } catch {
-      return; // a browser that keeps nothing
-    }
+  #keep() {
+    const room = keep(STORE, this.tree.kept());
+    if (!room && !this.#warned) toast(TOO_LONG);
+    this.#warned = !room;
+  }
+
+  #keepEngines() {
+    const compared = !this.panels[1].element.hidden;
+    keepHere(ENGINES, { compared, panels: this.panels.map(({ on, wanted }) => ({ on, wanted })) });
   }
 
   #remember() {
@@ -258,11 +292,13 @@ export class Analyse {
   }
 
   async #restore() {
-    const kept = localStorage.getItem(STORE);
-    if (kept) {
-      const found = await ask("read", { text: kept }).catch(() => null);
-      if (found?.game) this.tree.load(found.game);
-    }
+    const [game, engines] = [await kept(STORE), await kept(ENGINES)];
+    if (game) this.tree.load(game);
+    if (engines?.compared) this.compare(true);
+    engines?.panels.forEach(({ on, wanted }, number) => {
+      Object.assign(this.panels[number].wanted, wanted);
+      this.panels[number].toggle(on);
+    });
     await this.visit();
   }
 

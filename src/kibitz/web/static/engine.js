@@ -26,9 +26,10 @@ const asRow = (list) => Object.fromEntries(KEYS.map((key, index) => [key, list[i
 const fixed = (number, digits) => (number == null ? "" : number.toFixed(digits)); // null: the search gave none
 const signed = (number) => (number == null ? "" : `${number >= 0 ? "+" : "−"}${Math.abs(number).toFixed(3)}`);
 
-/** A panel; `hooks` are place(), preview(placement, uci), play(ucis), told(snapshot, panel). */
+/** A panel; `hooks` are place(), preview(placement, uci), play(ucis), told(snapshot, panel), changed(). */
 export class EnginePanel {
   on = false;
+  paused = true; // while another view is shown
   wanted = { network: "", search: "mcts", preset: "default", rule: "", contempt: null, lines: 3 };
   #topic = "";
   #asked = ""; // what the server searches, as text
@@ -38,6 +39,7 @@ export class EnginePanel {
   #path = [];
   #rows = new Map(); // of the table, by move
   #rowsOf = ""; // the path they belong to
+  #long = new Set(); // numbers of the lines of which all moves are shown
 
   constructor(number, hooks, wanted = {}) {
     Object.assign(this, { number, hooks });
@@ -72,7 +74,8 @@ export class EnginePanel {
   get title() {
     const { search, rule, preset, contempt, network } = this.wanted;
     const kind = search === "mcts" ? RULES[rule] ?? rule : SEARCHES.find(([key]) => key === search)[1];
-    return [network || "Kibitz", kind, preset === "default" ? "" : preset, contempt ? `contempt ${contempt}` : ""].filter(Boolean).join(" · ");
+    const usual = search === "mcts" && !rule;
+    return [network || "Kibitz", usual ? "" : kind, preset === "default" ? "" : preset, contempt ? `contempt ${contempt}` : ""].filter(Boolean).join(" · ");
   }
 
   #describe() {
@@ -84,11 +87,18 @@ export class EnginePanel {
     this.on = on;
     this.#describe();
     this.follow();
+    this.hooks.changed();
+  }
+
+  /** Rest while another view is shown, and go on after it. */
+  pause(paused) {
+    this.paused = paused;
+    this.follow();
   }
 
   /** Search the position of the page, if that is not what is searched; the newest wish wins. */
   async follow() {
-    const wish = this.on ? JSON.stringify([this.hooks.place(), this.wanted]) : "";
+    const wish = this.on && !this.paused ? JSON.stringify([this.hooks.place(), this.wanted]) : "";
     if (this.#busy || wish === this.#asked) return;
     this.#busy = true;
     this.#asked = wish;
@@ -159,14 +169,24 @@ export class EnginePanel {
     this.wdl.replaceChildren(wdlBar(best.wdl));
     if (this.lines.matches(":hover, :focus-within")) return; // it stands still while one points at it
     const place = this.hooks.place();
-    this.lines.replaceChildren(...message.lines.filter((line) => line.moves.length).map((line) => {
+    this.lines.replaceChildren(...message.lines.filter((line) => line.moves.length).map((line, number) => {
       const show = (index) => async () => {
         line.boards ??= await guarded(() => ask("line", { place, moves: line.moves }));
         if (line.boards) this.hooks.preview(line.boards[index], line.moves[index]);
       };
       const moves = line.sans.map((san, index) => button(san, () => this.hooks.play(line.moves.slice(0, index + 1)), { class: "line-move", onmouseenter: show(index), onfocus: show(index), onblur: () => this.hooks.preview(null) }));
-      return html("li", {}, html("b", { class: "line-score" }, scoreText(line)), html("span", { class: "line-moves" }, ...moves));
+      const long = this.#long.has(number);
+      const more = button("…", () => this.#lengthen(number), { class: "line-more", "aria-label": "All moves of the line", "aria-expanded": String(long) });
+      return html("li", { class: long ? "long" : "" }, html("b", { class: "line-score" }, scoreText(line)), html("span", { class: "line-moves" }, ...moves), more);
     }));
+  }
+
+  /** Show all moves of a line, or again those for which its row has room. */
+  #lengthen(number) {
+    if (!this.#long.delete(number)) this.#long.add(number);
+    const item = this.lines.children[number], long = this.#long.has(number);
+    item.classList.toggle("long", long);
+    item.querySelector(".line-more").setAttribute("aria-expanded", String(long));
   }
 
   // --- the tree --------------------------------------------------------------------------------
@@ -247,6 +267,7 @@ export class EnginePanel {
       this.wanted[key] = read(value);
       this.#describe();
       this.follow();
+      this.hooks.changed();
     };
     const contempt = field("Contempt: replies freeze after", { type: "number", min: 1, max: 1e9, placeholder: "off", value: this.wanted.contempt ?? "" });
     contempt.input.addEventListener("change", () => set("contempt", (text) => (text ? Math.max(1, Math.round(Number(text))) : null))(contempt.input.value));

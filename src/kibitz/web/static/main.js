@@ -19,7 +19,7 @@ let current = null;
 const views = {
   async analyse(game) {
     location.hash = "#analyse";
-    (await view("analyse")).load(game);
+    (await view("analyse")).replace(game);
   },
 };
 

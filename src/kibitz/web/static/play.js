@@ -4,28 +4,30 @@ import { html } from "./board.js";
 import { followJob } from "./analyse.js";
 import { ask, connection } from "./connection.js";
 import { PlayBoard, flipButton } from "./playboard.js";
+import { keep, kept } from "./store.js";
 import { FAULTS, MoveList, START, Tree, turnOf } from "./tree.js";
-import { button, choice, field, guarded, save, scoreText, toast } from "./widgets.js";
+import { button, choice, confirmed, field, guarded, save, scoreText, toast } from "./widgets.js";
 
-const ODDS = [
-  ["", "none"],
-  ["rnbqkbnr/ppppp1pp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "pawn f7"],
-  ["r1bqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "knight b8"],
-  ["rn1qkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "bishop c8"],
-  ["1nbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQk - 0 1", "rook a8"],
-  ["rnb1kbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "queen d8"],
-];
+const ODDS = [["", "nothing"], ["p", "a pawn (f)"], ["n", "a knight"], ["b", "a bishop"], ["r", "a rook"], ["q", "the queen"]];
 const TIMES = [["1", "1 second a move"], ["3", "3 seconds a move"], ["10", "10 seconds a move"], ["60+0", "1 minute"], ["180+2", "3 minutes + 2 s"], ["300+3", "5 minutes + 3 s"], ["900+10", "15 minutes + 10 s"]];
 const STARTS = [["standard", "Standard"], ["960", "Chess960, any of them"], ["fen", "A FEN"]];
 const LOW = 20_000; // milliseconds from which a clock warns
 const FULL = 3100; // the end of the strength slider
 const STORE = "kibitz-game";
+const OPENING = 20, LONG = 60; // plies: before the first the engine agrees to no draw, after the second to an even one
 
-/** The same start with the colours exchanged: odds that White gives. */
-function exchanged(fen) {
-  const [board, , castling] = fen.split(" ");
-  const swap = (text) => text.replace(/[a-z]/gi, (one) => (one < "a" ? one.toLowerCase() : one.toUpperCase()));
-  return `${swap(board.split("/").reverse().join("/"))} w ${[...swap(castling)].sort().join("")} - 0 1`;
+/** A start in which one side gives a piece: the f-pawn, or the first of its kind from the a-file; "" without one. */
+function withOdds(fen, kind, side) {
+  const [placement, turn, castling, ...rest] = fen.split(" ");
+  const rows = placement.split("/").map((row) => row.replace(/\d/g, (empty) => ".".repeat(Number(empty))));
+  const at = (side === "w" ? 7 : 0) + (kind === "p" ? (side === "w" ? -1 : 1) : 0);
+  const letter = side === "w" ? kind.toUpperCase() : kind;
+  const file = kind === "p" ? (rows[at][5] === letter ? 5 : -1) : rows[at].indexOf(letter);
+  if (file < 0) return "";
+  rows[at] = `${rows[at].slice(0, file)}.${rows[at].slice(file + 1)}`;
+  const lost = kind === "r" ? ["q", "abcdefgh"[file]].map((one) => (side === "w" ? one.toUpperCase() : one)) : [];
+  const rights = [...castling].filter((one) => !lost.includes(one)).join("") || "-";
+  return [rows.map((row) => row.replace(/\.+/g, (empty) => empty.length)).join("/"), turn, rights, ...rest].join(" ");
 }
 
 const clockText = (ms) => {
@@ -52,6 +54,7 @@ export class Play {
     this.element = html("div", { class: "desk play" }, left, html("section", { class: "right" }, this.panel, this.form));
     this.tree.addEventListener("go", () => this.#show());
     setInterval(() => this.#tick(), 100);
+    connection.addEventListener("state", () => this.#follow());
     this.restored = guarded(() => this.#restore());
   }
 
@@ -77,15 +80,17 @@ export class Play {
     this.strength.addEventListener("input", shown);
     const strength = html("label", { class: "field wide-field" }, html("span", {}, "Strength, steps of the engine's own scale: ", label), this.strength);
     this.ponder = field("It thinks on your time", { type: "checkbox" });
-    const start = button("Play", () => this.begin(), { class: "accent", id: "start-game" });
+    const { network, start: from, ...first } = this.fields;
+    const more = html("details", { class: "wide-field" }, html("summary", {}, "More choices"), html("div", { class: "form" }, ...[from, this.fen, network, this.ponder].map((one) => one.element)));
+    const play = button("Play", () => this.begin(), { class: "accent", id: "start-game" });
     ask("hello").then(({ networks }) => this.fields.network.select.append(...networks.map((name) => html("option", { value: name }, name))), () => {});
-    return html("section", { class: "panel", "aria-label": "A new game" }, html("h2", {}, "A new game"), html("div", { class: "form" }, strength, ...Object.values(this.fields).map((one) => one.element), this.fen.element, this.ponder.element), html("div", { class: "row" }, start));
+    return html("section", { class: "panel", "aria-label": "A new game" }, html("h2", {}, "A new game"), html("div", { class: "form" }, strength, ...Object.values(first).map((one) => one.element), more), html("div", { class: "row" }, play));
   }
 
   #buttons() {
     const made = {
-      back: button("Take back", () => this.#takeBack()), hint: button("Hint", () => this.#hint()), claim: button("Claim draw", () => this.#claim()), resign: button("Resign", () => this.#end(this.side === "w" ? "0-1" : "1-0", "you resigned")),
-      review: button("Review", () => this.#review(), { class: "accent" }), analyse: button("Analyse", () => this.#analyse()), pgn: button("Save PGN", () => guarded(async () => save("game.pgn", await this.tree.pgn()))), again: button("New game", () => this.#again()),
+      back: button("Take back", () => this.#takeBack()), hint: button("Hint", () => this.#hint()), draw: button("Draw", () => this.#offer(), { title: "Offer a draw, or claim one" }), resign: button("Resign", () => this.#resign()),
+      review: button("Review", () => this.#review(), { class: "accent" }), analyse: button("Analyse", () => this.#analyse()), pgn: button("Save PGN", () => guarded(async () => save("game.pgn", await this.tree.pgn()))), again: button("New game", () => this.#again(), { class: "apart" }),
     };
     this.made = made;
     return html("div", { class: "row" }, ...Object.values(made));
@@ -102,10 +107,11 @@ export class Play {
   async begin() {
     const { side, time, odds, start, network } = this.fields;
     const mine = side.value || "wb"[Math.floor(2 * Math.random())];
+    const gives = mine === "w" ? "b" : "w";
     let fen = START, chess960 = false;
     if (start.value === "960") [fen, chess960] = [await guarded(() => ask("start960", { number: Math.floor(960 * Math.random()) })), true];
     else if (start.value === "fen") fen = this.fen.input.value.trim() || START;
-    else if (odds.value) fen = mine === "w" ? odds.value : exchanged(odds.value);
+    if (fen && odds.value && !(fen = withOdds(fen, odds.value, gives))) return toast("The engine cannot give that: it has no such piece on its first rows there. Choose other odds, or another start.");
     if (!fen || !(await guarded(() => ask("position", { place: { fen, chess960 } })))) return;
     const elo = Number(this.strength.value);
     const [base, increment] = time.value.split("+").map(Number);
@@ -114,8 +120,9 @@ export class Play {
     this.side = mine;
     this.tree.reset(fen, { chess960, tags: this.#tags() });
     this.clocks = timed ? { w: 1000 * base, b: 1000 * base } : null;
+    this.over = this.outcome = "";
     this.tree.changed();
-    this.#started();
+    await this.#started();
   }
 
   #tags() {
@@ -125,18 +132,41 @@ export class Play {
     return { Event: "Casual game", Date: date, White: this.side === "w" ? "You" : engine, Black: this.side === "b" ? "You" : engine, Result: "*" };
   }
 
-  #started() {
-    this.over = "";
-    this.asked = null;
+  /** Show a game that begins, or goes on after a reload; its clocks stand until the engine is ready. */
+  async #started() {
+    this.asked = this.since = this.thought = null;
+    this.ready = !this.clocks || Boolean(this.over);
     this.progress.unfollow?.(); // the review of the game before
     this.review.hidden = this.progress.hidden = true;
     this.panel.hidden = false;
     this.form.hidden = true;
     this.board.flipped = this.side === "b";
-    this.since = performance.now();
+    this.#keep();
     this.#seats();
     this.#show();
-    this.#next();
+    if (this.over) return this.#say(this.outcome);
+    const game = this.tree.root;
+    if (!this.ready) await guarded(() => ask("ready", { wanted: this.#wanted() }));
+    if (this.tree.root !== game || this.over) return undefined;
+    this.ready = true;
+    this.#run();
+    return this.#next();
+  }
+
+  /** Milliseconds since the clock of the side to move was started; none while it stands. */
+  get #spent() {
+    return this.since === null ? 0 : performance.now() - this.since;
+  }
+
+  #run() {
+    this.since = connection.state === "open" ? performance.now() : null;
+  }
+
+  /** Clocks stand while the server cannot be reached. */
+  #follow() {
+    if (!this.clocks || !this.ready || this.over || !this.side) return;
+    this.clocks[this.#turn] -= this.#spent;
+    this.#run();
   }
 
   #seats() {
@@ -172,30 +202,30 @@ export class Play {
 
   async #engine(node) {
     const { movetime, increment } = this.settings, clocks = this.clocks;
-    const spent = performance.now() - this.since;
-    const left = (side) => Math.max(1, Math.round(clocks[side] - (side === this.#turn ? spent : 0)));
+    const left = (side) => Math.max(1, Math.round(clocks[side] - (side === this.#turn ? this.#spent : 0)));
     const limits = clocks ? { wtime: left("w"), btime: left("b"), winc: increment, binc: increment } : { movetime };
     const token = (this.asked = {});
     this.#say("The engine is thinking …");
     const found = await guarded(() => ask("think", { place: this.tree.place(), wanted: this.#wanted(), ...limits }));
     if (this.asked !== token || this.over || this.tree.at !== node) return;
     if (!found) return this.#say("The engine could not move; take back, or begin a new game.");
+    this.thought = this.side === "w" ? -found.line.value : found.line.value;
     await this.#make(found.move, found.san);
   }
 
   async #person(uci, san) {
-    if (this.over || !this.side || this.#turn !== this.side) return;
+    if (this.over || !this.ready || this.#turn !== this.side) return;
     await this.#make(uci, san);
   }
 
   async #make(uci, san) {
     const side = this.#turn;
     if (this.clocks) {
-      this.clocks[side] -= performance.now() - this.since;
+      this.clocks[side] -= this.#spent;
       if (this.clocks[side] <= 0) return this.#flag(side);
       this.clocks[side] += this.settings.increment;
     }
-    this.since = performance.now();
+    this.#run();
     if (await guarded(() => this.tree.play(uci, san))) {
       this.#keep();
       await this.#next();
@@ -206,10 +236,10 @@ export class Play {
     if (!this.clocks || this.over || !this.side) return;
     const running = this.#turn;
     for (const side of "wb") {
-      const left = this.clocks[side] - (side === running ? performance.now() - this.since : 0);
+      const left = this.clocks[side] - (side === running ? this.#spent : 0);
       const { clock } = this.players[side];
       clock.textContent = clockText(left);
-      clock.classList.toggle("runs", side === running && left > 0);
+      clock.classList.toggle("runs", side === running && this.since !== null);
       clock.classList.toggle("low", left < LOW);
       if (left <= 0) return this.#flag(side);
     }
@@ -229,9 +259,10 @@ export class Play {
     const path = this.tree.path();
     if (path.length < steps) return toast("There is no move of yours to take back.", "note");
     const gone = path[path.length - steps];
+    this.thought = null;
     this.tree.go(gone.parent);
     this.tree.remove(gone);
-    this.since = performance.now();
+    this.#run();
     this.#keep();
     this.#next();
   }
@@ -245,24 +276,43 @@ export class Play {
     this.#say(`Perhaps ${found.san} (${scoreText(found.line)}): ${found.line.sans.slice(0, 5).join(" ")}`);
   }
 
-  async #claim() {
-    const info = await guarded(() => this.tree.info());
-    if (info?.claim) this.#end("1/2-1/2", info.claim);
-    else if (info) toast("There is no draw to claim: neither three times the same position nor fifty moves.", "note");
+  /** A draw that can be claimed needs no consent; any other the engine takes or declines. */
+  async #offer() {
+    const node = this.tree.at, info = await guarded(() => this.tree.info());
+    if (!info || this.over || this.tree.at !== node) return;
+    if (info.claim) this.#end("1/2-1/2", info.claim);
+    else if (this.#agrees()) this.#end("1/2-1/2", "draw agreed");
+    else toast("The engine declines the draw.", "note");
+  }
+
+  /** By what the engine thought of its last move: it takes a draw if it is worse, or if a long game is even. */
+  #agrees() {
+    const plies = this.tree.path().length;
+    if (this.thought === null || plies < OPENING) return false;
+    return this.thought < -0.1 || (plies >= LONG && this.thought < 0.05);
+  }
+
+  async #resign() {
+    const game = this.tree.root;
+    if (!(await confirmed("Resign the game?", "The engine wins it.", "Resign", "Play on"))) return;
+    if (!this.over && this.tree.root === game) this.#end(this.side === "w" ? "0-1" : "1-0", "you resigned");
   }
 
   #end(result, reason) {
     this.over = result;
     this.asked = null;
     this.tree.tags.Result = result;
-    this.#say(`${result.replace("1/2-1/2", "½–½")}, ${reason}`);
+    this.outcome = `${result.replace("1/2-1/2", "½–½")}, ${reason}`;
+    this.#say(this.outcome);
     this.moves.draw();
     this.#show();
-    localStorage.removeItem(STORE);
+    this.#keep();
   }
 
-  #again() {
-    if (!this.over && this.side) this.#end("*", "broken off");
+  async #again() {
+    const sure = this.over || (await confirmed("Break this game off?", "It can still be saved and analysed, but not played on.", "Break it off", "Play on"));
+    if (!sure) return;
+    if (!this.over) this.#end("*", "broken off");
     this.form.hidden = false;
     this.form.scrollIntoView({ block: "nearest" });
   }
@@ -282,6 +332,7 @@ export class Play {
   #reviewed(game) {
     this.tree.load(game);
     this.tree.last();
+    this.#keep();
     const main = this.tree.main();
     const entry = (ply) => {
       const node = main[ply + 1];
@@ -301,32 +352,31 @@ export class Play {
   #show() {
     const node = this.tree.at, info = node.info;
     const mine = this.side && !this.over;
-    const free = mine ? this.side : "";
+    const free = mine && this.ready ? this.side : "";
     this.board.arrows = [];
     this.board.show({ fen: node.fen, last: node.uci, moves: info?.moves ?? [], check: info?.check ?? "", free }, { slide: true, say: node.san });
-    if (mine && this.#turn !== this.side) this.#say("The engine is thinking …");
+    if (mine && !this.ready) this.#say("The engine is getting ready; the clocks wait for it.");
+    else if (mine && this.#turn !== this.side) this.#say("The engine is thinking …");
     else if (mine) this.#say(info ? "Your move" : ""); // a click counts once the legal moves are there
-    const { back, hint, claim, resign, review, analyse, pgn } = this.made;
-    for (const one of [back, hint, claim, resign]) one.hidden = Boolean(this.over);
+    const { back, hint, draw, resign, review, analyse, pgn } = this.made;
+    for (const one of [back, hint, draw, resign]) one.hidden = Boolean(this.over);
     for (const one of [review, analyse, pgn]) one.hidden = !this.over || !this.tree.root.children.length;
     if (!this.side) this.#say("");
   }
 
-  async #keep() {
-    const pgn = await this.tree.pgn().catch(() => "");
-    if (pgn && !this.over) localStorage.setItem(STORE, JSON.stringify({ pgn, side: this.side, settings: this.settings, clocks: this.clocks }));
+  #keep() {
+    const { side, settings, clocks, over, outcome } = this;
+    const room = keep(STORE, { game: this.tree.kept(), side, settings, clocks, over, outcome });
+    if (!room && this.over) toast("The browser has no room left to keep this game: save it as PGN.");
   }
 
-  /** Go on with the game that a reload has interrupted. */
+  /** Go on with the game that a reload has interrupted, or show the one that had ended. */
   async #restore() {
-    const kept = localStorage.getItem(STORE);
-    if (!kept) return;
-    const { pgn, side, settings, clocks } = JSON.parse(kept);
-    const found = await ask("read", { text: pgn }).catch(() => null);
-    if (!found?.game) return;
-    Object.assign(this, { side, settings, clocks });
-    this.tree.load(found.game);
-    this.tree.last();
-    this.#started();
+    const before = await kept(STORE);
+    if (!before) return;
+    const { game, ...others } = before;
+    Object.assign(this, others);
+    this.tree.load(game);
+    this.#started(); // a view is there before its engine is ready
   }
 }

@@ -4,8 +4,11 @@ import { html } from "./board.js";
 import { ask } from "./connection.js";
 import { filesOf, nothingHere } from "./files.js";
 import { PlayBoard, flipButton } from "./playboard.js";
+import { keepHere, kept } from "./store.js";
 import { MoveList, Tree, turnOf } from "./tree.js";
 import { button, choice, guarded } from "./widgets.js";
+
+const STORE = "kibitz-puzzles";
 
 export class Puzzles {
   constructor() {
@@ -17,7 +20,10 @@ export class Puzzles {
     this.place = html("div");
     this.tally = html("p", { class: "facts" });
     this.counts = { solved: 0, tried: 0 };
-    const buttons = html("div", { class: "row" }, button("Previous", () => this.open(this.number - 1)), button("Next", () => this.open(this.number + 1), { class: "accent" }), button("Any", () => this.open(Math.floor(Math.random() * this.puzzle.count))), button("Show", () => this.#solve()), button("Again", () => this.open(this.number)));
+    this.previous = button("Previous", () => this.open(this.number - 1));
+    this.next = button("Next", () => this.open(this.number + 1), { class: "accent" });
+    this.any = button("Any", () => this.open(this.#other()), { title: "Another puzzle, by chance" });
+    const buttons = html("div", { class: "row" }, this.previous, this.next, this.any, button("Show", () => this.#solve()), button("Again", () => this.open(this.number)));
     const left = html("section", { class: "left", "aria-label": "Board" }, html("div", { class: "board-and-bar" }, this.board.element), html("div", { class: "row" }, this.board.input, html("div", { class: "row controls" }, flipButton(this.board))));
     this.panel = html("section", { class: "panel", hidden: true }, this.status, this.facts, this.moves.element, buttons, this.tally);
     this.element = html("div", { class: "desk" }, left, html("section", { class: "right" }, html("section", { class: "panel" }, html("h2", {}, "Puzzles"), this.place), this.panel));
@@ -31,17 +37,36 @@ export class Puzzles {
       this.place.replaceChildren(nothingHere("puzzles (CSV with Lichess's columns)"));
       return;
     }
-    const pick = (name) => ((this.file = name), this.open(0));
-    this.place.replaceChildren(choice("From", files.map(([name]) => [name, name.replace(/^\d+\//, "")]), files[0][0], pick).element);
-    await pick(files[0][0]);
+    const names = files.map(([name]) => name), before = await kept(STORE);
+    const pick = (name, number = 0) => (Object.assign(this, { file: name, puzzle: null }), this.open(number));
+    const first = names.includes(before?.file) ? before.file : names[0];
+    this.place.replaceChildren(choice("From", names.map((name) => [name, name.replace(/^\d+\//, "")]), first, (name) => pick(name)).element);
+    if (before) this.counts = before.counts;
+    this.#tell();
+    await pick(first, first === before?.file ? before.number : 0);
+    if (!this.puzzle) await pick(first); // the file has become shorter
   }
 
   keys = { ArrowLeft: () => this.tree.back(), ArrowRight: () => this.tree.next(), f: () => this.board.flip() };
 
+  /** The number of another puzzle than the one shown. */
+  #other() {
+    const step = 1 + Math.floor(Math.random() * (this.puzzle.count - 1));
+    return (this.number + step) % this.puzzle.count;
+  }
+
+  #tell() {
+    const { solved, tried } = this.counts;
+    this.tally.textContent = tried ? `${solved} of ${tried} at the first try` : "";
+  }
+
   async open(number) {
-    const count = this.puzzle?.count ?? 1;
-    const puzzle = await guarded(() => ask("open", { name: this.file, kind: "puzzles", number: Math.max(0, Math.min(count - 1, number)) }));
+    const puzzle = await guarded(() => ask("open", { name: this.file, kind: "puzzles", number }));
     if (!puzzle) return;
+    this.previous.disabled = puzzle.number <= 0;
+    this.next.disabled = puzzle.number >= puzzle.count - 1;
+    this.any.disabled = puzzle.count < 2;
+    keepHere(STORE, { file: this.file, number: puzzle.number, counts: this.counts });
     Object.assign(this, { puzzle, number: puzzle.number, wrong: false, solved: false });
     this.panel.hidden = false;
     this.tree.reset(puzzle.fen);
@@ -82,7 +107,9 @@ export class Puzzles {
     this.counts.solved += this.wrong ? 0 : 1;
     this.#say(this.wrong ? "Solved, not at the first try." : "Solved.", "good");
     this.facts.textContent += this.puzzle.themes.length ? ` · ${this.puzzle.themes.join(", ")}` : "";
-    this.tally.textContent = `${this.counts.solved} of ${this.counts.tried} at the first try`;
+    this.#tell();
+    keepHere(STORE, { file: this.file, number: this.number, counts: this.counts });
+    if (this.next.disabled) this.#say(`${this.status.textContent} That was the last puzzle of the file.`, "good");
     this.#show();
   }
 

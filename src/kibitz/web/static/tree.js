@@ -37,6 +37,7 @@ export class Tree extends EventTarget {
       parent.children.push(node);
       nodes.push(node);
     }
+    this.at = nodes[game.at] ?? this.root;
     this.changed();
   }
 
@@ -129,15 +130,28 @@ export class Tree extends EventTarget {
     if (line.length > 1) this.go(line[(line.indexOf(this.at) + step + line.length) % line.length]);
   }
 
-  /** The tree as the server writes PGN. */
-  async pgn() {
-    const nodes = [], numbers = new Map([[this.root, -1]]), waiting = [...this.root.children].reverse();
+  /** The nodes in the order of a PGN, each with the number of the one before it. */
+  #listed() {
+    const listed = [], numbers = new Map([[this.root, -1]]), waiting = [...this.root.children].reverse();
     while (waiting.length) {
       const node = waiting.pop();
-      numbers.set(node, nodes.length);
-      nodes.push({ parent: numbers.get(node.parent), uci: node.uci, comment: node.comment, nags: node.nags });
+      numbers.set(node, listed.length);
+      listed.push({ node, parent: numbers.get(node.parent) });
       waiting.push(...[...node.children].reverse());
     }
+    return listed;
+  }
+
+  /** All of the tree, and where one is in it, as load() takes it. */
+  kept() {
+    const listed = this.#listed(), { root, tags, chess960 } = this;
+    const plain = ({ node, parent }) => Object.fromEntries([["parent", parent], ...["uci", "san", "fen", "nags", "comment", "eval", "value"].map((key) => [key, node[key]])]);
+    return { fen: root.fen, chess960, tags, comment: root.comment, eval: root.eval, nodes: listed.map(plain), at: listed.findIndex(({ node }) => node === this.at) };
+  }
+
+  /** The tree as the server writes PGN. */
+  async pgn() {
+    const nodes = this.#listed().map(({ node: { uci, comment, nags }, parent }) => ({ parent, uci, comment, nags }));
     const place = { fen: this.root.fen, chess960: this.chess960 };
     return ask("write", { place, tags: this.tags, nodes, comment: this.root.comment });
   }

@@ -22,14 +22,13 @@ export function field(label, attributes) {
   return { element: html("label", { class: box ? "field tick" : "field" }, ...parts), input };
 }
 
-/** Say something that goes away by itself; a newer message of the same text replaces it. */
-export function toast(text, kind = "error") {
-  const place = document.getElementById("toasts");
-  [...place.children].forEach((one) => one.dataset.text === text && one.remove());
-  const close = () => one.remove();
-  const one = html("div", { class: `toast ${kind}`, "data-text": text }, html("span", {}, text), button("×", close, { "aria-label": "Close" }));
-  place.append(one);
-  setTimeout(close, 9000);
+/** Say something that goes away by itself, in place of what was said before; `action` is [text, what it does]. */
+export function toast(text, kind = "error", action = null) {
+  const close = () => message.remove();
+  const act = action && button(action[0], () => (close(), action[1]()), { class: "act" });
+  const message = html("div", { class: `toast ${kind}` }, html("span", {}, text), act, button("×", close, { "aria-label": "Close" }));
+  document.getElementById("toasts").replaceChildren(message);
+  setTimeout(close, action ? 20_000 : 9000);
 }
 
 /** Run something that may fail, and say why if it does. */
@@ -68,6 +67,9 @@ export function dialog(title, body, buttons) {
     element.showModal();
   });
 }
+
+/** Ask before something is lost; the answer that loses nothing comes first. */
+export const confirmed = (title, text, yes, no) => dialog(title, [html("p", {}, text)], [[no, false, "accent"], [yes, true]]);
 
 export const whole = (number) => Math.round(number).toLocaleString("en");
 export const percent = (share, digits = 0) => `${(100 * share).toFixed(digits)} %`;
