@@ -185,7 +185,7 @@ def parse(path: Location) -> Table:
         return tomllib.loads(read_bytes(path).decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8 text", fix="save the file as UTF-8") from error
-    except ValueError as error:  # TOMLDecodeError, or a number too long for Python
+    except (ValueError, RecursionError) as error:  # TOML's own, too long numbers, deep tables
         raise ConfigError(f"{path}: not TOML", fix=str(error)) from error
 
 

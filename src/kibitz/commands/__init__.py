@@ -345,6 +345,7 @@ def _carry_out(words: list[str]) -> int:
 # What libraries raise where a content or a number is not what it should be, by their modules:
 # only one that is loaded can have raised it. What a room knows to expect it names itself.
 _OF_LIBRARIES = {
+    "csv": "Error",
     "json": "JSONDecodeError",
     "msgspec": "MsgspecError",
     "safetensors": "SafetensorError",

@@ -11,7 +11,7 @@ PACES: tuple[Pace, ...] = get_args(Pace)
 # Lichess's bounds in seconds, of a game that lasts 40 moves; above the last it is classical.
 BOUNDS = (30, 180, 480, 1500)
 MOVES = 40
-LONGEST = 1 << 24  # characters of a piece that has no place to be cut at: it is no PGN
+LONGEST = 1 << 22  # characters of a piece that has no place to be cut at: it is no PGN
 _TAG = re.compile(r'^\[(\w+)\s+"([^"]*)"', re.MULTILINE)
 _CONTROL = re.compile(r"(?:\d+/)?(\d+)(?:\+(\d+(?:\.\d+)?))?")
 

@@ -218,7 +218,7 @@ def in_order(lines: Iterable[str], say: Callable[[str], None]) -> Iterator[str]:
     """
     rest = iter(lines)
     heading = next(rest, "").removeprefix("\ufeff")
-    names = [name.strip().lower() for name in _fields(heading)]
+    names = [name.strip().lower() for name in heading.strip().split(",")]
     if "fen" not in names:
         yield from filter(None, (heading,))
         yield from rest
@@ -228,7 +228,11 @@ def in_order(lines: Iterable[str], say: Callable[[str], None]) -> Iterator[str]:
     if unknown:
         say(f"columns that are not read: {', '.join(unknown)}")
     for line in rest:
-        pairs = list(zip(names, _fields(line), strict=False))
+        try:
+            pairs = list(zip(names, _fields(line), strict=False))
+        except csv.Error:  # it stays, and is named later
+            yield line
+            continue
         fields = dict(reversed(pairs))  # of two columns with one name, the first counts
         yield line if line.isspace() else ",".join(fields.get(name, "") for name in COLUMNS) + "\n"
 

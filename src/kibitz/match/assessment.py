@@ -248,7 +248,7 @@ def _read(path: Path, settings: dict[str, Any]) -> dict[str, Any]:
         found = json.loads(read_bytes(path))
         before, result = found["settings"], found["result"]
         sound = found["crc"] == _checksum(before, result)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise DamagedFileError("not a result", value=str(path), fix="remove it") from error
     if not sound:
         raise DamagedFileError("a result that was changed", value=str(path), fix="remove it")

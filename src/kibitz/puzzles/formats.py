@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias, get_args
 import chess
 import chess.pgn
 
-from kibitz.errors import InputError, KibitzError
+from kibitz.errors import DamagedFileError, InputError, KibitzError
 from kibitz.files import Location, read_bytes, write_bytes
 from kibitz.places import Place
 from kibitz.position.board import Board
@@ -67,6 +67,14 @@ def _csv_of(puzzles: Sequence[Puzzle]) -> str:
 
 def _read_csv(path: Place) -> Iterator[Puzzle]:
     lines = csv.DictReader(io.StringIO(read_bytes(path).decode("utf-8-sig", "replace")))
+    try:
+        yield from _read_rows(path, lines)
+    except csv.Error as error:  # a field that does not end
+        what = f"line {lines.line_num} is no CSV ({error})"
+        raise DamagedFileError(what, value=str(path), fix="make or fetch the file again") from error
+
+
+def _read_rows(path: Place, lines: csv.DictReader[str]) -> Iterator[Puzzle]:
     missing = {"FEN", "Moves"} - {*(lines.fieldnames or ())}
     if missing:
         raise InputError("no such column", value=sorted(missing)[0], fix=f"look at {path}")

@@ -23,6 +23,7 @@ from kibitz.log import say
 from kibitz.places import Place, files_below
 from kibitz.position.state import POSITION
 from kibitz.selfplay.game import PLY, VISIT, Finished
+from kibitz.unpacking import unzstd
 
 SUFFIX = ".part"
 SAVE_SECONDS = 30.0  # between two times that the games of a group are kept
@@ -85,7 +86,7 @@ class Unfinished:
         except ChecksumError:
             say(f"damaged, its games are played again: {path}")
             return []
-        about, types, rows = msgspec.msgpack.decode(zstandard.decompress(content))
+        about, types, rows = msgspec.msgpack.decode(unzstd(content, path))
         if (about, types) != (self._about, TYPES):
             say(f"games of other settings, or of another version, are played again: {path}")
             return []

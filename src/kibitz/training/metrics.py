@@ -214,7 +214,7 @@ def read_metrics(path: Path) -> Lines:
 def _decoded(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
         found = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DamagedFileError(f"line {number} is not JSON ({error})", value=str(path)) from error
     if not isinstance(found, dict) or type(found.get("step")) is not int:
         raise DamagedFileError(f"line {number} has no step", value=str(path))

@@ -106,7 +106,7 @@ def read_cycle(path: Path, kinds: Mapping[str, Kind]) -> tuple[Cycle, dict[str, 
     """Read a file of stages; every table is checked before anything begins."""
     try:
         cycle = msgspec.convert(tomllib.loads(read_bytes(path).decode("utf-8-sig")), Cycle)
-    except ValueError as error:  # what TOML, UTF-8 and msgspec say
+    except (ValueError, RecursionError) as error:  # what TOML, UTF-8 and msgspec say
         raise ConfigError(f"{path}: not a file of stages", fix=str(error)) from error
     if cycle.iterations < 1 or not cycle.stages:
         raise ConfigError(f"{path}: nothing to do", fix="give iterations and [[stages]]")

@@ -105,7 +105,7 @@ def read_calibration(location: Location) -> Calibration:
             raise KeyError("format")
         boundaries, name = np.array(facts["boundaries"], np.float64), str(facts["network"])
         found = Calibration(float(facts["mean"]), float(facts["shift"]), boundaries, name)
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
         raise InputError("not a calibration", value=str(location), fix=REMEDY) from error
     numbers = np.array([found.mean, found.shift, *boundaries.ravel()])
     if boundaries.ndim != 1 or len(boundaries) == 0 or not np.isfinite(numbers).all():

@@ -1,0 +1,11 @@
+"""All kinds of hostile input. A new one, a protocol or its frames, is a module and a line here."""
+
+from __future__ import annotations
+
+from tests.hostile.kind import Kind
+from tests.hostile.networks import NETWORKS
+from tests.hostile.shards import SHARDS
+from tests.hostile.states import STATES
+from tests.hostile.texts import TEXTS
+
+KINDS: tuple[Kind, ...] = (NETWORKS, SHARDS, TEXTS, STATES)

@@ -1,0 +1,108 @@
+"""Networks of strangers: forged shapes under valid checksums, headers that lie."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from kibitz.checksums import HEADER_KEY, ZEROS, fill_header
+from kibitz.network.card import NetworkCard, save, save_onnx
+from kibitz.network.make import create, random_weights
+from kibitz.network.quantise import quantise
+from kibitz.network.sizes import new_card
+from tests.hostile.kind import Attack, Kind, Target, file_target
+
+SIZE = "sparse-8x8-tactics"
+FORGED: dict[str, Any] = {
+    "rows": ("value_features", np.zeros((0, 200_000), np.int16)),
+    "columns": ("policy_features", np.zeros((3072, 9), np.int16)),
+    "moves": ("move_weight", np.zeros((3, 8), np.int8)),
+    "bias": ("move_bias", np.zeros(1, np.float32)),
+    "type": ("value_features", np.zeros((3072, 8), np.float64)),
+    "tail": ("tail1_weight", np.zeros((1 << 16, 8), np.int16)),
+}
+
+
+def _card() -> NetworkCard:
+    return msgspec.structs.replace(new_card(SIZE), precision="int8")
+
+
+def _arrays() -> dict[str, Any]:
+    return quantise(random_weights(new_card(SIZE))).network._asdict()
+
+
+def _headed(header: object, data: bytes = b"") -> bytes:
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return fill_header(struct.pack("<Q", len(text)) + text + data)
+
+
+def attacks(folder: Path) -> list[Attack]:
+    """Each is loaded by the search, which hands the arrays to kernels."""
+    found = []
+
+    def add(name: str, told: str) -> None:
+        words = ("search", "--network", str(folder / name), "--nodes", "20")
+        found.append(Attack(f"network: {name}", words, told))
+
+    for name, (field, array) in FORGED.items():
+        save(folder / f"{name}.safetensors", {**_arrays(), field: array}, _card())
+        add(f"{name}.safetensors", "weights do not fit")
+    card = msgspec.json.encode(_card()).decode()
+    metadata = {"__metadata__": {"card": card, HEADER_KEY: ZEROS}}
+    lying = {"a": {"dtype": "F32", "shape": [1 << 40], "data_offsets": [0, 1 << 42]}}
+    for name, content in (
+        ("lying", _headed(metadata | lying)),
+        ("deep", struct.pack("<Q", 200_001) + b'{"a":' + b"[" * 199_996),
+        ("endless", struct.pack("<Q", 1 << 63) + b"{}"),
+        (
+            "negative",
+            _headed(metadata | {"a": {"dtype": "F32", "shape": [-1], "data_offsets": [8, 0]}}),
+        ),
+        ("empty", b""),
+    ):
+        (folder / f"{name}.safetensors").write_bytes(content)
+        add(f"{name}.safetensors", "kibitz: error")
+    save_onnx(folder / "junk.onnx", b"\x08\x0a\x3a\x00", new_card("plain-1x8"))
+    add("junk.onnx", "kibitz: error")
+    (folder / "claim.onnx").write_bytes(b"\x3a" + b"\xff" * 9 + b"\x01")
+    add("claim.onnx", "kibitz: error")
+    return found
+
+
+def resealed(content: bytes) -> bytes:
+    """A mutated file whose checksum is right again, where there is still one to be found."""
+    at = content.find(b'"seal":"')
+    if at < 0 or len(content) < at + 72:
+        return content
+    return fill_header(content[: at + 8] + ZEROS.encode() + content[at + 72 :])
+
+
+def targets(folder: Path) -> Sequence[Target]:
+    """A float and an integer network, given to whatever reads one."""
+    create(SIZE, folder / "float.safetensors")
+    save(folder / "int8.safetensors", _arrays(), _card())
+    whole, integers = ((folder / f"{n}.safetensors").read_bytes() for n in ("float", "int8"))
+    found = []
+    for content, command in (
+        (integers, "search --network FILE --nodes 5"),
+        (whole, "search --network FILE --nodes 5"),
+        (whole, "net show FILE"),
+        (whole, "net quantise FILE -o OUT.safetensors --positions 5"),
+        (integers, "net compare FILE material --positions 5"),
+        (whole, "net join FILE -o OUT.safetensors"),
+    ):
+        seals = resealed, bytes
+        found += [file_target("net.safetensors", content, command, seal) for seal in seals]
+    save_onnx(folder / "plain.onnx", b"\x08\x0a\x3a\x00", new_card("plain-1x8"))
+    export = (folder / "plain.onnx").read_bytes()
+    found.append(file_target("net.onnx", export, "net show FILE"))
+    return found
+
+
+NETWORKS = Kind("networks", attacks, targets)
