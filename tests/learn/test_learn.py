@@ -19,6 +19,7 @@ from kibitz.commands import main
 from kibitz.errors import InputError
 from kibitz.evaluator.discover import resolve
 from kibitz.games.shard import read
+from kibitz.games.store import Store, shards_in
 from kibitz.learn.folder import Folder
 from kibitz.learn.loop import Learning, Role
 from kibitz.learn.rating import ratings_of
@@ -107,6 +108,16 @@ def test_no_generation_repeats_the_random_numbers_of_another_also_after_a_resume
     assert main(["data", "stats", str(run.games()), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["unique_openings"] > 0.9
+
+
+def test_a_run_that_ends_within_a_generation_counts_all_games_of_its_shards(
+    tmp_path: Path,
+) -> None:
+    begin(tmp_path / "run", "learn.total_games=3", generations=9)
+    lines = (tmp_path / "run" / "generations.jsonl").read_text().splitlines()
+    games = [json.loads(line)["games"] for line in lines]
+    assert sum(games) == sum(shard.games for shard in Store(shards_in(tmp_path / "run")))
+    assert games == [Folder(tmp_path / "run").all_games] != [0]
 
 
 def test_the_best_network_of_a_run_plays(finished: Folder) -> None:

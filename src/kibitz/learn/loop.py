@@ -40,13 +40,14 @@ class Learning:
             self.folder.forget_silent()
             if self.folder.newest:
                 rating.keep_best(self.folder)  # it may have been lost or damaged
-            while not self.work.stop.requested:
-                if not self._step():
-                    say(
-                        f"the budget is spent: {self._spent(self.folder.newest)}; give a larger one"
-                    )
-                    return True
-        return False
+            over = False
+            while not (over or self.work.stop.requested):
+                over = not self._step()
+            keep_log(self.folder)  # with the games since the last stage that was finished
+            if over:
+                spent = self._spent(self.folder.newest)
+                say(f"the budget is spent: {spent}; give a larger one")
+        return over
 
     @contextmanager
     def alone(self) -> Iterator[None]:
