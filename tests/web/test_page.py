@@ -222,8 +222,12 @@ def test_keys_alone_are_enough(tab: Tab, server: Server) -> None:
 
 def test_the_search_is_watched_and_looked_into(tab: Tab, server: Server) -> None:
     show(tab, server, "analyse")
+    assert not {"PUCT", "Read", "Network"} & set(texts(tab, "#view")[0].split())
     tab.js("document.querySelector('.switch').click()")
     wait(tab, "document.querySelectorAll('.lines li').length === 3")
+    line = "document.querySelector('.line-moves')"
+    assert tab.js(f"getComputedStyle({line}).maskImage") == "none"
+    assert tab.js(f"getComputedStyle({line}).flexWrap") == "wrap"  # no move is cut
     assert tab.js("document.querySelector('.wdl').getAttribute('aria-label')")
     tab.js("document.querySelector('.think').open = true")
     wait(tab, "document.querySelectorAll('.engine tbody tr').length === 20")
@@ -289,6 +293,8 @@ def test_what_is_pasted_is_read_or_refused_in_a_sentence(tab: Tab, server: Serve
     _paste(tab, '[White "Anna"]\n[Black "Ben"]\n\n1. d4 d5 2. Kd7 *')
     wait(tab, "document.querySelector('.toast').innerText.includes('from 2. Kd7 on')")
     assert len(texts(tab, ".toast")) == 1
+    bottom = tab.js("document.querySelector('.toast').getBoundingClientRect().bottom")
+    assert bottom <= tab.js("document.querySelector('#view .squares').getBoundingClientRect().top")
     moves_are(tab, "d4", "d5")
     assert texts(tab, ".names") == ["Anna \u2013 Ben"]
     _paste(tab, "{" + 1_100_000 * "x" + "} 1. e4 *")
@@ -389,6 +395,20 @@ def test_a_game_with_clocks_is_won_and_reviewed(tab: Tab, server: Server) -> Non
     wait(tab, "document.querySelector('.panel').innerText.includes('Key moments')")
 
 
+def test_a_lost_engine_takes_a_draw(tab: Tab, server: Server) -> None:
+    show(tab, server, "play")
+    wait(tab, "document.querySelector('#start-game')")
+    choose(tab, "Start", "fen")
+    choose(tab, "FEN", "7k/8/8/8/8/8/8/1Q2K3 w - - 0 40")
+    choose(tab, "Time", "1")
+    press(tab, "Play")
+    wait(tab, "document.querySelector('.outcome').textContent === 'Your move'")
+    type_move(tab, "Qb7")
+    wait(tab, "document.querySelectorAll('.moves .move').length === 2")
+    press(tab, "Draw")
+    wait(tab, "document.querySelector('.outcome').textContent.endsWith('draw agreed')")
+
+
 def test_tabs_keep_their_own_games_and_engines(tab: Tab, server: Server) -> None:
     show(tab, server, "analyse")
     type_move(tab, "e4")
@@ -408,7 +428,7 @@ def test_tabs_keep_their_own_games_and_engines(tab: Tab, server: Server) -> None
     wait(tab, "document.querySelectorAll('.lines li').length === 3")
     press(tab, "New")
     wait(tab, "!document.querySelector('#view .moves .move')")
-    press(tab, "Bring the game before back", "#toasts")
+    press(tab, "Bring it back", "#toasts")
     moves_are(tab, "e4")
     press(tab, "Remove move")
     press(tab, "Undo", "#toasts")
@@ -456,6 +476,9 @@ def test_all_views_fit_a_phone(tab: Tab, server: Server) -> None:
             wait(tab, "document.querySelector('#view .squares')")
             assert tab.js("document.documentElement.scrollWidth") <= 390, view
             assert tab.js("document.querySelector('.squares').clientWidth") >= 330, view
+        show(tab, server, "play")
+        assert tab.js("document.querySelector('.squares text').getBBox().height") > 13
+        assert not tab.js("document.querySelectorAll('.squares text ~ use').length")  # pieces
     finally:
         tab.size(1280, 900)
 

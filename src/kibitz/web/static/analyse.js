@@ -167,7 +167,7 @@ export class Analyse {
   replace(game, said = "") {
     const before = this.tree.kept();
     this.load(game);
-    const back = before.nodes.length ? ["Bring the game before back", () => this.load(before)] : null;
+    const back = before.nodes.length ? [said ? "Undo" : "Bring it back", () => this.load(before)] : null;
     if (said || back) toast(said || "Another game was here before.", said ? "error" : "note", back);
     return true;
   }

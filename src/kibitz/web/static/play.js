@@ -5,7 +5,7 @@ import { followJob } from "./analyse.js";
 import { ask, connection } from "./connection.js";
 import { PlayBoard, flipButton } from "./playboard.js";
 import { keep, kept } from "./store.js";
-import { FAULTS, MoveList, START, Tree, turnOf } from "./tree.js";
+import { FAULTS, MoveList, START, Tree, numberOf, turnOf } from "./tree.js";
 import { button, choice, confirmed, field, guarded, save, scoreText, toast } from "./widgets.js";
 
 const ODDS = [["", "nothing"], ["p", "a pawn (f)"], ["n", "a knight"], ["b", "a bishop"], ["r", "a rook"], ["q", "the queen"]];
@@ -14,7 +14,7 @@ const STARTS = [["standard", "Standard"], ["960", "Chess960, any of them"], ["fe
 const LOW = 20_000; // milliseconds from which a clock warns
 const FULL = 3100; // the end of the strength slider
 const STORE = "kibitz-game";
-const OPENING = 20, LONG = 60; // plies: before the first the engine agrees to no draw, after the second to an even one
+const OPENING = 10, LONG = 30; // moves: before the first the engine agrees to no draw, from the second on to an even one
 
 /** A start in which one side gives a piece: the f-pawn, or the first of its kind from the a-file; "" without one. */
 function withOdds(fen, kind, side) {
@@ -113,6 +113,7 @@ export class Play {
     else if (start.value === "fen") fen = this.fen.input.value.trim() || START;
     if (fen && odds.value && !(fen = withOdds(fen, odds.value, gives))) return toast("The engine cannot give that: it has no such piece on its first rows there. Choose other odds, or another start.");
     if (!fen || !(await guarded(() => ask("position", { place: { fen, chess960 } })))) return;
+    const before = this.over && this.tree.root.children.length ? await this.tree.pgn().catch(() => "") : "";
     const elo = Number(this.strength.value);
     const [base, increment] = time.value.split("+").map(Number);
     const timed = increment !== undefined;
@@ -122,6 +123,7 @@ export class Play {
     this.clocks = timed ? { w: 1000 * base, b: 1000 * base } : null;
     this.over = this.outcome = "";
     this.tree.changed();
+    if (before) toast("The game before is put away.", "note", ["Save it as PGN", () => save("game.pgn", before)]);
     await this.#started();
   }
 
@@ -287,9 +289,9 @@ export class Play {
 
   /** By what the engine thought of its last move: it takes a draw if it is worse, or if a long game is even. */
   #agrees() {
-    const plies = this.tree.path().length;
-    if (this.thought === null || plies < OPENING) return false;
-    return this.thought < -0.1 || (plies >= LONG && this.thought < 0.05);
+    const number = numberOf(this.tree.at.fen);
+    if (this.thought === null || number < OPENING) return false;
+    return this.thought < -0.1 || (number >= LONG && this.thought < 0.05);
   }
 
   async #resign() {

@@ -13,7 +13,7 @@ const newNode = (fields) => ({ id: ++made, children: [], nags: [], comment: "", 
 
 /** Who moves next, by a FEN, and the number of the move. */
 export const turnOf = (fen) => fen.split(" ")[1];
-const numberOf = (fen) => Number(fen.split(" ")[5] ?? 1);
+export const numberOf = (fen) => Number(fen.split(" ")[5] ?? 1);
 
 export class Tree extends EventTarget {
   constructor(fen = START, { chess960 = false, tags = {} } = {}) {
