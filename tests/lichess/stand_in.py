@@ -115,6 +115,10 @@ class FakeGame:
             "state": self.state(),
         }
 
+    def written(self) -> list[dict[str, str]]:
+        """The players' chat, as Lichess shows it."""
+        return [{"user": "KibitzBot", "text": text} for room, text in self.chat if room == "player"]
+
     def tell(self, message: Any) -> None:
         for stream in self.streams:
             stream.put(message)
@@ -268,6 +272,7 @@ class StandIn:
         self.waiting: list[Any] = []  # events told to a first stream
         self.online: list[dict[str, Any]] = []
         self.faults: list[tuple[str, int]] = []  # part of a path, HTTP status; each once
+        self.retry_after = ""  # what a 429 says beside it
         self.keep_alive: float | None = KEEP_ALIVE
         self.on_accept: Callable[[str], None] = lambda _: None
         self.deaf: list[str] = []  # parts of paths that are obeyed without an answer, once each
@@ -359,6 +364,8 @@ def _handler(server: StandIn) -> type[BaseHTTPRequestHandler]:
                     stream.put(END)
                 server.events.append(stream)
                 self._stream(stream, server.events)
+            elif found := re.fullmatch(r"/api/bot/game/(\w+)/chat", path):
+                self._reply(200, server.games[found[1]].written())
             elif found := re.fullmatch(r"/api/bot/game/stream/(\w+)", path):
                 self._game(server.games[found[1]])
 
@@ -412,6 +419,8 @@ def _handler(server: StandIn) -> type[BaseHTTPRequestHandler]:
             self.send_response(status)
             self.send_header("Content-Type", kind)
             self.send_header("X-OAuth-Scopes", server.scopes)
+            if status == 429 and server.retry_after:
+                self.send_header("Retry-After", server.retry_after)
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)

@@ -274,6 +274,37 @@ def test_the_command(
     assert '[Site "http' in (tmp_path / "games.pgn").read_text()
 
 
+@pytest.mark.parametrize("games", [False, True])
+def test_ctrl_c_once_ends_after_the_games_twice_at_once(
+    games: bool,
+    lichess: StandIn,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Which the bot says when it starts; and without a game once is enough."""
+    monkeypatch.setenv(VARIABLE, TOKEN)
+    log = tmp_path / "bot.log"
+
+    def interrupt() -> None:
+        wait_for(lambda: lichess.games["one"].moves if games else lichess.events)
+        signal.raise_signal(signal.SIGINT)
+        if games:
+            wait_for(lambda: "finishing one" in log.read_text())
+            signal.raise_signal(signal.SIGINT)
+
+    if games:
+        lichess.begin("one", silent=True)
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    words = ["lichess", "--network", "material", "--url", lichess.url, "--folder", str(tmp_path)]
+    code = main([*words, "--set", "nodes=20", "--set", "comment_every=0"])
+    thread.join()
+    assert code == (130 if games else 0)
+    assert "Ctrl-C ends it after its games, twice at once" in capsys.readouterr().err
+    assert ("left running on Lichess: one; start again" in log.read_text()) is games
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

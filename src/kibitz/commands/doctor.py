@@ -116,9 +116,33 @@ def answer(function: str, *arguments: str) -> None:
 
 
 def version_of(package: str) -> str:
-    """Import a package: its version."""
-    importlib.import_module(package)
+    """Import a package by the names that it installs: its version.
+
+    What pip calls mkdocs-material is imported as `material`; only where a package does not say
+    what it installs is its own name taken.
+    """
+    for module in modules_of(package):
+        importlib.import_module(module)
     return metadata.version(package)
+
+
+def modules_of(package: str) -> list[str]:
+    """What a package is imported as.
+
+    >>> modules_of("msgspec")
+    ['msgspec']
+    """
+    name = _plain_name(package)
+    provided = metadata.packages_distributions()
+    modules = [one for one, homes in provided.items() if name in map(_plain_name, homes)]
+    public = [one for one in modules if one.isidentifier() and not one.startswith("_")]
+    own = [one for one in public if _plain_name(one) == name]
+    return own or public or [package.replace("-", "_")]
+
+
+def _plain_name(package: str) -> str:
+    """A package's name as pip compares names."""
+    return re.sub(r"[-_.]+", "-", package).lower()
 
 
 def networks() -> dict[str, Any]:

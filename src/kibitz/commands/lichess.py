@@ -34,7 +34,7 @@ def lichess(
     ] = False,
     url: Annotated[str, Parameter(help="Another server.")] = "https://lichess.org",
 ) -> int:
-    """Play on Lichess as a bot, until stopped; Ctrl-C finishes the games under way.
+    """Play on Lichess as a bot, until stopped: once Ctrl-C ends it after its games, twice at once.
 
     The settings are those of the table [lichess] of the settings file.
     """
@@ -57,7 +57,8 @@ def lichess(
             warm_up(where, settings)
             account = checked_account(server, upgrade, dry_run, stop)
             if account is not None:
-                archive.say(f"{account.name} is ready on {server.url}")
+                how = "Ctrl-C ends it after its games, twice at once"
+                archive.say(f"{account.name} is ready on {server.url}; {how}")
                 bot = Bot(account.id, server, where, settings, archive)
                 bot.run(stop)
         finally:  # also after an error

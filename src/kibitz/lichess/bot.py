@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable
 
 import msgspec
 
 from kibitz.engine import Engine
-from kibitz.errors import KibitzError
+from kibitz.errors import KibitzError, shorten
 from kibitz.lichess.archive import Archive
 from kibitz.lichess.challenges import Challenger
 from kibitz.lichess.config import Lichess
@@ -54,7 +55,7 @@ class Bot:
         self._inbox: queue.SimpleQueue[Event | BaseException] = queue.SimpleQueue()
         self._waiting: dict[str, Challenge] = {}  # challenges that are not answered yet
         self._games: dict[str, _Running] = {}
-        self._accepted: set[str] = set()  # whose games have not begun
+        self._accepted: dict[str, float] = {}  # whose games have not begun, and until when they may
         self._ended: set[str] = set()  # games; a new stream of events may name one once more
         self._challenger = Challenger(me, settings, server, archive)
 
@@ -62,10 +63,10 @@ class Bot:
         """Play until a stop is requested and the games under way have ended."""
         threading.Thread(target=self._listen, name="events", daemon=True).start()
         told = False
-        while not (stop.requested and not self._games):  # _reap empties it
+        while not (stop.requested and not self._games and not self._accepted):
             if stop.requested and not told:
                 told = True
-                names = ", ".join(self._games)
+                names = ", ".join([*self._games, *self._accepted])
                 self._archive.say(f"no new games; finishing {names}; Ctrl-C again leaves them")
             try:
                 item = self._inbox.get(timeout=self._server.pauses.tick)
@@ -76,6 +77,7 @@ class Bot:
             if item is not None:
                 self._handle(item)
             self._reap()
+            self._give_up_waiting()
             self._answer(Now(len(self._games) + len(self._accepted), stop.requested))
             self._challenger.look(bool(self._games or self._accepted or stop.requested))
 
@@ -95,7 +97,9 @@ class Bot:
                 try:
                     event = event_of(raw)
                 except msgspec.ValidationError as error:
-                    self._archive.say(f"an event that makes no sense: {error}")
+                    self._archive.say(
+                        f"an event that makes no sense: {shorten(repr(raw))}: {error}"
+                    )
                     continue
                 if event is not None:
                     self._inbox.put(event)
@@ -108,12 +112,13 @@ class Bot:
                 self._waiting[event.challenge.id] = event.challenge
         elif isinstance(event, ChallengeCanceled):
             self._waiting.pop(event.challenge.id, None)
+            self._accepted.pop(event.challenge.id, None)
         elif isinstance(event, ChallengeDeclined):
             self._challenger.declined(event.challenge)
         elif isinstance(event, GameStart):
             self._start(event.game.game_id)
         elif isinstance(event, GameFinish):
-            self._accepted.discard(event.game.game_id)
+            self._accepted.pop(event.game.game_id, None)
 
     # --- challenges -----------------------------------------------------------------------------
 
@@ -128,7 +133,8 @@ class Bot:
                 if refusal is None:
                     self._server.accept(challenge.id)
                     self._archive.say(f"{'would accept' if self._dry_run else 'accepted'}: {what}")
-                    self._accepted |= set() if self._dry_run else {challenge.id}
+                    if not self._dry_run:
+                        self._accepted[challenge.id] = time.monotonic() + self._server.pauses.begins
                     now = now._replace(games=now.games + (not self._dry_run))
                 else:
                     self._server.decline(challenge.id, refusal.reason)
@@ -140,10 +146,20 @@ class Bot:
                 self._archive.say(f"not answered: {what}: {error}")
             del self._waiting[challenge.id]
 
+    def _give_up_waiting(self) -> None:
+        """Forget games of accepted challenges that do not begin: they end while no stream stands.
+
+        One that begins later after all is played.
+        """
+        for name, until in list(self._accepted.items()):
+            if time.monotonic() >= until:
+                del self._accepted[name]
+                self._archive.say(f"game {name} has not begun; not waiting for it any more")
+
     # --- games ----------------------------------------------------------------------------------
 
     def _start(self, name: str) -> None:
-        self._accepted.discard(name)
+        self._accepted.pop(name, None)
         if name in self._games or name in self._ended:
             return
         if self._dry_run:

@@ -25,19 +25,30 @@ MOST_LINES = 12  # that wait to be written
 SHOWN_MOVES = 4  # of the line it expects
 
 
+class Line(NamedTuple):
+    """Something to be written."""
+
+    text: str
+    spectators: bool
+    once: bool
+
+
 class Chat:
     """Writes lines on a thread of its own: a slow chat costs a game no time."""
 
-    def __init__(self, game: str, server: Server, archive: Archive) -> None:
-        self._game, self._server, self._archive = game, server, archive
-        self._lines: queue.SimpleQueue[tuple[str, bool] | None] = queue.SimpleQueue()
+    def __init__(self, game: str, server: Server, archive: Archive, me: str) -> None:
+        self._game, self._server, self._archive, self._me = game, server, archive, me.casefold()
+        self._lines: queue.SimpleQueue[Line | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name=f"chat {game}", daemon=True)
         self._thread.start()
 
-    def write(self, text: str, *, spectators: bool) -> None:
-        """Put a line among those to be written; one too many is left out."""
+    def write(self, text: str, *, spectators: bool, once: bool = False) -> None:
+        """Put a line among those to be written; one too many is left out.
+
+        What is to be said once in a game is not repeated by a bot that was started again.
+        """
         if self._lines.qsize() < MOST_LINES:
-            self._lines.put((text, spectators))
+            self._lines.put(Line(text, spectators, once))
 
     def close(self) -> None:
         """Write what is waiting, and end."""
@@ -47,11 +58,16 @@ class Chat:
     def _run(self) -> None:
         while (line := self._lines.get()) is not None:
             try:
-                self._server.chat(self._game, *line)
+                if not (line.once and self._has_said(line.text)):
+                    self._server.chat(self._game, line.text, line.spectators)
             except LimitedError:
                 continue  # in a pause after too many requests the line is left out
             except ServerError as error:
                 self._archive.say(f"game {self._game}: chat: {error}")
+
+    def _has_said(self, text: str) -> bool:
+        lines = self._server.chat_lines(self._game)
+        return any(line.user.casefold() == self._me and line.text == text for line in lines)
 
 
 class View(NamedTuple):

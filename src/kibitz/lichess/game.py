@@ -6,6 +6,7 @@ message at a time, so that nothing here needs a lock. One more writes into the c
 
 from __future__ import annotations
 
+import math
 import queue
 import threading
 import time
@@ -22,14 +23,15 @@ from kibitz.lichess.archive import Archive, result_of
 from kibitz.lichess.chat import Chat, View, answer_to, last_move_in_words, lines_of
 from kibitz.lichess.config import Lichess
 from kibitz.lichess.decisions import centipawns_of, gives_up, limits_of, offers_draw, takes_draw
-from kibitz.lichess.delivery import Delivery, Moves, Reply
+from kibitz.lichess.delivery import Acts, Delivery, Moves, Reply
 from kibitz.lichess.messages import ChatLine, Full, Message, OpponentGone, Player, State, message_of
-from kibitz.lichess.server import Server, ServerError
+from kibitz.lichess.server import Server
 from kibitz.position.board import Board, Side
 from kibitz.position.fen import START
 from kibitz.position.notation import Move
 from kibitz.search.report import Report, Result, Score
 
+OFFERS = "draw/yes", "draw/no", "takeback/yes", "takeback/no"
 QUESTIONS, QUESTIONS_SECONDS = 12, 60.0  # that are answered in so much time
 
 
@@ -56,8 +58,9 @@ class Game:
         self._server, self._engine = server, engine
         self._settings, self._archive = settings, archive
         self._inbox: queue.SimpleQueue[Message | Thought | BaseException] = queue.SimpleQueue()
-        self._chat = Chat(name, server, archive)
+        self._chat = Chat(name, server, archive, me)
         self._delivery = Delivery(name, server, archive)
+        self._acts = Acts(name, server, archive)
         self.over = False
         self._full: Full | None = None
         self._state, self._heard = State(), time.monotonic()
@@ -77,7 +80,6 @@ class Game:
         self._clocks: dict[int, int] = {}  # ms left after a ply
         self._takebacks = settings.takebacks
         self._began = self._commented = time.monotonic()
-        self._claim_at: float | None = None
         self._asked: deque[float] = deque(maxlen=QUESTIONS)  # when the last questions came
 
     @property
@@ -141,8 +143,10 @@ class Game:
             self._hear(item)
         elif isinstance(item, OpponentGone):
             wait = item.claim_win_in_seconds
-            gone = item.gone and wait is not None
-            self._claim_at = time.monotonic() + (wait or 0) if gone else None
+            if item.gone and wait is not None:
+                self._acts.ask("claim-victory", time.monotonic() + wait)
+            else:
+                self._acts.drop("claim-victory")
 
     # --- how the game stands --------------------------------------------------------------------
 
@@ -193,6 +197,7 @@ class Game:
         for move in moves[common:]:
             self._board.push(move)
         self._moves = moves
+        self._acts.drop(*OFFERS)  # a move ends them
         increment = self._state.winc if self._side == "white" else self._state.binc
         self._delivery.confirmed(moves, self._left, increment)
         if moves:
@@ -204,12 +209,12 @@ class Game:
         theirs = "b" if self._side == "white" else "w"
         if getattr(state, f"{theirs}draw") and not getattr(before, f"{theirs}draw"):
             accepts = takes_draw(self._own, self._board, self._settings)
-            self._act("draw/yes" if accepts else "draw/no")
+            self._acts.ask("draw/yes" if accepts else "draw/no")
         if getattr(state, f"{theirs}takeback") and not getattr(before, f"{theirs}takeback"):
             casual = self._full is not None and not self._full.rated
             accepts = casual and self._takebacks > 0
             self._takebacks -= accepts
-            self._act("takeback/yes" if accepts else "takeback/no")
+            self._acts.ask("takeback/yes" if accepts else "takeback/no")
 
     def _end(self, state: State) -> None:
         self.over = True
@@ -292,7 +297,7 @@ class Game:
         if thought.result.move is None or pondered or self._searched != self._moves:
             return
         self._remember(thought.result.report)
-        if gives_up(self._own, self._settings, self._at_odds) and self._act("resign"):
+        if gives_up(self._own, self._settings, self._at_odds) and self._acts.do("resign") is None:
             return
         self._decide(thought.result.move, thought.result.ponder)
         self._send()
@@ -317,8 +322,10 @@ class Game:
 
     def _send(self) -> None:
         """Send the move if it is due; where no move is taken, resign."""
-        if not self._delivery.send():
-            self._act("resign")
+        timed = self._full is not None and self._full.clock is not None
+        until = self._heard + self._left / 1000 if timed else math.inf
+        if not self._delivery.send(until):
+            self._acts.ask("resign")
 
     # --- as time goes by ------------------------------------------------------------------------
 
@@ -326,29 +333,17 @@ class Game:
         """Do what is due at this time: send, claim a win, abort, end pondering."""
         if self.over or self._full is None:
             return
+        self._acts.look()
         now = time.monotonic()
         if self._delivery.has_move_for(self._moves):
             self._send()
         if self._pondering and now > self._ponder_until:
             self._drop_search()
-        if self._claim_at is not None and now >= self._claim_at:
-            self._claim_at = None
-            self._act("claim-victory")
         silent = len(self._moves) < 2 and self._board.turn != self._side
         if silent and now - self._began > self._settings.abort_seconds:
             self._began = now  # and once more after that time
-            self._act("abort")
+            self._acts.do("abort")
         self._comment(now)
-
-    def _act(self, what: str) -> bool:
-        """Do something in the game that it can do without; whether it was done."""
-        try:
-            self._server.act(self.id, what)
-        except ServerError as error:
-            self._archive.say(f"game {self.id}: {what} failed: {error}")
-            return False
-        self._archive.say(f"game {self.id}: {what}")
-        return True
 
     # --- chat -----------------------------------------------------------------------------------
 
@@ -383,4 +378,4 @@ class Game:
     def _greet(self, form: str) -> None:
         """Say something to the opponent."""
         for line in lines_of(form.replace("{opponent}", str(self.opponent))):
-            self._chat.write(line, spectators=False)
+            self._chat.write(line, spectators=False, once=True)

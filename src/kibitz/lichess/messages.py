@@ -5,11 +5,21 @@ Fields that the bot has no use for are left out, and so are kinds of messages it
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+import json
+import time
+from collections.abc import Iterable, Iterator
+from email.utils import parsedate_to_datetime
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
 BOT = "BOT"
+LONGEST_LINE = 1 << 20  # bytes of a stream; a message has a few thousand
+DEPTH = 4  # of objects in objects that the types below have
+LAST_DATE = 253_402_300_799_000  # ms since 1970, of the year 9999
+
+Milliseconds: TypeAlias = Annotated[int, msgspec.Meta(ge=-(10**12), le=10**12)]
+Moment: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=LAST_DATE)]  # ms since 1970
 
 
 class Player(msgspec.Struct, rename="camel", frozen=True):
@@ -111,10 +121,10 @@ class State(msgspec.Struct, frozen=True, tag="gameState"):
     """How a game stands; times are milliseconds."""
 
     moves: str = ""
-    wtime: int = 0
-    btime: int = 0
-    winc: int = 0
-    binc: int = 0
+    wtime: Milliseconds = 0
+    btime: Milliseconds = 0
+    winc: Milliseconds = 0
+    binc: Milliseconds = 0
     status: str = "started"
     winner: str | None = None
     wdraw: bool = False
@@ -131,8 +141,8 @@ class State(msgspec.Struct, frozen=True, tag="gameState"):
 class Times(msgspec.Struct, frozen=True):
     """A game's time control; milliseconds."""
 
-    initial: int = 0
-    increment: int = 0
+    initial: Milliseconds = 0
+    increment: Milliseconds = 0
 
 
 class Full(msgspec.Struct, rename="camel", frozen=True, tag="gameFull"):
@@ -147,7 +157,7 @@ class Full(msgspec.Struct, rename="camel", frozen=True, tag="gameFull"):
     white: Player = Player()
     black: Player = Player()
     initial_fen: str = "startpos"
-    created_at: int = 0  # ms since 1970
+    created_at: Moment = 0
 
 
 class ChatLine(msgspec.Struct, frozen=True, tag="chatLine"):
@@ -162,7 +172,7 @@ class OpponentGone(msgspec.Struct, rename="camel", frozen=True, tag="opponentGon
     """The opponent has left, or is back."""
 
     gone: bool
-    claim_win_in_seconds: int | None = None
+    claim_win_in_seconds: Milliseconds | None = None
 
 
 Message: TypeAlias = Full | State | ChatLine | OpponentGone
@@ -197,15 +207,83 @@ class Made(msgspec.Struct, frozen=True):
     challenge: Challenge | None = None
 
 
+class ChatMade(msgspec.Struct, frozen=True):
+    """A line of a chat that was written before."""
+
+    user: str = ""
+    text: str = ""
+
+
 _EVENTS = {"challenge", "challengeDeclined", "challengeCanceled", "gameStart", "gameFinish"}
 _MESSAGES = {"gameFull", "gameState", "chatLine", "opponentGone"}
 
 
 def event_of(raw: dict[str, Any]) -> Event | None:
     """A message of the stream of events; None for kinds that are not known."""
-    return msgspec.convert(raw, Event) if str(raw.get("type")) in _EVENTS else None
+    return msgspec.convert(_given(raw), Event) if str(raw.get("type")) in _EVENTS else None
 
 
 def message_of(raw: dict[str, Any]) -> Message | None:
     """A message of the stream of a game; None for kinds that are not known."""
-    return msgspec.convert(raw, Message) if str(raw.get("type")) in _MESSAGES else None
+    return msgspec.convert(_given(raw), Message) if str(raw.get("type")) in _MESSAGES else None
+
+
+def _given(value: Any, depth: int = DEPTH) -> Any:
+    """An object without the fields that are null: to Lichess they are the same as missing ones.
+
+    Halves of surrogate pairs, which JSON allows and UTF-8 does not, become question marks.
+    """
+    if isinstance(value, str):
+        return value.encode(errors="replace").decode()
+    if depth == 0 or not isinstance(value, dict):
+        return value
+    given = ((key, part) for key, part in value.items() if part is not None)
+    return {_given(key): _given(part, depth - 1) for key, part in given}
+
+
+# --- lines ----------------------------------------------------------------------------------------
+
+
+def lines_in(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    r"""The lines that pieces of a stream make up, without those that are empty.
+
+    >>> list(lines_in([b"a\nb", b"c\n\n", b"d"]))
+    [b'a', b'bc', b'd']
+    """
+    rest = b""
+    for piece in pieces:
+        *whole, rest = (rest + piece).split(b"\n")
+        yield from filter(None, map(bytes.strip, whole))
+        if len(rest) > LONGEST_LINE:
+            raise ValueError(f"a line of more than {LONGEST_LINE} bytes")
+    if rest.strip():
+        yield rest.strip()
+
+
+def object_of(line: bytes) -> dict[str, Any] | None:
+    """The JSON object of a line; None if it is none."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+# --- Retry-After ----------------------------------------------------------------------------------
+
+
+def pause_after(header: str | None, usual: float, least: float, most: float) -> float:
+    """Seconds of silence that a Retry-After asks for; the usual ones if it makes no sense.
+
+    >>> [pause_after(text, 65, 0.5, 600) for text in ("3", "0", "9" * 500, "soon", "-5", None)]
+    [3.0, 0.5, 600, 65, 65, 65]
+    """
+    text = (header or "").strip()
+    if text.isascii() and text.isdecimal():
+        seconds = float(text)
+    else:
+        try:
+            seconds = parsedate_to_datetime(text).timestamp() - time.time()
+        except (TypeError, ValueError, OverflowError):
+            return usual
+    return min(most, max(least, seconds))

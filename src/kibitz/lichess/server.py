@@ -9,14 +9,26 @@ from __future__ import annotations
 import re
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
-from kibitz.errors import KibitzError, missing_extra
+from kibitz.errors import KibitzError, missing_extra, shorten
 from kibitz.lichess.config import Clock
-from kibitz.lichess.messages import BOT, AccountInfo, Made, OnlineBot
+from kibitz.lichess.messages import (
+    BOT,
+    AccountInfo,
+    ChatMade,
+    Full,
+    Made,
+    OnlineBot,
+    lines_in,
+    message_of,
+    object_of,
+    pause_after,
+)
 from kibitz.lichess.rules import Reason
 from kibitz.log import say
 
@@ -24,6 +36,7 @@ try:
     import berserk
     import requests
     from berserk.exceptions import ApiError, ResponseError
+    from berserk.formats import FormatHandler
     from requests.adapters import HTTPAdapter
 except ImportError as error:
     raise missing_extra("kibitz lichess", "berserk", "lichess") from error
@@ -35,6 +48,8 @@ LICHESS = "https://lichess.org"
 _BETWEEN_QUOTES = re.compile(r"[^\"'()]+")  # errors of requests are objects in objects
 NEEDED_SCOPE = "bot:play"
 MOST_BOTS = 100  # that are listed
+KEPT_JUNK = 100  # lines of a stream that made no sense and are passed over when they come again
+PIECE = 512  # bytes
 UNAUTHORISED, LIMITED, SERVER_ERRORS = 401, 429, 500
 UNREADABLE = (  # no answer, or one that is not what Lichess says
     ApiError, requests.RequestException, ValueError, KeyError, RecursionError,
@@ -45,7 +60,9 @@ UNREADABLE = (  # no answer, or one that is not what Lichess says
 class Pauses(NamedTuple):
     """Seconds that things take; tests have shorter ones."""
 
-    limited: float = 65.0  # of silence after HTTP 429; Lichess wants a minute
+    limited: float = 65.0  # of silence after HTTP 429 without Retry-After; Lichess wants a minute
+    limited_most: float = 600.0  # of silence, whatever Retry-After says
+    begins: float = 90.0  # from an accepted challenge to its game; it may have been taken back
     challenges: float = 3600.0  # without challenges of our own after a 429 to one
     again: float = 0.5  # before the first new attempt; doubled each time
     events: float = 60.0  # before a new attempt to get events, at most
@@ -72,7 +89,11 @@ class UnreachableError(ServerError):
 
 
 class LimitedError(UnreachableError):
-    """Too many requests: nothing of this kind for a while."""
+    """Too many requests: nothing of this kind for so many seconds."""
+
+    def __init__(self, what: str, seconds: float) -> None:
+        super().__init__(what)
+        self.seconds = seconds
 
 
 class TokenError(ServerError):
@@ -127,8 +148,9 @@ class Server:
     def _ask(self, kind: Kind, request: Callable[[], Answer]) -> Answer:
         """Make a request when no other is under way; moves do not wait for other kinds."""
         with self._locks["move" if kind == "move" else "other"]:
-            if not self.free(kind):
-                raise LimitedError(f"{self.url}: a pause after too many requests")
+            left = self._free_at[kind] - time.monotonic()
+            if left > 0:
+                raise LimitedError(f"{self.url}: a pause after too many requests", left)
             try:
                 return request()
             except ResponseError as error:
@@ -140,12 +162,15 @@ class Server:
         """What an HTTP status means; after 429 there is a pause."""
         status, words = error.status_code, _words(error)
         if status == LIMITED:
-            now = time.monotonic()
-            for one in KINDS if kind == "move" else KINDS[1:]:
-                self._free_at[one] = max(self._free_at[one], now + self.pauses.limited)
+            now, header = time.monotonic(), error.response.headers.get("Retry-After")
+            pauses = self.pauses
+            seconds = pause_after(header, pauses.limited, pauses.again, pauses.limited_most)
+            for paused in KINDS if kind == "move" else KINDS[1:]:
+                self._free_at[paused] = max(self._free_at[paused], now + seconds)
             if kind == "challenge":
-                self._free_at[kind] = now + self.pauses.challenges
-            return LimitedError(f"{self.url}: too many requests ({kind}), so there is a pause")
+                self._free_at[kind] = now + max(seconds, self.pauses.challenges)
+            what = f"{self.url}: too many requests ({kind}), so there is a pause of {seconds:.0f} s"
+            return LimitedError(what, seconds)
         if status == UNAUTHORISED:
             return TokenError(f"{self.url} does not know this token", fix="make a new one")
         if status >= SERVER_ERRORS:
@@ -191,10 +216,11 @@ class Server:
         """The moves that the server has."""
 
         def look() -> tuple[str, ...]:
-            full = next(self._bots.game(game), None)
-            if full is None:
-                raise ValueError("an empty stream")
-            return tuple(str(full["state"]["moves"]).split())
+            for line in self._bots.game(game):
+                message = message_of(object_of(line) or {})
+                if isinstance(message, Full):
+                    return tuple(message.state.moves.split())
+            raise ValueError("a stream that does not say which game it is")
 
         return self._ask("move", look)
 
@@ -205,6 +231,11 @@ class Server:
     def chat(self, game: str, text: str, spectators: bool) -> None:
         """Write a line into a chat."""
         self._do("chat", lambda: self._bots.post_message(game, text, spectators))
+
+    def chat_lines(self, game: str) -> list[ChatMade]:
+        """What was written so far in the chat of the players."""
+        lines = self._ask("chat", lambda: self._bots.chat_lines(game))
+        return [line for line in lines if line.text]
 
     def accept(self, challenge: str) -> None:
         """Accept a challenge."""
@@ -241,17 +272,28 @@ class Server:
     def _stream(
         self,
         name: str,
-        connect: Callable[[], Iterator[dict[str, Any]]],
+        connect: Callable[[], Iterator[bytes]],
         alive: Callable[[], bool],
         longest: float,
     ) -> Iterator[dict[str, Any]]:
-        """The messages of a stream, connected again whenever it ends, ever later if soon."""
+        """The messages of a stream, connected again whenever it ends, ever later if soon.
+
+        A line that makes no sense may have been a move or a game, so the stream is connected again
+        to hear of it; if the same line comes then, it is passed over.
+        """
         wait, complaint = self.pauses.again, ""
+        junk = deque[bytes](maxlen=KEPT_JUNK)
         while alive() and not self.closed.is_set():
             began, reason = time.monotonic(), "ended"
             try:
-                for message in connect():
-                    yield message
+                for line in connect():
+                    message = object_of(line)
+                    if message is not None:
+                        yield message
+                    elif line not in junk:
+                        junk.append(line)
+                        reason = f"a line that makes no sense: {shorten(repr(line))}"
+                        break
                     if self.closed.is_set():
                         return
             except ResponseError as error:
@@ -259,7 +301,7 @@ class Server:
                 if isinstance(failure, (TokenError, RefusedError)):
                     raise failure from None
                 reason = failure.what
-                wait = max(wait, self.pauses.limited) if isinstance(failure, LimitedError) else wait
+                wait = max(wait, failure.seconds) if isinstance(failure, LimitedError) else wait
             except UNREADABLE as error:
                 reason = _cause(error)
             if time.monotonic() - began > longest:
@@ -274,11 +316,14 @@ class Server:
 class _Bots(berserk.clients.Bots):
     """berserk's requests of bots, with those that it does not have; times stay milliseconds."""
 
-    def events(self) -> Iterator[dict[str, Any]]:
-        yield from _objects(self._r.get("/api/stream/event", stream=True))
+    def events(self) -> Iterator[bytes]:
+        yield from self._r.get("/api/stream/event", stream=True, fmt=_LINES)
 
-    def game(self, game: str) -> Iterator[dict[str, Any]]:
-        yield from _objects(self._r.get(f"/api/bot/game/stream/{game}", stream=True))
+    def game(self, game: str) -> Iterator[bytes]:
+        yield from self._r.get(f"/api/bot/game/stream/{game}", stream=True, fmt=_LINES)
+
+    def chat_lines(self, game: str) -> list[ChatMade]:
+        return msgspec.convert(self._r.get(f"/api/bot/game/{game}/chat"), list[ChatMade])
 
     def move(self, game: str, move: str, offer_draw: bool) -> None:
         draw = {"offeringDraw": "true"} if offer_draw else None
@@ -288,11 +333,14 @@ class _Bots(berserk.clients.Bots):
         self._r.post(f"/api/bot/game/{game}/{what}")
 
 
-def _objects(lines: Iterator[Any]) -> Iterator[dict[str, Any]]:
-    for line in lines:
-        if not isinstance(line, dict):
-            raise ValueError(f"a line that is no object: {line!r}")
-        yield line
+class _Lines(FormatHandler[bytes]):
+    """Streams as lines of bytes: what is in them is looked at line by line."""
+
+    def parse_stream(self, response: requests.Response) -> Iterator[bytes]:
+        return lines_in(response.iter_content(PIECE))
+
+
+_LINES = _Lines("application/x-ndjson")
 
 
 class _Bearer(requests.auth.AuthBase):
