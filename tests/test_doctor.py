@@ -6,13 +6,14 @@ import re
 import subprocess
 import sys
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 from packaging.specifiers import SpecifierSet
 
-from kibitz.commands.doctor import fits
+from kibitz.commands.doctor import fits, modules_of, wanted_packages
 
 COMMAND = [sys.executable, "-m", "kibitz", "--quiet", "doctor"]
 
@@ -86,3 +87,43 @@ def read(terminal: int) -> bytes:
 @pytest.mark.parametrize("wanted", ["", ">=0.61.2,<0.69", ">=2.0", "==2.13.0"])
 def test_versions_fit_as_pip_says(version: str, wanted: str) -> None:
     assert fits(version, wanted) == SpecifierSet(wanted).contains(version)
+
+
+def test_what_this_machine_has_is_found(tmp_path: Path) -> None:
+    """Packages by the names they are imported as, tables, a program, a network of one's own."""
+    tables = Path(__file__).parent / "data" / "syzygy"
+    (tmp_path / "kibitz.toml").write_text(f'[search]\nsyzygy_path = "{tables}"\n')
+    program = tmp_path / "bin" / "phalanx"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    data = tmp_path / "data"
+    data.mkdir()
+    given = environment(tmp_path) | {"KIBITZ_CONFIG": str(tmp_path / "kibitz.toml")}
+    given |= {"KIBITZ_DATA": str(data), "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run([*COMMAND, "--json"], env=given, capture_output=True, text=True)
+    found: dict[str, Any] = {one["part"]: one for one in json.loads(done.stdout)["findings"]}
+    assert (found["tables"]["status"], found["tables"]["facts"]["path"]) == ("ok", str(tables))
+    assert found["engines"]["facts"]["phalanx"] == str(program)
+    assert found["folder data"]["text"].startswith(str(data))
+    for part, one in found.items():
+        if part.startswith("extra "):
+            assert "cannot be imported" not in one["text"]
+
+
+def test_installed_packages_are_imported_by_their_own_names() -> None:
+    installed = {one.name for one in wanted_packages() if is_installed(one.name)}
+    assert installed
+    for name in installed:
+        for module in modules_of(name):
+            assert find_spec(module) is not None, (name, module)
+    if is_installed("mkdocs-material"):
+        assert modules_of("mkdocs-material") == ["material"]
+
+
+def is_installed(package: str) -> bool:
+    try:
+        metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return False
+    return True

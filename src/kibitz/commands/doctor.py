@@ -220,7 +220,7 @@ def _compiler() -> Iterator[Finding]:
     compiled = _ask("kibitz.kernel.health:compiler")
     if compiled.fault or not compiled.value["works"]:
         text = f"cannot compile: {compiled.fault or 'a wrong result'}"
-        numba = [need for need in _needs() if need.name == "numba"] or [Need("numba")]
+        numba = [need for need in wanted_packages() if need.name == "numba"] or [Need("numba")]
         yield Finding("compiler", "broken", text, _again(numba))
         return
     seconds = compiled.value["seconds"]
@@ -259,7 +259,7 @@ def _cache(kept: dict[str, Any], seconds: float) -> Iterator[Finding]:
 
 def _packages() -> Iterator[Finding]:
     """Every package that is wanted: imported, and of a version that fits."""
-    needs = _needs()
+    needs = wanted_packages()
     if not needs:
         yield Finding("packages", "note", "not installed by pip: no list of packages", _pip("."))
         return
@@ -270,7 +270,7 @@ def _packages() -> Iterator[Finding]:
         yield _group(extra, [need for need in needs if need.extra == extra], found)
 
 
-def _needs() -> list[Need]:
+def wanted_packages() -> list[Need]:
     """What the installed package says that it wants; nothing where it is not installed by pip."""
     try:
         wanted = metadata.requires(OWN) or []
