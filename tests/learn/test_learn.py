@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -123,6 +124,9 @@ def test_a_run_that_ends_within_a_generation_counts_all_games_of_its_shards(
 def test_the_best_network_of_a_run_plays(finished: Folder) -> None:
     best = finished.root / "best.safetensors"
     assert resolve(finished.root) == str(best)
+    assert resolve(f"{finished.root}@2") == str(finished.network(2))
+    with pytest.raises(InputError, match="give one from 1 to 2"):
+        resolve(f"{finished.root}@7")
     assert best.read_bytes() in [finished.network(n).read_bytes() for n in (1, 2)]
 
 
@@ -130,11 +134,21 @@ def test_the_status_is_printed_once(finished: Folder, capsys: pytest.CaptureFixt
     assert main(["learn", str(finished.root), "--status"]) == 0
     shown = capsys.readouterr().out
     assert "16x8" in shown
+    assert "of rating beside it" in shown
+    assert "losses on what was trained on" in shown
     assert f"kibitz play --network {finished.root}" in shown
     assert main(["learn", str(finished.root), "--status", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert [row["generation"] for row in facts["generations"]] == [0, 1, 2]
     assert {"random", "greedy", "0", "1", "2"} == {one["name"] for one in facts["ratings"]}
+
+
+def test_a_generation_that_is_named_plays(
+    finished: Folder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("e4\nquit\n"))
+    assert main(["play", f"{finished.root}@1", "--nodes", "10"]) == 0
+    assert "0001-int8.safetensors" in capsys.readouterr().out.replace("\n", "")
 
 
 def test_a_damaged_shard_is_named_and_put_aside_and_a_gate_decides_who_plays(

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +29,9 @@ from kibitz.learn.rating import (
     scale,
 )
 from kibitz.learn.stages import tuned
-from kibitz.learn.status import label_of, rows_of
+from kibitz.learn.status import duration, label_of, line_of, rows_of, status_of
+from kibitz.learn.work import Work
+from kibitz.log import Stop
 from kibitz.selfplay.config import next_sc_limit
 from kibitz.settings import dump
 from tests.learn.test_learn import TINY, begin, flags
@@ -258,3 +261,51 @@ def test_two_arms_learn_at_equal_evaluations_and_meet(
     assert json.loads(capsys.readouterr().out)["points"] == [point]
     assert main([*given, "--set", "learn.seed=5"]) == 2
     assert "this arm began with other settings" in capsys.readouterr().err
+
+
+def trained(generation: int, **more: Any) -> Trained:
+    return Trained(
+        generation=generation, size="sparse-8x8", plays=generation, window=1, steps=1, rate=1.0,
+        losses={"value": 0.5, "policy": 2.0}, processor=36.0, seconds=100.0, **more,
+    )  # fmt: skip
+
+
+def test_the_table_has_losses_of_held_out_games_times_and_what_is_left(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    folder.begin(from_file(None, ["learn.generations=10", "learn.total_games=4000"]))
+    held_out = {"value": 0.7, "policy": 2.5}
+    for number in (1, 2):
+        folder.write(folder.group_file(number - 1, number), group(30, 40, 30, 5))
+        file = tmp_path / "trained" / f"{number:04}.json"
+        folder.write(file, trained(number, validation=held_out))
+    won = Result(opponent="greedy", wins=3, draws=0, losses=1)
+    match = Rated(generation=1, results=(won,), processor=1800.0, seconds=50.0)
+    folder.write(tmp_path / "rated" / "0001.json", match)
+    found = status_of(folder)
+    assert found.rows[2].loss_value == 0.7
+    assert "held-out losses 0.700 value, 2.500 policy" in line_of(found.rows[2])
+    assert found.rows[2].rating_hours == 0.5
+    said = " ".join(found.lines)
+    assert "30 min of rating beside it" in said
+    assert "losses on held-out games" in said
+    assert "may rise while the network gets better" in said
+    each = 100.0 + group(30, 40, 30, 5).seconds + 25.0
+    assert f"about {duration(8 * each / 3600)} to 10 generations" in said
+    assert f"about {duration(38 * each / 3600)} to 4,000 games" in said
+
+
+def test_speed_is_measured_from_the_first_that_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moment = 0.0
+    monkeypatch.setattr("kibitz.learn.work.time.monotonic", lambda: moment)
+    folder = Folder(tmp_path)
+    work = Work(folder, from_file(None), Stop(), "all")
+    with folder.present("all"):
+        work.begin("play", 0, 100)
+        moment = 60.0  # kernels were compiled
+        work.advance()
+        moment = 65.0
+        work.advance(10)
+        (now,) = folder.heard()
+    assert (now.done, now.rate) == (11, 2.0)

@@ -238,3 +238,51 @@ def test_help_says_what_each_family_is_good_for(
     for family in FAMILIES:
         assert f"{family}-" in told, family
     assert "learnsfromathousandgames" in told
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--data", "{games}", "--output", "{run}"], "a run of kibitz learn is here"),
+        (["--data", "{none}", "--output", "{new}"], "none"),
+        (
+            ["--data", "{games}", "-o", "{new}", "--epochs", "4", "--batch", "60000"],
+            "fewer positions than half a batch in --epochs 4",
+        ),
+    ],
+)
+def test_who_fails_leaves_no_folder_and_says_why(
+    games: Path,
+    tmp_path: Path,
+    words: list[str],
+    reason: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    places = {"games": games, "run": tmp_path / "run", "none": tmp_path / "none"}
+    places["new"] = tmp_path / "new"
+    places["run"].mkdir()
+    (places["run"] / "learn.toml").write_text("[learn]\n")
+    given = [word.format(**places) for word in words]
+    small = [word for word in SMALL if word not in ("--batch", "64")]
+    batch = [] if "--batch" in given else ["--batch", "64"]
+    assert main(["train", "--network", "sparse-16x8", *given, *small, *batch]) == 2
+    assert reason in " ".join(capsys.readouterr().err.split())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
+    assert [path.name for path in places["run"].iterdir()] == ["learn.toml"]
+
+
+def test_the_games_of_a_run_are_said_to_be_the_data_and_hours_end_a_training(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    make_games(run / "games" / "0000")
+    (run / "learn.toml").write_text("[learn]\n")
+    words = ["train", "--network", "sparse-16x8", "--data", str(run), "-o", str(tmp_path / "n")]
+    assert main([*words, "--steps", "1000", "--hours", "1e-9", *SMALL]) == 0
+    shown = capsys.readouterr()
+    said = " ".join(shown.err.split())
+    assert "is a run of kibitz learn: the games of all its generations are the data" in said
+    assert "hours are over" in said
+    result = json.loads(shown.out)
+    assert result["steps"] < 1000
+    assert (tmp_path / "n" / "n-int8.safetensors").is_file()

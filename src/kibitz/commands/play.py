@@ -45,6 +45,9 @@ COACH_NODES = 2_000  # of each first search for a comment
 
 
 def play(
+    against: Annotated[
+        str | None, Parameter(help="A network, as --network has it; FOLDER@8 is a generation's.")
+    ] = None,
     *,
     side: Annotated[
         Literal["white", "black", "random"],
@@ -68,6 +71,7 @@ def play(
 ) -> int:
     """Play against the engine; lines on standard input are moves and commands."""
     at_least(1, nodes=nodes, movetime=movetime)
+    network = against or network
     if elo is not None and not WEAKEST <= elo <= STRONGEST:
         raise InputError("--elo", value=elo, fix=f"give {WEAKEST} to {STRONGEST}")
     own_side: Side = random.choice(SIDES) if side == "random" else side

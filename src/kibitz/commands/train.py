@@ -63,6 +63,7 @@ class TrainFlags:
     threads: int | None = _flag("run.threads")
     seed: int | None = _flag("run.seed")
     patience: int | None = _flag("run.patience")
+    hours: float | None = _flag("run.hours")
 
     def overrides(self) -> list[str]:
         """The flags that were given, as `--set` would have them."""

@@ -47,7 +47,7 @@ class Found(NamedTuple):
 def resolve(what: Location) -> str:
     """The file or built-in evaluator that a name means; a file goes before a shipped network.
 
-    The folder of a run of `kibitz learn` means its best network.
+    The folder of a run of `kibitz learn` means its best network, FOLDER@8 that of generation 8.
     """
     name = os.fspath(what)
     if name in NAMELESS:
@@ -62,10 +62,26 @@ def resolve(what: Location) -> str:
     if (path / RUN).is_file():
         fix = "after its first training this makes one: kibitz learn FOLDER --resume"
         raise InputError("this run of kibitz learn has no network yet", value=name, fix=fix)
+    if (generation := _generation(name)) is not None:
+        return generation
     if halves(name) is not None:
         return PAIR.join(resolve(half) for half in name.split(PAIR, 1))
     shipped = shipped_file(name)
     return name if shipped is None else str(shipped)
+
+
+def _generation(name: str) -> str | None:
+    """The network of a generation, as FOLDER@8 names it; None if that is not what is meant."""
+    folder, at, number = name.rpartition("@")
+    root = local_path(folder) if at and number.isdecimal() else None
+    if root is None or not (root / RUN).is_file():
+        return None
+    file = root / "networks" / f"{int(number):04}-int8.safetensors"
+    if not file.is_file():
+        there = sorted(int(path.name[:4]) for path in file.parent.glob("[0-9]*-int8.safetensors"))
+        fix = f"give one from {there[0]} to {there[-1]}" if there else "it has none yet"
+        raise InputError("the run has no network of this generation", value=name, fix=fix)
+    return str(file)
 
 
 def _announce(found: str) -> str:

@@ -85,6 +85,7 @@ class Trained(msgspec.Struct, frozen=True, kw_only=True):
     losses: dict[str, float]
     validation: dict[str, float]
     processor: float
+    seconds: float = 0.0
     gate: float | None = None  # score against the network that had played
     gate_games: Result | None = None
 
@@ -95,6 +96,7 @@ class Rated(msgspec.Struct, frozen=True, kw_only=True):
     generation: int
     results: tuple[Result, ...]
     processor: float
+    seconds: float = 0.0
     identity: str = ""  # who the network's player was
 
 
@@ -109,6 +111,7 @@ class Now(msgspec.Struct, frozen=True, kw_only=True):
     rate: float  # of `done`, a second
     time: float
     process: int
+    until: float = 0.0  # when the hours that it was given are over; 0: never
 
 
 class Folder:

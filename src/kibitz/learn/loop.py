@@ -32,6 +32,8 @@ class Learning:
         self.work = Work(folder, settings or folder.settings(), stop, role)
         self.folder, self.role = folder, role
         self._began = time.monotonic()
+        if hours := self.work.settings.learn.hours:
+            self.work.until = time.time() + 3600 * hours
 
     def run(self) -> bool:
         """Work until the budget is spent; False if asked to stop before."""

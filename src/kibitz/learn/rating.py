@@ -6,6 +6,7 @@ import hashlib
 import math
 import shlex
 import shutil
+import time
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -109,7 +110,8 @@ def due(folder: Folder, learn: Learn, over: bool = False) -> int | None:
 
 def rate(work: Work, generation: int) -> bool:
     """Rate a generation's network; False if asked to stop before its end."""
-    folder, learn, began = work.folder, work.settings.learn, processor_seconds()
+    folder, learn = work.folder, work.settings.learn
+    began = processor_seconds(), time.monotonic()
     work.generation = generation
     rated = folder.rated()
     known = (*learn.opponents, str(generation))
@@ -133,7 +135,8 @@ def rate(work: Work, generation: int) -> bool:
     made = Rated(
         generation=generation,
         results=tuple(found),
-        processor=measured(processor_seconds() - began),
+        processor=measured(processor_seconds() - began[0]),
+        seconds=measured(time.monotonic() - began[1]),
         identity=identities[str(generation)],
     )
     folder.write(folder.root / "rated" / f"{generation:04}.json", made)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import shutil
+import time
 from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -167,7 +168,7 @@ def train_network(work: Work, generation: int) -> bool:
     folder, place = work.folder, work.folder.training(generation)
     first, _ = window_begins(folder, generation)
     folder.put_damaged_aside(first - 1)
-    began, plan = processor_seconds(), place / "training.toml"
+    began, plan = (processor_seconds(), time.monotonic()), place / "training.toml"
     if not plan.is_file():
         write_bytes(plan, dump(_planned(work, generation)).encode())
     settings = _placed(load(TrainingSettings, plan), folder.root)
@@ -191,7 +192,8 @@ def train_network(work: Work, generation: int) -> bool:
         rate=settings.schedule.rate,
         losses=outcome.losses,
         validation=outcome.validation,
-        processor=measured(processor_seconds() - began),
+        processor=measured(processor_seconds() - began[0]),
+        seconds=measured(time.monotonic() - began[1]),
         gate=decided.score,
         gate_games=decided.games,
     )

@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kibitz.files import write_bytes
-from kibitz.learn.folder import Folder, Group, Now
+from kibitz.learn.folder import Folder, Group, Now, Trained
 from kibitz.learn.rating import UNTIL, best_of, ratings_of
 from kibitz.log import plain
 from kibitz.match.rating import Rating
 from kibitz.training.curve import COLOURS, Line, Panel, draw
 
 PANELS = (
-    ("loss_value", "loss of the value"),
-    ("loss_policy", "loss of the policy"),
+    ("loss_value", "loss of the value, held-out games"),
+    ("loss_policy", "loss of the policy, held-out games"),
     ("draws", "share of draws"),
     ("plies", "plies of a game"),
 )
@@ -37,24 +37,28 @@ class Row(NamedTuple):
     draws: float | None  # share of the games
     plies: float | None  # of a game
     games_a_second: float | None
-    loss_value: float | None
+    loss_value: float | None  # of held-out games; of those trained on where none were held out
     loss_policy: float | None
     elo: float | None
     error: float | None
     all_games: int  # played before it, which its network could learn from
     all_positions: int
     core_hours: float  # of playing and training before it
+    rating_hours: float  # of rating matches of all networks up to its own, beside that
+    held_out: bool  # whether the losses are of held-out games
 
 
 def rows_of(folder: Folder, ratings: Mapping[str, Rating], prefix: str = "") -> list[Row]:
     """A row for each generation, with its rating if it has one; names may have a prefix."""
-    learn, trained = folder.settings().learn, folder.trained()
+    learn, trained, rated = folder.settings().learn, folder.trained(), folder.rated()
     rows: list[Row] = []
     games = positions = 0
-    seconds = 0.0
+    seconds = rating_seconds = 0.0
     for generation in range(folder.newest + 1):
         training, groups = trained.get(generation), [*folder.groups(generation).values()]
         seconds += training.processor if training else 0.0
+        rating_seconds += rated[generation].processor if generation in rated else 0.0
+        losses = _losses(training)
         rating = ratings.get(f"{prefix}{generation}") or ratings.get(str(generation))
         played, plies = sum(one.games for one in groups), sum(one.positions for one in groups)
         spent = sum(one.seconds for one in groups)
@@ -67,18 +71,25 @@ def rows_of(folder: Folder, ratings: Mapping[str, Rating], prefix: str = "") -> 
                 draws=sum(one.draws for one in groups) / played if played else None,
                 plies=plies / played if played else None,
                 games_a_second=played / spent if spent else None,
-                loss_value=training.losses.get("value") if training else None,
-                loss_policy=training.losses.get("policy") if training else None,
+                loss_value=losses.get("value"),
+                loss_policy=losses.get("policy"),
                 elo=rating.elo if rating else None,
                 error=rating.error if rating else None,
                 all_games=games,
                 all_positions=positions,
                 core_hours=seconds / 3600,
+                rating_hours=rating_seconds / 3600,
+                held_out=bool(training and training.validation),
             )
         )
         games, positions = games + played, positions + plies
         seconds += sum(one.processor for one in groups)
     return rows
+
+
+def _losses(training: Trained | None) -> dict[str, float]:
+    """The losses of a training: of held-out games if there were any."""
+    return {} if training is None else {**training.losses, **training.validation}
 
 
 # --- the curve ------------------------------------------------------------------------------------
@@ -170,11 +181,12 @@ def _played(groups: list[Group]) -> dict[str, Any]:
 
 def line_of(row: Row) -> str:
     """What there is to say of a generation in a line."""
-    parts = [f"generation {row.generation}", f"{row.core_hours:.2f} core-hours"]
+    parts = [f"generation {row.generation}", f"{duration(row.core_hours)} of core time"]
     if row.games and row.draws is not None:
         parts.append(f"{row.games} games, {100 * row.draws:.0f} % draws, {row.plies:.0f} plies")
     if row.loss_value is not None:
-        parts.append(f"losses {row.loss_value:.3f} value, {row.loss_policy:.3f} policy")
+        whose = "held-out losses" if row.held_out else "losses"
+        parts.append(f"{whose} {row.loss_value:.3f} value, {row.loss_policy:.3f} policy")
     if row.elo is not None:
         parts.append(f"rating {row.elo:+.0f} +/- {row.error:.0f}")
     return ", ".join(parts)
@@ -185,7 +197,7 @@ def line_of(row: Row) -> str:
 # Short words: the table fits into 80 columns.
 HEADINGS = (
     *("gen", "network", "games", "draws %", "plies", "games/s", "value", "policy"),
-    *("rating", "+/-", "core hours"),
+    *("rating", "+/-", "core time"),
 )
 
 
@@ -205,11 +217,16 @@ def status_of(folder: Folder) -> Status:
     rows, doing = rows_of(folder, ratings), folder.heard()
     best = best_of(ratings, folder.newest)
     lines = [_doing(now) for now in doing]
+    lines += _budgets(folder, rows, doing)
     others = [one for name, one in ratings.items() if not name.isdecimal()]
     met = ", ".join(f"{label_of(one.name)} {one.elo:+.0f}" for one in others)
     lines += [f"ratings of others: {met}"] if met else []
     games = sum(row.games for row in rows)
     lines.append(f"{games:,} games, {sum(row.positions for row in rows):,} positions")
+    last = rows[-1]
+    spent = f"core time: {duration(last.core_hours)} of playing and training"
+    lines.append(f"{spent}, and {duration(last.rating_hours)} of rating beside it")
+    lines += _on_losses(folder, rows)
     if best:
         lines.append(f"generation {best} plays: kibitz play --network {quote(str(folder.root))}")
     return Status(rows, lines, doing, ratings, best)
@@ -220,11 +237,67 @@ def cells_of(row: Row) -> tuple[Any, ...]:
     share = None if row.draws is None else 100 * row.draws
     numbers = (
         (share, 0), (row.plies, 0), (row.games_a_second, 1), (row.loss_value, 3),
-        (row.loss_policy, 3), (row.elo, 0), (row.error, 0), (row.core_hours, 2),
+        (row.loss_policy, 3), (row.elo, 0), (row.error, 0),
     )  # fmt: skip
     texts = ("" if value is None else f"{value:.{places}f}" for value, places in numbers)
     widths = row.size.removeprefix("sparse-").partition("-")[0]  # its inputs are in learn.toml
-    return (row.generation, widths, row.games, *texts)
+    return (row.generation, widths, row.games, *texts, duration(row.core_hours))
+
+
+def duration(hours: float) -> str:
+    """A time in the unit that suits it.
+
+    >>> [duration(hours) for hours in (0, 0.004, 0.08, 1.256, 30)]
+    ['0 s', '14 s', '4.8 min', '1.3 h', '30 h']
+    """
+    for unit, size in (("s", 3600), ("min", 60), ("h", 1)):
+        if hours * size < 60 or unit == "h":
+            places = 1 if unit != "s" and hours * size < 10 else 0
+            return f"{hours * size:.{places}f} {unit}"
+    raise AssertionError(hours)
+
+
+def _on_losses(folder: Folder, rows: list[Row]) -> list[str]:
+    """Whose losses the table has, and why that of the value may rise."""
+    if not rows[-1].generation:
+        return []
+    held_out = all(row.held_out for row in rows[1:])
+    lines = [f"value, policy: losses on {'held-out games' if held_out else 'what was trained on'}"]
+    learn = folder.settings().learn
+    if learn.result_fade and learn.result_share < 1:
+        fades = (
+            f"its target turns from results to searches until generation {learn.result_fade + 1}"
+        )
+        lines.append(f"the value's loss may rise while the network gets better: {fades}")
+    return lines
+
+
+RECENT = 3  # generations that say how long the next one takes
+
+
+def _budgets(folder: Folder, rows: list[Row], doing: list[Now]) -> list[str]:
+    """When the budgets will be spent, by the time that the last generations took."""
+    learn, trained, rated = folder.settings().learn, folder.trained(), folder.rated()
+    done = [*range(1, folder.newest + 1)][-RECENT:]
+    lines = [
+        f"the hours of {now.role} ({now.process}) end in {duration((now.until - now.time) / 3600)}"
+        for now in doing
+        if now.until > now.time
+    ]
+    if not done or not (learn.generations or learn.total_games):
+        return lines
+    played = [one for at in done for one in folder.groups(at - 1).values()]
+    seconds = sum(one.seconds for one in played) + sum(trained[at].seconds for at in done)
+    each = seconds / len(done) + sum(rated[at].seconds for at in rated) / folder.newest
+    games = sum(one.games for one in played) / len(done)
+    for what, left in (
+        ("generations", learn.generations - folder.newest if learn.generations else 0),
+        ("games", (learn.total_games - sum(row.games for row in rows)) / max(1.0, games)),
+    ):
+        if left > 0:
+            limit = learn.generations if what == "generations" else learn.total_games
+            lines.append(f"about {duration(left * each / 3600)} to {limit:,} {what}")
+    return lines
 
 
 def _doing(now: Now) -> str:

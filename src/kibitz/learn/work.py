@@ -26,11 +26,13 @@ class Work:
     role: str
     stage: str = ""
     generation: int = 0
+    until: float = 0.0  # when the hours are over, seconds since 1970; 0: never
     done: float = 0.0
     total: float = 0.0
     _began: float = 0.0
     _said: float = 0.0
     _first: float = 0.0
+    _measured: bool = False  # whether anything was done since this stage began
 
     @property
     def cores(self) -> int:
@@ -41,6 +43,7 @@ class Work:
         """Say that a stage begins, with so much to be done, of which some is done."""
         self.stage, self.generation, self.total, self.done = stage, generation, total, done
         self._began, self._said, self._first = time.monotonic(), 0.0, done
+        self._measured = False
         self.advance(0)
 
     def reach(self, done: float) -> None:
@@ -51,9 +54,14 @@ class Work:
             self.begin(self.stage, self.generation, self.total, done)
 
     def advance(self, amount: float = 1.0) -> None:
-        """Say that more is done, every few seconds."""
-        self.done += amount
+        """Say that more is done, every few seconds.
+
+        Speed is measured from the first that is done: kernels may be compiled before it.
+        """
         moment = time.monotonic()
+        if amount and not self._measured:
+            self._began, self._first, self._measured = moment, self.done + amount, True
+        self.done += amount
         if moment - self._said < NOW_SECONDS:
             return
         self._said = moment
@@ -67,6 +75,7 @@ class Work:
             rate=(self.done - self._first) / seconds if seconds > 0 else 0.0,
             time=time.time(),
             process=os.getpid(),
+            until=self.until,
         )
         self.folder.say_now(now)
 

@@ -73,6 +73,7 @@ class RunSettings:
     keep: int = setting(3, "checkpoints kept, the newest", low=1)
     best: bool = setting(True, "export the weights of the best validation, not the last ones")
     patience: int = setting(0, "end after so many validations without a better one", low=0)
+    hours: float = setting(0.0, "end after so many hours of this start; 0: no end", low=0)
     export: bool = setting(True, "write the forms that play: int8 or ONNX")
     tensorboard: bool = setting(True, "write TensorBoard's files, too, if it is installed")
 

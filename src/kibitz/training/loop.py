@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import math
+import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +21,7 @@ from kibitz.dataset.loader import Loader, PlaceInData, Share, TensorBatch, rows_
 from kibitz.dataset.sample import Samples
 from kibitz.dataset.window import Window
 from kibitz.files import measured
-from kibitz.locks import alone
+from kibitz.locks import LOCK_FILE, alone
 from kibitz.log import Stop, progress, say
 from kibitz.network.build import count_parameters, file_weights
 from kibitz.network.card import Provenance
@@ -28,7 +30,7 @@ from kibitz.training import checkpoint as checkpoints
 from kibitz.training.average import estimate_norms, has_norms
 from kibitz.training.checkpoint import Best, validation_loss
 from kibitz.training.config import TrainingSettings
-from kibitz.training.metrics import DETAILS, recording
+from kibitz.training.metrics import DETAILS, METRICS, recording
 from kibitz.training.state import (
     TrainState,
     begin,
@@ -105,7 +107,7 @@ def train(
     with processes(str(device)) as share, ExitStack() as stack:
         main = share.rank == 0
         if main:
-            stack.enter_context(alone(run.output, "training"))
+            stack.enter_context(_folder(run.output))
         found = found_checkpoint(settings, resume, damaged_allowed)
         window = window_of(settings)
         state = begin(settings, found, window, share, device)
@@ -137,6 +139,19 @@ def train(
         )
 
 
+@contextmanager
+def _folder(output: Path) -> Iterator[None]:
+    """Work alone in the output folder; one that was made for nothing is removed again."""
+    new = not output.exists()
+    try:
+        with alone(output, "training"):
+            yield
+    except BaseException:
+        if new and {path.name for path in output.glob("*")} <= {LOCK_FILE, METRICS}:
+            shutil.rmtree(output)
+        raise
+
+
 def _steps(state: TrainState, job: Job, log: Log, stop: Stop) -> bool:
     """Train up to the last step; returns whether it was stopped before."""
     run, average = job.settings.run, job.settings.average
@@ -146,7 +161,12 @@ def _steps(state: TrainState, job: Job, log: Log, stop: Stop) -> bool:
     with progress("training", total=job.total) as bar:
         bar.advance(state.step)
         job.on_step(state.step)
+        ends = time.monotonic() + 3600 * run.hours if run.hours else math.inf
         while state.step < job.total and not _out_of_patience(state, job):
+            if run.hours and agreed(time.monotonic() >= ends, job.share):
+                if job.main:
+                    say(f"stopping at step {state.step}: the {run.hours:g} hours are over")
+                break
             began = time.perf_counter()
             rate = rate_at(schedule, state.step, devices)
             losses = state.learner.step(next(batches), rate, state.step)

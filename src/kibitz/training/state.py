@@ -19,6 +19,7 @@ from kibitz.dataset.batch import recipe
 from kibitz.dataset.loader import Loader, PlaceInData, Share
 from kibitz.dataset.window import Window, parse_source
 from kibitz.errors import InputError
+from kibitz.evaluator.discover import RUN
 from kibitz.files import dated
 from kibitz.log import progress, say
 from kibitz.network.build import build, channels_last, load_network
@@ -38,7 +39,7 @@ GAMES_AS_TEXT = (".pgn", ".csv", ".epd")  # what `kibitz data import` reads
 MAY_CHANGE = {
     "run": {
         *("steps", "epochs", "device", "threads", "log", "validate", "checkpoint", "keep"),
-        *("tensorboard", "output", "name", "licence", "export", "best", "patience"),
+        *("tensorboard", "output", "name", "licence", "export", "best", "patience", "hours"),
     },
     "data": {"validation_positions", "memory", "reuse"},
 }
@@ -127,13 +128,24 @@ def check(settings: TrainingSettings) -> None:
     if not data.folders:
         raise InputError("no data to train on", fix="give --data FOLDER")
     for text in data.folders:
-        named = str(parse_source(text).folder)
+        source = parse_source(text).folder
+        named = str(source)
+        if (source / RUN).is_file():
+            say(f"{named} is a run of kibitz learn: the games of all its generations are the data")
         if re.sub(r"\.(gz|bz2|xz|zstd?)$", "", named.lower()).endswith(GAMES_AS_TEXT):
             fix = f"import it first: kibitz data import {named} --output games"
             raise InputError("games as text are no data to train on", value=named, fix=fix)
+    refuse_run(run.output)
     if run.patience and not (run.validate and data.validation):
         fix = "give run.validate and data.validation, or leave --patience out"
         raise InputError("patience without validations", value=run.patience, fix=fix)
+
+
+def refuse_run(output: Path) -> None:
+    """Refuse the folder of a run of `kibitz learn`, which trains by itself, to write into."""
+    if (output / RUN).is_file():
+        fix = f"go on with it: kibitz learn {output} --resume; or give another --output"
+        raise InputError("a run of kibitz learn is here", value=str(output), fix=fix)
 
 
 def found_checkpoint(
@@ -304,5 +316,7 @@ def total_steps(settings: TrainingSettings, window: Window, loader: Loader) -> i
             say(f"stopping at step {shown}: a position may be shown {reuse:g} times")
             steps = shown
     if not steps:
-        raise InputError("no steps to make", value=run.epochs, fix="give --steps or more --epochs")
+        what = f"fewer positions than half a batch in --epochs {run.epochs:g}: nothing to train"
+        fix = "give a smaller --batch, more data, more --epochs, or --steps"
+        raise InputError(what, value=f"batch {run.batch}", fix=fix)
     return steps
