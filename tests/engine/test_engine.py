@@ -20,6 +20,7 @@ from kibitz.network.make import create
 from kibitz.search.alphabeta.searcher import AlphaBeta
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.params import Settings
+from kibitz.search.presets import FEW_NODES
 
 MATE_IN_ONE = "6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1"
 SOON = 5.0  # seconds: for what takes milliseconds, on a machine that does something else, too
@@ -339,3 +340,15 @@ def test_what_is_of_another_type_is_named(wrong: Callable[[], object], said: str
     with pytest.raises(InputError) as raised:
         wrong()
     assert said in str(raised.value)
+
+
+def test_where_few_nodes_are_asked_the_tree_search_answers() -> None:
+    with Engine("material", hash=16) as own:
+        for nodes, kind in ((FEW_NODES, Searcher), (FEW_NODES + 1, AlphaBeta)):
+            own.play(Board(), nodes=nodes)
+            assert type(own.searcher) is kind
+        own.play(Board(), Limits(nodes=100, depth=1))  # a depth is one of alpha-beta
+        assert type(own.searcher) is AlphaBeta
+        own.set_option("Search", "alphabeta")
+        own.play(Board(), nodes=100)
+        assert type(own.searcher) is AlphaBeta

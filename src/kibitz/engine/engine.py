@@ -192,13 +192,13 @@ class Engine:
 
         return not isinstance(self._evaluator, InlineEvaluator)
 
-    def _prepared(self, settings: Settings) -> BaseSearcher:
-        """The searcher for these settings; it keeps its tree if it need not be built anew."""
+    def _prepared(self, settings: Settings, nodes: int | None = None) -> BaseSearcher:
+        """The searcher for these settings and nodes; it keeps its tree if it need not be new."""
         from kibitz.evaluator.discover import FALLBACK
 
         with self._loading:
             loaded = self._load()
-            settings = resolved(settings, batched=self._batched)
+            settings = resolved(settings, batched=self._batched, nodes=nodes)
             if self._searcher is not None and not loaded and self._searcher.adopt(settings):
                 return self._searcher
             assert self._evaluator is not None
@@ -362,7 +362,7 @@ class Engine:
             most, limits = handicap_of(elo).nodes, limits or Limits()
             limits = replace(limits, nodes=min(limits.nodes or most, most))
         try:
-            searcher = self._prepared(self._searched)
+            searcher = self._prepared(self._searched, _nodes_of(limits))
             searcher.ready()  # before its clock runs
             result = searcher.search(search.board, limits, on_report, search.signals)
             self._last = result.report
@@ -381,6 +381,13 @@ def _merged(
     given: dict[str, Any] = {"nodes": nodes, "movetime": movetime, "depth": depth}
     named = {name: value for name, value in given.items() if value is not None}
     return replace(limits or Limits(), **named) if named else limits
+
+
+def _nodes_of(limits: Limits | None) -> int | None:
+    """The nodes that a search is to have; None where something else ends it, too."""
+    if limits is None or limits.depth is not None or limits.mate is not None:
+        return None
+    return limits.nodes
 
 
 def _loads_alike(wanted: EngineOptions, before: EngineOptions) -> bool:

@@ -15,14 +15,20 @@ from kibitz.search.where import CONTEMPT, DRIVERS, HEEDED
 # --- the kind of search --------------------------------------------------------------------------
 
 
-def resolved(settings: Settings, *, batched: bool) -> Settings:
-    """The settings with `auto` replaced by a kind of search.
+FEW_NODES = 4_000  # up to which the tree search is the stronger player (docs/search.md)
+
+
+def resolved(settings: Settings, *, batched: bool, nodes: int | None = None) -> Settings:
+    """The settings with `auto` replaced by a kind of search, for so many nodes if that is known.
 
     It is alpha-beta, the stronger player, where the network is computed inside the search; the tree
-    search if that is not so, or if an option is changed, with effect, that it alone heeds.
+    search if that is not so, if few nodes are asked, or if an option is changed, with effect, that
+    it alone heeds.
     """
     if settings.search != "auto":
         return settings
+    if nodes is not None and nodes <= FEW_NODES:
+        return settings.with_(search="mcts")
     known = HEEDED["alphabeta"]
     changed = [one for one in OPTIONS if not _is_default(one, settings) and one.name not in known]
     if batched or changed:
