@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import re
+import sys
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import chess.pgn
@@ -11,6 +14,7 @@ import pytest
 
 from kibitz.errors import FileError, NotationError
 from kibitz.position.board import Board
+from kibitz.position.lines import pieces_of
 from kibitz.position.pgn import (
     BadGame,
     Game,
@@ -125,7 +129,7 @@ def test_bad_games_are_named_and_skipped(tmp_path: Path) -> None:
     assert [game.number for game in games][:1] == [1]
     assert games[-1].tags["Event"] == "Freestyle"
     reasons = {one.number: one.reason for one in bad}
-    assert "illegal san: 'O-O-O'" in reasons[2]
+    assert "3. O-O-O is not a legal move" in reasons[2]
     assert "expected 'w' or 'b'" in reasons[3]
     assert "exactly one king" in reasons[4]
     assert "unsupported variant: Seirawan" in reasons[5]
@@ -141,7 +145,7 @@ def test_a_move_to_no_square_is_not_passed_over() -> None:
     bad: list[BadGame] = []
     text = '1. e4 e5 2. Qxh9 *\n\n[Event "b"]\n\n1. d4 {to b10; c9} d5 ; or e9\n2. c4 $13 *\n'
     games = [*read_games(io.StringIO(text), bad.append)]
-    assert [one.reason for one in bad] == ["not a move in algebraic notation: 'Qxh9'"]
+    assert [one.reason for one in bad] == ["2. Qxh9 is not a move in algebraic notation"]
     assert [len(game.moves) for game in games] == [3]
 
 
@@ -270,3 +274,142 @@ def test_a_file_that_is_cut_in_a_move_ends_in_no_complete_game(reader: Any, end:
         "2. f4 exf4",
     ):
         assert len(list(reader(io.StringIO(head + whole), bad.append))) == 1
+
+
+GAME_OF_LETTERS = (
+    "1. e4 e5 2. Nf3 Nc6 3. Bb5 a6 4. Ba4 Nf6 5. O-O Be7 6. Re1 b5 7. Bb3 d6 8. Qe2 Kf8 *"
+)
+
+
+@pytest.mark.parametrize(
+    ("letters", "notation"),
+    [
+        ("KQRBN", ""),
+        ("KDTLS", "German"),
+        ("RDTFC", "French"),
+        ("RDTAC", "Spanish or Italian"),
+        ("RDTBC", "Portuguese"),
+        ("KDTLP", "Dutch"),
+        ("KHWGS", "Polish"),
+        ("\u041a\u0424\u041b\u0421N", "Russian"),
+        ("♔♕♖♗♘", "figurine"),
+        ("♚♛♜♝♞", "figurine"),
+    ],
+)
+def test_letters_of_other_languages(letters: str, notation: str) -> None:
+    text = GAME_OF_LETTERS.translate(dict(zip(map(ord, "KQRBN"), letters, strict=True)))
+    if notation == "Russian":  # the king has two letters, and the knight the first of them
+        text = text.replace("\u041a", "\u041a\u0440").replace("N", "\u041a")
+    text = f'[Event "Sf3 Kc5"]\n\n{text.replace("5.", "{Sf3 Dd5} 5.")}\n'
+    game = parse_game(text)
+    assert game.notation == notation
+    assert game.moves == parse_game(GAME_OF_LETTERS).moves
+    assert game.tags["Event"] == "Sf3 Kc5"
+    assert "{ Sf3 Dd5 }" in str(game)
+    bad: list[BadGame] = []
+    (read,) = read_main_lines(io.StringIO(text), bad.append)
+    assert (len(read.moves), bad) == (16, [])
+
+
+def test_promotions_in_another_language() -> None:
+    start = '[SetUp "1"]\n[FEN "7k/P7/8/8/8/8/7p/K7 w - - 0 1"]\n\n'
+    for text in ("1. a8D+ Kg7 2. Dd5", "1. a8=D+ Kg7 2. Dd5", "1. a8(D)+ Kg7 2. D:d5"):
+        game = parse_game(f"{start}{text} h1T+ *")
+        assert [str(move) for move in game.moves] == ["a7a8q", "h8g7", "a8d5", "h2h1r"]
+        assert game.notation == "German"  # the first of those that read the same moves
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("1. e4 e5 2. Xf3 Nc6 *", "2. Xf3 is not a move in algebraic notation"),
+        ("1. e4 e5 2. Sf3 Nc6 *", "2. Sf3 is not a move in algebraic notation"),
+        ("1. e4 e5 2. Sf3 Sc6 3. Sxe7 *", "3. Nxe7 is not a legal move (in German notation)"),
+        ("1. e4 e5 2. Nf6 *", "2. Nf6 is not a legal move"),
+        ("1. e4 f6 2. Qh5+ d5 *", "2... d5 is not a legal move: Black is in check"),
+        ("1. Nf3 e5 2. Nc3 d6 3. Nc3e4 f6 4. Ng5 *", "can be the move of more than one piece"),
+    ],
+)
+def test_what_fits_no_notation_is_an_error_at_its_move(text: str, reason: str) -> None:
+    with pytest.raises(NotationError, match=re.escape(reason)):
+        parse_game(f'[Event "?"]\n\n{text}')
+
+
+def test_letters_that_fit_two_languages_with_different_moves_are_no_guess() -> None:
+    """S is a knight in German and a bishop in Czech; V and J would tell."""
+    start = '[SetUp "1"]\n[FEN "4k3/8/8/8/8/8/8/2B1KN2 w - - 0 1"]\n\n'
+    with pytest.raises(NotationError, match="as Polish and as Czech, with different"):
+        parse_game(f"{start}1. Se3 *")
+
+
+def test_a_part_of_a_game_comes_with_what_is_wrong_behind_it() -> None:
+    text = (
+        '[Event "a"]\n\n1. e4 e5 (1... c5 2. Nc6) 2. Nf3 *\n\n[Event "b"]\n\n1. d4 d5 2. Kd5 a6 *\n'
+        '\n[Event "c"]\n\n1. d4 d5 2. Qxh9 a6 *\n'
+    )
+    bad: list[BadGame] = []
+    assert [*read_games(io.StringIO(text), bad.append)] == []
+    assert [(one.reason, one.move) for one in bad] == [
+        ("2. Nc6 is not a legal move", ""),
+        ("2. Kd5 is not a legal move", "2. Kd5"),
+        ("2. Qxh9 is not a move in algebraic notation", "2. Qxh9"),
+    ]
+    parts = [one.tree for one in bad if one.tree is not None]
+    assert [sum(1 for _ in tree.mainline()) for tree in parts] == [3, 2, 2]
+
+
+def steps(text: str) -> int:
+    """Lines of Python that reading games runs, and letters that it joins and searches."""
+    count = 0
+
+    def on_event(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal count
+        count += 1
+        if event == "call":  # copies of lines, lists of moves and comments are work, too
+            for value in frame.f_locals.values():
+                if isinstance(value, (str, list)):
+                    count += len(value) // 100
+        return on_event
+
+    sys.settrace(on_event)
+    try:
+        list(read_games(io.StringIO(text), lambda _: None))
+    finally:
+        sys.settrace(None)
+    return count
+
+
+@pytest.mark.parametrize(
+    ("head", "part"),
+    [
+        ("1. e4 {", "[%"),
+        ("1. e4 ", "{a} "),
+        ("1. e4 ", "{a}\n"),
+        ("1. e4 {\n\n", '[Event "a"]\n\nx\n\n'),
+        ("1. e4 {\n\n", '[Event "a"]\n[Site "?"]\n\n1. e4 {\n\n'),
+        ("1. e4 ", "(1. d4) "),
+        ("1. e4 ", "(1. d4 "),
+        ("", "1. Nf3 Nf6 2. Ng1 Ng8\n"),
+        ("", "1. Nf3 (1. e4) Nf6 (1... e5) 2. Ng1 (2. e4) Ng8 (2... e5)\n"),
+        ("1. e4 ", "Sf3 "),
+        ("[", "a "),
+        ("", '[A "'),
+        ("1. e4 ", "Qxh9 "),
+    ],
+)
+def test_games_are_read_in_linear_time(head: str, part: str) -> None:
+    steps(head + 2 * part)  # what is read once
+    sizes = [steps(head + part * number) for number in (100, 200, 400)]
+    assert sizes[2] - sizes[1] <= 2.3 * (sizes[1] - sizes[0]) + 200
+
+
+def test_long_lines_are_cut_between_comments_alone() -> None:
+    line = "{a} e4 ;" * 10 + "{b ;} e5 % [x " * 2000
+    pieces = pieces_of(line, inside=False)
+    assert pieces == [line]  # all of it is a comment to the end of the line
+    line = "a ;} " + "{b ;} e5 % [x " * 2000 + "{"
+    pieces = pieces_of(line, inside=True)
+    assert len(pieces) > 5
+    assert pieces[0] + "".join(piece[1:] for piece in pieces[1:]) == line
+    assert max(map(len, pieces)) < 5000
+    assert all(piece.count("{") == piece.count("}") for piece in pieces[1:-1])

@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import IO, TextIO, cast
+from typing import IO, NamedTuple, TextIO, cast
 
 import chess
 import chess.pgn
@@ -21,17 +21,17 @@ from kibitz.errors import DamagedFileError, InputError, NotationError, shorten
 from kibitz.files import Location, atomic_write
 from kibitz.log import say
 from kibitz.position.board import Board
+from kibitz.position.languages import ENGLISH, UNREADABLE, Words
+from kibitz.position.lines import TAG, Builder, Lines, UnreadableMoveError
 from kibitz.position.notation import Move
 from kibitz.position.regular import MainLine, regular
 from kibitz.unpacking import open_unpacked
 
 COLUMNS = 100  # of the movetext
+UNREAD = "its moves cannot be read"
 LONGEST_LINE = 1 << 24  # characters
 _WRITTEN = str.maketrans({"\r": " ", "\n": " ", '"': '\\"', "\\": "\\\\"})  # in a tag
-_ESCAPED = re.compile(r'\\(["\\])')
-_TAG = re.compile(r'\[\w+\s+"')
 _COMMENT = re.compile(r"\{[^}]*(\}|$)|;[^\n]*")
-_LIKE_A_MOVE = re.compile(r"(?<![\w$%-])[KQRBN]?[a-z]?\d?[x-]?[a-z]\d{1,2}(?:=[A-Za-z])?(?!\w)")
 # What is left of a move, its number or a result where a file was cut.
 _CUT = re.compile(
     r"(?:\d+\.+)?(?:[KQRBN][a-h]?[1-8]?[x-]?[a-h]?|[a-h][1-8]?[x-]?[a-h]?|O-?O?-|O|[01]-|1/(?:2-?|2-1/?)?)"
@@ -47,7 +47,8 @@ class BadGame:
     number: int
     line: int
     reason: str
-    tree: chess.pgn.Game | None = None  # the moves before one that is not legal, if there are some
+    tree: chess.pgn.Game | None = None  # what could be read, if there are moves
+    move: str = ""  # behind it: the one that is not legal, with its number, if it is known
 
     def __str__(self) -> str:
         return f"{self.source}: game {self.number} (line {self.line}) skipped: {self.reason}"
@@ -60,6 +61,7 @@ class Game:
     number: int
     tree: chess.pgn.Game
     line: int = 0  # where it begins in its file
+    notation: str = ""  # the language of its letters, or "figurine"; empty for English
 
     @property
     def tags(self) -> dict[str, str]:
@@ -98,27 +100,39 @@ def read_games(
 ) -> Iterator[Game]:
     """The games of a file, a URL or an open text, as they are needed; `on_bad` gets the rest.
 
+    Letters of pieces may be those of another language, or figurines: what is legal over the whole
+    game tells which (`Game.notation`).
+
     Text is UTF-8, Latin-1 in lines that are not, or UTF-16 with its mark; files may be packed
     (.gz, .bz2, .xz, .zst, .zip).
     """
-    lines = _Lines(read_lines(source))
+    lines, noted = Lines(read_lines(source)), set[str]()
     for number in lines.numbers_of_games():
-        yield from _read(lines, _name(source), number, on_bad)
+        yield from _noted(_read(lines, _name(source), number, on_bad), noted)
 
 
 def read_main_lines(
     source: Location | IO[str], on_bad: Callable[[BadGame], None] = _say
 ) -> Iterator[Game | MainLine]:
     """The same games, regular ones without their trees and so several times as fast."""
-    lines = _Lines(read_lines(source))
+    lines, noted = Lines(read_lines(source)), set[str]()
     for number in lines.numbers_of_games():
         text = lines.take_game()
         game = regular(text)
         if game is None:
             lines.put_back(text)
-            yield from _read(lines, _name(source), number, on_bad)
+            yield from _noted(_read(lines, _name(source), number, on_bad), noted)
         else:
             yield game
+
+
+def _noted(games: Iterator[Game], noted: set[str]) -> Iterator[Game]:
+    """Games, with a word about each notation that is not English when it is met first."""
+    for game in games:
+        if game.notation and game.notation not in noted:
+            noted.add(game.notation)
+            say(f"game {game.number} is read in {game.notation} notation, as are others like it")
+        yield game
 
 
 def _name(source: Location | IO[str]) -> str:
@@ -146,7 +160,7 @@ def read_lines(source: Location | IO[str]) -> Iterator[str]:
 
 
 def parse_game(text: str) -> Game:
-    """The only, or first, game of a text; raises NotationError."""
+    """The only, or first, game of a text, as `read_games` has it; raises NotationError."""
     bad: list[BadGame] = []
     game = next(read_games(io.StringIO(text), bad.append), None)
     if game is None:
@@ -156,37 +170,108 @@ def parse_game(text: str) -> Game:
 
 
 def _read(
-    lines: _Lines, name: str, number: int, on_bad: Callable[[BadGame], None]
+    lines: Lines, name: str, number: int, on_bad: Callable[[BadGame], None]
 ) -> Iterator[Game]:
     """The next game, if nothing is wrong with it."""
     line, tagged = lines.number, lines.at_tag()
-    lines.taken.clear()
+    lines.begin()
+    tree, fault = _parsed(cast(TextIO, lines))
+    if fault and tree is None:
+        lines.skip_game()
+    notation, no_start = "", ""
+    if tree is not None:
+        no_start = fault = _wrong_start(tree)
+        if not no_start:
+            tree, notation, fault = _in_its_notation(tree, Words("".join(lines.taken)))
+            fault = fault or _fault(tree, tagged, lines.taken)
+    if lines.swallows:
+        fault = "a comment that begins with { does not end before the next game"
+    if fault:
+        part = tree if tree is not None and tree.variations and not no_start else None
+        move = "" if part is None or lines.swallows else _move_at_fault(part)
+        on_bad(BadGame(name, number, line, shorten(fault, 300), part, move))
+    elif tree is not None:
+        yield Game(number, tree, line, notation)
+
+
+def _move_at_fault(tree: chess.pgn.Game) -> str:
+    """The move at which the main line ends by a fault, with its number; empty for variations."""
+    error = tree.errors[0] if tree.errors else None
+    at_end = isinstance(error, UnreadableMoveError) and error.fen == tree.end().board().fen()
+    return error.move if isinstance(error, UnreadableMoveError) and at_end else ""
+
+
+def _parsed(text: TextIO) -> tuple[chess.pgn.Game | None, str]:
+    """The next game of a text as python-chess reads it, or why it cannot be read at all."""
     try:
-        tree = chess.pgn.read_game(cast(TextIO, lines), Visitor=_Builder)
-        reason = "" if tree is None else _fault(tree, tagged, lines.taken)
+        return chess.pgn.read_game(text, Visitor=Builder), ""
     except (ValueError, IndexError, AssertionError) as error:
         # What python-chess lets through: unknown variants, variations before the first move.
-        named = str(error) if isinstance(error, ValueError) else ""
-        tree, reason = None, named or "its moves cannot be read"
-        lines.skip_game()
-    other = _swallowed(lines.taken)
-    if other:
-        lines.put_back(lines.taken[other:])
-        reason = "a comment that begins with { does not end before the next game"
-    if reason:
-        legal = tree if tree is not None and tree.errors and tree.variations else None
-        readable = legal if legal and reason == str(legal.errors[0]) and not other else None
-        on_bad(BadGame(name, number, line, shorten(reason, 300), readable))
-    elif tree is not None:
-        yield Game(number, tree, line)
+        return None, (str(error) if isinstance(error, ValueError) else "") or UNREAD
+
+
+def _in_its_notation(tree: chess.pgn.Game, words: Words) -> tuple[chess.pgn.Game, str, str]:
+    """A game as it is read in the notation that it is written in, its name, and what is wrong.
+
+    A game of English letters that is legal as it stands is one; else the moves of every notation
+    that knows its letters are tried, and what is legal from the first to the last is taken.
+    """
+    languages = words.languages()
+    is_english = ENGLISH in languages
+    readings: list[_Reading] = []
+    for language in [ENGLISH, *(one for one in languages if one != ENGLISH)]:
+        text, unreadable = words.in_english(language)
+        if is_english and text == words.text and not tree.errors:
+            return tree, "", ""
+        reading = _reading(text, words.named(language), unreadable)
+        if reading is not None:
+            readings.append(reading)
+            if language == ENGLISH and is_english and not reading.fault:
+                break
+    whole = [one for one in readings if not one.fault]
+    if len({tuple(one.tree.mainline_moves()) for one in whole}) > 1:
+        names = " and as ".join(one.notation for one in whole)
+        return tree, "", f"it can be read as {names}, with different moves"
+    if not readings:
+        return tree, "", UNREAD
+    # Where nothing fits, English letters are English, and others are what goes furthest.
+    best = readings[0] if is_english else max(readings, key=lambda one: one.plies)
+    return (whole or [best])[0]
+
+
+class _Reading(NamedTuple):
+    """A game as it is read in a notation."""
+
+    tree: chess.pgn.Game
+    notation: str
+    fault: str
+
+    @property
+    def plies(self) -> int:
+        """How many moves could be read."""
+        return sum(1 for _ in self.tree.mainline())
+
+
+def _reading(text: str, notation: str, unreadable: list[str]) -> _Reading | None:
+    """A game whose moves were put into English; `unreadable` are the words that were none."""
+    tree, _ = _parsed(io.StringIO(text))
+    if tree is None:
+        return None
+    first = tree.errors[0] if tree.errors else None
+    fault = str(first) if first else ""
+    if unreadable and isinstance(first, UnreadableMoveError):
+        fault = fault.replace(UNREADABLE, unreadable[0])
+        first.move = first.move.replace(UNREADABLE, unreadable[0])
+    if fault and notation:
+        fault = f"{fault} (in {notation} notation)"
+    return _Reading(tree, notation, fault)
 
 
 def _fault(tree: chess.pgn.Game, tagged: bool, lines: list[str]) -> str:
     """Why a parsed game cannot be used, or an empty text."""
-    wrong = _wrong_start(tree)  # first: no move is legal where no game can begin
-    wrong = wrong or _left_out(lines)
-    if wrong or tree.errors:
-        return wrong or str(tree.errors[0])
+    cut = _cut_move(lines)
+    if cut:
+        return f"it ends in the middle of a move: {cut!r}; is the file cut?"
     if not (tagged or tree.variations or tree.comment) and tree.headers["Result"] == "*":
         return "neither tags nor moves"
     if any(not node.move for node in tree.mainline()):  # python-chess passes in check, too
@@ -197,32 +282,12 @@ def _fault(tree: chess.pgn.Game, tagged: bool, lines: list[str]) -> str:
     return ""
 
 
-def _swallowed(lines: list[str]) -> int:
-    """The first line of another game that an open comment has taken in; 0 if there is none.
-
-    A comment may speak of a tag; of more than one, or without an end, it is no comment.
-    """
-    opened = False
-    for number, line in enumerate(lines):
-        blank = number and not lines[number - 1].strip()
-        if opened and blank and line.startswith("[Event "):
-            rest = lines[number + 1 :]
-            if not any("}" in one for one in rest) or _TAG.match(rest[0]):
-                return number
-        opened = opened or ("{" in line and line[0] != "%" and not _TAG.match(line))
-    return 0
-
-
-def _left_out(lines: list[str]) -> str:
-    """Why a text that was read is not all of it: python-chess passes over squares that are none."""
-    text = "".join(line for line in lines if not (line[0] == "%" or _TAG.match(line)))
-    text = _COMMENT.sub(" ", text)
-    for found in _LIKE_A_MOVE.finditer(text):
-        if not _A_MOVE.fullmatch(found[0]):
-            return f"not a move in algebraic notation: {found[0]!r}"
-    last = text[-20:].split()[-1:]
+def _cut_move(lines: list[str]) -> str:
+    """The piece of a move at the end of a text, or an empty text."""
+    text = "".join(line for line in lines if not (line[0] == "%" or TAG.match(line)))
+    last = _COMMENT.sub(" ", text)[-20:].split()[-1:]
     if last and _CUT.fullmatch(last[0]) and not _A_MOVE.fullmatch(last[0].rpartition(".")[2]):
-        return f"it ends in the middle of a move: {last[0]!r}; is the file cut?"
+        return last[0]
     return ""
 
 
@@ -236,89 +301,6 @@ def _wrong_start(tree: chess.pgn.Game) -> str:
     except ValueError as error:  # python-chess's or ours
         return str(error)
     return ""
-
-
-class _Builder(chess.pgn.GameBuilder[chess.pgn.Game]):
-    """Collects errors for the caller instead of logging them; reads escaped tags."""
-
-    def __init__(self) -> None:
-        super().__init__(Game=chess.pgn.Game)
-
-    def visit_header(self, tagname: str, tagvalue: str) -> None:
-        super().visit_header(tagname, _ESCAPED.sub(r"\1", tagvalue))
-
-    def handle_error(self, error: Exception) -> None:
-        self.game.errors.append(error)
-
-
-class _Lines:
-    """Lines of text as python-chess reads them, with some looked at in advance."""
-
-    def __init__(self, source: Iterator[str]) -> None:
-        self._source = source
-        self._ahead: list[str] = []  # the next one is last
-        self._read = 0
-        self.taken: list[str] = []  # what was read since it was emptied
-
-    @property
-    def number(self) -> int:
-        """Of the next line, from 1."""
-        return self._read + 1
-
-    def readline(self) -> str:
-        line = self._peek()
-        self._ahead.pop()
-        self._read += bool(line)
-        if line:
-            self.taken.append(line)
-        return line
-
-    def _peek(self) -> str:
-        if not self._ahead:
-            self._ahead.append(next(self._source, ""))
-        return self._ahead[-1]
-
-    def at_tag(self) -> bool:
-        """Whether the next line is a tag."""
-        return self._peek().startswith("[")
-
-    def numbers_of_games(self) -> Iterator[int]:
-        """Go to the next game, as long as there is one; its number, from 1."""
-        number = 0
-        while self._skip_blank():
-            number += 1
-            self.taken.clear()
-            yield number
-
-    def _skip_blank(self) -> bool:
-        """Go to the next line with text on it; whether there is one."""
-        while self._peek() and not self._peek().strip("\ufeff \t\r\n"):
-            self.readline()
-        return bool(self._peek())
-
-    def take_game(self) -> list[str]:
-        """The lines of a regular game: tags, an empty line, moves, an empty line."""
-        lines: list[str] = []
-        while self.at_tag():
-            lines.append(self.readline())
-        for _ in range(2):  # to the empty line after the tags, and to the one after the moves
-            while line := self.readline():
-                lines.append(line)
-                if line.isspace():
-                    break
-        return lines
-
-    def put_back(self, lines: list[str]) -> None:
-        """Have lines read again."""
-        self._ahead += reversed(lines)
-        self._read -= len(lines)
-
-    def skip_game(self) -> None:
-        """Go past the rest of a game that could not be read: to tags after an empty line."""
-        empty = False
-        while self._peek() and not (empty and self.at_tag()):
-            empty = not self._peek().strip()
-            self.readline()
 
 
 def _mended(line: str) -> str:

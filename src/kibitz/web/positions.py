@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Iterator
 from itertools import chain, islice
 from typing import IO, Any
@@ -28,7 +27,6 @@ MOST_MOVES = 2_000  # plies of a game
 MOST_NODES = 20_000  # moves of a game with its variations
 MOST_GAMES = 1_000  # of one text that are listed
 LONGEST_VARIATION = 40  # plies of a line that are drawn
-_ILLEGAL = re.compile(r"(illegal|ambiguous) san: '([^']+)' in (.+)")  # python-chess's words
 
 
 class PagePosition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -112,7 +110,7 @@ def read_text(text: str) -> dict[str, Any]:
     bad: list[BadGame] = []
     games = [*islice(readable_games(io.StringIO(text), bad), MOST_GAMES)]
     if not games:
-        reason = _in_words(bad[0].reason) if bad else "no moves in it"
+        reason = bad[0].reason if bad else "no moves in it"
         raise NotationError(f"this is no PGN that can be read: {reason}", value=bare)
     several = len(games) + sum(one.tree is None for one in bad) > 1
     skipped = [_loss(one, several) for one in bad]
@@ -136,25 +134,10 @@ def _loss(bad: BadGame, several: bool) -> str:
     """What of a game could not be read, in a player's words."""
     where = f"Game {bad.number} (line {bad.line}): " if several else ""
     if bad.tree is None:
-        return f"{where}It was left out: {_in_words(bad.reason)}."
-    end = bad.tree.end()
-    wrong = _ILLEGAL.match(bad.reason)
-    if wrong is None or end.board().fen() != wrong[3]:
-        return (
-            f"{where}What follows a mistake in a variation was left out: {_in_words(bad.reason)}."
-        )
-    turn = f"{end.ply() // 2 + 1}{'.' if end.turn() else '...'}"
-    return f"{where}The moves from {turn} {wrong[2]} on were left out: {_in_words(bad.reason)}."
-
-
-def _in_words(reason: str) -> str:
-    """A fault as a player says it."""
-    wrong = _ILLEGAL.match(reason)
-    if wrong is None:
-        return reason
-    kind, san = wrong[1], wrong[2]
-    many = f"more than one piece could make the move {san}"
-    return many if kind == "ambiguous" else f"{san} is not a legal move there"
+        return f"{where}It was left out: {bad.reason}."
+    if not bad.move:
+        return f"{where}What follows a mistake in a variation was left out: {bad.reason}."
+    return f"{where}The moves from {bad.move} on were left out: {bad.reason}."
 
 
 def _fen_of(line: str) -> str:

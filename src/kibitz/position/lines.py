@@ -1,0 +1,246 @@
+"""What python-chess's parser of PGN is given, line by line, and what it builds of it.
+
+Lines are looked at in advance, and cut where a game ends; each is read once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterator
+
+import chess
+import chess.pgn
+
+from kibitz.position.languages import UNREADABLE
+
+TAG = re.compile(r'\[\w+[ \t]+"')
+_COMMENT = re.compile(r"\{[^}]*\}?|;[^\n]*")
+_ESCAPED = re.compile(r'\\(["\\])')
+LONG = 4096  # characters of a line from which on it is handed out in pieces
+FURTHEST = 10_000  # lines in which the end of a comment is looked for
+
+
+class Lines:
+    """Lines of text as python-chess reads them, with some looked at in advance."""
+
+    def __init__(self, source: Iterator[str]) -> None:
+        self._source = source
+        self._ahead: deque[str] = deque()
+        self._unclosed = 0  # of the lines ahead, the first so many have no }
+        self._read = 0
+        self._in_comment = False  # after the lines that were taken
+        self.taken: list[str] = []  # what was read of the game
+        self.swallows = False  # whether a comment of the game goes on into the next game
+
+    @property
+    def number(self) -> int:
+        """Of the next line, from 1."""
+        return self._read + 1
+
+    def begin(self) -> None:
+        """Begin a game with the next line."""
+        self.taken.clear()
+        self._in_comment = self.swallows = False
+
+    def readline(self) -> str:
+        """The next line, or a piece of it; empty at the end of the text, and of a torn game."""
+        line = self._peek()
+        if self._in_comment and self._begins_game(line):
+            self.swallows = True
+            return ""
+        if len(line) > LONG:
+            line = self._cut(line)
+        if line:
+            self._ahead.popleft()
+            self._unclosed = max(0, self._unclosed - 1)
+            self._read += line.endswith("\n")
+            self.taken.append(line)
+            self._in_comment = ends_in_comment(line, self._in_comment)
+        return line
+
+    def _peek(self, distance: int = 0) -> str:
+        while len(self._ahead) <= distance:
+            line = next(self._source, "")
+            if not line:
+                return ""
+            self._ahead.append(line)
+        return self._ahead[distance]
+
+    def _begins_game(self, line: str) -> bool:
+        """Whether a line within a comment is the first of another game.
+
+        A comment may speak of a tag; of more than one, or without an end, it is no comment.
+        """
+        if not line.startswith("[Event ") or not self.taken or self.taken[-1].strip():
+            return False
+        return bool(TAG.match(self._peek(1))) or not self._is_closed()
+
+    def _is_closed(self) -> bool:
+        """Whether a } follows before long; lines that were looked at are not looked at again."""
+        for distance in range(self._unclosed, FURTHEST):
+            line = self._peek(distance)
+            if not line or "}" in line:
+                return bool(line)
+            self._unclosed = distance + 1
+        return False
+
+    def _cut(self, line: str) -> str:
+        """Cut a long line behind comments; its first piece.
+
+        python-chess copies the rest of a line for each comment in it.
+        """
+        pieces = pieces_of(line, self._in_comment)
+        if len(pieces) > 1:
+            self._ahead.popleft()
+            self._ahead.extendleft(reversed(pieces))
+            self._unclosed = 0
+        return pieces[0]
+
+    def at_tag(self) -> bool:
+        """Whether the next line is a tag."""
+        return self._peek().startswith("[")
+
+    def numbers_of_games(self) -> Iterator[int]:
+        """Go to the next game, as long as there is one; its number, from 1."""
+        number = 0
+        self.begin()
+        while self._skip_blank():
+            number += 1
+            self.begin()
+            yield number
+            self.begin()
+
+    def _skip_blank(self) -> bool:
+        """Go to the next line with text on it; whether there is one."""
+        while self._peek() and not self._peek().strip("\ufeff \t\r\n"):
+            self.readline()
+        return bool(self._peek())
+
+    def take_game(self) -> list[str]:
+        """The lines of a regular game: tags, an empty line, moves, an empty line."""
+        lines: list[str] = []
+        while self.at_tag():
+            lines.append(self.readline())
+        for _ in range(2):  # to the empty line after the tags, and to the one after the moves
+            while line := self.readline():
+                lines.append(line)
+                if line.isspace():
+                    break
+        return lines
+
+    def put_back(self, lines: list[str]) -> None:
+        """Have the lines of a game read again."""
+        self._ahead.extendleft(reversed(lines))
+        self._read -= sum(line.endswith("\n") for line in lines)
+        self._unclosed = 0
+        self.begin()
+
+    def skip_game(self) -> None:
+        """Go past the rest of a game that could not be read: to tags after an empty line."""
+        empty = False
+        while self._peek() and not (empty and self.at_tag()):
+            empty = not self._peek().strip()
+            if not self.readline():
+                return
+
+
+def ends_in_comment(line: str, inside: bool) -> bool:
+    """Whether a comment is open at the end of a line."""
+    start = 0
+    if inside:
+        start = line.find("}") + 1
+        if not start:
+            return True
+    elif line.startswith(("%", ";")) or TAG.match(line):
+        return False
+    last = ""
+    for comment in _COMMENT.finditer(line, start):
+        last = comment[0]
+    return last.startswith("{") and not last.endswith("}")
+
+
+def pieces_of(line: str, inside: bool) -> list[str]:
+    """A long line cut behind comments; a space before each piece keeps it from being a tag."""
+    if not inside and (line.startswith(("%", ";")) or TAG.match(line)):
+        return [line]
+    start = line.find("}") + 1 if inside else 0
+    if inside and not start:
+        return [line]
+    cuts = [0]
+    for comment in _COMMENT.finditer(line, start):
+        if comment[0].endswith("}") and comment[0][0] == "{" and comment.end() - cuts[-1] > LONG:
+            cuts.append(comment.end())
+    pieces = [line[cut:end] for cut, end in zip(cuts, [*cuts[1:], len(line)], strict=True)]
+    if len(pieces) > 1 and not pieces[-1].strip():
+        pieces[-2:] = ["".join(pieces[-2:])]
+    return [pieces[0], *(f" {piece}" for piece in pieces[1:])]
+
+
+# --- building -------------------------------------------------------------------------------------
+
+
+class Builder(chess.pgn.GameBuilder[chess.pgn.Game]):
+    """Collects errors for the caller, in plain words; reads escaped tags, in linear time.
+
+    python-chess joins each comment to all before it, and copies all moves for each variation.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(Game=chess.pgn.Game)
+        self._starting: list[str] = []
+        self._comments: dict[int, tuple[chess.pgn.GameNode, list[str]]] = {}
+
+    def visit_header(self, tagname: str, tagvalue: str) -> None:
+        """A tag, its quotes and backslashes without their escapes."""
+        super().visit_header(tagname, _ESCAPED.sub(r"\1", tagvalue))
+
+    def visit_comment(self, comment: str) -> None:
+        """Keep a comment; those of a move are joined at the end of the game."""
+        node = self.variation_stack[-1]
+        if self.in_variation or (node.parent is None and node.is_end()):
+            self._comments.setdefault(id(node), (node, []))[1].append(comment)
+        else:
+            self._starting.append(comment)
+
+    def visit_move(self, board: chess.Board, move: chess.Move) -> None:
+        """A move, with the comments before it."""
+        self.starting_comment = " ".join(filter(None, self._starting))
+        self._starting.clear()
+        super().visit_move(board, move)
+
+    def visit_board(self, board: chess.Board) -> None:
+        """Forget the moves before the last, which is taken back for a variation."""
+        del board.move_stack[:-1], board._stack[:-1]
+
+    def result(self) -> chess.pgn.Game:
+        """The game with its comments."""
+        for node, comments in self._comments.values():
+            node.comment = " ".join(filter(None, comments))
+        return super().result()
+
+    def parse_san(self, board: chess.Board, san: str) -> chess.Move:
+        """The move that SAN means, or what is wrong with it."""
+        try:
+            return super().parse_san(board, san)
+        except ValueError as error:
+            raise UnreadableMoveError(board, san, error) from error
+
+    def handle_error(self, error: Exception) -> None:
+        """Keep an error for the caller."""
+        self.game.errors.append(error)
+
+
+class UnreadableMoveError(ValueError):
+    """What is wrong with a move, in words for a player of chess."""
+
+    def __init__(self, board: chess.Board, san: str, error: ValueError) -> None:
+        dots = "." if board.turn else "..."
+        self.move, self.fen = f"{board.fullmove_number}{dots} {san}", board.fen()
+        side = "White" if board.turn else "Black"
+        wrong = f"is not a legal move{f': {side} is in check' if board.is_check() else ''}"
+        if san == UNREADABLE:
+            wrong = "is not a move in algebraic notation"
+        elif isinstance(error, chess.AmbiguousMoveError):
+            wrong = "can be the move of more than one piece"
+        super().__init__(f"{self.move} {wrong}")
