@@ -14,7 +14,6 @@ import pytest
 
 from kibitz.errors import FileError, NotationError
 from kibitz.position.board import Board
-from kibitz.position.lines import pieces_of
 from kibitz.position.pgn import (
     BadGame,
     Game,
@@ -25,6 +24,7 @@ from kibitz.position.pgn import (
     text_of,
     write_games,
 )
+from kibitz.position.reading.lines import pieces_of
 
 TORTURE = Path(__file__).parents[3] / "shared" / "data" / "torture"
 

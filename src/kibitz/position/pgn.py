@@ -21,9 +21,9 @@ from kibitz.errors import DamagedFileError, InputError, NotationError, shorten
 from kibitz.files import Location, atomic_write
 from kibitz.log import say
 from kibitz.position.board import Board
-from kibitz.position.languages import ENGLISH, UNREADABLE, Words
-from kibitz.position.lines import TAG, Builder, Lines, UnreadableMoveError
 from kibitz.position.notation import Move
+from kibitz.position.reading.languages import ENGLISH, UNREADABLE, Words
+from kibitz.position.reading.lines import TAG, Builder, Lines, UnreadableMoveError
 from kibitz.position.regular import MainLine, regular
 from kibitz.unpacking import open_unpacked
 

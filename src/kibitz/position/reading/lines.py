@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import chess
 import chess.pgn
 
-from kibitz.position.languages import UNREADABLE
+from kibitz.position.reading.languages import UNREADABLE
 
 TAG = re.compile(r'\[\w+[ \t]+"')
 _COMMENT = re.compile(r"\{[^}]*\}?|;[^\n]*")

@@ -1,0 +1,1 @@
+"""What reading PGN needs: lines in linear time, and the notations of other languages."""
