@@ -192,3 +192,17 @@ def test_a_file_without_games_is_refused(engine: Engine, tmp_path: Path) -> None
     source.write_text("")
     with pytest.raises(InputError, match="no game to annotate"):
         list(annotate_file(source, None, engine, STYLE, Stop()))
+
+
+def test_all_files_of_a_folder_are_annotated(engine: Engine, tmp_path: Path) -> None:
+    output, style = tmp_path / "all.pgn", Style(limits=Limits(nodes=50))
+    (tmp_path / "deep").mkdir()
+    for number, name in enumerate(("b.pgn", "a.PGN", "deep/c.pgn", "notes.txt")):
+        (tmp_path / name).write_text(f'[Event "{number}"]\n\n1. e4 e5 *\n')
+    for _ in range(2):  # the output lies in the folder and is none of its games
+        games = list(annotate_file(tmp_path, output, engine, style, Stop()))
+        assert sorted(game.tags["Event"] for game in games) == ["0", "1", "2"]
+    assert len(list(read_games(output))) == 3
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="no PGN file in the folder"):
+        list(annotate_file(tmp_path / "empty", None, engine, style, Stop()))

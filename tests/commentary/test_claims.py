@@ -1,5 +1,6 @@
 """Claims that depend on tables or a deeper look hold only where these say so."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import chess
@@ -10,6 +11,7 @@ from kibitz.commentary.claims.choice import LEVELS, Memory, is_confirmed, worth_
 from kibitz.commentary.claims.claim import Step
 from kibitz.commentary.claims.faults import answer_line
 from kibitz.commentary.claims.merits import OnlyMove, Threatens, Verdict, Wins, merits, threat_pays
+from kibitz.commentary.claims.tactical import Discovers
 from kibitz.commentary.decoder.verify import verified
 from kibitz.commentary.facts import Scene, Unit
 from kibitz.commentary.judge import Seen
@@ -161,3 +163,23 @@ def test_what_a_fork_wins_is_told_as_its_outcome() -> None:
     text = Speaker("club").comment(one).text
     assert ", and so " in text
     assert verified(text, one, Speaker("club").comment(one)).holds
+
+
+@pytest.mark.parametrize(("longer", "said"), [("Kd7 Nxa7 Kc7", True), ("Kd7 a3 Kxc6", False)])
+def test_a_gain_whose_line_ends_early_is_followed_further(longer: str, said: bool) -> None:
+    """A discovered check wins the queen; the search's own line is two plies long."""
+    board = chess.Board("4k3/p4ppp/2q5/4N3/8/8/P4PPP/4R1K1 w - - 0 1")
+    after = board.copy()
+    made = after.push_san("Nxc6+")
+    at = after.copy()
+    line = tuple(at.push_san(san) for san in longer.split())
+    if not said:  # the line of the deeper search ends early, too
+        line = line[:2]
+    has = Seen(Score("cp", -1000), -0.95, line[:2])
+
+    def look(seen_at: chess.Board, _: int) -> Seen:
+        return replace(has, line=line[seen_at.ply() - after.ply() :])
+
+    prover = Prover(look=look)
+    claims = worth_saying(Scene(board, made, line[:2], prover, has=has), Memory(), "club", 2)
+    assert (Discovers in map(type, claims)) is said

@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from kibitz.commentary.decoder.comments import DecodedSpeaker, Tally
+from kibitz.commentary.decoder.comments import SUITE, Case, DecodedSpeaker, Tally, several
 from kibitz.commentary.decoder.corpus import HUMAN, TABLE, Example
 from kibitz.commentary.decoder.file import (
     PAD,
@@ -270,3 +270,10 @@ def test_damaged_files_are_named(trained: Path, tmp_path: Path) -> None:
 def _flipped(content: bytearray) -> bytes:
     content[len(content) // 2] ^= 0xFF
     return bytes(content)
+
+
+@pytest.mark.parametrize("case", [one for one in SUITE if one.name in ("pin", "gain", "discovery")])
+def test_a_move_of_the_suite_has_five_comments(case: Case) -> None:
+    board = chess.Board(case.fen)
+    texts = several(Speaker(), Scene(board, board.parse_san(case.move), (), Prover()))
+    assert len({text for text, _ in texts}) == 5

@@ -49,7 +49,7 @@ DIALECTS = {
 
 BAD = {
     "": "found 0 fields",
-    "8/8/8/8 w": "found 2 fields",
+    "8/8/8/8": "found 1 field",
     f"{START} 7": "found 7 fields",
     START.replace(" w ", " x "): "side to move: 'x'; expected w or b",
     START.replace(" w ", " W "): "side to move: 'W'",
@@ -177,3 +177,9 @@ def test_rights_of_chess960_are_told_from_ordinary_ones() -> None:
             assert found == board.has_chess960_castling_rights(), (number, board.fen())
     assert castles960(Board("4k3/8/8/8/8/8/8/RK5R w KQ - 0 1").position)
     assert not castles960(Board("4k3/8/8/8/8/8/8/RK5R w - - 0 1").position)
+
+
+@pytest.mark.parametrize("rest", ["", " -", " - -", " - - 0", " - - 0 1"])
+def test_fields_behind_the_side_may_be_left_out(rest: str) -> None:
+    placement = "r3k2r/8/8/8/3pP3/8/8/R3K2R b"
+    assert fen_of(parse_fen(placement + rest)) == f"{placement} - - 0 1"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -20,7 +20,7 @@ from kibitz.errors import InputError, KibitzError
 from kibitz.evaluator.discover import at_work, files_of
 from kibitz.files import refuse_folder
 from kibitz.log import Bar, Stop, progress, say
-from kibitz.places import Place
+from kibitz.places import Place, files_below
 from kibitz.position.pgn import BadGame, Game, parse_game, read_games, read_lines
 from kibitz.unpacking import COMPRESSED
 from kibitz.workers import cluster, in_processes
@@ -33,7 +33,7 @@ class Stopped(Exception):  # noqa: N818 - no error, and no result either
 def annotate_file(
     source: Place, output: Path | None, engine: Engine, style: Style, stop: Stop
 ) -> Iterator[Game]:
-    """The games of a file, annotated; each is in the output before it is yielded.
+    """The games of a file or of a folder's files, annotated; each is written before it is yielded.
 
     Those that an earlier run has left in the output come first. Nothing is compiled before the
     input and the output are known to be in order.
@@ -47,13 +47,14 @@ def annotate_file(
     by = signature(engine, style)
     if output is not None:
         check_output(source, output)
-    games = read_games(source, skip)
+    files = _files(source, output)
+    games = chain.from_iterable(read_games(one, skip) for one in files)
     first = next(games, None)
     if first is None:
         reason = f"{len(bad)} skipped" if bad else "it is empty"
         raise InputError("no game to annotate", value=str(source), fix=reason)
     done = iter(()) if output is None else _done(output, by)
-    with progress(str(source), total=_count(source)) as bar:
+    with progress(str(source), total=_count(files)) as bar:
         new = 0
         for game in chain([first], games):
             earlier = next(done, None)
@@ -92,11 +93,28 @@ def check_output(source: Place, output: Path, flag: str = "-o") -> None:
         raise InputError("the output is the input", value=str(output), fix=f"give another {flag}")
 
 
-def _count(source: Place) -> int | None:
-    """How many games a file seems to have; not asked of what is far away."""
-    if not isinstance(source, Path) or not source.is_file():
+def _files(source: Place, output: Path | None) -> list[Place]:
+    """A file, or the PGN files in a folder and those below it, by their names."""
+    if not source.is_dir():
+        return [source]
+    files = [one for one in files_below(source, "*") if _is_pgn(one) and one != output]
+    if not files:
+        fix = "name a file, or a folder of files whose names end in .pgn, packed or not"
+        raise InputError("no PGN file in the folder", value=str(source), fix=fix)
+    return files
+
+
+def _is_pgn(place: Place) -> bool:
+    name = Path(place.name.lower())
+    return (Path(name.stem) if name.suffix in COMPRESSED else name).suffix == ".pgn"
+
+
+def _count(files: Sequence[Place]) -> int | None:
+    """How many games files seem to have; not asked of what is far away."""
+    if not all(isinstance(one, Path) and one.is_file() for one in files):
         return None
-    return sum(line.startswith("[Event ") for line in read_lines(source)) or None
+    lines = chain.from_iterable(map(read_lines, files))
+    return sum(line.startswith("[Event ") for line in lines) or None
 
 
 def _one(game: Game, engine: Engine, style: Style, stop: Stop, bar: Bar) -> Game | None:

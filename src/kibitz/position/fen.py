@@ -141,7 +141,7 @@ _SIDE_OF = {"w": 0, "b": 1}
 
 
 def parse_fen(text: str) -> np.record:
-    """Return the position that a FEN (or the first four fields of an EPD) describes."""
+    """Return the position that a FEN describes; all fields behind the side may be left out."""
     positions = new_positions(1)
     read_fen(text, positions, 0)
     record: np.record = positions[0]
@@ -151,9 +151,11 @@ def parse_fen(text: str) -> np.record:
 def read_fen(text: str, positions: np.ndarray, index: int) -> None:
     """Write the position of a FEN to positions[index] (POSITION [n]); raises PositionError."""
     fields = text.split()
+    if 2 <= len(fields) < 4:  # nobody may castle or take in passing, as far as it says
+        fields += ["-"] * (4 - len(fields))
     if not 4 <= len(fields) <= 6:
         found = f"found {len(fields)} field{'s' * (len(fields) != 1)}"
-        fix = "expected board, side, castling, en passant and perhaps two clocks"
+        fix = "expected board and side, perhaps castling, en passant and two clocks"
         raise PositionError(f"FEN: {found}", value=text, fix=fix)
     side = _SIDE_OF.get(fields[1], -1)
     if side < 0:

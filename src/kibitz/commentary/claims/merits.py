@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import chess
@@ -84,15 +84,26 @@ CENTIPAWNS = {1: 100, 2: 300, 3: 300, 4: 500, 5: 900}
 
 
 def is_borne_out(scene: Scene) -> bool:
-    """Whether the line that the engine expects ends with more material for the mover, too."""
+    """Whether the line that the engine expects ends with more material for the mover, too.
+
+    Where that line ends too early to tell, deeper searches go on from its end.
+    """
     if len(scene.follow) < LONG_ENOUGH:
-        return scene.has is None
+        longer = None if scene.has is None or gain_of(scene) <= 0 else expected_again(scene)
+        return scene.has is None if longer is None else is_borne_out(longer)
     before = balance(scene.start, scene.mover)
     gain = gain_of(scene)
     least = max(1, gain // 100 - 1)  # the engine's line may end before everything is taken
     return gain > 0 and all(
         balance(board, scene.mover) >= before + least for board in scene.boards[-2:]
     )
+
+
+def expected_again(scene: Scene) -> Scene | None:
+    """The scene with a line of deeper searches; None if there is none that is long enough."""
+    line = scene.prover.expected(scene.after)
+    enough = line is not None and len(line) >= LONG_ENOUGH
+    return replace(scene, follow=tuple(line)) if line is not None and enough else None
 
 
 def exchanged(scene: Scene) -> tuple[tuple[int, ...], tuple[int, ...]] | None:

@@ -10,17 +10,19 @@ from typing import NamedTuple
 import numpy as np
 
 from kibitz.commentary.annotate import Words
-from kibitz.commentary.claims.choice import Level, Memory
+from kibitz.commentary.claims.choice import LEVELS, Level, Memory, worth_saying
 from kibitz.commentary.decoder.file import Decoder
 from kibitz.commentary.decoder.sampling import Sampling
 from kibitz.commentary.decoder.spelling import spelled
 from kibitz.commentary.decoder.verify import verified
 from kibitz.commentary.facts import Scene
+from kibitz.commentary.judge import label
 from kibitz.commentary.words.comment import Comment, Speaker
 from kibitz.position.board import Board
 
 TRIES = 8  # texts that are sampled for a move
 AT_ONCE = 4
+FORMS = 6  # of a sentence
 
 
 @dataclass
@@ -129,4 +131,23 @@ def several(speaker: Speaker, scene: Scene, most: int = 5) -> list[tuple[str, st
             found.setdefault(comment.text, "table")
         speaker.memory = Memory(used=speaker.memory.used)  # it may say everything once more
         comment = Speaker.comment(speaker, scene)
+    for text in _each_alone(speaker, scene):  # where there are not so many ways to say all of it
+        if len(found) >= most:
+            break
+        found.setdefault(text, "table")
     return list(found.items())[:most]
+
+
+def _each_alone(speaker: Speaker, scene: Scene) -> Iterator[str]:
+    """What is said to readers of every level, and of a good move each claim alone, varied."""
+    is_good = scene.had is None or scene.has is None or not label(scene.had, scene.has)
+    for level in (speaker.level, *LEVELS):
+        other = Speaker(level)
+        other.memory = Memory(used=speaker.memory.used)
+        for _ in range(FORMS):
+            if text := other.comment(scene).text:
+                yield text
+            other.memory = Memory(used=speaker.memory.used)
+            if is_good:
+                claims = worth_saying(scene, Memory(), level, most=FORMS)
+                yield from (other.told(scene, [claim]) for claim in claims)

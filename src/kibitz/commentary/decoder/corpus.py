@@ -6,6 +6,7 @@ docs/decoder.md describes the file.
 from __future__ import annotations
 
 import hashlib
+import html
 import lzma
 import re
 from collections import Counter
@@ -23,7 +24,7 @@ from kibitz.commentary.annotate import Style, Words, annotate
 from kibitz.commentary.claims.choice import Level
 from kibitz.commentary.decoder.spelling import spelled
 from kibitz.commentary.decoder.verify import verified
-from kibitz.commentary.facts import Scene
+from kibitz.commentary.facts import Scene, played
 from kibitz.commentary.prover import Prover
 from kibitz.commentary.words.comment import Comment, Speaker
 from kibitz.engine import Engine
@@ -46,7 +47,9 @@ WRAPPERS = ("()", "[]", "{}", '""', "''", "<>", "\u201c\u201d")
 NOISE = re.compile(
     r"^(?:\$\d+|[-\u2013\u2014=+\u00b1\u2213\u221e*|/:;,.!?#_~<>\u25b3\u2191\u2192]+|[ND](?= ))\s*"
 )
-COMMANDS = re.compile(r"\[%.*?\]", re.DOTALL)
+COMMANDS = re.compile(r"\[%[^\[\]]*\]")
+# Elements of HTML and comments in it: <br />, </p>, <a href="...">; a bare < is a sign of text.
+ELEMENT = re.compile(r"<(?:/?[A-Za-z][^<>]*|!--[^<>]*--)>")
 WORD = re.compile(r"\b[a-z]+(?:'[a-z]+)?\b")
 
 
@@ -91,7 +94,8 @@ KEPT = "kept"
 
 def cleaned(text: str) -> tuple[str, str]:
     """A comment without what is no part of its words, and the rule that keeps or drops it."""
-    text = " ".join(COMMANDS.sub(" ", text).split())
+    text = html.unescape(ELEMENT.sub(" ", html.unescape(COMMANDS.sub(" ", text))))
+    text = " ".join(ELEMENT.sub(" ", text).split())
     if not text:
         return text, "empty"
     if len(text) >= LONGEST:
@@ -134,13 +138,15 @@ def examples_of(game: Game, table: Table, source: str = "", licence: str = "") -
     seen: set[tuple[str, str]] = set()
     if game.tree.comment:
         table.add("before the first move", game.tree.comment)
-    nodes: list[chess.pgn.ChildNode] = list(reversed(game.tree.variations))
+    start = game.tree.board()
+    nodes = [(node, start) for node in reversed(game.tree.variations)]
     while nodes:
-        node = nodes.pop()
-        nodes.extend(reversed(node.variations))
+        node, before = nodes.pop()
+        after = played(before, node.move)
+        nodes.extend((one, after) for one in reversed(node.variations))
         for raw in filter(None, (node.starting_comment, node.comment)):
             text, rule = cleaned(raw)
-            fen = node.parent.board().fen()
+            fen = before.fen()
             if not node.move:
                 rule = "no move, but a pass"
             elif rule == KEPT and (fen, text) in seen:
