@@ -143,6 +143,18 @@ def test_the_status_is_printed_once(finished: Folder, capsys: pytest.CaptureFixt
     assert {"random", "greedy", "0", "1", "2"} == {one["name"] for one in facts["ratings"]}
 
 
+def test_the_curve_of_a_run_has_its_ratings(
+    finished: Folder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["curve", str(finished.root), "-o", str(tmp_path / "c.svg"), "--json"]) == 0
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    met = [(number, one) for number, rated in finished.rated().items() for one in rated.results]
+    assert [(one["player"], one["opponent"]) for one in run["strength"]] == [
+        (f"generation {number}", result.opponent) for number, result in met
+    ]
+    assert run["strength"][-1]["step"] == run["steps"]
+
+
 def test_a_generation_that_is_named_plays(
     finished: Folder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,15 +16,16 @@ from cyclopts import Parameter
 from kibitz.commands.output import EXIT_STOPPED, FLAT, At, JsonFlag, columns, emit, spell
 from kibitz.errors import InputError, did_you_mean, missing_extra
 from kibitz.files import write_bytes
+from kibitz.learn.folder import Folder
 from kibitz.log import graceful_stop, say
-from kibitz.match.elo import elo_text
+from kibitz.match.elo import Pairs, Tally, elo_text, of_games, of_pairs
 from kibitz.network.sizes import ADVICE
 from kibitz.options import options_of
 from kibitz.places import Place
 from kibitz.settings import used
 from kibitz.training.config import RECIPES, TrainingSettings, from_file
 from kibitz.training.curve import figure, tables
-from kibitz.training.metrics import Run, read_run
+from kibitz.training.metrics import Run, Strength, read_run
 
 # --- train ----------------------------------------------------------------------------------------
 
@@ -189,7 +190,7 @@ def curve(
         raise InputError("no training to show", fix="name the folder of one")
     if rows < 1:
         raise InputError("--rows", value=rows, fix="give 1 or more")
-    found = [read_run(location) for location in runs]
+    found = [_with_ratings(read_run(location), location) for location in runs]
     wanted = force or _may_be_written(output)
     if wanted:
         write_bytes(output, figure(found).encode())
@@ -203,6 +204,34 @@ def curve(
         if run.strength:
             _curve_show(f"{run.name}, strength", [*STRENGTH_HEADINGS], _strength(run))
     say(f"wrote {output}" if wanted else f"{output} is as it was")
+
+
+def _with_ratings(run: Run, location: Path) -> Run:
+    """Add the rating matches of a run of `kibitz learn`, each after the training before it."""
+    folder = Folder(location)
+    if not folder.exists:
+        return run
+    trained, learn = folder.trained(), folder.settings().learn
+    for generation, rated in sorted(folder.rated().items()):
+        step = sum(one.steps for number, one in trained.items() if number <= generation)
+        for result in rated.results:
+            tally = Tally(result.wins, result.draws, result.losses)
+            pairs = Pairs(*result.pairs)
+            match = of_pairs(pairs) if pairs.total else of_games(tally)
+            run.strength.append(
+                Strength(
+                    step=step,
+                    opponent=result.opponent,
+                    score=tally.points / max(1, tally.games),
+                    elo=match.elo,
+                    low=match.low,
+                    high=match.high,
+                    interval=match.interval,
+                    player=f"generation {generation}",
+                    control=f"{learn.rating_nodes} nodes",
+                )
+            )
+    return run
 
 
 def _may_be_written(output: Place) -> bool:
