@@ -8,7 +8,7 @@ from kibitz.commentary.claims.choice import LEVELS
 from kibitz.commentary.claims.claim import Claim
 from kibitz.commentary.claims.motifs import motifs
 from kibitz.commentary.claims.positional import Seventh, changes
-from kibitz.commentary.facts import Scene
+from kibitz.commentary.facts import Scene, unit
 from kibitz.commentary.prover import Prover
 from kibitz.commentary.words.comment import Speaker
 
@@ -94,3 +94,24 @@ def test_a_move_that_mates_is_called_mate_and_nothing_else(
         comment = Speaker(level).comment(Scene(board, board.parse_san(move), (), prover))
         assert text in comment.text
         assert {type(claim) for claim in comment.claims} <= {tactical.Mates}
+
+
+def test_a_pin_that_was_there_is_no_pin_of_the_move(prover: Prover) -> None:
+    board = chess.Board("4k3/8/2n5/1B6/8/8/8/4K3 w - - 0 1")
+    pin = tactical.Pins(unit(board, chess.C6), unit(board, chess.E8), unit(board, chess.B5))
+    assert not pin.proved(Scene(board, chess.Move.from_uci("e1d1"), (), prover))
+    board.set_board_fen("4k3/3p4/2n5/8/8/8/8/4KB2")  # the pawn stands between knight and king
+    assert not pin.proved(Scene(board, chess.Move.from_uci("f1b5"), (), prover))
+    board.remove_piece_at(chess.D7)
+    assert pin.proved(Scene(board, chess.Move.from_uci("f1b5"), (), prover))
+
+
+@pytest.mark.parametrize(("move", "traps"), [("b2b3", True), ("h2h3", False)])
+def test_a_piece_that_was_trapped_is_not_trapped_by_the_move(
+    prover: Prover, move: str, traps: bool
+) -> None:
+    """The bishop has taken on a2: b3 shuts it in; once b3 is played another move does nothing."""
+    pawn = "8/bPP4P" if traps else "1P6/b1P4P"
+    board = chess.Board(f"6k1/8/8/8/8/{pawn}/R1K5 w - - 0 1")
+    claim = tactical.Traps(unit(board, chess.A2))
+    assert claim.proved(Scene(board, chess.Move.from_uci(move), (), prover)) is traps

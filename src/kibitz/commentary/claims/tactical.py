@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import chess
 
-from kibitz.commentary.claims.claim import Claim, is_between, stands
+from kibitz.commentary.claims.claim import Claim, is_between, passed, stands
 from kibitz.commentary.facts import (
     SLIDERS,
     Scene,
@@ -61,12 +61,17 @@ class Pins(Claim):
 
     def proved(self, scene: Scene) -> bool:
         """There was no pin before the move and there is one after it."""
-        board = scene.after
+        board, before = scene.after, scene.before
+        was_pinned = stands(before, self.piece, self.to, self.by) and (
+            self.piece.square in before.attacks(self.by.square)
+        )
         return (
             stands(board, self.piece, self.to, self.by)
+            and not was_pinned
             and self.to.worth > self.piece.worth
             and is_between(self.piece.square, self.by.square, self.to.square)
             and self.piece.square in board.attacks(self.by.square)
+            and chess.between(self.piece.square, self.to.square) & board.occupied == 0
             and self.by.kind in SLIDERS
             and (self.to.kind == chess.KING or self.to.worth > self.by.worth)
         )
@@ -303,7 +308,10 @@ class Traps(Claim):
 
     def proved(self, scene: Scene) -> bool:
         """Every legal move of the piece loses it, and it was not so before."""
-        return stands(scene.after, self.piece) and is_trapped(scene.after, self.piece.square)
+        if not stands(scene.after, self.piece) or not is_trapped(scene.after, self.piece.square):
+            return False
+        earlier = passed(scene.before)
+        return earlier is None or not is_trapped(earlier, self.piece.square)
 
 
 @dataclass(frozen=True)
