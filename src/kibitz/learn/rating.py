@@ -45,7 +45,7 @@ def match(work: Work, name: str, first: str, second: str, games: int) -> Results
     journal's name depends on all that makes it another match, so none is ever refused.
     """
     learn = work.settings.learn
-    seed = learn.seed << SEED_BITS | zlib.crc32(f"{name} {second}".encode())
+    seed = learn.seed << SEED_BITS | zlib.crc32(f"{name} {anywhere(work.folder, second)}".encode())
     setup = Setup(
         players=parse_players([first, second]),
         control=Control(nodes=learn.rating_nodes),
