@@ -20,7 +20,7 @@ from safetensors import SafetensorError
 
 import kibitz
 from kibitz import commands, log
-from kibitz.commands import COMMANDS, app, main
+from kibitz.commands import COMMANDS, SUBJECTS, app, main
 from kibitz.commands.output import columns, emit
 from kibitz.errors import MoveError
 
@@ -367,3 +367,15 @@ def test_what_libraries_raise_takes_one_line_that_names_the_command(
     monkeypatch.setenv("KIBITZ_DEBUG", "1")
     with pytest.raises(type(error)):
         main(["data", "inspect", "some.shard"])
+
+
+def test_help_groups_the_commands_by_subject(capsys: pytest.CaptureFixture[str]) -> None:
+    """In the order of a user's way, each command once; what all commands take comes last."""
+    assert sorted(name for names in SUBJECTS.values() for name in names) == sorted(COMMANDS)
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    places = [shown.index(f" {subject} ") for subject in (*SUBJECTS, "For all commands")]
+    assert places == sorted(places)
+    assert main(["perft", "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.index("--depth") < shown.index("--cluster")

@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, get_args
 
-from cyclopts import App, CycloptsError, MissingArgumentError, Parameter
+from cyclopts import App, CycloptsError, Group, MissingArgumentError, Parameter
 from cyclopts.argument import ArgumentCollection
 from cyclopts.config import Dict
 
@@ -71,29 +71,32 @@ COMMANDS = {
     "play": Command("kibitz.commands.play:play", "Play against the engine in the terminal."),
     "analyse": Command("kibitz.commands.search:analyse", "Analyse a position or a game."),
     "uci": Command("kibitz.commands.play:uci", "Speak UCI with a GUI, here or over TCP."),
-    "report": Command(
-        "kibitz.commands.report:report", "Compare papers, results and pages: what is reproduced."
-    ),
+    "report": Command("kibitz.commands.report:report", "Compare papers, results and pages."),
     "search": Command("kibitz.commands.search:search", "Search a position, with a live table."),
-    "selfplay": Command(
-        "kibitz.commands.selfplay:selfplay", "Play games of a network against itself."
-    ),
+    "selfplay": Command("kibitz.commands.selfplay:selfplay", "Play a network against itself."),
     "show": Command("kibitz.commands.position:show", "Draw a position and say what it is."),
     "suite": Command("kibitz.commands.suite:suite", "Solve test suites in EPD."),
     "train": Command("kibitz.commands.train:train", "Train a network on games."),
     "learn": Command("kibitz.commands.learn:learn", "Learn chess from nothing, by self-play."),
     "cycle": Command("kibitz.commands.train:cycle", "Train, average, test and save in stages."),
     "curve": Command("kibitz.commands.train:curve", "Show how trainings went: tables, figure."),
-    "strength": Command(
-        "kibitz.commands.strength:strength",
-        "Measure a player: suites, a ladder, endings, a rating.",
-    ),
+    "strength": Command("kibitz.commands.strength:strength", "Measure a player: suites, a ladder."),
     "web": Command("kibitz.commands.web:web", "Play, analyse and watch in the browser."),
-    "tune": Command(
-        "kibitz.commands.tune:tune", "Tune options by games, suites or trainings, and confirm it."
-    ),
+    "tune": Command("kibitz.commands.tune:tune", "Tune options, and confirm it."),
     "technique": Command("kibitz.commands.suite:technique", "Play endings that are won."),
 }
+
+SUBJECTS = {  # in the order of help
+    "Play": ("play", "web", "lichess", "uci"),
+    "Explain": ("annotate", "comment", "analyse", "search", "show", "puzzle"),
+    "Learn": ("learn", "data", "train", "selfplay", "net", "cycle", "curve"),
+    "Measure": (
+        *("match", "strength", "suite", "technique", "tune", "bench", "perft"),
+        *("experiment", "report"),
+    ),
+    "System": ("doctor",),
+}
+COMMON = Group("For all commands", sort_key=len(SUBJECTS))  # after what a command has of its own
 
 app = App(
     name="kibitz",
@@ -109,24 +112,32 @@ app = App(
 )
 app.meta.suppress_keyboard_interrupt = False  # not inherited, unlike the rest
 
-for _name, _command in COMMANDS.items():
-    app.command(_command.home, name=_name, help=_command.help)
+for _place, (_subject, _names) in enumerate(SUBJECTS.items()):
+    _group = Group(_subject, sort_key=_place)
+    for _at, _name in enumerate(_names):
+        _home, _help = COMMANDS[_name]
+        app.command(_home, name=_name, help=_help, group=_group, sort_key=_at)
 
 
 @app.meta.default
 def launch(
     *tokens: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
-    quiet: Annotated[bool, Parameter(help="Say nothing but results.")] = False,
-    verbose: Annotated[bool, Parameter(help="Say more than usual.")] = False,
+    quiet: Annotated[bool, Parameter(group=COMMON, help="Say nothing but results.")] = False,
+    verbose: Annotated[bool, Parameter(group=COMMON, help="Say more than usual.")] = False,
     config_file: Annotated[
         str | None,
-        Parameter(name="--config", help="File of settings; by default your own, '' for none."),
+        Parameter(
+            name="--config",
+            group=COMMON,
+            help="File of settings; by default your own, '' for none.",
+        ),
     ] = None,
     reproducible: Annotated[
-        bool, Parameter(help="Leave dates and measured times out of files.")
+        bool, Parameter(group=COMMON, help="Leave dates and measured times out of files.")
     ] = False,
     cluster: Annotated[
-        str | None, Parameter(help="Share out the work on a cluster of Ray: auto, or HOST:PORT.")
+        str | None,
+        Parameter(group=COMMON, help="Share out the work on a cluster of Ray: auto, or HOST:PORT."),
     ] = None,
 ) -> object:
     """Take what all commands have in common, then run the command."""
