@@ -299,3 +299,16 @@ def test_prune(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_game_without_plies_is_a_game(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = add(tmp_path, shard_of([Game()]), "empty")
     assert run(["inspect", path], capsys)["games"] == 1
+
+
+def test_combine_to_a_pgn_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An output that is named as a file is one."""
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.pgn").write_text('[White "X"]\n\n1. e4 e5 1-0\n')
+    words = ["combine", tmp_path / "a.pgn", tmp_path / "b.pgn", "-o", tmp_path / "all.pgn"]
+    assert run(words, capsys)["games"] == 2
+    assert (tmp_path / "all.pgn").read_text().count("[White ") == 2
+    assert main(["data", *map(str, words), "--games", "1"]) == 2
+    assert "name a folder" in capsys.readouterr().err
+    assert main(["data", *map(str, words[:3]), "-o", str(tmp_path / "a.pgn")]) == 2
+    assert "the output is read, too" in capsys.readouterr().err

@@ -246,13 +246,26 @@ def _is_pgn(place: Place) -> bool:
     """Whether a file is PGN, packed or not, or a folder has such files and no shards."""
     files = files_below(place, "*") if place.is_dir() else [place]
     names = [one.name.lower() for one in files]
-    pgn = any(re.search(r"\.pgn(\.\w+)?$", name) for name in names)
+    pgn = any(map(_is_pgn_name, names))
     return pgn and not any(name.endswith(SUFFIX) for name in names)
+
+
+def _is_pgn_name(name: str) -> bool:
+    """Whether a name is that of a PGN file, packed or not."""
+    return re.search(r"\.pgn(\.\w+)?$", name.lower()) is not None
 
 
 def _combine_pgn(paths: list[Place], output: Place, name: str, most: int | None) -> dict[str, int]:
     """Write the games of PGN files to files of so many games; comments and variations stay."""
-    refuse_mixing(paths, output)
+    is_file = _is_pgn_name(output.name)
+    if is_file and most is not None:
+        raise InputError(
+            "one file, and games for each of several", value=str(output), fix="name a folder"
+        )
+    if is_file and output in paths:
+        raise InputError("the output is read, too", value=str(output), fix="give another file")
+    if not is_file:
+        refuse_mixing(paths, output)
     bad: list[str] = []
 
     def skip(one: BadGame) -> None:
@@ -263,7 +276,8 @@ def _combine_pgn(paths: list[Place], output: Place, name: str, most: int | None)
     games = files = 0
     while part := list(islice(found, most)):
         files += 1
-        games += write_games(output / f"{name}-{files:05d}.pgn", part)
+        place = output if is_file else output / f"{name}-{files:05d}.pgn"
+        games += write_games(place, part)
     return {"files_read": len(paths), "files": files, "games": games, "skipped": len(bad)}
 
 
