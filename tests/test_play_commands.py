@@ -3,6 +3,7 @@
 import io
 import json
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -62,7 +63,7 @@ def test_the_board_marks_the_last_move_and_stands_as_the_player_sits(
     assert "2 P P P P[.]P P P" in shown
     assert all(len(line) < 80 for line in shown)
     turned = play(monkeypatch, capsys, "board\nquit\n", "--side", "black").splitlines()
-    assert turned[1:9][0].startswith("1 R N B K Q B N R")
+    assert turned[2].startswith("1 R N B K Q B N R")
     assert turned.count("  h g f e d c b a") == 3  # at the start, after the move, asked for
 
 
@@ -239,3 +240,60 @@ def test_a_search_names_tables_that_are_not_there(capsys: pytest.CaptureFixture[
     words = ["search", "--network", "material", "--nodes", "10"]
     assert main([*words, "--option", "SyzygyPath=/nowhere"]) == 0
     assert "SyzygyPath: no folder '/nowhere'" in capsys.readouterr().err
+
+
+def test_a_flag_falls_while_nobody_types(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And `clock` says what is left at that moment, not what was left after the last move."""
+
+    def lines() -> Iterator[str | None]:
+        yield None
+        time.sleep(1.1)
+        yield "clock"
+        while True:  # the game ends by itself
+            yield None
+
+    monkeypatch.setattr("kibitz.commands.play.typed_lines", lines)
+    assert main(["play", "--network", "material", "--nodes", "9", "--clock", "0.05"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[-1] == "0-1 (white has lost on time)"
+    clocks = [line for line in shown if line.startswith("white 0:0")]
+    assert clocks[0] == "white 0:03, black 0:03"
+    assert clocks[1] < clocks[0]
+
+
+def test_what_is_typed_in_a_hurry(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Small letters of pieces, keys that send escapes, a greeting, and help named in errors."""
+    shown = play(monkeypatch, capsys, "\x1b[15~nf3\x1b[A\nnf9\nfen\nquit\n")
+    assert "You play white against Kibitz, network material." in shown
+    assert "help lists the rest" in shown
+    assert "/5N2/" in shown
+    [fault] = [line for line in shown.splitlines() if "'nf9'" in line]
+    assert fault.endswith("(help lists what can be typed)")
+    fen = "4k3/8/8/8/8/2p5/1P6/4KB2 w - - 0 1"
+    shown = play(monkeypatch, capsys, "bxc3\nfen\nquit\n", "--fen", fen)
+    assert "/2P5/" in shown
+
+
+def test_a_kept_game_says_clocks_and_strength(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "games.pgn"
+    words = ["--clock", "5+3", "--elo", "1500", "--pgn", str(file)]
+    play(monkeypatch, capsys, "e4\ntakeback\nd4\nresign\n", *words)
+    [game] = read_games(file)
+    assert game.tags["TimeControl"] == "300+3"
+    assert game.tags["Black"] == "Kibitz (material, strength 1500)"
+    assert [node.clock() is not None for node in game.tree.mainline()] == [True, True]
+
+
+def test_a_coach_offers_nothing_to_take_back_after_mate(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fen = "rnbqkbnr/pppp1ppp/8/4p3/8/5P2/PPPPP1PP/RNBQKBNR w KQkq - 0 2"
+    shown = play(monkeypatch, capsys, "g4\n", "--fen", fen, "--coach", "--nodes", "400")
+    assert "mate at once: too late to take it back" in shown
+    assert "takeback: try again" not in shown

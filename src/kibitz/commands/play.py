@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import random
+import re
+import select
 import signal
 import sys
 import time
@@ -12,6 +14,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Annotated, Literal
 
+import chess
 from cyclopts import Parameter
 
 from kibitz.commands.output import EngineFlag, at_least
@@ -38,6 +41,10 @@ from kibitz.search.limits import Limits
 HELP = (
     "a move (e4, Nf3, e2e4), or: takeback, hint, moves, board, fen, clock, draw, resign, quit, help"
 )
+KEYS = re.compile(r"\x1b(?:\[[0-9;]*[A-Za-z~]|O[A-Za-z]|.)?|[\x00-\x1f\x7f]")  # arrows, F5 and such
+PIECE_IN_SMALL = re.compile(r"[nrqk][a-h1-8x].*")  # b is a file, too: bxc3 is left as it is
+AGAIN, MATED = " (takeback: try again)", " (it is mate at once: too late to take it back)"
+TICK = 0.2  # seconds between two looks at the clock while nobody types
 SIGNALS = {"SIGTERM", "SIGHUP"}  # the terminal or the machine is closed
 DEFAULT_MILLISECONDS = 1000
 HINT_NODES = 2_000
@@ -92,7 +99,7 @@ def play(
         if coach:
             teacher = Engine(network, search="alphabeta", multipv=2)
             until_the_end.enter_context(teacher)
-        game = Game(engine, board, own_side, own, both, teacher)
+        game = Game(engine, board, own_side, own, both, teacher, elo)
         try:
             game.play(typed_lines())
         finally:
@@ -115,16 +122,26 @@ def _start(side: Side, fen: str, chess960: int | None, odds: str | None) -> Boar
     return Board.start960(random.randrange(960) if chess960 == -1 else chess960)
 
 
-def typed_lines() -> Iterator[str]:
-    """What the player types, with a prompt on a terminal."""
+def typed_lines() -> Iterator[str | None]:
+    """What the player types, with a prompt on a terminal; None while nothing is typed there."""
+    terminal = sys.stdin.isatty()
     while True:
-        if sys.stdin.isatty():
+        if terminal:
             sys.stdout.write("> ")
             sys.stdout.flush()
+            while not _is_typed():
+                yield None
         line = sys.stdin.readline()
         if not line:
             return
-        yield line.strip()
+        yield KEYS.sub("", line).strip()
+
+
+def _is_typed() -> bool:
+    """Whether a line waits on the terminal, after a moment; Windows cannot tell and says yes."""
+    if sys.platform == "win32":
+        return True
+    return bool(select.select([sys.stdin], [], [], TICK)[0])
 
 
 class Game:
@@ -138,21 +155,24 @@ class Game:
         limits: Limits | None = None,
         clock: GameClock | None = None,
         coach: Engine | None = None,
+        strength: int | None = None,
     ) -> None:
         self.engine, self.board, self.side = engine, board, side
-        self.limits, self.clock, self.coach = limits, clock, coach
+        self.limits, self.clock, self.coach, self.strength = limits, clock, coach, strength
+        self._times: dict[int, float] = {}  # seconds left after a ply, from 0
         self._started = time.monotonic()  # when the side to move began to think
         self._scores: list[int] = []  # of the engine's moves
         self.over = self.reason = ""  # the result, once there is one, and why
 
-    def play(self, lines: Iterable[str]) -> None:
+    def play(self, lines: Iterable[str | None]) -> None:
         """Play until the game, or the input, ends."""
         self.engine.ready()  # before the clocks run
         if self.coach is not None:
             self.coach.ready()
         for problem in self.engine.problems:
             say(problem)
-        _print(f"network {self.engine.source}")
+        _print(f"You play {self.side} against Kibitz, network {self.engine.source}.")
+        _print("Moves are typed as e4, Nf3 or e2e4; help lists the rest.")
         typed = iter(lines)
         self._show()
         while not self.over:
@@ -162,10 +182,12 @@ class Game:
             elif not self._person_moves(typed):
                 return
 
-    def _person_moves(self, typed: Iterator[str]) -> bool:
+    def _person_moves(self, typed: Iterator[str | None]) -> bool:
         """Obey lines until one is a move or ends the game; False if there are no more."""
         for line in typed:
-            word = line.casefold()
+            if self._flag_falls():
+                return True
+            word = (line or "").casefold()
             if word in ("quit", "exit"):
                 return False
             if not line:
@@ -173,18 +195,49 @@ class Game:
             try:
                 done = self._command(word) if word in COMMANDS else self._move(line)
             except KibitzError as error:
-                _print(f"{error}")
+                _print(f"{error} (help lists what can be typed)")
                 continue
             if done:
                 return True
         return False
 
     def _move(self, text: str) -> bool:
-        before, move = self.board.copy(), self.board.parse(text)
+        before, move = self.board.copy(), self._parsed(text)
         self._played(move)
         if self.coach is not None and not self.over:
             self._say_what_was_wrong(self.coach, before, move)
         return True
+
+    def _parsed(self, text: str) -> Move:
+        """A move as it is typed, also with a small letter for the piece where that is no move."""
+        try:
+            return self.board.parse(text)
+        except InputError as error:
+            if PIECE_IN_SMALL.fullmatch(text) is None:
+                raise
+            try:
+                return self.board.parse(text[0].upper() + text[1:])
+            except InputError:
+                raise error from None  # which names what was typed
+
+    def _flag_falls(self) -> bool:
+        """Whether the time of the side to move is up, which ends the game at that moment."""
+        side = self.board.turn
+        if self.clock is None or self._spent() <= self.clock.allowed(side):
+            return False
+        self._end("0-1" if side == "white" else "1-0", f"{side} has lost on time")
+        return True
+
+    def _spent(self) -> float:
+        """Milliseconds since the side to move began to think."""
+        return 1000 * (time.monotonic() - self._started)
+
+    def _running(self) -> str:
+        """Both clocks as they stand now, that of the side to move running."""
+        assert self.clock is not None
+        left = dict(self.clock.left)
+        left[self.board.turn] = max(0.0, left[self.board.turn] - self._spent())
+        return GameClock.spelled(left)
 
     def _say_what_was_wrong(self, coach: Engine, before: Board, move: Move) -> None:
         """A comment on the player's move if it was a mistake; no clock runs meanwhile."""
@@ -194,7 +247,16 @@ class Game:
         fault = label(scene.had, scene.has)
         if fault is not Label.NONE:
             words = Speaker("beginner").comment(scene).text
-            _print(f"coach: {fault.name.capitalize()}. {words}".rstrip() + " (takeback: try again)")
+            ends = scene.has.line[:1] and self._mates(scene.has.line[0])
+            _print(
+                f"coach: {fault.name.capitalize()}. {words}".rstrip() + (MATED if ends else AGAIN)
+            )
+
+    def _mates(self, move: chess.Move) -> bool:
+        """Whether the answer ends the game, so that nothing can be taken back."""
+        after = self.board.to_chess()
+        after.push(move)
+        return after.is_checkmate()
 
     def _engine_moves(self) -> None:
         default = Limits(movetime=DEFAULT_MILLISECONDS)
@@ -208,11 +270,14 @@ class Game:
         self._played(move)
 
     def _played(self, move: Move) -> None:
-        side, spent = self.board.turn, 1000 * (time.monotonic() - self._started)
+        side, spent = self.board.turn, self._spent()
         self.board.push(move)
         if self.clock is not None and not self.clock.spend(side, spent):
             self._end("0-1" if side == "white" else "1-0", f"{side} has lost on time")
             return
+        if self.clock is not None:
+            self._times[len(self.board.moves) - 1] = self.clock.left[side] / 1000
+        self._started = time.monotonic()  # the other side's time begins
         self._show()
 
     def _show(self) -> None:
@@ -234,17 +299,23 @@ class Game:
 
     def pgn(self) -> str:
         """The game with its players, result and how it ended."""
-        names = {self.side: "Player", OTHER[self.side]: f"Kibitz ({self.engine.source})"}
+        level = "" if self.strength is None else f", strength {self.strength}"
+        names = {self.side: "Player", OTHER[self.side]: f"Kibitz ({self.engine.source}{level})"}
         date = dated(datetime.datetime.now(datetime.UTC))[:10].replace("-", ".")
         tags = {
             "Event": "Game against Kibitz",
+            "Site": "?",
             "Date": date or "????.??.??",
             "White": names["white"],
             "Black": names["black"],
             "Result": self.over or "*",
+            "TimeControl": "-" if self.clock is None else str(self.clock.controls[self.side]),
             "Termination": self.reason or "unterminated",
         }
-        return str(game_of(self.board, tags))
+        game = game_of(self.board, tags)
+        for ply, node in enumerate(game.tree.mainline()):
+            node.set_clock(self._times.get(ply))
+        return str(game)
 
     # --- commands -------------------------------------------------------------------------------
 
@@ -286,7 +357,7 @@ class Game:
         if word == "fen":
             return self.board.fen()
         if word == "clock":
-            return "no clock" if self.clock is None else str(self.clock)
+            return "no clock" if self.clock is None else self._running()
         return HELP
 
 

@@ -124,7 +124,9 @@ def solve(
     puzzles = [one for one in every if not theme or theme in one.themes]
     if start > len(puzzles):
         raise InputError("--start", value=start, fix=f"there are {len(puzzles)} puzzles")
-    Session(typed_lines(), _show, _tell).run(puzzles[start - 1 :])
+    Session((line for line in typed_lines() if line is not None), _show, _tell).run(
+        puzzles[start - 1 :]
+    )
     return 0
 
 

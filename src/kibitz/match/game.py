@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,23 +96,28 @@ class GameClock:
     """Both players' clocks in one game."""
 
     def __init__(self, white: Control, black: Control, margin: float = 0.0) -> None:
-        self._controls: dict[Side, Control] = {"white": white, "black": black}
-        self.left = {side: float(self._controls[side].base or 0) for side in SIDES}  # ms
+        self.controls: dict[Side, Control] = {"white": white, "black": black}
+        self.left = {side: float(self.controls[side].base or 0) for side in SIDES}  # ms
         self._made = dict.fromkeys(SIDES, 0)
         self._margin = margin  # ms by which a clock may be overstepped
 
     def __str__(self) -> str:
-        seconds = ((side, int(left) // 1000) for side, left in self.left.items())
-        return ", ".join(f"{side} {left // 60}:{left % 60:02}" for side, left in seconds)
+        return self.spelled(self.left)
+
+    @staticmethod
+    def spelled(left: Mapping[Side, float]) -> str:
+        """Milliseconds of both sides as a clock shows them."""
+        seconds = ((side, int(time) // 1000) for side, time in left.items())
+        return ", ".join(f"{side} {time // 60}:{time % 60:02}" for side, time in seconds)
 
     def limits(self, side: Side) -> Limits:
         """Limits of the next move of the side to move."""
-        control, period = self._controls[side], self._controls[side].moves
+        control, period = self.controls[side], self.controls[side].moves
         times: dict[str, Any] = {}
         for color in SIDES if control.base is not None else ():
-            if self._controls[color].base is not None:
+            if self.controls[color].base is not None:
                 times[f"{color[0]}time"] = round(self.left[color])
-                times[f"{color[0]}inc"] = self._controls[color].increment
+                times[f"{color[0]}inc"] = self.controls[color].increment
         return Limits(
             nodes=control.nodes,
             movetime=control.movetime,
@@ -123,7 +128,7 @@ class GameClock:
 
     def allowed(self, side: Side) -> float:
         """Milliseconds the move may take before the time is lost, or before patience ends."""
-        control = self._controls[side]
+        control = self.controls[side]
         if not control.timed:
             return UNTIMED_MS
         left = math.inf if control.base is None else self.left[side]
@@ -131,7 +136,7 @@ class GameClock:
 
     def spend(self, side: Side, milliseconds: float) -> bool:
         """Charge a move; whether it was made in time."""
-        control = self._controls[side]
+        control = self.controls[side]
         in_time = not control.timed or milliseconds <= self.allowed(side)
         if control.base is not None:
             # What the margin forgives is not taken from the moves to come.
