@@ -29,6 +29,7 @@ from kibitz.match.journal import Journal, Results
 from kibitz.match.rating import Rating, ratings
 from kibitz.match.runner import Setup, run
 from kibitz.match.spec import PROGRAMS, parse_player, parse_players
+from kibitz.network.card import read_card
 
 HASH = 16  # MiB of a network's tree
 TREE_SEARCH = "Search=mcts"  # of all who search, unless they say otherwise
@@ -86,9 +87,15 @@ def player_of(folder: Folder, learn: Learn, opponent: str) -> str:
 
 
 def identity_of(folder: Folder, player: str) -> str:
-    """All that makes a player who it is: settings, network, program, search, and our version."""
+    """All that makes a player who it is: settings, network, program, search, and our version.
+
+    A network of the run itself is known by its weights: its card has the name of the run's folder.
+    """
     spec = parse_player(player)
-    parts = [anywhere(folder, spec.identity)]
+    identity = spec.identity
+    if spec.what.startswith(f"{folder.root}/networks/"):
+        identity = identity.replace(sha256_of(spec.what)[:12], read_card(spec.what).sha256[:12])
+    parts = [anywhere(folder, identity)]
     if spec.kind == "engine":
         parts.append(f"search={spec.engine().settings.search}")
     if spec.kind in PROGRAMS:
