@@ -94,10 +94,12 @@ class Collection:
 
         for path in files:
             for game in read_games(path, skip):
-                if all(node.move for node in game.tree.mainline()):
+                moves = [node.move for node in game.tree.mainline()]
+                if moves and all(moves):
                     yield task_of(game, path.name)
-                else:
-                    skip(BadGame(str(path), game.number, game.line, "it passes a move"))
+                else:  # bytes of anything may hold a comment, which is all of a game
+                    why = "it passes a move" if moves else "it has no moves"
+                    skip(BadGame(str(path), game.number, game.line, why))
 
     def puzzles(self) -> list[Puzzle]:
         """The puzzles, those left out that have a position in common with an earlier one."""
