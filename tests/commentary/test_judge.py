@@ -9,7 +9,6 @@ from kibitz.commentary.judge import (
     Label,
     Seen,
     accuracy,
-    as_lichess,
     in_hindsight,
     is_hard_to_find,
     is_only_move,
@@ -18,6 +17,9 @@ from kibitz.commentary.judge import (
     turning_points,
     value_of,
 )
+from kibitz.commentary.judge import seen as seen_of
+from kibitz.engine import Engine
+from kibitz.position.board import Board
 from kibitz.search.report import Score
 
 
@@ -46,15 +48,16 @@ def test_labels(before: tuple[str, int], after: tuple[str, int], expected: Label
     assert label(seen(*before), seen(*after)) is expected
 
 
-@pytest.mark.parametrize("value", [-0.9, -0.4, 0.0, 0.1, 0.5, 0.9])
-def test_a_score_means_what_the_search_expects(value: float) -> None:
-    assert value_of(as_lichess(Score("cp", 30), value)) == pytest.approx(value, abs=0.002)
-
-
-def test_what_is_proved_keeps_its_score() -> None:
-    assert as_lichess(Score("cp", -19_981), -1.0) == Score("cp", -19_981)
-    assert as_lichess(Score("mate", -2), -1.0) == Score("mate", -2)
-    assert as_lichess(Score("cp", 900), 0.999999).amount < 10_000
+def test_marks_are_on_the_common_scale_whatever_is_shown() -> None:
+    fen = "4k3/8/8/8/8/8/PP6/4K3 w - - 0 1"
+    with Engine("material", hash=16, search="alphabeta") as engine:
+        plain = engine.play(Board(fen), nodes=2000).report
+        engine.configure(weights="material", hash=16, search="alphabeta", score_type="centipawn")
+        engine.new_game()
+        other = engine.play(Board(fen), nodes=2000).report
+    assert plain.best.value == other.best.value
+    assert plain.best.score != other.best.score
+    assert seen_of(chess.Board(fen), other).score == plain.best.score
 
 
 def test_accuracy_of_moves_is_as_lichess_has_it() -> None:

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import doctest
-import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kibitz.position.board import Board
 from kibitz.search import report
 from kibitz.search.proof import DRAW, TABLEBASE
 from kibitz.search.report import (
     CENTIPAWNS,
-    LOGISTIC_SCALE,
     Score,
     Wdl,
     centipawns,
     centipawns_2019,
-    centipawns_tangent,
-    centipawns_wdl,
+    common_wdl,
+    has_opposite_bishops,
     mate_moves,
     score_of,
     value_of_2019,
@@ -50,15 +49,61 @@ def test_the_inverse_is_one(value: float) -> None:
     assert value_of_2019(centipawns_2019(value)) == pytest.approx(value, abs=1e-9)
 
 
-@pytest.mark.parametrize("middle", [-2.5, -1.0, -0.3, 0.0, 0.4, 1.0, 2.0, 3.0])
-def test_wdl_mu_is_the_middle_of_the_logistic_model(middle: float) -> None:
-    win = 1 / (1 + math.exp((1 - middle) / LOGISTIC_SCALE))
-    loss = 1 / (1 + math.exp((1 + middle) / LOGISTIC_SCALE))
-    assert centipawns_wdl(win - loss) == pytest.approx(100 * middle, abs=1e-6)
-    # Stockfish's and lc0's formula, which such wins and losses fulfil.
-    against_loss, against_win = math.log(1 / loss - 1), math.log(1 / win - 1)
-    expected = 100 * (against_loss - against_win) / (against_loss + against_win)
-    assert centipawns_wdl(win - loss) == pytest.approx(expected, abs=1e-6)
+def test_one_pawn_is_an_even_chance_to_win() -> None:
+    assert common_wdl(Score("cp", 100)).wins == 500
+    assert common_wdl(Score("cp", -100)).losses == 500
+
+
+# Values of the search, and how 12 200 positions of 100 games at 10+0.1 ended: wins less losses.
+@pytest.mark.parametrize(
+    ("value", "result"),
+    [(0.017, 0.024), (0.076, 0.174), (0.124, 0.288), (0.17, 0.446), (0.219, 0.6), (0.266, 0.736),
+     (0.332, 0.85), (0.422, 0.909), (0.512, 0.989), (0.636, 0.992)],
+)  # fmt: skip
+def test_expected_scores_are_those_of_games(value: float, result: float) -> None:
+    wdl = common_wdl(score_of("WDL_mu", value, 0))
+    assert (wdl.wins - wdl.losses) / 1000 == pytest.approx(result, abs=0.05)
+
+
+@given(st.integers(-20_000, 20_000))
+def test_chances_add_up_and_grow_with_the_score(amount: int) -> None:
+    wdl, better = common_wdl(Score("cp", amount)), common_wdl(Score("cp", amount + 1))
+    assert sum(wdl) == 1000
+    assert min(wdl) >= 0
+    assert better.wins >= wdl.wins
+    assert better.losses <= wdl.losses
+    assert common_wdl(Score("cp", -amount)) == Wdl(wdl.losses, wdl.draws, wdl.wins)
+
+
+def test_a_draw_that_is_proved_is_certain() -> None:
+    assert common_wdl(Score("cp", 0), draw=True) == Wdl(0, 1000, 0)
+
+
+OPPOSITE = "8/5pk1/3b2p1/7p/PP5P/5BP1/5PK1/8 {} - - 0 1"
+
+
+@pytest.mark.parametrize("side", "wb")
+def test_small_advantages_are_less_with_opposite_bishops(side: str) -> None:
+    position = Board(OPPOSITE.format(side)).position
+    assert has_opposite_bishops(position)
+    small, large = (score_of("WDL_mu", value, 0, 0, position).amount for value in (0.15, 0.9))
+    assert small < 0.5 * score_of("WDL_mu", 0.15, 0).amount
+    assert large > 0.9 * score_of("WDL_mu", 0.9, 0).amount
+    scores = [score_of("WDL_mu", value / 100, 0, 0, position).amount for value in range(-99, 100)]
+    assert scores == sorted(scores)
+
+
+@pytest.mark.parametrize(
+    "fen",
+    [
+        "8/5pk1/4b1p1/7p/PP5P/5BP1/5PK1/8 w - - 0 1",  # of one colour
+        "8/r4pk1/3b2p1/7p/PP5P/5BP1/R4PK1/8 w - - 0 1",  # with rooks
+        "8/5pk1/3bb1p1/7p/PP5P/5BP1/5PK1/8 w - - 0 1",
+        "8/5pk1/3bb1p1/7p/PP5P/6P1/5PK1/8 w - - 0 1",
+    ],
+)
+def test_other_endings_have_no_opposite_bishops(fen: str) -> None:
+    assert not has_opposite_bishops(Board(fen).position)
 
 
 @pytest.mark.parametrize("kind", CENTIPAWNS)
@@ -67,13 +112,7 @@ def test_better_values_give_more_centipawns(kind: str) -> None:
     assert scores == sorted(scores)
     assert scores == [-score for score in reversed(scores)]
     assert len(set(scores)) > 300
-    assert scores[-1] in (12_798, 12_800)
-
-
-def test_near_certainty_the_tangent_takes_over() -> None:
-    for value in (0.95, 0.99, 0.9999, 1.0):
-        assert centipawns_wdl(value) == centipawns_tangent(value)
-    assert centipawns_wdl(0.9) > centipawns_tangent(0.9)
+    assert scores[-1] in (5_997, 12_798, 12_800)
 
 
 @given(values, shares)

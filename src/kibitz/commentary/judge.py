@@ -33,7 +33,6 @@ SURPRISE = 0.1  # change of value from which the move made tells more than the s
 DECIDED = 0.85  # value from which a game is as good as won
 WON, BETTER = 0.6, 0.25  # values from which one speaks of a won or a better position
 CENTIPAWN_SLOPE = 0.00368208  # Lichess's
-MOST = 0.9999  # winning chances of the highest score that is not proved
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ def seen(board: chess.Board, report: Report) -> Seen:
     lines = [
         Seen(score, value_of(score), tuple(_made(board, move) for move in one.moves))
         for one in report.lines[:2]
-        for score in [as_lichess(one.score, one.value)]
+        for score in [one.common or one.score]
     ]
     # Alpha-beta has no priors.
     priors = {_made(board, one.move): one.prior for one in report.moves if one.prior}
@@ -110,20 +109,8 @@ def tried(had: Seen, then: Seen) -> Seen:
     return replace(had, line=line, then=then)
 
 
-def as_lichess(score: Score, value: float) -> Score:
-    """The score that means for Lichess's readers what the search expects, in [-1, 1].
-
-    >>> str(as_lichess(Score("cp", 70), 0.5)), str(as_lichess(Score("mate", 3), 1.0))
-    ('cp 298', 'mate 3')
-    """
-    if score.kind == "mate" or abs(value) == 1.0:  # a mate, or what tablebases know
-        return score
-    chances = max(-MOST, min(MOST, value))
-    return Score("cp", round(math.log((1.0 + chances) / (1.0 - chances)) / CENTIPAWN_SLOPE))
-
-
 def value_of(score: Score) -> float:
-    """Winning chances of a score as Lichess counts them.
+    """Winning chances of a score on the common scale, as Lichess counts them.
 
     >>> round(value_of(Score("cp", 100)), 2), value_of(Score("mate", -3))
     (0.18, -1.0)

@@ -1,10 +1,10 @@
 """What a search reports: scores, lines, the moves of the root, counts; the same for every kind.
 
 All values are for the side to move at the root; moves are in White's view. Centipawns can be
-written in three ways. `WDL_mu`, the default, is the middle of Stockfish's and lc0's logistic model
-of wins and losses: +1.00 means a 50 % chance to win. The others are tangents: lc0's, and the one of
-2019 of ChessCoach and DLChess. All three grow with the value and heed nothing else: a better move
-never has a lower score.
+written in three ways. `WDL_mu`, the default, is the common scale, on which +1.00 means a 50 %
+chance to win, as in Stockfish since 15.1. The others are tangents: lc0's, and the one of 2019 of
+ChessCoach and DLChess. In one position all three grow with the value and heed nothing else: a
+better move never has a lower score. Wins, draws and losses are those of the common scale.
 """
 
 from __future__ import annotations
@@ -23,9 +23,13 @@ from kibitz.search.proof import DRAW, TABLEBASE, UNPROVED
 from kibitz.search.tablebase import RootMove
 
 PERMILLE = 1000
-# Scale of the logistic model, in pawns: the shipped network's own, where it gives 50 % to win.
-LOGISTIC_SCALE = 1.1
-NEARLY_SURE = 0.999  # the tangent has taken over long before
+# Fitted to games at 10+0.1 and to Stockfish 15.1 (docs/uci.md): centipawns for each unit of the
+# logarithm of the odds, the score of a 50 % chance to win, and the spread of results around it.
+COMMON_SLOPE, EVEN_CHANCE, SPREAD = 280.0, 100.0, 50.0
+NEARLY_SURE = 1.0 - 1e-9  # 6 000 centipawns
+# In endings with bishops of opposite colours alone a score is worth less than half below this.
+OPPOSITE_BISHOPS = 150.0
+DARK_SQUARES = 0xAA55AA55AA55AA55
 # A win by tablebase, less the plies to the next capture, pawn move or mate; Stockfish's number.
 TABLE_CENTIPAWNS = 20_000
 
@@ -77,22 +81,54 @@ def wdl_of(value: float, draw: float) -> Wdl:
 # --- centipawns -----------------------------------------------------------------------------------
 
 
-def centipawns_wdl(value: float) -> float:
-    """100 mu where 1/(1 + e^((1 - mu)/s)) - 1/(1 + e^((1 + mu)/s)), wins less losses, is the value.
+def centipawns_common(value: float) -> float:
+    """On the common scale: a multiple of the logarithm of the odds.
 
-    Near certainty lc0's tangent is higher and takes over.
-
-    >>> win = 0.5
-    >>> loss = 1 / (1 + math.exp(2 / LOGISTIC_SCALE))
-    >>> round(centipawns_wdl(win - loss))
+    >>> round(centipawns_common(0.1768))
     100
     """
-    size = min(abs(value), NEARLY_SURE)
-    spread = math.exp(1.0 / LOGISTIC_SCALE)
-    linear = size * (1.0 + spread * spread)
-    root = math.sqrt(linear * linear + 4.0 * spread * spread * (1.0 - size * size))
-    middle = 100.0 * LOGISTIC_SCALE * math.log((linear + root) / (2.0 * spread * (1.0 - size)))
-    return math.copysign(max(middle, centipawns_tangent(abs(value))), value)
+    value = min(NEARLY_SURE, max(-NEARLY_SURE, value))
+    return COMMON_SLOPE * math.log((1.0 + value) / (1.0 - value))
+
+
+def with_opposite_bishops(centipawns: float) -> float:
+    """A score on the common scale in an ending with bishops of opposite colours alone.
+
+    Small advantages are not won there, large ones are as elsewhere.
+
+    >>> [round(with_opposite_bishops(score)) for score in (50, 150, 600)]
+    [5, 75, 565]
+    """
+    square = centipawns * centipawns
+    return centipawns * square / (square + OPPOSITE_BISHOPS * OPPOSITE_BISHOPS)
+
+
+def has_opposite_bishops(position: np.record) -> bool:
+    """Whether each side has one bishop, the two on squares of different colours, and pawns only."""
+    if int(position.knights | position.rooks | position.queens):
+        return False
+    bishops = int(position.bishops)
+    one_each = all(
+        (bishops & int(side)).bit_count() == 1 for side in (position.own, position.their)
+    )
+    return one_each and (bishops & DARK_SQUARES).bit_count() == 1
+
+
+def common_wdl(score: Score, draw: bool = False) -> Wdl:
+    """Wins, draws and losses that a score on the common scale stands for; `draw`: it is proved.
+
+    >>> common_wdl(Score("cp", 100)), common_wdl(Score("mate", -2))
+    (Wdl(wins=500, draws=482, losses=18), Wdl(wins=0, draws=0, losses=1000))
+    """
+    if draw:
+        return Wdl(0, PERMILLE, 0)
+    if score.kind == "mate":
+        return Wdl(PERMILLE, 0, 0) if score.amount > 0 else Wdl(0, 0, PERMILLE)
+    wins, losses = (
+        round(PERMILLE / (1.0 + math.exp(min(700.0, (EVEN_CHANCE - amount) / SPREAD))))
+        for amount in (score.amount, -score.amount)
+    )
+    return Wdl(wins, PERMILLE - wins - losses, losses)
 
 
 def centipawns_tangent(value: float) -> float:
@@ -110,8 +146,9 @@ def value_of_2019(centipawns: float) -> float:
     return math.atan(centipawns / TANGENT_2019_CENTIPAWNS) / TANGENT_2019_ANGLE
 
 
+COMMON = "WDL_mu"
 CENTIPAWNS: dict[str, Callable[[float], float]] = {
-    "WDL_mu": centipawns_wdl,
+    COMMON: centipawns_common,
     "centipawn": centipawns_tangent,
     "centipawn_2019": centipawns_2019,
 }
@@ -135,8 +172,12 @@ def mate_moves(proof: int) -> int | None:
     return (proof + 1) // 2 if proof > 0 else -(-proof // 2)
 
 
-def score_of(score_type: str, value: float, proof: int, distance: int = 0) -> Score:
+def score_of(
+    score_type: str, value: float, proof: int, distance: int = 0, position: np.record | None = None
+) -> Score:
     """Centipawns, or the mate if one is proved; `distance` in plies is that of a tablebase's win.
+
+    `position` is the root's, in which bishops of opposite colours may count on the common scale.
 
     >>> str(score_of("WDL_mu", 1.0, TABLEBASE, distance=19))
     'cp 19981'
@@ -147,6 +188,8 @@ def score_of(score_type: str, value: float, proof: int, distance: int = 0) -> Sc
     if abs(proof) == TABLEBASE:
         amount = TABLE_CENTIPAWNS - abs(distance)
         return Score("cp", amount if proof > 0 else -amount)
+    if score_type == COMMON and position is not None and has_opposite_bishops(position):
+        return Score("cp", round(with_opposite_bishops(centipawns_common(value))))
     return Score("cp", centipawns(score_type, value))
 
 
@@ -217,6 +260,7 @@ class Line(NamedTuple):
     wdl: Wdl
     value: float
     moves: tuple[Move, ...]  # empty if the game is over
+    common: Score | None = None  # the score on the common scale; None: as `score`
 
     @property
     def lacks(self) -> int:
@@ -241,12 +285,33 @@ class Report(Totals):
 
 
 def line_of(
-    row: MoveStatistics, moves: tuple[Move, ...], settings: Settings, distance: int = 0
+    row: MoveStatistics,
+    moves: tuple[Move, ...],
+    settings: Settings,
+    position: np.record,
+    distance: int = 0,
 ) -> Line:
-    """The line of a move, not numbered yet; `distance` is for proofs by tables not at the root."""
+    """The line of a move of the root's `position`, not numbered yet.
+
+    `distance` is for proofs by tables not at the root.
+    """
     distance = distance if row.table is None else row.table.dtz
-    score = score_of(settings.score_type, row.value, row.proof, distance)
-    return Line(0, score, wdl_of(row.value, row.draw), row.value, moves)
+    return shown(row.value, row.proof, row.draw == 1.0, moves, settings, position, distance)
+
+
+def shown(
+    value: float,
+    proof: int,
+    drawn: bool,
+    moves: tuple[Move, ...],
+    settings: Settings,
+    position: np.record,
+    distance: int = 0,
+) -> Line:
+    """A line, not numbered yet, with score and chances that agree; `drawn`: nothing else comes."""
+    score = score_of(settings.score_type, value, proof, distance, position)
+    common = score_of(COMMON, value, proof, distance, position)
+    return Line(0, score, common_wdl(common, drawn), value, moves, common)
 
 
 def numbered(lines: Iterable[Line]) -> tuple[Line, ...]:
@@ -328,8 +393,11 @@ def report_of(
     if mating or outcomes:
         known = sorted(known, key=rank, reverse=True)
     rows = [_row(board, at, one, outcomes.get(one.code)) for at, one in enumerate(known)]
-    shown = [at for at, row in enumerate(rows) if row.scored or at == 0][: settings.multipv]
-    lines = [line_of(rows[at], known[at].line, settings, known[at].distance) for at in shown]
+    places = [at for at, row in enumerate(rows) if row.scored or at == 0][: settings.multipv]
+    position = board.position
+    lines = [
+        line_of(rows[at], known[at].line, settings, position, known[at].distance) for at in places
+    ]
     if mating:
         lines[0] = Line(0, Score("mate", (len(mating) + 1) // 2), Wdl(1000, 0, 0), 1.0, mating)
     best = rows[0]

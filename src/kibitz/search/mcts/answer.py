@@ -41,8 +41,7 @@ from kibitz.search.report import (
     line_of,
     mate_moves,
     numbered,
-    score_of,
-    wdl_of,
+    shown,
 )
 
 LONGEST_LINE = 100  # plies of a principal variation
@@ -70,9 +69,8 @@ def make_report(
     lines = _lines(memory, position, rows, settings, mates or {})
     if not lines or lines[0].moves[:1] != (rows[0].move,):
         # No move has a visit yet, or all that have are proved lost.
-        score = score_of(settings.score_type, root.value, UNPROVED)
         moves = tuple(row.move for row in rows[:1])
-        first = Line(0, score, wdl_of(root.value, root.draw), root.value, moves)
+        first = shown(root.value, UNPROVED, root.draw == 1.0, moves, settings, position)
         lines = [first, *lines[: settings.multipv - 1]]
     return Report(**vars(totals), lines=numbered(lines), moves=tuple(rows), root=root)
 
@@ -91,7 +89,7 @@ def _lines(
         moves = mates.get(row.move) or principal_variation(memory, row.edge, position)
         if mate_moves(row.proof) is not None:
             moves = moves[: abs(row.proof)]  # the tree's line may be longer than what is proved
-        lines.append(line_of(row, moves, settings))
+        lines.append(line_of(row, moves, settings, position))
     return lines
 
 
