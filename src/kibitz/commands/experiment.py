@@ -13,6 +13,7 @@ from cyclopts import App, Parameter
 
 from kibitz.commands.output import EXIT_STOPPED, JsonFlag, NetworkFlag, at_least, columns, emit
 from kibitz.commands.train import torch_needed
+from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER, chosen
 from kibitz.errors import InputError, did_you_mean
 from kibitz.evaluator.discover import named
@@ -33,6 +34,7 @@ from kibitz.experiments.cells import Laboratory, estimates
 from kibitz.experiments.contests import Compare, Match, Odds
 from kibitz.experiments.counts import Moves, of_pgn
 from kibitz.experiments.plan import Findings, Plan, caption, keep, result, with_forfeits
+from kibitz.experiments.scale import Judgement, bins_of, judged, questions_of
 from kibitz.log import graceful_stop, progress, say
 from kibitz.match.elo import Tally, of_games
 from kibitz.settings import load
@@ -281,3 +283,52 @@ def count_command(
 
     emit(facts, as_json=json, table=Group(_shown(found, ()), _shown(begun, ())))
     return 0
+
+
+@experiment.command(name="scale")
+def scale_command(
+    *files: Annotated[Path, Parameter(help="PGN files with scores, as kibitz match writes them.")],
+    json: JsonFlag = False,
+) -> int:
+    """Compare centipawns with results: ten bins of what games came to, and what was promised."""
+    bins = bins_of(files)
+    headings = ("from", "positions", "games", "mean", "expected", "scored", "95 %", "to win", "won")
+    rows = []
+    for one in bins:
+        shares = (f"{share:.3f}" for share in one[4:])
+        rows.append((one.low, one.positions, one.games, f"{one.centipawns:.0f}", *shares))
+    emit({"rows": [one._asdict() for one in bins]}, as_json=json, table=columns(headings, rows))
+    return 0
+
+
+@experiment.command(name="judgement")
+def judgement_command(
+    file: Annotated[Path, Parameter(help="ChessQA's position_judgement.jsonl.")],
+    *,
+    nodes: Annotated[int, Parameter(help="Nodes for each position.")] = 50_000,
+    network: NetworkFlag = AUTODISCOVER,
+    json: JsonFlag = False,
+) -> int:
+    """Answer ChessQA's Position Judgements by the option nearest to the centipawns of a search."""
+    at_least(1, nodes=nodes)
+    questions = questions_of(file)
+    shown = progress("judgement", total=len(questions))
+    with Engine(chosen(network)) as engine, shown as bar, graceful_stop() as stop:
+        answers = list(bar.over((judged(engine, one, nodes) for one in questions), stop))
+    right = sum(one.right for one in answers)
+    options = sorted({one.answer for one in answers})
+    rows = [(at, *_right_of([one for one in answers if one.answer == at])) for at in options]
+    facts = {
+        "network": named(chosen(network)),
+        "nodes": nodes,
+        "questions": len(answers),
+        "right": right,
+        "rows": [one._asdict() for one in answers],
+    }
+    below = ("all", right, len(answers))
+    emit(facts, as_json=json, table=columns(("answer", "right", "of"), [*rows, below]))
+    return EXIT_STOPPED if stop.requested else 0
+
+
+def _right_of(answers: Sequence[Judgement]) -> tuple[int, int]:
+    return sum(one.right for one in answers), len(answers)

@@ -62,6 +62,25 @@ def read_pgn(
             yield _converted(line, model, name)
 
 
+def read_scores(
+    source: Location | IO[str], name: str, on_bad: Callable[[BadGame], None]
+) -> Iterator[tuple[int, np.ndarray]]:
+    """White's result of each finished game, and its scores, float64 [plies + 1], for White.
+
+    A position without a score has NaN.
+    """
+    for game in read_main_lines(source, on_bad):
+        line = game if isinstance(game, MainLine) else _main_line(game, name, on_bad)
+        result = UNKNOWN_RESULT if line is None else _result(line)
+        if line is not None and result != UNKNOWN_RESULT:
+            sides = line.positions["side"].astype(np.int64)
+            yield result, _scores(line.comments, sides.tolist()) * (1 - 2 * sides)
+
+
+def _result(line: MainLine) -> int:
+    return RESULTS.get(line.tags.get("Result", "*"), UNKNOWN_RESULT)
+
+
 def _main_line(game: Tree, name: str, on_bad: Callable[[BadGame], None]) -> MainLine | None:
     """The main line of a tree; `on_bad` hears what is wrong with it."""
     tree = game.tree
@@ -86,7 +105,7 @@ def _converted(line: MainLine, model: LabelModel, name: str) -> Game:
     codes = line.moves.tolist()
     if codes and not math.isnan(scores[-1]) and count_legal(line.positions[-1]):
         codes.append(0)  # evaluated, but nothing was played there any more
-    result = RESULTS.get(line.tags.get("Result", "*"), UNKNOWN_RESULT)
+    result = _result(line)
     return Game(
         plies=tuple(map(Ply, codes, values.tolist(), draws.tolist())),  # no value of a last end
         start=line.start,

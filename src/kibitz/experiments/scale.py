@@ -1,0 +1,129 @@
+"""Whether centipawns keep their promise: against results of games, and against judged positions.
+
++1.00 is an even chance to win. Ten bins of scores say what games from there came to; ChessQA's
+Position Judgements (arXiv 2510.23948) ask which of some scores a strong engine would give.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kibitz.engine import Engine
+from kibitz.errors import InputError
+from kibitz.games.labels import LONGEST_MATE, MATE
+from kibitz.games.pgn import read_scores
+from kibitz.log import say
+from kibitz.position.board import Board
+from kibitz.search.report import PERMILLE, Score, common_wdl
+
+# Lower ends of the bins, in centipawns of the side that is ahead; the last has no upper end.
+BINS = (0, 15, 30, 50, 75, 100, 135, 180, 250, 400)
+MATE_CENTIPAWNS = 100_000
+
+
+class Bin(NamedTuple):
+    """Positions of one side's scores, and how their games ended for it; shares of 1."""
+
+    low: int
+    positions: int
+    games: int
+    centipawns: float  # their mean
+    expected: float  # wins less losses, that the scores promise
+    scored: float  # and that the games gave
+    error: float  # 95 %, by games: the positions of one are not independent
+    wins_expected: float
+    wins: float
+
+
+def bins_of(files: Iterable[Path]) -> list[Bin]:
+    """The ten bins of all scores in PGN files; mates are left out."""
+    rows = np.concatenate([np.zeros((0, 3)), *_rows(files)])
+    if not len(rows):
+        raise InputError("no score in a finished game", fix="name PGN files with evaluations")
+    places = np.searchsorted(BINS, np.abs(rows[:, 1]), side="right") - 1
+    return [_bin(BINS[at], rows[places == at]) for at in range(len(BINS)) if (places == at).any()]
+
+
+def _rows(files: Iterable[Path]) -> Iterator[np.ndarray]:
+    """Game, score and result of each position, float64 [N, 3], for the side to move."""
+    number = 0
+    for path in files:
+        for result, scores in read_scores(path, str(path), lambda bad: say(str(bad))):
+            number += 1
+            used = scores[np.abs(scores) <= MATE - LONGEST_MATE]
+            yield np.stack(np.broadcast_arrays(float(number), used, float(result)), axis=1)
+
+
+def _bin(low: int, rows: np.ndarray) -> Bin:
+    ahead = np.where(rows[:, 1] < 0, -1.0, 1.0)
+    scores, results = ahead * rows[:, 1], ahead * rows[:, 2]
+    wdl = np.array([common_wdl(Score("cp", round(score))) for score in scores]) / PERMILLE
+    scored = float(results.mean())
+    _, game = np.unique(rows[:, 0], return_inverse=True)
+    off = np.bincount(game, weights=results - scored)  # of each game
+    return Bin(
+        low=low,
+        positions=len(rows),
+        games=len(off),
+        centipawns=float(scores.mean()),
+        expected=float((wdl[:, 0] - wdl[:, 2]).mean()),
+        scored=scored,
+        error=float(1.96 * np.sqrt((off * off).sum()) / len(rows)),
+        wins_expected=float(wdl[:, 0].mean()),
+        wins=float((results == 1).mean()),
+    )
+
+
+class Judgement(NamedTuple):
+    """A Position Judgement: the score asked for, of which options, and ours; White's view."""
+
+    fen: str
+    answer: int
+    options: tuple[int, ...]
+    centipawns: int
+
+    @property
+    def right(self) -> bool:
+        """Whether the nearest option is the answer."""
+        return nearest(self.centipawns, self.options) == self.answer
+
+
+def nearest(centipawns: int, options: Iterable[int]) -> int:
+    """The option nearest to a score.
+
+    >>> nearest(-310, (-400, -200, 0, 200, 400))
+    -400
+    """
+    return min(options, key=lambda option: abs(option - centipawns))
+
+
+def questions_of(path: Path) -> list[dict[str, Any]]:
+    """The questions of a file of ChessQA's, of position_judgement.jsonl."""
+    try:
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        return [
+            {
+                "fen": " ".join([*row["input"].split(), "0", "1"][:6]),
+                "answer": int(row["correct_answer"]),
+                "options": tuple(row["metadata"]["options"]),
+            }
+            for row in rows
+        ]
+    except (ValueError, KeyError, TypeError) as error:
+        fix = "give ChessQA's position_judgement.jsonl"
+        raise InputError("no file of Position Judgements", value=str(path), fix=fix) from error
+
+
+def judged(engine: Engine, question: dict[str, Any], nodes: int) -> Judgement:
+    """What an engine answers; every question begins with an empty memory."""
+    board = Board(question["fen"])
+    engine.new_game()
+    score = engine.play(board, nodes=nodes).report.best.score
+    sign = 1 if board.turn == "white" else -1
+    size = score.amount if score.kind == "cp" else MATE_CENTIPAWNS * (1 if score.amount > 0 else -1)
+    return Judgement(**question, centipawns=sign * size)
