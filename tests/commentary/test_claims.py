@@ -20,7 +20,7 @@ from kibitz.commentary.words.comment import Speaker
 from kibitz.engine import Engine
 from kibitz.position.pgn import parse_game
 from kibitz.search.limits import Limits
-from kibitz.search.report import Score
+from kibitz.search.scores import Score
 
 TABLES = Path(__file__).parent.parent / "data" / "syzygy"
 

@@ -20,7 +20,7 @@ from kibitz.commentary.judge import (
 from kibitz.commentary.judge import seen as seen_of
 from kibitz.engine import Engine
 from kibitz.position.board import Board
-from kibitz.search.report import Score
+from kibitz.search.scores import Score
 
 
 def seen(kind: str, amount: int, second: float | None = None) -> Seen:

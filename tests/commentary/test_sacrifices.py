@@ -10,7 +10,7 @@ from kibitz.commentary.marks import add_lines
 from kibitz.commentary.prover import Prover
 from kibitz.commentary.words.comment import Comment, Speaker
 from kibitz.position.pgn import parse_game
-from kibitz.search.report import Score
+from kibitz.search.scores import Score
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from kibitz.commentary.facts import Scene
 from kibitz.commentary.judge import Seen
 from kibitz.commentary.prover import Prover
 from kibitz.commentary.words.comment import Comment, Speaker
-from kibitz.search.report import Score
+from kibitz.search.scores import Score
 
 PROVER = Prover()
 # The knight on c7 forks the king on e8 and the queen on a8.

@@ -21,7 +21,7 @@ from kibitz.match.runner import schedule
 from kibitz.match.spec import parse_player, parse_players
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits
-from kibitz.search.report import Score
+from kibitz.search.scores import Score
 
 NO_RULES, UNTIMED = Rules(), Control()
 ROOK_ENDING = "7k/8/8/8/8/8/R7/K7 w - - 0 1"

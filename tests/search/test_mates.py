@@ -19,7 +19,8 @@ from kibitz.search.limits import Limits, depth_of, visits_of
 from kibitz.search.mate import MateSearch, may_check
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.params import Settings
-from kibitz.search.report import Report, Score
+from kibitz.search.report import Report
+from kibitz.search.scores import Score
 from kibitz.search.searcher import with_whole_mates
 from tests.search.test_proofs import mates_within
 

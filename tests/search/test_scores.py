@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kibitz.position.board import Board
-from kibitz.search import report
+from kibitz.search import scores
 from kibitz.search.proof import DRAW, TABLEBASE
-from kibitz.search.report import (
+from kibitz.search.scores import (
     CENTIPAWNS,
     Score,
     Wdl,
@@ -146,4 +146,4 @@ def test_scores_as_text() -> None:
 
 
 def test_examples_in_the_docstrings() -> None:
-    assert doctest.testmod(report).failed == 0
+    assert doctest.testmod(scores).failed == 0

@@ -34,7 +34,8 @@ from kibitz.search.limits import Limits
 from kibitz.search.method import open_search, warm
 from kibitz.search.params import RuleName, SearchName, Settings
 from kibitz.search.presets import changes_of, without_effect
-from kibitz.search.report import Line, Report, Result, Score
+from kibitz.search.report import Line, Report, Result
+from kibitz.search.scores import Score
 
 if TYPE_CHECKING:
     from rich.table import Table

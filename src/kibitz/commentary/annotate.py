@@ -36,7 +36,7 @@ from kibitz.evaluator.discover import named
 from kibitz.position.board import Board
 from kibitz.position.pgn import Game
 from kibitz.search.limits import Limits
-from kibitz.search.report import Score
+from kibitz.search.scores import Score
 
 if TYPE_CHECKING:
     from kibitz.engine import Engine

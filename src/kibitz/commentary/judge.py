@@ -16,7 +16,8 @@ from statistics import fmean, harmonic_mean, pstdev
 import chess
 
 from kibitz.position.notation import Move
-from kibitz.search.report import Report, Score
+from kibitz.search.report import Report
+from kibitz.search.scores import Score
 
 
 class Label(IntEnum):

@@ -28,7 +28,7 @@ from kibitz.search.limits import Limits
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.params import Settings
 from kibitz.search.presets import preset
-from kibitz.search.report import Score
+from kibitz.search.scores import Score
 
 _MATE = re.compile(r"(?:bm\s+#|dm\s+)(\d+)")
 LONGEST_MATE = 3  # longer ones take brute force too long to verify

@@ -22,7 +22,7 @@ from kibitz.match.rating import ratings
 from kibitz.match.spec import parse_players
 from kibitz.options import setting
 from kibitz.search.params import OFF
-from kibitz.search.report import value_of_2019
+from kibitz.search.scores import value_of_2019
 from kibitz.training.curve import COLOURS, Line, Panel
 
 TREE = "Search=mcts"  # where the question is about the tree search

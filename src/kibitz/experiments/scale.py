@@ -19,7 +19,7 @@ from kibitz.games.labels import LONGEST_MATE, MATE
 from kibitz.games.pgn import read_scores
 from kibitz.log import say
 from kibitz.position.board import Board
-from kibitz.search.report import PERMILLE, Score, common_wdl
+from kibitz.search.scores import PERMILLE, Score, common_wdl
 
 # Lower ends of the bins, in centipawns of the side that is ahead; the last has no upper end.
 BINS = (0, 15, 30, 50, 75, 100, 135, 180, 250, 400)

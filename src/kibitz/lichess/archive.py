@@ -17,7 +17,7 @@ from kibitz.locks import GrowingFile
 from kibitz.log import say
 from kibitz.position.board import Board
 from kibitz.position.pgn import text_of
-from kibitz.search.report import Score
+from kibitz.search.scores import Score
 
 GAMES, LOG = "games.pgn", "bot.log"
 RESULTS = {"white": "1-0", "black": "0-1"}

@@ -10,7 +10,7 @@ from kibitz.lichess.config import Lichess
 from kibitz.lichess.messages import State
 from kibitz.position.board import SIDES, Board, Side
 from kibitz.search.limits import Limits
-from kibitz.search.report import Score
+from kibitz.search.scores import Score
 
 MATE_CP = 30_000
 TAKES_DRAW_MOVES = 3  # of the bot's own, all level or worse, before it takes a draw

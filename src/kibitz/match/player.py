@@ -21,7 +21,8 @@ from kibitz.position.fen import START, castles960, fen_of
 from kibitz.position.notation import Move
 from kibitz.search.limits import Limits
 from kibitz.search.params import Settings
-from kibitz.search.report import Report, Score
+from kibitz.search.report import Report
+from kibitz.search.scores import Score
 from kibitz.uci.client import Info, UciClient, parse_info
 from kibitz.uci.program import Found, Program, ProgramFault
 from kibitz.uci.xboard import MATE_CP, RESIGNS, Clocks, XboardClient, parse_thinking

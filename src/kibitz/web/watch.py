@@ -19,7 +19,8 @@ from kibitz.search.limits import Limits
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.mcts.statistics import in_order, moves_below, node_below
 from kibitz.search.proof import DRAW, TABLEBASE, UNPROVED
-from kibitz.search.report import Line, MoveStatistics, Report, mate_moves, wdl_of
+from kibitz.search.report import Line, MoveStatistics, Report
+from kibitz.search.scores import mate_moves, wdl_of
 from kibitz.web.engines import Engines, Held, Wanted
 from kibitz.web.library import MISTAKE, names_only
 from kibitz.web.positions import LONGEST_VARIATION, PagePosition, san_line

@@ -29,7 +29,7 @@ from kibitz.commentary.openings import Opening, opening_in
 from kibitz.commentary.words import english as language
 from kibitz.commentary.words.comment import Comment
 from kibitz.commentary.words.english_story import LABELS, STORY
-from kibitz.search.report import Score
+from kibitz.search.scores import Score
 
 CALM = 20  # plies of a quiet beginning that is worth a sentence
 SHORTLY = 4  # moves before a turning point in which a blunder may have decided

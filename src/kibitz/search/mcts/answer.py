@@ -33,16 +33,8 @@ from kibitz.search.mcts.statistics import (
 from kibitz.search.mcts.tree.nodes import TreeMemory, block_of
 from kibitz.search.params import Settings
 from kibitz.search.proof import UNPROVED, is_settled, proved_value, wins
-from kibitz.search.report import (
-    Line,
-    MoveStatistics,
-    Report,
-    Totals,
-    line_of,
-    mate_moves,
-    numbered,
-    shown,
-)
+from kibitz.search.report import Line, MoveStatistics, Report, Totals, line_of, numbered, shown
+from kibitz.search.scores import mate_moves
 
 LONGEST_LINE = 100  # plies of a principal variation
 
