@@ -54,17 +54,6 @@ def test_one_pawn_is_an_even_chance_to_win() -> None:
     assert common_wdl(Score("cp", -100)).losses == 500
 
 
-# Values of the search, and how 12 200 positions of 100 games at 10+0.1 ended: wins less losses.
-@pytest.mark.parametrize(
-    ("value", "result"),
-    [(0.017, 0.024), (0.076, 0.174), (0.124, 0.288), (0.17, 0.446), (0.219, 0.6), (0.266, 0.736),
-     (0.332, 0.85), (0.422, 0.909), (0.512, 0.989), (0.636, 0.992)],
-)  # fmt: skip
-def test_expected_scores_are_those_of_games(value: float, result: float) -> None:
-    wdl = common_wdl(score_of("WDL_mu", value, 0))
-    assert (wdl.wins - wdl.losses) / 1000 == pytest.approx(result, abs=0.05)
-
-
 @given(st.integers(-20_000, 20_000))
 def test_chances_add_up_and_grow_with_the_score(amount: int) -> None:
     wdl, better = common_wdl(Score("cp", amount)), common_wdl(Score("cp", amount + 1))

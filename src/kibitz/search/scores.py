@@ -17,8 +17,8 @@ import numpy as np
 from kibitz.search.proof import DRAW, TABLEBASE
 
 PERMILLE = 1000
-# Fitted to games at 10+0.1 and to Stockfish 15.1 (docs/uci.md): centipawns for each unit of the
-# logarithm of the odds, the score of a 50 % chance to win, and the spread of results around it.
+# Centipawns for each unit of the logarithm of the odds, as Stockfish 15.1 has them; the score of a
+# 50 % chance to win, and the spread of results around it. How far games agree: docs/uci.md.
 COMMON_SLOPE, EVEN_CHANCE, SPREAD = 280.0, 100.0, 50.0
 NEARLY_SURE = 1.0 - 1e-9  # 6 000 centipawns
 # In endings with bishops of opposite colours alone a score is worth less than half below this.
