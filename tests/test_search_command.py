@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import shlex
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kibitz.commands import main
 from kibitz.position.board import Board
+from kibitz.search.presets import preset
 
 SIGNATURE = "6831b83c"  # of `kibitz bench search`
 SCHOLAR = "r1bqkb1r/pppp1ppp/2n2n2/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4"
@@ -55,6 +59,75 @@ def test_a_table_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr()
     assert "Qxf7#" in shown.out
     assert "best move Qxf7#" in shown.err
+
+
+MIDDLEGAME = "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10"
+SEARCH_PAGE = Path(__file__).parents[1] / "docs" / "search.md"
+OTHERS = [
+    shlex.split(line)[1:]
+    for line in SEARCH_PAGE.read_text(encoding="utf-8").splitlines()
+    if line.startswith("    kibitz search --preset ")
+]
+
+
+@pytest.mark.parametrize("words", OTHERS, ids=[words[2] for words in OTHERS])
+def test_the_commands_of_the_page_search_as_other_systems_do(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    quick = ["--network", "material", "--nodes", "300", "--option", "Hash=8"]
+    assert main([*words, *quick, "--json"]) == 0
+    told = capsys.readouterr()
+    found = json.loads(told.out)
+    assert found["best_move"] in {move.uci() for move in Board().legal_moves}
+    assert found["settings"].items() >= (preset(words[2]).changed() | {"hash": 8}).items()
+    assert "no effect" not in told.err
+
+
+def test_the_page_has_a_command_for_each_of_the_others() -> None:
+    assert {words[2] for words in OTHERS} >= {"chesscoach", "dlchess", "batchfirst"}
+
+
+def both(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+    quick = ["--network", "material", "--nodes", "400", "--option", "Hash=8"]
+    assert main(["search", MIDDLEGAME, *quick, *words, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_two_searches_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
+    alone = both(capsys)
+    pair = both(capsys, "--against", "material,Hash=8,CPuct=4,name=wide")
+    assert pair["sides"][0]["moves"] == alone["moves"]
+    assert pair["sides"][1]["moves"] == both(capsys, "--option", "CPuct=4")["moves"]
+    assert pair["sides"][0]["moves"] != pair["sides"][1]["moves"]
+    assert pair["differing"] == {"cpuct": [1.745, 4.0]}
+    assert [side["nodes"] for side in pair["sides"]] == [400, 400]
+
+
+def test_both_trees_are_in_one_table(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["search", SCHOLAR, "--nodes", "200", "--network", "material", "--option", "Hash=8"]
+    assert main([*words, "--against", "material,Search=alphabeta,name=ab"]) == 0
+    table = capsys.readouterr().out
+    assert "visits 1" in table
+    assert "visits 2" in table
+    assert "2 ab: network material" in table
+    row = next(line.split() for line in table.splitlines() if line.split()[:1] == ["Qxf7#"])
+    assert len(row) > 4
+
+
+@pytest.mark.parametrize(
+    ("player", "message"),
+    [
+        ("random", "no tree to show of"),
+        ("greedy", "no tree to show of"),
+        ("material,nodes=9", "leave its limit out"),
+        ("material,CPuctt=3", "did you mean 'CPuct'"),
+    ],
+)
+def test_who_has_no_tree_is_refused(
+    player: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["search", "--network", "material", "--nodes", "5", "--against", player]) == 2
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

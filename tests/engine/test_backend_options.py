@@ -6,6 +6,7 @@ import doctest
 from pathlib import Path
 
 import pytest
+import torch
 
 import kibitz.engine.backend
 from kibitz import Board, Engine
@@ -13,7 +14,9 @@ from kibitz.engine.backend import KEYS, open_evaluator, parse_backend_options
 from kibitz.errors import ConfigError, InputError
 from kibitz.evaluator.cache import CachedEvaluator
 from kibitz.evaluator.torch import TorchEvaluator
+from kibitz.network import build
 from kibitz.network.make import create
+from kibitz.network.sizes import new_card
 from tests.uci.scripted import Gui
 
 PROJECT = Path(__file__).parents[2]
@@ -165,9 +168,15 @@ def evaluation(engine: Engine, fen: str) -> tuple[float, dict[int, float]]:
     return report.root.raw, {row.code: row.prior for row in report.moves}
 
 
-def test_swapped_colours_give_the_evaluation_of_the_mirrored_position(tmp_path: Path) -> None:
+@pytest.mark.parametrize("encoding", ["colour21", "colour22", "oriented22"])
+def test_swapped_colours_give_the_evaluation_of_the_mirrored_position(
+    encoding: str, tmp_path: Path
+) -> None:
+    """Also where every plane belongs to a colour, and the board is not turned to who moves."""
+    torch.manual_seed(3)
+    card = new_card("plain-1x8", encoding=encoding)
     network = str(tmp_path / "seeing-colours.safetensors")
-    create("plain-1x8", Path(network))
+    build.save_network(Path(network), build.build(card), card)
     plain = Engine(network, backend="torch", hash=4)
     swapped = Engine(network, backend="torch", hash=4, swap_colours=True)
     with plain, swapped:
@@ -176,6 +185,15 @@ def test_swapped_colours_give_the_evaluation_of_the_mirrored_position(tmp_path: 
         assert evaluation(swapped, MIRRORED) == evaluation(plain, BLACK_TO_MOVE)
         assert abs(found[0] - evaluation(plain, BLACK_TO_MOVE)[0]) > 1e-3
         assert swapped.problems == []
+        lines = searched(plain, MIRRORED), searched(swapped, BLACK_TO_MOVE)
+        assert lines[0] == lines[1]
+
+
+def searched(engine: Engine, fen: str) -> list[tuple[int, int, float]]:
+    """Moves as the side to move sees them, their visits and values, after a search."""
+    engine.new_game()
+    moves = engine.play(Board(fen), nodes=200).report.moves
+    return sorted((row.code, row.visits, row.value) for row in moves)
 
 
 def test_swapped_colours_without_use_are_said(network: str, tmp_path: Path) -> None:

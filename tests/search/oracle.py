@@ -158,7 +158,7 @@ class Oracle:
         """Play out until the root is proved; all of them are the budget of one move."""
         for done in range(playouts):
             if done % LOOK_EVERY == 0:
-                if self.root.proof:
+                if self.root.proof and not self.behaviour.descend_proven:
                     return
                 self.used, self.root_visits_seen = done / playouts, self.root.visits
             self.playout()

@@ -21,7 +21,7 @@ from kibitz.search.mcts.threads import Threads
 from kibitz.search.mcts.tree.context import CONTROL, ContextMemory, set_share
 from kibitz.search.mcts.tree.nodes import TreeMemory
 from kibitz.search.mcts.treesearch import TreeSearch
-from kibitz.search.params import Settings
+from kibitz.search.params import RuleName, Settings
 
 DRIVERS = ("inline", "threads", "batched")
 ENDLESS = {
@@ -30,6 +30,7 @@ ENDLESS = {
     "mate": Limits(mate=3),
 }
 SBLE = Settings(search_rule="sble", hash=8)
+MIDDLEGAME = "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10"
 
 
 def searcher_of(driver: str, **changes: Any) -> Searcher:
@@ -90,6 +91,19 @@ def test_slow_start_with_two_threads_begins_at_nought(monkeypatch: pytest.Monkey
         searcher.search(Board(), Limits(nodes=8_192))
     first, second = 1_023, 3_072
     assert begun == [(first, 0.0), (second, pytest.approx(first / 4_095)), (4_096, 0.0)]
+
+
+@pytest.mark.parametrize("rule", ["puct", "sble"])
+def test_slow_start_is_the_search_of_one_thread(rule: RuleName) -> None:
+    """Move by move, to the last digit of the values."""
+    found = []
+    for threads in (1, 4):
+        settings = Settings(hash=16, search_rule=rule, threads=threads, slow_start_nodes=6_000)
+        with Searcher(inline_evaluator(Material()), settings) as searcher:
+            rows = searcher.search(Board(MIDDLEGAME), Limits(nodes=6_000)).report.moves
+            found.append([(row.move, row.visits, row.value, row.draw) for row in rows])
+            assert sum(row.visits for row in rows) == 5_999
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize(

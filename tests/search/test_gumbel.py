@@ -16,7 +16,9 @@ from kibitz.search.mcts.playout.root import PLANNED
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.mcts.tree.nodes import TreeMemory, block_of
 from kibitz.search.params import Settings
+from kibitz.search.presets import GUMBEL_TARGETS
 from kibitz.search.report import Report
+from kibitz.selfplay.config import SelfPlay
 from tests.search.consistency import pending
 from tests.search.oracle import halving
 
@@ -25,7 +27,7 @@ CONSIDERED = 8
 IN_FLIGHT = 2  # visits by which threads may differ from the plan
 SHARE_IN_FLIGHT = 0.03  # of all visits
 
-GUMBEL = Settings(search_rule="gumbel", gumbel_considered=CONSIDERED, hash=8)
+GUMBEL = Settings(search_rule="gumbel", gumbel_considered=CONSIDERED, gumbel_noise=1.0, hash=8)
 
 
 def counts(memory: TreeMemory) -> list[int]:
@@ -96,3 +98,30 @@ def test_a_search_without_an_end_keeps_to_the_sample(driver: str) -> None:
         found = counts(searcher.memory)
     assert sum(found) > PLANNED
     assert len(found) == CONSIDERED
+
+
+# --- by default the rule plays --------------------------------------------------------------------
+
+
+def chosen(seed: int, **changes: float) -> tuple[list[int], str]:
+    """The visits that moves get in a search of 16 nodes, and the move."""
+    settings = Settings(search_rule="gumbel", seed=seed, hash=8).with_(**changes)
+    with Searcher(inline_evaluator(Material()), settings) as searcher:
+        found = searcher.search(Board(MIDDLEGAME), Limits(nodes=16))
+        return counts(searcher.memory), str(found.move)
+
+
+def test_a_move_is_chosen_without_noise_and_halving_begins_at_few_nodes() -> None:
+    assert len({chosen(seed)[1] for seed in range(6)}) == 1
+    visits, _ = chosen(0)
+    assert len(visits) == 4
+    assert visits[1] > visits[2] >= 1  # of 16 moves each would get one visit
+
+
+def test_targets_are_made_with_noise_over_many_moves() -> None:
+    settings = SelfPlay(rule="gumbel").searching()
+    assert (settings.gumbel_noise, settings.gumbel_considered) == (1.0, 16)
+    assert len(chosen(0, **GUMBEL_TARGETS)[0]) == 15
+    given = SelfPlay(rule="gumbel", options=("GumbelNoise=0", "GumbelConsidered=8")).searching()
+    assert (given.gumbel_noise, given.gumbel_considered) == (0.0, 8)
+    assert SelfPlay(rule="puct").searching().gumbel_noise == Settings().gumbel_noise

@@ -206,6 +206,72 @@ def test_presets_make_rules(name: str) -> None:
     to_behaviour(preset(name))
 
 
+# Constants as the authors publish them, by our names; values that our table has as defaults, too.
+PUBLISHED: dict[str, dict[str, object]] = {
+    "chesscoach": {
+        "search_rule": "sble",
+        "cpuct": 2.35,
+        "cpuct_base": 185_000.0,
+        "cpuct_factor": 1.0,
+        "linear_rate": 3_590.0,
+        "linear_delay": 1_050_000.0,
+        "elimination_exponent": 10,
+        "backup_threshold": 0.02,
+        "virtual_loss": 0.1,
+        "value_average": "moving",
+        "average_build": 0.8,
+        "average_cap": 25e6,
+        "faster_mate": 1.0,
+        "search_proven": True,
+        "clear_losses": True,
+        "draw_sibling": True,
+        "rule50_scaling": 1.0,
+        "slow_start_nodes": 1_024,
+        "slow_start_parallelism": 32,
+        "minibatch_size": 256,
+        "diversity_delta": 0.0089,
+        "diversity_temperature": 2.52,
+        "diversity_plies": 4,
+        "minimax": True,
+        "minimax_material": 6_080,
+        "minimax_visits": 3_258,
+        "minimax_ignore": 0.14,
+        "policy_temperature": 1.0,
+        "time_manager": "chesscoach",
+        "score_type": "centipawn_2019",
+    },
+    "dlchess": {
+        "search_rule": "puct",
+        "cpuct": 1.745,
+        "cpuct_base": 38_739.0,
+        "cpuct_factor": 3.894,
+        "fpu": "reduction",
+        "fpu_value": 0.33,
+        "count_parent": True,
+        "policy_temperature": 1.359,
+        "variance_scaling": 0.0,
+        "prove": False,
+        "minibatch_size": 1,
+        "noise_alpha": 0.03,
+        "noise_scaled": True,
+        "time_manager": "dlchess",
+        "score_type": "centipawn_2019",
+    },
+    "batchfirst": {"search": "bestfirst", "bestfirst_batch": 5_000, "bestfirst_quiet": 0},
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_presets_have_the_constants_that_were_published(name: str) -> None:
+    settings = preset(name)
+    assert {key: getattr(settings, key) for key in PUBLISHED[name]} == PUBLISHED[name]
+    assert settings.changed().keys() <= {*PUBLISHED[name], "expand_at", *OUR_SIDE}
+
+
+# Set beside: what they have no switch for (the same visits, sooner), or say elsewhere.
+OUR_SIDE = ("fpu", "root_fpu", "variance_scaling", "syzygy_fastest", "score_type")
+
+
 def test_unknown_presets_are_refused() -> None:
     with pytest.raises(ConfigError, match="did you mean 'chesscoach'"):
         preset("chess-coach")

@@ -29,7 +29,7 @@ MATES = "6k1/5ppp/8/8/8/8/5PPP/1R4K1 b - - 0 1"
 RULES: dict[str, Rule] = {
     "puct": Puct(),
     "sble": Sble(),
-    "gumbel": Gumbel(),
+    "gumbel": Gumbel(0.5, 50.0, 16, 1.0),
     "contempt": Contempt(limit=40),
 }
 

@@ -31,6 +31,7 @@ from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.mcts.tree.nodes import COLD, EDGE, MOVED, NODE
 from kibitz.search.method import open_search
 from kibitz.search.params import Settings
+from kibitz.search.presets import GUMBEL_TARGETS
 from kibitz.search.report import Report
 from kibitz.search.searcher import BaseSearcher
 
@@ -47,7 +48,8 @@ _EMPTY = (0, 0.0)  # nodes, average depth
 RULES: tuple[Literal["puct", "sble", "gumbel"], ...] = ("puct", "sble", "gumbel")
 SIGNATURE_NODES, SIGNATURE_DEPTH = 3_000, 8  # of the tree search, and of alpha-beta
 SPARSE_SIZE = "sparse-512x256-threats"
-PLAIN = Settings(variance_scaling=0.0)  # lc0's form, whose trees others' figures are about
+# lc0's form, whose trees others' figures are about, and the Gumbel rule as it makes targets.
+PLAIN = Settings(variance_scaling=0.0, **GUMBEL_TARGETS)
 CACHED = 200_000  # positions, as engines remember by default
 NODES_A_PLAYOUT = 5  # alpha-beta searches so many nodes for every playout of the other rows
 CONTEMPT_LIMIT = 28  # search-contempt's own setting for odds games

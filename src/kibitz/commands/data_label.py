@@ -30,7 +30,8 @@ from kibitz.games.teaching import Made, evaluated_by, label, relabel, source_of
 from kibitz.log import Bar, graceful_stop, progress, say
 from kibitz.places import Place
 from kibitz.search.method import warm
-from kibitz.search.params import RuleName
+from kibitz.search.params import RuleName, option_of
+from kibitz.search.presets import for_targets
 from kibitz.selfplay.reanalyse import Reanalysis, reanalyse
 from kibitz.settings import load_table
 from kibitz.uci.program import PATIENCE, ProgramFault
@@ -250,7 +251,9 @@ def reanalyse_games(
     store = Store(shards_in(*some_places(places)), check=check_rules)
     refuse_mixing(store.paths, output)
     where = chosen(network)
-    settings = search_settings(where, preset, rule or "", read_options(option))
+    options = read_options(option)
+    settings = search_settings(where, preset, rule or "", options)
+    settings = for_targets(settings, (option_of(name).name for name in options))
     evaluator = load_evaluator(where)
     tell_idle_options(evaluator, settings, preset, rule)
     warm(evaluator, settings)

@@ -166,6 +166,7 @@ def _print(
             "share_interval": list(row.share),
             "nodes": None if math.isnan(row.nodes[0]) else row.nodes[0],
             "nodes_interval": None if math.isnan(row.nodes[0]) else list(row.nodes[1:]),
+            "differs": row.differs,
         }
         for row in rows
     ]
@@ -177,10 +178,11 @@ def _print(
             f"{100 * row.share[0]:.0f}-{100 * row.share[1]:.0f} %",
             f"{row.nodes[0]:.0f}",
             f"{row.nodes[1]:.0f}-{row.nodes[2]:.0f}",
+            "" if row.differs is None else row.differs,
         )
         for row in rows
     ]
-    headings = ("variant", "solved", "announced", "95 %", "nodes to solve", "95 %")
+    headings = ("variant", "solved", "announced", "95 %", "nodes to solve", "95 %", "differs")
     table = columns(headings, shown, title=f"{network}: {problems} mates, up to {ladder[-1]} nodes")
     emit({"network": network, "ladder": list(ladder), "rows": listed}, as_json=json, table=table)
 

@@ -67,6 +67,9 @@ def search(
     option: Annotated[tuple[str, ...], Parameter(help="Name=value, as in UCI; repeatable.")] = (),
     network: NetworkFlag = AUTODISCOVER,
     moves: Annotated[tuple[str, ...], Parameter(help="Search only these moves.")] = (),
+    against: Annotated[
+        str | None, Parameter(help="A player, as in matches, whose search is shown beside.")
+    ] = None,
     json: JsonFlag = False,
 ) -> int:
     """Search a position; Ctrl-C ends it and prints what was found."""
@@ -83,6 +86,8 @@ def search(
     limits = Limits(nodes=nodes, movetime=milliseconds(seconds), searchmoves=moves)
     evaluator = load_evaluator(what)
     tell_idle_options(evaluator, settings, preset_name, rule)
+    if against is not None:
+        return _both(board, limits, settings, what, against, json)
     result = _searched(board, limits, settings, evaluator, what, live=not json)
     asked = {"fen": board.fen(), "limits": limits.given()}
     facts = {"network": named(what), "settings": settings.changed(), **asked, **_plain(result)}
@@ -93,6 +98,26 @@ def search(
             say(f"the game is over: {end.termination.words}")
         elif result.move is not None:
             say(f"best move {board.san(result.move)}")
+    return 0
+
+
+def _both(
+    board: Board, limits: Limits, settings: Settings, what: str, player: str, json: bool
+) -> int:
+    """Two searches side by side."""
+    from kibitz.commands.search_against import Side, differing, search_both, side_of, table
+
+    first = "kibitz" if settings.search_rule == "puct" else settings.search_rule
+    sides = [Side(first, what, settings), side_of(player)]
+    with _live(not json) as show:
+        results = search_both(board, limits, sides, show)
+    facts: dict[str, Any] = {"fen": board.fen(), "limits": limits.given()}
+    facts["differing"] = differing(settings, sides[1].settings)
+    facts["sides"] = [
+        {"network": named(side.network), "settings": side.settings.changed(), **_plain(result)}
+        for side, result in zip(sides, results, strict=True)
+    ]
+    emit(facts, as_json=json, table=table(board, sides, [result.report for result in results]))
     return 0
 
 

@@ -33,6 +33,8 @@ from kibitz.search.scores import Score
 _MATE = re.compile(r"(?:bm\s+#|dm\s+)(\d+)")
 LONGEST_MATE = 3  # longer ones take brute force too long to verify
 RESAMPLES = 2_000
+SMALL = "small sble"
+FEWER_NODES = 40  # than ChessCoach's linear term was made for: some millions a move
 LADDER = tuple(100 * 2**rung for rung in range(9))  # 100 to 25 600 nodes
 
 
@@ -53,29 +55,40 @@ class Row:
     problems: int
     share: tuple[float, float]  # 95 % interval of the share solved at the last rung
     nodes: tuple[float, float, float]  # geometric mean and interval, of the solved ones
+    differs: int | None = None  # problems whose root's visits are others than without the switch
 
 
 def variants() -> dict[str, Settings]:
-    """The searches compared: one switch differs from the line above or from SBLE."""
+    """The searches compared: one switch differs from the line above or from small SBLE.
+
+    Small SBLE is ChessCoach's with the linear term's constants divided by FEWER_NODES: with the
+    original ones the term never changes a choice on this ladder, and so neither do elimination nor
+    selective backup, which are about the choices it makes.
+    """
     plain = Settings(prove=False, variance_scaling=0.0)  # lc0's form
     sble = preset("chesscoach")
+    small = sble.with_(
+        linear_rate=sble.linear_rate / FEWER_NODES, linear_delay=sble.linear_delay / FEWER_NODES
+    )
     return {
         "default": Settings(),
         "puct": plain,
         "puct + proving": plain.with_(prove=True),
+        "puct + proving in proofs": plain.with_(prove=True, search_proven=True),
         "puct + proving + faster mate": plain.with_(
-            prove=True, search_proven=True, faster_mate=1.0, clear_losses=True
+            prove=True, search_proven=True, faster_mate=1.0
         ),
         "azero + proving": sble.with_(search_rule="azero"),
         "sble": sble,
-        "sble - proving": sble.with_(prove=False),
-        "sble - linear": sble.with_(linear=False),
-        "sble - elimination": sble.with_(elimination=False),
-        "sble - selective backup": sble.with_(selective_backup=False),
-        "sble - moving average": sble.with_(value_average="mean"),
-        "sble - faster mate": sble.with_(faster_mate=0.0),
-        "sble - loss clearing": sble.with_(clear_losses=False),
-        "sble - draw sibling": sble.with_(draw_sibling=False),
+        SMALL: small,
+        f"{SMALL} - proving": small.with_(prove=False),
+        f"{SMALL} - linear": small.with_(linear=False),
+        f"{SMALL} - elimination": small.with_(elimination=False),
+        f"{SMALL} - selective backup": small.with_(selective_backup=False),
+        f"{SMALL} - moving average": small.with_(value_average="mean"),
+        f"{SMALL} - faster mate": small.with_(faster_mate=0.0),
+        f"{SMALL} - loss clearing": small.with_(clear_losses=False),
+        f"{SMALL} - draw sibling": small.with_(draw_sibling=False),
     }
 
 
@@ -127,21 +140,40 @@ def is_solution(board: Board, move: Move, moves: int) -> bool:
     return is_lost(after, moves - 1)
 
 
+def base_of(name: str, table: Iterable[str]) -> str | None:
+    """The variant that a switch is compared with: small SBLE, or the line above."""
+    if name.startswith(f"{SMALL} - "):
+        return SMALL
+    names = list(table)
+    place = names.index(name)
+    return names[place - 1] if place else None
+
+
+class Attempt(NamedTuple):
+    """What came of a problem."""
+
+    solved_at: int | None  # the first rung from which on the chosen move mates as promised
+    announced: bool
+    visits: tuple[int, ...] = ()  # of the root's moves, by their codes, in the last search
+
+
 def nodes_to_solve(
     searcher: Searcher, problem: Problem, ladder: Iterable[int], ask: bool = False
-) -> tuple[int | None, bool]:
-    """The first rung from which on the chosen move mates as promised, and whether it is announced.
+) -> Attempt:
+    """Climb the ladder; `solved_at` is None if the move chosen never mates as promised.
 
-    None if it never does. `ask` for a mate in that many moves instead of only giving nodes.
+    `ask` for a mate in that many moves instead of only giving nodes.
     """
     board, solved_at, announced = Board(problem.fen), None, False
+    visits: tuple[int, ...] = ()
     verified: dict[int, bool] = {}
     searcher.new_game()
     for nodes in ladder:
         limits = Limits(nodes=nodes, mate=problem.moves if ask else None)
         move, _, report = searcher.search(board, limits)
         if move is None:
-            return None, False
+            return Attempt(None, False)
+        visits = tuple(row.visits for row in sorted(report.moves, key=lambda row: row.code))
         announced = report.best.score == Score("mate", problem.moves)
         if move.code not in verified:
             verified[move.code] = is_solution(board, move, problem.moves)
@@ -149,7 +181,7 @@ def nodes_to_solve(
             solved_at = None
         elif solved_at is None:
             solved_at = nodes
-    return solved_at, announced
+    return Attempt(solved_at, announced, visits)
 
 
 def ablate(
@@ -162,19 +194,28 @@ def ablate(
 ) -> Iterator[Row]:
     """One row after another, each for all problems."""
     table = variants()
+    done: dict[str, list[Attempt]] = {}
     for name in names or table:
         settings = table[name].with_(hash=megabytes, temperature=0.0, diversity_temperature=0.0)
         with Searcher(evaluator, settings) as searcher:
-            found = [nodes_to_solve(searcher, problem, ladder, ask) for problem in problems]
-        solved = [float(nodes) for nodes, _ in found if nodes is not None]
+            attempts = [nodes_to_solve(searcher, problem, ladder, ask) for problem in problems]
+        done[name] = attempts
+        solved = [float(one.solved_at) for one in attempts if one.solved_at is not None]
+        base = done.get(base_of(name, table) or "")
         yield Row(
             name,
             len(solved),
-            sum(announced for _, announced in found),
+            sum(attempt.announced for attempt in attempts),
             len(problems),
             wilson(len(solved), len(problems)),
             geometric_mean(solved),
+            None if base is None else _differing(attempts, base),
         )
+
+
+def _differing(attempts: list[Attempt], base: list[Attempt]) -> int:
+    pairs = zip(attempts, base, strict=True)
+    return sum(attempt.visits != other.visits for attempt, other in pairs)
 
 
 def geometric_mean(values: Sequence[float]) -> tuple[float, float, float]:

@@ -106,7 +106,7 @@ def _progress(games: Sequence[PlayedGame]) -> list[Panel]:
 # --- odds -----------------------------------------------------------------------------------------
 
 # Moves drawn from the policy of the network, and nothing else.
-POLICY = "rule=gumbel,nodes=2,GumbelConsidered=1"
+POLICY = "rule=gumbel,nodes=2,GumbelConsidered=1,GumbelNoise=1"
 OPENING_MOVES = 10  # of the giver, over which its own opinion is averaged
 
 

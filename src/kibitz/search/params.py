@@ -138,13 +138,13 @@ class Settings:
 
     # --- Gumbel
     gumbel_considered: int = number(
-        "GumbelConsidered", 16, 1, 256, 2, "root moves sampled", on.GUMBEL
+        "GumbelConsidered", 4, 1, 256, 2, "root moves that get visits", on.GUMBEL
     )
     gumbel_noise: float = number(
-        "GumbelNoise", 1, 0, 10, 0.1, "1 samples root moves, 0 takes the likeliest", on.GUMBEL
+        "GumbelNoise", 0, 0, 10, 0.1, "1 samples root moves, 0 takes the likeliest", on.GUMBEL
     )
     gumbel_value_scale: float = number(
-        "GumbelValueScale", 0.5, 0, 100, 0.05, "weight of values", on.GUMBEL
+        "GumbelValueScale", 1, 0, 100, 0.05, "weight of values", on.GUMBEL
     )
     gumbel_visit_offset: float = number(
         "GumbelVisitOffset", 50, 0, 1e6, 5, "added to visits", on.GUMBEL

@@ -5,6 +5,7 @@ Presets take over what the other systems' authors published, so far as we have t
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from kibitz.errors import ConfigError, did_you_mean
@@ -112,6 +113,12 @@ _CONSTANTS: dict[RuleName, dict[str, Any]] = {  # of rules that need others than
     "sble": _CHESSCOACH_AZERO,
     "gumbel": _PLAIN,
 }
+# The Gumbel rule's defaults choose moves; targets want noise that samples them, and many values.
+GUMBEL_TARGETS: dict[str, Any] = {
+    "gumbel_noise": 1.0,
+    "gumbel_considered": 16,
+    "gumbel_value_scale": 0.5,
+}
 PRESETS: dict[str, dict[str, Any]] = {
     "default": {},
     "alphazero": {
@@ -126,11 +133,13 @@ PRESETS: dict[str, dict[str, Any]] = {
         "search_rule": "sble",
         "expand_at": 1,
         "value_average": "moving",
+        "search_proven": True,
         "clear_losses": True,
         "draw_sibling": True,
         "rule50_scaling": 1.0,
         "slow_start_nodes": 1024,
         "slow_start_parallelism": 32,
+        "minibatch_size": 256,
         "minimax": True,
         "diversity_temperature": 2.52,
         "time_manager": "chesscoach",
@@ -151,9 +160,16 @@ PRESETS: dict[str, dict[str, Any]] = {
         "count_parent": True,
         "expand_at": 1,
         "prove": False,
+        "minibatch_size": 1,
         "noise_alpha": 0.03,
         "noise_scaled": True,
         "time_manager": "dlchess",
+        "score_type": "centipawn_2019",
+    },
+    "batchfirst": {
+        "search": "bestfirst",
+        "bestfirst_batch": 5000,
+        "bestfirst_quiet": 0,
         "score_type": "centipawn_2019",
     },
 }
@@ -164,6 +180,14 @@ def preset(name: str) -> Settings:
     if name not in PRESETS:
         raise ConfigError("no such preset", value=name, fix=did_you_mean(name, PRESETS))
     return Settings(**PRESETS[name])
+
+
+def for_targets(settings: Settings, given: Iterable[str]) -> Settings:
+    """Settings of a search that makes targets; what was `given`, by names in Python, stays."""
+    if settings.search_rule != "gumbel":
+        return settings
+    kept = {*given, *settings.changed()}
+    return settings.with_(**{name: v for name, v in GUMBEL_TARGETS.items() if name not in kept})
 
 
 def changes_of(name: str, rule: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from kibitz.search.mcts.rules.from_settings import to_rule
 from kibitz.search.mcts.rules.parameters import Forced, Puct, Rule
 from kibitz.search.params import OFF, Settings, option_of
 from kibitz.search.presets import PRESETS as SEARCHES
-from kibitz.search.presets import changes_of
+from kibitz.search.presets import changes_of, for_targets
 
 MOST_GUMBEL = 4096  # playouts the Gumbel rule can plan
 MEGABYTE = 1 << 20
@@ -137,7 +137,8 @@ class SelfPlay:
             if rule and option_of(name.strip()).name == "search_rule" and value.strip() != rule:
                 beside = f"{name.strip()}={value.strip()} beside rule={rule}"
                 raise ConfigError("selfplay: two rules", value=beside, fix="say it by rule only")
-        return settings.parse({name.strip(): value for name, _, value in pairs})
+        options = {name.strip(): value for name, _, value in pairs}
+        return for_targets(settings.parse(options), (option_of(name).name for name in options))
 
     def rule_of_search(self) -> Rule:
         """The rule that selects moves, with forced playouts if they are wanted."""

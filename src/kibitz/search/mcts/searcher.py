@@ -143,19 +143,33 @@ class Searcher(BaseSearcher):
     def _play_out(self, most: int) -> None:
         """Let the driver play out, at most `most` times, unless the root is settled."""
         left = min(most, self.nodes_left)
-        if left == 0 or root_is_settled(self.memory):
+        if left == 0 or self._is_settled():
             return
+        self._tree.beyond_proof = self._shortens_in_tree
         driver, limits, budget = self.driver, self.task.limits, self.task.timer.budget
         driver.slow_start_nodes = self.settings.slow_start_nodes
         driver.slow_start_rows = self.settings.slow_start_parallelism
         by_nodes = limits.visits is not None and limits.mate is None
         driver.run(
             [left],
-            lambda: self.is_over() or root_is_settled(self.memory),
+            lambda: self.is_over() or self._is_settled(),
             by_nodes,
             short=budget is not None and budget.soft < SHORT_MS,
             frequent=by_nodes and limits.every_change,
         )
+
+    def _is_settled(self) -> bool:
+        """Whether more playouts can teach nothing."""
+        if not root_is_settled(self.memory):
+            return False
+        return not (self._shortens_in_tree and 1 < self.proof < TABLEBASE)
+
+    @property
+    def _shortens_in_tree(self) -> bool:
+        """Whether playouts, not a search of all moves, look for a mate shorter than the proved."""
+        limits = self.task.limits
+        by_nodes = limits.visits is not None and limits.mate is None and limits.shorten_mates
+        return self.settings.search_proven and by_nodes
 
     @property
     def nodes_left(self) -> int:

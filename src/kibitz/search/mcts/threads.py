@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
+import numpy as np
+
 from kibitz.evaluator.inline import InlineEvaluator
 from kibitz.kernel.helper import compile_beside, compile_here
 from kibitz.kernel.records import as_record
@@ -37,9 +39,12 @@ class Threads:
     ) -> None:
         self.evaluator, self.rule = evaluator, as_record(rule)
         threads = max(len(search.contexts) for search in searches)
-        self.behaviour = as_record(behaviour._replace(shared=THREADS if threads > 1 else NOBODY))
+        # A thread that is alone, at a small tree or for a short time, works as the only one does.
+        self.alone = as_record(behaviour._replace(shared=NOBODY))
+        together = as_record(behaviour._replace(shared=THREADS))
+        self.behaviour = together if threads > 1 else self.alone
         self._scratches = [evaluator.new_scratch() for _ in range(threads)]
-        self._compile_beside(self._arguments(searches[0], 0))
+        self._compile_beside(self._arguments(searches[0], 0, self.behaviour))
         self.pool: ThreadPoolExecutor | None = None  # started when it is first needed
 
     @staticmethod
@@ -90,12 +95,13 @@ class Threads:
 
     def _play_out(self, search: TreeSearch, threads: int, should_stop: Callable[[], bool]) -> None:
         """Use up the tickets, unless the tree is full or `should_stop`, every 5 ms, is true."""
-        control = search.control
+        control, behaviour = search.control, self.alone if threads == 1 else self.behaviour
         if threads == 1 and control.tickets <= DIRECT_PLAYOUTS:
-            self._work(search, 0)
+            self._work(search, 0, behaviour)
             return
         self.pool = self.pool or ThreadPoolExecutor(len(self._scratches), "search")
-        futures = [self.pool.submit(self._work, search, index) for index in range(threads)]
+        numbers = range(threads)
+        futures = [self.pool.submit(self._work, search, number, behaviour) for number in numbers]
         try:
             while wait(futures, timeout=POLL_SECONDS).not_done:
                 if should_stop():
@@ -106,16 +112,16 @@ class Threads:
         for future in futures:
             future.result()
 
-    def _work(self, search: TreeSearch, index: int) -> int:
+    def _work(self, search: TreeSearch, index: int, behaviour: np.record) -> int:
         """What one thread does."""
-        return int(playouts(*self._arguments(search, index)))
+        return int(playouts(*self._arguments(search, index, behaviour)))
 
-    def _arguments(self, search: TreeSearch, index: int) -> tuple[Any, ...]:
+    def _arguments(self, search: TreeSearch, index: int, behaviour: np.record) -> tuple[Any, ...]:
         return (
             self.rule,
             search.memory.record,
             search.contexts[index].record,
-            self.behaviour,
+            behaviour,
             self.evaluator.record,
             self._scratches[index].record,
             search.control,

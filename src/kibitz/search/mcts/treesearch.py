@@ -41,6 +41,7 @@ class TreeSearch:
         self.memory = memory
         self.contexts = [ContextMemory(seed + SEED_STEP * thread) for thread in range(threads)]
         self.control: Any = one_record(CONTROL)
+        self.beyond_proof = False  # whether a run goes on when the root is proved
         self._start = self._goal = 0  # playouts when the run began, and when it is done
 
     def set_root(self, line: np.ndarray) -> None:
@@ -68,7 +69,8 @@ class TreeSearch:
     @property
     def left(self) -> int:
         """Playouts of this run that are still to be started; none once it is stopped or proved."""
-        if self.control["stop"] or is_settled(int(self.memory.cold[0]["proof"])):
+        proved = not self.beyond_proof and is_settled(int(self.memory.cold[0]["proof"]))
+        if self.control["stop"] or proved:
             return 0
         return self._goal - self.playouts
 

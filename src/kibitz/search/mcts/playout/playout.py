@@ -306,7 +306,8 @@ def playouts(
 ) -> int:
     """Play out until the tickets are used up, the tree is full, or control.stop is set.
 
-    A root that is settled sets it: more visits of what is proved would teach nothing.
+    A root that is settled sets it: more visits of what is proved would teach nothing, unless they
+    descend below proofs for a shorter mate.
     A thread takes some tickets at a time, so that threads do not compete for the counter at every
     playout.
     """
@@ -319,7 +320,7 @@ def playouts(
             atomic_add(control, "tickets", TICKETS - mine)
             if mine == 0:
                 break
-            if is_settled(signed(cold_at(tree, 0).proof)):
+            if is_settled(signed(cold_at(tree, 0).proof)) and not behaviour.descend_proven:
                 atomic_store(control, "stop", 1)
                 break
             set_share(control, tree, context, left)
