@@ -36,9 +36,9 @@ PYTHON = (
     ("kibitz.search.limits", "Limits"),
     ("kibitz.search.report", "Report"),
     ("kibitz.position.pgn", "read_games", "Game", "write_games"),
-    ("kibitz.games.store", "Store"),
-    ("kibitz.games.record", "Game", "Ply"),
-    ("kibitz.errors", "KibitzError", "InputError", "FileError"),
+    ("kibitz.data.store", "Store"),
+    ("kibitz.data.record", "Game", "Ply"),
+    ("kibitz.core.errors", "KibitzError", "InputError", "FileError"),
 )
 
 
@@ -101,7 +101,7 @@ def _scripts() -> str:
 
 def _commands() -> str:
     """Every command with its arguments, as `--help` knows them."""
-    from kibitz.commands import app
+    from kibitz.cli import app
 
     text = app.generate_docs(output_format="markdown").removeprefix("# kibitz\n")
     return f"# Commands\n{text}"

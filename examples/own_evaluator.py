@@ -3,9 +3,9 @@
 import numpy as np
 
 from kibitz import Board, Limits
-from kibitz.encoding.layouts import Sight
-from kibitz.encoding.leaves import Leaves
-from kibitz.evaluator.batched import Evaluations
+from kibitz.nets.encodings.layouts import Sight
+from kibitz.nets.encodings.leaves import Leaves
+from kibitz.nets.evaluators.batched import Evaluations
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.params import Settings
 

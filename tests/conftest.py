@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from kibitz import log
+from kibitz.core import log
 
 # 2000-01-01: the same work gives the same bytes whenever it is done, in processes of tests, too.
 os.environ["SOURCE_DATE_EPOCH"] = "946684800"

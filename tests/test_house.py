@@ -140,7 +140,7 @@ def allowed(name: str, patterns: tuple[str, ...]) -> bool:
 
 def test_the_walls_are_looked_at() -> None:
     assert {"errors", "commands", "commands.output"} <= {module_name(path) for path in MODULES}
-    assert "kibitz.errors.KibitzError" in imports(PACKAGE / "commands" / "__init__.py")
+    assert "kibitz.core.errors.KibitzError" in imports(PACKAGE / "commands" / "__init__.py")
 
 
 @pytest.mark.parametrize("path", MODULES, ids=module_name)
@@ -179,7 +179,7 @@ FLOORS_OF_COMMENTARY = (  # from the bottom up; a folder stands for all its modu
 
 def test_commentary_stands_on_facts() -> None:
     """Facts, claims, words: what is below knows nothing of what is above."""
-    room = "kibitz.commentary."
+    room = "kibitz.comment."
     height = {name: at for at, names in enumerate(FLOORS_OF_COMMENTARY) for name in names}
     for path in (PACKAGE / "commentary").rglob("*.py"):
         own = path.relative_to(PACKAGE / "commentary").with_suffix("").parts[0]
@@ -406,12 +406,12 @@ def loaded_by(module: str, then: str = "pass") -> set[str]:
 
 LIGHT = [
     "kibitz",
-    "kibitz.commands",
-    "kibitz.options",
-    "kibitz.settings",
-    "kibitz.errors",
-    "kibitz.files",
-    "kibitz.log",
+    "kibitz.cli",
+    "kibitz.core.options",
+    "kibitz.core.settings",
+    "kibitz.core.errors",
+    "kibitz.core.files",
+    "kibitz.core.log",
 ]
 
 

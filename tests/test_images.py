@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from packaging.requirements import Requirement
 
-from kibitz.commands import app
+from kibitz.cli import app
 
 PROJECT = Path(__file__).parents[1]
 ABOUT: dict[str, Any] = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["project"]

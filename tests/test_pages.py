@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from kibitz.commands import main
-from tests.learn.test_learn import TINY, flags
+from kibitz.cli import main
+from tests.zero.test_learn import TINY, flags
 
 PROJECT = Path(__file__).parents[1]
 DOCS = PROJECT / "docs"

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from cyclopts import CycloptsError
 
-from kibitz.commands import COMMANDS, GLOBAL, WITH_VALUE, app, main
+from kibitz.cli import COMMANDS, GLOBAL, WITH_VALUE, app, main
 
 PROJECT = Path(__file__).parents[1]
 PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
@@ -88,7 +88,7 @@ def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
 
 
 def test_the_reference_has_every_command_and_class(site: Path) -> None:
-    from kibitz.commands import COMMANDS
+    from kibitz.cli import COMMANDS
 
     commands = (site / "reference" / "commands" / "index.html").read_text("utf-8")
     assert [name for name in COMMANDS if f'id="kibitz-{name}"' not in commands] == []

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kibitz.commentary.engine import Engine
+    from kibitz.comment.engine import Engine
     from kibitz.position.board import Board
     from kibitz.search.limits import Limits
 
@@ -20,7 +20,7 @@ __all__ = ["Board", "Engine", "Limits", "__version__"]
 
 _HOMES = {
     "Board": "kibitz.position.board",
-    "Engine": "kibitz.commentary.engine",
+    "Engine": "kibitz.comment.engine",
     "Limits": "kibitz.search.limits",
 }
 

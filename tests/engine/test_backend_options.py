@@ -10,13 +10,13 @@ import torch
 
 import kibitz.engine.backend
 from kibitz import Board, Engine
+from kibitz.core.errors import ConfigError, InputError
 from kibitz.engine.backend import KEYS, open_evaluator, parse_backend_options
-from kibitz.errors import ConfigError, InputError
-from kibitz.evaluator.cache import CachedEvaluator
-from kibitz.evaluator.torch import TorchEvaluator
-from kibitz.network import build
-from kibitz.network.make import create
-from kibitz.network.sizes import new_card
+from kibitz.nets.evaluators.cache import CachedEvaluator
+from kibitz.nets.evaluators.torch import TorchEvaluator
+from kibitz.nets.models import build
+from kibitz.nets.models.make import create
+from kibitz.nets.models.sizes import new_card
 from tests.uci.scripted import Gui
 
 PROJECT = Path(__file__).parents[2]

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from kibitz import Board, Engine, Limits
+from kibitz.core.errors import ConfigError, FileError, InputError
 from kibitz.engine.options import STRONGEST, WEAKEST, handicap_of
 from kibitz.engine.running import undisturbed
-from kibitz.errors import ConfigError, FileError, InputError
-from kibitz.network.make import create
+from kibitz.nets.models.make import create
 from kibitz.search.alphabeta.searcher import AlphaBeta
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.params import Settings

@@ -7,11 +7,8 @@ from typing import Any
 
 import pytest
 
-from kibitz.errors import InputError
-from kibitz.evaluator.discover import resolve
-from kibitz.evaluator.inline import InlineEvaluator, inline_evaluator
-from kibitz.evaluator.load import load_evaluator
-from kibitz.evaluator.simple import Material
+from kibitz.arena.match.elo import wilson
+from kibitz.core.errors import InputError
 from kibitz.experiments.ablate import (
     SMALL,
     Problem,
@@ -23,7 +20,10 @@ from kibitz.experiments.ablate import (
     read_problems,
     variants,
 )
-from kibitz.match.elo import wilson
+from kibitz.nets.discover import resolve
+from kibitz.nets.evaluators.inline import InlineEvaluator, inline_evaluator
+from kibitz.nets.evaluators.simple import Material
+from kibitz.nets.load import load_evaluator
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits
 from kibitz.search.mcts.searcher import Searcher

@@ -16,7 +16,11 @@ import chess
 import chess.pgn
 import pytest
 
-from kibitz.commands import main
+from kibitz.arena.match.elo import Tally, elo_of, of_games
+from kibitz.arena.match.journal import PlayedGame, PlayedMove
+from kibitz.cli import main
+from kibitz.core.log import Stop
+from kibitz.core.settings import load
 from kibitz.experiments.balance import (
     PAPER,
     PAPER_REPEATS,
@@ -38,17 +42,13 @@ from kibitz.experiments.counts import (
     white_tally,
 )
 from kibitz.experiments.plan import TAU_1, TAU_2, Plan, keep
-from kibitz.kernel.records import as_record
-from kibitz.log import Stop
-from kibitz.match.elo import Tally, elo_of, of_games
-from kibitz.match.journal import PlayedGame, PlayedMove
+from kibitz.jit.records import as_record
 from kibitz.position.fen import START
 from kibitz.search.mcts.answer import temperature_at
 from kibitz.search.params import Settings
-from kibitz.selfplay.config import SelfPlay
-from kibitz.selfplay.game import terms_of
-from kibitz.selfplay.moves import temperature_at_ply
-from kibitz.settings import load
+from kibitz.zero.selfplay.config import SelfPlay
+from kibitz.zero.selfplay.game import terms_of
+from kibitz.zero.selfplay.moves import temperature_at_ply
 
 # Short games of a player whose kernels other tests have, too.
 WDL = ["network=material", "nodes=8", "games=30", "most_moves=8", "limits=[1000000000]"]

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from kibitz.evaluator.inline import inline_evaluator
 from kibitz.experiments.options import (
     FAILED,
     KINDS,
@@ -21,13 +20,14 @@ from kibitz.experiments.options import (
     table,
     try_options,
 )
-from kibitz.kernel.compile import COMPILED
+from kibitz.jit.compile import COMPILED
+from kibitz.nets.evaluators.inline import inline_evaluator
 from kibitz.search.params import OPTIONS, Settings
 from kibitz.search.presets import why_without_effect, without_effect
 from kibitz.search.where import DRIVERS
 from tests.search.hashed import HASHED
 
-SYZYGY = Path(__file__).parents[1] / "data" / "syzygy"
+SYZYGY = Path(__file__).parents[1] / "fixtures" / "syzygy"
 
 
 def test_every_option_is_tried() -> None:

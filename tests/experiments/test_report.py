@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kibitz.commands import main
-from kibitz.errors import ConfigError
+from kibitz.cli import main
+from kibitz.core.errors import ConfigError
 from kibitz.experiments.report import Results, of_paper
 from kibitz.experiments.report_numbers import rows, written
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from kibitz.core.errors import InputError
 from kibitz.engine import Engine
-from kibitz.errors import InputError
 from kibitz.experiments.scale import bins_of, judged, nearest, questions_of
 
 GAME = """[Result "{result}"]

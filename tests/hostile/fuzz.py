@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kibitz.log import Level, level, set_level
+from kibitz.core.log import Level, level, set_level
 from tests.hostile.kind import MIB, Answer, Kind, Target, fault_of, working_in
 from tests.hostile.mutate import mutated
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from kibitz.commands import main
+from kibitz.cli import main
 
 ANSWERS = (0, 1, 2)  # exit codes: done, done in part, refused
 MIB = 1 << 20

@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from kibitz.checksums import HEADER_KEY, ZEROS, fill_header
-from kibitz.network.card import NetworkCard, save, save_onnx
-from kibitz.network.make import create, random_weights
-from kibitz.network.quantise import quantise
-from kibitz.network.sizes import new_card
+from kibitz.core.checksums import HEADER_KEY, ZEROS, fill_header
+from kibitz.nets.card import NetworkCard, save, save_onnx
+from kibitz.nets.models.make import create, random_weights
+from kibitz.nets.models.quantise import quantise
+from kibitz.nets.models.sizes import new_card
 from tests.hostile.kind import Attack, Kind, Target, file_target
 
 SIZE = "sparse-8x8-tactics"

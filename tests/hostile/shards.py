@@ -13,9 +13,9 @@ import numpy as np
 import safetensors.numpy
 import zstandard
 
-from kibitz.checksums import with_ending
-from kibitz.games.shard import DTYPES, MARK, Shard, counted, write
-from tests.dataset.makers import random_shard
+from kibitz.core.checksums import with_ending
+from kibitz.data.shard import DTYPES, MARK, Shard, counted, write
+from tests.data.batches.makers import random_shard
 from tests.hostile.kind import Attack, Kind, Target, file_target
 
 GIBIBYTES = 20 << 30

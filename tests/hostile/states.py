@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from kibitz.errors import KibitzError
-from kibitz.learn.config import LearnSettings
+from kibitz.core.errors import KibitzError
+from kibitz.core.settings import dump
 from kibitz.search.bestfirst.calibration import Calibration, write_calibration
-from kibitz.settings import dump
-from kibitz.training import checkpoint
-from kibitz.training.checkpoint import Checkpoint
+from kibitz.train import checkpoint
+from kibitz.train.checkpoint import Checkpoint
+from kibitz.zero.config import LearnSettings
 from tests.hostile.kind import Answer, Attack, Kind, Target, file_target, run_command
 from tests.hostile.networks import resealed
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import chess
 import pytest
 
-from kibitz.kernel.compile import COMPILED
+from kibitz.jit.compile import COMPILED
 from kibitz.position.board import Board
 
 LONGEST_GAME = 250

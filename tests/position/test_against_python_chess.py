@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import chess
 import pytest
 
-from kibitz.kernel.compile import COMPILED
+from kibitz.jit.compile import COMPILED
 from kibitz.position.board import Board, Termination
 from kibitz.position.display import squares_of
 from kibitz.position.exchange import threat_maps

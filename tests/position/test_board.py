@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import kibitz
-from kibitz.errors import MoveError, NotationError, PositionError
+from kibitz.core.errors import MoveError, NotationError, PositionError
 from kibitz.position import board as board_module
 from kibitz.position.board import Board, Outcome, Termination
 from kibitz.position.notation import NULL

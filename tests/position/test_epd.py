@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kibitz.errors import InputError, KibitzError, MoveError, NotationError, PositionError
+from kibitz.core.errors import InputError, KibitzError, MoveError, NotationError, PositionError
 from kibitz.position.board import Board
 from kibitz.position.epd import Epd, parse_epd, read_epd, write_epd
 from kibitz.position.fen import START

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kibitz.errors import PositionError
+from kibitz.core.errors import PositionError
 from kibitz.position.board import Board
 from kibitz.position.fen import (
     PAWN_ON_EDGE,

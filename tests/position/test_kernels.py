@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kibitz.kernel import bits
-from kibitz.kernel.compile import COMPILED, kernel
+from kibitz.jit import bits
+from kibitz.jit.compile import COMPILED, kernel
 from kibitz.position import attacks
 from kibitz.position import attacks as spreads
 from kibitz.position.attacks import attack_tables

@@ -7,7 +7,7 @@ import random
 import chess
 import pytest
 
-from kibitz.kernel.compile import COMPILED
+from kibitz.jit.compile import COMPILED
 from kibitz.position.fen import parse_fen
 from kibitz.position.outcome import has_legal_move
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kibitz.errors import MoveError, NotationError
+from kibitz.core.errors import MoveError, NotationError
 from kibitz.position.board import Board
 from kibitz.position.fen import START, parse_fen
 from kibitz.position.moves import CASTLING, DOUBLE_PUSH, EN_PASSANT, MAX_MOVES

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kibitz.errors import InputError
-from kibitz.kernel.compile import COMPILED
+from kibitz.core.errors import InputError
+from kibitz.jit.compile import COMPILED
 from kibitz.position.count import Stopped, divide, leaves, nodes, read_suite
 from kibitz.position.fen import START, parse_fen
 from kibitz.position.play import STOPPED, new_stack, perft
 
-DATA = Path(__file__).parents[1] / "data" / "perft"
+DATA = Path(__file__).parents[1] / "fixtures" / "perft"
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "perft"
 LARGEST = 300_000 if COMPILED else 450  # leaves of a count in the fast run
 

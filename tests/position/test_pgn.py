@@ -12,7 +12,7 @@ from typing import Any
 import chess.pgn
 import pytest
 
-from kibitz.errors import FileError, NotationError
+from kibitz.core.errors import FileError, NotationError
 from kibitz.position.board import Board
 from kibitz.position.pgn import (
     BadGame,

@@ -8,8 +8,8 @@ from typing import Any
 import chess
 import numpy as np
 
-from kibitz.evaluator.inline import inline_evaluator
-from kibitz.kernel.records import as_record, one_record
+from kibitz.jit.records import as_record, one_record
+from kibitz.nets.evaluators.inline import inline_evaluator
 from kibitz.position.board import Board
 from kibitz.position.moves import FLIP_MOVE
 from kibitz.position.notation import Move

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from kibitz.kernel.compile import COMPILED
-from kibitz.kernel.records import as_record
+from kibitz.jit.compile import COMPILED
+from kibitz.jit.records import as_record
 from kibitz.position.fen import parse_fen
 from kibitz.position.notation import parse_uci, relative
 from kibitz.position.play import play

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from kibitz.evaluator.inline import LOGITS, VALUES
-from kibitz.evaluator.simple import balance
-from kibitz.kernel.bits import signed
-from kibitz.kernel.compile import kernel
+from kibitz.jit.bits import signed
+from kibitz.jit.compile import kernel
+from kibitz.nets.evaluators.inline import LOGITS, VALUES
+from kibitz.nets.evaluators.simple import balance
 
 NOISE_SHIFT, NOISE_MASK = np.uint64(20), np.uint64(255)
 DRAW_SHIFT, DRAW_MASK = np.uint64(30), np.uint64(7)

@@ -10,10 +10,11 @@ import chess
 import pytest
 
 from kibitz import Board, Engine
-from kibitz.bench.search import alphabeta_signature
-from kibitz.evaluator.inline import inline_evaluator
-from kibitz.evaluator.simple import Material
-from kibitz.kernel.compile import COMPILED
+from kibitz.apps.web.watch import row_of
+from kibitz.arena.bench.search import alphabeta_signature
+from kibitz.jit.compile import COMPILED
+from kibitz.nets.evaluators.inline import inline_evaluator
+from kibitz.nets.evaluators.simple import Material
 from kibitz.position.notation import legal_codes
 from kibitz.search.alphabeta.pruning import FADING, NEAREST, TO_ODDS
 from kibitz.search.alphabeta.searcher import AlphaBeta, proof_of
@@ -24,7 +25,6 @@ from kibitz.search.params import Settings
 from kibitz.search.proof import TABLEBASE
 from kibitz.search.report import Report
 from kibitz.uci.format import verbose_lines
-from kibitz.web.watch import row_of
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="too slow as plain Python")
 
@@ -359,7 +359,7 @@ def test_pondering_goes_on_until_the_expected_move_comes() -> None:
 
 # --- tablebases -----------------------------------------------------------------------------------
 
-SYZYGY = Path(__file__).parents[1] / "data" / "syzygy"
+SYZYGY = Path(__file__).parents[1] / "fixtures" / "syzygy"
 
 
 def test_tables_decide_a_root_that_they_know() -> None:

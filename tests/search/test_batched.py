@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kibitz.encoding.leaves import Leaves
-from kibitz.evaluator.batched import Evaluations, InlineBatch
-from kibitz.evaluator.inline import inline_evaluator
-from kibitz.evaluator.simple import Material, Uniform
+from kibitz.nets.encodings.leaves import Leaves
+from kibitz.nets.evaluators.batched import Evaluations, InlineBatch
+from kibitz.nets.evaluators.inline import inline_evaluator
+from kibitz.nets.evaluators.simple import Material, Uniform
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits
 from kibitz.search.mcts.batches import Batches

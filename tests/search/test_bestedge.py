@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kibitz.kernel.compile import kernel
-from kibitz.kernel.records import address_of
+from kibitz.jit.compile import kernel
+from kibitz.jit.records import address_of
 from kibitz.search.mcts.rules.puct import CONTESTED, LANES, LEAST, best_edge
 from kibitz.search.mcts.tree.nodes import EDGE
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kibitz.errors import InputError
-from kibitz.kernel.bits import signed
-from kibitz.kernel.compile import kernel
+from kibitz.core.errors import InputError
+from kibitz.jit.bits import signed
+from kibitz.jit.compile import kernel
 from kibitz.search.bestfirst.bins import bin_of, pop, push, select
 from kibitz.search.bestfirst.nodes import (
     CHUNK_MOVES,

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from kibitz.evaluator.batched import InlineBatch
-from kibitz.evaluator.inline import inline_evaluator
-from kibitz.evaluator.simple import Material
-from kibitz.kernel.records import one_record
+from kibitz.jit.records import one_record
+from kibitz.nets.evaluators.batched import InlineBatch
+from kibitz.nets.evaluators.inline import inline_evaluator
+from kibitz.nets.evaluators.simple import Material
 from kibitz.position.board import Board
 from kibitz.search.clock import Standing, Timer
 from kibitz.search.limits import Limits, Signals

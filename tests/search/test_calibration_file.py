@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kibitz.encoding.leaves import leaves_of
+from kibitz.core.errors import DamagedFileError, InputError
 from kibitz.engine import Engine
-from kibitz.errors import DamagedFileError, InputError
-from kibitz.evaluator.batched import InlineBatch
-from kibitz.evaluator.inline import inline_evaluator
-from kibitz.evaluator.simple import Material, Uniform
+from kibitz.nets.encodings.leaves import leaves_of
+from kibitz.nets.evaluators.batched import InlineBatch
+from kibitz.nets.evaluators.inline import inline_evaluator
+from kibitz.nets.evaluators.simple import Material, Uniform
 from kibitz.position.board import Board
 from kibitz.search.bestfirst.calibration import (
     Calibration,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kibitz.errors import InputError
+from kibitz.core.errors import InputError
 from kibitz.search import clock as clock_module
 from kibitz.search.clock import (
     Budget,

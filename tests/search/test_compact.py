@@ -9,7 +9,7 @@ import chess
 import numpy as np
 import pytest
 
-from kibitz.kernel.compile import COMPILED
+from kibitz.jit.compile import COMPILED
 from kibitz.search.mcts.playout.playout import NO_ROOM
 from kibitz.search.mcts.rules.parameters import Behaviour, Contempt, Puct, Rule, Sble
 from kibitz.search.mcts.tree.compaction import ROOM_WANTED, compact, make_room

@@ -6,7 +6,7 @@ import chess
 import numpy as np
 import pytest
 
-from kibitz.kernel.compile import COMPILED
+from kibitz.jit.compile import COMPILED
 from kibitz.search.mcts.rules.parameters import Behaviour, Contempt, Puct, Rule, Sble
 from kibitz.search.mcts.rules.select import FROZEN
 from kibitz.search.mcts.tree.proofs import set_proof

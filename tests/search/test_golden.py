@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kibitz.kernel.records import as_record
+from kibitz.jit.records import as_record
 from kibitz.position.fen import START, parse_fen
 from kibitz.search.mcts.playout.backup import step_size
 from kibitz.search.mcts.playout.leaf import non_pawn_material, rule50_factor

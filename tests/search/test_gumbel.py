@@ -7,9 +7,9 @@ from contextlib import closing
 
 import pytest
 
-from kibitz.evaluator.batched import InlineBatch
-from kibitz.evaluator.inline import inline_evaluator
-from kibitz.evaluator.simple import Material
+from kibitz.nets.evaluators.batched import InlineBatch
+from kibitz.nets.evaluators.inline import inline_evaluator
+from kibitz.nets.evaluators.simple import Material
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits, Signals
 from kibitz.search.mcts.playout.root import PLANNED
@@ -18,7 +18,7 @@ from kibitz.search.mcts.tree.nodes import TreeMemory, block_of
 from kibitz.search.params import Settings
 from kibitz.search.presets import GUMBEL_TARGETS
 from kibitz.search.report import Report
-from kibitz.selfplay.config import SelfPlay
+from kibitz.zero.selfplay.config import SelfPlay
 from tests.search.consistency import pending
 from tests.search.oracle import halving
 

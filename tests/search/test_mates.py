@@ -9,10 +9,10 @@ from dataclasses import replace
 import chess
 import pytest
 
-from kibitz.evaluator.batched import InlineBatch
-from kibitz.evaluator.inline import inline_evaluator
-from kibitz.evaluator.simple import Material
-from kibitz.kernel.compile import COMPILED
+from kibitz.jit.compile import COMPILED
+from kibitz.nets.evaluators.batched import InlineBatch
+from kibitz.nets.evaluators.inline import inline_evaluator
+from kibitz.nets.evaluators.simple import Material
 from kibitz.position.board import Board
 from kibitz.position.notation import legal_codes, relative
 from kibitz.search.limits import Limits, depth_of, visits_of

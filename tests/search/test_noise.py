@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kibitz.evaluator.batched import InlineBatch
-from kibitz.evaluator.inline import inline_evaluator
-from kibitz.evaluator.simple import Material
-from kibitz.kernel.compile import COMPILED
+from kibitz.jit.compile import COMPILED
+from kibitz.nets.evaluators.batched import InlineBatch
+from kibitz.nets.evaluators.inline import inline_evaluator
+from kibitz.nets.evaluators.simple import Material
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits
 from kibitz.search.mcts.playout.root import random_gamma

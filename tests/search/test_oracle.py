@@ -7,8 +7,8 @@ from typing import Any
 import chess
 import pytest
 
-from kibitz.evaluator.simple import Material, Uniform
-from kibitz.kernel.compile import COMPILED
+from kibitz.jit.compile import COMPILED
+from kibitz.nets.evaluators.simple import Material, Uniform
 from kibitz.search.mcts.playout.root import plan_gumbel
 from kibitz.search.mcts.rules.parameters import (
     FPU_ABSOLUTE,

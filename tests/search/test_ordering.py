@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from kibitz.kernel.bits import signed
-from kibitz.kernel.compile import kernel
+from kibitz.jit.bits import signed
+from kibitz.jit.compile import kernel
 from kibitz.search.mcts.playout.expand import LOWEST, fill_edges, hold_moves, order_moves
 from kibitz.search.mcts.tree.context import ContextMemory
 from kibitz.search.mcts.tree.nodes import COLD, EDGE, TreeMemory

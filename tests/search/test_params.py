@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kibitz.errors import ConfigError
-from kibitz.files import write_bytes
-from kibitz.options import Option, read, written
+from kibitz.core.errors import ConfigError
+from kibitz.core.files import write_bytes
+from kibitz.core.options import Option, read, written
+from kibitz.core.settings import dump, load
 from kibitz.search.mcts.rules.from_settings import ACCUMULATE_FROM, to_behaviour, to_rule
 from kibitz.search.mcts.rules.parameters import (
     FPU_ABSOLUTE,
@@ -25,7 +26,6 @@ from kibitz.search.mcts.rules.parameters import (
 )
 from kibitz.search.params import OFF, OPTIONS, Settings, option_of
 from kibitz.search.presets import PRESETS, changes_of, preset
-from kibitz.settings import dump, load
 
 
 def test_defaults_are_those_of_the_rules() -> None:

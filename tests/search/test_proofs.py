@@ -8,8 +8,8 @@ import chess
 import numpy as np
 import pytest
 
-from kibitz.evaluator.simple import Material
-from kibitz.kernel.compile import COMPILED
+from kibitz.jit.compile import COMPILED
+from kibitz.nets.evaluators.simple import Material
 from kibitz.search.mcts.rules.parameters import Behaviour, Puct, Rule, Sble
 from kibitz.search.mcts.tree.nodes import COLD, EDGE, NODE, NONE, TERMINAL, TreeMemory
 from kibitz.search.mcts.tree.proofs import LOSS_PRIOR_DIVISOR, proof_from_children, set_proof

@@ -5,7 +5,7 @@ from __future__ import annotations
 import chess
 import pytest
 
-from kibitz.kernel.compile import COMPILED
+from kibitz.jit.compile import COMPILED
 from kibitz.position.board import Board
 from kibitz.search.mcts.playout.leaf import classify
 from kibitz.search.mcts.rules.parameters import Behaviour, Puct

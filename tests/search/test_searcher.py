@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from kibitz.evaluator.inline import inline_evaluator
-from kibitz.evaluator.simple import Material
+from kibitz.nets.evaluators.inline import inline_evaluator
+from kibitz.nets.evaluators.simple import Material
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits
 from kibitz.search.mcts.searcher import Searcher

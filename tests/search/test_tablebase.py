@@ -14,9 +14,9 @@ import chess
 import chess.syzygy
 import pytest
 
-from kibitz.evaluator.inline import inline_evaluator
-from kibitz.evaluator.simple import Material
-from kibitz.kernel.compile import COMPILED
+from kibitz.jit.compile import COMPILED
+from kibitz.nets.evaluators.inline import inline_evaluator
+from kibitz.nets.evaluators.simple import Material
 from kibitz.position.board import Board
 from kibitz.position.fen import parse_fen
 from kibitz.search.limits import Limits, Signals
@@ -40,7 +40,7 @@ from kibitz.search.tablebase import (
 )
 from tests.search.test_proofs import mates_within
 
-FILES = Path(__file__).parents[1] / "data" / "syzygy"
+FILES = Path(__file__).parents[1] / "fixtures" / "syzygy"
 ALL_FILES = Path(__file__).parents[3] / "shared" / "data" / "syzygy" / "3-4-men"
 
 KRVK = "8/8/8/3k4/8/8/8/R3K3 w - - 0 1"

@@ -13,7 +13,7 @@ import chess
 import numpy as np
 import pytest
 
-from kibitz.kernel.compile import COMPILED
+from kibitz.jit.compile import COMPILED
 from kibitz.search.mcts.rules.parameters import Behaviour, Contempt, Gumbel, Puct, Rule, Sble
 from kibitz.search.mcts.tree import nodes as tree_nodes
 from kibitz.search.mcts.tree.compaction import compact

@@ -5,8 +5,8 @@ from __future__ import annotations
 import chess
 import pytest
 
-from kibitz.kernel.compile import COMPILED
-from kibitz.kernel.records import as_record
+from kibitz.jit.compile import COMPILED
+from kibitz.jit.records import as_record
 from kibitz.position.board import Board
 from kibitz.search.mcts.rules.parameters import (
     Behaviour,

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from kibitz.errors import InputError
+from kibitz.core.errors import InputError
 from kibitz.uci.client import UciClient, parse_info, parse_option
 from kibitz.uci.program import ProgramFault
 
-FAKE = Path(__file__).parents[1] / "match" / "fake_engine.py"
+FAKE = Path(__file__).parents[1] / "arena" / "fake_engine.py"
 
 
 def client(way: str, *more: object, patience: float = 20.0) -> UciClient:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from kibitz.core.errors import EvaluationError
 from kibitz.engine import Engine
-from kibitz.errors import EvaluationError
 from kibitz.position.board import Board
 from kibitz.search.params import OFF, Settings
 from kibitz.search.searcher import BaseSearcher

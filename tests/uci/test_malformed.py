@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kibitz.options import Option
+from kibitz.core.options import Option
 from kibitz.uci.options import all_options
 from tests.uci.scripted import Gui
 

@@ -16,7 +16,7 @@ import chess
 import chess.engine
 import pytest
 
-from kibitz.kernel.compile import COMPILED
+from kibitz.jit.compile import COMPILED
 from kibitz.uci.lines import StandardInput
 from tests.test_house import loaded_by
 

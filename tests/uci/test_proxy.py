@@ -11,19 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from kibitz.core.errors import FileError, InputError
 from kibitz.engine import Engine
-from kibitz.errors import FileError, InputError
-from kibitz.evaluator.discover import shipped_names
+from kibitz.nets.discover import shipped_names
 from kibitz.uci import proxy
 from kibitz.uci.options import all_options
-from kibitz.uci.proxy import (
-    LONGEST_LINE,
-    Address,
-    Server,
-    connect,
-    is_loopback,
-    parse_address,
-)
+from kibitz.uci.proxy import LONGEST_LINE, Address, Server, connect, is_loopback, parse_address
 from tests.uci.scripted import Gui
 
 PATIENCE = 60.0

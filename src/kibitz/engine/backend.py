@@ -9,11 +9,11 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from kibitz.errors import InputError, did_you_mean
+from kibitz.core.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
-    from kibitz.evaluator.cache import PredictionCache
-    from kibitz.evaluator.load import Evaluator
+    from kibitz.nets.evaluators.cache import PredictionCache
+    from kibitz.nets.load import Evaluator
 
 Backend: TypeAlias = Literal["auto", "inline", "onnx", "torch"]
 MOST_CACHED = 100_000_000  # positions
@@ -126,8 +126,8 @@ def open_evaluator(
 
     `merged` is the cache's NNCacheMerge; `swapped` shows the network exchanged colours.
     """
-    from kibitz.evaluator.batched import ColoursSwapped
-    from kibitz.evaluator.inline import InlineEvaluator
+    from kibitz.nets.evaluators.batched import ColoursSwapped
+    from kibitz.nets.evaluators.inline import InlineEvaluator
 
     evaluator, unused = _loaded(weights, backend, options)
     inline = isinstance(evaluator, InlineEvaluator)
@@ -141,7 +141,7 @@ def open_evaluator(
         evaluator = ColoursSwapped(evaluator)
     if not cached:
         return Opened(evaluator, None, unused)
-    from kibitz.evaluator.cache import CachedEvaluator
+    from kibitz.nets.evaluators.cache import CachedEvaluator
 
     cache = _cache_of(cached)
     return Opened(CachedEvaluator(evaluator, cache, merged=merged), cache, unused)
@@ -149,8 +149,8 @@ def open_evaluator(
 
 def _loaded(weights: str, backend: Backend, options: str) -> tuple[Evaluator, list[str]]:
     """A network as BackendOptions want it, and a line for each option of no use to its backend."""
-    from kibitz.evaluator.discover import resolve
-    from kibitz.evaluator.load import backend_of, load_evaluator
+    from kibitz.nets.discover import resolve
+    from kibitz.nets.load import backend_of, load_evaluator
 
     given = parse_backend_options(options)
     what = resolve(weights)
@@ -164,8 +164,8 @@ def _loaded(weights: str, backend: Backend, options: str) -> tuple[Evaluator, li
 
 
 def _cache_of(positions: int) -> PredictionCache:
-    from kibitz.evaluator.cache import PredictionCache
-    from kibitz.evaluator.cachetable import BUCKET_BYTES, SLOTS
+    from kibitz.nets.evaluators.cache import PredictionCache
+    from kibitz.nets.evaluators.cachetable import BUCKET_BYTES, SLOTS
 
     buckets = max(1, -(-positions // SLOTS))
     try:

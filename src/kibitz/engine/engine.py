@@ -11,6 +11,9 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
+from kibitz.core.errors import EvaluationError, FileError, InputError, KibitzError, did_you_mean
+from kibitz.core.options import Value, find, options_of, read
+from kibitz.core.workers import processors
 from kibitz.engine.backend import open_evaluator
 from kibitz.engine.options import (
     ALL_OPTIONS,
@@ -22,17 +25,14 @@ from kibitz.engine.options import (
     handicap_of,
 )
 from kibitz.engine.running import Analysis, Search
-from kibitz.errors import EvaluationError, FileError, InputError, KibitzError, did_you_mean
-from kibitz.options import Value, find, options_of, read
 from kibitz.search.limits import Limits
 from kibitz.search.method import open_search, variant_of, warm
 from kibitz.search.params import Settings
 from kibitz.search.presets import resolved, without_effect
-from kibitz.workers import processors
 
 if TYPE_CHECKING:
-    from kibitz.evaluator.cache import CacheUse, PredictionCache
-    from kibitz.evaluator.load import Evaluator
+    from kibitz.nets.evaluators.cache import CacheUse, PredictionCache
+    from kibitz.nets.load import Evaluator
     from kibitz.position.board import Board
     from kibitz.search.report import Listener, Report, Result
     from kibitz.search.searcher import BaseSearcher
@@ -188,13 +188,13 @@ class Engine:
     @property
     def _batched(self) -> bool:
         """Whether the network that is loaded is asked in batches."""
-        from kibitz.evaluator.inline import InlineEvaluator
+        from kibitz.nets.evaluators.inline import InlineEvaluator
 
         return not isinstance(self._evaluator, InlineEvaluator)
 
     def _prepared(self, settings: Settings, nodes: int | None = None) -> BaseSearcher:
         """The searcher for these settings and nodes; it keeps its tree if it need not be new."""
-        from kibitz.evaluator.discover import FALLBACK
+        from kibitz.nets.discover import FALLBACK
 
         with self._loading:
             loaded = self._load()
@@ -240,7 +240,7 @@ class Engine:
 
     def _load(self) -> bool:
         """Load the network if another one is wanted; returns whether that was so."""
-        from kibitz.evaluator.discover import FALLBACK, named
+        from kibitz.nets.discover import FALLBACK, named
 
         wanted, before = self._options, self._evaluator_of
         if before is not None and _loads_alike(wanted, before):

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from kibitz import settings
+from kibitz.core import settings
+from kibitz.core.options import check, number, options_of, setting
 from kibitz.engine.backend import MOST_CACHED, parse_backend_options
-from kibitz.options import check, number, options_of, setting
 from kibitz.search.params import OPTIONS, Settings
 from kibitz.search.presets import changes_of
 
@@ -134,14 +134,14 @@ class FileOptions(NamedTuple):
 
 def chosen(network: str) -> str:
     """The file or built-in evaluator that a name means; without a name, the settings file's."""
-    from kibitz.evaluator.discover import resolve
+    from kibitz.nets.discover import resolve
 
     return resolve(_options_for(None).engine.get("weights", "") if network in NAMELESS else network)
 
 
 def file_options(network: str) -> FileOptions:
     """What the file sets for a network; nothing where there is no file."""
-    from kibitz.evaluator.discover import short_name
+    from kibitz.nets.discover import short_name
 
     path = settings.used()
     if path is None or settings.NETWORKS not in settings.parse(path):

@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kibitz.errors import InputError
-from kibitz.evaluator.inline import InlineEvaluator
-from kibitz.files import Location, read_bytes
-from kibitz.match.elo import wilson
+from kibitz.arena.match.elo import wilson
+from kibitz.core.errors import InputError
+from kibitz.core.files import Location, read_bytes
+from kibitz.nets.evaluators.inline import InlineEvaluator
 from kibitz.position.board import Board
 from kibitz.position.moves import MAX_MOVES, generate
 from kibitz.position.notation import Move, relative

@@ -12,16 +12,16 @@ from typing import NamedTuple
 
 import msgspec
 
-from kibitz.errors import InputError
-from kibitz.files import write_bytes
-from kibitz.learn.config import LearnSettings, from_file
-from kibitz.learn.folder import Folder, Rated, Result
-from kibitz.learn.loop import Learning
-from kibitz.learn.rating import TREE_SEARCH, match, scale
-from kibitz.learn.status import Curve, draw_curve, rows_of
-from kibitz.learn.work import Work
-from kibitz.log import Stop, say
-from kibitz.match.rating import Rating
+from kibitz.arena.match.rating import Rating
+from kibitz.core.errors import InputError
+from kibitz.core.files import write_bytes
+from kibitz.core.log import Stop, say
+from kibitz.zero.config import LearnSettings, from_file
+from kibitz.zero.folder import Folder, Rated, Result
+from kibitz.zero.loop import Learning
+from kibitz.zero.rating import TREE_SEARCH, match, scale
+from kibitz.zero.status import Curve, draw_curve, rows_of
+from kibitz.zero.work import Work
 
 # The paper's question: games made different by the temperature alone, or by search-contempt.
 # Temperatures are its tau 2 and tau 1; all else is the same.

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
+from kibitz.arena.match.elo import Tally, of_games, wilson
+from kibitz.core.options import setting
 from kibitz.experiments.cells import Laboratory, SelfCell
 from kibitz.experiments.counts import (
     Moves,
@@ -22,11 +24,9 @@ from kibitz.experiments.counts import (
     white_tally,
 )
 from kibitz.experiments.plan import MOST_GAMES, TAU_1, TAU_2, Findings, HighTau, Json, Plan, Tau
-from kibitz.match.elo import Tally, of_games, wilson
-from kibitz.options import setting
 from kibitz.search.params import OFF
-from kibitz.selfplay.config import SelfPlay, next_sc_limit
-from kibitz.training.curve import COLOURS, Line, Panel
+from kibitz.train.curve import COLOURS, Line, Panel
+from kibitz.zero.selfplay.config import SelfPlay, next_sc_limit
 
 PUCT_1, PUCT_2 = "PUCT tau 1", "PUCT tau 2"
 PAPER = {

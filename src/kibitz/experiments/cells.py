@@ -20,17 +20,17 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from kibitz.checksums import crc32_of
+from kibitz.arena.match.game import Rules, Terms
+from kibitz.arena.match.journal import Journal, PlayedGame
+from kibitz.arena.match.runner import Setup, run
+from kibitz.core.checksums import crc32_of
+from kibitz.core.log import Stop
+from kibitz.core.places import files_below
+from kibitz.data.shard import SUFFIX
 from kibitz.engine.options import chosen
 from kibitz.experiments.counts import HasMoves, Moves, mean_plies, of_shards
-from kibitz.games.shard import SUFFIX
-from kibitz.log import Stop
-from kibitz.match.game import Rules, Terms
-from kibitz.match.journal import Journal, PlayedGame
-from kibitz.match.runner import Setup, run
-from kibitz.places import files_below
-from kibitz.selfplay.config import SelfPlay
-from kibitz.selfplay.play import GameSummary, about_games, play
+from kibitz.zero.selfplay.config import SelfPlay
+from kibitz.zero.selfplay.play import GameSummary, about_games, play
 
 USUAL_PLIES = 120  # of a game of which nothing is known yet
 SAMPLE_MOVES = 8  # of both players of a match, to measure the speed,

@@ -11,19 +11,19 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import ClassVar, Literal
 
-from kibitz.errors import ConfigError
+from kibitz.arena.match.elo import Tally, of_games, wilson
+from kibitz.arena.match.game import Control
+from kibitz.arena.match.journal import PlayedGame, Results, points_of
+from kibitz.arena.match.rating import ratings
+from kibitz.arena.match.spec import parse_players
+from kibitz.core.errors import ConfigError
+from kibitz.core.options import setting
+from kibitz.data.openings import RANDOM_PLIES, Opening, random_openings
 from kibitz.experiments.cells import Laboratory, MatchCell
 from kibitz.experiments.plan import MOST_GAMES, TAU_1, TAU_2, Findings, HighTau, Json, Plan, Tau
-from kibitz.games.openings import RANDOM_PLIES, Opening, random_openings
-from kibitz.match.elo import Tally, of_games, wilson
-from kibitz.match.game import Control
-from kibitz.match.journal import PlayedGame, Results, points_of
-from kibitz.match.rating import ratings
-from kibitz.match.spec import parse_players
-from kibitz.options import setting
 from kibitz.search.params import OFF
 from kibitz.search.scores import value_of_2019
-from kibitz.training.curve import COLOURS, Line, Panel
+from kibitz.train.curve import COLOURS, Line, Panel
 
 TREE = "Search=mcts"  # where the question is about the tree search
 PAPER_MATCH = Tally(37, 46, 17)  # of search-contempt with N_scl 5 against PUCT at tau 2: +70.43

@@ -10,14 +10,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence, Sized
 from typing import NamedTuple, Protocol
 
-from kibitz.files import Location
-from kibitz.games.record import start_positions
-from kibitz.games.store import Store
-from kibitz.match.elo import DEVIATIONS_95, Tally, wilson
-from kibitz.places import Place
+from kibitz.arena.match.elo import DEVIATIONS_95, Tally, wilson
+from kibitz.core.files import Location
+from kibitz.core.places import Place
+from kibitz.data.record import start_positions
+from kibitz.data.store import Store
 from kibitz.position.fen import fen_of
 from kibitz.position.pgn import read_games
-from kibitz.selfplay.play import NUMBER_BITS
+from kibitz.zero.selfplay.play import NUMBER_BITS
 
 POINTS = {"1-0": 1.0, "1/2-1/2": 0.5, "0-1": 0.0}  # White's
 

@@ -13,10 +13,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from kibitz.errors import ConfigError
-from kibitz.evaluator.batched import BatchedEvaluator, InlineBatch
-from kibitz.evaluator.inline import InlineEvaluator
-from kibitz.options import Option, Value, put_table
+from kibitz.core.errors import ConfigError
+from kibitz.core.options import Option, Value, put_table
+from kibitz.nets.evaluators.batched import BatchedEvaluator, InlineBatch
+from kibitz.nets.evaluators.inline import InlineEvaluator
 from kibitz.position.board import Board
 from kibitz.search.clock import budget
 from kibitz.search.limits import Limits

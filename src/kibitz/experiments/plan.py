@@ -14,18 +14,18 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
-from kibitz.errors import ConfigError
+from kibitz.arena.match.game import Control, Rules, Terms
+from kibitz.arena.match.journal import Results
+from kibitz.arena.match.runner import Setup
+from kibitz.arena.match.spec import parse_player, parse_players
+from kibitz.core.errors import ConfigError
+from kibitz.core.files import write_bytes
+from kibitz.core.log import plain
+from kibitz.core.options import setting
+from kibitz.data.openings import Opening, chosen_openings, odds_starts
 from kibitz.experiments.cells import Cell, Laboratory, MatchCell
 from kibitz.experiments.counts import HasMoves
-from kibitz.files import write_bytes
-from kibitz.games.openings import Opening, chosen_openings, odds_starts
-from kibitz.log import plain
-from kibitz.match.game import Control, Rules, Terms
-from kibitz.match.journal import Results
-from kibitz.match.runner import Setup
-from kibitz.match.spec import parse_player, parse_players
-from kibitz.options import setting
-from kibitz.training.curve import Panel, draw
+from kibitz.train.curve import Panel, draw
 
 Json: TypeAlias = dict[str, Any]
 MOST_GAMES = 1_000_000

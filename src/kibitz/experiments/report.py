@@ -18,10 +18,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import msgspec
 
 import kibitz
-from kibitz.errors import ConfigError, DamagedFileError, InputError, did_you_mean
-from kibitz.files import has_dates, read_bytes, write_bytes
-from kibitz.log import say
-from kibitz.workers import processors
+from kibitz.core.errors import ConfigError, DamagedFileError, InputError, did_you_mean
+from kibitz.core.files import has_dates, read_bytes, write_bytes
+from kibitz.core.log import say
+from kibitz.core.workers import processors
 
 Verdict: TypeAlias = Literal[
     "reproduced",

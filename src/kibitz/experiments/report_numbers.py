@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from kibitz.core.files import write_bytes
 from kibitz.experiments.report import Given, Logged, Results, Row, Sentence, Verdict, of_paper
-from kibitz.files import write_bytes
 
 PAGES = ("README.md", "docs/*.md", "docs/examples/*.md")
 LOG = "docs/log.md"  # is no such page: its entries are dated, each as true as it was

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
+from kibitz.core.files import write_bytes
 from kibitz.experiments.report import Paper, Results, Row
 from kibitz.experiments.report_numbers import counted
-from kibitz.files import write_bytes
-from kibitz.training.curve import COLOURS, Line, Panel, draw
+from kibitz.train.curve import COLOURS, Line, Panel, draw
 
 TITLE = "What the papers say, and what Kibitz measures"
 HEADINGS = {

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kibitz.core.errors import InputError
+from kibitz.core.log import say
+from kibitz.data.labels.labels import LONGEST_MATE, MATE
+from kibitz.data.pgn import read_scores
 from kibitz.engine import Engine
-from kibitz.errors import InputError
-from kibitz.games.labels import LONGEST_MATE, MATE
-from kibitz.games.pgn import read_scores
-from kibitz.log import say
 from kibitz.position.board import Board
 from kibitz.search.scores import PERMILLE, Score, common_wdl
 

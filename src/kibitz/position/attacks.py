@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kibitz.kernel.bits import bit, deposit, extract, flip, signed
-from kibitz.kernel.compile import HAS_PEXT, kernel, static_table
+from kibitz.jit.bits import bit, deposit, extract, flip, signed
+from kibitz.jit.compile import HAS_PEXT, kernel, static_table
 from kibitz.position.squares import (
     FILE_A,
     NOT_FILE_A,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from kibitz.errors import MoveError, PositionError
+from kibitz.core.errors import MoveError, PositionError
 from kibitz.position import display, notation, outcome
 from kibitz.position.fen import START, chess960_fen, complete, fen_of, read_fen
 from kibitz.position.moves import FLIP_MOVE, NO_MOVE

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kibitz.errors import InputError
-from kibitz.files import Location, read_bytes
+from kibitz.core.errors import InputError
+from kibitz.core.files import Location, read_bytes
 from kibitz.position.notation import Move, absolute, legal_codes
 from kibitz.position.play import MAX_DEPTH, new_stack, perft, play
 from kibitz.position.state import new_positions

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from kibitz.errors import InputError, NotationError
-from kibitz.files import Location
+from kibitz.core.errors import InputError, NotationError
+from kibitz.core.files import Location
+from kibitz.core.unpacking import read_unpacked
 from kibitz.position.board import Board
 from kibitz.position.fen import fen_of, parse_fen
 from kibitz.position.notation import Move, looks_like_uci, parse_san, parse_uci, relative, san_of
 from kibitz.position.play import play
 from kibitz.position.state import new_positions
-from kibitz.unpacking import read_unpacked
 
 _HEAD = re.compile(r"\s*(\S+\s+\S+\s+\S+\s+[^\s;]+)(?:\s+(\d+)(?:\s+(\d+))?)?(?=[\s;]|$)[\s;]*")
 _OPERATION = re.compile(r'((?:[^";]|"(?:[^"\\]|\\.)*")+)(?:[;\s]+|$)')

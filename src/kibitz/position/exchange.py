@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kibitz.kernel.bits import bit, lowest, without_lowest
-from kibitz.kernel.compile import kernel
+from kibitz.jit.bits import bit, lowest, without_lowest
+from kibitz.jit.compile import kernel
 from kibitz.position.attacks import (
     bishop_attacks,
     king_spread,

@@ -12,9 +12,9 @@ import re
 
 import numpy as np
 
-from kibitz.errors import PositionError
-from kibitz.kernel.bits import bit, lowest, popcount, signed
-from kibitz.kernel.compile import kernel
+from kibitz.core.errors import PositionError
+from kibitz.jit.bits import bit, lowest, popcount, signed
+from kibitz.jit.compile import kernel
 from kibitz.position.play import legal_en_passant
 from kibitz.position.squares import FLIP, NO_SQUARE, RANK_1, RANK_8, parse_square, square_name
 from kibitz.position.state import compute_key, gives_away_king, new_positions

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from kibitz.kernel.bits import bit, lowest, popcount, signed, without_lowest
-from kibitz.kernel.compile import called_kernel, inlined_kernel, kernel
+from kibitz.jit.bits import bit, lowest, popcount, signed, without_lowest
+from kibitz.jit.compile import called_kernel, inlined_kernel, kernel
 from kibitz.position.attacks import (
     EIGHT,
     NINE,

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from kibitz.errors import MoveError, NotationError
-from kibitz.kernel.compile import COMPILED
+from kibitz.core.errors import MoveError, NotationError
+from kibitz.jit.compile import COMPILED
 from kibitz.position.fen import fen_of
 from kibitz.position.moves import (
     CASTLING,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kibitz.kernel.bits import bit, lowest, popcount, signed, without_lowest
-from kibitz.kernel.compile import called_kernel, kernel
+from kibitz.jit.bits import bit, lowest, popcount, signed, without_lowest
+from kibitz.jit.compile import called_kernel, kernel
 from kibitz.position.attacks import (
     EIGHT,
     bishop_attacks,

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kibitz.kernel.bits import bit, lowest, popcount, signed, without_lowest
-from kibitz.kernel.compile import kernel
+from kibitz.jit.bits import bit, lowest, popcount, signed, without_lowest
+from kibitz.jit.compile import kernel
 from kibitz.position.fen import VALID, problem
 from kibitz.position.squares import EMPTY, NO_SQUARE, ONE
 from kibitz.position.state import compute_key

@@ -17,15 +17,15 @@ from typing import IO, NamedTuple, TextIO, cast
 import chess
 import chess.pgn
 
-from kibitz.errors import DamagedFileError, InputError, NotationError, shorten
-from kibitz.files import Location, atomic_write
-from kibitz.log import say
+from kibitz.core.errors import DamagedFileError, InputError, NotationError, shorten
+from kibitz.core.files import Location, atomic_write
+from kibitz.core.log import say
+from kibitz.core.unpacking import open_unpacked
 from kibitz.position.board import Board
 from kibitz.position.notation import Move
 from kibitz.position.reading.languages import ENGLISH, UNREADABLE, Words
 from kibitz.position.reading.lines import TAG, Builder, Lines, UnreadableMoveError
 from kibitz.position.regular import MainLine, regular
-from kibitz.unpacking import open_unpacked
 
 COLUMNS = 100  # of the movetext
 UNREAD = "its moves cannot be read"

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from kibitz.kernel.atomics import atomic_load
-from kibitz.kernel.bits import bit, flip, lowest, signed, without_lowest
-from kibitz.kernel.compile import called_kernel, kernel
+from kibitz.jit.atomics import atomic_load
+from kibitz.jit.bits import bit, flip, lowest, signed, without_lowest
+from kibitz.jit.compile import called_kernel, kernel
 from kibitz.position.attacks import pawn_attacks_down
 from kibitz.position.moves import (
     CASTLING,

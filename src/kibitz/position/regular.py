@@ -18,7 +18,7 @@ import chess
 import chess.pgn
 import numpy as np
 
-from kibitz.errors import InputError
+from kibitz.core.errors import InputError
 from kibitz.position.board import Board
 from kibitz.position.fen import read_fen
 from kibitz.position.moves import MAX_MOVES, PROMOTION

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kibitz.kernel.bits import bit, lowest, signed, without_lowest
-from kibitz.kernel.compile import kernel, static_table
+from kibitz.jit.bits import bit, lowest, signed, without_lowest
+from kibitz.jit.compile import kernel, static_table
 from kibitz.position.attacks import (
     bishop_attacks,
     king_attacks,

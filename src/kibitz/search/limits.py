@@ -12,7 +12,7 @@ from bisect import bisect_right
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kibitz.errors import InputError
+from kibitz.core.errors import InputError
 
 if TYPE_CHECKING:  # UCI reads limits before it loads the rules of chess
     from kibitz.position.board import Side

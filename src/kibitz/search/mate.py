@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kibitz.kernel.bits import bit, lowest, signed
-from kibitz.kernel.compile import called_kernel, kernel
-from kibitz.kernel.records import one_record
+from kibitz.jit.bits import bit, lowest, signed
+from kibitz.jit.compile import called_kernel, kernel
+from kibitz.jit.records import one_record
 from kibitz.position.attacks import bishop_attacks, knight_attacks, pawn_attacks_up, rook_attacks
 from kibitz.position.board import Board
 from kibitz.position.moves import (

@@ -18,13 +18,13 @@ from kibitz.search.params import Settings
 from kibitz.search.presets import resolved
 
 if TYPE_CHECKING:
-    from kibitz.evaluator.load import Evaluator
+    from kibitz.nets.load import Evaluator
     from kibitz.search.searcher import BaseSearcher
 
 
 def open_search(evaluator: Evaluator, settings: Settings) -> BaseSearcher:
     """A search of the kind that the settings ask for; alpha-beta takes no batches."""
-    from kibitz.evaluator.inline import InlineEvaluator
+    from kibitz.nets.evaluators.inline import InlineEvaluator
 
     settings = resolved(settings, batched=not isinstance(evaluator, InlineEvaluator))
     if settings.search == "bestfirst":
@@ -57,8 +57,8 @@ WARM_NODES = 24
 
 def warm(evaluator: Evaluator, settings: Settings) -> None:
     """Load or compile the kernels of a search before its clock runs, by small searches."""
-    from kibitz.evaluator.inline import InlineEvaluator
-    from kibitz.kernel.helper import compile_later
+    from kibitz.jit.helper import compile_later
+    from kibitz.nets.evaluators.inline import InlineEvaluator
     from kibitz.position.board import Board
     from kibitz.search.mate import new_memory, search_mate
 

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
-from kibitz.errors import ConfigError, did_you_mean
-from kibitz.options import Option, Value, check, find, number, options_of, read, setting
+from kibitz.core.errors import ConfigError, did_you_mean
+from kibitz.core.options import Option, Value, check, find, number, options_of, read, setting
 from kibitz.search import where as on
 
 RuleName: TypeAlias = Literal["puct", "azero", "sble", "gumbel"]

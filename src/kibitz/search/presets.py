@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from kibitz.errors import ConfigError, did_you_mean
-from kibitz.options import Need, Option
+from kibitz.core.errors import ConfigError, did_you_mean
+from kibitz.core.options import Need, Option
 from kibitz.search.params import OFF, OPTIONS, RULE_NAMES, RuleName, Settings, option_of
 from kibitz.search.where import CONTEMPT, DRIVERS, HEEDED
 

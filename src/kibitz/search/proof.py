@@ -8,7 +8,7 @@ no more while the 50-move clock runs, and a sure draw among the replies proves i
 
 from __future__ import annotations
 
-from kibitz.kernel.compile import kernel
+from kibitz.jit.compile import kernel
 
 UNPROVED = 0
 TABLEBASE = 10_000  # +-TABLEBASE: won or lost by tablebase, distance unknown

@@ -18,8 +18,8 @@ import chess
 import chess.syzygy
 import numpy as np
 
-from kibitz.errors import shorten
-from kibitz.options import EMPTY_TEXT
+from kibitz.core.errors import shorten
+from kibitz.core.options import EMPTY_TEXT
 from kibitz.position.board import Board
 from kibitz.position.notation import Move, relative
 from kibitz.position.squares import FLIP, NO_SQUARE

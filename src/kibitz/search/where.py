@@ -5,7 +5,7 @@ Warnings, the pages of options and `kibitz experiment options` all read it.
 
 from __future__ import annotations
 
-from kibitz.options import EVERYWHERE, Need, Where
+from kibitz.core.options import EVERYWHERE, Need, Where
 
 # How a search is run, and how that is said.
 DRIVERS = {

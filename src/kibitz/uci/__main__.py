@@ -8,18 +8,18 @@ from __future__ import annotations
 import os
 import sys
 
+from kibitz.core.errors import KibitzError
+from kibitz.core.log import open_closed_streams
 from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER
-from kibitz.errors import KibitzError
-from kibitz.kernel.process import start_early
-from kibitz.log import open_closed_streams
+from kibitz.jit.process import start_early
 from kibitz.uci.lines import StandardInput, write_line
 from kibitz.uci.loop import Session
 
 
 def main() -> int:
     """The program kibitz-uci: `talk`, with the usual settings file."""
-    from kibitz.settings import use_file
+    from kibitz.core.settings import use_file
 
     open_closed_streams()
     if sys.argv[1:]:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from kibitz.errors import InputError
+from kibitz.core.errors import InputError
 from kibitz.uci.program import PATIENCE, Found, Program
 
 _WHOLE = re.compile(r"-?\d{1,18}")

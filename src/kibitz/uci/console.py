@@ -13,12 +13,12 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from kibitz.commentary.annotate import NODES, NOTHING, comment_on
-from kibitz.commentary.claims.choice import LEVELS
+from kibitz.comment.annotate import NODES, NOTHING, comment_on
+from kibitz.comment.claims.choice import LEVELS
+from kibitz.core.errors import InputError
+from kibitz.core.options import Value
 from kibitz.engine import Engine
 from kibitz.engine.running import Search
-from kibitz.errors import InputError
-from kibitz.options import Value
 from kibitz.position.board import Board
 from kibitz.position.count import Stopped, divide
 from kibitz.position.squares import square_name

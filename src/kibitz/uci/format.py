@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kibitz.encoding.policy import (
+from kibitz.nets.encodings.policy import (
     PAIRS,
     QUEEN_PROMOTION,
     SECTIONS,
@@ -26,7 +26,7 @@ from kibitz.search.proof import UNPROVED
 from kibitz.search.report import Line, MoveStatistics, Report, RootStatistics
 
 if TYPE_CHECKING:
-    from kibitz.evaluator.cache import CacheUse
+    from kibitz.nets.evaluators.cache import CacheUse
 
 
 def info_lines(report: Report, *, chess960: bool = False, wdl: bool = False) -> list[str]:
@@ -145,6 +145,6 @@ def policy_index(code: int) -> int:
 
 @functools.cache
 def _table1858() -> np.ndarray:
-    """Indices by section, see encoding/policy.py, and from | to << 6."""
+    """Indices by section, see nets/encodings/policy.py, and from | to << 6."""
     table: np.ndarray = policy_table().reshape(-1, SECTIONS, PAIRS)[TABLE1858]
     return table

@@ -14,10 +14,10 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 import kibitz
+from kibitz.core.errors import InputError, KibitzError
+from kibitz.core.options import parsed
 from kibitz.engine import Engine
 from kibitz.engine.running import Search
-from kibitz.errors import InputError, KibitzError
-from kibitz.options import parsed
 from kibitz.search.limits import Signals
 from kibitz.uci.options import UciOptions, option_lines, refuse_files, refuse_unknown
 from kibitz.uci.protocol import (
@@ -166,7 +166,7 @@ class Session:
     @contextmanager
     def _compiling_told(self) -> Iterator[None]:
         """Say so if kernels must be compiled, or waited for; `quit` ends the program meanwhile."""
-        from kibitz.kernel import cache as kernelcache
+        from kibitz.jit import cache as kernelcache
 
         def tell(text: str) -> None:
             self.on_compiling(True)

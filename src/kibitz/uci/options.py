@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kibitz.engine.options import EngineOptions
-from kibitz.errors import InputError, did_you_mean
-from kibitz.options import (
+from kibitz.core.errors import InputError, did_you_mean
+from kibitz.core.options import (
     EMPTY_TEXT,
     Option,
     bound,
@@ -26,6 +25,7 @@ from kibitz.options import (
     setting,
     written,
 )
+from kibitz.engine.options import EngineOptions
 from kibitz.search.params import OPTIONS
 from kibitz.search.where import DRIVERS
 
@@ -97,8 +97,8 @@ def refuse_files(name: str, typed: str) -> None:
 
 
 def _known_networks() -> list[str]:
-    from kibitz.evaluator.discover import AUTODISCOVER, SHIPPED, shipped_names
-    from kibitz.evaluator.load import SIMPLE
+    from kibitz.nets.discover import AUTODISCOVER, SHIPPED, shipped_names
+    from kibitz.nets.load import SIMPLE
 
     return [AUTODISCOVER, "default", SHIPPED, *SIMPLE, *shipped_names()]
 

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import IO, Literal, NamedTuple, TypeAlias
 
-from kibitz.errors import InputError
-from kibitz.log import Level, say
-from kibitz.workers import kill_group
+from kibitz.core.errors import InputError
+from kibitz.core.log import Level, say
+from kibitz.core.workers import kill_group
 
 PATIENCE = 60.0  # s for any one answer
 _WATCH_SECONDS = 0.1

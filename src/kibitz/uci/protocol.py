@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from kibitz.errors import InputError, shorten
-from kibitz.log import say
+from kibitz.core.errors import InputError, shorten
+from kibitz.core.log import say
 from kibitz.search.limits import LARGEST, Limits
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from contextlib import suppress
 from io import BufferedIOBase
 from typing import TypeAlias
 
+from kibitz.core.errors import FileError, InputError
 from kibitz.engine import Engine
-from kibitz.errors import FileError, InputError
 from kibitz.uci.loop import COMMANDS, Session
 
 TOKEN_VARIABLE = "KIBITZ_TOKEN"

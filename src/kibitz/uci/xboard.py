@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import IO, NamedTuple
 
-from kibitz.errors import InputError
+from kibitz.core.errors import InputError
 from kibitz.uci.program import PATIENCE, Found, Program, ProgramFault
 
 FEATURE_SECONDS = 2.0  # by the protocol: when a program must have announced something

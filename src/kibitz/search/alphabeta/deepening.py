@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from kibitz.evaluator.inline import InlineEvaluator
-from kibitz.kernel.helper import compile_beside, compile_here
+from kibitz.jit.helper import compile_beside, compile_here
+from kibitz.nets.evaluators.inline import InlineEvaluator
 from kibitz.position.state import new_positions
 from kibitz.search.alphabeta.pruning import value_after
 from kibitz.search.alphabeta.quiescence import quiesce

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kibitz.kernel.bits import signed
-from kibitz.kernel.compile import inlined_kernel, kernel
+from kibitz.jit.bits import signed
+from kibitz.jit.compile import inlined_kernel, kernel
 from kibitz.position.moves import NO_MOVE
 from kibitz.position.play import play, play_null
 from kibitz.position.squares import EMPTY

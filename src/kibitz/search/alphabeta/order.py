@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kibitz.kernel.bits import signed
-from kibitz.kernel.compile import kernel
+from kibitz.jit.bits import signed
+from kibitz.jit.compile import kernel
 from kibitz.position.exchange import VALUES, exchange_value
 from kibitz.position.moves import (
     CASTLING,

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kibitz.evaluator.inline import value_of
-from kibitz.kernel.bits import signed
-from kibitz.kernel.compile import kernel, static_table
+from kibitz.jit.bits import signed
+from kibitz.jit.compile import kernel, static_table
+from kibitz.nets.evaluators.inline import value_of
 from kibitz.position.exchange import exchange_value
 from kibitz.position.moves import NO_MOVE
 from kibitz.position.play import play

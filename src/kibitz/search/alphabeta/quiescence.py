@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kibitz.kernel.bits import signed
-from kibitz.kernel.compile import called_kernel, kernel
+from kibitz.jit.bits import signed
+from kibitz.jit.compile import called_kernel, kernel
 from kibitz.position.exchange import VALUES, exchange_value
 from kibitz.position.moves import NO_MOVE, PROMOTION, generate, generate_captures, kind_of
 from kibitz.position.play import play

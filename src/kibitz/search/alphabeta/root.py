@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kibitz.kernel.bits import signed
-from kibitz.kernel.compile import kernel
+from kibitz.jit.bits import signed
+from kibitz.jit.compile import kernel
 from kibitz.position.moves import NO_MOVE
 from kibitz.position.play import play
 from kibitz.position.squares import EMPTY

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from kibitz.evaluator.inline import InlineEvaluator
+from kibitz.nets.evaluators.inline import InlineEvaluator
 from kibitz.position.moves import FLIP_MOVE, MAX_MOVES
 from kibitz.position.notation import Move
 from kibitz.position.state import RECORDS

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from kibitz.kernel.bits import popcount, signed
-from kibitz.kernel.compile import kernel
-from kibitz.kernel.records import aligned, prefetch_at, record_at
+from kibitz.jit.bits import popcount, signed
+from kibitz.jit.compile import kernel
+from kibitz.jit.records import aligned, prefetch_at, record_at
 from kibitz.position.moves import NO_MOVE
 from kibitz.position.squares import EMPTY
 from kibitz.position.state import copy_position

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kibitz.kernel.atomics import atomic_add, atomic_load
-from kibitz.kernel.bits import signed
-from kibitz.kernel.compile import kernel
-from kibitz.kernel.records import CACHE_LINE, address_of, aligned, one_record, record_at
+from kibitz.jit.atomics import atomic_add, atomic_load
+from kibitz.jit.bits import signed
+from kibitz.jit.compile import kernel
+from kibitz.jit.records import CACHE_LINE, address_of, aligned, one_record, record_at
 from kibitz.position.moves import MAX_MOVES
 from kibitz.position.outcome import (
     FIFTY_PLIES,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kibitz.kernel.bits import signed
-from kibitz.kernel.compile import kernel
+from kibitz.jit.bits import signed
+from kibitz.jit.compile import kernel
 from kibitz.position.moves import MAX_MOVES
 from kibitz.search.bestfirst.nodes import (
     CHUNK_MOVES,

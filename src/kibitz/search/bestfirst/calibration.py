@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kibitz.encoding.leaves import Leaves, random_leaves
-from kibitz.errors import DamagedFileError, InputError
-from kibitz.evaluator.batched import BatchedEvaluator, evaluated, values_of
-from kibitz.files import Location, read_bytes, write_bytes
+from kibitz.core.errors import DamagedFileError, InputError
+from kibitz.core.files import Location, read_bytes, write_bytes
+from kibitz.nets.encodings.leaves import Leaves, random_leaves
+from kibitz.nets.evaluators.batched import BatchedEvaluator, evaluated, values_of
 from kibitz.search.bestfirst.nodes import UNIT
 from kibitz.search.bestfirst.worker import roles_of
 

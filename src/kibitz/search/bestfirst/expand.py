@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kibitz.encoding.leaves import Leaves, put_leaf
-from kibitz.kernel.bits import bit, signed
-from kibitz.kernel.compile import kernel
+from kibitz.jit.bits import bit, signed
+from kibitz.jit.compile import kernel
+from kibitz.nets.encodings.leaves import Leaves, put_leaf
 from kibitz.position.exchange import exchange_value
 from kibitz.position.moves import (
     CASTLING,

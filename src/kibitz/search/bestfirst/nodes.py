@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from kibitz.errors import InputError
-from kibitz.kernel.compile import kernel
-from kibitz.kernel.records import address_of, aligned, one_record, record_at, value_at
+from kibitz.core.errors import InputError
+from kibitz.jit.compile import kernel
+from kibitz.jit.records import address_of, aligned, one_record, record_at, value_at
 from kibitz.position.moves import MAX_MOVES
 from kibitz.position.state import POSITION
 

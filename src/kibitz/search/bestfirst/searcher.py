@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kibitz.evaluator.inline import InlineEvaluator
-from kibitz.evaluator.load import Evaluator, as_batched
+from kibitz.nets.evaluators.inline import InlineEvaluator
+from kibitz.nets.load import Evaluator, as_batched
 from kibitz.position.notation import Move, absolute, legal_codes
 from kibitz.search.bestfirst.calibration import is_for, read_calibration, rough_calibration
 from kibitz.search.bestfirst.nodes import DECISIVE, INFINITE, MATE, NONE, UNIT

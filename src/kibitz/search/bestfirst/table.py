@@ -9,16 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from kibitz.kernel.bits import signed
-from kibitz.kernel.compile import kernel
-from kibitz.search.bestfirst.nodes import (
-    DECISIVE,
-    INFINITE,
-    NONE,
-    entry_at,
-    node_at,
-    position_at,
-)
+from kibitz.jit.bits import signed
+from kibitz.jit.compile import kernel
+from kibitz.search.bestfirst.nodes import DECISIVE, INFINITE, NONE, entry_at, node_at, position_at
 
 UNKNOWN = 1 << 30  # an evaluation that there is none of
 NO_DEPTH = -128  # of an entry that knows the evaluation only

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from kibitz.encoding.leaves import Leaves, leaves_of, new_leaves, part_of
-from kibitz.evaluator.batched import (
+from kibitz.nets.encodings.leaves import Leaves, leaves_of, new_leaves, part_of
+from kibitz.nets.evaluators.batched import (
     BatchedEvaluator,
     Evaluations,
     Pair,
     evaluated,
     refuse_not_finite,
 )
-from kibitz.evaluator.cache import CachedEvaluator
+from kibitz.nets.evaluators.cache import CachedEvaluator
 from kibitz.position.moves import MAX_MOVES
 from kibitz.position.notation import legal_codes
 from kibitz.position.state import POSITION

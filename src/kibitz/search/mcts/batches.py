@@ -13,14 +13,14 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 import numpy as np
 
-from kibitz.encoding.leaves import leaves_of, new_leaves, part_of
-from kibitz.evaluator.batched import (
+from kibitz.jit.records import as_record
+from kibitz.nets.encodings.leaves import leaves_of, new_leaves, part_of
+from kibitz.nets.evaluators.batched import (
     BatchedEvaluator,
     Evaluations,
     evaluated,
     refuse_not_finite,
 )
-from kibitz.kernel.records import as_record
 from kibitz.position.moves import MAX_MOVES
 from kibitz.search.mcts.playout.gather import BatchMemory, back_up_batch, cancel, gather
 from kibitz.search.mcts.playout.leaf import adjusted

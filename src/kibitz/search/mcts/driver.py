@@ -8,8 +8,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from kibitz.evaluator.batched import BatchedEvaluator
-from kibitz.evaluator.inline import InlineEvaluator
+from kibitz.nets.evaluators.batched import BatchedEvaluator
+from kibitz.nets.evaluators.inline import InlineEvaluator
 from kibitz.search.mcts.batches import Batches
 from kibitz.search.mcts.playout.root import expand_root, keep_moves
 from kibitz.search.mcts.rules.parameters import Behaviour, Rule

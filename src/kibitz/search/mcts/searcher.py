@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from kibitz.evaluator.batched import BatchedEvaluator
-from kibitz.evaluator.inline import InlineEvaluator
-from kibitz.kernel.records import as_record
+from kibitz.jit.records import as_record
+from kibitz.nets.evaluators.batched import BatchedEvaluator
+from kibitz.nets.evaluators.inline import InlineEvaluator
 from kibitz.position.board import Board
 from kibitz.position.notation import Move, absolute, legal_codes
 from kibitz.search.limits import Limits, Signals, depth_of

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kibitz.kernel.records import as_record
+from kibitz.jit.records import as_record
 from kibitz.position.moves import FLIP_MOVE, NO_MOVE
 from kibitz.position.notation import Move
 from kibitz.search.clock import Standing

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from kibitz.evaluator.inline import InlineEvaluator
-from kibitz.kernel.helper import compile_beside, compile_here
-from kibitz.kernel.records import as_record
+from kibitz.jit.helper import compile_beside, compile_here
+from kibitz.jit.records import as_record
+from kibitz.nets.evaluators.inline import InlineEvaluator
 from kibitz.search.mcts.playout.playout import playouts
 from kibitz.search.mcts.playout.root import evaluate_root
 from kibitz.search.mcts.rules.parameters import Behaviour, Rule

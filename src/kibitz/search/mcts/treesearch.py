@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kibitz.kernel.records import one_record
+from kibitz.jit.records import one_record
 from kibitz.search.mcts.tree.compaction import make_room
 from kibitz.search.mcts.tree.context import CONTROL, ContextMemory
 from kibitz.search.mcts.tree.nodes import EXPANDED, TreeMemory

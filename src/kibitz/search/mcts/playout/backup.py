@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from kibitz.kernel.atomics import atomic_add, swap_words
-from kibitz.kernel.bits import signed
-from kibitz.kernel.compile import called_kernel, kernel
+from kibitz.jit.atomics import atomic_add, swap_words
+from kibitz.jit.bits import signed
+from kibitz.jit.compile import called_kernel, kernel
 from kibitz.search.mcts.tree.context import SUMS
 from kibitz.search.mcts.tree.nodes import ARRIVAL, cold_at, edge_at, edge_words_at, node_at
 from kibitz.search.proof import UNPROVED, bounded, is_settled

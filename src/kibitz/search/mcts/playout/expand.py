@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from kibitz.kernel.atomics import atomic_load, atomic_store, compare_and_swap
-from kibitz.kernel.bits import signed
-from kibitz.kernel.compile import called_kernel, inlined_kernel, kernel
-from kibitz.kernel.vectors import (
+from kibitz.jit.atomics import atomic_load, atomic_store, compare_and_swap
+from kibitz.jit.bits import signed
+from kibitz.jit.compile import called_kernel, inlined_kernel, kernel
+from kibitz.jit.vectors import (
     address_in,
     bits_as,
     choose,

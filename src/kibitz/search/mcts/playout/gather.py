@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from kibitz.encoding.leaves import Leaves, put_leaf
-from kibitz.kernel.atomics import atomic_store
-from kibitz.kernel.bits import signed
-from kibitz.kernel.compile import kernel
-from kibitz.kernel.records import address_of, one_record, record_at
+from kibitz.jit.atomics import atomic_store
+from kibitz.jit.bits import signed
+from kibitz.jit.compile import kernel
+from kibitz.jit.records import address_of, one_record, record_at
+from kibitz.nets.encodings.leaves import Leaves, put_leaf
 from kibitz.search.mcts.playout.backup import cancel_pending
 from kibitz.search.mcts.playout.expand import expand
 from kibitz.search.mcts.playout.leaf import adjusted, classify, queue_probe, recall, value_of_end

@@ -13,9 +13,9 @@ import math
 
 import numpy as np
 
-from kibitz.kernel.atomics import atomic_add
-from kibitz.kernel.bits import popcount, signed
-from kibitz.kernel.compile import kernel
+from kibitz.jit.atomics import atomic_add
+from kibitz.jit.bits import popcount, signed
+from kibitz.jit.compile import kernel
 from kibitz.position.outcome import (
     FIFTY_PLIES,
     has_legal_move,

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kibitz.evaluator.inline import logits_of, value_of
-from kibitz.kernel.atomics import atomic_add, atomic_load, atomic_store, compare_and_swap
-from kibitz.kernel.bits import signed
-from kibitz.kernel.compile import inlined_kernel, kernel
+from kibitz.jit.atomics import atomic_add, atomic_load, atomic_store, compare_and_swap
+from kibitz.jit.bits import signed
+from kibitz.jit.compile import inlined_kernel, kernel
+from kibitz.nets.evaluators.inline import logits_of, value_of
 from kibitz.position.moves import generate
 from kibitz.position.play import play
 from kibitz.search.mcts.playout.backup import back_up, cancel_pending, flush_all, is_accumulated

@@ -9,9 +9,9 @@ import math
 
 import numpy as np
 
-from kibitz.evaluator.inline import logits_of, value_of
-from kibitz.kernel.bits import signed
-from kibitz.kernel.compile import kernel
+from kibitz.jit.bits import signed
+from kibitz.jit.compile import kernel
+from kibitz.nets.evaluators.inline import logits_of, value_of
 from kibitz.position.moves import generate
 from kibitz.search.mcts.playout.expand import expand
 from kibitz.search.mcts.playout.leaf import adjusted

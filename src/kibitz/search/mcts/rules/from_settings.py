@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from kibitz.errors import ConfigError
+from kibitz.core.errors import ConfigError
 from kibitz.search.mcts.rules.parameters import (
     FPU_ABSOLUTE,
     FPU_LOSS,

@@ -14,8 +14,8 @@ import math
 
 import numpy as np
 
-from kibitz.kernel.bits import signed
-from kibitz.kernel.compile import kernel
+from kibitz.jit.bits import signed
+from kibitz.jit.compile import kernel
 from kibitz.search.mcts.rules.puct import BLOCKED
 from kibitz.search.mcts.tree.nodes import BUSY, cold_at, edge_at, node_at, prior_of, root_at
 

@@ -12,9 +12,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from kibitz.kernel.bits import signed
-from kibitz.kernel.compile import inlined_kernel, kernel
-from kibitz.kernel.vectors import (
+from kibitz.jit.bits import signed
+from kibitz.jit.compile import inlined_kernel, kernel
+from kibitz.jit.vectors import (
     bits_as,
     choose,
     converted,

@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-from kibitz.kernel.bits import signed
-from kibitz.kernel.compile import kernel
+from kibitz.jit.bits import signed
+from kibitz.jit.compile import kernel
 from kibitz.search.mcts.rules.puct import BLOCKED, exploration_weight, mate_bonus, visits_of
 from kibitz.search.mcts.tree.nodes import BUSY, NONE, WAITING, cold_at, edge_at, node_at, prior_of
 from kibitz.search.proof import is_settled

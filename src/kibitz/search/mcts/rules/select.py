@@ -16,10 +16,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from kibitz.kernel.atomics import atomic_load, atomic_store, compare_and_swap
-from kibitz.kernel.bits import signed
-from kibitz.kernel.compile import kernel
-from kibitz.kernel.records import kernel_by_class
+from kibitz.jit.atomics import atomic_load, atomic_store, compare_and_swap
+from kibitz.jit.bits import signed
+from kibitz.jit.compile import kernel
+from kibitz.jit.records import kernel_by_class
 from kibitz.search.mcts.rules.gumbel import select_gumbel
 from kibitz.search.mcts.rules.puct import BLOCKED, select_puct
 from kibitz.search.mcts.rules.sble import select_sble

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from kibitz.kernel.atomics import atomic_load, compare_and_swap
-from kibitz.kernel.bits import signed
-from kibitz.kernel.compile import kernel
+from kibitz.jit.atomics import atomic_load, compare_and_swap
+from kibitz.jit.bits import signed
+from kibitz.jit.compile import kernel
 from kibitz.search.mcts.tree.nodes import (
     BUSY,
     HEADER_MOVE,

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kibitz.kernel.bits import signed
-from kibitz.kernel.compile import kernel
+from kibitz.jit.bits import signed
+from kibitz.jit.compile import kernel
 from kibitz.position.board import Board
 from kibitz.position.state import POSITION
 from kibitz.search.mcts.tree.nodes import (

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from kibitz.kernel.compile import kernel
-from kibitz.kernel.random import INCREMENT, mixed
-from kibitz.kernel.records import CACHE_LINE, address_of, one_record, record_at
+from kibitz.jit.compile import kernel
+from kibitz.jit.random import INCREMENT, mixed
+from kibitz.jit.records import CACHE_LINE, address_of, one_record, record_at
 from kibitz.position.moves import MAX_MOVES
 from kibitz.position.state import POSITION
 from kibitz.search.mcts.tree.nodes import edge_at

@@ -19,17 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from kibitz.errors import InputError
-from kibitz.kernel.bits import signed
-from kibitz.kernel.compile import kernel
-from kibitz.kernel.records import (
-    CACHE_LINE,
-    address_of,
-    aligned,
-    one_record,
-    prefetch_at,
-    record_at,
-)
+from kibitz.core.errors import InputError
+from kibitz.jit.bits import signed
+from kibitz.jit.compile import kernel
+from kibitz.jit.records import CACHE_LINE, address_of, aligned, one_record, prefetch_at, record_at
 from kibitz.position.moves import MAX_MOVES
 
 MAX_ROUNDS = 8  # of sequential halving: 256 moves, 128, ... 2

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from kibitz.kernel.bits import signed
-from kibitz.kernel.compile import kernel
-from kibitz.search.mcts.tree.nodes import EXPANDED, HEADER_MOVE, cold_at, edge_at, edges_of, node_at
+from kibitz.jit.bits import signed
+from kibitz.jit.compile import kernel
+from kibitz.search.mcts.tree.nodes import (
+    EXPANDED,
+    HEADER_MOVE,
+    cold_at,
+    edge_at,
+    edges_of,
+    node_at,
+)
 from kibitz.search.proof import (
     AT_LEAST_DRAW,
     AT_MOST_DRAW,

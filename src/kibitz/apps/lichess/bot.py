@@ -1,0 +1,223 @@
+"""The bot: takes events as they come, answers challenges, and starts games."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from kibitz.apps.lichess.archive import Archive
+from kibitz.apps.lichess.challenges import Challenger
+from kibitz.apps.lichess.config import Lichess
+from kibitz.apps.lichess.game import Game
+from kibitz.apps.lichess.messages import (
+    Challenge,
+    ChallengeCanceled,
+    ChallengeDeclined,
+    ChallengeMade,
+    Event,
+    GameFinish,
+    GameStart,
+    event_of,
+)
+from kibitz.apps.lichess.rules import Now, why_declined
+from kibitz.apps.lichess.server import LimitedError, RefusedError, Server, ServerError, TokenError
+from kibitz.core.errors import KibitzError, shorten
+from kibitz.core.log import Stop, say
+from kibitz.engine import Engine
+
+ATTEMPTS = 3  # at a game that an error of our own interrupts
+TROUBLE = KibitzError, OSError  # after which other games go on
+
+
+def warm_up(network: str, settings: Lichess) -> None:
+    """Compile and load what games need, before a clock runs."""
+    with Engine(network) as engine:
+        engine.ready()
+        for problem in engine.problems:
+            say(problem)
+        if "fromPosition" in settings.variants and settings.odds_options:
+            engine.configure(**settings.odds_settings())
+            engine.ready()
+
+
+class Bot:
+    """An account that plays."""
+
+    def __init__(
+        self, me: str, server: Server, network: str, settings: Lichess, archive: Archive
+    ) -> None:
+        self._me, self._server, self._network = me, server, network
+        self._settings, self._archive, self._dry_run = settings, archive, server.dry_run
+        self._inbox: queue.SimpleQueue[Event | BaseException] = queue.SimpleQueue()
+        self._waiting: dict[str, Challenge] = {}  # challenges that are not answered yet
+        self._games: dict[str, _Running] = {}
+        self._accepted: dict[str, float] = {}  # whose games have not begun, and until when they may
+        self._ended: set[str] = set()  # games; a new stream of events may name one once more
+        self._challenger = Challenger(me, settings, server, archive)
+
+    def run(self, stop: Stop) -> None:
+        """Play until a stop is requested and the games under way have ended."""
+        threading.Thread(target=self._listen, name="events", daemon=True).start()
+        told = False
+        while not (stop.requested and not self._games and not self._accepted):
+            if stop.requested and not told:
+                told = True
+                names = ", ".join([*self._games, *self._accepted])
+                self._archive.say(f"no new games; finishing {names}; Ctrl-C again leaves them")
+            try:
+                item = self._inbox.get(timeout=self._server.pauses.tick)
+            except queue.Empty:
+                item = None
+            if isinstance(item, BaseException):
+                raise item
+            if item is not None:
+                self._handle(item)
+            self._reap()
+            self._give_up_waiting()
+            self._answer(Now(len(self._games) + len(self._accepted), stop.requested))
+            self._challenger.look(bool(self._games or self._accepted or stop.requested))
+
+    def hurry(self) -> None:
+        """Challenge somebody at once, if that is wanted at all."""
+        self._challenger.hurry()
+
+    @property
+    def playing(self) -> list[str]:
+        """The games under way."""
+        return list(self._games)
+
+    def _listen(self) -> None:
+        """Put the events into the inbox."""
+        try:
+            for raw in self._server.events():
+                try:
+                    event = event_of(raw)
+                except msgspec.ValidationError as error:
+                    self._archive.say(
+                        f"an event that makes no sense: {shorten(repr(raw))}: {error}"
+                    )
+                    continue
+                if event is not None:
+                    self._inbox.put(event)
+        except BaseException as error:  # noqa: BLE001 - run raises it
+            self._inbox.put(error)
+
+    def _handle(self, event: Event) -> None:
+        if isinstance(event, ChallengeMade):
+            if event.challenge.opponent.id.casefold() != self._me.casefold():
+                self._waiting[event.challenge.id] = event.challenge
+        elif isinstance(event, ChallengeCanceled):
+            self._waiting.pop(event.challenge.id, None)
+            self._accepted.pop(event.challenge.id, None)
+        elif isinstance(event, ChallengeDeclined):
+            self._challenger.declined(event.challenge)
+        elif isinstance(event, GameStart):
+            self._start(event.game.game_id)
+        elif isinstance(event, GameFinish):
+            self._accepted.pop(event.game.game_id, None)
+
+    # --- challenges -----------------------------------------------------------------------------
+
+    def _answer(self, now: Now) -> None:
+        """Accept or decline what waits, rated games first."""
+        for challenge in sorted(self._waiting.values(), key=lambda one: not one.rated):
+            if not self._server.free("answer"):
+                return
+            refusal = why_declined(challenge, self._settings, now)
+            what = _told(challenge)
+            try:
+                if refusal is None:
+                    self._server.accept(challenge.id)
+                    self._archive.say(f"{'would accept' if self._dry_run else 'accepted'}: {what}")
+                    if not self._dry_run:
+                        self._accepted[challenge.id] = time.monotonic() + self._server.pauses.begins
+                    now = now._replace(games=now.games + (not self._dry_run))
+                else:
+                    self._server.decline(challenge.id, refusal.reason)
+                    verb = "would decline" if self._dry_run else "declined"
+                    self._archive.say(f"{verb} ({refusal.reason}: {refusal.words}): {what}")
+            except LimitedError:
+                return
+            except ServerError as error:
+                self._archive.say(f"not answered: {what}: {error}")
+            del self._waiting[challenge.id]
+
+    def _give_up_waiting(self) -> None:
+        """Forget games of accepted challenges that do not begin: they end while no stream stands.
+
+        One that begins later after all is played.
+        """
+        for name, until in list(self._accepted.items()):
+            if time.monotonic() >= until:
+                del self._accepted[name]
+                self._archive.say(f"game {name} has not begun; not waiting for it any more")
+
+    # --- games ----------------------------------------------------------------------------------
+
+    def _start(self, name: str) -> None:
+        self._accepted.pop(name, None)
+        if name in self._games or name in self._ended:
+            return
+        if self._dry_run:
+            self._archive.say(f"would play game {name}")
+            return
+        self._games[name] = _Running(lambda: self._play(name))
+
+    def _play(self, name: str) -> None:
+        """Play a game, with an engine of its own."""
+        with Engine(self._network) as engine:
+            Game(name, self._me, self._server, engine, self._settings, self._archive).play()
+
+    def _reap(self) -> None:
+        """See to games that have ended; one that an error interrupts begins again."""
+        for name, running in list(self._games.items()):
+            if running.thread.is_alive():
+                continue
+            if running.error is None:
+                self._ended.add(name)
+                del self._games[name]
+                continue
+            self._archive.say(f"game {name}: {type(running.error).__name__}: {running.error}")
+            if not isinstance(running.error, TROUBLE):
+                raise running.error
+            if running.attempts < ATTEMPTS and not isinstance(running.error, RefusedError):
+                running.begin()
+            elif isinstance(running.error, TokenError):
+                raise running.error
+            else:
+                del self._games[name]
+
+
+class _Running:
+    """A game on a thread of its own."""
+
+    def __init__(self, play: Callable[[], None]) -> None:
+        self._play, self.attempts = play, 0
+        self.begin()
+
+    def begin(self) -> None:
+        """Play it, from where it stands."""
+        self.error: BaseException | None = None
+        self.attempts += 1
+        self.thread = threading.Thread(target=self._run, name="game", daemon=True)
+        self.thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._play()
+        except BaseException as error:  # noqa: BLE001 - the bot raises it
+            self.error = error
+
+
+def _told(challenge: Challenge) -> str:
+    """A challenge in words."""
+    rating = "" if challenge.opponent.rating is None else f" ({challenge.opponent.rating})"
+    clock = challenge.time_control
+    time = f"{clock.limit}+{clock.increment}" if clock.type == "clock" else clock.type
+    mode = "rated" if challenge.rated else "casual"
+    again = ", a rematch" if challenge.rematch_of else ""
+    return f"{challenge.opponent}{rating}, {time}, {challenge.variant.key}, {mode}{again}"

@@ -1,0 +1,396 @@
+"""One game: follows its stream, thinks in both players' time, moves, offers, answers.
+
+Threads meet in one inbox: one reads the stream, one searches, and `play` takes what they bring, a
+message at a time, so that nothing here needs a lock. One more writes into the chat.
+"""
+
+from __future__ import annotations
+
+import math
+import queue
+import threading
+import time
+from collections import deque
+from dataclasses import replace
+from typing import NamedTuple
+
+import msgspec
+
+from kibitz.apps.lichess.archive import Archive, result_of
+from kibitz.apps.lichess.chat import Chat, View, answer_to, last_move_in_words, lines_of
+from kibitz.apps.lichess.config import Lichess
+from kibitz.apps.lichess.decisions import (
+    centipawns_of,
+    gives_up,
+    limits_of,
+    offers_draw,
+    takes_draw,
+)
+from kibitz.apps.lichess.delivery import Acts, Delivery, Moves, Reply
+from kibitz.apps.lichess.messages import (
+    ChatLine,
+    Full,
+    Message,
+    OpponentGone,
+    Player,
+    State,
+    message_of,
+)
+from kibitz.apps.lichess.server import Server
+from kibitz.data.openings import odds_in
+from kibitz.engine import Engine
+from kibitz.engine.running import Search
+from kibitz.position.board import Board, Side
+from kibitz.position.fen import START
+from kibitz.position.notation import Move
+from kibitz.search.report import Report, Result
+from kibitz.search.scores import Score
+
+OFFERS = "draw/yes", "draw/no", "takeback/yes", "takeback/no"
+QUESTIONS, QUESTIONS_SECONDS = 12, 60.0  # that are answered in so much time
+
+
+class Thought(NamedTuple):
+    """What a search has come to."""
+
+    search: Search
+    result: Result | BaseException
+
+
+class Game:
+    """A game of the bot's, from the first message to the last."""
+
+    def __init__(
+        self,
+        name: str,
+        me: str,
+        server: Server,
+        engine: Engine,
+        settings: Lichess,
+        archive: Archive,
+    ) -> None:
+        self.id, self._me = name, me.casefold()
+        self._server, self._engine = server, engine
+        self._settings, self._archive = settings, archive
+        self._inbox: queue.SimpleQueue[Message | Thought | BaseException] = queue.SimpleQueue()
+        self._chat = Chat(name, server, archive, me)
+        self._delivery = Delivery(name, server, archive)
+        self._acts = Acts(name, server, archive)
+        self.over = False
+        self._full: Full | None = None
+        self._state, self._heard = State(), time.monotonic()
+        self._side: Side = "white"
+        self._board, self._moves = Board(), Moves()
+        self._at_odds = False
+        # what it thinks and has done
+        self._search: Search | None = None
+        self._searched: Moves = ()  # where the search under way began
+        self._pondering = False
+        self._ponder_until = 0.0
+        self._expected: tuple[Moves, str] | None = None  # the reply that a search expects
+        self._report: Report | None = None
+        self._thought_of: Board | None = None
+        self._own: list[int] = []  # centipawns of its moves
+        self._scores: dict[int, Score] = {}  # White's, by ply
+        self._clocks: dict[int, int] = {}  # ms left after a ply
+        self._takebacks = settings.takebacks
+        self._began = self._commented = time.monotonic()
+        self._asked: deque[float] = deque(maxlen=QUESTIONS)  # when the last questions came
+
+    @property
+    def _left(self) -> int:
+        """Milliseconds on the bot's clock when it was last told."""
+        return self._state.wtime if self._side == "white" else self._state.btime
+
+    @property
+    def opponent(self) -> Player:
+        """Who plays against the bot."""
+        if self._full is None:
+            return Player()
+        return self._full.black if self._side == "white" else self._full.white
+
+    def play(self) -> None:
+        """Play the game to its end."""
+        threading.Thread(target=self._read, name=f"stream {self.id}", daemon=True).start()
+        try:
+            while not self.over:
+                try:
+                    item = self._inbox.get(timeout=self._server.pauses.tick)
+                except queue.Empty:
+                    self._look_at_the_time()
+                    continue
+                if isinstance(item, BaseException):
+                    raise item
+                self._handle(item)
+                self._look_at_the_time()
+        finally:
+            self.over = True
+            self._drop_search()
+            self._chat.close()
+
+    def _read(self) -> None:
+        """Put what the stream brings into the inbox, once a message has told all of the game."""
+        known = False
+        try:
+            for raw in self._server.game(self.id, lambda: not self.over):
+                try:
+                    message = message_of(raw)
+                except msgspec.ValidationError as error:
+                    self._archive.say(f"game {self.id}: a message that makes no sense: {error}")
+                    continue
+                known |= isinstance(message, Full)
+                if message is None or not known:
+                    continue
+                self._inbox.put(message)
+                if isinstance(message, State) and not message.going_on:
+                    return
+        except BaseException as error:  # noqa: BLE001 - play raises it
+            self._inbox.put(error)
+
+    def _handle(self, item: Message | Thought) -> None:
+        if isinstance(item, Thought):
+            self._take(item)
+        elif isinstance(item, Full):
+            self._begin(item)
+        elif isinstance(item, State):
+            self._follow(item)
+        elif isinstance(item, ChatLine):
+            self._hear(item)
+        elif isinstance(item, OpponentGone):
+            wait = item.claim_win_in_seconds
+            if item.gone and wait is not None:
+                self._acts.ask("claim-victory", time.monotonic() + wait)
+            else:
+                self._acts.drop("claim-victory")
+
+    # --- how the game stands --------------------------------------------------------------------
+
+    def _begin(self, full: Full) -> None:
+        """Take the message that every stream begins with: of a new game, or after a break."""
+        first, self._full = self._full is None, full
+        if first:
+            self._side = "white" if full.white.id.casefold() == self._me else "black"
+            self._set_up(full)
+            self._began = time.monotonic()  # what was loaded does not count
+            how = f"{full.speed}, {'rated' if full.rated else 'casual'}, {full.variant.key}"
+            self._archive.say(f"game {self.id}: {self._side} against {self.opponent} ({how})")
+            if not full.state.moves and full.state.going_on:
+                self._greet(self._settings.greeting)
+        self._follow(full.state)
+
+    def _set_up(self, full: Full) -> None:
+        fen = START if full.initial_fen == "startpos" else full.initial_fen
+        self._board = Board(fen, chess960=full.variant.key == "chess960")
+        missing = odds_in(fen, self._side) if full.variant.key == "fromPosition" else ""
+        self._at_odds = missing not in ("", "none")
+        if self._at_odds:
+            self._engine.configure(**self._settings.odds_settings())
+        self._engine.ready()
+
+    def _follow(self, state: State) -> None:
+        """Go on from a state: the board, offers, whose turn it is, the end."""
+        before, self._state, self._heard = self._state, state, time.monotonic()
+        moves = tuple(state.moves.split())
+        if moves != self._moves:
+            self._replay(moves)
+        if not state.going_on:
+            self._end(state)
+            return
+        self._answer_offers(before, state)
+        if self._board.turn == self._side:
+            self._think()
+        else:
+            self._ponder()
+
+    def _replay(self, moves: Moves) -> None:
+        """Bring the board to the moves that the server has: more of them, or a takeback."""
+        common = 0
+        while self._moves[common : common + 1] == moves[common : common + 1] != ():
+            common += 1
+        for _ in self._moves[common:]:
+            self._board.pop()
+        for move in moves[common:]:
+            self._board.push(move)
+        self._moves = moves
+        self._acts.drop(*OFFERS)  # a move ends them
+        increment = self._state.winc if self._side == "white" else self._state.binc
+        self._delivery.confirmed(moves, self._left, increment)
+        if moves:
+            black_moved = self._board.turn == "white"
+            self._clocks[len(moves) - 1] = self._state.btime if black_moved else self._state.wtime
+
+    def _answer_offers(self, before: State, state: State) -> None:
+        """Answer an offer of the opponent's, once."""
+        theirs = "b" if self._side == "white" else "w"
+        if getattr(state, f"{theirs}draw") and not getattr(before, f"{theirs}draw"):
+            accepts = takes_draw(self._own, self._board, self._settings)
+            self._acts.ask("draw/yes" if accepts else "draw/no")
+        if getattr(state, f"{theirs}takeback") and not getattr(before, f"{theirs}takeback"):
+            casual = self._full is not None and not self._full.rated
+            accepts = casual and self._takebacks > 0
+            self._takebacks -= accepts
+            self._acts.ask("takeback/yes" if accepts else "takeback/no")
+
+    def _end(self, state: State) -> None:
+        self.over = True
+        self._drop_search()
+        result = result_of(state)
+        self._archive.say(f"game {self.id}: {result} ({state.status})")
+        assert self._full is not None
+        self._archive.keep(self._full, state, self._board, self._scores, self._clocks)
+        if result != "*":
+            self._greet(self._settings.farewell)
+
+    # --- thinking -------------------------------------------------------------------------------
+
+    def _think(self) -> None:
+        """See to it that a search for the bot's move is under way, or that the move is sent."""
+        if self._delivery.has_move_for(self._moves):
+            self._send()
+        elif self._search is None or self._searched != self._moves:
+            self._delivery.lag.begin(self._left)
+            self._begin_search(self._board, self._moves, ponder=False)
+        elif self._pondering:
+            self._delivery.lag.begin(self._left)
+            self._pondering = False
+            self._search.ponderhit()
+
+    def _ponder(self) -> None:
+        """Think about the answer to the move that is expected."""
+        if self._pondering and self._searched[: len(self._moves)] == self._moves:
+            return
+        self._drop_search()
+        expected, self._expected = self._expected, None
+        if not self._settings.ponder or expected is None or expected[0] != self._moves:
+            return
+        board = self._board.copy()
+        board.push(expected[1])
+        if board.outcome(claim=True) is None:
+            self._ponder_until = time.monotonic() + self._settings.ponder_seconds
+            self._begin_search(board, (*self._moves, expected[1]), ponder=True)
+
+    def _begin_search(self, board: Board, moves: Moves, *, ponder: bool) -> None:
+        self._drop_search()
+        assert self._full is not None
+        spent = 0.0 if ponder else 1000 * (time.monotonic() - self._heard)
+        timed = self._full.clock is not None
+        limits = limits_of(
+            self._state,
+            len(moves),
+            self._side,
+            self._settings,
+            spent=spent,
+            lag=self._delivery.lag.average,
+            timed=timed,
+        )
+        search = self._engine.begin(board, replace(limits, ponder=ponder))
+        self._search, self._searched, self._pondering = search, moves, ponder
+        name = f"search {self.id}"
+        threading.Thread(target=self._run, args=(search,), name=name, daemon=True).start()
+
+    def _run(self, search: Search) -> None:
+        """What the thread of a search does."""
+        try:
+            self._inbox.put(Thought(search, search.run()))
+        except BaseException as error:  # noqa: BLE001 - play raises it
+            self._inbox.put(Thought(search, error))
+
+    def _drop_search(self) -> None:
+        """Stop a search that is of no use any more; its result is not looked at."""
+        if self._search is not None:
+            self._search.stop()
+            self._search, self._pondering = None, False
+
+    def _take(self, thought: Thought) -> None:
+        """Play what a search has come to, unless the game has gone another way."""
+        if thought.search is not self._search:
+            return
+        self._search, pondered = None, self._pondering
+        self._pondering = False
+        if isinstance(thought.result, BaseException):
+            raise thought.result
+        if thought.result.move is None or pondered or self._searched != self._moves:
+            return
+        self._remember(thought.result.report)
+        if gives_up(self._own, self._settings, self._at_odds) and self._acts.do("resign") is None:
+            return
+        self._decide(thought.result.move, thought.result.ponder)
+        self._send()
+
+    def _remember(self, report: Report) -> None:
+        """Keep what a search for the bot's move has seen."""
+        score = report.best.score
+        self._report, self._thought_of = report, self._board.copy()
+        self._own.append(centipawns_of(score))
+        white = self._side == "white"
+        self._scores[len(self._moves)] = score if white else Score(score.kind, -score.amount)
+
+    def _decide(self, move: Move, expected: Move | None) -> None:
+        """Choose a move, and what to ponder on after it."""
+        uci = self._board.uci(move)
+        if expected is not None:
+            after = self._board.copy()
+            after.push(move)
+            self._expected = ((*self._moves, uci), after.uci(expected))
+        draw = offers_draw(self._own, self._board, self._settings)
+        self._delivery.take(Reply(self._moves, uci, draw))
+
+    def _send(self) -> None:
+        """Send the move if it is due; where no move is taken, resign."""
+        timed = self._full is not None and self._full.clock is not None
+        until = self._heard + self._left / 1000 if timed else math.inf
+        if not self._delivery.send(until):
+            self._acts.ask("resign")
+
+    # --- as time goes by ------------------------------------------------------------------------
+
+    def _look_at_the_time(self) -> None:
+        """Do what is due at this time: send, claim a win, abort, end pondering."""
+        if self.over or self._full is None:
+            return
+        self._acts.look()
+        now = time.monotonic()
+        if self._delivery.has_move_for(self._moves):
+            self._send()
+        if self._pondering and now > self._ponder_until:
+            self._drop_search()
+        silent = len(self._moves) < 2 and self._board.turn != self._side
+        if silent and now - self._began > self._settings.abort_seconds:
+            self._began = now  # and once more after that time
+            self._acts.do("abort")
+        self._comment(now)
+
+    # --- chat -----------------------------------------------------------------------------------
+
+    def _hear(self, line: ChatLine) -> None:
+        name = line.username.casefold()
+        question = line.text.lstrip().startswith("!")
+        if not self._settings.answers or not question or name in (self._me, "lichess"):
+            return
+        now = time.monotonic()
+        if len(self._asked) == QUESTIONS and now - self._asked[0] < QUESTIONS_SECONDS:
+            return  # answers take the time of the game
+        self._asked.append(now)
+        view = View(
+            self._board, self._side, self._engine, self._report, self._thought_of,
+            line.room != "spectator",
+        )  # fmt: skip
+        for text in answer_to(line.text, view):
+            self._chat.write(text, spectators=line.room == "spectator")
+
+    def _comment(self, now: float) -> None:
+        """Tell spectators now and then what the last move is about, while there is time."""
+        every = self._settings.comment_every
+        least = 1000 * self._settings.comment_least
+        if not every or now - self._commented < every or self._left < least:
+            return
+        if self._board.turn == self._side or self._full is None:
+            return
+        self._commented = now
+        for text in lines_of(last_move_in_words(self._board, self._engine)):
+            self._chat.write(text, spectators=True)
+
+    def _greet(self, form: str) -> None:
+        """Say something to the opponent."""
+        for line in lines_of(form.replace("{opponent}", str(self.opponent))):
+            self._chat.write(line, spectators=False, once=True)

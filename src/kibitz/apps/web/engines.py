@@ -1,0 +1,126 @@
+"""The engines of the server: a bounded number, each kept with its tree until it is replaced."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from kibitz.core.errors import InputError
+from kibitz.engine import Engine
+from kibitz.engine.options import STRONGEST, WEAKEST
+from kibitz.search.params import OFF, RULE_NAMES, SearchName
+from kibitz.search.presets import PRESETS, changes_of
+
+
+class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What an engine is to be; the fields that a page may choose, and no others."""
+
+    network: str = ""  # a name of the list of networks; empty: the default
+    search: SearchName = "mcts"
+    preset: str = "default"
+    rule: str = ""
+    contempt: int | None = None  # visits at which replies freeze
+    lines: int = 3
+    elo: int | None = None
+    raw: bool = False  # priors as the network gives them
+
+    def options(self) -> dict[str, Any]:
+        """The engine's options by their names in Python."""
+        if not 1 <= self.lines <= 10:
+            raise InputError("lines", value=self.lines, fix="expected 1 to 10")
+        changes = changes_of(self.preset, self.rule)
+        changes |= {"multipv": self.lines, "search": self.search}
+        if self.contempt is not None:
+            changes["sc_limit"] = max(1, min(OFF, self.contempt))
+        if self.elo is not None:
+            elo = max(WEAKEST, min(STRONGEST, self.elo))
+            changes |= {"limit_strength": True, "elo": elo}
+        if self.raw:
+            changes |= {"policy_temperature": 1.0}
+        return changes
+
+
+CHOICES = {"presets": [*PRESETS], "rules": [*RULE_NAMES], "elo": [WEAKEST, STRONGEST]}
+
+
+@dataclass(eq=False)
+class Held:
+    """An engine and what it was made for."""
+
+    wanted: Wanted
+    engine: Engine
+    busy: bool = True
+    used: float = field(default_factory=time.monotonic)
+
+
+class Engines:
+    """Hands engines out; methods may be called from any thread."""
+
+    def __init__(
+        self, most: int, threads: int, memory: int, network: Callable[[str], str] = str
+    ) -> None:
+        self.most, self._threads, self._memory = most, threads, memory
+        self._network = network  # file or built-in evaluator of a name; refuses others
+        self._held: list[Held] = []
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def use(self, wanted: Wanted) -> Iterator[Engine]:
+        """An engine for the time of the block."""
+        held, failed = self.take(wanted), True
+        try:
+            yield held.engine
+            failed = False
+        finally:
+            self.give_back(held, failed=failed)
+
+    def take(self, wanted: Wanted, liked: Held | None = None) -> Held:
+        """An engine that is not in use, `liked` if that is one; it keeps what it has searched."""
+        options, network = wanted.options(), self._network(wanted.network)
+        with self._lock:
+            idle = [one for one in self._held if not one.busy]
+            fitting = [one for one in idle if one.wanted == wanted]
+            if fitting:
+                held = liked if liked in fitting else max(fitting, key=lambda one: one.used)
+                held.busy = True
+                return held
+            old = None
+            if len(self._held) >= self.most:
+                old = min(idle, key=lambda one: one.used, default=None)
+                if old is None:
+                    fix = "stop a search in another tab, or start the server with more --engines"
+                    raise InputError(f"all {self.most} engines are in use", fix=fix)
+                self._held.remove(old)
+            engine = Engine(network, threads=self._threads, hash=self._memory, **options)
+            held = Held(wanted, engine)
+            self._held.append(held)
+        if old is not None:
+            old.engine.close()
+        return held
+
+    def give_back(self, held: Held, *, failed: bool = False) -> None:
+        """Make an engine free for others; close one that failed, which may have another network."""
+        with self._lock:
+            held.busy, held.used = False, time.monotonic()
+            failed = failed and held in self._held
+            if failed:
+                self._held.remove(held)
+        if failed:
+            held.engine.close()
+
+    def keeps(self, held: Held) -> bool:
+        """Whether an engine is still there."""
+        return held in self._held
+
+    def close(self) -> None:
+        """End all engines."""
+        with self._lock:
+            held, self._held = self._held, []
+        for one in held:
+            one.engine.close()

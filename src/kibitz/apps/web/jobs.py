@@ -1,0 +1,145 @@
+"""Annotating games in the background: progress for the pages, the report in the end."""
+
+from __future__ import annotations
+
+import secrets
+import tempfile
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from kibitz.apps.web.engines import Engines, Wanted
+from kibitz.apps.web.library import MISTAKE, names_only
+from kibitz.apps.web.positions import tree_of
+from kibitz.apps.web.watch import Post
+from kibitz.comment.annotate import Style, annotate
+from kibitz.comment.batch import Stopped
+from kibitz.comment.claims.choice import Level
+from kibitz.comment.judge import key_moments
+from kibitz.comment.report.page import Report
+from kibitz.core.errors import InputError, KibitzError
+from kibitz.position.pgn import Game, parse_game
+from kibitz.search.limits import Limits
+
+MOST_KEPT = 50  # reports
+MOST_PLIES = 1_000  # of a game
+MOST_NODES = 1_000_000  # for a position
+ANNOTATOR = Wanted(search="alphabeta", lines=2)
+
+
+@dataclass(eq=False)
+class Job:
+    """A game that is annotated."""
+
+    name: str
+    game: Game
+    style: Style
+    posts: set[Post]
+    done: int = 0
+    total: int = 1
+    state: str = "running"
+    error: str = ""
+    page: str = ""
+    result: dict[str, Any] | None = None
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def facts(self) -> dict[str, Any]:
+        """How it stands."""
+        return {
+            "topic": self.name,
+            "job": self.name,
+            "state": self.state,
+            "done": self.done,
+            "total": self.total,
+            "error": self.error,
+            "report": f"/report/{self.name}" if self.page else "",
+            "game": self.result,
+        }
+
+    def tell(self) -> None:
+        """Send how it stands to all who want to know."""
+        message = msgspec.json.encode(self.facts())
+        for post in [*self.posts]:
+            post(self.name, message)
+
+
+class Jobs:
+    """The games that are annotated, and the last that were."""
+
+    def __init__(self, engines: Engines) -> None:
+        self._engines, self._lock = engines, threading.Lock()
+        self._jobs: dict[str, Job] = {}
+
+    def begin(self, pgn: str, level: Level, nodes: int, post: Post) -> Job:
+        """Start to annotate a game."""
+        if not 1 <= nodes <= MOST_NODES:
+            raise InputError("nodes", value=nodes, fix=f"expected 1 to {MOST_NODES}")
+        game = parse_game(pgn)
+        moves = [node.move for node in game.tree.mainline()]
+        if not all(moves) or not moves or len(moves) > MOST_PLIES:
+            fix = f"expected 1 to {MOST_PLIES} moves, and none that passes"
+            raise InputError("this game cannot be annotated", fix=fix)
+        style = Style(level, limits=Limits(nodes=nodes))
+        job = Job(secrets.token_urlsafe(12), game, style, {post}, total=len(moves) + 1)
+        with self._lock:
+            running = sum(one.state == "running" for one in self._jobs.values())
+            if running >= self._engines.most:
+                raise InputError("too many games are being annotated", fix="wait for one to end")
+            self._jobs[job.name] = job
+            for name in [*self._jobs][:-MOST_KEPT]:
+                if self._jobs[name].state != "running":
+                    del self._jobs[name]
+        threading.Thread(target=self._run, args=(job,), name="annotate", daemon=True).start()
+        return job
+
+    def find(self, name: str) -> Job:
+        """A job by its name."""
+        if name not in self._jobs:
+            fix = "start the annotation again"
+            raise InputError("the server knows no such annotation any more", fix=fix)
+        return self._jobs[name]
+
+    def forget(self, post: Post) -> None:
+        """Tell a page no more; its jobs go on."""
+        for job in [*self._jobs.values()]:
+            job.posts.discard(post)
+
+    def close(self) -> None:
+        """End all jobs."""
+        for job in [*self._jobs.values()]:
+            job.stop.set()
+
+    def _run(self, job: Job) -> None:
+        def on_ply() -> None:
+            job.done += 1
+            job.tell()
+            if job.stop.is_set():
+                raise Stopped
+
+        try:
+            with self._engines.use(ANNOTATOR) as engine:
+                told = annotate(job.game, engine, job.style, on_ply).told
+            job.page, job.result = _page(job.game), tree_of(job.game)
+            job.result["keys"] = key_moments(told.values, told.labels)
+            job.state = "done"
+        except Stopped:
+            job.state = "stopped"
+        except KibitzError as error:
+            job.state, job.error = "failed", names_only(error)
+        finally:
+            if job.state == "running":
+                job.state, job.error = "failed", MISTAKE
+            job.tell()
+
+
+def _page(game: Game) -> str:
+    """The report of a game."""
+    report = Report()
+    report.add(game)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "report.html"
+        report.write(file)
+        return file.read_text(encoding="utf-8")

@@ -1,0 +1,1 @@
+"""Measuring players and machines: matches, suites, tuning, speed."""

@@ -1,0 +1,256 @@
+"""The study of a tuning: Optuna's trials in one file, shared by processes, picked up after kills.
+
+    tune.toml           settings
+    study.jsonl         Optuna's journal: every trial with its parameters and its value
+    claims/0007         locked while a process measures trial 7
+    matches/, trainings/    games and trainings of trials; one that was stopped goes on from there
+    confirm/, confirmation.json, report.html    the match against the defaults, results
+
+All changes of the study are made under one lock, and a trial belongs to who holds its claim. The
+system frees a dead process's claim, and the next process measures that trial to its end. What is
+tried next depends on the seed, the trial's number and the trials before it only, so one process
+that is stopped and goes on tries the same as one that is not.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+from kibitz.arena.tuning.config import MAY_CHANGE, Parameter, TuneFile, Tuning, Values
+from kibitz.arena.tuning.model import even_points
+from kibitz.arena.tuning.spsa import centre
+from kibitz.core.errors import DamagedFileError, InputError, missing_extra
+from kibitz.core.files import Location, write_bytes
+from kibitz.core.locks import lock, locked, opened
+from kibitz.core.settings import dump, load
+
+if TYPE_CHECKING:
+    import optuna
+
+SETTINGS, STUDY, NAME = "tune.toml", "study.jsonl", "kibitz"
+
+
+class Measured(NamedTuple):
+    """What a trial came to, with its standard error."""
+
+    value: float
+    error: float
+    text: str = ""
+
+
+class Trial(NamedTuple):
+    """A trial by its place among those that count; without a measurement it is going on."""
+
+    place: int
+    number: int  # Optuna's
+    values: Values
+    measured: Measured | None = None
+    claim: IO[bytes] | None = None
+
+
+# --- settings -------------------------------------------------------------------------------------
+
+
+def settings_of(root: Path, file: Location | None, overrides: Sequence[str]) -> Tuning:
+    """Settings of the tuning there, or of a new one; others than it began with are refused."""
+    path = root / SETTINGS
+    given = [f"tune.{one}" for one in overrides]
+    if not path.is_file():
+        return load(TuneFile, file, overrides=given, partial=True).tune
+    before = load(TuneFile, path).tune
+    wanted = load(TuneFile, path, overrides=given).tune
+    for name in (one.name for one in fields(Tuning)):
+        old, new = getattr(before, name), getattr(wanted, name)
+        if old != new and (name not in MAY_CHANGE or (name, wanted.method) == ("trials", "spsa")):
+            what = f"{root} is of another tuning: {name} was {old!r}"
+            raise InputError(what, value=new, fix="repeat the settings, or name another folder")
+    return wanted
+
+
+# --- trials ---------------------------------------------------------------------------------------
+
+
+class Study:
+    """The trials of a folder."""
+
+    def __init__(self, root: Path, tuning: Tuning, parameters: list[Parameter]) -> None:
+        self.root, self.tuning, self.parameters = root, tuning, parameters
+        self._optuna = _optuna()
+        with self._alone():
+            write_bytes(root / SETTINGS, dump(TuneFile(tuning)).encode())
+            self._study = self._opened()
+
+    def same(self, facts: Mapping[str, str]) -> None:
+        """Refuse to go on with another network or other files than the tuning began with."""
+        with self._alone():
+            before = self._study.user_attrs
+            for name, new in facts.items():
+                old = before.get(name)
+                if old is None:
+                    self._study.set_user_attr(name, new)
+                elif old != new:
+                    what = f"{self.root} is of another tuning: {name} was {old!r}"
+                    raise InputError(what, value=new, fix="name another folder")
+
+    def trials(self) -> list[Trial]:
+        """All trials, finished or not, in the order in which they began."""
+        notes, found = self._study.user_attrs, list[Trial]()
+        states = self._optuna.trial.TrialState
+        for one in self._study.get_trials(deepcopy=False):
+            if one.state in (states.COMPLETE, states.RUNNING) and len(one.params) == len(
+                self.parameters
+            ):
+                note = notes.get(f"trial {one.number}", {})
+                measured = Measured(one.value, **note) if one.value is not None else None
+                found.append(Trial(len(found), one.number, dict(one.params), measured))
+        return found
+
+    @contextmanager
+    def next(self) -> Iterator[Trial | None]:
+        """A trial to measure, claimed while the block runs; None if there is none left."""
+        with self._alone():
+            claimed = self._claimed()
+        try:
+            yield claimed
+        finally:
+            if claimed is not None and claimed.claim is not None:
+                claimed.claim.close()
+
+    def finish(self, trial: Trial, measured: Measured) -> None:
+        """Keep what a trial came to."""
+        note = {"error": measured.error, "text": measured.text}
+        with self._alone():
+            self._study.set_user_attr(f"trial {trial.number}", note)
+            self._study.tell(trial.number, measured.value)
+
+    def _claimed(self) -> Trial | None:
+        for trial in (one for one in self.trials() if one.measured is None):
+            claim = self._claim(trial.number)
+            if claim is not None:
+                return trial._replace(claim=claim)
+        trials = self.trials()
+        if len(trials) >= self.tuning.trials:
+            return None
+        self._drop_torn()
+        values = self._chosen(len(trials), trials)
+        waiting = self._study.get_trials(
+            deepcopy=False, states=[self._optuna.trial.TrialState.WAITING]
+        )
+        if values is not None and not waiting:
+            self._study.enqueue_trial(values)
+        asked = self._study.ask(self._distributions())
+        claim = self._claim(asked.number)
+        assert claim is not None, "a new trial is claimed"
+        return Trial(len(trials), asked.number, dict(asked.params), claim=claim)
+
+    def _chosen(self, place: int, trials: list[Trial]) -> Values | None:
+        """What is tried next; None if Optuna's sampler is to say."""
+        tuning, seed = self.tuning, random.Random(f"sampler {self.tuning.seed} {place}")
+        if tuning.method == "spsa":
+            scores = {one.place: one.measured.value for one in trials if one.measured}
+            return dict(centre(tuning, self.parameters, scores))
+        if place < tuning.initial:
+            return initial_values(tuning, self.parameters, place)
+        samplers, number = self._optuna.samplers, seed.getrandbits(31)
+        if tuning.method == "gp":
+            self._study.sampler = samplers.GPSampler(seed=number, n_startup_trials=tuning.initial)
+        else:
+            self._study.sampler = samplers.TPESampler(seed=number, n_startup_trials=tuning.initial)
+        return None
+
+    def _distributions(self) -> dict[str, optuna.distributions.BaseDistribution]:
+        kinds = self._optuna.distributions
+        return {
+            one.name: kinds.IntDistribution(round(one.low), round(one.high), log=one.log)
+            if one.whole and self.tuning.method != "spsa"
+            else kinds.FloatDistribution(one.low, one.high, log=one.log)
+            for one in self.parameters
+        }
+
+    def _drop_torn(self) -> None:
+        """Give up trials whose process died before it had all parameters."""
+        for one in self._study.get_trials(deepcopy=False):
+            running = one.state == self._optuna.trial.TrialState.RUNNING
+            if running and len(one.params) < len(self.parameters):
+                self._study.tell(one.number, state=self._optuna.trial.TrialState.FAIL)
+
+    # --- files ------------------------------------------------------------------------------------
+
+    def _claim(self, number: int) -> IO[bytes] | None:
+        file = opened(self.root / "claims" / f"{number:04}")
+        if lock(file, wait=False):
+            return file
+        file.close()
+        return None
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Hold the lock of the folder; what a killed process left unfinished is cut off."""
+        with locked(self.root / ".lock"):
+            path = self.root / STUDY
+            if path.is_file():
+                content = path.read_bytes()
+                if content and not content.endswith(b"\n"):
+                    with path.open("rb+") as file:
+                        file.truncate(content.rfind(b"\n") + 1)
+            yield
+
+    def _opened(self) -> optuna.Study:
+        path = self.root / STUDY
+        journal = self._optuna.storages.journal
+        try:
+            # Optuna's own lock outlives a killed process by half a minute; ours does not.
+            backend = journal.JournalFileBackend(str(path), lock_obj=_Held())
+            study: optuna.Study = self._optuna.create_study(
+                storage=self._optuna.storages.JournalStorage(backend),
+                study_name=NAME,
+                direction="minimize" if self.tuning.lower else "maximize",
+                load_if_exists=True,
+            )
+            return study
+        except (ValueError, KeyError) as error:
+            fix = "name another folder"
+            raise DamagedFileError("no study of a tuning", value=str(path), fix=fix) from error
+
+
+class _Held:
+    """The lock of Optuna's journal: the folder's, which is held already."""
+
+    def acquire(self) -> bool:
+        return True
+
+    def release(self) -> None:
+        """Nothing to release."""
+
+
+def initial_values(tuning: Tuning, parameters: Sequence[Parameter], place: int) -> Values:
+    """The defaults, then points spread evenly over the ranges; the seed shifts them."""
+    if place == 0:
+        return {one.name: one.value(one.default) for one in parameters}
+    start = random.Random(f"initial {tuning.seed}").random()
+    parts = even_points(place, len(parameters), start)[-1]
+    return {one.name: one.at(float(part)) for one, part in zip(parameters, parts, strict=True)}
+
+
+def _optuna() -> Any:
+    try:
+        import optuna
+        import optuna.storages.journal
+    except ImportError as error:
+        raise missing_extra("tuning", "optuna", "tune") from error
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    return optuna
+
+
+def check_method(tuning: Tuning) -> None:
+    """Refuse a method whose packages are missing."""
+    _optuna()
+    for package, extra in (("scipy", "tune"), ("torch", "train")):
+        if tuning.method == "gp" and find_spec(package) is None:
+            raise missing_extra("the method gp", package, extra)

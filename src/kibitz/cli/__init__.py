@@ -1,0 +1,402 @@
+"""The command line: the table of commands, and the flags that all of them take.
+
+Each command is one thin file here, with arguments, progress and printing, and nothing else. This
+module knows only their names, so that ``kibitz --help`` imports none of them.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, get_args
+
+from cyclopts import App, CycloptsError, Group, MissingArgumentError, Parameter
+from cyclopts.argument import ArgumentCollection
+from cyclopts.config import Dict
+
+import kibitz
+from kibitz.cli.output import EXIT_STOPPED
+from kibitz.core import settings, workers
+from kibitz.core.copies import as_given, here, send_all
+from kibitz.core.errors import ConfigError, InputError, KibitzError, did_you_mean, nearest, shorten
+from kibitz.core.files import check_epoch, leave_out_dates, local_path
+from kibitz.core.log import Level, open_closed_streams, set_level
+from kibitz.core.places import Place
+from kibitz.core.settings import FLAGS
+
+EXIT_REFUSED = 2
+EXIT_PIPE_CLOSED = 141
+DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+HELP_FLAGS = {"--help", "-h", "--version"}
+GLOBAL = ("--quiet", "--verbose", "--reproducible")  # what all commands have in common
+BEFORE_COMMANDS = (*HELP_FLAGS, *GLOBAL)
+REPEATED = ("--set", "--option")  # KEY=VALUE, as often as there are keys
+WITH_VALUE = ("--config", "--cluster")  # these have one, too
+SHARE_WORK = (  # what a cluster can do
+    *("annotate", "data", "experiment", "learn", "match", "puzzle", "selfplay"),
+    *("strength", "suite", "tune"),
+)
+
+
+class Command(NamedTuple):
+    """Where a command lives, as ``module:function`` or ``module:app``, and its line of help."""
+
+    home: str
+    help: str
+
+
+COMMANDS = {
+    "annotate": Command("kibitz.cli.explain.annotate:annotate", "Annotate games in plain English."),
+    "comment": Command(
+        "kibitz.cli.explain.comment:comment", "Say what is true of one move; train its words."
+    ),
+    "perft": Command("kibitz.cli.measure.position:perft", "Count the positions at a given depth."),
+    "bench": Command("kibitz.cli.measure.bench:bench", "Measure the speed of this machine."),
+    "lichess": Command("kibitz.cli.play.lichess:lichess", "Play on Lichess as a bot."),
+    "match": Command("kibitz.cli.measure.match:match", "Play matches: Elo, SPRT, tables, PGN."),
+    "net": Command("kibitz.cli.learn.net:net", "Make, show, export, quantise, compare networks."),
+    "data": Command("kibitz.cli.learn.data:data", "Import, label, inspect and export games."),
+    "doctor": Command(
+        "kibitz.cli.system.doctor:doctor",
+        "Look what this machine has, what is missing, how to get it.",
+    ),
+    "experiment": Command(
+        "kibitz.cli.measure.experiment:experiment", "Answer a question about search by experiment."
+    ),
+    "puzzle": Command("kibitz.cli.explain.puzzle:puzzle", "Find puzzles in games; solve them."),
+    "play": Command("kibitz.cli.play.play:play", "Play against the engine in the terminal."),
+    "analyse": Command("kibitz.cli.explain.search:analyse", "Analyse a position or a game."),
+    "uci": Command("kibitz.cli.play.play:uci", "Speak UCI with a GUI, here or over TCP."),
+    "report": Command("kibitz.cli.measure.report:report", "Compare papers, results and pages."),
+    "search": Command("kibitz.cli.explain.search:search", "Search a position, with a live table."),
+    "selfplay": Command("kibitz.cli.learn.selfplay:selfplay", "Play a network against itself."),
+    "show": Command("kibitz.cli.measure.position:show", "Draw a position and say what it is."),
+    "suite": Command("kibitz.cli.measure.suite:suite", "Solve test suites in EPD."),
+    "train": Command("kibitz.cli.learn.train:train", "Train a network on games."),
+    "learn": Command("kibitz.cli.learn.learn:learn", "Learn chess from nothing, by self-play."),
+    "cycle": Command("kibitz.cli.learn.train:cycle", "Train, average, test and save in stages."),
+    "curve": Command("kibitz.cli.learn.train:curve", "Show how trainings went: tables, figure."),
+    "strength": Command(
+        "kibitz.cli.measure.strength:strength", "Measure a player: suites, a ladder."
+    ),
+    "web": Command("kibitz.cli.play.web:web", "Play, analyse and watch in the browser."),
+    "tune": Command("kibitz.cli.measure.tune:tune", "Tune options, and confirm it."),
+    "technique": Command("kibitz.cli.measure.suite:technique", "Play endings that are won."),
+}
+
+SUBJECTS = {  # in the order of help
+    "Play": ("play", "web", "lichess", "uci"),
+    "Explain": ("annotate", "comment", "analyse", "search", "show", "puzzle"),
+    "Learn": ("learn", "data", "train", "selfplay", "net", "cycle", "curve"),
+    "Measure": (
+        *("match", "strength", "suite", "technique", "tune", "bench", "perft"),
+        *("experiment", "report"),
+    ),
+    "System": ("doctor",),
+}
+COMMON = Group("For all commands", sort_key=len(SUBJECTS))  # after what a command has of its own
+
+app = App(
+    name="kibitz",
+    help="Plays chess, teaches itself to play, and says in plain English what is happening.",
+    version=kibitz.__version__,
+    default_parameter=Parameter(
+        negative_iterable="", negative_bool=""
+    ),  # no --empty-set beside --set
+    result_action="return_value",
+    exit_on_error=False,
+    print_error=False,
+    suppress_keyboard_interrupt=False,
+)
+app.meta.suppress_keyboard_interrupt = False  # not inherited, unlike the rest
+
+for _place, (_subject, _names) in enumerate(SUBJECTS.items()):
+    _group = Group(_subject, sort_key=_place)
+    for _at, _name in enumerate(_names):
+        _home, _help = COMMANDS[_name]
+        app.command(_home, name=_name, help=_help, group=_group, sort_key=_at)
+
+
+@app.meta.default
+def launch(
+    *tokens: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
+    quiet: Annotated[bool, Parameter(group=COMMON, help="Say nothing but results.")] = False,
+    verbose: Annotated[bool, Parameter(group=COMMON, help="Say more than usual.")] = False,
+    config_file: Annotated[
+        str | None,
+        Parameter(
+            name="--config",
+            group=COMMON,
+            help="File of settings; by default your own, '' for none.",
+        ),
+    ] = None,
+    reproducible: Annotated[
+        bool, Parameter(group=COMMON, help="Leave dates and measured times out of files.")
+    ] = False,
+    cluster: Annotated[
+        str | None,
+        Parameter(group=COMMON, help="Share out the work on a cluster of Ray: auto, or HOST:PORT."),
+    ] = None,
+) -> object:
+    """Take what all commands have in common, then run the command."""
+    # Where an argument may begin with a hyphen (`data import -`), these come as if they were one.
+    quiet, verbose = quiet or "--quiet" in tokens, verbose or "--verbose" in tokens
+    leave_out_dates(reproducible or "--reproducible" in tokens)
+    words = [token for token in tokens if token not in GLOBAL]
+    words, named = _without(words)
+    set_level(Level.QUIET if quiet else Level.VERBOSE if verbose else Level.NORMAL)
+    if words and not HELP_FLAGS & {*words}:
+        _use_settings(named.get("--config", config_file))
+        _join(named.get("--cluster", cluster), words[0])
+    return app(words)
+
+
+def _without(tokens: list[str]) -> tuple[list[str], dict[str, str]]:
+    """The tokens of a command, and the values of those flags among them that all commands have."""
+    rest, found = list[str](), dict[str, str]()
+    words = iter(tokens)
+    for token in words:
+        name, equals, value = token.partition("=")
+        if name not in WITH_VALUE:
+            rest.append(token)
+            continue
+        after = value if equals else next(words, None)
+        if after is None:
+            raise InputError(name, fix="it needs a value; see kibitz --help")
+        found[name] = after
+    return rest, found
+
+
+def _join(address: str | None, command: str) -> None:
+    """Let a cluster do the work of the command that can be shared out."""
+    if address is None:
+        return
+    if command not in SHARE_WORK:
+        fix = f"leave it out; these share out work: {', '.join(SHARE_WORK)}"
+        raise InputError("--cluster is not for this command", value=command, fix=fix)
+    from kibitz.core.cluster import RayCluster
+
+    workers.use_cluster(RayCluster(address))
+
+
+def _paths_here(_: App, __: tuple[str, ...], arguments: ArgumentCollection) -> None:
+    """Put the path of a working copy where a URL was given for a path of this machine."""
+    for argument in arguments:
+        if _is_path(argument.hint) and any(token.value == "" for token in argument.tokens):
+            fix = "name a file or a folder; . is this one"
+            raise InputError(argument.name, value="", fix=fix)
+        if argument.parameter.converter is None and _is_path(argument.hint):
+            argument.tokens = [
+                token if local_path(token.value) else token.evolve(value=str(here(token.value)))
+                for token in argument.tokens
+            ]
+
+
+def _is_path(hint: object) -> bool:
+    return hint in (Path, Place) or any(_is_path(part) for part in get_args(hint))
+
+
+def _use_settings(path: str | None) -> None:
+    """Check the settings file and take the flags of commands from it; '' means no file."""
+    app.config = (_paths_here,)
+    if path != "":
+        settings.use_file(path)
+    found = settings.used()
+    if found is not None:
+        given = settings.flags(found)
+        for name in given:
+            if name not in COMMANDS:
+                where = f"{found}: [{FLAGS}]: unknown table"
+                raise ConfigError(where, value=name, fix=did_you_mean(name, COMMANDS))
+        app.config = (_FlagsOfFile(str(found), given), _paths_here)
+
+
+class _FlagsOfFile:
+    """Gives a command the flags that the settings file has for it and the command line has not."""
+
+    def __init__(self, source: str, given: dict[str, Any]) -> None:
+        self._source, self._flags, self._root = source, given, app
+        self._given = Dict(data={FLAGS: given}, root_keys=(FLAGS,), source=source)
+
+    def __call__(self, app: App, words: tuple[str, ...], arguments: ArgumentCollection) -> None:
+        """What cyclopts calls before it binds arguments; `words` name the command."""
+        table: Any = self._flags
+        group = self._root
+        for depth, word in enumerate(words):
+            where = f"{self._source}: [{'.'.join((FLAGS, *words[:depth]))}]"
+            unknown = next((name for name in table if name not in group), None)
+            if unknown is not None and group.default_command is None:
+                fix = did_you_mean(unknown, [name for name in group if name[0] != "-"])
+                raise ConfigError(f"{where}: unknown table", value=unknown, fix=fix)
+            group, table = group[word], table.get(word, {})
+            if not isinstance(table, dict):
+                raise ConfigError(f"{where}: {word} is a table, found", value=table)
+        flags = {name.lstrip("-") for argument in arguments for name in argument.names}
+        for key in table:
+            if key not in flags and key not in app:
+                where = f"{self._source}: [{'.'.join((FLAGS, *words))}]: unknown flag"
+                raise ConfigError(where, value=key, fix=did_you_mean(key, flags))
+        self._given(app, words, arguments)
+
+
+def _refuse_twice(words: Sequence[str]) -> None:
+    """Refuse a key that is given two values by flags such as `--set` and `--option`."""
+    spelled = [part for word in words for part in _flag_and_value(word)]
+    given: set[tuple[str, str]] = set()
+    for flag, text in pairwise(spelled):
+        key = text.partition("=")[0].strip()
+        if flag in REPEATED and "=" in text:
+            if (flag, key) in given:
+                raise InputError(f"{flag} {key}", value=text, fix="give it once")
+            given.add((flag, key))
+
+
+def _flag_and_value(word: str) -> list[str]:
+    """`--flag=value` as two words; any other word alone."""
+    flag, equals, value = word.partition("=")
+    return [flag, value] if equals and flag in REPEATED else [word]
+
+
+def _check_command(words: Sequence[str]) -> None:
+    """Refuse an unknown command, whatever flags stand around it.
+
+    Left to cyclopts, `--help` would win, and without it every command be imported to look for a
+    similar one.
+    """
+    first = next((word for word in words if word not in BEFORE_COMMANDS), None)
+    if first is not None and first not in app:
+        raise InputError("no such command", value=first, fix=did_you_mean(first, COMMANDS))
+
+
+def _unknown_flag(words: Sequence[str]) -> str:
+    """Names a flag that the command has not, where one was taken for a file; or an empty text."""
+    path, group = [word for word in words if word[0:1] != "-"], app
+    while path and path[0] in group:
+        group = group[path.pop(0)]
+    if group is app or group.default_command is None:
+        return ""
+    known = {name for one in group.assemble_argument_collection() for name in one.names}
+    known |= {*BEFORE_COMMANDS, *WITH_VALUE}
+    flags = (word.partition("=")[0] for word in words if word.startswith("--") and word != "--")
+    unknown = next((flag for flag in flags if flag not in known), None)
+    close = nearest(unknown or "", sorted(known))
+    hint = f". Did you mean {close}?" if close else "."
+    return "" if unknown is None else f"Unknown option: {unknown}{hint}"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code; what the user can mend takes one line."""
+    open_closed_streams()
+    code = _run(arguments)
+    try:
+        send_all()
+    except KibitzError as error:
+        return _refuse(f"not all was sent, and it is kept here: {error}")
+    return code
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    if not words and sys.stdin is not None and not sys.stdin.isatty():
+        words = ["uci"]  # a GUI has started us
+    try:
+        return _carry_out(words)
+    except KeyboardInterrupt:
+        return EXIT_STOPPED
+    except BrokenPipeError:
+        # The reader, `head` for one, has left: nothing more can be said, not even at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_PIPE_CLOSED
+    except OSError as error:
+        if error.filename is None and error.errno in DISK_ERRORS:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return _refuse(f"the output is lost: {error.strerror}")
+        if error.filename is None or os.environ.get("KIBITZ_DEBUG") == "1":
+            raise  # not about a file that could be named
+        return _refuse(f"{error.strerror}: {os.fsdecode(error.filename)!r}")
+    except _unreadable() as error:
+        if os.environ.get("KIBITZ_DEBUG") == "1":
+            raise
+        return _refuse(_of_input(error, words))
+    finally:
+        joined = workers.cluster()
+        if joined is not None:
+            workers.use_cluster(None)
+            joined.close()
+        settings.use(None)
+        leave_out_dates(False)
+        app.config = ()
+
+
+def _carry_out(words: list[str]) -> int:
+    """Run the command that the words name; what is wrong with them takes one line."""
+    try:
+        check_epoch()
+        _check_command(_without(words)[0])
+        _refuse_twice(words)
+        result = app.meta(words)
+        _flush()
+    except MissingArgumentError as error:
+        name = error.argument.name if error.argument else ""
+        missing = f"{name} is missing" if error.keyword is None and name not in words else ""
+        return _refuse(_unknown_flag(words) or missing or str(error))
+    except CycloptsError as error:
+        return _refuse(_unknown_flag(words) or str(error))
+    except KibitzError as error:
+        if os.environ.get("KIBITZ_DEBUG") == "1":
+            raise
+        if isinstance(error.value, (str, Path)):
+            error.value = as_given(str(error.value))
+        return _refuse(str(error))
+    return result if isinstance(result, int) else 0
+
+
+# What libraries raise where a content or a number is not what it should be, by their modules:
+# only one that is loaded can have raised it. What a room knows to expect it names itself.
+_OF_LIBRARIES = {
+    "csv": "Error",
+    "json": "JSONDecodeError",
+    "msgspec": "MsgspecError",
+    "safetensors": "SafetensorError",
+    "struct": "error",
+    "zlib": "error",
+    "zstandard": "ZstdError",
+}
+
+
+def _unreadable() -> tuple[type[BaseException], ...]:
+    loaded = [
+        (sys.modules[name], kind) for name, kind in _OF_LIBRARIES.items() if name in sys.modules
+    ]
+    foreign = (getattr(module, kind) for module, kind in loaded)
+    return MemoryError, RecursionError, OverflowError, UnicodeError, *foreign
+
+
+def _of_input(error: BaseException, words: Sequence[str]) -> str:
+    """What to say of such an error: the command is the value, as no file is known."""
+    reason = shorten(str(error) or type(error).__name__, 200)
+    command = shorten(" ".join(words))
+    if isinstance(error, MemoryError):
+        return f"not enough memory ({reason}): {command!r}; give smaller files or numbers"
+    if isinstance(error, OverflowError):
+        return f"a number is too large ({reason}): {command!r}; give a smaller one"
+    return (
+        f"what was given cannot be read ({reason}): {command!r}; "
+        "check its files and texts, or see where with KIBITZ_DEBUG=1"
+    )
+
+
+def _flush() -> None:
+    """Write what standard output has buffered, while an error can still be reported."""
+    if sys.stdout is not None and not sys.stdout.closed:
+        sys.stdout.flush()
+
+
+def _refuse(reason: str) -> int:
+    line = as_given(" ".join(reason.split()))
+    print(f"kibitz: error: {line}", file=sys.stderr)  # noqa: T201 - this is the command line
+    return EXIT_REFUSED

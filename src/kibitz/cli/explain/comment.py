@@ -1,0 +1,292 @@
+"""`kibitz comment`: one move in words, and the decoder: its corpus, its training, its suite."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import App, Parameter
+
+from kibitz.cli.output import (
+    EXIT_STOPPED,
+    FLAT,
+    At,
+    EngineFlag,
+    JsonFlag,
+    at_least,
+    columns,
+    emit,
+    milliseconds,
+)
+from kibitz.comment.annotate import NODES, NOTHING, TABLE, Style, Words, scene_on
+from kibitz.comment.claims.choice import Level
+from kibitz.comment.decoder.comments import SUITE, Case, Tally, decoded_words, several
+from kibitz.comment.decoder.corpus import (
+    Example,
+    Table,
+    examples_of,
+    own_examples,
+    read_examples,
+    with_claims,
+    write_examples,
+)
+from kibitz.comment.decoder.file import Decoder, WordsCard
+from kibitz.comment.decoder.sampling import PRESETS, Method, Order, Sampling
+from kibitz.comment.decoder.scraper import Site, collect
+from kibitz.comment.prover import Prover
+from kibitz.core.errors import InputError, missing_extra
+from kibitz.core.log import Stop, graceful_stop, progress, say
+from kibitz.data.importing import files_in
+from kibitz.engine import Engine
+from kibitz.engine.options import AUTODISCOVER
+from kibitz.position.board import Board
+from kibitz.position.fen import START
+from kibitz.position.pgn import read_games
+from kibitz.search.limits import Limits
+from kibitz.train.config import WordsSettings
+
+LevelFlag = Annotated[Level, Parameter(help="Whom the words are for.")]
+
+
+@dataclass(frozen=True)
+class WordsFlags:
+    """Whose words comments are in."""
+
+    words: Annotated[
+        Literal["table", "decoder"], Parameter(help="Whose words: the table's, or a decoder's.")
+    ] = "table"
+    model: Annotated[Path | None, Parameter(help="The decoder's file, NAME.words.")] = None
+    sampling: Annotated[Method, Parameter(help="How a decoder samples.", show_choices=True)] = (
+        "covet"
+    )
+    p: Annotated[float | None, Parameter(help="Mass that COVET or nucleus may use.")] = None
+    temperature: Annotated[float | None, Parameter(help="Of COVET, nucleus and top-k.")] = None
+    order: Annotated[Order, Parameter(help="What comes first, the cut or the temperature.")] = "cut"
+
+    def chosen(self, tally: Tally) -> Words:
+        """The words that the flags ask for."""
+        if self.words == "table":
+            if self != TABLES_WORDS:
+                given = (one.name for one in fields(self) if getattr(self, one.name) != one.default)
+                fix = "leave it out, or give --words decoder"
+                raise InputError("only a decoder has that flag", value=f"--{next(given)}", fix=fix)
+            return TABLE
+        if self.model is None:
+            fix = "give --model FILE.words; kibitz comment train makes one"
+            raise InputError("a decoder needs a model", value=self.words, fix=fix)
+        usual = PRESETS[self.sampling]
+        sampling = Sampling(
+            self.sampling,
+            usual.p if self.p is None else self.p,
+            usual.temperature if self.temperature is None else self.temperature,
+            self.order,
+        )
+        return decoded_words(Decoder(self.model), sampling, tally)
+
+
+TABLES_WORDS = WordsFlags()
+
+comment = App(
+    name="comment",
+    help="Say what is true of one move; make what a decoder's words need.",
+    result_action="return_value",
+)
+
+
+# --- one move -------------------------------------------------------------------------------------
+
+
+@comment.default
+def say_of(
+    *,
+    move: Annotated[str | None, Parameter(help="The move, in SAN or UCI.")] = None,
+    fen: Annotated[str, Parameter(help="The position before the move.")] = START,
+    level: LevelFlag = "club",
+    nodes: Annotated[int | None, Parameter(help="Nodes; 0 for no search at all.")] = None,
+    time: Annotated[float | None, Parameter(help="Seconds.")] = None,
+    said_by: Annotated[WordsFlags, FLAT] = TABLES_WORDS,
+    suite: Annotated[
+        bool, Parameter(help="Five comments on each of eleven moves, in place of one.")
+    ] = False,
+    network: EngineFlag = AUTODISCOVER,
+    json: JsonFlag = False,
+) -> int:
+    """Say what a move does, wins, threatens or overlooks."""
+    at_least(0, nodes=nodes)
+    if (move is None) != suite:
+        raise InputError("one of --move and --suite", value=move, fix="give a move, or --suite")
+    if nodes == 0 and time is not None:
+        fix = "leave out --time, or --nodes 0"
+        raise InputError("--nodes 0 searches nothing, in no time", value=time, fix=fix)
+    tally, limits = Tally(), None if nodes == 0 else limits_of(nodes, time)
+    words = said_by.chosen(tally)
+    cases = SUITE if move is None else (Case("", fen, move),)
+    rows: list[dict[str, Any]] = []
+    with Engine(network, search="alphabeta", multipv=2) as engine:
+        for case in cases:
+            board = Board(case.fen)
+            played = board.san(board.parse(case.move))
+            speaker, scene = words.speaker(level), scene_on(engine, board, case.move, limits)
+            facts: dict[str, Any] = {"fen": board.fen(), "move": played, "level": level}
+            if suite:
+                facts |= {"name": case.name, "comments": several(speaker, scene)}
+            else:
+                facts |= {"comment": speaker.comment(scene).text}
+            rows.append(facts)
+            if not json:
+                _print(facts)
+    decoder = tally.facts() if tally.sampled else {}
+    if json:
+        emit({**(rows[0] if move else {"suite": rows}), **decoder}, as_json=True)
+    elif decoder:
+        say(", ".join(f"{name.replace('_', ' ')} {value}" for name, value in decoder.items()))
+    return 0
+
+
+def _print(facts: dict[str, Any]) -> None:
+    if "comments" not in facts:
+        sys.stdout.write(f"{facts['comment'] or NOTHING}\n")
+        return
+    sys.stdout.write(f"{facts['name']}: {facts['move']} ({facts['fen']})\n")
+    for text, whose in facts["comments"] or [(NOTHING, "table")]:
+        sys.stdout.write(f"  {text}{' *' if whose == 'decoder' else ''}\n")
+    sys.stdout.flush()
+
+
+def limits_of(nodes: int | None, time: float | None) -> Limits:
+    """The limits of a position's search."""
+    if nodes is None and time is None:
+        nodes = NODES
+    return Limits(nodes=nodes, movetime=milliseconds(time))
+
+
+# --- a corpus -------------------------------------------------------------------------------------
+
+
+@comment.command
+def fetch(
+    *start: Annotated[str, Parameter(help="Pages to begin with.")],
+    output: Annotated[Path, Parameter(name=["--output", "-o"], help="Folder to collect in.")],
+    follow: Annotated[str, Parameter(help="Pattern of links to pages with more links.")] = "",
+    games: Annotated[str, Parameter(help="Pattern of links to games.")] = r"\.pgn$",
+    pages: Annotated[int, Parameter(help="Pages that are read at most.")] = 1000,
+    delay: Annotated[float, Parameter(help="Seconds between two questions.")] = 2.0,
+    tries: Annotated[int, Parameter(help="For a page that fails.")] = 5,
+    least_comments: Annotated[int, Parameter(help="Games with fewer are left out.")] = 3,
+    json: JsonFlag = False,
+) -> int:
+    """Collect annotated games from a site, as robots.txt allows; the same command goes on."""
+    at_least(1, pages=pages, tries=tries)
+    if not start or delay < 0:
+        raise InputError("start pages and a delay", value=delay, fix="name pages; 0 s or more")
+    site = Site(start, follow, games, pages, delay, tries, least_comments=least_comments)
+    with graceful_stop() as stop:
+        done = collect(site, output, stop)
+    facts = {**vars(done), "failed": len(done.failed), "output": str(output)}
+    emit(facts if not json else facts | {"failed": done.failed}, as_json=json)
+    return EXIT_STOPPED if stop.requested else 0
+
+
+@comment.command
+def corpus(
+    *files: Annotated[At, Parameter(help="PGN files, packed or not, or folders of them.")],
+    output: Annotated[Path, Parameter(name=["--output", "-o"], help="File to write, .jsonl.")],
+    own: Annotated[
+        bool, Parameter(help="What Kibitz says of the games, not what they say.")
+    ] = False,
+    claims: Annotated[
+        bool, Parameter(negative_bool="no-", help="Add what is proved of each move.")
+    ] = True,
+    level: LevelFlag = "club",
+    nodes: Annotated[int, Parameter(help="With --own: nodes for each position.")] = 1000,
+    games: Annotated[int | None, Parameter(help="At most so many games.")] = None,
+    source: Annotated[str, Parameter(help="Where the games are from.")] = "",
+    licence: Annotated[str, Parameter(help="Of their comments.")] = "",
+    json: JsonFlag = False,
+) -> int:
+    """Make a corpus of the comments in games, with a table of what is kept and dropped."""
+    at_least(1, nodes=nodes, games=games)
+    table, prover = Table(), Prover()
+    source = source or ", ".join(place.name for place in files)
+    found = (game for place in files_in(files, (".pgn",)) for game in read_games(place))
+
+    def examples(stop: Stop) -> Iterator[Example]:
+        for game in bar.over(islice(found, games), stop):
+            for example in examples_of(game, table, source, licence):
+                yield with_claims(example, prover) if claims else example
+
+    def own_words(engine: Engine, stop: Stop) -> Iterator[Example]:
+        style = Style(level, limits=Limits(nodes=nodes))
+        for game in bar.over(islice(found, games), stop):
+            for example in own_examples(game, engine, style, source):
+                table.add("kept", example.text)
+                yield example
+
+    with graceful_stop() as stop, progress("games", total=games) as bar:
+        if own:
+            with Engine(search="alphabeta", multipv=2) as engine:
+                count = write_examples(output, own_words(engine, stop))
+        else:
+            count = write_examples(output, examples(stop))
+    facts = {"examples": count, "output": str(output)}
+    shown = columns(("rule", "comments", "example"), table.rows())
+    emit(
+        facts | {"rules": table.counts, "examples_by_rule": table.shown}, as_json=json, table=shown
+    )
+    return EXIT_STOPPED if stop.requested else 0
+
+
+# --- training -------------------------------------------------------------------------------------
+
+SIZES = {
+    "small": WordsCard(
+        encoding="onehot15",
+        encoder_layers=1,
+        layers=2,
+        width=96,
+        heads=4,
+        feed_forward=256,
+        dropout=0.1,
+        longest=80,
+        longest_claims=100,
+        vocabulary=1000,
+    ),
+    "chesscoach": WordsCard(),  # without claims it is the original: set longest_claims to 0
+}
+
+
+TRAIN_FLAGS = WordsSettings()
+
+
+@comment.command
+def train(
+    *corpora: Annotated[Path, Parameter(help="Files of kibitz comment corpus.")],
+    output: Annotated[Path, Parameter(name=["--output", "-o"], help="Folder; goes on there.")],
+    name: Annotated[str, Parameter(help="Of the decoder.")] = "words",
+    size: Literal["small", "chesscoach"] = "small",
+    flags: Annotated[WordsSettings, FLAT] = TRAIN_FLAGS,
+    tower: Annotated[
+        Path | None, Parameter(help="Network whose frozen tower sees the positions.")
+    ] = None,
+    licence: Annotated[str, Parameter(help="Of the decoder.")] = "",
+    json: JsonFlag = False,
+) -> int:
+    """Train a decoder; Ctrl-C saves, the same command goes on."""
+    try:
+        from kibitz.train.words import train_words
+    except ImportError as error:
+        raise missing_extra("training a decoder", error.name or "torch", "train") from error
+    import msgspec
+
+    at_least(1, steps=flags.steps, batch=flags.batch, period=flags.period, every=flags.every)
+    examples = [one for path in corpora for one in read_examples(path)]
+    card = msgspec.structs.replace(SIZES[size], name=name, licence=licence)
+    with graceful_stop() as stop:
+        done = train_words(examples, card, flags, output, stop, tower)
+    facts: dict[str, Any] = {"examples": len(examples), "steps": done.step, **done.losses}
+    emit(facts | {"file": str(done.file or "")}, as_json=json)
+    return EXIT_STOPPED if done.stopped else 0

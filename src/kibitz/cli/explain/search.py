@@ -1,0 +1,374 @@
+"""`kibitz search` and `kibitz analyse`: one position searched, or a game by the engine."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+from cyclopts import Parameter
+
+from kibitz.cli.output import (
+    EXIT_STOPPED,
+    EngineFlag,
+    JsonFlag,
+    NetworkFlag,
+    at_least,
+    columns,
+    emit,
+    milliseconds,
+)
+from kibitz.core.errors import InputError
+from kibitz.core.log import Level, Stop, console, graceful_stop, say
+from kibitz.engine import Engine
+from kibitz.engine.options import AUTODISCOVER, chosen, file_options, search_settings
+from kibitz.nets.discover import named
+from kibitz.nets.evaluators.inline import InlineEvaluator
+from kibitz.nets.load import Evaluator, load_evaluator
+from kibitz.position.board import Board
+from kibitz.position.fen import START
+from kibitz.search.limits import Limits
+from kibitz.search.method import open_search, warm
+from kibitz.search.params import RuleName, SearchName, Settings
+from kibitz.search.presets import changes_of, without_effect
+from kibitz.search.report import Line, Report, Result
+from kibitz.search.scores import Score
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+SearchFlag: TypeAlias = Annotated[
+    SearchName | None, Parameter(name="--search", help="Tree search, alpha-beta or best-first.")
+]
+
+# --- search ---------------------------------------------------------------------------------------
+
+DEFAULT_SECONDS = 5.0
+ROWS_SHOWN = 12
+LINE_SHOWN = 8  # plies of the principal variation
+
+
+def search(
+    fen: Annotated[str, Parameter(help="The position.")] = START,
+    *,
+    nodes: Annotated[int | None, Parameter(help="Stop after so many nodes.")] = None,
+    time: Annotated[float | None, Parameter(help="Stop after so many seconds.")] = None,
+    kind: SearchFlag = None,
+    rule: Annotated[
+        RuleName | None, Parameter(help="Selection rule, with its authors' constants.")
+    ] = None,
+    preset_name: Annotated[
+        str, Parameter(name="--preset", help="Start from a preset.")
+    ] = "default",
+    option: Annotated[tuple[str, ...], Parameter(help="Name=value, as in UCI; repeatable.")] = (),
+    network: NetworkFlag = AUTODISCOVER,
+    moves: Annotated[tuple[str, ...], Parameter(help="Search only these moves.")] = (),
+    against: Annotated[
+        str | None, Parameter(help="A player, as in matches, whose search is shown beside.")
+    ] = None,
+    json: JsonFlag = False,
+) -> int:
+    """Search a position; Ctrl-C ends it and prints what was found."""
+    what, options = chosen(network), read_options(option)
+    settings = search_settings(what, preset_name, rule or "", options)
+    if kind is not None and any(name.casefold() == "search" for name in options):
+        raise InputError("--search and --option Search", value=kind, fix="give one of them")
+    settings = settings.with_(
+        search=kind or (settings.search if settings.search != "auto" else "mcts")
+    )
+    board = Board(fen)
+    seconds = DEFAULT_SECONDS if nodes is None and time is None else time
+    at_least(1, nodes=nodes)
+    limits = Limits(nodes=nodes, movetime=milliseconds(seconds), searchmoves=moves)
+    evaluator = load_evaluator(what)
+    tell_idle_options(evaluator, settings, preset_name, rule)
+    if against is not None:
+        return _both(board, limits, settings, what, against, json)
+    result = _searched(board, limits, settings, evaluator, what, live=not json)
+    asked = {"fen": board.fen(), "limits": limits.given()}
+    facts = {"network": named(what), "settings": settings.changed(), **asked, **_plain(result)}
+    emit(facts, as_json=json, table=_table(result.report, board, what))
+    if not json:
+        end = board.outcome()
+        if end is not None:
+            say(f"the game is over: {end.termination.words}")
+        elif result.move is not None:
+            say(f"best move {board.san(result.move)}")
+    return 0
+
+
+def _both(
+    board: Board, limits: Limits, settings: Settings, what: str, player: str, json: bool
+) -> int:
+    """Two searches side by side."""
+    from kibitz.cli.explain.search_against import Side, differing, search_both, side_of, table
+
+    first = "kibitz" if settings.search_rule == "puct" else settings.search_rule
+    sides = [Side(first, what, settings), side_of(player)]
+    with _live(not json) as show:
+        results = search_both(board, limits, sides, show)
+    facts: dict[str, Any] = {"fen": board.fen(), "limits": limits.given()}
+    facts["differing"] = differing(settings, sides[1].settings)
+    facts["sides"] = [
+        {"network": named(side.network), "settings": side.settings.changed(), **_plain(result)}
+        for side, result in zip(sides, results, strict=True)
+    ]
+    emit(facts, as_json=json, table=table(board, sides, [result.report for result in results]))
+    return 0
+
+
+def read_options(options: tuple[str, ...]) -> dict[str, str]:
+    """Options of the search by their names, from texts like CPuct=2.5."""
+    for text in options:
+        if "=" not in text:
+            raise InputError("--option", value=text, fix="expected Name=value, as CPuct=2.5")
+    return {name: value for name, _, value in (text.partition("=") for text in options)}
+
+
+def tell_idle_options(
+    evaluator: Evaluator, settings: Settings, preset: str, rule: RuleName | None
+) -> None:
+    """Name the options beyond those of a preset and a rule that have no effect."""
+    base = Settings().with_(**changes_of(preset, rule or ""))
+    batched = not isinstance(evaluator, InlineEvaluator)
+    if rule and settings.search != "mcts":
+        say(f"--rule has no effect with Search {settings.search}")
+    if preset != "default" and settings.search != "mcts":
+        say(f"of --preset {preset} counts only what Search {settings.search} heeds")
+    for line in without_effect(settings, base, batched=batched):
+        say(line)
+
+
+def _searched(
+    board: Board, limits: Limits, settings: Settings, evaluator: Evaluator, what: str, live: bool
+) -> Result:
+    """Search, with a live table on a terminal."""
+    warm(evaluator, settings)
+    with closing(open_search(evaluator, settings)) as searcher, graceful_stop() as stop:
+        for problem in searcher.problems:
+            say(problem)
+        searcher.ready()
+        with _live(live) as show:
+
+            def follow(report: Report) -> None:
+                show(partial(_table, report, board, what))
+                if stop.requested:
+                    searcher.stop()
+
+            return searcher.search(board, limits, follow)
+
+
+@contextmanager
+def _live(wanted: bool) -> Iterator[Callable[[Callable[[], Table]], None]]:
+    """What shows a table in place of the last one, if that is wanted and on a terminal."""
+    if not (wanted and console().is_terminal):
+        yield lambda _: None
+        return
+    from rich.live import Live
+
+    with Live(console=console(), refresh_per_second=8, transient=True) as shown:
+        yield lambda table: shown.update(table())
+
+
+def _has_priors(report: Report) -> bool:
+    """Whether the search asked a policy; alpha-beta does not, and its visits are nodes."""
+    return any(row.prior > 0.0 for row in report.moves)
+
+
+def _table(report: Report, board: Board, what: str) -> Table:
+    with_priors = _has_priors(report)
+    rows = [
+        (
+            board.san(row.move),
+            row.visits,
+            *([f"{100 * row.prior:.1f} %"] if with_priors else []),
+            f"{row.value:+.3f}" if row.scored else "",
+            f"{100 * row.draw:.0f} %" if row.scored else "",
+            row.proof or "",
+        )
+        for row in report.moves[:ROWS_SHOWN]
+    ]
+    best = "\n".join(f"{line.score} {_moves(line, LINE_SHOWN)}" for line in report.lines)
+    title = (
+        f"network {named(what)}: {report.nodes:,} nodes, {report.nps:,}/s, "
+        f"depth {report.depth}/{report.seldepth}, "
+        f"memory {report.hashfull / 10:.1f} % full: {best}"
+    )
+    title = "\n".join((title, *report.notes))
+    effort = ("visits", "prior") if with_priors else ("nodes",)
+    return columns(("move", *effort, "value", "draw", "proof"), rows, title=title)
+
+
+def _moves(line: Line, most: int | None = None) -> str:
+    return " ".join(move.uci() for move in line.moves[:most])
+
+
+def _plain(result: Result) -> dict[str, Any]:
+    report = result.report
+    with_priors = _has_priors(report)
+    return {
+        "best_move": result.move.uci() if result.move else None,
+        "ponder": result.ponder.uci() if result.ponder else None,
+        "score": str(report.best.score),
+        "value": report.best.value,
+        "wdl": list(report.best.wdl),
+        "nodes": report.nodes,
+        "seconds": report.milliseconds / 1000,
+        "nps": report.nps,
+        "depth": report.depth,
+        "seldepth": report.seldepth,
+        "hashfull": report.hashfull,
+        "tbhits": report.tbhits,
+        "notes": list(report.notes),
+        "pv": [move.uci() for move in report.best.moves],
+        "lines": [{"score": str(line.score), "pv": _moves(line)} for line in report.lines],
+        "moves": [
+            {
+                "move": row.move.uci(),
+                "visits": row.visits,
+                "prior": row.prior if with_priors else None,
+                "value": row.value if row.scored else None,
+            }
+            for row in report.moves
+        ],
+    }
+
+
+# --- analyse --------------------------------------------------------------------------------------
+
+LINES = 3  # of the best moves
+ANALYSE_DEFAULT_SECONDS = 2.0  # for each position
+ANALYSE_LINE_SHOWN = 12  # plies
+POSITIONS_AT_MOST = 2_000  # of one file
+
+
+def analyse(
+    what: Annotated[str, Parameter(help="FEN, or a PGN file.")] = START,
+    *,
+    network: EngineFlag = AUTODISCOVER,
+    lines: Annotated[int | None, Parameter(help="Of the best moves to show; 3.")] = None,
+    nodes: Annotated[int | None, Parameter(help="Nodes for each position.")] = None,
+    time: Annotated[float | None, Parameter(help="Seconds for each position.")] = None,
+    threads: Annotated[int | None, Parameter(help="Search threads; 1.")] = None,
+    kind: SearchFlag = None,
+    json: JsonFlag = False,
+) -> int:
+    """Analyse a position, or a game move by move; Ctrl-C ends it and prints what was found."""
+    seconds = ANALYSE_DEFAULT_SECONDS if nodes is None and time is None else time
+    at_least(1, nodes=nodes)
+    limits = Limits(nodes=nodes, movetime=milliseconds(seconds))
+    found: list[dict[str, Any]] = []
+    skipped: list[str] = []
+    positions = _positions(what, skipped)
+    given = {"multipv": lines, "threads": threads, "search": kind}
+    shown = {"multipv": LINES, **file_options(network).search}
+    shown |= {name: value for name, value in given.items() if value is not None}
+    with Engine(network, **shown) as engine, graceful_stop() as stop:
+        engine.ready()
+        for problem in engine.problems:
+            say(problem)
+        if not json:
+            sys.stdout.write(f"network {engine.source}\n")
+        for board, played in positions:
+            if stop.requested:
+                break
+            report = _watched(engine, board, limits, stop, live=not json)
+            found.append(_analyse_plain(board, played, report))
+            if not json:
+                emit({}, as_json=False, table=_analyse_table(board, played, report))
+    if json:
+        changed = engine.settings.changed()
+        asked = {"network": engine.source, "settings": changed, "limits": limits.given()}
+        emit({**asked, "skipped": skipped, "positions": found}, as_json=True)
+    if not (found or stop.requested):
+        raise InputError("no game to analyse", value=what, fix=f"{len(skipped)} skipped")
+    return EXIT_STOPPED if stop.requested else 0
+
+
+def _positions(what: str, skipped: list[str]) -> Iterator[tuple[Board, str]]:
+    """The positions to look at, each with the move that led to it in SAN; games may be skipped."""
+    if Path(what).is_file():
+        return _played(what, skipped)
+    if len(what.split()) == 1:  # no FEN has only one field
+        fix = "check the path; without any, the start of a game is analysed"
+        raise InputError("neither a FEN nor a file", value=what, fix=fix)
+    return iter([(Board(what), "")])
+
+
+def _played(what: str, skipped: list[str]) -> Iterator[tuple[Board, str]]:
+    """The positions of a file of games."""
+    from kibitz.position.pgn import BadGame, read_games
+
+    def skip(game: BadGame) -> None:
+        skipped.append(str(game))
+        say(str(game), Level.QUIET)
+
+    count = 0
+    for game in read_games(what, skip):
+        board = game.start
+        yield board, ""
+        for move in game.moves:
+            count += 1
+            if count > POSITIONS_AT_MOST:
+                fix = "give a file with fewer games"
+                raise InputError("more positions than one analysis takes", value=what, fix=fix)
+            played = _numbered(board, board.san(move))
+            board.push(move)
+            yield board, played
+
+
+def _numbered(board: Board, san: str) -> str:
+    return f"{board.ply // 2 + 1}{'.' if board.turn == 'white' else '...'} {san}"
+
+
+def _watched(engine: Engine, board: Board, limits: Limits, stop: Stop, live: bool) -> Report:
+    """Search, with a live table on a terminal."""
+    with engine.analyse(board, limits) as reports, _live(live) as show:
+        for report in reports:
+            show(partial(_analyse_table, board, "", report))
+            if stop.requested:
+                reports.stop()
+    return reports.result().report
+
+
+def _analyse_table(board: Board, played: str, report: Report) -> Table:
+    counts = f"depth {report.depth}/{report.seldepth}, {report.nodes:,} nodes, {report.nps:,} nps"
+    if not report.best.moves:
+        return columns(("", ""), [("game over", str(report.best.score))], played)
+    rows = [
+        (line.number, spelled(line.score), " ".join(map(str, line.wdl)), _san_line(board, line))
+        for line in report.lines
+    ]
+    title = f"{played}: {counts}" if played else counts
+    return columns(("", "score", "win draw loss", "line"), rows, title)
+
+
+def spelled(score: Score) -> str:
+    """A score for people, for the side to move: +0.25 or #3."""
+    return f"#{score.amount}" if score.kind == "mate" else f"{score.amount / 100:+.2f}"
+
+
+def _san_line(board: Board, line: Line) -> str:
+    after, words = board.copy(), []
+    for move in line.moves[:ANALYSE_LINE_SHOWN]:
+        words.append(after.san(move))
+        after.push(move)
+    return " ".join(words)
+
+
+def _analyse_plain(board: Board, played: str, report: Report) -> dict[str, Any]:
+    lines = [
+        {
+            "score": line.score.amount,
+            "kind": line.score.kind,
+            "wdl": list(line.wdl),
+            "moves": [board.uci(move) for move in line.moves],
+        }
+        for line in report.lines
+    ]
+    counts = {"depth": report.depth, "nodes": report.nodes, "milliseconds": report.milliseconds}
+    return {"fen": board.fen(), "played": played, **counts, "lines": lines}

@@ -1,0 +1,1 @@
+"""Commands that learn: games, networks, training."""

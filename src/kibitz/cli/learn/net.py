@@ -1,0 +1,272 @@
+"""`kibitz net`: list, make, show, export, quantise, calibrate and compare networks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+from cyclopts import App, Parameter
+
+from kibitz.cli.output import JsonFlag, at_least, columns, emit
+from kibitz.core.errors import InputError
+from kibitz.core.log import say
+from kibitz.nets import card as cards
+from kibitz.nets.card import NetworkCard
+from kibitz.nets.discover import SHIPPED_FOLDER, Found, discover, discovered, resolve, shipped
+from kibitz.nets.models import make
+from kibitz.nets.models.quantise import PolicyPrecision
+from kibitz.nets.models.sizes import ADVICE
+
+if TYPE_CHECKING:
+    from kibitz.nets.encodings.leaves import Leaves
+    from kibitz.nets.evaluators.compare import Difference
+
+net = App(
+    name="net",
+    help="List, make, show, export, quantise and compare networks.",
+    help_epilogue=f"Sizes. {ADVICE}",
+    result_action="return_value",
+)
+
+LISTED = ("name", "size", "encoding", "precision", "parameters", "positions", "file")
+
+Positions = Annotated[int, Parameter(help="Compare on so many positions.")]
+Source = Annotated[
+    Path | None,
+    Parameter(name="--from", help="Take them from a FEN or EPD file, not random games."),
+]
+Output = Annotated[Path | None, Parameter(name=["--output", "-o"], help="File to write.")]
+
+
+@net.command(name="list")
+def list_(*, json: JsonFlag = False) -> None:
+    """List shipped networks, then those found where Kibitz looks; * is what it takes by itself."""
+    taken = discover()
+    rows = [_listed(found, taken) for found in (*shipped(), *discovered())]
+    headings = ("", "name", "size", "encoding", "precision", "parameters", "trained on", "file")
+    table = [["*" if row["taken"] else "", *(row[name] for name in LISTED)] for row in rows]
+    emit({"taken": taken, "networks": rows}, as_json=json, table=columns(headings, table))
+    if not rows:
+        say(f"no network here: {taken} is played with; see kibitz net new, kibitz train")
+
+
+def _listed(found: Found, taken: str) -> dict[str, Any]:
+    card = found.card
+    facts = {name: getattr(card, name) for name in ("family", "size", "encoding", "precision")}
+    return {
+        "name": found.file.stem if found.shipped else card.name,
+        "shipped": found.shipped,
+        "taken": str(found.file) == taken,
+        **facts,
+        "parameters": card.parameters,
+        "positions": card.provenance.positions,
+        "date": card.provenance.date,
+        "licence": card.licence,
+        "sha256": card.sha256,
+        "file": str(found.file),
+    }
+
+
+@net.command
+def new(
+    size: Annotated[str, Parameter(help="Like sparse-512-threats; below is which to take.")],
+    *,
+    output: Output = None,
+    name: Annotated[str, Parameter(help="Its name; the size by default.")] = "",
+    seed: Annotated[int, Parameter(help="Seed of the random weights.")] = 0,
+    json: JsonFlag = False,
+) -> None:
+    """Write a network with random weights."""
+    location = output or Path(f"{size}.safetensors")
+    emit(_described(location, make.create(size, location, name, seed)), as_json=json)
+
+
+@net.command
+def show(
+    file: Annotated[
+        str,
+        Parameter(help="A .safetensors or .onnx file, a shipped network's name, default, shipped."),
+    ],
+    *,
+    json: JsonFlag = False,
+) -> None:
+    """Say what a network is, after checking every byte of its file."""
+    found = _file(file)
+    emit(_described(found, cards.read_card(found)), as_json=json)
+
+
+def _file(name: str) -> Path:
+    """The file that a network's name means."""
+    from kibitz.nets.load import SIMPLE, refuse_unknown
+
+    found = resolve(name)
+    if found in SIMPLE:
+        raise InputError("a built-in evaluator has no file", value=name, fix="name a network")
+    refuse_unknown(found)
+    return Path(found)
+
+
+def _own(file: Path) -> Path:
+    """Where what is made from a network goes: beside it, or here if it is a shipped one."""
+    return Path(file.name) if file.parent == SHIPPED_FOLDER else file
+
+
+def _described(location: Path, card: NetworkCard) -> dict[str, Any]:
+    facts: dict[str, Any] = msgspec.to_builtins(card)
+    heads, provenance = facts.pop("heads"), facts.pop("provenance")
+    shown = {"file": str(location), "bytes": location.stat().st_size, **facts}
+    shown["heads"] = ", ".join(
+        name if value is True else f"{name} {value}" for name, value in heads.items() if value
+    )
+    return shown | {name: value for name, value in provenance.items() if value}
+
+
+@net.command
+def join(
+    value: Annotated[str, Parameter(help="A sparse network.")],
+    policy: Annotated[
+        str | None,
+        Parameter(help="Another one of its encoding and precision; none: all moves are alike."),
+    ] = None,
+    *,
+    output: Annotated[Path, Parameter(name=["--output", "-o"], help="File to write.")],
+    name: Annotated[str, Parameter(help="Its name; that of the file by default.")] = "",
+    licence: Annotated[str, Parameter(help="Of the new network; the first one's by default.")] = "",
+    json: JsonFlag = False,
+) -> None:
+    """Write a sparse network with the value of one and the policy of another, or none."""
+    chooser = None if policy is None else _file(policy)
+    card = make.join(_file(value), chooser, output, name or output.stem, licence)
+    emit(_described(output, card), as_json=json)
+
+
+@net.command
+def export(
+    file: Annotated[str, Parameter(help="A float .safetensors network file.")],
+    *,
+    output: Output = None,
+    json: JsonFlag = False,
+) -> None:
+    """Write the ONNX form of a convolutional network, beside its file unless said otherwise."""
+    found = _file(file)
+    location = output or _own(found).with_suffix(".onnx")
+    make.export(found, location)
+    emit(_described(location, cards.read_card(location)), as_json=json)
+
+
+@net.command
+def quantise(
+    file: Annotated[str, Parameter(help="A float network: sparse .safetensors, or .onnx.")],
+    *,
+    output: Output = None,
+    policy: Annotated[
+        PolicyPrecision, Parameter(help="Precision of a sparse network's policy.")
+    ] = "int8",
+    positions: Positions = 10_000,
+    source: Source = None,
+    json: JsonFlag = False,
+) -> None:
+    """Write the integer form of a network and say what is lost."""
+    from kibitz.nets.evaluators.compare import difference, leaves_from
+    from kibitz.nets.load import load_batched
+
+    found = _file(file)
+    card = cards.read_card(found)
+    location = output or _own(found).with_name(f"{found.stem}-{policy}{found.suffix}")
+    at_least(1, positions=positions)
+    leaves = leaves_from(source, positions)
+    extra: dict[str, Any] = {}
+    if card.family == "sparse":
+        done = make.quantise_sparse(found, location, policy)
+        extra = {"clipped_weights": done.clipped, "largest_clip": done.largest_clip}
+    elif found.suffix == ".onnx":
+        make.quantise_onnx(found, location, leaves)
+    else:
+        raise InputError("quantise the ONNX form", value=str(found), fix="run kibitz net export")
+    lost = difference(load_batched(found), load_batched(location), leaves)
+    result = {"file": str(location), "bytes": location.stat().st_size, **extra, **lost._asdict()}
+    emit(result, as_json=json)
+
+
+@net.command
+def compare(
+    first: Annotated[str, Parameter(help="A network file, or torch:FILE, uniform, material.")],
+    *others: Annotated[str, Parameter(help="What is compared with it.")],
+    positions: Positions = 10_000,
+    source: Source = None,
+    json: JsonFlag = False,
+) -> None:
+    """Say how far the evaluations of several evaluators are from those of the first."""
+    from kibitz.nets.evaluators.compare import difference_of, leaves_from
+
+    if not others:
+        raise InputError("nothing to compare with", value=first, fix="name another evaluator")
+    at_least(1, positions=positions)
+    leaves = leaves_from(source, positions)
+    say(f"comparing on {len(leaves.known)} positions")
+    evaluations = {what: _evaluation(what, leaves) for what in (first, *others)}
+    found = {
+        what: difference_of(evaluations[first], evaluations[what], leaves.offsets)
+        for what in others
+    }
+    rows = [{"evaluator": what, **one._asdict()} for what, one in found.items()]
+    emit({"first": first, "rows": rows}, as_json=json, table=_table(found))
+
+
+@net.command
+def calibrate(
+    network: Annotated[str, Parameter(help="A network, or a pair VALUE+POLICY.")],
+    *,
+    output: Annotated[Path, Parameter(name=["--output", "-o"], help="File to write.")],
+    draws: Annotated[
+        Path | None, Parameter(help="FEN or EPD file of even positions, for the zero shift.")
+    ] = None,
+    positions: Annotated[int, Parameter(help="Take so many positions.")] = 10_000,
+    source: Source = None,
+    json: JsonFlag = False,
+) -> None:
+    """Write the bins and the zero shift of a network, which Search bestfirst reads."""
+    from kibitz.nets.evaluators.batched import evaluated, values_of
+    from kibitz.nets.evaluators.compare import leaves_from
+    from kibitz.nets.load import load_batched
+    from kibitz.search.bestfirst.calibration import calibrate, write_calibration
+    from kibitz.search.bestfirst.nodes import UNIT
+
+    at_least(1, positions=positions)
+    evaluator, leaves = load_batched(resolve(network)), leaves_from(source, positions)
+    even = None if draws is None else leaves_from(draws, positions)
+    found = calibrate(evaluator, leaves, even)
+    write_calibration(output, found)
+    facts: dict[str, Any] = {
+        "file": str(output),
+        "network": evaluator.name,
+        "positions": len(leaves.known),
+        "moves": int(leaves.offsets[-1]),
+        "mean_score": found.mean,
+        "bins": len(found.boundaries) + 1,
+        "zero_shift": round(found.shift, 1),
+    }
+    if even is not None:
+        values = values_of(evaluated(evaluator, even).wdl) - found.shift / UNIT
+        facts |= {"draws": len(even.known), "mean_of_draws": float(values.mean())}
+    emit(facts, as_json=json)
+
+
+def _evaluation(what: str, leaves: Leaves) -> Any:
+    from kibitz.nets.evaluators.batched import evaluated
+    from kibitz.nets.load import load_batched
+
+    name = what.removeprefix("torch:")
+    return evaluated(load_batched(resolve(name), "auto" if name == what else "torch"), leaves)
+
+
+def _table(found: dict[str, Difference]) -> Any:
+    headings = ("evaluator", *next(iter(found.values()))._fields)
+    names = tuple(heading.replace("_", " ") for heading in headings)
+    rows = [(what, *(_short(number) for number in one)) for what, one in found.items()]
+    return columns(names, rows)
+
+
+def _short(number: float) -> Any:
+    return number if isinstance(number, int) else f"{number:.3g}"

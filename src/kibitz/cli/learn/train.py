@@ -1,0 +1,287 @@
+"""`kibitz train`, `cycle` and `curve`: train networks, in stages too, and show how it went."""
+
+from __future__ import annotations
+
+import json as jsonlib
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from kibitz.arena.match.elo import Pairs, Tally, elo_text, of_games, of_pairs
+from kibitz.cli.output import EXIT_STOPPED, FLAT, At, JsonFlag, columns, emit, spell
+from kibitz.core.errors import InputError, did_you_mean, missing_extra
+from kibitz.core.files import write_bytes
+from kibitz.core.log import graceful_stop, say
+from kibitz.core.options import options_of
+from kibitz.core.places import Place
+from kibitz.core.settings import used
+from kibitz.nets.models.sizes import ADVICE
+from kibitz.train.config import RECIPES, TrainingSettings, from_file
+from kibitz.train.curve import figure, tables
+from kibitz.train.metrics import Run, Strength, read_run
+from kibitz.zero.folder import Folder
+
+# --- train ----------------------------------------------------------------------------------------
+
+
+KINDS = {table.name: table.kind for table in options_of(TrainingSettings)}  # of the tables
+
+
+def _flag(key: str, more: str = "") -> Any:
+    """Declare a flag that sets a key of the settings file, if it is given."""
+    table, _, name = key.partition(".")
+    option = next(option for option in options_of(KINDS[table]) if option.name == name)
+    usual = "" if option.default in ("", (), None) else f"; by default {option.default}"
+    help_text = f"{option.help[0].upper()}{option.help[1:]}{usual}. {more}".rstrip()
+    return field(default=None, metadata={"key": key, "help": help_text})
+
+
+@dataclass(frozen=True)
+class TrainFlags:
+    """Settings of a training that have a flag of their own."""
+
+    network: str | None = _flag("run.network", ADVICE)
+    data: tuple[str, ...] | None = _flag("data.folders")
+    output: Annotated[At | None, Parameter(name=["--output", "-o"])] = _flag("run.output")  # noqa: RUF009
+    steps: int | None = _flag("run.steps")
+    epochs: float | None = _flag("run.epochs")
+    batch: int | None = _flag("run.batch")
+    rate: float | None = _flag("schedule.rate")
+    schedule: str | None = _flag("schedule.shape")
+    warmup: int | None = _flag("schedule.warmup")
+    optimiser: str | None = _flag("optimiser.kind")
+    result_share: float | None = _flag("data.result_share")
+    teacher: str | None = _flag("distill.teacher")
+    average: str | None = _flag("average.kind")
+    precision: str | None = _flag("run.precision")
+    device: str | None = _flag("run.device")
+    threads: int | None = _flag("run.threads")
+    seed: int | None = _flag("run.seed")
+    patience: int | None = _flag("run.patience")
+    hours: float | None = _flag("run.hours")
+
+    def overrides(self) -> list[str]:
+        """The flags that were given, as `--set` would have them."""
+        given = {one.metadata["key"]: getattr(self, one.name) for one in fields(self)}
+        if self.data is not None:  # JSON writes a list of texts as TOML does
+            given["data.folders"] = jsonlib.dumps(self.data, ensure_ascii=False)
+        return [f"{key}={value}" for key, value in given.items() if value is not None]
+
+
+NO_FLAGS = TrainFlags()
+
+
+def train(
+    *,
+    flags: Annotated[TrainFlags, FLAT] = NO_FLAGS,
+    recipe: Annotated[
+        str | None,
+        Parameter(help="Settings for a purpose: small, a first training on some thousand games."),
+    ] = None,
+    more: Annotated[
+        list[str] | None, Parameter(name="--set", help="Any setting, table.key=value.")
+    ] = None,
+    overfit: Annotated[
+        bool, Parameter(help="Show the first batch again and again, as a check.")
+    ] = False,
+    resume: Annotated[bool, Parameter(help="Go on in the output folder.")] = False,
+    allow_damaged: Annotated[
+        bool, Parameter(help="If the last checkpoint is damaged, use one before.")
+    ] = False,
+    json: JsonFlag = False,
+) -> int:
+    """Train a network; Ctrl-C saves a checkpoint and ends with exit code 130."""
+    from kibitz.train import keep_memory, wait_asleep
+
+    wait_asleep()
+    with torch_needed():
+        from kibitz.train.loop import train as run
+    keep_memory()
+    if recipe is not None and recipe not in RECIPES:
+        raise InputError("no such recipe", value=recipe, fix=did_you_mean(recipe, RECIPES))
+    overrides = [*RECIPES.get(recipe or "", ()), *flags.overrides()]
+    overrides += ["run.overfit=true"] if overfit else []
+    settings = from_file(used(), [*overrides, *(more or [])])
+    command = shlex.join(["kibitz", *sys.argv[1:]])
+    with graceful_stop() as stop:
+        outcome = run(settings, command, stop, resume, allow_damaged)
+    result = {
+        "steps": outcome.step,
+        "best_step": outcome.best,
+        "positions": outcome.positions,
+        "seconds": round(outcome.seconds, 1),
+        "positions_per_second": round(outcome.speed),
+        **{f"training_{name}": value for name, value in outcome.losses.items()},
+        **{f"validation_{name}": value for name, value in outcome.validation.items()},
+        "files": ", ".join(str(path) for path in outcome.files),
+    }
+    if outcome.rank == 0:
+        emit(result, as_json=json)
+    return EXIT_STOPPED if outcome.stopped else 0
+
+
+@contextmanager
+def torch_needed() -> Iterator[None]:
+    """Say which extra brings torch where it is missing."""
+    try:
+        yield
+    except ImportError as error:
+        if error.name != "torch":
+            raise
+        raise missing_extra("training", "torch", "train") from error
+
+
+# --- cycle ----------------------------------------------------------------------------------------
+
+
+def cycle(
+    file: Annotated[Path, Parameter(help="TOML file of stages; see docs/recipes.md.")],
+    *,
+    json: JsonFlag = False,
+) -> int:
+    """Do what is not done yet of a list of stages; Ctrl-C stops, the same command goes on."""
+    with torch_needed():
+        from kibitz.train import keep_memory
+        from kibitz.zero.cycle import KINDS
+        from kibitz.zero.cycle_stages import marker_of, read_cycle, read_marker, run_cycle
+    keep_memory()
+    whole, stages = read_cycle(file, KINDS)
+    with graceful_stop() as stop:
+        finished = run_cycle(whole, stages, stop)
+    rows = []
+    for iteration in range(1, whole.iterations + 1):
+        for name in stages:
+            marker = read_marker(marker_of(Path(whole.folder), iteration, name))
+            if marker is not None and marker.outputs is not None:
+                made = [Path(path).name for path in marker.outputs]
+                rows.append((iteration, name, round(marker.seconds), ", ".join(made)))
+    _show(rows, json)
+    return 0 if finished else EXIT_STOPPED
+
+
+def _show(rows: list[tuple[int, str, int, str]], json: bool) -> None:
+    headings = ("iteration", "stage", "seconds", "made")
+    listed = [dict(zip(headings, row, strict=True)) for row in rows]
+    emit({"stages": listed}, as_json=json, table=columns(headings, rows))
+
+
+# --- curve ----------------------------------------------------------------------------------------
+
+STRENGTH_HEADINGS = ("step", "player", "opponent", "limits", "score", "Elo")
+FIGURE = Path("curve.svg")
+LINE = 80  # columns of an ordinary terminal
+
+
+def curve(
+    *runs: Annotated[Path, Parameter(help="Folders of trainings or cycles, or metrics files.")],
+    output: Annotated[At, Parameter(name=["--output", "-o"], help="The figure, as SVG.")] = FIGURE,
+    rows: Annotated[int, Parameter(help="Most rows of each table.")] = 20,
+    force: Annotated[bool, Parameter(help="Replace a figure that is there already.")] = False,
+    json: JsonFlag = False,
+) -> None:
+    """Print losses, accuracy and Elo over the steps of trainings, and draw them."""
+    if not runs:
+        raise InputError("no training to show", fix="name the folder of one")
+    if rows < 1:
+        raise InputError("--rows", value=rows, fix="give 1 or more")
+    found = [_with_ratings(read_run(location), location) for location in runs]
+    wanted = force or _may_be_written(output)
+    if wanted:
+        write_bytes(output, figure(found).encode())
+    if json:
+        drawn = str(output) if wanted else None
+        emit({"runs": [_plain(run) for run in found], "figure": drawn}, as_json=True)
+        return
+    for run in found:
+        for title, headings, listed in tables(run, rows):
+            _curve_show(title, headings, [[_short(cell) for cell in row] for row in listed])
+        if run.strength:
+            _curve_show(f"{run.name}, strength", [*STRENGTH_HEADINGS], _strength(run))
+    say(f"wrote {output}" if wanted else f"{output} is as it was")
+
+
+def _with_ratings(run: Run, location: Path) -> Run:
+    """Add the rating matches of a run of `kibitz learn`, each after the training before it."""
+    folder = Folder(location)
+    if not folder.exists:
+        return run
+    trained, learn = folder.trained(), folder.settings().learn
+    for generation, rated in sorted(folder.rated().items()):
+        step = sum(one.steps for number, one in trained.items() if number <= generation)
+        for result in rated.results:
+            tally = Tally(result.wins, result.draws, result.losses)
+            pairs = Pairs(*result.pairs)
+            match = of_pairs(pairs) if pairs.total else of_games(tally)
+            run.strength.append(
+                Strength(
+                    step=step,
+                    opponent=result.opponent,
+                    score=tally.points / max(1, tally.games),
+                    elo=match.elo,
+                    low=match.low,
+                    high=match.high,
+                    interval=match.interval,
+                    player=f"generation {generation}",
+                    control=f"{learn.rating_nodes} nodes",
+                )
+            )
+    return run
+
+
+def _may_be_written(output: Place) -> bool:
+    """Ask before a file is replaced; without a terminal to ask on, refuse."""
+    if not output.exists():
+        return True
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        fix = "give --force to replace it, or another --output"
+        raise InputError("the figure is there already", value=str(output), fix=fix)
+    sys.stderr.write(f"{output} is there already; replace it? [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _curve_show(title: str, headings: list[str], rows: list[list[Any]]) -> None:
+    """Print a table as so many as fit into a line of a terminal, each with the steps."""
+    for chosen in _parts(headings, rows):
+        picked = [[row[index] for index in chosen] for row in rows]
+        table = columns([headings[index] for index in chosen], picked, title=title)
+        emit({}, as_json=False, table=table)
+
+
+def _parts(headings: list[str], rows: list[list[Any]]) -> list[list[int]]:
+    """Return the columns of each part, the first column in all of them."""
+    texts = [[heading, *(spell(row[at]) for row in rows)] for at, heading in enumerate(headings)]
+    widths = [max(map(len, column)) + 2 for column in texts]  # a space on either side
+    parts: list[list[int]] = []
+    for at in range(1, len(headings)):
+        if not parts or sum(widths[index] + 1 for index in [*parts[-1], at]) + 1 > LINE:
+            parts.append([0])
+        parts[-1].append(at)
+    return parts
+
+
+def _plain(run: Run) -> dict[str, Any]:
+    strength = [vars(one) for one in run.strength]
+    return {"name": run.name, "steps": run.steps, "figures": run.figures, "strength": strength}
+
+
+def _short(cell: Any) -> Any:
+    return f"{cell:.4g}" if isinstance(cell, float) and abs(cell) < 1000 else _whole(cell)
+
+
+def _whole(cell: Any) -> Any:
+    return round(cell) if isinstance(cell, float) else cell
+
+
+def _strength(run: Run) -> list[list[Any]]:
+    rows = []
+    for one in run.strength:
+        elo = elo_text(one.elo, one.low, one.high, one.interval, places=0)
+        rows.append([one.step, one.player, one.opponent, one.control, f"{one.score:.3f}", elo])
+    return rows

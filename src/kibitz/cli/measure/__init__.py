@@ -1,0 +1,1 @@
+"""Commands that measure: matches, suites, tuning, speed."""

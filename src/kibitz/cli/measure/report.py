@@ -1,0 +1,84 @@
+"""`kibitz report`: what papers say, what we measured, whether our pages say what was measured."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from kibitz.cli.output import JsonFlag, emit
+from kibitz.core.errors import InputError
+from kibitz.core.log import progress, say
+from kibitz.experiments.report import Results, Row
+from kibitz.experiments.report_numbers import rewrite, rows
+from kibitz.experiments.report_pages import by_source, write_report
+
+
+def report(
+    *,
+    run: Annotated[
+        tuple[str, ...], Parameter(help="Measure this again and keep the result; all for all.")
+    ] = (),
+    stored: Annotated[bool, Parameter(help="Repeat nothing, not even what takes seconds.")] = False,
+    write: Annotated[bool, Parameter(help="Put measured numbers into our pages.")] = False,
+    output: Annotated[
+        Path | None, Parameter(name=["--output", "-o"], help="Folder for report.md and .html.")
+    ] = None,
+    work: Annotated[
+        Path | None, Parameter(help="Keep games and journals here: long measurements go on.")
+    ] = None,
+    root: Annotated[Path, Parameter(help="The project: README.md and docs/.")] = Path(),
+    data: Annotated[str, Parameter(help="Folder of suites and games.")] = "../shared/data",
+    json: JsonFlag = False,
+) -> int:
+    """Compare papers, results and our pages; exit code 1 if a page says what no result says.
+
+    Results are docs/results/NAME.json, what they are for is docs/results/report.toml.
+    """
+    folder = root / "docs" / "results"
+    if not folder.is_dir():
+        raise InputError("no folder of results", value=str(folder), fix="give --root PROJECT")
+    results = Results(folder, data, work)
+    quick = [name for name, one in results.catalogue.measure.items() if one.quick and not stored]
+    again = list(results.catalogue.measure) if "all" in run else [*run]
+    todo = [*again, *(name for name in quick if name not in again)]
+    with progress("measuring", total=len(todo)) as bar:
+        for name in bar.over(todo):
+            bar.describe(name)
+            results.run(name, keep=name in again)
+    if write:
+        say(f"{rewrite(results, root)} numbers of our pages changed")
+    papers, pages = rows(results, root)
+    if output is not None:
+        write_report(output, results, papers, pages)
+    if json:
+        everything = {"papers": papers, "pages": pages}
+        listed = {kind: [row._asdict() for row in some] for kind, some in everything.items()}
+        emit(listed, as_json=True)
+    else:
+        _print([*papers, *pages])
+    return 1 if any(row.bad for row in (*papers, *pages)) else 0
+
+
+def _print(found: list[Row]) -> None:
+    """A line for each figure; those without a result in red, and in capitals."""
+    import sys
+
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(file=sys.stdout, soft_wrap=True, highlight=False)
+    for source, some in by_source(found):
+        console.print(Text(source, style="bold"))
+        for row in (one for one in some if one.verdict != "given"):
+            verdict = row.verdict.upper() if row.bad else row.verdict
+            interval = f" ({row.interval})" if row.interval else ""
+            values = f"{row.theirs or '-'} / {row.ours or '-'}{interval}"
+            line = Text(f"  {verdict:15} {values:24} {row.what}", "red" if row.bad else "")
+            console.print(line)
+            if row.bad or row.verdict == "not measured":
+                console.print(f"  {'':15} {row.command or 'no command'}", markup=False)
+    counts = Counter(row.verdict for row in found)
+    console.print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))

@@ -1,0 +1,113 @@
+"""`kibitz tune`: options tuned by experiment, and a match that says whether they are any better."""
+
+from __future__ import annotations
+
+import json as jsonlib
+import sys
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from shlex import quote
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from kibitz.arena.match.suites import suite_of
+from kibitz.arena.tuning.config import Tuning, parameters_of
+from kibitz.arena.tuning.loop import check_effect, confirm
+from kibitz.arena.tuning.loop import tune as work
+from kibitz.arena.tuning.measures import facts_of, measure_of
+from kibitz.arena.tuning.report import PAGE, facts, standing, table, write_page
+from kibitz.arena.tuning.study import SETTINGS, Study, check_method, settings_of
+from kibitz.cli.measure.suite import say_skipped
+from kibitz.cli.output import EXIT_STOPPED, FLAT, JsonFlag, columns, emit
+from kibitz.core.errors import InputError
+from kibitz.core.log import graceful_stop, say
+from kibitz.core.options import options_of
+from kibitz.core.settings import used
+
+
+def _flag(key: str) -> Any:
+    """Declare a flag that sets a key of the table `tune`, if it is given."""
+    about = next(option.help for option in options_of(Tuning) if option.name == key)
+    return field(default=None, metadata={"key": key, "help": f"{about[0].upper()}{about[1:]}."})
+
+
+@dataclass(frozen=True)
+class TuneFlags:
+    """Settings of a tuning that have a flag of their own."""
+
+    parameter: tuple[str, ...] | None = _flag("parameters")
+    metric: str | None = _flag("metric")
+    method: str | None = _flag("method")
+    trials: int | None = _flag("trials")
+    player: str | None = _flag("player")
+    games: int | None = _flag("games")
+    nodes: int | None = _flag("nodes")
+    tc: str | None = _flag("tc")
+    openings: str | None = _flag("openings")
+    suite: tuple[str, ...] | None = _flag("suites")
+    concurrency: int | None = _flag("concurrency")
+    seed: int | None = _flag("seed")
+
+    def overrides(self) -> list[str]:
+        """The flags that were given, as `--set` would have them."""
+        given = ((one.metadata["key"], getattr(self, one.name)) for one in fields(self))
+        return [f"{key}={jsonlib.dumps(value)}" for key, value in given if value is not None]
+
+
+NO_FLAGS = TuneFlags()
+
+
+def tune(
+    folder: Annotated[Path, Parameter(help="Where the tuning lives, with all it makes.")],
+    *,
+    flags: Annotated[TuneFlags, FLAT] = NO_FLAGS,
+    more: Annotated[
+        list[str] | None, Parameter(name="--set", help="Any setting of [tune], key=value.")
+    ] = None,
+    status: Annotated[bool, Parameter(help="Only say how it stands.")] = False,
+    json: JsonFlag = False,
+) -> int:
+    """Tune options; the same command again goes on, or shares the work with one that runs."""
+    given = [*flags.overrides(), *(one.removeprefix("tune.") for one in more or [])]
+    if status and not (folder / SETTINGS).is_file():
+        raise InputError("no tuning", value=str(folder), fix="name the folder of one")
+    tuning = settings_of(folder, used(), given)
+    check_method(tuning)
+    parameters, same = parameters_of(tuning), facts_of(tuning)
+    if not status and tuning.metric != "loss":
+        check_effect(tuning, parameters)  # before anything is kept
+    if not status and tuning.metric in ("points", "required"):
+        for file in map(Path, tuning.suites):
+            say_skipped(file.name, suite_of(file).skipped)
+    study = Study(folder, tuning, parameters)
+    stopped = False
+    if not status:
+        study.same(same)
+        with graceful_stop() as stop:
+            if work(study, measure_of(tuning, folder), stop):
+                confirm(study, stop)
+            stopped = stop.requested
+    _show(study, json)
+    if stopped:
+        say(f"stopped; go on with: kibitz tune {quote(str(folder))}")
+    return EXIT_STOPPED if stopped else 0
+
+
+def _show(study: Study, json: bool) -> None:
+    """Print how it stands, and write the page."""
+    found = standing(study)
+    write_page(study, found)
+    if json:
+        emit(facts(study, found), as_json=True)
+        return
+    headings, rows = table(study, found)
+    title = f"{study.root}: {found.done} of {study.tuning.trials} trials"
+    emit({}, as_json=False, table=columns(headings, rows, title))
+    names = (one.name for one in study.parameters)
+    shares = ", ".join(
+        f"{one} {share:.0%}" for one, share in zip(names, found.shares, strict=False)
+    )
+    lines = [f"importance: {shares}"] if shares else []
+    lines += [f"figures: {study.root / PAGE}", "", found.toml or f"# {found.verdict}"]
+    sys.stdout.write("\n".join(lines) + "\n")

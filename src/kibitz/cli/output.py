@@ -1,0 +1,178 @@
+"""What commands have in common: flags that several have, and how they print their result.
+
+A result is a table for people or, with ``--json``, one object for programs. Results are the only
+thing on standard output; all else goes through ``kibitz.core.log``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+from cyclopts import Parameter
+
+from kibitz.core.errors import InputError
+from kibitz.core.log import plain
+from kibitz.core.places import Place, place
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+    from rich.table import Table
+
+# --- flags ----------------------------------------------------------------------------------------
+
+
+FLAT = Parameter(name="*")  # the fields of a table of flags are flags of the command
+
+# The flag of every command that measures: `def perft(..., json: JsonFlag = False) -> None`.
+JsonFlag: TypeAlias = Annotated[
+    bool, Parameter(name="--json", help="Print one JSON object and nothing else.")
+]
+
+
+# Who is measured: `def suite(..., player: PlayerFlag = "kibitz") -> int`.
+PlayerFlag: TypeAlias = Annotated[
+    str, Parameter(name=["--player", "--network"], help="A network, or as in kibitz match.")
+]
+# Who evaluates, in commands that search, and who plays.
+NetworkFlag: TypeAlias = Annotated[str, Parameter(help="Evaluator: a name or a network file.")]
+EngineFlag: TypeAlias = Annotated[str, Parameter(help="Network file, material or uniform.")]
+
+
+def _place(_: Any, tokens: Any) -> Place:
+    return place(tokens[0].value)
+
+
+# An argument that names a file or folder, by a path or a URL.
+At: TypeAlias = Annotated[Place, Parameter(converter=_place, n_tokens=1, accepts_keys=False)]
+
+
+def milliseconds(seconds: float | None) -> int | None:
+    """A command's --time as searches count it."""
+    if seconds is None:
+        return None
+    if not 0 < seconds < math.inf:  # nan, too
+        raise InputError("--time", value=seconds, fix="expected seconds above 0")
+    return round(1000 * seconds)
+
+
+def refuse_twins(what: str, names: list[str], fix: str = "rename one") -> None:
+    """Refuse two of one name, as results are told apart by name."""
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"two {what} of one name", value=name, fix=fix)
+
+
+def at_least(least: int, **flags: int | None) -> None:
+    """Refuse flags, by the names of their arguments, that were given a smaller number."""
+    for name, value in flags.items():
+        if value is not None and value < least:
+            flag = f"--{name.replace('_', '-')}"
+            raise InputError(flag, value=value, fix=f"give {least} or more")
+
+
+# --- printing -------------------------------------------------------------------------------------
+
+
+PIPE_WIDTH = 10_000  # wider than any table
+
+EXIT_STOPPED = 130  # the user has stopped a command, which says what it has until then
+
+
+def emit(result: Mapping[str, Any], *, as_json: bool, table: RenderableType | None = None) -> None:
+    """Print the result as one JSON object, or as ``table`` (two columns unless given)."""
+    if as_json:
+        sys.stdout.write(json.dumps(plain(dict(result)), allow_nan=False) + "\n")
+        sys.stdout.flush()
+        return
+    from rich.console import Console
+
+    shown = two_columns(result) if table is None else table
+    if sys.stdout.isatty():
+        Console(file=sys.stdout).print(shown)
+        return
+    # A pipe has no width to fit into; without one rich would fold the table at 80 columns.
+    console = Console(file=sys.stdout, width=PIPE_WIDTH)
+    with console.capture() as captured:
+        console.print(shown)
+    sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
+    sys.stdout.flush()
+
+
+def two_columns(result: Mapping[str, Any]) -> Table:
+    """Return a table with a line per entry of a result."""
+    return columns((), [(name.replace("_", " "), value) for name, value in result.items()])
+
+
+def columns(headings: Sequence[str], rows: Sequence[Sequence[Any]], title: str = "") -> Table:
+    """Return a table, numbers to the right, texts to the left and taken literally.
+
+    Where it is too wide for the terminal, cells go on in the next line at blanks; where not even
+    their words fit, each row is a table of its own, with a line per heading.
+    """
+    from rich.box import SIMPLE
+    from rich.table import Table
+    from rich.text import Text
+
+    class Fitting(Table):
+        def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+            count = len(headings)
+            widths = _widths(headings, rows, options.max_width - 3 * count - 1, shrink=False)
+            self.collapse_padding = widths is None
+            self.pad_edge = self.show_edge = widths is not None
+            if widths is None:  # less space between columns before their cells are folded
+                widths = _widths(headings, rows, options.max_width - 2 * count + 2, shrink=True)
+            if widths is not None:
+                for column, width in zip(self.columns, widths, strict=False):
+                    column.width = width
+                yield from super().__rich_console__(console, options)
+                return
+            if title:
+                yield Text(title)
+            for row in rows:
+                pairs = zip(headings, row, strict=False)
+                told = [(name.replace("\n", " "), cell) for name, cell in pairs if name or cell]
+                yield columns((), told)
+
+    kind = Fitting if headings else Table
+    table = kind(title=title or None, box=SIMPLE, show_header=bool(headings))
+    for index in range(max([len(headings), *map(len, rows)])):
+        cells = [row[index] for row in rows if index < len(row)]
+        numeric = all(isinstance(plain(cell), (int, float)) for cell in cells)
+        heading = headings[index] if index < len(headings) else ""
+        # Folded, a cell too long for its column goes on in the next line; else rich would cut it.
+        table.add_column(heading, justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(spell(value)) for value in row))
+    return table
+
+
+def _widths(
+    headings: Sequence[str], rows: Sequence[Sequence[Any]], room: int, *, shrink: bool
+) -> list[int] | None:
+    """The widths of columns within some room that break no word; None if there are none."""
+    texts = [
+        [heading, *(spell(row[index]) for row in rows if index < len(row))]
+        for index, heading in enumerate(headings)
+    ]
+    widths = [max(len(line) for text in one for line in text.split("\n")) for one in texts]
+    least = [max([len(word) for text in one for word in text.split()], default=0) for one in texts]
+    if sum(least if shrink else widths) > room:
+        return None
+    while sum(widths) > room:
+        widest = max(range(len(widths)), key=lambda i: (widths[i] > least[i], widths[i]))
+        widths[widest] -= 1
+    return widths
+
+
+def spell(value: Any) -> str:
+    """Write a value for people: 1,234,567 and 0.125, and the items of a list below each other."""
+    value = plain(value)
+    if isinstance(value, (list, tuple)):
+        return "\n".join(map(spell, value))
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.3f}"

@@ -1,0 +1,1 @@
+"""Commands that play: in the browser, in the terminal, on Lichess."""

@@ -1,0 +1,400 @@
+"""`kibitz doctor`: what Kibitz finds on this machine, what is missing, and how to get it.
+
+Everything that may be broken, the compiler first of all, is looked at in a process of its own.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json as jsons
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import kibitz
+from kibitz.cli.output import JsonFlag, columns, emit
+from kibitz.core import settings
+from kibitz.core.files import cache_folder, data_folder
+from kibitz.core.workers import processors
+
+EXIT_BROKEN = 1
+PATIENCE = 120.0  # seconds for a question; a first import of torch from a slow disk takes some
+# The first start of all compiles for so many times as long as the small function of the check, on
+# two cores and on one (docs/uci.md says how starts are measured).
+FIRST_START = (65, 110)
+FIRST_KERNELS = "search.alphabeta.root"  # compiled last at the first start
+GIGABYTE = 1 << 30
+OWN = "kibitz"
+FOR_DEVELOPERS = "dev"  # an extra that only repeats the others
+_REQUIREMENT = re.compile(r"([\w.-]+)(?:\[\w+\])?\s*([^;]*)(?:;.*extra == ['\"](\w+)['\"])?")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at."""
+
+    part: str
+    status: Literal["ok", "note", "missing", "broken"]
+    text: str
+    fix: str = ""
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+class Need(NamedTuple):
+    """A package that Kibitz, or one of its extras, wants."""
+
+    name: str
+    versions: str = ""  # as pip writes them: >=2.0,<3
+    extra: str = ""
+
+
+def doctor(*, json: JsonFlag = False) -> int:
+    """Look at versions, processor, caches, networks, tables, engines, extras and folders.
+
+    Exit code 1 if something that Kibitz needs is broken; what is merely missing is named.
+    """
+    found = [*_program(), *_machine(), *_compiler()]  # which is timed, and so alone
+    with ThreadPoolExecutor(max(2, processors())) as pool:
+        parts = [pool.submit(list, part()) for part in (_packages, _networks, _tables, _engines)]
+        found += [one for part in parts for one in part.result()]
+    found += _folders()
+    broken = [one for one in found if one.status == "broken"]
+    facts = {"broken": len(broken), "findings": [asdict(one) for one in found]}
+    rows = [(one.status, one.part, _with_fix(one)) for one in found]
+    emit(facts, as_json=json, table=None if json else columns((), rows))
+    return EXIT_BROKEN if broken else 0
+
+
+def _with_fix(one: Finding) -> str:
+    return f"{one.text}\n{one.fix}" if one.fix else one.text
+
+
+# --- questions in a process of their own ----------------------------------------------------------
+
+
+class Answer(NamedTuple):
+    """What a function returned in its process, or why it did not."""
+
+    value: Any
+    fault: str = ""
+
+
+def _ask(function: str, *arguments: str) -> Answer:
+    """Call MODULE:FUNCTION in a process; its result comes back as JSON."""
+    used = settings.used()
+    environment = {**os.environ, settings.VARIABLE: "" if used is None else os.fspath(used)}
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    command = [sys.executable, "-P", "-m", __name__, function, *arguments]
+    try:
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=PATIENCE
+        )
+    except subprocess.TimeoutExpired:
+        return Answer(None, f"no answer in {PATIENCE:g} s")
+    if done.returncode:
+        said = done.stderr.strip().splitlines() or [f"ended with code {done.returncode}"]
+        return Answer(None, said[-1])
+    return Answer(jsons.loads(done.stdout.splitlines()[-1]))
+
+
+def answer(function: str, *arguments: str) -> None:
+    """Call a function for the process that asks, and print its result."""
+    settings.use(settings.usual_file())
+    module, _, name = function.partition(":")
+    result = getattr(importlib.import_module(module), name)(*arguments)
+    sys.stdout.write(f"\n{jsons.dumps(result)}\n")
+
+
+def version_of(package: str) -> str:
+    """Import a package by the names that it installs: its version.
+
+    What pip calls mkdocs-material is imported as `material`; only where a package does not say
+    what it installs is its own name taken.
+    """
+    for module in modules_of(package):
+        importlib.import_module(module)
+    return metadata.version(package)
+
+
+def modules_of(package: str) -> list[str]:
+    """What a package is imported as.
+
+    >>> modules_of("msgspec")
+    ['msgspec']
+    """
+    name = _plain_name(package)
+    provided = metadata.packages_distributions()
+    modules = [one for one, homes in provided.items() if name in map(_plain_name, homes)]
+    public = [one for one in modules if one.isidentifier() and not one.startswith("_")]
+    own = [one for one in public if _plain_name(one) == name]
+    return own or public or [package.replace("-", "_")]
+
+
+def _plain_name(package: str) -> str:
+    """A package's name as pip compares names."""
+    return re.sub(r"[-_.]+", "-", package).lower()
+
+
+def networks() -> dict[str, Any]:
+    """The networks of the package and of the user, damaged ones by their errors."""
+    from kibitz.nets.discover import SHIPPED_FOLDER, discover, discovered, shipped
+
+    damaged = [str(one) for one in SHIPPED_FOLDER.glob("*.safetensors")]
+    own, ours = shipped(), discovered()
+    damaged = sorted({*damaged} - {str(one.file) for one in own})
+    return {
+        "taken": discover(),
+        "shipped": [one.file.stem for one in own],
+        "own": [str(one.file) for one in ours],
+        "damaged": damaged,
+    }
+
+
+def tables() -> dict[str, Any]:
+    """The endgame tables that the settings name."""
+    from kibitz.engine import Engine
+    from kibitz.search.tablebase import Tablebases
+
+    path = Engine().settings.syzygy_path
+    found = Tablebases(path)
+    return {"path": path, "pieces": found.pieces, "problems": found.problems}
+
+
+def engines() -> dict[str, Any]:
+    """The programs of the ladder that are installed, and where."""
+    from kibitz.arena.match.ladder import LISTED, find_program
+
+    names = ["stockfish", *(one.name for one in LISTED)]
+    return {name: path for name in names if (path := find_program(name)) is not None}
+
+
+# --- what is found --------------------------------------------------------------------------------
+
+
+def _program() -> Iterator[Finding]:
+    version = platform.python_version()
+    home = str(Path(kibitz.__file__).parent)
+    yield Finding("kibitz", "ok", f"{kibitz.__version__} in {home}")
+    yield Finding("python", "ok", f"{version}, {sys.executable}, {platform.platform()}")
+
+
+def _machine() -> Iterator[Finding]:
+    cores, memory = processors(), _memory()
+    shown = "memory unknown" if memory is None else f"{memory / GIGABYTE:.1f} GiB of memory"
+    facts = {"cores": cores, "memory": memory}
+    low = memory is not None and memory < GIGABYTE
+    fix = "under 1 GiB: give Kibitz a smaller Hash" if low else ""
+    yield Finding("machine", "note" if low else "ok", f"{cores} cores, {shown}", fix, facts)
+
+
+def _memory() -> int | None:
+    """Bytes that this process may use: the machine's, or what its container has of them."""
+    if not hasattr(os, "sysconf") or "SC_PHYS_PAGES" not in os.sysconf_names:
+        return None
+    found = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    limit = Path("/sys/fs/cgroup/memory.max")
+    text = limit.read_text().strip() if limit.is_file() else ""
+    return min(found, int(text)) if text.isdecimal() else found
+
+
+def _compiler() -> Iterator[Finding]:
+    known = _ask("kibitz.jit.health:processor")
+    if known.fault:
+        yield Finding("processor", "note", f"features unknown: {known.fault}")
+    else:
+        features = ", ".join(known.value["features"]) or "no vector features that are used"
+        slow = not {"AVX2", "NEON"} & {*known.value["features"]}
+        fix = "without AVX2 networks are several times slower" if slow else ""
+        text = f"{known.value['name']}: {features}"
+        yield Finding("processor", "note" if slow else "ok", text, fix, known.value)
+    compiled = _ask("kibitz.jit.health:compiler")
+    if compiled.fault or not compiled.value["works"]:
+        text = f"cannot compile: {compiled.fault or 'a wrong result'}"
+        numba = [need for need in wanted_packages() if need.name == "numba"] or [Need("numba")]
+        yield Finding("compiler", "broken", text, _again(numba))
+        return
+    seconds = compiled.value["seconds"]
+    off = "" if compiled.value["enabled"] else "switched off: unset NUMBA_DISABLE_JIT"
+    text = f"a small function takes {seconds:.1f} s"
+    yield Finding("compiler", "note" if off else "ok", text, off, compiled.value)
+    kept = _ask("kibitz.jit.health:kernel_cache")
+    if kept.fault:
+        yield Finding("cache", "broken", kept.fault, "delete the folder, or set KIBITZ_CACHE")
+    else:
+        yield from _cache(kept.value, seconds)
+
+
+def _cache(kept: dict[str, Any], seconds: float) -> Iterator[Finding]:
+    """The compiled kernels that are kept, and what the next start has to compile."""
+    text = f"{kept['folder']}, {kept['bytes'] / 1e6:.1f} MB ({kept['toolchain']}): "
+    text += f"{len(kept['ready'])} of {kept['modules']} modules compiled from these sources"
+    text += f", {kept['stale_folders']} folders of others" if kept["stale_folders"] else ""
+    bad = f"{len(kept['damaged'])} damaged files; their kernels are compiled again"
+    yield Finding(
+        "cache", "note" if kept["damaged"] else "ok", text, bad * bool(kept["damaged"]), kept
+    )
+    if FIRST_KERNELS in kept["ready"]:
+        yield Finding("next start", "ok", "compiled before: a second or two")
+    else:
+        guess = 5 * max(1, round(seconds * FIRST_START[processors() == 1] / 5))
+        text = f"compiles for about {guess} s, once"
+        yield Finding(
+            "next start",
+            "note",
+            text,
+            "echo isready | kibitz uci   does it now",
+            {"seconds": guess},
+        )
+
+
+def _packages() -> Iterator[Finding]:
+    """Every package that is wanted: imported, and of a version that fits."""
+    needs = wanted_packages()
+    if not needs:
+        yield Finding("packages", "note", "not installed by pip: no list of packages", _pip("."))
+        return
+    with ThreadPoolExecutor(processors()) as pool:
+        names = sorted({need.name for need in needs})
+        found = dict(zip(names, pool.map(_imported, names), strict=True))
+    for extra in sorted({need.extra for need in needs}):
+        yield _group(extra, [need for need in needs if need.extra == extra], found)
+
+
+def wanted_packages() -> list[Need]:
+    """What the installed package says that it wants; nothing where it is not installed by pip."""
+    try:
+        wanted = metadata.requires(OWN) or []
+    except metadata.PackageNotFoundError:
+        return []
+    parts = [one for text in wanted if (one := _REQUIREMENT.fullmatch(text))]
+    found = {Need(one[1], one[2].strip(), one[3] or "") for one in parts}
+    return sorted(need for need in found if need.extra != FOR_DEVELOPERS)
+
+
+def _imported(package: str) -> Answer:
+    """The version of a package that can be imported; None without a fault if it is not there."""
+    try:
+        metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return Answer(None)
+    return _ask(f"{__name__}:version_of", package)
+
+
+def _group(extra: str, needs: list[Need], found: dict[str, Answer]) -> Finding:
+    """The packages of an extra, or those that Kibitz cannot do without."""
+    faults = [(need, why) for need in needs if (why := _fault(need, found[need.name]))]
+    known = {need.name: found[need.name].value for need in needs if found[need.name].value}
+    part = f"extra {extra}" if extra else "packages"
+    if not faults:
+        text = ", ".join(f"{name} {version}" for name, version in known.items())
+        return Finding(part, "ok", text, "", known)
+    absent = all(found[need.name] == Answer(None) for need, _ in faults)
+    text = "; ".join(f"{need.name} {why}" for need, why in faults)
+    if extra:
+        fix = _pip(f"'{OWN}[{extra}]'") if absent else _again([need for need, _ in faults])
+        return Finding(part, "missing" if absent else "note", text, fix, known)
+    return Finding(part, "broken", text, _again([need for need, _ in faults]), known)
+
+
+def _fault(need: Need, found: Answer) -> str:
+    if found.fault:
+        return f"cannot be imported: {found.fault}"
+    if found.value is None:
+        return "is not installed"
+    return "" if fits(found.value, need.versions) else f"{found.value}, wanted {need.versions}"
+
+
+def _again(needs: list[Need]) -> str:
+    return _pip("--force-reinstall " + " ".join(f"'{one.name}{one.versions}'" for one in needs))
+
+
+def fits(version: str, wanted: str) -> bool:
+    """Whether a version is in ranges like `>=0.61.2,<0.69`."""
+    compare = {">=": lambda a, b: a >= b, "<": lambda a, b: a < b, "==": lambda a, b: a == b}
+    for one in filter(None, wanted.split(",")):
+        sign, least = re.findall(r"[<>=]+", one)[0], _numbers(one)
+        if not compare[sign](_numbers(version), least):
+            return False
+    return True
+
+
+def _numbers(version: str) -> list[int]:
+    found = [int(part) for part in re.findall(r"\d+", version.partition("+")[0])[:3]]
+    return found + [0] * (3 - len(found))
+
+
+def _networks() -> Iterator[Finding]:
+    found = _ask(f"{__name__}:networks")
+    again = _pip(f"--force-reinstall --no-deps {OWN}")
+    if found.fault:
+        yield Finding("networks", "broken", found.fault, again)
+    elif found.value["damaged"] or not found.value["shipped"]:
+        text = f"damaged or missing: {', '.join(found.value['damaged']) or 'all of the package'}"
+        yield Finding("networks", "broken", text, again, found.value)
+    else:
+        own = f"; {len(found.value['own'])} of your own" if found.value["own"] else ""
+        text = f"shipped: {', '.join(found.value['shipped'])}{own}"
+        taken = Path(found.value["taken"]).name
+        yield Finding("networks", "ok", f"{text}; {taken} plays", "", found.value)
+
+
+def _tables() -> Iterator[Finding]:
+    found = _ask(f"{__name__}:tables")
+    get = "kibitz data fetch syzygy-3-4-5, then set syzygy_path in the settings file"
+    if found.fault or found.value["problems"]:
+        text = found.fault or "; ".join(found.value["problems"])
+        yield Finding("tables", "note", text, get)
+    elif not found.value["path"]:
+        yield Finding("tables", "missing", "no SyzygyPath", get)
+    else:
+        text = f"up to {found.value['pieces']} pieces in {found.value['path']}"
+        yield Finding("tables", "ok", text, "", found.value)
+
+
+def _engines() -> Iterator[Finding]:
+    found = _ask(f"{__name__}:engines")
+    if found.fault:
+        yield Finding("engines", "note", f"not looked for: {found.fault}")
+    elif not found.value:
+        fix = "for ladders and labels install some: apt install stockfish phalanx"
+        yield Finding("engines", "missing", "no program of the ladder is installed", fix)
+    else:
+        yield Finding("engines", "ok", ", ".join(found.value), "", found.value)
+
+
+def _folders() -> Iterator[Finding]:
+    """Whether files can be written, and how many."""
+    wanted = (
+        ("data", data_folder(), "set KIBITZ_DATA to a folder that can be written"),
+        ("cache", cache_folder(), "set KIBITZ_CACHE: else every start compiles"),
+        ("here", Path.cwd(), "results are written elsewhere with -o"),
+    )
+    for name, folder, fix in wanted:
+        nearest = next(one for one in (folder, *folder.absolute().parents) if one.exists())
+        try:
+            with tempfile.TemporaryFile(dir=nearest):
+                free = shutil.disk_usage(nearest).free
+        except OSError as error:
+            text = f"{folder} cannot be written: {error.strerror}"
+            yield Finding(f"folder {name}", "note", text, fix)
+            continue
+        text = f"{folder}, {free / GIGABYTE:.1f} GiB free"
+        yield Finding(f"folder {name}", "ok", text, "", {"folder": str(folder), "free": free})
+
+
+def _pip(what: str) -> str:
+    return f"{sys.executable} -m pip install {what}"
+
+
+if __name__ == "__main__":
+    answer(*sys.argv[1:])

@@ -1,1 +1,0 @@
-"""Work on several machines, by Ray; other rooms only know `workers.in_processes`."""

@@ -1,0 +1,1 @@
+"""What helps a player to get better: puzzles from games."""

@@ -1,0 +1,323 @@
+"""Looks for puzzles in one game, and proves them.
+
+The plain finder proposes the positions of the game. The contempt finder searches each of them with
+search-contempt, whose opponent keeps the choices of a short search, and proposes the positions
+after replies which that opponent believes in and which turn out much worse than they look. What
+follows is the same for both: alpha-beta looks with as many nodes and sees a win, a short look must
+play another move or not see it, and no other move may win. A hundred times the nodes must prove the
+win at every move of the solution, and as many again, spent on the other moves alone, that it is the
+only one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import log2
+from typing import Literal, NamedTuple, TypeAlias
+
+import chess
+import msgspec
+
+from kibitz.coach.puzzles.puzzle import Puzzle, key_of, name_of
+from kibitz.coach.puzzles.themes import motifs_of, standing_of
+from kibitz.comment.judge import value_of
+from kibitz.comment.prover import Prover
+from kibitz.engine import Engine
+from kibitz.engine.options import AUTODISCOVER
+from kibitz.nets.discover import at_work
+from kibitz.position.board import Board
+from kibitz.position.notation import Move
+from kibitz.search.limits import Limits
+from kibitz.search.mcts.searcher import Searcher
+from kibitz.search.mcts.statistics import moves_below
+from kibitz.search.report import Report
+
+Finder: TypeAlias = Literal["plain", "contempt"]
+PROOF = 100  # times the nodes of the finder
+WINNING, LEVEL = 0.5, 0.0  # values of the solution at least, and of all other moves at most
+DOUBTFUL = 0.2  # value of another move that is not looked at more closely
+LONGEST = 6  # moves of the solver
+SHOWN = 9  # plies in which motifs are looked for
+LINES = 4  # first moves of the search with contempt that are followed
+BELIEVED = 0.1  # share of the visits that a reply has at least
+SURPRISE = 0.3  # by which it is worse than it looks
+BYTES = 32  # of a search's memory for a node; little of it is quickly forgotten
+# Lichess's ratings by least squares; docs/puzzles.md has how well that fits.
+RATING = {"base": 945.0, "nodes": 55.0, "prior": 35.0, "moves": 162.0, "mate": -305.0}
+LEAST_NODES, MOST_NODES = 100, 6_400
+
+
+@dataclass(frozen=True)
+class Hunt:
+    """How puzzles are looked for."""
+
+    finder: Finder = "plain"
+    nodes: int = 3_000  # of a look
+    shallow: int = 100  # of the look that must be wrong
+    sc_limit: int = 32
+    network: str = AUTODISCOVER
+
+
+class GameTask(NamedTuple):
+    """A game to look through."""
+
+    key: str  # the same for the same moves
+    name: str  # an address, or file and number
+    fen: str
+    moves: tuple[str, ...]
+    chess960: bool
+    opening: str
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found in a game, and what it took."""
+
+    key: str
+    puzzles: tuple[Puzzle, ...] = ()
+    positions: int = 0
+    proposed: int = 0
+    winning: int = 0  # proposals where a look sees a win
+    hard: int = 0  # of these, where a short look is wrong
+    clear: int = 0  # of these, where one move stands out
+    finding: int = 0  # nodes until then
+    proving: int = 0  # nodes of the proofs
+    seconds: float = 0.0  # of the processor
+
+
+class Solution(NamedTuple):
+    """What a proof has come to."""
+
+    moves: list[Move]  # the only ones, and the replies
+    shown: list[Move]  # with what is expected after them, where motifs are carried out
+    score: str
+
+
+class Seeker:
+    """Looks through games one after the other; each as if it were the first."""
+
+    def __init__(self, hunt: Hunt) -> None:
+        self.hunt, self._prover = hunt, Prover()
+        network = at_work(hunt.network)
+        small, large = (1 + (times * hunt.nodes * BYTES >> 20) for times in (10, PROOF))
+        self._pairs = Engine(network, search="alphabeta", multipv=2, hash=small)
+        self._single = Engine(network, search="alphabeta", hash=small)
+        self._proofs = Engine(network, search="alphabeta", hash=large)
+        contempt = {"sc_limit": hunt.sc_limit} if hunt.finder == "contempt" else {}
+        self._tree = Engine(network, search="mcts", hash=small, **contempt)
+        self._counts = Counter[str]()  # by the fields of Found
+
+    def close(self) -> None:
+        """End the engines."""
+        for engine in (self._pairs, self._single, self._proofs, self._tree):
+            engine.close()
+
+    def look_through(self, task: GameTask) -> Found:
+        """The puzzles of a game; no two of them share a position."""
+        self._counts = counts = Counter[str]()
+        found: list[Puzzle] = []
+        seen: set[str] = set()
+        started = time.process_time()
+        for before, last in self._proposals(task):
+            board = before.copy()
+            board.push(last)
+            key = key_of(board)
+            if key in seen or len(board.legal_moves) < 2:
+                continue
+            seen.add(key)
+            counts["proposed"] += 1
+            puzzle = self._proved(before, last, board, task)
+            if puzzle is not None:
+                found.append(puzzle)
+                seen |= {key_of(one) for one in puzzle.positions()}
+        seconds = time.process_time() - started
+        return Found(key=task.key, puzzles=tuple(found), seconds=seconds, **counts)
+
+    # --- proposals ------------------------------------------------------------------------------
+
+    def _proposals(self, task: GameTask) -> Iterator[tuple[Board, Move]]:
+        """Positions with the moves that lead to those to be solved; as they are, without a past."""
+        board = Board(task.fen, chess960=task.chess960)
+        for text in task.moves:
+            before, last = board.copy(history=False), board.push(text)
+            if board.outcome() is not None:
+                return
+            self._counts["positions"] += 1
+            if self.hunt.finder == "plain":
+                yield before, last
+            else:
+                yield from self._traps(board.copy(history=False))
+
+    def _traps(self, board: Board) -> Iterator[tuple[Board, Move]]:
+        """Replies that an opponent who looks too briefly believes in, and which lose."""
+        report = self._look(self._tree, board, self.hunt.nodes)
+        tree = self._tree.searcher
+        assert isinstance(tree, Searcher)
+        ours = sorted(report.moves, key=lambda one: -one.visits)[:LINES]
+        for move, edge, visits in [(one.move, one.edge, one.visits) for one in ours]:
+            after = board.copy(history=False)
+            after.push(move)
+            before = after.copy(history=False)
+            for reply in moves_below(tree.memory, before.position, tree.rule, edge):
+                looks = reply.value if reply.raw is None else reply.raw
+                believed = reply.visits >= BELIEVED * visits
+                if believed and -reply.value >= WINNING and looks - reply.value >= SURPRISE:
+                    yield before, reply.move
+
+    # --- proofs ---------------------------------------------------------------------------------
+
+    def _proved(self, before: Board, last: Move, board: Board, task: GameTask) -> Puzzle | None:
+        """The puzzle that a proposal is; None if it is none."""
+        counts, hunt = self._counts, self.hunt
+        looked = self._look(self._single, board, hunt.nodes)
+        if value_of(looked.best.score) < WINNING:
+            return None
+        counts["winning"] += 1
+        first = looked.best.moves[0]
+        if self._finds(board, hunt.shallow, first):
+            return None
+        counts["hard"] += 1
+        if not stands_out(self._look(self._pairs, board, hunt.nodes)):
+            return None
+        counts["clear"] += 1
+        solution = self._solution(board.copy(), first)
+        return self._described(before, last, board, solution, task) if solution.moves else None
+
+    def _look(self, engine: Engine, board: Board, nodes: int) -> Report:
+        """Search a position, with nothing remembered from other searches."""
+        engine.new_game()
+        report = engine.play(board, nodes=nodes).report
+        self._counts["finding"] += report.nodes
+        return report
+
+    def _finds(self, board: Board, nodes: int, move: Move) -> bool:
+        """Whether a look plays the move and sees that it wins."""
+        best = self._look(self._single, board, nodes).best
+        return best.moves[:1] == (move,) and value_of(best.score) >= WINNING
+
+    def _solution(self, board: Board, first: Move) -> Solution:
+        """The line of moves that are proved to be the only ones; without any if they are not."""
+        line: list[Move] = []
+        then: tuple[Move, ...] = ()
+        score = ""
+        while len(line) < 2 * LONGEST and board.outcome() is None:
+            report = self._prove(board, ())
+            best = report.best.moves
+            if (not line and best[0] != first) or not self._is_only(board, report):
+                then = best
+                break
+            score = score or str(report.best.score)
+            line += best[:2]
+            if len(best) < 2:
+                break
+            for move in best[:2]:
+                board.push(move)
+        return Solution(odd(line), odd([*line, *then][:SHOWN]), score)
+
+    def _is_only(self, board: Board, report: Report) -> bool:
+        """Whether the best move wins, and a search of the others sees no other one that might."""
+        best = report.best
+        others = tuple(board.uci(move) for move in board.legal_moves if move != best.moves[0])
+        if value_of(best.score) < WINNING:
+            return False
+        return not others or value_of(self._prove(board, others).best.score) <= LEVEL
+
+    def _prove(self, board: Board, moves: tuple[str, ...]) -> Report:
+        """A long search, of some moves only if they are named."""
+        self._proofs.new_game()
+        limits = Limits(nodes=PROOF * self.hunt.nodes, searchmoves=moves)
+        report = self._proofs.play(board, limits).report
+        self._counts["proving"] += report.nodes
+        return report
+
+    # --- what is known of it --------------------------------------------------------------------
+
+    def _described(
+        self, before: Board, last: Move, board: Board, solution: Solution, task: GameTask
+    ) -> Puzzle:
+        line, score, at = solution.moves, solution.score, board.copy()
+        texts: list[str] = []
+        for move in solution.shown:
+            texts.append(at.uci(move))
+            at.push(move)
+        came = before.uci(last)
+        then = board.to_chess()
+        standing = standing_of(then, (len(line) + 1) // 2, score)
+        found = motifs_of(before.to_chess(), chess.Move.from_uci(came), texts, self._prover)
+        bare = Puzzle(
+            fen=board.fen(),
+            moves=tuple(texts[: len(line)]),
+            before=before.fen(),
+            last=came,
+            score=score,
+            prior=self._prior(board, line[0]),
+            themes=tuple(sorted(found | standing)),
+            game=f"{task.name}#{then.ply()}",
+            opening=task.opening,
+            name=name_of(key_of(board)),
+        )
+        pairs = zip(bare.positions(), line[::2], strict=True)
+        nodes = max(self._nodes_needed(*pair) for pair in pairs)
+        rated = msgspec.structs.replace(bare, nodes=nodes)
+        return msgspec.structs.replace(rated, rating=rating_of(rated))
+
+    def _prior(self, board: Board, move: Move) -> float:
+        """The prior of a move, by the network's policy."""
+        self._tree.new_game()
+        report = self._tree.play(board, nodes=2).report
+        return next(one.prior for one in report.moves if one.move == move)
+
+    def _nodes_needed(self, board: Board, move: Move) -> int:
+        """Nodes, doubled from the short look to the finder's, from which on the win is found."""
+        rung = needed = self.hunt.shallow
+        while rung <= self.hunt.nodes:
+            if not self._finds(board, rung, move):
+                needed = 2 * rung
+            rung *= 2
+        return needed
+
+
+def odd(line: list[Move]) -> list[Move]:
+    """A line without a reply at its end."""
+    return line[: len(line) - (len(line) % 2 == 0)]
+
+
+def stands_out(report: Report) -> bool:
+    """Whether the second best move is so much worse that the best may be the only one."""
+    return len(report.lines) == 2 and value_of(report.lines[1].score) <= DOUBTFUL
+
+
+def rating_of(puzzle: Puzzle) -> int:
+    """How hard a puzzle is, on the scale of Lichess's puzzles."""
+    rating = (
+        RATING["base"]
+        + RATING["nodes"] * log2(min(MOST_NODES, max(LEAST_NODES, puzzle.nodes)) / LEAST_NODES)
+        - RATING["prior"] * log2(max(puzzle.prior, 1e-4))
+        + RATING["moves"] * min(5, (len(puzzle.moves) + 1) // 2)
+        + RATING["mate"] * puzzle.score.startswith("mate")
+    )
+    return round(rating)
+
+
+# --- in processes of a pool -----------------------------------------------------------------------
+
+_seeker: Seeker | None = None  # of this process; kept from game to game
+
+
+def look_through(hunt: Hunt, task: GameTask) -> Found:
+    """The puzzles of a game, by this process's seeker."""
+    global _seeker
+    if _seeker is None or _seeker.hunt != hunt:
+        end_seeker()
+        _seeker = Seeker(hunt)
+    return _seeker.look_through(task)
+
+
+def end_seeker() -> None:
+    """End this process's engines."""
+    global _seeker
+    if _seeker is not None:
+        _seeker.close()
+        _seeker = None

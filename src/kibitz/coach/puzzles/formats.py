@@ -1,0 +1,222 @@
+"""Files of puzzles: CSV with Lichess's columns, EPD, PGN; each is written and read."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Literal, TypeAlias, get_args
+
+import chess
+import chess.pgn
+
+from kibitz.coach.puzzles.puzzle import Puzzle, key_of, name_of
+from kibitz.core.errors import DamagedFileError, InputError, KibitzError
+from kibitz.core.files import Location, read_bytes, write_bytes
+from kibitz.core.places import Place
+from kibitz.position.board import Board
+from kibitz.position.epd import Epd, read_epd
+from kibitz.position.pgn import read_games, text_of
+
+Format: TypeAlias = Literal["csv", "epd", "pgn"]
+FORMATS: dict[str, Format] = {name: name for name in get_args(Format)}
+COLUMNS = (
+    *("PuzzleId", "FEN", "Moves", "Rating", "RatingDeviation", "Popularity", "NbPlays"),
+    *("Themes", "GameUrl", "OpeningTags"),
+)
+DEVIATION = 350  # of a rating without plays, as Glicko has it
+
+
+def format_of(path: Place, given: Format | None = None) -> Format:
+    """The format that is asked for, or that the file's name ends in."""
+    found = given or FORMATS.get(path.suffix.lower().removeprefix("."))
+    if found is None:
+        fix = "end its name in .csv, .epd or .pgn, or give --format"
+        raise InputError("no format of puzzles", value=path.name, fix=fix)
+    return found
+
+
+def write_puzzles(path: Location, puzzles: Sequence[Puzzle], form: Format) -> None:
+    """Replace a file by these puzzles, atomically."""
+    write_bytes(path, _WRITERS[form](puzzles).encode())
+
+
+def read_puzzles(path: Place, given: Format | None = None) -> list[Puzzle]:
+    """The puzzles of a file; those that are wrong are named by the line or the game."""
+    found = list(_READERS[format_of(path, given)](path))
+    if not found:
+        raise InputError("no puzzle in", value=str(path), fix="is it a file of puzzles?")
+    return found
+
+
+# --- CSV ------------------------------------------------------------------------------------------
+
+
+def _csv_of(puzzles: Sequence[Puzzle]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for one in puzzles:
+        moves, themes = " ".join((one.last, *one.moves)), " ".join(one.themes)
+        tags = one.opening.replace(" ", "_")
+        row = (one.name, one.before, moves, one.rating, DEVIATION, 0, 0, themes, one.game, tags)
+        writer.writerow(row)
+    return text.getvalue()
+
+
+def _read_csv(path: Place) -> Iterator[Puzzle]:
+    lines = csv.DictReader(io.StringIO(read_bytes(path).decode("utf-8-sig", "replace")))
+    try:
+        yield from _read_rows(path, lines)
+    except csv.Error as error:  # a field that does not end
+        what = f"line {lines.line_num} is no CSV ({error})"
+        raise DamagedFileError(what, value=str(path), fix="make or fetch the file again") from error
+
+
+def _read_rows(path: Place, lines: csv.DictReader[str]) -> Iterator[Puzzle]:
+    missing = {"FEN", "Moves"} - {*(lines.fieldnames or ())}
+    if missing:
+        raise InputError("no such column", value=sorted(missing)[0], fix=f"look at {path}")
+    for row in lines:
+        last, *moves = (row["Moves"] or "").split() or [""]
+        with _named(f"{path}, line {lines.line_num}"):
+            yield checked(
+                Puzzle(
+                    fen=Board(row["FEN"], [last]).fen(),
+                    moves=tuple(moves),
+                    before=row["FEN"],
+                    last=last,
+                    rating=_number(row.get("Rating")),
+                    themes=tuple((row.get("Themes") or "").split()),
+                    game=row.get("GameUrl") or "",
+                    opening=(row.get("OpeningTags") or "").replace("_", " "),
+                    name=row.get("PuzzleId") or "",
+                )
+            )
+
+
+# --- EPD ------------------------------------------------------------------------------------------
+
+
+def _epd_of(puzzles: Sequence[Puzzle]) -> str:
+    return "".join(f"{_line_of(one)}\n" for one in puzzles)
+
+
+def _line_of(one: Puzzle) -> Epd:
+    line = Board(one.fen, one.moves).moves
+    kind, amount = one.score.split() if one.score else ("", "0")
+    about = {"c0": " ".join(one.themes), "c1": one.before, "c2": one.last, "c3": str(one.rating)}
+    return Epd(
+        fen=one.fen,
+        best=(line[0],),
+        line=line,
+        name=one.name,
+        comments={**about, "c4": one.game},
+        nodes=one.nodes or None,
+        centipawns=int(amount) if kind == "cp" else None,
+        mate_in=int(amount) if kind == "mate" else None,
+    )
+
+
+def _read_epd(path: Place) -> Iterator[Puzzle]:
+    for number, line in enumerate(read_epd(path), start=1):
+        about, board = line.comments, line.board()
+        moves = line.line or line.best[:1]
+        ours = about.get("c3", "").isdigit()  # others' comments mean other things
+        with _named(f"{path}, position {number}"):
+            yield checked(
+                Puzzle(
+                    fen=line.fen,
+                    moves=tuple(move.uci() for move in moves),
+                    before=about.get("c1", "") if ours else "",
+                    last=about.get("c2", "") if ours else "",
+                    rating=int(about["c3"]) if ours else 0,
+                    themes=tuple(about.get("c0", "").split()) if ours else (),
+                    game=about.get("c4", "") if ours else "",
+                    nodes=line.nodes or 0,
+                    name=line.name or name_of(key_of(board)),
+                )
+            )
+
+
+# --- PGN ------------------------------------------------------------------------------------------
+
+
+def _pgn_of(puzzles: Sequence[Puzzle]) -> str:
+    return "".join(f"{text_of(_tree_of(one))}\n\n" for one in puzzles)
+
+
+def _tree_of(one: Puzzle) -> chess.pgn.Game:
+    tree = chess.pgn.Game()
+    tree.setup(Board(one.before).to_chess())
+    tree.headers["Event"] = f"Puzzle {one.name}"
+    tree.headers["Site"] = one.game
+    about = {"PuzzleId": one.name, "PuzzleRating": str(one.rating), "Score": one.score}
+    for name, value in {**about, "Themes": " ".join(one.themes), "Opening": one.opening}.items():
+        tree.headers[name] = value
+    node: chess.pgn.GameNode = tree
+    for text in (one.last, *one.moves):
+        node = node.add_variation(chess.Move.from_uci(text))
+    return tree
+
+
+def _read_pgn(path: Place) -> Iterator[Puzzle]:
+    for game in read_games(path):
+        last, *moves = [node.move.uci() for node in game.tree.mainline()] or [""]
+        tags, before = game.tags, game.start.fen()
+        with _named(f"{path}, game {game.number}"):
+            yield checked(
+                Puzzle(
+                    fen=Board(before, [last]).fen(),
+                    moves=tuple(moves),
+                    before=before,
+                    last=last,
+                    score=tags.get("Score", ""),
+                    rating=_number(tags.get("PuzzleRating")),
+                    themes=tuple(tags.get("Themes", "").split()),
+                    game=tags.get("Site", ""),
+                    opening=tags.get("Opening", ""),
+                    name=tags.get("PuzzleId", ""),
+                )
+            )
+
+
+# --- both -----------------------------------------------------------------------------------------
+
+
+def checked(puzzle: Puzzle) -> Puzzle:
+    """The puzzle, if its moves are legal and the last one is the solver's."""
+    if len(puzzle.moves) % 2 == 0:
+        fix = "expected the opponent's move, then moves in turn, the solver's last"
+        raise InputError("no solution", value=" ".join(puzzle.moves), fix=fix)
+    board = puzzle.board()
+    for text in puzzle.moves:
+        board.push(text)
+    return puzzle
+
+
+@contextmanager
+def _named(where: str) -> Iterator[None]:
+    """Say in errors of the block where they are."""
+    try:
+        yield
+    except KibitzError as error:
+        error.what = f"{where}: {error.what}"
+        raise
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text and text.isdecimal() else 0
+
+
+_WRITERS: dict[Format, Callable[[Sequence[Puzzle]], str]] = {
+    "csv": _csv_of,
+    "epd": _epd_of,
+    "pgn": _pgn_of,
+}
+_READERS: dict[Format, Callable[[Place], Iterator[Puzzle]]] = {
+    "csv": _read_csv,
+    "epd": _read_epd,
+    "pgn": _read_pgn,
+}

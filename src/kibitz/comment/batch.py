@@ -1,0 +1,255 @@
+"""Annotates files of games one by one, and goes on where an earlier run has stopped."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+
+import chess.pgn
+
+from kibitz.comment.annotate import TABLE, Style, annotate, signature
+from kibitz.comment.marks import ANNOTATOR, signed
+from kibitz.core.errors import InputError, KibitzError
+from kibitz.core.files import refuse_folder
+from kibitz.core.log import Bar, Stop, progress, say
+from kibitz.core.places import Place, files_below
+from kibitz.core.unpacking import COMPRESSED
+from kibitz.core.workers import cluster, in_processes
+from kibitz.engine import Engine
+from kibitz.engine.options import chosen
+from kibitz.nets.discover import at_work, files_of
+from kibitz.position.pgn import BadGame, Game, parse_game, read_games, read_lines
+
+
+class Stopped(Exception):  # noqa: N818 - no error, and no result either
+    """The user has ended a run in the middle of a game."""
+
+
+def annotate_file(
+    source: Place, output: Path | None, engine: Engine, style: Style, stop: Stop
+) -> Iterator[Game]:
+    """The games of a file or of a folder's files, annotated; each is written before it is yielded.
+
+    Those that an earlier run has left in the output come first. Nothing is compiled before the
+    input and the output are known to be in order.
+    """
+    bad: list[BadGame] = []
+
+    def skip(one: BadGame) -> None:
+        bad.append(one)
+        say(str(one))
+
+    by = signature(engine, style)
+    if output is not None:
+        check_output(source, output)
+    files = _files(source, output)
+    games = chain.from_iterable(read_games(one, skip) for one in files)
+    first = next(games, None)
+    if first is None:
+        reason = f"{len(bad)} skipped" if bad else "it is empty"
+        raise InputError("no game to annotate", value=str(source), fix=reason)
+    done = iter(()) if output is None else _done(output, by)
+    with progress(str(source), total=_count(files)) as bar:
+        new = 0
+        for game in chain([first], games):
+            earlier = next(done, None)
+            if earlier is not None:
+                _same(game, earlier, output)
+                bar.advance()
+                yield earlier
+            elif cluster() is not None:
+                rest = chain([game], games)
+                for sent in _elsewhere(rest, engine, style, stop):
+                    new += 1
+                    bar.advance()
+                    _append(sent, by, output)
+                    yield sent
+            else:
+                told = None if stop.requested else _one(game, engine, style, stop, bar)
+                if told is None:
+                    return
+                new += 1
+                _append(told, by, output)
+                yield told
+        if not new:
+            say(f"{output}: all games are annotated")
+
+
+def check_output(source: Place, output: Path, flag: str = "-o") -> None:
+    """Refuse an output that cannot be written, or would cost what is there."""
+    if output.suffix.lower() in COMPRESSED:
+        fix = f"end its name in .pgn, and pack it when it is whole ({output.stem})"
+        raise InputError("the output is not written packed", value=str(output), fix=fix)
+    if not output.parent.is_dir():
+        fix = f"make it, or give another {flag}"
+        raise InputError("no such folder for the output", value=str(output.parent), fix=fix)
+    refuse_folder(output)
+    if output.exists() and isinstance(source, Path) and source.exists() and output.samefile(source):
+        raise InputError("the output is the input", value=str(output), fix=f"give another {flag}")
+
+
+def _files(source: Place, output: Path | None) -> list[Place]:
+    """A file, or the PGN files in a folder and those below it, by their names."""
+    if not source.is_dir():
+        return [source]
+    files = [one for one in files_below(source, "*") if _is_pgn(one) and one != output]
+    if not files:
+        fix = "name a file, or a folder of files whose names end in .pgn, packed or not"
+        raise InputError("no PGN file in the folder", value=str(source), fix=fix)
+    return files
+
+
+def _is_pgn(place: Place) -> bool:
+    name = Path(place.name.lower())
+    return (Path(name.stem) if name.suffix in COMPRESSED else name).suffix == ".pgn"
+
+
+def _count(files: Sequence[Place]) -> int | None:
+    """How many games files seem to have; not asked of what is far away."""
+    if not all(isinstance(one, Path) and one.is_file() for one in files):
+        return None
+    lines = chain.from_iterable(map(read_lines, files))
+    return sum(line.startswith("[Event ") for line in lines) or None
+
+
+def _one(game: Game, engine: Engine, style: Style, stop: Stop, bar: Bar) -> Game | None:
+    """Annotate a game; None if the run was stopped before its end."""
+    nodes = list(game.tree.mainline())
+    title = f"game {game.number}, {game.tags.get('White', '?')} - {game.tags.get('Black', '?')}"
+    bar.describe(title)
+    if any(not node.move for node in nodes):
+        say(f"{title}: a null move; the game is left as it is")
+        bar.advance()
+        return game
+
+    def on_ply() -> None:
+        bar.advance(1 / (len(nodes) + 1))
+        if stop.requested:
+            raise Stopped
+
+    try:
+        return _whole_or_bare(game, engine, style, on_ply)
+    except Stopped:
+        return None
+
+
+def _whole_or_bare(
+    game: Game, engine: Engine, style: Style, on_ply: Callable[[], None] = lambda: None
+) -> Game:
+    """A game, annotated; as it was, with a word about it, where that fails.
+
+    A fault of ours in one game of a night's work costs no other; what the user can mend, and a
+    broken engine, end the run.
+    """
+    bare = str(game)
+    try:
+        return annotate(game, engine, style, on_ply).game
+    except (KibitzError, OSError, MemoryError, Stopped):
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is named, and the game left
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        fault = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
+        say(f"game {game.number} is left as it is, by a fault of Kibitz: {fault}")
+        return replace(game, tree=parse_game(bare).tree)
+
+
+class Annotator:
+    """Annotates games on a machine of a cluster; its engine stays from game to game."""
+
+    def __init__(self, network: str, style: Style) -> None:
+        self._network, self._style = network, style
+        self._engine: Engine | None = None
+
+    def __call__(self, text: str) -> str:
+        """A game, annotated; one that passes a move is left as it is."""
+        if self._engine is None:
+            self._engine = Engine(at_work(self._network), search="alphabeta", multipv=2)
+        game = parse_game(text)
+        if all(node.move for node in game.tree.mainline()):
+            game = _whole_or_bare(game, self._engine, self._style)
+        return str(game)
+
+
+def _elsewhere(games: Iterable[Game], engine: Engine, style: Style, stop: Stop) -> Iterator[Game]:
+    """Games annotated by the processes of a cluster, in order."""
+    if style.words is not TABLE:
+        fix = "leave out --cluster, or the decoder"
+        raise InputError(
+            "a decoder's words come from this machine", value=style.words.name, fix=fix
+        )
+    network, sent = chosen(engine.options.weights), deque[Game]()
+
+    def texts() -> Iterator[str]:
+        for game in games:
+            sent.append(game)
+            yield str(game)
+
+    work, needs = Annotator(network, style), files_of(network)
+    for text in in_processes(
+        work, texts(), 0, in_order=True, needs=needs, stopped=lambda: stop.requested
+    ):
+        yield replace(sent.popleft(), tree=parse_game(text).tree)
+
+
+def _append(game: Game, by: str, output: Path | None) -> None:
+    """Write a game after those before it, so that a crash costs only the one under way."""
+    tags = game.tree.headers
+    tags[ANNOTATOR] = signed(tags.get(ANNOTATOR, ""), by)  # where nothing could be said, too
+    if output is not None:
+        with output.open("a", encoding="utf-8", errors="replace") as file:
+            file.write(f"{game}\n\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+
+# --- going on -------------------------------------------------------------------------------------
+
+
+def _done(output: Path, by: str) -> Iterator[Game]:
+    """The games an earlier run has left, after one that a crash has cut was taken away."""
+    if not output.exists() or not output.stat().st_size:
+        return
+    error = InputError(
+        "the output exists and was made in another way",
+        value=str(output),
+        fix="give another -o, or remove it",
+    )
+
+    def refuse(_: BadGame) -> None:
+        raise error
+
+    if by.encode() not in output.read_bytes():
+        raise error
+    _cut_torn_game(output)
+    for game in read_games(output, refuse):
+        if not game.tags.get(ANNOTATOR, "").endswith(by):
+            raise error
+        yield game
+
+
+def _cut_torn_game(output: Path) -> None:
+    """Take away a last game that is not whole: tags and moves each end with an empty line."""
+    with output.open("rb+") as file:
+        content = file.read()
+        whole = content.endswith(b"\n\n")
+        last = content.rstrip(b"\n").rfind(b"\n\n") + 2 if whole else 0
+        if not whole or content.startswith(b"[", last):
+            starts = content.rfind(b"\n\n[") + 2
+            file.truncate(starts if starts > 1 else 0)
+
+
+def _same(game: Game, other: Game, output: Path | None) -> None:
+    """Refuse to go on with an output of other games."""
+    if _moves(game.tree) != _moves(other.tree):
+        fix = "give another -o, or remove the file"
+        what = f"game {game.number} of the output is not that of the input"
+        raise InputError(what, value=str(output), fix=fix)
+
+
+def _moves(tree: chess.pgn.Game) -> list[str]:
+    return [node.move.uci() for node in tree.mainline()]

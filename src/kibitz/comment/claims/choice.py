@@ -1,0 +1,365 @@
+"""Chooses which of the proved claims about a move are worth saying to a reader."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+import chess
+
+from kibitz.comment.claims import merits as merit
+from kibitz.comment.claims import positional as changed
+from kibitz.comment.claims import tactical as tactic
+from kibitz.comment.claims.activity import FINDERS as ACTIVITY_FINDERS
+from kibitz.comment.claims.claim import Claim
+from kibitz.comment.claims.faults import AvoidsLoss
+from kibitz.comment.claims.features import FINDERS, Feature
+from kibitz.comment.claims.merits import LEAST_THREAT, gain_of, is_borne_out, merits, threatened
+from kibitz.comment.claims.motifs import motifs
+from kibitz.comment.claims.positional import changes
+from kibitz.comment.claims.sacrifices import GivesUp, confirmed_sacrifice
+from kibitz.comment.claims.structure import FINDERS as PAWN_FINDERS
+from kibitz.comment.facts import Scene, Unit, balance, is_unsafe, phase
+from kibitz.comment.prover import LAST_LOOK, SURE_MATE
+
+Level: TypeAlias = Literal["beginner", "club", "expert"]
+LEVELS: tuple[Level, ...] = ("beginner", "club", "expert")
+
+# How much a claim matters to a beginner, a club player, an expert. Below LEAST it is not said.
+WEIGHTS: dict[type[Claim], tuple[float, float, float]] = {
+    tactic.Mates: (0.9, 0.8, 0.6),
+    merit.MateIn: (0.95, 0.95, 0.9),
+    tactic.Fork: (0.9, 0.85, 0.6),
+    tactic.Skewers: (0.9, 0.85, 0.7),
+    tactic.Traps: (0.9, 0.9, 0.8),
+    tactic.Discovers: (0.85, 0.85, 0.7),
+    tactic.DoubleCheck: (0.8, 0.75, 0.5),
+    tactic.Deflects: (0.75, 0.85, 0.8),
+    tactic.Attracts: (0.7, 0.85, 0.8),
+    tactic.RemovesGuard: (0.8, 0.85, 0.7),
+    tactic.Interferes: (0.7, 0.9, 0.9),
+    tactic.Intermezzo: (0.6, 0.85, 0.85),
+    tactic.Clears: (0.4, 0.6, 0.7),
+    tactic.Pins: (0.7, 0.5, 0.3),
+    tactic.UsesPin: (0.7, 0.65, 0.45),
+    tactic.TakesLoose: (0.8, 0.6, 0.35),
+    GivesUp: (0.97, 0.97, 0.97),
+    merit.Wins: (0.85, 0.8, 0.6),
+    merit.Nets: (0.6, 0.65, 0.6),
+    merit.Verdict: (0.6, 0.75, 0.8),
+    merit.Threatens: (0.75, 0.6, 0.4),
+    merit.Parries: (0.65, 0.5, 0.4),
+    merit.OnlyMove: (0.3, 0.7, 0.85),
+    changed.PassedPawn: (0.5, 0.55, 0.5),
+    changed.PassedPawnAdvances: (0.5, 0.45, 0.35),
+    changed.IsolatedPawn: (0.3, 0.45, 0.45),
+    changed.DoubledPawns: (0.4, 0.45, 0.4),
+    changed.TakesFile: (0.4, 0.4, 0.3),
+    changed.Seventh: (0.5, 0.45, 0.35),
+    changed.Outpost: (0.45, 0.5, 0.45),
+    changed.BishopPair: (0.3, 0.45, 0.5),
+    changed.LosesCastling: (0.6, 0.55, 0.45),
+    changed.OppositeCastling: (0.45, 0.5, 0.45),
+    changed.QueensLeave: (0.3, 0.35, 0.3),
+    changed.PawnEnding: (0.5, 0.5, 0.45),
+    changed.OppositeBishops: (0.35, 0.5, 0.5),
+    changed.OpensKing: (0.45, 0.5, 0.45),
+}
+# The same for features, by their names.
+FEATURE_WEIGHTS: dict[str, tuple[float, float, float]] = {
+    "battery": (0.45, 0.5, 0.45),
+    "doubled_rooks": (0.45, 0.48, 0.43),
+    "connected_rooks": (0.45, 0.4, 0.3),
+    "development": (0.6, 0.5, 0.45),
+    "last_minor": (0.42, 0.4, 0.3),
+    "blockade": (0.45, 0.5, 0.48),
+    "behind_passed": (0.5, 0.5, 0.43),
+    "chases": (0.55, 0.42, 0.3),
+    "trades_ahead": (0.6, 0.5, 0.4),
+    "strikes": (0.4, 0.45, 0.44),
+    "connected_passed": (0.6, 0.65, 0.6),
+    "backward": (0.35, 0.47, 0.5),
+    "hanging_pawns": (0.3, 0.5, 0.55),
+    "bad_bishop": (0.4, 0.52, 0.55),
+    "opens_file": (0.42, 0.44, 0.4),
+    "escape_square": (0.6, 0.48, 0.43),
+    "king_to_centre": (0.48, 0.45, 0.42),
+    "opposition": (0.6, 0.6, 0.55),
+    "heads_for": (0.45, 0.5, 0.5),
+    "backs_up": (0.4, 0.46, 0.48),
+    "repeats": (0.45, 0.45, 0.43),
+    "fifty_moves": (0.6, 0.6, 0.55),
+    "imbalance": (0.6, 0.65, 0.65),
+    "attacks_loose": (0.5, 0.46, 0.42),
+    "guards": (0.5, 0.44, 0.3),
+    "steps_away": (0.48, 0.3, 0.2),
+    "offers_trade": (0.48, 0.5, 0.48),
+    "centralises": (0.46, 0.43, 0.35),
+    "fianchetto": (0.46, 0.4, 0.2),
+    "gains_space": (0.46, 0.48, 0.46),
+    "unpins": (0.5, 0.46, 0.43),
+    "closes_in": (0.5, 0.5, 0.48),
+}
+# Said once a game, for each side.
+ONCE = (
+    *("development", "last_minor", "connected_rooks", "trades_ahead", "escape_square"),
+    *("fianchetto", "centralises"),
+)
+NO_REASONS = (*ONCE, "opens_file", "repeats", "fifty_moves", "imbalance")
+LEAST = {"beginner": 0.38, "club": 0.4, "expert": 0.42}
+SECOND = 0.2  # the same for what is said besides
+# Weight from which a claim is worth a comment of its own in a game.
+ALONE = {"beginner": 0.5, "club": 0.5, "expert": 0.55}
+LASTING = 4  # positions
+SMALL = 300  # centipawns: a smaller gain, if only the exchange, is looked at once more
+HOPELESS = 0.9  # value for the other side from which a threat matters no more
+GAP = 0.1  # between the best and the second best move, where there are tactics
+FADING = 0.94  # a kind of claim matters less every time it has been made
+WINS_APART = 6  # plies between two claims that material is won by the same side
+# What is said only where a search shows that it wins something.
+MUST_PAY = (
+    *(tactic.Fork, tactic.Skewers, tactic.Traps, tactic.Discovers, tactic.Deflects),
+    *(tactic.Attracts, tactic.RemovesGuard, tactic.Interferes, tactic.Intermezzo, tactic.Clears),
+    tactic.TakesLoose,
+)
+# What depends on a search is proved again by a deeper one.
+JUDGED = (merit.Wins, merit.Nets, merit.OnlyMove)
+# Of these the first that holds is said, not the others.
+OF_ONE_KIND: tuple[frozenset[str], ...] = tuple(
+    frozenset(names.split())
+    for names in (
+        "Deflects Attracts Clears",
+        "GivesUp Wins Nets Threatens MateIn TakesLoose OnlyMove UsesPin chases",
+        "TakesLoose Wins Nets",
+        "Mates MateIn Wins OnlyMove Threatens battery",
+        "Fork Threatens chases",
+        "Traps Threatens chases",
+        "Skewers chases",
+        "Discovers DoubleCheck",
+        "PawnEnding QueensLeave trades_ahead imbalance",
+        "Wins Nets Threatens chases",
+        "Seventh TakesFile doubled_rooks",
+        "PassedPawn PassedPawnAdvances connected_passed",
+        "opens_file OpensKing TakesFile strikes",
+        "backward IsolatedPawn",
+        "strikes escape_square",
+        "heads_for chases",
+        "Parries chases guards steps_away unpins",
+        "steps_away Threatens attacks_loose",
+        "attacks_loose Threatens chases Traps",
+        "attacks_loose Fork",
+        "attacks_loose Pins",
+        "attacks_loose Wins",
+        "attacks_loose Nets",
+        "offers_trade chases",
+        "offers_trade GivesUp",
+        "gains_space Outpost strikes backs_up",
+        "centralises Outpost heads_for",
+        "battery closes_in doubled_rooks",
+    )
+)
+
+
+@dataclass
+class Memory:
+    """What has been said in a game, so that nothing is said twice."""
+
+    used: Counter[str] = field(default_factory=Counter)  # texts of the table
+    said: set[Claim] = field(default_factory=set)
+    once: set[str] = field(default_factory=set)  # features that are said once for each side
+    kinds: Counter[str] = field(default_factory=Counter)
+    won_at: dict[bool, int] = field(default_factory=dict)  # ply of the last gain of each side
+
+
+def kind_of(claim: Claim) -> str:
+    """The name of what a claim is."""
+    return claim.name if isinstance(claim, Feature) else type(claim).__name__
+
+
+def pays(scene: Scene) -> bool:
+    """Whether a move wins material by force, or mates."""
+    gain = scene.prover.gain(scene.before, scene.move)
+    mates = scene.has is not None and scene.has.mate is not None and scene.has.mate < 0
+    if mates or (gain is not None and gain > SURE_MATE):
+        return True
+    return gain_of(scene) >= merit.LEAST and is_borne_out(scene)
+
+
+def ranked(scene: Scene, claims: Iterable[Claim], memory: Memory, level: Level) -> list[Claim]:
+    """The claims worth saying, the most important first, without those that say the same."""
+    weighed = sorted(
+        ((_weight(claim, memory, level), number, claim) for number, claim in enumerate(claims)),
+        key=lambda one: (-one[0], one[1]),
+    )
+    chosen: list[Claim] = []
+    paying: bool | None = None
+    for weight, _, claim in weighed:
+        if weight < (SECOND if chosen else LEAST[level]):
+            continue
+        if _was_said(claim, memory) or _is_covered(claim, chosen):
+            continue
+        if isinstance(claim, MUST_PAY):
+            paying = pays(scene) if paying is None else paying
+            if not paying:
+                continue
+        if _is_too_soon(claim, scene, memory) or not _is_to_the_point(claim, scene, level):
+            continue
+        if is_confirmed(claim, scene):
+            chosen.append(claim)
+    return chosen
+
+
+def is_confirmed(claim: Claim, scene: Scene) -> bool:
+    """Whether a deeper search agrees, of a claim that depends on one."""
+    if isinstance(claim, MUST_PAY):
+        return pays(scene.deeper)
+    if isinstance(claim, merit.Parries) and claim.target is not None:
+        pawn = claim.target.kind == chess.PAWN  # which is easily given up for something else
+        deep = scene.seen_with(LAST_LOOK if pawn else 1)
+        return deep is scene or AvoidsLoss().proved(deep)
+    if isinstance(claim, merit.Threatens) and claim.target is not None:
+        return merit.threat_pays(claim, scene)
+    if isinstance(claim, merit.Wins) and not (lasts(scene.deeper) and stays_won(scene)):
+        return False
+    return not isinstance(claim, JUDGED) or claim.proved(scene.deeper)
+
+
+def lasts(scene: Scene) -> bool:
+    """Whether what a move wins is there in the last four positions of the line that is expected."""
+    least = balance(scene.start, scene.mover) + 1
+    return scene.has is None or all(
+        balance(board, scene.mover) >= least for board in scene.boards[2:][-LASTING:]
+    )
+
+
+def stays_won(scene: Scene) -> bool:
+    """Whether a still deeper look keeps what a move wins, a small gain at that."""
+    if gain_of(scene) >= SMALL:
+        return merit.keeps_more(scene.after, scene, balance(scene.start, scene.mover))
+    last = scene.seen_with(LAST_LOOK)
+    return last is scene or (lasts(last) and len(last.follow) >= LASTING)
+
+
+def _weight(claim: Claim, memory: Memory, level: Level) -> float:
+    if isinstance(claim, GivesUp):
+        return _first_weight(claim, level)  # however many there are
+    return _first_weight(claim, level) * FADING ** memory.kinds[kind_of(claim)]
+
+
+def _first_weight(claim: Claim, level: Level) -> float:
+    weights = FEATURE_WEIGHTS[claim.name] if isinstance(claim, Feature) else WEIGHTS[type(claim)]
+    return weights[LEVELS.index(level)]
+
+
+def is_slight(claim: Claim, level: Level) -> bool:
+    """Whether a claim is not worth a comment of its own."""
+    return _first_weight(claim, level) < ALONE[level]
+
+
+def is_sharp(scene: Scene) -> bool:
+    """Whether a position is full of tactics, so that what is lasting matters little."""
+    had, gain = scene.had, scene.prover.gain(scene.after)
+    only = had is not None and had.second is not None and had.value - had.second >= GAP
+    return only or scene.after.is_check() or gain is None or gain >= merit.LEAST
+
+
+def _was_said(claim: Claim, memory: Memory) -> bool:
+    """Whether a claim, or a threat by the same move, was spoken of before."""
+    if isinstance(claim, (merit.Threatens, merit.Parries)):
+        same = (one for one in memory.said if isinstance(one, type(claim)))
+        return any(one.step.move == claim.step.move for one in same)
+    if isinstance(claim, Feature) and claim.name in ONCE:
+        return f"{claim.name}.{claim.white}" in memory.once
+    return claim in memory.said
+
+
+def _is_covered(claim: Claim, chosen: Sequence[Claim]) -> bool:
+    kinds = {kind_of(one) for one in chosen}
+    name = kind_of(claim)
+    return name in kinds or any(name in group and kinds & group for group in OF_ONE_KIND)
+
+
+def _is_too_soon(claim: Claim, scene: Scene, memory: Memory) -> bool:
+    """Whether a gain is the one that was spoken of a few moves ago."""
+    if not isinstance(claim, (merit.Wins, merit.Nets, tactic.TakesLoose)):
+        return False
+    return scene.before.ply() - memory.won_at.get(scene.mover, -100) < WINS_APART
+
+
+def _is_to_the_point(claim: Claim, scene: Scene, level: Level) -> bool:
+    """Whether a claim that is true is about this move."""
+    lasting = isinstance(claim, Feature) or type(claim).__module__ == changed.__name__
+    if lasting and phase(scene.after) != "endgame":
+        if isinstance(claim, changed.PassedPawn) and not is_advanced(claim.pawn):
+            return False
+        if not isinstance(claim, changed.LosesCastling) and is_sharp(scene):
+            return False
+    if isinstance(claim, tactic.Mates):
+        return bool(claim.pattern or claim.guard)
+    if isinstance(claim, merit.OnlyMove):
+        obvious = scene.taken is not None and not claim.hard
+        return not obvious and (scene.last is None or scene.last.to_square != scene.landed)
+    if isinstance(claim, tactic.RemovesGuard):
+        return claim.target.kind != chess.PAWN
+    if isinstance(claim, tactic.UsesPin):
+        return claim.spared == scene.piece
+    if isinstance(claim, tactic.Pins):
+        is_safe = not is_unsafe(scene.after, claim.by.square)
+        return is_safe and claim.to.kind == chess.KING and claim.piece.kind != chess.PAWN
+    if isinstance(claim, merit.Threatens):
+        if scene.has is not None and scene.has.value >= HOPELESS:
+            return False
+        if level != "beginner" and claim.target and threatened(claim, scene) < LEAST_THREAT:
+            return False
+        direct = claim.step.move.from_square == scene.landed and claim.target is not None
+        exposed = scene.after.is_attacked_by(not scene.mover, scene.landed)
+        return not (direct and level != "beginner") and not (exposed and scene.taken)
+    if isinstance(claim, merit.Parries):
+        runs = claim.target is not None and claim.target.square == scene.move.from_square
+        return not (scene.taken or runs)
+    return True
+
+
+def is_advanced(pawn: Unit) -> bool:
+    """Whether a pawn has reached its fourth rank."""
+    return (pawn.square >> 3 if pawn.white else 7 - (pawn.square >> 3)) >= 3
+
+
+def is_a_reason(claim: Claim, scene: Scene) -> bool:
+    """Whether a claim says why a move is good."""
+    match claim:
+        case changed.IsolatedPawn(pawn):
+            return pawn.white != scene.mover
+        case changed.DoubledPawns(white) | changed.OpensKing(white):
+            return white != scene.mover
+        case changed.BishopPair(white):
+            return white == scene.mover
+        case merit.OnlyMove() | changed.LosesCastling() | changed.OppositeCastling():
+            return False
+        case changed.QueensLeave() | changed.PawnEnding() | changed.OppositeBishops():
+            return False
+        case Feature(white=white):
+            bad = claim.name in ("backward", "hanging_pawns", "bad_bishop")
+            return white != scene.mover if bad else claim.name not in NO_REASONS
+    return True
+
+
+def worth_saying(scene: Scene, memory: Memory, level: Level, most: int) -> list[Claim]:
+    """What there is to say of a good move; of one that mates, how it does."""
+    if scene.after.is_checkmate():
+        mates = (claim for claim in motifs(scene) if isinstance(claim, tactic.Mates))
+        return ranked(scene, mates, memory, level)[:1]
+    gives = confirmed_sacrifice(scene)
+    found: list[Claim] = [gives] if gives else []
+    found += [*motifs(scene), *merits(scene), *changes(scene)]
+    found += [one for find in (*FINDERS, *PAWN_FINDERS, *ACTIVITY_FINDERS) for one in find(scene)]
+    spoken = [claim for claim in found if type(claim) in WEIGHTS or isinstance(claim, Feature)]
+    return ranked(scene, spoken, memory, level)[:most]
+
+
+def reasons(scene: Scene, level: Level, most: int) -> list[Claim]:
+    """What a move that was not made is good for."""
+    claims = worth_saying(scene, Memory(), level, most + 1)
+    return [one for one in claims if is_a_reason(one, scene)][:most]

@@ -1,0 +1,48 @@
+"""A claim: a small record of what is said of a move, with the function that proves it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import chess
+
+from kibitz.comment.facts import Scene, Unit, played
+
+
+@dataclass(frozen=True)
+class Claim(ABC):
+    """Something that is said of a move."""
+
+    @abstractmethod
+    def proved(self, scene: Scene) -> bool:
+        """Whether it is true."""
+
+
+def stands(board: chess.Board, *pieces: Unit) -> bool:
+    """Whether pieces stand where they are said to."""
+    return all(board.piece_at(one.square) == chess.Piece(one.kind, one.white) for one in pieces)
+
+
+def is_between(square: int, first: int, second: int) -> bool:
+    """Whether a square lies strictly between two others on a line."""
+    return bool(chess.between(first, second) & chess.BB_SQUARES[square])
+
+
+class Step(NamedTuple):
+    """A move and how it is written, with its number."""
+
+    move: chess.Move
+    text: str
+
+
+def step(board: chess.Board, move: chess.Move) -> Step:
+    """A move of a position, numbered."""
+    dots = "." if board.turn else "..."
+    return Step(move, f"{board.fullmove_number}{dots}{board.san(move)}")
+
+
+def passed(board: chess.Board) -> chess.Board | None:
+    """The position if the side to move passed; None if it is in check."""
+    return None if board.is_check() else played(board, chess.Move.null())

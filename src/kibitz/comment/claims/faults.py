@@ -1,0 +1,287 @@
+"""Claims about bad moves: what they allow and miss, and how the game stands after them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import chess
+
+from kibitz.comment.claims.claim import Claim, Step, passed, stands, step
+from kibitz.comment.claims.merits import (
+    CENTIPAWNS,
+    LEAST,
+    LEAST_THREAT,
+    LONG_ENOUGH,
+    LONGEST_MATE,
+    MateIn,
+    Wins,
+    shortest_mate,
+)
+from kibitz.comment.claims.positional import is_pawn_ending
+from kibitz.comment.facts import Scene, Unit, balance, played, taken_by
+from kibitz.comment.judge import BETTER, Label, label, standing, stands_clear
+
+LONGEST_ANSWER = 5  # plies of a refutation that are named
+
+
+@dataclass(frozen=True)
+class EnPrise(Claim):
+    """A piece has moved to where it can be taken."""
+
+    piece: Unit
+    reply: Step
+
+    def proved(self, scene: Scene) -> bool:
+        """The reply takes it and wins material on that square."""
+        board = scene.after
+        took = WORTH_OF[scene.taken.kind] if scene.taken else 0
+        return (
+            self.piece == scene.piece
+            and taken_by(board, self.reply.move) == self.piece
+            and scene.prover.loss_on(board, self.piece.square) >= took + LEAST
+        )
+
+
+WORTH_OF = {**CENTIPAWNS, 6: 0}
+
+
+@dataclass(frozen=True)
+class Abandons(Claim):
+    """A piece that has moved guards something no more."""
+
+    guard: Unit  # where it stands now
+    target: Unit
+    reply: Step
+
+    def proved(self, scene: Scene) -> bool:
+        """The target was safe while the guard stood, and is lost now."""
+        prover, square = scene.prover, self.target.square
+        return (
+            self.guard == scene.piece
+            and stands(scene.before, self.target)
+            and square in scene.before.attacks(scene.move.from_square)
+            and square not in scene.after.attacks(self.guard.square)
+            and taken_by(scene.after, self.reply.move) == self.target
+            and prover.loss_on(scene.before, square) == 0
+            and prover.loss_on(scene.after, square) >= LEAST
+        )
+
+
+@dataclass(frozen=True)
+class Overlooks(Claim):
+    """The other side had threatened what it does now."""
+
+    reply: Step
+    why: tuple[Claim, ...] = ()
+
+    def proved(self, scene: Scene) -> bool:
+        """The reply won as much if the mover had passed, and for the same reasons."""
+        threat = threat_of(scene, self.reply.move)
+        if threat is None or scene.reply != self.reply.move:
+            return False
+        gain = scene.prover.gain(threat.before, self.reply.move)
+        now = scene.prover.gain(scene.after, self.reply.move)
+        both = all(one.proved(threat) and one.proved(scene.other) for one in self.why)
+        return both and gain is not None and now is not None and min(gain, now) >= LEAST_THREAT
+
+
+def threat_of(scene: Scene, reply: chess.Move) -> Scene | None:
+    """The reply as a threat: a move of the position before, if the mover passed."""
+    board = passed(scene.before)
+    if board is None or reply not in board.legal_moves:
+        return None
+    return Scene(board, reply, (), scene.prover)
+
+
+@dataclass(frozen=True)
+class AllowsMate(Claim):
+    """The other side mates by force."""
+
+    moves: int
+    reply: Step
+
+    def proved(self, scene: Scene) -> bool:
+        """The shortest mate, and the reply begins one as short."""
+        if shortest_mate(scene.after) != self.moves:
+            return False
+        if self.moves == 1:
+            return played(scene.after, self.reply.move).is_checkmate()
+        return MateIn(self.moves - 1).proved(Scene(scene.after, self.reply.move, (), scene.prover))
+
+
+@dataclass(frozen=True)
+class Allows(Claim):
+    """The refutation of a bad move."""
+
+    reply: Step
+    why: tuple[Claim, ...]
+
+    def proved(self, scene: Scene) -> bool:
+        """The search's reply, and all that is said of it."""
+        if scene.has is None or not scene.has.line or scene.has.line[0] != self.reply.move:
+            return False
+        return all(claim.proved(scene.other) for claim in self.why)
+
+
+@dataclass(frozen=True)
+class Prevents(Claim):
+    """The better move makes the refutation of the other one impossible."""
+
+    reply: Step
+
+    def proved(self, scene: Scene) -> bool:
+        """The reply was possible if the mover had passed, and is not after the better move."""
+        board = passed(scene.before)
+        possible = board is not None and self.reply.move in board.legal_moves
+        return (
+            possible
+            and not scene.after.is_check()
+            and self.reply.move not in scene.after.legal_moves
+        )
+
+
+@dataclass(frozen=True)
+class AvoidsLoss(Claim):
+    """The better move does not lose the material that the one made does."""
+
+    def proved(self, scene: Scene) -> bool:
+        """Neither in the engine's line nor by force, and not while the game is being lost."""
+        if scene.has is not None and scene.has.value >= BETTER:
+            return False
+        had = balance(scene.before, scene.mover)
+        gain = scene.prover.gain(scene.after)
+        enough = len(scene.boards) > LONG_ENOUGH and gain is not None and gain < LEAST
+        return enough and all(balance(one, scene.mover) >= had for one in scene.boards[-2:])
+
+
+@dataclass(frozen=True)
+class Better(Claim):
+    """The move that should have been made."""
+
+    step: Step
+    why: tuple[Claim, ...]
+
+    def proved(self, scene: Scene) -> bool:
+        """The search's best move, where the one made was worse."""
+        if scene.had is None or scene.has is None or scene.had.line[0] != self.step.move:
+            return False
+        bad = label(scene.had, scene.has) is not Label.NONE or scene.had.mate is not None
+        lost = standing(scene.had.value) == -2  # where one move is as good as another
+        soon = scene.instead().boards[:4]  # a trade included
+        if any(map(is_pawn_ending, soon)) and scene.had.mate is None:
+            return False  # which hangs on a tempo
+        return (
+            bad
+            and not lost
+            and self.step.move != scene.move
+            and all(claim.proved(scene.instead()) for claim in self.why)
+        )
+
+
+@dataclass(frozen=True)
+class MissesMate(Claim):
+    """There was a mate."""
+
+    moves: int
+    step: Step
+
+    def proved(self, scene: Scene) -> bool:
+        """The shortest one, which the move made does not begin."""
+        if scene.after.is_checkmate() or shortest_mate(scene.before) != self.moves:
+            return False
+        first = Scene(scene.before, self.step.move, (), scene.prover)
+        if self.moves == 1:
+            return first.after.is_checkmate()
+        return MateIn(self.moves - 1).proved(first) and not MateIn(self.moves - 1).proved(scene)
+
+
+@dataclass(frozen=True)
+class Turns(Claim):
+    """How the game stood for the mover and how it stands after a mistake."""
+
+    had: int  # see judge.standing
+    has: int
+
+    def proved(self, scene: Scene) -> bool:
+        """By the two searches, but not in a pawn ending, which hangs on a tempo."""
+        if scene.had is None or scene.has is None or self.had == self.has:
+            return False
+        clear = stands_clear(scene.had.value) and stands_clear(-scene.has.value)
+        if not clear or is_pawn_ending(scene.after) or not _fits_material(self.has, scene):
+            return False
+        return (standing(scene.had.value), standing(-scene.has.value)) == (self.had, self.has)
+
+
+def _fits_material(stands: int, scene: Scene) -> bool:
+    """Whether a game that is called level is so in material, too, after the expected moves."""
+    end, white = scene.boards[-1], scene.mover
+    pawns = len(end.pieces(chess.PAWN, white)) - len(end.pieces(chess.PAWN, not white))
+    return stands != 0 or (abs(pawns) <= 1 and balance(end, white) == pawns)
+
+
+@dataclass(frozen=True)
+class Keeps(Claim):
+    """How the game stands for the mover if the best move is made."""
+
+    has: int
+
+    def proved(self, scene: Scene) -> bool:
+        """By the search."""
+        if scene.had is None or not stands_clear(scene.had.value) or is_pawn_ending(scene.before):
+            return False
+        if not _fits_material(self.has, scene.instead()):
+            return False
+        return standing(scene.had.value) == self.has
+
+
+def answer_line(scene: Scene) -> str:
+    """The refutation and the moves after it, until material is won for good: 6.Nd5 Qd6 7.Bxg5."""
+    boards = scene.other.boards
+    had, other = balance(scene.after, not scene.mover), not scene.mover
+    kept = (
+        number
+        for number in range(1, min(len(boards), LONGEST_ANSWER + 1), 2)
+        if all(balance(one, other) > had for one in boards[number : number + 2])
+    )
+    moves = (scene.other.move, *scene.other.follow)[: max(3, next(kept, 3))]
+    return scene.after.variation_san(moves).replace(". ", ".")
+
+
+def faults(scene: Scene, why: tuple[Claim, ...]) -> list[Claim]:
+    """The causes why a move is bad, proved; `why` is what is to be said of the refutation."""
+    if scene.reply is None:
+        return []
+    return [claim for claim in _faults(scene, why) if claim.proved(scene)]
+
+
+def _faults(scene: Scene, why: tuple[Claim, ...]) -> Iterator[Claim]:
+    assert scene.reply is not None
+    reply = step(scene.after, scene.reply)
+    mate = scene.has.mate if scene.has else None
+    if mate is not None and 0 < mate <= LONGEST_MATE:
+        found = shortest_mate(scene.after)
+        if found:
+            yield AllowsMate(found, reply)
+    target = taken_by(scene.after, scene.reply)
+    if target is not None:
+        yield EnPrise(scene.piece, reply)
+        yield Abandons(scene.piece, target, reply)
+    threat = threat_of(scene, scene.reply)
+    if threat is not None:
+        yield Overlooks(reply, tuple(one for one in (*why, Wins((), ())) if one.proved(threat)))
+        yield Overlooks(reply)
+    yield Allows(reply, why)
+
+
+def missed(scene: Scene, why: tuple[Claim, ...]) -> list[Claim]:
+    """What should have been played in place of a bad move, proved."""
+    if scene.had is None or not scene.had.line or scene.had.line[0] == scene.move:
+        return []
+    best = step(scene.before, scene.had.line[0])
+    found: list[Claim] = []
+    if scene.had.mate is not None and 0 < scene.had.mate <= LONGEST_MATE:
+        shortest = shortest_mate(scene.before)
+        found = [MissesMate(shortest, best)] if shortest else []
+    found = [claim for claim in found if claim.proved(scene)]
+    return found or [claim for claim in [Better(best, why)] if claim.proved(scene)]

@@ -1,0 +1,305 @@
+"""Plain facts about where pieces stand and go: one function each, which finds them and proves them.
+
+A **feature** has that function, and the pieces and squares it is about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import chess
+
+from kibitz.comment.claims.claim import Claim, Step, passed
+from kibitz.comment.facts import (
+    SLIDERS,
+    Scene,
+    Unit,
+    balance,
+    is_outpost,
+    is_passed,
+    is_unsafe,
+    phase,
+    unit,
+)
+
+HOME = {chess.KNIGHT: (1, 6), chess.BISHOP: (2, 5)}  # files where minor pieces begin
+CENTRE = (chess.D4, chess.E4, chess.D5, chess.E5)
+MINOR = (chess.KNIGHT, chess.BISHOP)
+AHEAD = 3  # pawns' worth with which trades are welcome
+
+
+Finder: TypeAlias = Callable[[Scene], Iterator["Feature"]]
+
+
+@dataclass(frozen=True)
+class Feature(Claim):
+    """A plain fact that a move brings about."""
+
+    find: Finder
+    white: bool  # whose it is
+    pieces: tuple[Unit, ...] = ()
+    square: int | None = None
+    step: Step | None = None
+    counts: tuple[int, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of the function that finds it."""
+        return self.find.__name__
+
+    def proved(self, scene: Scene) -> bool:
+        """Its function finds it."""
+        return self in self.find(scene)
+
+
+# --- pieces ---------------------------------------------------------------------------------------
+
+
+def battery(scene: Scene) -> Iterator[Feature]:
+    """Two sliders on one line that ends beside the enemy king."""
+    board, by = scene.after, scene.piece
+    king = board.king(not scene.mover)
+    if by.kind not in SLIDERS or king is None:
+        return
+    for square in board.attacks(by.square) & board.occupied_co[scene.mover]:
+        other = unit(board, square)
+        if other.kind not in SLIDERS or by.square not in board.attacks(square):
+            continue
+        if chess.ray(by.square, square) & chess.BB_SQUARES[scene.move.from_square]:
+            continue  # they stood on the line before
+        ring = chess.BB_KING_ATTACKS[king] & chess.ray(by.square, square)
+        for front, back in ((by, other), (other, by)):
+            for goal in chess.scan_forward(ring & board.attacks_mask(front.square)):
+                if front.square in chess.SquareSet(chess.between(back.square, goal)):
+                    yield Feature(battery, scene.mover, (back, front), goal)
+
+
+def doubled_rooks(scene: Scene) -> Iterator[Feature]:
+    """Two rooks on one file that no own pawn stands on, with nothing between them."""
+    board, by = scene.after, scene.piece
+    if by.kind != chess.ROOK or scene.move.from_square & 7 == by.square & 7:
+        return
+    if board.pieces_mask(chess.PAWN, scene.mover) & chess.BB_FILES[by.square & 7]:
+        return
+    for square in board.pieces(chess.ROOK, scene.mover) & board.attacks(by.square):
+        if square & 7 == by.square & 7:
+            yield Feature(doubled_rooks, scene.mover, (by,))
+
+
+def connected_rooks(scene: Scene) -> Iterator[Feature]:
+    """The rooks guard each other on the back rank for the first time."""
+    if phase(scene.after) == "endgame" or scene.taken:
+        return
+    now, had = (_are_connected(board, scene.mover) for board in (scene.after, scene.before))
+    if now and not had:
+        yield Feature(connected_rooks, scene.mover)
+
+
+def _are_connected(board: chess.Board, white: bool) -> bool:
+    home = chess.BB_RANK_1 if white else chess.BB_RANK_8
+    rooks = list(board.pieces(chess.ROOK, white) & home)
+    return len(rooks) == 2 and rooks[1] in board.attacks(rooks[0])
+
+
+def _out(board: chess.Board, white: bool) -> int:
+    """How many knights and bishops have left the squares where they begin."""
+    rank = 0 if white else 7
+    return sum(
+        len(board.pieces(kind, white))
+        - sum(board.piece_at(chess.square(file, rank)) == chess.Piece(kind, white) for file in at)
+        for kind, at in HOME.items()
+    )
+
+
+def development(scene: Scene) -> Iterator[Feature]:
+    """In the opening a side has three more minor pieces out, or two while the other has none."""
+    if scene.before.chess960 or phase(scene.after) != "opening" or scene.after.is_check():
+        return
+    mine, theirs = _out(scene.after, scene.mover), _out(scene.after, not scene.mover)
+    if mine > _out(scene.before, scene.mover) and (mine - theirs >= 3 or (mine, theirs) == (2, 0)):
+        yield Feature(development, scene.mover, counts=(mine, theirs))
+
+
+def last_minor(scene: Scene) -> Iterator[Feature]:
+    """The last knight or bishop leaves its square, all four being on the board."""
+    board, white = scene.after, scene.mover
+    if board.chess960 or scene.piece.kind not in MINOR:
+        return
+    if _out(board, white) == 4 == _out(scene.before, white) + 1:
+        yield Feature(last_minor, white)
+
+
+def blockade(scene: Scene) -> Iterator[Feature]:
+    """A piece stops an enemy passed pawn that has come to the other half by standing before it."""
+    board, by = scene.after, scene.piece
+    square = by.square + (8 if scene.mover else -8)
+    if by.kind == chess.PAWN or not 0 <= square < 64 or scene.move.from_square & 7 == square & 7:
+        return
+    pawn = board.piece_at(square)
+    far = square >> 3 <= 3 if scene.mover else square >> 3 >= 4
+    if pawn != chess.Piece(chess.PAWN, not scene.mover) or not far:
+        return
+    if is_passed(board, square, not scene.mover) and not is_unsafe(board, by.square):
+        yield Feature(blockade, scene.mover, (unit(board, square), by))
+
+
+def behind_passed(scene: Scene) -> Iterator[Feature]:
+    """A rook comes to the file of a passed pawn, behind it, in an ending."""
+    board, by = scene.after, scene.piece
+    if by.kind != chess.ROOK or phase(board) != "endgame" or scene.taken:
+        return
+    if scene.move.from_square & 7 == by.square & 7:
+        return
+    for square in board.attacks(by.square) & board.pawns:
+        pawn = unit(board, square)
+        behind = (square > by.square) == pawn.white
+        if square & 7 == by.square & 7 and behind and is_passed(board, square, pawn.white):
+            yield Feature(behind_passed, scene.mover, (pawn,))
+
+
+def chases(scene: Scene) -> Iterator[Feature]:
+    """A safe piece attacks one that is worth more, which is expected to move away."""
+    board, by, reply = scene.after, scene.piece, scene.reply
+    if reply is None or by.kind == chess.KING or is_unsafe(board, by.square) or scene.taken:
+        return
+    if board.piece_type_at(reply.from_square) in (None, chess.KING, chess.PAWN):
+        return
+    target = unit(board, reply.from_square)
+    if target.square not in board.attacks(by.square) or target.worth <= by.worth:
+        return
+    if not board.is_capture(reply) and not board.is_check():
+        yield Feature(chases, scene.mover, (target,))
+
+
+def trades_ahead(scene: Scene) -> Iterator[Feature]:
+    """The side that is ahead takes a piece back of the kind that was just taken, or offers it."""
+    board, taken = scene.after, scene.taken
+    if taken is None or taken.kind == chess.PAWN or scene.last_took != taken.kind:
+        return
+    if scene.last is None or scene.last.to_square != scene.move.to_square:
+        return
+    if balance(board, scene.mover) >= AHEAD and not board.attackers(not scene.mover, scene.landed):
+        yield Feature(trades_ahead, scene.mover, counts=(taken.kind,))
+
+
+# --- kings ----------------------------------------------------------------------------------------
+
+
+def king_to_centre(scene: Scene) -> Iterator[Feature]:
+    """In an ending without queens the king comes nearer to the centre, not being in check."""
+    if scene.piece.kind != chess.KING or scene.taken or scene.before.is_check():
+        return
+    if phase(scene.after) != "endgame" or scene.after.queens or not scene.after.pawns:
+        return
+    if _from_centre(scene.landed) < _from_centre(scene.move.from_square) in (2, 3):
+        yield Feature(king_to_centre, scene.mover)
+
+
+def _from_centre(square: int) -> int:
+    return min(chess.square_distance(square, one) for one in CENTRE)
+
+
+def opposition(scene: Scene) -> Iterator[Feature]:
+    """In a pawn ending the kings face each other with one square between, the other to move."""
+    board = scene.after
+    kings = [board.king(True), board.king(False)]
+    if board.occupied != board.kings | board.pawns or scene.piece.kind != chess.KING:
+        return
+    one, two = kings
+    assert one is not None
+    assert two is not None
+    lined = one & 7 == two & 7 or one >> 3 == two >> 3
+    if lined and chess.square_distance(one, two) == 2:
+        yield Feature(opposition, scene.mover)
+
+
+# --- the expected line ----------------------------------------------------------------------------
+
+
+def heads_for(scene: Scene) -> Iterator[Feature]:
+    """The piece that moved is expected to go on to an outpost next."""
+    next_ = scene.next
+    if next_ is None or scene.piece.kind != chess.KNIGHT or next_.from_square != scene.landed:
+        return
+    board = scene.boards[2]
+    if board.is_capture(next_) or not is_outpost(scene.boards[3], next_.to_square, scene.mover):
+        return
+    if not is_outpost(scene.after, next_.to_square, scene.mover):
+        return
+    came_from = next_.to_square == scene.move.from_square
+    if came_from or is_outpost(scene.after, scene.landed, scene.mover):
+        return
+    yield Feature(heads_for, scene.mover, square=next_.to_square)
+
+
+def backs_up(scene: Scene) -> Iterator[Feature]:
+    """The move guards the square to which a pawn is expected to go next."""
+    next_, rest = scene.next, passed(scene.after)
+    if next_ is None or rest is None or next_ not in rest.legal_moves or next_.promotion:
+        return
+    if rest.piece_type_at(next_.from_square) != chess.PAWN or rest.is_capture(next_):
+        return
+    far = next_.to_square >> 3 >= 4 if scene.mover else next_.to_square >> 3 <= 3
+    attacked = rest.attackers(not scene.mover, next_.to_square)
+    guards = next_.to_square in scene.after.attacks(scene.landed)
+    guarded = next_.to_square in scene.before.attacks(scene.move.from_square)
+    if far and attacked and guards and not guarded and scene.landed != next_.from_square:
+        dots = "." if scene.mover else "..."
+        number = scene.before.fullmove_number + 1
+        text = f"{number}{dots}{rest.san(next_)}"
+        yield Feature(backs_up, scene.mover, step=Step(next_, text))
+
+
+# --- the game -------------------------------------------------------------------------------------
+
+
+def repeats(scene: Scene) -> Iterator[Feature]:
+    """The position occurs for the second time."""
+    if scene.after.is_repetition(2) and not scene.after.is_repetition(3):
+        yield Feature(repeats, scene.mover)
+
+
+def fifty_moves(scene: Scene) -> Iterator[Feature]:
+    """Thirty or forty moves have gone by without a capture or a pawn move."""
+    if scene.after.halfmove_clock in (60, 80):
+        yield Feature(fifty_moves, scene.mover, counts=(scene.after.halfmove_clock // 2,))
+
+
+def imbalance(scene: Scene) -> Iterator[Feature]:
+    """Unlike pieces stand against each other once an exchange is over."""
+    if scene.taken is None or len(scene.boards) < 4:
+        return
+    found = [_unlike(board) for board in (scene.before, *scene.boards[1:4])]
+    if found[1] and found[1] == found[2] == found[3] != found[0]:
+        mine, theirs = found[1] if scene.mover else found[1][::-1]
+        yield Feature(imbalance, scene.mover, counts=(*mine, 0, *theirs))
+
+
+Kinds = tuple[int, ...]
+
+
+def _unlike(board: chess.Board) -> tuple[Kinds, Kinds] | None:
+    """Pieces that one side has more of than the other, if that is one of the known kinds."""
+    more = [
+        tuple(
+            kind
+            for kind in (chess.QUEEN, chess.ROOK, chess.BISHOP, chess.KNIGHT)
+            for _ in range(len(board.pieces(kind, white)) - len(board.pieces(kind, not white)))
+        )
+        for white in (True, False)
+    ]
+    plain = [tuple(chess.BISHOP if kind in MINOR else kind for kind in one) for one in more]
+    known = {(5, 4, 4), (4, 3, 3), (5, 4, 3), (5, 3, 3, 3)}
+    for one, two in (plain, plain[::-1]):
+        if len(one) == 1 and (*one, *two) in known:
+            return more[0], more[1]
+    return None
+
+
+FINDERS: tuple[Finder, ...] = (
+    *(battery, doubled_rooks, connected_rooks, development, last_minor, blockade),
+    *(behind_passed, chases, trades_ahead, king_to_centre, opposition),
+    *(heads_for, backs_up, repeats, fifty_moves, imbalance),
+)

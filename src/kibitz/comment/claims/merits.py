@@ -1,0 +1,373 @@
+"""Claims about what a move wins, threatens and parries, proved by searches.
+
+Material is proved by `Prover`, mates by the search for mates, values by the engine's search, which
+a scene carries as `had` and `has`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import chess
+
+from kibitz.comment.claims.claim import Claim, Step, passed, stands, step
+from kibitz.comment.facts import WORTH, Scene, Unit, balance, is_defended, played, taken_by
+from kibitz.comment.judge import is_hard_to_find, is_only_move
+from kibitz.comment.prover import SURE_MATE
+from kibitz.position.board import Board
+from kibitz.position.notation import legal_codes
+from kibitz.search.mate import MateSearch
+
+LEAST = 80  # centipawns that are called a gain
+LEAST_THREAT = 180
+LONG_ENOUGH = 3  # plies of an expected line that tells anything
+MATE_BUDGET = 60_000  # positions
+LONGEST_MATE = 5  # moves
+
+
+@lru_cache(1000)
+def mate_in(fen: str, chess960: bool, longest: int) -> int | None:
+    """The shortest mate of the side to move, in moves; None if there is none so short."""
+    board = Board(fen, chess960=chess960)
+    search = MateSearch(board, legal_codes(board.position).tolist())
+    if not search.deepen(2 * longest - 1, MATE_BUDGET, lambda: False) or search.mate is None:
+        return None
+    return (search.mate.plies + 1) // 2
+
+
+def shortest_mate(board: chess.Board, longest: int = LONGEST_MATE) -> int | None:
+    """The shortest mate of the side to move, if the search for it comes to an end."""
+    return mate_in(board.shredder_fen(), board.chess960, longest)
+
+
+# --- what a move does -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Wins(Claim):
+    """Material is won by force; the pieces are left open where there are many."""
+
+    won: tuple[int, ...]  # kinds of pieces
+    lost: tuple[int, ...]
+
+    def proved(self, scene: Scene) -> bool:
+        """The search of material finds the gain, and its line has these pieces."""
+        if not is_borne_out(scene):
+            return False
+        if not self.won:
+            return gain_of(scene) >= LEAST_THREAT
+        plain = len(self.won) <= 2 and len(self.lost) <= 1
+        return plain and gain_of(scene) >= LEAST and exchanged(scene) == (self.won, self.lost)
+
+
+def gain_of(scene: Scene) -> int:
+    """Centipawns a move wins by force, of an exchange as a whole; -1 if unknown."""
+    gain = scene.prover.gain(scene.before, scene.move)
+    if gain is None or abs(gain) > SURE_MATE:
+        return -1
+    owed = balance(scene.start, scene.mover) - balance(scene.before, scene.mover)
+    return gain - 100 * owed
+
+
+CENTIPAWNS = {1: 100, 2: 300, 3: 300, 4: 500, 5: 900}
+
+
+def is_borne_out(scene: Scene) -> bool:
+    """Whether the line that the engine expects ends with more material for the mover, too.
+
+    Where that line ends too early to tell, deeper searches go on from its end.
+    """
+    if len(scene.follow) < LONG_ENOUGH:
+        longer = None if scene.has is None or gain_of(scene) <= 0 else expected_again(scene)
+        return scene.has is None if longer is None else is_borne_out(longer)
+    before = balance(scene.start, scene.mover)
+    gain = gain_of(scene)
+    least = max(1, gain // 100 - 1)  # the engine's line may end before everything is taken
+    return gain > 0 and all(
+        balance(board, scene.mover) >= before + least for board in scene.boards[-2:]
+    )
+
+
+def expected_again(scene: Scene) -> Scene | None:
+    """The scene with a line of deeper searches; None if there is none that is long enough."""
+    line = scene.prover.expected(scene.after)
+    enough = line is not None and len(line) >= LONG_ENOUGH
+    return replace(scene, follow=tuple(line)) if line is not None and enough else None
+
+
+def exchanged(scene: Scene) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """What both sides lose in the proof of a gain, from where the exchange began."""
+    board = played(scene.before, *scene.prover.line(scene.before, scene.move))
+    theirs = gone(scene.start, board, not scene.mover)
+    own = gone(scene.start, board, scene.mover)
+    if theirs is None or own is None:
+        return None
+    common = theirs & own
+    won, lost = theirs - common, own - common
+    worth = sum(CENTIPAWNS[kind] for kind in won.elements())
+    worth -= sum(CENTIPAWNS[kind] for kind in lost.elements())
+    if worth != gain_of(scene):
+        return None
+    return listed(won), listed(lost)
+
+
+def listed(kinds: Counter[int]) -> tuple[int, ...]:
+    """Kinds of pieces, the most valuable first."""
+    return tuple(sorted(kinds.elements(), reverse=True))
+
+
+def gone(before: chess.Board, after: chess.Board, white: bool) -> Counter[int] | None:
+    """Kinds of pieces a side has lost; None if a pawn was promoted."""
+    found: Counter[int] = Counter()
+    for kind in CENTIPAWNS:
+        lost = len(before.pieces(kind, white)) - len(after.pieces(kind, white))
+        if lost < 0:
+            return None
+        found[kind] = lost
+    return +found
+
+
+@dataclass(frozen=True)
+class Nets(Claim):
+    """Material is won in the end, by the engine's line, without being forced move by move."""
+
+    won: tuple[int, ...]
+    lost: tuple[int, ...]
+
+    def proved(self, scene: Scene) -> bool:
+        """The line ends with these pieces more, has had them for a while, and nothing hangs."""
+        if len(scene.follow) < 2 * LONG_ENOUGH or not self.won:
+            return False
+        start, end, white = scene.start, scene.boards[-1], scene.mover
+        least = balance(start, white) + 1
+        hangs = scene.prover.gain(end)
+        theirs, own = gone(start, end, not white), gone(start, end, white)
+        if theirs is None or own is None or hangs is None:
+            return False
+        return (
+            all(balance(board, white) >= least for board in scene.boards[-3:])
+            and hangs < LEAST
+            and (self.won, self.lost) == (listed(theirs - own), listed(own - theirs))
+            and len(self.won) <= 2
+            and balance(end, white) >= least + 2  # less may come back
+            and len(self.lost) <= 1
+        )
+
+
+def netted(scene: Scene) -> Iterator[Claim]:
+    """What the engine's line wins and loses."""
+    theirs = gone(scene.start, scene.boards[-1], not scene.mover)
+    own = gone(scene.start, scene.boards[-1], scene.mover)
+    if theirs and own is not None:
+        yield Nets(listed(theirs - own), listed(own - theirs))
+
+
+@dataclass(frozen=True)
+class Verdict(Claim):
+    """What the endgame tables say of the position that a move leads to."""
+
+    result: int  # 1, 0 or -1 for the mover
+
+    def proved(self, scene: Scene) -> bool:
+        """The tables know it, and did not know the one before, or said something else of it."""
+        had, has = scene.prover.outcome(scene.before), scene.prover.outcome(scene.after)
+        return has is not None and -has == self.result != had
+
+
+@dataclass(frozen=True)
+class MateIn(Claim):
+    """A move after which the mover mates within so many moves, this one not counted."""
+
+    moves: int
+
+    def proved(self, scene: Scene) -> bool:
+        """Every reply allows mate in so many moves at most, and one of them no sooner."""
+        return longest_defence(scene.after, self.moves) == self.moves
+
+
+def longest_defence(board: chess.Board, moves: int) -> int | None:
+    """After how many moves the side to move is mated; None if it is not within some."""
+    longest = 0
+    for reply in board.legal_moves:
+        found = shortest_mate(played(board, reply), moves)
+        if found is None:
+            return None
+        longest = max(longest, found)
+    return longest or None
+
+
+@dataclass(frozen=True)
+class Threatens(Claim):
+    """What the mover would do if the other side passed."""
+
+    step: Step
+    target: Unit | None  # that would be taken; None: it would be mate
+
+    def proved(self, scene: Scene) -> bool:
+        """The threat wins material, or mates at once, and is new."""
+        board = passed(scene.after)
+        if board is None or self.step.move not in board.legal_moves:
+            return False
+        if self.target is None:
+            return _mates(board, self.step.move) and not mates_at_once(scene.before)
+        return (
+            taken_by(board, self.step.move) == self.target
+            and stands(board, self.target)
+            and LEAST <= threatened(self, scene) < SURE_MATE
+        )
+
+
+def threatened(threat: Threatens, scene: Scene) -> int:
+    """Centipawns that a threat would win and that were not to be won before; -1 if unknown."""
+    board = passed(scene.after)
+    gain = None if board is None else scene.prover.gain(board, threat.step.move)
+    had = scene.prover.gain(scene.before)
+    return -1 if gain is None or had is None else min(gain, gain - had)
+
+
+def threat_pays(threat: Threatens, scene: Scene) -> bool:
+    """Whether a deeper search of what is threatened keeps something of what it takes."""
+    board = passed(scene.after)
+    if board is None:
+        return False
+    target = threat.target
+    if target and target.kind == chess.PAWN and is_defended(scene.after, target.square):
+        return False
+    if target and target.kind != chess.PAWN and threatened(threat, scene) < LEAST_THREAT:
+        return False  # it is taken, and as much is lost elsewhere
+    taker = board.piece_at(threat.step.move.from_square)
+    guarded = target is not None and is_defended(scene.after, target.square)
+    if target and guarded and taker and WORTH[taker.piece_type] >= target.worth:
+        return False  # what is won after an exchange takes more than a look to be sure of
+    board.push(threat.step.move)
+    return keeps_more(board, scene, balance(scene.after, scene.mover))
+
+
+def keeps_more(board: chess.Board, scene: Scene, had: int, times: int = 1) -> bool:
+    """Whether the mover ends with more material in what deeper searches expect of a position."""
+    seen, line = scene.prover.deeper(board, times), scene.prover.expected(board, times)
+    if seen is None or line is None:
+        return True
+    if seen.mate is not None:
+        return (seen.mate <= 0) == (board.turn != scene.mover)
+    found, board = [balance(board, scene.mover)], board.copy(stack=False)
+    for move in line:
+        board.push(move)
+        found.append(balance(board, scene.mover))
+    hangs = scene.prover.gain(board) if board.turn != scene.mover else 0
+    return min(found[-2:]) > had and hangs is not None and found[-1] - hangs / 100 > had
+
+
+def _mates(board: chess.Board, move: chess.Move) -> bool:
+    return played(board, move).is_checkmate()
+
+
+def mates_at_once(board: chess.Board) -> chess.Move | None:
+    """A move that mates."""
+    if shortest_mate(board, 1) is None:
+        return None
+    return next(
+        (move for move in board.legal_moves if board.gives_check(move) and _mates(board, move)),
+        None,
+    )
+
+
+@dataclass(frozen=True)
+class Parries(Claim):
+    """The other side's threat is there no more."""
+
+    step: Step
+    target: Unit | None  # that was threatened; None: it would have been mate
+
+    def proved(self, scene: Scene) -> bool:
+        """If the mover had passed the threat would have worked; now it does not."""
+        board = passed(scene.before)
+        if board is None or self.step.move not in board.legal_moves:
+            return False
+        if self.target is None:
+            return _mates(board, self.step.move) and mates_at_once(scene.after) is None
+        gain, now = scene.prover.gain(board, self.step.move), scene.prover.gain(scene.after)
+        return (
+            taken_by(board, self.step.move) == self.target
+            and gain is not None
+            and now is not None
+            and gain >= LEAST_THREAT
+            and now < LEAST
+        )
+
+
+@dataclass(frozen=True)
+class OnlyMove(Claim):
+    """All other moves are mistakes."""
+
+    hard: bool  # and it does not look like the best move
+
+    def proved(self, scene: Scene) -> bool:
+        """By the search's second line, and as all others lose material beside it."""
+        if scene.had is None or scene.before.legal_moves.count() < 3:
+            return False
+        if not is_only_move(scene.had, scene.move):
+            return False
+        if self.hard != is_hard_to_find(scene.had, scene.move):
+            return False
+        best = scene.prover.gain(scene.before, scene.move)
+        others = (move for move in scene.before.legal_moves if move != scene.move)
+        return best is not None and all(
+            (gain := scene.prover.gain(scene.before, move)) is not None
+            and gain <= best - LEAST_THREAT
+            for move in others
+        )
+
+
+# --- finding them ---------------------------------------------------------------------------------
+
+
+def merits(scene: Scene) -> list[Claim]:
+    """What a move wins, threatens and parries, and whether it was the only one; proved."""
+    return [claim for claim in _merits(scene) if claim.proved(scene)]
+
+
+def _merits(scene: Scene) -> Iterator[Claim]:
+    mate = scene.has.mate if scene.has else None
+    if mate is not None and -LONGEST_MATE <= mate < 0:
+        longest = longest_defence(scene.after, -mate)
+        if longest:
+            yield MateIn(longest)
+    if gain_of(scene) >= LEAST:
+        found = exchanged(scene)
+        if found is not None and found[0]:
+            yield Wins(*found)
+        yield Wins((), ())
+    yield from netted(scene)
+    known = scene.prover.outcome(scene.after)
+    if known is not None:
+        yield Verdict(-known)
+    yield from _threats(scene)
+    yield from (OnlyMove(True), OnlyMove(False))
+
+
+def _threats(scene: Scene) -> Iterator[Claim]:
+    for board in (passed(scene.after), passed(scene.before)):
+        if board is None:
+            continue
+        mating = mates_at_once(board)
+        best = mating or scene.prover.best(board)
+        if best is None:
+            continue
+        target = None if mating else taken_by(board, best)
+        if not (mating or target):
+            continue
+        if board.turn == scene.mover:
+            yield Threatens(_own_step(scene, board, best), target)
+        else:
+            yield Parries(step(board, best), target)
+
+
+def _own_step(scene: Scene, board: chess.Board, move: chess.Move) -> Step:
+    """A move of the mover after a pass, with the number that it would have in the game."""
+    dots = "." if scene.mover else "..."
+    number = scene.before.fullmove_number + 1
+    return Step(move, f"{number}{dots}{board.san(move)}")

@@ -1,0 +1,310 @@
+"""Finds the tactical motifs of a move: candidates for claims, of which only the proved ones stay.
+
+Most motifs need the moves that follow: what is announced by a move is carried out by the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import chess
+
+from kibitz.comment.claims.claim import Claim, is_between
+from kibitz.comment.claims.tactical import (
+    Attracts,
+    Clears,
+    Deflects,
+    Discovers,
+    DoubleCheck,
+    EnPassant,
+    Fork,
+    Interferes,
+    Intermezzo,
+    Mates,
+    Pins,
+    Promotes,
+    RemovesGuard,
+    Sacrifices,
+    Skewers,
+    TakesLoose,
+    Traps,
+    UsesPin,
+    XRay,
+    is_lost_in_pin,
+    is_spared,
+    is_worth_attacking,
+)
+from kibitz.comment.facts import (
+    SLIDERS,
+    WORTH,
+    Scene,
+    balance,
+    is_defended,
+    is_trapped,
+    is_unsafe,
+    mate_pattern,
+    pinner_of,
+    played,
+    ray_beyond,
+    taken_by,
+    unit,
+    units,
+)
+
+
+def motifs(scene: Scene) -> list[Claim]:
+    """The motifs of a move, proved."""
+    return [claim for find in FINDERS for claim in find(scene) if claim.proved(scene)]
+
+
+def _forks(scene: Scene) -> Iterator[Claim]:
+    by = scene.piece
+    if by.kind == chess.KING:
+        return
+    targets = [
+        one
+        for one in units(scene.after, not scene.mover)
+        if is_worth_attacking(scene.after, by, one)
+    ]
+    targets.sort(key=lambda one: -one.worth)
+    yield Fork(by, tuple(targets))
+
+
+def _pins(scene: Scene) -> Iterator[Claim]:
+    board, mover = scene.after, scene.mover
+    for piece in units(board, not mover):
+        if piece.kind == chess.KING:
+            continue
+        pinner = pinner_of(board, piece.square)
+        if pinner is None:
+            continue
+        king = board.king(not mover)
+        assert king is not None
+        by, to = unit(board, pinner), unit(board, king)
+        if by.square == scene.landed and pinner_of(scene.before, piece.square) != pinner:
+            yield Pins(piece, to, by)
+        if is_lost_in_pin(board, piece, by):
+            yield UsesPin(piece, to, by, None)
+        for square in board.attacks(piece.square):
+            if board.color_at(square) == mover and is_spared(board, piece, unit(board, square)):
+                yield UsesPin(piece, to, by, unit(board, square))
+
+
+def _relative_pins(scene: Scene) -> Iterator[Claim]:
+    board, by = scene.after, scene.piece
+    if by.kind not in SLIDERS:
+        return
+    for square in board.attacks(by.square):
+        behind = ray_beyond(board, by.square, square)
+        if board.color_at(square) == (not scene.mover) and behind is not None:
+            front, back = unit(board, square), unit(board, behind)
+            if back.white != scene.mover and back.kind == chess.QUEEN and front.kind != chess.PAWN:
+                yield Pins(front, back, by)
+
+
+def _skewers(scene: Scene) -> Iterator[Claim]:
+    """What stands behind an attacked piece, taken in the expected line once the front has left."""
+    board = scene.after
+    if scene.reply is None or scene.next is None:
+        return
+    by_square, goal = scene.next.from_square, scene.next.to_square
+    front = scene.reply.from_square
+    by = board.piece_at(by_square)
+    if by is None or by.color != scene.mover or not is_between(front, by_square, goal):
+        return
+    if board.color_at(goal) == (not scene.mover) and is_unsafe(scene.boards[2], goal):
+        yield Skewers(unit(board, by_square), unit(board, front), unit(board, goal))
+
+
+def _discoveries(scene: Scene) -> Iterator[Claim]:
+    board, mover = scene.after, scene.mover
+    for target in units(board, not mover):
+        for square in board.attackers(mover, target.square):
+            if square == scene.landed or not is_between(
+                scene.move.from_square, square, target.square
+            ):
+                continue
+            is_check = target.kind == chess.KING
+            follows = scene.next is not None and (
+                scene.next.from_square == square and scene.next.to_square == target.square
+            )
+            if is_check or follows:
+                yield Discovers(unit(board, square), target)
+
+
+def _double_checks(scene: Scene) -> Iterator[Claim]:
+    checkers = list(scene.after.checkers())
+    if len(checkers) == 2:
+        moved = sorted(checkers, key=lambda square: square != scene.landed)
+        yield DoubleCheck(unit(scene.after, moved[0]), unit(scene.after, moved[1]))
+
+
+def _deflections(scene: Scene) -> Iterator[Claim]:
+    if scene.reply is None or scene.next is None:
+        return
+    reply, goal = scene.reply, scene.next.to_square
+    target = taken_by(scene.boards[2], scene.next)
+    if goal in (reply.to_square, scene.landed) or not (target or scene.next.promotion):
+        return
+    given = scene.taken is None or scene.taken.worth < scene.piece.worth
+    forced = reply.to_square == scene.landed or scene.after.is_check()
+    if given and forced:
+        yield Deflects(
+            unit(scene.after, reply.from_square), goal, target, reply.to_square == scene.landed
+        )
+
+
+def _attractions(scene: Scene) -> Iterator[Claim]:
+    reply, follow = scene.reply, scene.next
+    if reply is None or follow is None or reply.to_square != scene.landed:
+        return
+    piece = unit(scene.after, reply.from_square)
+    if piece.kind not in (chess.KING, chess.QUEEN, chess.ROOK):
+        return
+    board = scene.boards[3]
+    if follow.to_square == scene.landed or scene.landed not in board.attacks(follow.to_square):
+        return
+    later = scene.follow[3] if len(scene.follow) > 3 else None
+    if piece.kind == chess.KING or (later is not None and later.to_square == scene.landed):
+        yield Attracts(piece, scene.landed)
+
+
+def _removals(scene: Scene) -> Iterator[Claim]:
+    guard, follow = scene.taken, scene.next
+    if guard is None or follow is None or scene.landed in (follow.to_square, follow.from_square):
+        return
+    if scene.before.is_check() or scene.after.is_check():
+        return
+    target = taken_by(scene.boards[2], follow)
+    was_there = scene.before.piece_at(follow.to_square)
+    if target is None or was_there is None or was_there.color == scene.mover:
+        return
+    yield RemovesGuard(guard, target)
+
+
+def _interferences(scene: Scene) -> Iterator[Claim]:
+    follow = scene.next
+    if follow is None or scene.reply is None:
+        return
+    target = taken_by(scene.boards[2], follow)
+    if target is None or scene.before.piece_at(target.square) is None:
+        return
+    for square in (scene.landed, scene.reply.to_square):
+        for guard in scene.before.attackers(not scene.mover, target.square):
+            slides = scene.before.piece_type_at(guard) in SLIDERS
+            if slides and is_between(square, guard, target.square):
+                yield Interferes(unit(scene.before, guard), square, target)
+
+
+def _intermezzi(scene: Scene) -> Iterator[Claim]:
+    if scene.last is None or scene.next is None or scene.last_took is None:
+        return
+    yield Intermezzo(scene.last.to_square)
+
+
+def _x_rays(scene: Scene) -> Iterator[Claim]:
+    """A recapture across the piece that has taken on the square."""
+    if scene.reply is None or scene.next is None:
+        return
+    square = scene.landed
+    if scene.reply.to_square == square == scene.next.to_square and scene.taken:
+        through, by = scene.reply.from_square, scene.next.from_square
+        if is_between(through, by, square):
+            yield XRay(unit(scene.before, by), unit(scene.before, through), square)
+
+
+def _clearances(scene: Scene) -> Iterator[Claim]:
+    follow = scene.next
+    if follow is None or scene.move.promotion or scene.boards[2].is_check():
+        return
+    moved = scene.boards[2].piece_at(follow.from_square)
+    if moved is None or moved.piece_type not in SLIDERS:
+        return
+    if follow.from_square == scene.landed or scene.boards[2].is_capture(follow):
+        return
+    king_moved = scene.after.king(not scene.mover) == scene.follow[0].from_square
+    if king_moved and scene.boards[3].is_check():
+        return
+    loses = scene.taken is None or is_unsafe(scene.after, scene.landed)
+    if loses:
+        yield Clears(unit(scene.boards[2], follow.from_square), scene.move.from_square)
+
+
+def _traps(scene: Scene) -> Iterator[Claim]:
+    board = scene.after
+    passed = played(scene.before, chess.Move.null())
+    for piece in units(board, not scene.mover):
+        if WORTH[piece.kind] < WORTH[chess.KNIGHT] or piece.kind == chess.KING:
+            continue
+        falls = piece.square
+        if scene.reply and scene.reply.from_square == falls:
+            falls = scene.reply.to_square
+        if scene.next is None or scene.next.to_square != falls:
+            continue
+        if is_trapped(board, piece.square) and not (
+            not scene.before.is_check() and is_trapped(passed, piece.square)
+        ):
+            yield Traps(piece)
+
+
+def _loose_captures(scene: Scene) -> Iterator[Claim]:
+    taken = scene.taken
+    if taken is None or taken.kind == chess.PAWN or is_defended(scene.before, taken.square):
+        return
+    is_last = scene.last is not None and scene.last.to_square == taken.square
+    if is_last and WORTH[scene.last_took or chess.PAWN] >= taken.worth:
+        return  # taking back
+    if len(scene.boards) > 3:
+        later = balance(scene.boards[3], scene.mover)
+        if later < balance(scene.after, scene.mover):
+            return
+    yield TakesLoose(taken)
+
+
+def _sacrifices(scene: Scene) -> Iterator[Claim]:
+    if len(scene.boards) < 4 or scene.reply is None or scene.reply.promotion:
+        return
+    lost = balance(scene.before, scene.mover) - balance(scene.boards[3], scene.mover)
+    given = taken_by(scene.after, scene.reply)
+    if given is not None:
+        yield Sacrifices(given, lost)
+
+
+def _mates(scene: Scene) -> Iterator[Claim]:
+    board = scene.after
+    if not board.is_checkmate():
+        return
+    pattern = mate_pattern(board)
+    yield Mates(pattern)
+    guards = list(board.attackers(scene.mover, scene.landed))
+    if not pattern and len(guards) == 1:
+        yield Mates(pattern, scene.piece, unit(board, guards[0]))
+
+
+def _specials(scene: Scene) -> Iterator[Claim]:
+    if scene.move.promotion:
+        yield Promotes(scene.move.promotion)
+    if scene.before.is_en_passant(scene.move):
+        yield EnPassant()
+
+
+FINDERS: tuple[Callable[[Scene], Iterator[Claim]], ...] = (
+    _mates,
+    _forks,
+    _pins,
+    _relative_pins,
+    _skewers,
+    _discoveries,
+    _double_checks,
+    _deflections,
+    _attractions,
+    _removals,
+    _interferences,
+    _intermezzi,
+    _x_rays,
+    _clearances,
+    _traps,
+    _loose_captures,
+    _sacrifices,
+    _specials,
+)

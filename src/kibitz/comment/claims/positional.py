@@ -1,0 +1,304 @@
+"""Claims about structure: what a move changes in pawns, files, squares, pieces and phases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import chess
+
+from kibitz.comment.claims.claim import Claim, stands
+from kibitz.comment.facts import (
+    Scene,
+    Unit,
+    doubled_files,
+    has_bishop_pair,
+    is_half_open,
+    is_isolated,
+    is_open,
+    is_outpost,
+    is_passed,
+    phase,
+    units,
+)
+
+KINGSIDE_AND_QUEENSIDE = (
+    (chess.BB_FILE_F | chess.BB_FILE_G | chess.BB_FILE_H),
+    (chess.BB_FILE_A | chess.BB_FILE_B | chess.BB_FILE_C),
+)
+
+
+@dataclass(frozen=True)
+class PassedPawn(Claim):
+    """The mover has a passed pawn that was none before."""
+
+    pawn: Unit
+
+    def proved(self, scene: Scene) -> bool:
+        """The pawn is passed after the move."""
+        passed = is_passed(scene.after, self.pawn.square, self.pawn.white)
+        return self.pawn.kind == chess.PAWN and passed
+
+
+@dataclass(frozen=True)
+class PassedPawnAdvances(PassedPawn):
+    """A passed pawn comes near its goal."""
+
+
+@dataclass(frozen=True)
+class IsolatedPawn(Claim):
+    """A pawn has lost its last neighbours."""
+
+    pawn: Unit
+
+    def proved(self, scene: Scene) -> bool:
+        """It is isolated now, and the side had neighbours for it before."""
+        return is_isolated(scene.after, self.pawn.square, self.pawn.white)
+
+
+@dataclass(frozen=True)
+class DoubledPawns(Claim):
+    """A side has pawns in front of each other that were not so before."""
+
+    white: bool
+    file: int
+
+    def proved(self, scene: Scene) -> bool:
+        """Two pawns stand on the file now and not before."""
+        now, had = (doubled_files(board, self.white) for board in (scene.after, scene.before))
+        return self.file in now - had
+
+
+@dataclass(frozen=True)
+class TakesFile(Claim):
+    """A rook goes to a file without pawns, or without own ones."""
+
+    rook: Unit
+    open: bool
+
+    def proved(self, scene: Scene) -> bool:
+        """The rook has just come there."""
+        file, board = self.rook.square & 7, scene.after
+        half_open = is_half_open(board, file, self.rook.white)
+        clear = is_open(board, file) if self.open else half_open
+        return clear and self.rook == scene.piece and scene.move.from_square & 7 != file
+
+
+@dataclass(frozen=True)
+class Seventh(Claim):
+    """A rook reaches the seventh rank, with pawns to attack or the king to hold there."""
+
+    rook: Unit
+
+    def proved(self, scene: Scene) -> bool:
+        """It has just come there, and so are enemy pawns; or the king is behind it."""
+        rank = 6 if self.rook.white else 1
+        if scene.move.from_square >> 3 == rank:
+            return False
+        pawns = scene.after.pieces_mask(chess.PAWN, not self.rook.white)
+        king = scene.after.king(not self.rook.white)
+        back = king is not None and king >> 3 == (7 if self.rook.white else 0)
+        held = back or (pawns & chess.BB_RANKS[rank]).bit_count() > 1
+        return self.rook == scene.piece and self.rook.square >> 3 == rank and held
+
+
+@dataclass(frozen=True)
+class Outpost(Claim):
+    """A knight or bishop on a guarded square where no pawn can attack it."""
+
+    piece: Unit
+
+    def proved(self, scene: Scene) -> bool:
+        """A pawn guards it and no enemy pawn is beside and before it."""
+        safe = is_outpost(scene.after, self.piece.square, self.piece.white)
+        return self.piece == scene.piece and safe
+
+
+@dataclass(frozen=True)
+class BishopPair(Claim):
+    """Only one side is left with both bishops."""
+
+    white: bool  # who has them
+
+    def proved(self, scene: Scene) -> bool:
+        """It was not so before the move."""
+        after = scene.after
+        return (
+            has_bishop_pair(after, self.white)
+            and has_bishop_pair(scene.before, not self.white)
+            and not has_bishop_pair(after, not self.white)
+        )
+
+
+@dataclass(frozen=True)
+class LosesCastling(Claim):
+    """A king that has not castled may not do so any more."""
+
+    white: bool
+
+    def proved(self, scene: Scene) -> bool:
+        """The rights are gone, other than by castling, and there is something to fear."""
+        return (
+            bool(scene.after.queens)
+            and scene.before.has_castling_rights(self.white)
+            and not scene.after.has_castling_rights(self.white)
+            and not scene.before.is_castling(scene.move)
+        )
+
+
+@dataclass(frozen=True)
+class OppositeCastling(Claim):
+    """The kings have castled on opposite wings."""
+
+    def proved(self, scene: Scene) -> bool:
+        """The move castles, and the other king stands on the other wing, queens on the board."""
+        if not scene.before.is_castling(scene.move) or not scene.after.queens:
+            return False
+        white, black = (scene.after.kings & side for side in scene.after.occupied_co[::-1])
+        wings = (KINGSIDE_AND_QUEENSIDE, KINGSIDE_AND_QUEENSIDE[::-1])
+        return any(white & one and black & other for one, other in wings)
+
+
+@dataclass(frozen=True)
+class QueensLeave(Claim):
+    """The last queens leave the board."""
+
+    def proved(self, scene: Scene) -> bool:
+        """The mover's queen had gone before, or goes with this exchange."""
+        return bool(scene.before.queens) and not scene.after.queens
+
+
+@dataclass(frozen=True)
+class PawnEnding(Claim):
+    """Only kings and pawns are left."""
+
+    def proved(self, scene: Scene) -> bool:
+        """The last piece goes with the move."""
+        new = is_pawn_ending(scene.after) and not is_pawn_ending(scene.before)
+        return bool(scene.after.pawns) and new
+
+
+def is_pawn_ending(board: chess.Board) -> bool:
+    """Whether there are only kings and pawns."""
+    return board.occupied == board.pawns | board.kings
+
+
+@dataclass(frozen=True)
+class OppositeBishops(Claim):
+    """Each side has one bishop, on squares of opposite colours, and no other minor piece."""
+
+    def proved(self, scene: Scene) -> bool:
+        """It is so after the move and was not before."""
+        return has_opposite_bishops(scene.after) > has_opposite_bishops(scene.before)
+
+
+def has_opposite_bishops(board: chess.Board) -> bool:
+    """Whether bishops of opposite colours are the only minor pieces."""
+    return (
+        not board.knights
+        and len(board.pieces(chess.BISHOP, True)) == 1 == len(board.pieces(chess.BISHOP, False))
+        and (board.bishops & chess.BB_LIGHT_SQUARES).bit_count() == 1
+    )
+
+
+@dataclass(frozen=True)
+class OpensKing(Claim):
+    """A pawn that stood before its castled king has left its file."""
+
+    white: bool  # whose king
+    file: int
+
+    def proved(self, scene: Scene) -> bool:
+        """The king's wing has one pawn less on the files beside the king, queens on the board."""
+        king = scene.after.king(self.white)
+        if king is None or king != scene.before.king(self.white) or not scene.after.queens:
+            return False
+        mask = chess.BB_FILES[self.file]
+        before = scene.before.pieces_mask(chess.PAWN, self.white) & mask
+        after = scene.after.pieces_mask(chess.PAWN, self.white) & mask
+        at_home = king >> 3 == (0 if self.white else 7) and king & 7 not in (3, 4)
+        return at_home and abs(self.file - (king & 7)) <= 1 and bool(before) and not after
+
+
+def changes(scene: Scene) -> list[Claim]:
+    """What a move changes in the structure, proved."""
+    return [claim for claim in _candidates(scene) if claim.proved(scene) and lasts(claim, scene)]
+
+
+def lasts(claim: Claim, scene: Scene) -> bool:
+    """Whether what a claim says is still so after the moves that are expected next."""
+    enemies = scene.after.pieces_mask(chess.PAWN, not scene.mover)
+    if scene.taken and scene.after.attackers_mask(not scene.mover, scene.landed) & enemies:
+        return False  # a pawn can take back
+    for board in scene.boards[2:4]:
+        match claim:
+            case PassedPawn(pawn):
+                so = stands(board, pawn) and is_passed(board, pawn.square, pawn.white)
+            case IsolatedPawn(pawn):
+                so = stands(board, pawn) and is_isolated(board, pawn.square, pawn.white)
+            case DoubledPawns(white, file):
+                so = file in doubled_files(board, white)
+            case BishopPair(white):
+                so = has_bishop_pair(board, white) and not has_bishop_pair(board, not white)
+            case OpensKing(white, file):
+                so = not board.pieces_mask(chess.PAWN, white) & chess.BB_FILES[file]
+            case TakesFile() | Seventh() | Outpost():
+                so = stands(scene.boards[2], scene.piece)
+            case _:
+                so = True
+        if not so:
+            return False
+    return True
+
+
+def _candidates(scene: Scene) -> Iterator[Claim]:
+    yield from _pawn_claims(scene)
+    yield from (BishopPair(True), BishopPair(False), LosesCastling(scene.mover))
+    yield from (OppositeCastling(), QueensLeave(), PawnEnding(), OppositeBishops())
+    for file in range(8):
+        if scene.taken is not None or scene.before.piece_type_at(scene.move.from_square) == 1:
+            yield from (OpensKing(side, file) for side in (True, False))
+    piece = scene.piece
+    if piece.kind == chess.ROOK:
+        if phase(scene.after) != "opening":
+            yield from (TakesFile(piece, True), TakesFile(piece, False))
+        yield Seventh(piece)
+    elif piece.kind == chess.KNIGHT:
+        yield Outpost(piece)
+
+
+def _pawn_claims(scene: Scene) -> Iterator[Claim]:
+    pawn_taken = scene.taken is not None and scene.taken.kind == chess.PAWN
+    for white in (not scene.mover,) if pawn_taken else (True, False):
+        yield from (DoubledPawns(white, file) for file in doubled_files(scene.after, white))
+    if scene.before.pawns == scene.after.pawns:
+        return
+    for pawn in units(scene.after, scene.mover):
+        if pawn.kind != chess.PAWN:
+            continue
+        new = not was_pawn(scene, pawn) or not is_passed(scene.before, pawn.square, pawn.white)
+        rank = pawn.square >> 3 if pawn.white else 7 - (pawn.square >> 3)
+        moved = pawn.square == scene.landed
+        came_from = scene.move.from_square if moved else pawn.square
+        same_file = came_from & 7 == pawn.square & 7
+        was_passed = same_file and is_passed(scene.before, came_from, pawn.white)
+        if new and not was_passed:
+            yield PassedPawn(pawn)
+        elif moved and rank >= 5:
+            yield PassedPawnAdvances(pawn)
+    pawns = (pawn for white in (True, False) for pawn in units(scene.after, white))
+    yield from (IsolatedPawn(pawn) for pawn in pawns if _isolates(scene, pawn))
+
+
+def was_pawn(scene: Scene, pawn: Unit) -> bool:
+    """Whether the same pawn stood there before the move."""
+    return scene.before.piece_at(pawn.square) == chess.Piece(chess.PAWN, pawn.white)
+
+
+def _isolates(scene: Scene, pawn: Unit) -> bool:
+    """Whether a pawn in the centre becomes isolated, while its side keeps others."""
+    file = pawn.square & 7
+    if pawn.kind != chess.PAWN or not was_pawn(scene, pawn) or file not in (2, 3, 4, 5):
+        return False
+    doubled = file in doubled_files(scene.after, pawn.white)
+    return not doubled and not is_isolated(scene.before, pawn.square, pawn.white)

@@ -1,0 +1,338 @@
+"""Sacrifices: what a move gives, and what for, by the line that the engine expects.
+
+A sacrifice is a piece that is taken and not made up for at once, though all could have been kept,
+while the value of the position holds. A trade, a recapture and what wins itself back with the next
+move are none. The first of these that can be proved is what it is for: mate, the material and
+more, the other king, the standing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+import chess
+
+from kibitz.comment.claims.claim import Claim, Step, step
+from kibitz.comment.claims.merits import (
+    LEAST,
+    LONGEST_MATE,
+    gone,
+    listed,
+    longest_defence,
+    mates_at_once,
+    shortest_mate,
+)
+from kibitz.comment.facts import RECENT, WORTH, Scene, Unit, balance, played, taken_by
+from kibitz.comment.judge import BETTER, LIMITS, Seen, standing, stands_clear
+from kibitz.comment.prover import LAST_LOOK
+
+Aim: TypeAlias = Literal[
+    "",
+    "mate",
+    "interest",
+    "back",
+    "castling",
+    "king",
+    "winning",
+    "better",
+    "level",
+    "offer",  # that and the next two had better not be taken
+    "offered",
+    "mated",
+]
+AT_ONCE = 4  # plies within which what comes back was never given
+SOON = 6  # plies within which a king loses its castling or its place
+BY = 9  # plies of a line from which on it is too far to say that something comes back
+LASTING = 2  # positions of a line for which what came back has to stay
+LEAST_VALUE = -0.2  # who is worse than that has nothing to give
+TOLERANCE = 0.05  # of winning chances by which it may be better to accept
+CLOSE = 0.1  # of winning chances by which something else may be better
+MINOR = (chess.KNIGHT, chess.BISHOP)
+LEAST_GIVEN = 2  # pawns' worth; less if it is a piece for pawns
+ACCEPTED = 10  # times as large as the least deeper look: what was given has to be made up for first
+
+
+@dataclass(frozen=True)
+class GivesUp(Claim):
+    """Material is given for something else."""
+
+    piece: Unit  # that is taken, where it stands after the move
+    lost: tuple[int, ...]  # kinds of pieces
+    won: tuple[int, ...]
+    aim: Aim = ""
+    moves: int = 0  # to the mate
+    later: Step | None = None  # the move of the line that has the material back
+    square: int | None = None  # to which the king is driven
+
+    def proved(self, scene: Scene) -> bool:
+        """The line and the values say so."""
+        return self in (sacrifice(scene), confirmed_sacrifice(scene))
+
+
+def confirmed_sacrifice(scene: Scene) -> GivesUp | None:
+    """A sacrifice that is one to a deeper look and a still deeper one, as the last sees it."""
+    if sacrifice(scene) is None or sacrifice(scene.deeper) is None:
+        return None
+    last = scene.seen_with(LAST_LOOK)
+    found, value = sacrifice(last), _value(last)
+    if found is None or value is None or last.had is None:
+        return None
+    holds = value >= max(-LIMITS[-1][0], last.had.value - CLOSE)
+    keeps = found.aim == "castling" and not _costs_castling(last, found.piece.square)
+    return found if found.aim and holds and not keeps else None
+
+
+def _costs_castling(scene: Scene, square: int) -> bool:
+    """Whether the other side loses its castling soon, whatever it takes the piece with."""
+    for take in scene.after.generate_legal_moves(to_mask=chess.BB_SQUARES[square]):
+        board = played(scene.after, take)
+        line = scene.prover.expected(board, LAST_LOOK)
+        for move in (line or [])[:SOON]:
+            board.push(move)
+        if line is not None and board.has_castling_rights(not scene.mover):
+            return False
+    return True
+
+
+def accepted(scene: Scene, offer: GivesUp) -> tuple[Scene, Seen] | None:
+    """What follows if an offered piece is taken, and its value; None without a deeper search."""
+    for take in _takes(scene):
+        seen = scene.prover.deeper(played(scene.after, take, stack=RECENT), ACCEPTED)
+        if taken_by(scene.after, take) == offer.piece and seen is not None:
+            return replace(scene.other, move=take, follow=seen.line, had=None, has=seen), seen
+    return None
+
+
+def sacrifice(scene: Scene) -> GivesUp | None:
+    """What a move gives and what for; None if it is no sacrifice."""
+    if scene.reply is None or not _value_holds(scene):
+        return None
+    piece = taken_by(scene.after, scene.reply)
+    mate = scene.has.mate if scene.has else None
+    if mate is not None and -LONGEST_MATE <= mate < 0:
+        took = scene.taken.worth if scene.taken else 0
+        moves = longest_defence(scene.after, -mate) or 0
+        gives = moves and piece is not None and piece.worth - took >= LEAST_GIVEN
+        return GivesUp(piece, (piece.kind,), (), "mate", moves) if piece and gives else None
+    found = _given_up(scene, piece)
+    kept = scene.prover.gain(scene.before)
+    if found is None or kept is None:
+        return None
+    if kept <= -LEAST and 100 * _cost(found.lost, found.won) + kept < 100 * LEAST_GIVEN:
+        return None  # as much was lost in any case
+    return found
+
+
+def _given_up(scene: Scene, piece: Unit | None) -> GivesUp | None:
+    """What the reply takes, or what another one might."""
+    if piece is not None and piece.kind != chess.PAWN and _is_behind(scene):
+        given = _given(scene)
+        if given is not None:
+            return _with_aim(scene, piece, *given)
+    found = (_offered(scene, take) for take in _takes(scene))
+    return next((one for one in found if one is not None), None)
+
+
+def _takes(scene: Scene) -> list[chess.Move]:
+    """The captures by which the other side wins most, of the piece that has moved or another."""
+    board, prover = scene.after, scene.prover
+    takes = list(board.generate_legal_moves(to_mask=chess.BB_SQUARES[scene.landed]))
+    gains = {move: gain for move in takes if (gain := prover.gain(board, move)) is not None}
+    best = prover.best(board)
+    found = [move for move, gain in gains.items() if gain == max(gains.values())]
+    found += [best] if best is not None and best not in found else []
+    taken = ((move, taken_by(board, move)) for move in found)
+    return [move for move, piece in taken if piece is not None and piece.kind > chess.PAWN]
+
+
+def _offered(scene: Scene, take: chess.Move) -> GivesUp | None:
+    """A piece that can be taken, by the search of material, and had better not be."""
+    found, kind = _takeable(scene, take), _kind_taken(scene, take)
+    if found is not None and kind in MINOR and found.lost[0] in MINOR:
+        found = replace(found, lost=(kind,))  # the other one is traded in the line
+    if found is None or kind not in found.lost:
+        return None
+    if found.aim not in ("offer", "offered"):
+        return found
+    return _mated_for(scene, found) or (found if _is_poisoned(scene, take, found) else None)
+
+
+def _mated_for(scene: Scene, offer: GivesUp) -> GivesUp | None:
+    """An offer that allows mate, whatever takes; the mate is named if one piece can take."""
+    longest, first = 0, None
+    takes = chess.BB_SQUARES[offer.piece.square]
+    for count, take in enumerate(scene.after.generate_legal_moves(to_mask=takes)):
+        after = played(scene.after, take)
+        moves, mates = shortest_mate(after), mates_at_once(after)
+        if moves is None:
+            return None
+        longest = max(longest, moves)
+        first = step(after, mates) if mates and not count else None
+    if longest == 1 and first is None:
+        return None
+    return GivesUp(offer.piece, (offer.piece.kind,), (), "mated", longest, first)
+
+
+def _is_poisoned(scene: Scene, take: chess.Move, found: GivesUp) -> bool:
+    """Whether accepting an offer is worse than declining it, or no better if all comes back."""
+    accepted = scene.prover.deeper(played(scene.after, take, stack=RECENT), ACCEPTED)
+    if accepted is None:
+        return True
+    gained = accepted.value - (_value(scene) or 0.0)
+    return gained >= (-TOLERANCE if found.later else LIMITS[-1][0])
+
+
+def _kind_taken(scene: Scene, take: chess.Move) -> int | None:
+    """The kind of piece that a reply takes."""
+    return scene.after.piece_type_at(take.to_square)
+
+
+def _takeable(scene: Scene, take: chess.Move) -> GivesUp | None:
+    """What would be given if it was taken so."""
+    piece = taken_by(scene.after, take)
+    assert piece is not None
+    declined = scene.reply is not None and scene.reply.to_square != take.to_square
+    taken = replace(scene, follow=tuple(scene.prover.line(scene.after, take)))
+    if _is_behind(taken):
+        given, back = _given(taken), _back(taken, 1)
+        if given is not None and back is not None:
+            aim: Aim = "offered" if declined else _aim_of(taken)
+            return GivesUp(piece, *given, aim, later=back)
+        if given is not None and declined:
+            return GivesUp(piece, *given, "offer")
+    end = taken.boards[-1]
+    given = _sizeable(scene.before, end, scene.mover)
+    if given is None or balance(end, scene.mover) >= _least(scene):
+        return None
+    return GivesUp(piece, *given, "offer" if declined else _standing(scene))
+
+
+def _value(scene: Scene) -> float | None:
+    """What the position after the move is worth for the mover."""
+    if scene.has is not None:
+        return -scene.has.value
+    best = scene.had is not None and scene.had.line[:1] == (scene.move,)
+    return scene.had.value if scene.had is not None and best else None
+
+
+def _value_holds(scene: Scene) -> bool:
+    """Whether a move is no mistake; the last look asks for more."""
+    value = _value(scene)
+    if value is None or scene.had is None:
+        return False
+    return value >= max(LEAST_VALUE, scene.had.value - LIMITS[1][0])
+
+
+def _is_behind(scene: Scene) -> bool:
+    """Whether the line leaves the mover behind for a while."""
+    if len(scene.boards) <= AT_ONCE:
+        return False
+    behind = scene.boards[2 : AT_ONCE + 1]
+    if _is_trade(scene):
+        return False
+    return max(balance(board, scene.mover) for board in behind) < _least(scene)
+
+
+def _is_trade(scene: Scene) -> bool:
+    """Whether what took first can be taken for nothing, and all is made up for."""
+    board, square = scene.boards[2], scene.follow[0].to_square
+    taker = board.piece_type_at(square)
+    wins = scene.prover.loss_on(board, square) // 100 if taker else 0
+    full = taker is not None and wins >= WORTH[taker]
+    return full and balance(board, scene.mover) + wins >= _least(scene)
+
+
+def _least(scene: Scene) -> int:
+    """The mover's least balance lately: who had just won material only gives it back."""
+    board, least = scene.before.copy(stack=AT_ONCE), balance(scene.before, scene.mover)
+    while board.move_stack:
+        board.pop()
+        least = min(least, balance(board, scene.mover))
+    return least
+
+
+def _given(scene: Scene) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """What both sides lose until the first captures are over."""
+    boards, white = scene.boards, scene.mover
+    calm = balance(boards[3], white) == balance(boards[4], white)
+    return _sizeable(scene.before, boards[3 if calm else 2], white)
+
+
+def _sizeable(
+    before: chess.Board, after: chess.Board, white: bool
+) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """What a side gives and gets between two positions; None if it is less than a sacrifice."""
+    theirs, own = gone(before, after, not white), gone(before, after, white)
+    if theirs is None or own is None:
+        return None
+    lost, won = listed(own - theirs), listed(theirs - own)
+    cost = _cost(lost, won)
+    for_pawns = any(kind > chess.PAWN for kind in lost) and set(won) <= {chess.PAWN}
+    if len(lost) != 1:
+        return None
+    return (lost, won) if cost >= LEAST_GIVEN or (cost >= 1 and for_pawns) else None
+
+
+def _cost(lost: tuple[int, ...], won: tuple[int, ...]) -> int:
+    """Pawns' worth that is given."""
+    return sum(WORTH[kind] for kind in lost) - sum(WORTH[kind] for kind in won)
+
+
+def _with_aim(scene: Scene, piece: Unit, lost: tuple[int, ...], won: tuple[int, ...]) -> GivesUp:
+    back = _back(scene, LASTING)
+    if back is not None:
+        return GivesUp(piece, lost, won, _aim_of(scene), later=back)
+    soon, other = scene.boards[: SOON + 1], not scene.mover
+    had = scene.before.has_castling_rights(other)
+    if had and not soon[-1].has_castling_rights(other) and not _castles(scene):
+        return GivesUp(piece, lost, won, "castling")
+    square = soon[-1].king(other)
+    if square and _is_out(square, other) and not _is_out(scene.before.king(other), other):
+        return GivesUp(piece, lost, won, "king", square=square)
+    return GivesUp(piece, lost, won, _standing(scene))
+
+
+def _aim_of(scene: Scene) -> Aim:
+    """Whether a line that wins the material back ends with more."""
+    more = balance(scene.boards[-1], scene.mover) > balance(scene.before, scene.mover)
+    return "interest" if more else "back"
+
+
+def _standing(scene: Scene) -> Aim:
+    """How the mover stands all the same, where it is clear."""
+    value = _value(scene) or 0.0
+    names: dict[int, Aim] = {0: "level", 1: "better", 2: "winning"}
+    return names.get(standing(value), "") if stands_clear(value) and value >= 0.0 else ""
+
+
+def _back(scene: Scene, lasting: int) -> Step | None:
+    """The mover's move of the line from which on it is not behind any more, if that is certain.
+
+    So many positions of the line have to be left, and the value must not say otherwise.
+    """
+    boards, white = scene.boards, scene.mover
+    least = balance(scene.before, white)
+    first = len(boards)
+    while first > 1 and balance(boards[first - 1], white) >= least:
+        first -= 1
+    hangs = scene.prover.gain(boards[-1]) if boards[-1].turn != white else 0
+    lasts = first <= BY and first + lasting <= len(boards) and first % 2 == 1
+    value = _value(scene) or 0.0
+    if balance(boards[-1], white) > least and value < BETTER:
+        return None
+    if not lasts or hangs is None or hangs >= LEAST:
+        return None
+    return step(boards[first - 1], scene.follow[first - 2])
+
+
+def _castles(scene: Scene) -> bool:
+    """Whether the other side castles in the line."""
+    pairs = zip(scene.boards[1:], scene.follow[:SOON], strict=False)
+    return any(board.turn != scene.mover and board.is_castling(move) for board, move in pairs)
+
+
+def _is_out(square: int | None, white: bool) -> bool:
+    """Whether a king stands on its third rank or further out."""
+    assert square is not None
+    return (square >> 3 if white else 7 - (square >> 3)) >= 2

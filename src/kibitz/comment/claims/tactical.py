@@ -1,0 +1,387 @@
+"""Claims about tactics: small records, each with the function that proves it of a move.
+
+A claim is about the move of a `Scene`. What a claim says of the pieces is proved on the board; that
+it wins something is proved apart, by a search (`Prover`), before it is spoken of as a gain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import chess
+
+from kibitz.comment.claims.claim import Claim, is_between, passed, stands
+from kibitz.comment.facts import (
+    SLIDERS,
+    Scene,
+    Unit,
+    balance,
+    is_defended,
+    is_trapped,
+    is_unsafe,
+    mate_pattern,
+    pinner_of,
+)
+
+
+@dataclass(frozen=True)
+class Fork(Claim):
+    """One piece attacks several pieces that are worth more than it or not defended."""
+
+    by: Unit
+    targets: tuple[Unit, ...]
+
+    def proved(self, scene: Scene) -> bool:
+        """The board after the move shows it."""
+        board = scene.after
+        return (
+            len(self.targets) > 1
+            and stands(board, self.by, *self.targets)
+            and self.by == scene.piece
+            and not is_unsafe(board, self.by.square)
+            and all(is_worth_attacking(board, self.by, one) for one in self.targets)
+        )
+
+
+def is_worth_attacking(board: chess.Board, by: Unit, target: Unit) -> bool:
+    """Whether a piece attacks another one that it would win something by taking."""
+    if target.square not in board.attacks(by.square) or target.kind == chess.PAWN:
+        return False
+    hits_back = by.square in board.attacks(target.square)
+    return target.worth > by.worth or not (hits_back or is_defended(board, target.square))
+
+
+@dataclass(frozen=True)
+class Pins(Claim):
+    """The move pins a piece to its king, or attacks through it something worth more."""
+
+    piece: Unit
+    to: Unit
+    by: Unit
+
+    def proved(self, scene: Scene) -> bool:
+        """There was no pin before the move and there is one after it."""
+        board, before = scene.after, scene.before
+        was_pinned = stands(before, self.piece, self.to, self.by) and (
+            self.piece.square in before.attacks(self.by.square)
+        )
+        return (
+            stands(board, self.piece, self.to, self.by)
+            and not was_pinned
+            and self.to.worth > self.piece.worth
+            and is_between(self.piece.square, self.by.square, self.to.square)
+            and self.piece.square in board.attacks(self.by.square)
+            and chess.between(self.piece.square, self.to.square) & board.occupied == 0
+            and self.by.kind in SLIDERS
+            and (self.to.kind == chess.KING or self.to.worth > self.by.worth)
+        )
+
+
+@dataclass(frozen=True)
+class UsesPin(Claim):
+    """A pinned piece cannot take something, or cannot leave where it is lost."""
+
+    piece: Unit
+    to: Unit
+    by: Unit
+    spared: Unit | None  # what the pinned piece attacks in vain; None: it cannot leave
+
+    def proved(self, scene: Scene) -> bool:
+        """The pin holds after the move."""
+        board = scene.after
+        if not stands(board, self.piece, self.to, self.by):
+            return False
+        if self.to.kind != chess.KING or pinner_of(board, self.piece.square) != self.by.square:
+            return False
+        if self.spared is None:
+            return is_lost_in_pin(board, self.piece, self.by)
+        return stands(board, self.spared) and is_spared(board, self.piece, self.spared)
+
+
+def is_lost_in_pin(board: chess.Board, pinned: Unit, by: Unit) -> bool:
+    """Whether a pinned piece is worth more than the pinning one, or not defended."""
+    hits_back = by.square in board.attacks(pinned.square)
+    return pinned.worth > by.worth or not (hits_back or is_defended(board, pinned.square))
+
+
+def is_spared(board: chess.Board, pinned: Unit, target: Unit) -> bool:
+    """Whether a pin keeps a piece from taking something that it would win."""
+    return (
+        target.square in board.attacks(pinned.square)
+        and target.square not in board.pin(pinned.white, pinned.square)
+        and (target.worth > pinned.worth or not is_defended(board, target.square))
+    )
+
+
+@dataclass(frozen=True)
+class Skewers(Claim):
+    """A slider attacks a piece that has to move, with one behind it that is then lost."""
+
+    by: Unit
+    front: Unit
+    behind: Unit
+
+    def proved(self, scene: Scene) -> bool:
+        """The line, and that the piece behind is worth taking once the front has left."""
+        board = scene.after
+        if not stands(board, self.by, self.front, self.behind) or self.by.kind not in SLIDERS:
+            return False
+        without = board.copy(stack=False)
+        without.remove_piece_at(self.front.square)
+        return (
+            self.front.square in board.attacks(self.by.square)
+            and self.behind.square in without.attacks(self.by.square)
+            and is_between(self.front.square, self.by.square, self.behind.square)
+            and self.front.worth > self.by.worth
+            and self.front.worth >= self.behind.worth
+        )
+
+
+@dataclass(frozen=True)
+class Discovers(Claim):
+    """A move opens the line of a slider behind it to a target."""
+
+    by: Unit
+    target: Unit
+
+    def proved(self, scene: Scene) -> bool:
+        """The slider attacks the target after the move, not before, and has not moved itself."""
+        board = scene.after
+        return (
+            stands(board, self.by, self.target)
+            and stands(scene.before, self.by)
+            and self.by.square != scene.landed
+            and is_between(scene.move.from_square, self.by.square, self.target.square)
+            and self.target.square in board.attacks(self.by.square)
+        )
+
+
+@dataclass(frozen=True)
+class DoubleCheck(Claim):
+    """Two pieces give check at once."""
+
+    first: Unit
+    second: Unit
+
+    def proved(self, scene: Scene) -> bool:
+        """Both are checkers."""
+        return {self.first.square, self.second.square} == set(scene.after.checkers())
+
+
+@dataclass(frozen=True)
+class Deflects(Claim):
+    """The reply takes a guard away from what it guards."""
+
+    guard: Unit
+    square: int  # that it guarded
+    target: Unit | None  # what stands there; None where a pawn is to be promoted
+    was_taken: bool  # the guard has captured on the way, so it was overloaded
+
+    def proved(self, scene: Scene) -> bool:
+        """The guard attacks the square before the reply and not after it."""
+        if len(scene.boards) < 4 or scene.reply is None:
+            return False
+        before, after = scene.boards[1], scene.boards[2]
+        return (
+            stands(before, self.guard)
+            and scene.reply.from_square == self.guard.square
+            and self.square in before.attacks(self.guard.square)
+            and self.square not in after.attacks(scene.reply.to_square)
+        )
+
+
+@dataclass(frozen=True)
+class Attracts(Claim):
+    """The reply draws a piece to a square where the next move hits it."""
+
+    piece: Unit  # where it stood
+    square: int
+
+    def proved(self, scene: Scene) -> bool:
+        """The piece captures there, and is attacked by the next move."""
+        if len(scene.boards) < 4 or scene.reply is None or scene.next is None:
+            return False
+        board = scene.boards[3]
+        return (
+            scene.reply.from_square == self.piece.square
+            and scene.reply.to_square == self.square == scene.landed
+            and self.square in board.attacks(scene.next.to_square)
+        )
+
+
+@dataclass(frozen=True)
+class RemovesGuard(Claim):
+    """A capture takes the guard of something else."""
+
+    guard: Unit
+    target: Unit
+
+    def proved(self, scene: Scene) -> bool:
+        """The captured piece guarded the target, and nothing else does."""
+        before, after = scene.before, scene.boards[min(2, len(scene.boards) - 1)]
+        return (
+            scene.taken == self.guard
+            and stands(before, self.guard, self.target)
+            and self.target.square in before.attacks(self.guard.square)
+            and stands(after, self.target)
+            and not is_defended(after, self.target.square)
+        )
+
+
+@dataclass(frozen=True)
+class Interferes(Claim):
+    """A move cuts the line between a slider and what it guards."""
+
+    slider: Unit
+    square: int  # where the line is cut
+    target: Unit
+
+    def proved(self, scene: Scene) -> bool:
+        """The slider guarded the target before, and nothing does after the reply."""
+        before, after = scene.before, scene.boards[min(2, len(scene.boards) - 1)]
+        return (
+            stands(before, self.slider, self.target)
+            and self.target.square in before.attacks(self.slider.square)
+            and is_between(self.square, self.slider.square, self.target.square)
+            and stands(scene.after, self.slider)
+            and stands(after, self.target)
+            and not is_defended(after, self.target.square)
+        )
+
+
+@dataclass(frozen=True)
+class Intermezzo(Claim):
+    """A move is made before a recapture that can wait."""
+
+    square: int  # of the recapture
+
+    def proved(self, scene: Scene) -> bool:
+        """The last move captured there, it could have been taken back, and still is."""
+        return (
+            scene.last is not None
+            and scene.last_took is not None
+            and scene.last.to_square == self.square != scene.move.to_square
+            and scene.next is not None
+            and scene.next.to_square == self.square
+            and scene.next in scene.before.legal_moves
+        )
+
+
+@dataclass(frozen=True)
+class XRay(Claim):
+    """A slider acts on a square through an enemy piece that stands between."""
+
+    by: Unit
+    through: Unit
+    square: int
+
+    def proved(self, scene: Scene) -> bool:
+        """The three lie on a line."""
+        before = scene.before
+        return stands(before, self.by, self.through) and is_between(
+            self.through.square, self.by.square, self.square
+        )
+
+
+@dataclass(frozen=True)
+class Clears(Claim):
+    """A move gives up a square or a line for another piece."""
+
+    piece: Unit  # that uses it next
+    square: int  # that was cleared
+
+    def proved(self, scene: Scene) -> bool:
+        """The next move of a slider goes to or across the square that was left."""
+        if scene.next is None or scene.move.from_square != self.square:
+            return False
+        start, end = scene.next.from_square, scene.next.to_square
+        return start == self.piece.square and (
+            end == self.square or is_between(self.square, start, end)
+        )
+
+
+@dataclass(frozen=True)
+class Traps(Claim):
+    """A piece is attacked and has no safe square."""
+
+    piece: Unit
+
+    def proved(self, scene: Scene) -> bool:
+        """Every legal move of the piece loses it, and it was not so before."""
+        if not stands(scene.after, self.piece) or not is_trapped(scene.after, self.piece.square):
+            return False
+        earlier = passed(scene.before)
+        return earlier is None or not is_trapped(earlier, self.piece.square)
+
+
+@dataclass(frozen=True)
+class TakesLoose(Claim):
+    """A capture of a piece that nothing guards."""
+
+    piece: Unit
+
+    def proved(self, scene: Scene) -> bool:
+        """It is captured and was not defended."""
+        return scene.taken == self.piece and not is_defended(scene.before, self.piece.square)
+
+
+@dataclass(frozen=True)
+class Sacrifices(Claim):
+    """Material is given up and does not come back at once."""
+
+    piece: Unit  # that is given, where it stands after the move
+    pawns: int  # what it costs
+
+    def proved(self, scene: Scene) -> bool:
+        """The balance after the mover's next move is still worse by as much."""
+        if len(scene.boards) < 4:
+            return False
+        lost = balance(scene.before, scene.mover) - balance(scene.boards[3], scene.mover)
+        return stands(scene.after, self.piece) and lost == self.pawns >= 2
+
+
+@dataclass(frozen=True)
+class Mates(Claim):
+    """Checkmate, with the pattern that it shows."""
+
+    pattern: str  # "back rank", "smothered", "double check" or empty
+    piece: Unit | None = None  # that mates, of no pattern, alone and close to the king
+    guard: Unit | None = None  # the only one that keeps the king from taking it
+
+    def proved(self, scene: Scene) -> bool:
+        """The board is checkmate and of that pattern."""
+        board = scene.after
+        if not board.is_checkmate() or self.pattern != mate_pattern(board):
+            return False
+        if self.piece is None or self.guard is None:
+            return self.piece is self.guard
+        guards = board.attackers_mask(scene.mover, self.piece.square)
+        near = chess.BB_KING_ATTACKS[self.piece.square] & board.pieces_mask(
+            chess.KING, not scene.mover
+        )
+        return (
+            stands(board, self.piece, self.guard)
+            and bool(near)
+            and board.checkers_mask() == chess.BB_SQUARES[self.piece.square]
+            and guards == chess.BB_SQUARES[self.guard.square]
+        )
+
+
+@dataclass(frozen=True)
+class Promotes(Claim):
+    """A pawn is promoted."""
+
+    kind: int
+
+    def proved(self, scene: Scene) -> bool:
+        """The move says so."""
+        return scene.move.promotion == self.kind
+
+
+@dataclass(frozen=True)
+class EnPassant(Claim):
+    """A pawn is taken in passing."""
+
+    def proved(self, scene: Scene) -> bool:
+        """The move says so."""
+        return scene.before.is_en_passant(scene.move)

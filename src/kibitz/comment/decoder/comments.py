@@ -1,0 +1,153 @@
+"""Comments in a decoder's words: sampled, read back, and shown only if all they say is proved."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from kibitz.comment.annotate import Words
+from kibitz.comment.claims.choice import LEVELS, Level, Memory, worth_saying
+from kibitz.comment.decoder.file import Decoder
+from kibitz.comment.decoder.sampling import Sampling
+from kibitz.comment.decoder.spelling import spelled
+from kibitz.comment.decoder.verify import verified
+from kibitz.comment.english.comment import Comment, Speaker
+from kibitz.comment.facts import Scene
+from kibitz.comment.judge import label
+from kibitz.position.board import Board
+
+TRIES = 8  # texts that are sampled for a move
+AT_ONCE = 4
+FORMS = 6  # of a sentence
+
+
+@dataclass
+class Tally:
+    """What became of sampled texts."""
+
+    sampled: int = 0
+    shown: int = 0
+    refused: Counter[str] = field(default_factory=Counter)  # by the kind of reason
+    table: int = 0  # comments in the table's words, as no text held
+
+    def facts(self) -> dict[str, int | float]:
+        """The numbers, for a report."""
+        rejected = self.refused.total()
+        share = round(rejected / self.sampled, 3) if self.sampled else 0.0
+        found: dict[str, int | float] = {"sampled": self.sampled, "rejected": rejected}
+        found |= {"rejected_share": share, "shown": self.shown, "in_the_tables_words": self.table}
+        return found | {f"rejected: {why}": count for why, count in self.refused.most_common()}
+
+
+class DecodedSpeaker(Speaker):
+    """Says what the table would say in a decoder's words, where these are proved."""
+
+    def __init__(
+        self, level: Level, decoder: Decoder, sampling: Sampling, tally: Tally, seed: int = 0
+    ) -> None:
+        super().__init__(level)
+        self._decoder, self._sampling, self.tally = decoder, sampling, tally
+        self._random = np.random.default_rng(seed)
+        self._texts: set[str] = set()
+
+    def comment(self, scene: Scene) -> Comment:
+        """The first sampled text that holds and is new in this game, else the table's."""
+        comment = super().comment(scene)
+        if not comment.text:
+            return comment
+        for text in self.held(scene, comment):
+            if text not in self._texts:
+                self._texts.add(text)
+                self.tally.shown += 1
+                return comment._replace(text=text)
+        self.tally.table += 1
+        return comment
+
+    def held(self, scene: Scene, comment: Comment) -> Iterator[str]:
+        """The sampled texts all of whose statements are proved."""
+        board, move = Board.from_chess(scene.before), scene.move.uci()
+        claims = spelled(scene, comment)
+        for _ in range(TRIES // AT_ONCE):
+            for text in self._decoder.texts(
+                board, move, claims, self._sampling, AT_ONCE, self._random
+            ):
+                self.tally.sampled += 1
+                verdict = verified(text, scene, comment)
+                if verdict.holds:
+                    yield text
+                else:
+                    kind = verdict.refused.partition(":")[0]
+                    self.tally.refused["no such piece" if kind[:3] == "no " else kind] += 1
+
+
+def decoded_words(decoder: Decoder, sampling: Sampling, tally: Tally) -> Words:
+    """The words of a decoder, for a `Style`."""
+
+    def speaker(level: Level) -> Speaker:
+        return DecodedSpeaker(level, decoder, sampling, tally)
+
+    return Words(f"{decoder.card.name} ({sampling.method})", speaker)
+
+
+# --- the suite ------------------------------------------------------------------------------------
+
+
+class Case(NamedTuple):
+    """A move of the suite."""
+
+    name: str
+    fen: str
+    move: str  # in SAN
+
+
+# ChessCoach's suite has 11 positions, of which its documents give no FEN; these are Kibitz's own.
+SUITE = (
+    Case("fork", "q3k3/p4ppp/8/3N4/8/8/P4PPP/4K3 w - - 0 1", "Nc7+"),
+    Case("pin", "rnbqkbnr/ppp2ppp/4p3/3p4/3PP3/2N5/PPP2PPP/R1BQKBNR b KQkq - 1 3", "Bb4"),
+    Case("skewer", "8/5ppp/1q6/8/8/1k6/5PPP/R5K1 w - - 0 1", "Rb1+"),
+    Case("discovery", "4k3/p4ppp/2q5/4N3/8/8/P4PPP/4R1K1 w - - 0 1", "Nxc6+"),
+    Case("gain", "4k3/pp3ppp/8/8/2b5/8/PP3PPP/2R3K1 w - - 0 1", "Rxc4"),
+    Case("blunder", "r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR b KQkq - 3 3", "Nf6"),
+    Case("mate", "3r2k1/pp3ppp/8/8/8/8/PP3PPP/3R2K1 w - - 0 1", "Rxd8#"),
+    Case("passed pawn", "6k1/pp3ppp/8/3Pp3/8/8/PP3PPP/6K1 w - - 0 1", "d6"),
+    Case("outpost", "r4rk1/pp3ppp/3p4/2p1p3/4P3/2N5/PP3PPP/R4RK1 w - - 0 1", "Nd5"),
+    Case("castling", "r4rk1/ppp1qppp/2np1n2/4p3/2B1P3/2NP1N2/PPP1QPPP/R3K2R w KQ - 0 8", "O-O-O"),
+    Case("seventh rank", "6k1/5ppp/8/8/8/8/5PPP/RR4K1 w - - 0 1", "Ra7"),
+)
+
+
+def several(speaker: Speaker, scene: Scene, most: int = 5) -> list[tuple[str, str]]:
+    """Up to so many different comments on a move, and whose words they are."""
+    found: dict[str, str] = {}
+    comment = Speaker.comment(speaker, scene)
+    if isinstance(speaker, DecodedSpeaker) and comment.text:
+        found = dict.fromkeys(speaker.held(scene, comment), "decoder")
+    for _ in range(2 * most):
+        if comment.text:
+            found.setdefault(comment.text, "table")
+        speaker.memory = Memory(used=speaker.memory.used)  # it may say everything once more
+        comment = Speaker.comment(speaker, scene)
+    for text in _each_alone(speaker, scene):  # where there are not so many ways to say all of it
+        if len(found) >= most:
+            break
+        found.setdefault(text, "table")
+    return list(found.items())[:most]
+
+
+def _each_alone(speaker: Speaker, scene: Scene) -> Iterator[str]:
+    """What is said to readers of every level, and of a good move each claim alone, varied."""
+    is_good = scene.had is None or scene.has is None or not label(scene.had, scene.has)
+    for level in (speaker.level, *LEVELS):
+        other = Speaker(level)
+        other.memory = Memory(used=speaker.memory.used)
+        for _ in range(FORMS):
+            if text := other.comment(scene).text:
+                yield text
+            other.memory = Memory(used=speaker.memory.used)
+            if is_good:
+                claims = worth_saying(scene, Memory(), level, most=FORMS)
+                yield from (other.told(scene, [claim]) for claim in claims)

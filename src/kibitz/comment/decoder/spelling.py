@@ -1,0 +1,80 @@
+"""Claims as the decoder reads them: short texts, the same however many ways of saying them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from kibitz.comment.claims import faults as fault
+from kibitz.comment.claims.choice import kind_of
+from kibitz.comment.claims.claim import Claim, step
+from kibitz.comment.english import english as language
+from kibitz.comment.english.comment import Comment, claim_key, claim_slots, scores
+from kibitz.comment.facts import Scene
+from kibitz.comment.judge import Label, label, standing
+
+SIDES = ("mover", "other")  # which the head of the text tells
+MARKS = {Label.NONE: "", Label.INACCURACY: "?!", Label.MISTAKE: "?", Label.BLUNDER: "??"}
+
+
+def spelled(scene: Scene, comment: Comment) -> str:
+    """What is said in a comment: the side, the move and its mark, then claim by claim.
+
+    White 14.Nf5: Fork targets=the king and the rook on a8; Wins won=a rook
+    """
+    mark = Label.NONE
+    if scene.had is not None and scene.has is not None:
+        mark = label(scene.had, scene.has)
+    side = "White" if scene.mover else "Black"
+    head = f"{side} {step(scene.before, scene.move).text}{MARKS[mark]}"
+    return f"{head}: " + "; ".join(_one(*one) for one in proofs(scene, comment))
+
+
+def proofs(scene: Scene, comment: Comment) -> list[tuple[Claim, Scene, tuple[Claim, ...]]]:
+    """The claims of a comment, each with its scene and, for faults, the claims that say why."""
+    found: list[tuple[Claim, Scene, tuple[Claim, ...]]] = []
+    for claim in comment.claims:
+        why: tuple[Claim, ...] = ()
+        if isinstance(claim, (fault.Allows, fault.Overlooks)):
+            why = comment.reply
+        elif isinstance(claim, fault.Better):
+            why = comment.better or keeps(scene)
+        found.append((claim, scene, why))
+    return found
+
+
+def keeps(scene: Scene) -> tuple[Claim, ...]:
+    """What the best move keeps, where that is more than what is left."""
+    if scene.had is None or scene.has is None:
+        return ()
+    has = standing(scene.had.value)
+    return (fault.Keeps(has),) if has > standing(-scene.has.value) and has >= -1 else ()
+
+
+def scene_of_why(claim: Claim, scene: Scene) -> Scene:
+    """The scene that the reasons of a fault are about."""
+    return scene.instead() if isinstance(claim, fault.Better) else scene.other
+
+
+def _one(claim: Claim, scene: Scene, why: Sequence[Claim]) -> str:
+    text = _bare(claim, scene)
+    if why:
+        about = scene_of_why(claim, scene)
+        text += " (" + ", ".join(_bare(one, about) for one in why) + ")"
+    return text
+
+
+def _bare(claim: Claim, scene: Scene) -> str:
+    """The name of a claim, and what the language's texts for it need to be told."""
+    if isinstance(claim, fault.Turns):
+        return f"Turns {claim.had} {claim.has}"
+    key, slots = claim_key(claim, scene), claim_slots(claim, scene)
+    tables = (language.PREDICATES, language.FAULTS)
+    texts = [
+        one for table in tables for name in (key, kind_of(claim)) for one in table.get(name, ())
+    ]
+    names = dict.fromkeys(name for text in texts for name in re.findall(r"\{(\w+)\}", text))
+    told = [f"{name}={slots[name]}" for name in names if slots.get(name) and name not in SIDES]
+    if isinstance(claim, (fault.Allows, fault.Better)) and not claim.why:
+        told += [f"{name}={value}" for name, value in language.worth(*scores(scene)).items()]
+    return " ".join([key, *told])

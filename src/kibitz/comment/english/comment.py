@@ -1,0 +1,395 @@
+"""Says the proved claims that matter most to a reader, each once in a game, in varied sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import NamedTuple
+
+import chess
+
+from kibitz.comment.claims import faults as fault
+from kibitz.comment.claims import merits as merit
+from kibitz.comment.claims import positional as changed
+from kibitz.comment.claims import tactical as tactic
+from kibitz.comment.claims.choice import (
+    MUST_PAY,
+    Level,
+    Memory,
+    is_slight,
+    kind_of,
+    reasons,
+    worth_saying,
+)
+from kibitz.comment.claims.claim import Claim, Step, step
+from kibitz.comment.claims.faults import answer_line, faults, missed
+from kibitz.comment.claims.features import Feature
+from kibitz.comment.claims.sacrifices import GivesUp
+from kibitz.comment.english import english as language
+from kibitz.comment.facts import WORTH, Scene, Unit, is_defended, phase, played
+from kibitz.comment.judge import LIMITS, Label, label, standing
+from kibitz.comment.prover import LAST_LOOK
+
+
+class Comment(NamedTuple):
+    """What is said of a move, and the claims that are said."""
+
+    text: str = ""
+    claims: tuple[Claim, ...] = ()
+    better: tuple[Claim, ...] = ()  # of them, those about the move that was better
+    reply: tuple[Claim, ...] = ()  # and those about the refutation
+
+
+# --- speaking -------------------------------------------------------------------------------------
+
+
+class Speaker:
+    """Makes comments on the moves of one game."""
+
+    def __init__(self, level: Level = "club") -> None:
+        self.level, self.memory = level, Memory()
+        self.told_before: set[Step] = set()  # refutations that were spoken of
+        self.sparing = False  # silent where there is one slight thing to say
+
+    def comment(self, scene: Scene) -> Comment:
+        """What is to be said of a move; empty where there is nothing."""
+        if self._label(scene) is not Label.NONE:
+            return self._criticised(scene)
+        chosen = worth_saying(scene, self.memory, self.level, 2)
+        if self.sparing and len(chosen) == 1 and is_slight(chosen[0], self.level):
+            return Comment()
+        text = self.told(scene, chosen)
+        self._remember(scene, chosen)
+        return Comment(text, tuple(chosen))
+
+    def _label(self, scene: Scene) -> Label:
+        if scene.had is None or scene.has is None:
+            return Label.NONE
+        return label(scene.had, scene.has)
+
+    def _remember(self, scene: Scene, claims: Sequence[Claim]) -> None:
+        for claim in claims:
+            self.memory.said.add(claim)
+            self.memory.kinds[kind_of(claim)] += 1
+            if isinstance(claim, Feature):
+                self.memory.once.add(f"{claim.name}.{claim.white}")
+            if isinstance(claim, (merit.Wins, merit.Nets, tactic.TakesLoose, tactic.Fork)):
+                self.memory.won_at[scene.mover] = scene.before.ply()
+
+    def told(self, scene: Scene, claims: Sequence[Claim]) -> str:
+        """What is said of a move: two short claims share a sentence, longer ones have their own."""
+        move = step(scene.before, scene.move).text
+        texts: list[str] = []
+        for claim in claims:
+            text = self.predicate(claim, scene, unlike=texts[-1] if texts else "")
+            against = bool(texts) and _speaks_against(claim, scene) != _speaks_against(
+                claims[0], scene
+            )
+            if not texts:
+                texts.append(text)
+            elif isinstance(claim, GAINS) and isinstance(claims[0], MUST_PAY) and ":" not in text:
+                texts[0] = language.SO.format(texts[0], text)
+            elif not ENDS_A_SENTENCE.search(texts[0]):
+                texts[0] = (language.BUT if against else language.BOTH).format(texts[0], text)
+            else:
+                more = language.PLAYED_BUT if against else language.PLAYED_MORE
+                texts.append(self._varied("played more", more).format(text))
+        if texts:
+            texts[0] = self._varied("played", language.PLAYED).format(texts[0], move=move)
+        return " ".join(texts)
+
+    def _criticised(self, scene: Scene) -> Comment:
+        """The cause, what was better, and what it means for the game."""
+        most = 1 if self.level == "beginner" else 2
+        reply = reasons(scene.other, self.level, most) if scene.reply else []
+        better = self._merits_of_better(scene, reply, most)
+        if phase(scene.before) != "endgame":  # where pawns do not decide
+            reply = [one for one in reply if _is_hard(one) or kind_of(one) in FORCING]
+            better = [one for one in better if _is_hard(one) or kind_of(one) in FORCING]
+        causes = faults(scene, tuple(reply))
+        lines = missed(scene, tuple(better))
+        solid = any(isinstance(one, SOLID) for one in better)
+        if self._label(scene) is Label.INACCURACY and not any(
+            _is_hard(one) for one in (*reply, *better, *causes[:1])
+        ):
+            return Comment()
+        if causes and not (solid or self._label(scene) is Label.BLUNDER):
+            # Too little to be named as better without something that is won or kept by it.
+            lines = [one for one in lines if not isinstance(one, fault.Better)]
+        if any(isinstance(one, fault.MissesMate) for one in lines):  # nothing matters beside it
+            causes = [one for one in causes if isinstance(one, fault.AllowsMate)]
+        turn = self._turn(scene)
+        said: list[Claim] = [*causes[:1], *([turn] if turn else []), *lines]
+        told = any(isinstance(one, fault.Better) and not one.why for one in said)
+        texts = [self._fault(scene, claim, told) for claim in said]
+        self._remember(scene, said)
+        if scene.reply:
+            self._remember(scene.other, reply)
+        self.told_before |= {claim.reply for claim in causes[:1] if hasattr(claim, "reply")}
+        text = " ".join(_capital(one) for one in texts)
+        return Comment(text, tuple(said), tuple(better), tuple(reply))
+
+    def _merits_of_better(self, scene: Scene, reply: Sequence[Claim], most: int) -> list[Claim]:
+        """Why another move was better, if it is not the one that was made."""
+        if scene.had is None or not scene.had.line or scene.had.line[0] == scene.move:
+            return []
+        instead = scene.instead()
+        better, avoids = reasons(instead, self.level, most), fault.AvoidsLoss()
+        if len(better) < most and scene.reply:
+            prevents = fault.Prevents(step(scene.after, scene.reply))
+            better += [prevents] if prevents.proved(instead) else []
+        gains = [one for one in reply if isinstance(one, (merit.Wins, merit.Nets))]
+        if not better and gains and _costs_much(scene) and avoids.proved(instead):
+            better = [avoids] if avoids.proved(instead.seen_with(LAST_LOOK)) else []
+        return better
+
+    def _turn(self, scene: Scene) -> Claim | None:
+        """How a mistake changes the standing, if it does so by much."""
+        if scene.had is None or scene.has is None or scene.has.mate is not None:
+            return None
+        turn = fault.Turns(standing(scene.had.value), standing(-scene.has.value))
+        known = f"{turn.had}.{turn.has}" in language.TURNS
+        big = self._label(scene) is not Label.INACCURACY
+        return turn if known and big and turn.proved(scene) else None
+
+    def _fault(self, scene: Scene, claim: Claim, told: bool) -> str:
+        """A sentence about a cause or an alternative; the scores may be told by another."""
+        if isinstance(claim, fault.Turns):
+            name = f"{claim.had}.{claim.has}"
+            text = self._varied(name, language.TURNS[name])
+            return text.format(**claim_slots(claim, scene))
+        name, why = type(claim).__name__, ""
+        slots = claim_slots(claim, scene)
+        if isinstance(claim, fault.Allows):
+            slots["line"] = answer_line(scene)
+        match claim:
+            case fault.Overlooks():
+                why = self._which(scene.other, claim.why[:1])
+            case fault.Allows():
+                why = self._which(scene.other, claim.why)
+                if not (why or told) and (values := scores(scene)):
+                    name, slots = "Allows.worth", slots | language.worth(*values)
+            case fault.Better():
+                why = self._which(scene.instead(), claim.why) or self._kept(scene)
+                if claim.step in self.told_before:
+                    name, why = "Better.chance", ""
+                elif not why and (values := scores(scene)):
+                    name, slots = "Better.worth", slots | language.worth(*values)
+            case fault.AllowsMate(moves=1) | fault.MissesMate(moves=1):
+                name += ".1"
+        if why:
+            name, slots["why"] = f"{name}.why", why
+        forms = language.FAULTS[name]
+        for twice in (":", "which"):  # one is enough for a sentence
+            if twice in why:
+                forms = tuple(one for one in forms if twice not in one) or forms
+        return self._varied(name, forms).format(**slots)
+
+    def _which(self, scene: Scene, claims: Sequence[Claim]) -> str:
+        return language.joined([self.predicate(claim, scene) for claim in claims])
+
+    def _kept(self, scene: Scene) -> str:
+        """What the best move keeps, as a predicate, where that is more than what is left."""
+        if scene.had is None or scene.has is None:
+            return ""
+        keeps = fault.Keeps(standing(scene.had.value))
+        key = f"Keeps.{keeps.has}"
+        more = keeps.has > standing(-scene.has.value)
+        if not more or key not in language.PREDICATES or not keeps.proved(scene):
+            return ""
+        return self.predicate(keeps, scene)
+
+    def predicate(self, claim: Claim, scene: Scene, unlike: str = "") -> str:
+        """A claim as a predicate: "forks the king and the rook on a8"; not the verb of another."""
+        key = claim_key(claim, scene)
+        name = kind_of(claim)
+        table = language.BEGINNER if self.level == "beginner" else language.PREDICATES
+        texts = table.get(key) or table.get(name) or language.PREDICATES.get(key)
+        texts = texts or language.PREDICATES[name]
+        texts = tuple(one for one in texts if one.split()[0] != unlike.partition(" ")[0]) or texts
+        return self._varied(key, texts).format(**claim_slots(claim, scene))
+
+    def _varied(self, key: str, texts: Sequence[str]) -> str:
+        """The text of a table that was used least in this game."""
+        start = (self.memory.used.total() + len(key)) % len(texts)
+        order = [*texts[start:], *texts[:start]]
+        text = min(order, key=lambda one: self.memory.used[one])
+        self.memory.used[text] += 1
+        return text
+
+
+ENDS_A_SENTENCE = re.compile("[:,]| and ")  # a predicate in which another could not go on
+
+
+def _speaks_against(claim: Claim, scene: Scene) -> bool:
+    """Whether a claim names a drawback for the side that moved."""
+    match claim:
+        case changed.LosesCastling():
+            return True
+        case changed.IsolatedPawn():
+            return claim.pawn.white == scene.mover
+        case changed.DoubledPawns() | changed.OpensKing():
+            return claim.white == scene.mover
+        case changed.BishopPair():
+            return claim.white != scene.mover
+        case Feature(name="backward" | "hanging_pawns" | "bad_bishop"):
+            return claim.white == scene.mover
+    return False
+
+
+def claim_slots(claim: Claim, scene: Scene) -> dict[str, str]:
+    """What stands in the braces of the texts for a claim."""
+    slots = {"mover": language.SIDES[scene.mover], "other": language.SIDES[not scene.mover]}
+    for one in fields(claim):
+        slots |= _spelled(one.name, getattr(claim, one.name))
+    if isinstance(claim, merit.Threatens):
+        taker = scene.after.piece_type_at(claim.step.move.from_square)
+        slots["taker"] = language.PIECES[taker or chess.PAWN]
+    if isinstance(claim, GivesUp):
+        slots["gift"] = language.gift(claim.lost, claim.won)
+    return slots | (_spelled_feature(claim) if isinstance(claim, Feature) else {})
+
+
+HARD = (
+    *(GivesUp, fault.EnPrise, fault.Abandons, fault.AllowsMate),
+    *(fault.Overlooks, fault.AvoidsLoss, fault.Prevents),
+)
+FORCING = ("chases", "attacks_loose", "connected_passed")  # what asks for an answer at once
+CLEAR = 0.15  # of winning chances, beyond what makes a move an inaccuracy
+GAINS = (merit.Wins, merit.Nets)
+SOLID = (merit.Wins, merit.Nets, merit.MateIn, fault.AvoidsLoss)
+
+
+def _costs_much(scene: Scene) -> bool:
+    """Whether a move is so much worse than the best one that another engine would say so."""
+    if scene.had is None or scene.has is None:
+        return False
+    return scene.had.value + scene.has.value >= LIMITS[-1][0] + CLEAR
+
+
+def _is_hard(claim: Claim) -> bool:
+    """Whether a claim is about material or mate, so that even a small mistake is worth words."""
+    hard = type(claim).__module__ in (tactic.__name__, merit.__name__)
+    return hard or isinstance(claim, HARD)
+
+
+def scores(scene: Scene) -> tuple[int, int] | tuple[()]:
+    """Centipawns for White by the best move and by the one made.
+
+    Nothing where a mate is near, nor where a repetition may be all that there is to a level score.
+    """
+    if scene.had is None or scene.has is None or scene.had.mate or scene.has.mate:
+        return ()
+    if not scene.has.score.amount:
+        return ()
+    sign = 1 if scene.mover else -1
+    return sign * scene.had.score.amount, -sign * scene.has.score.amount
+
+
+def claim_key(claim: Claim, scene: Scene) -> str:
+    """The name of the texts for a claim: its class, and what makes a difference in words."""
+    name = kind_of(claim)
+    match claim:
+        case tactic.Fork() if len(claim.targets) > 2:
+            name += ".many"
+        case tactic.Pins() if claim.to.kind == chess.KING:
+            name += ".king"
+        case tactic.Discovers() if claim.target.kind == chess.KING:
+            name += ".check"
+        case tactic.Deflects():
+            form = ".overloaded" if claim.was_taken and claim.target else ""
+            name += form if claim.target else ".square"
+        case tactic.Mates() if claim.pattern:
+            name += f".{claim.pattern}"
+        case tactic.Mates() if claim.guard:
+            name += ".guarded"
+        case GivesUp(aim=aim) if aim:
+            name += f".{aim}1" if claim.moves == 1 else f".{aim}"
+        case merit.MateIn(moves=1):
+            name += ".1"
+        case merit.Wins((4,), (2,) | (3,)):
+            name += ".exchange"
+        case merit.Wins(won=()):
+            name += ".some"
+        case merit.Verdict(result):
+            name += f".{result}"
+        case merit.Nets((4,), (2,) | (3,)):
+            name += ".exchange"
+        case merit.Wins() | merit.Nets() if claim.lost:
+            name += ".for"
+        case merit.Threatens(target=None) | merit.Parries(target=None):
+            name += ".mate"
+        case merit.Threatens(target=Unit() as target):
+            name += _why_threatened(scene.after, claim.step, target)
+        case merit.OnlyMove(hard=True):
+            name += ".hard"
+        case fault.Keeps():
+            name += f".{claim.has}"
+        case changed.TakesFile(open=False):
+            name += ".half"
+        case changed.Seventh() if not scene.mover:
+            name += ".black"
+    return name
+
+
+def _why_threatened(board: chess.Board, step: Step, target: Unit) -> str:
+    """What makes a threat one: nothing guards the target, or it is worth more than the taker."""
+    taker = board.piece_type_at(step.move.from_square)
+    if target.kind == chess.QUEEN != taker:
+        return ".more"
+    taken = played(board, chess.Move.null(), step.move)
+    if not is_defended(board, target.square) and not taken.attackers(taken.turn, target.square):
+        return ".loose"
+    return ".more" if taker is not None and WORTH[taker] < target.worth else ""
+
+
+def _spelled(name: str, value: object) -> dict[str, str]:
+    """A field of a claim in words."""
+    if isinstance(value, Unit):
+        square = chess.square_name(value.square)
+        short = {"kind": language.PIECES[value.kind], "at": square, "square": square}
+        short |= {"side": language.SIDES[value.white], "file": square[0]}
+        return {name: language.unit(value.kind, square), **short}
+    if isinstance(value, Step):
+        return {name: value.text, "at": chess.square_name(value.move.to_square)}
+    if isinstance(value, bool):
+        return {"side": language.SIDES[value]} if name == "white" else {}
+    if isinstance(value, int):
+        if name in ("square", "file"):
+            return {name: chess.square_name(value)[: 2 if name == "square" else 1]}
+        return {name: str(value)}
+    if isinstance(value, tuple) and value and isinstance(value[0], Unit):
+        units = [language.unit(one.kind, chess.square_name(one.square)) for one in value]
+        return {name: language.joined(units)}
+    if isinstance(value, tuple) and name in ("won", "lost"):
+        return {name: language.haul(value)}
+    return {}
+
+
+def _spelled_feature(feature: Feature) -> dict[str, str]:
+    """What a feature is about, in words."""
+    slots = _spelled("piece", feature.pieces[0]) if feature.pieces else {}
+    slots["own"] = _spelled("piece", feature.pieces[-1])["kind"] if feature.pieces else ""
+    slots["by"] = _spelled("piece", feature.pieces[-1])["piece"] if feature.pieces else ""
+    slots["squares"] = language.joined([chess.square_name(one.square) for one in feature.pieces])
+    if feature.square is not None:
+        slots |= {
+            "square": chess.square_name(feature.square),
+            "file": "abcdefgh"[feature.square & 7],
+        }
+    if feature.name == "imbalance":
+        middle = feature.counts.index(0)
+        slots["has"] = language.haul(feature.counts[:middle])
+        slots["against"] = language.haul(feature.counts[middle + 1 :])
+    elif feature.name in ("trades_ahead", "offers_trade"):
+        slots["kinds"] = f"{language.PIECES[feature.counts[0]]}s"
+    else:
+        slots |= {
+            f"count{number}": language.count(one) for number, one in enumerate(feature.counts)
+        }
+    return {**slots, "side": language.SIDES[feature.white]}
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

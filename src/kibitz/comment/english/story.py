@@ -1,0 +1,258 @@
+"""The story of a game in a paragraph: its opening, where it turned, how it ended."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import chess
+import chess.engine
+import chess.pgn
+
+from kibitz.comment.claims.claim import step
+from kibitz.comment.claims.faults import AllowsMate, Better, MissesMate
+from kibitz.comment.claims.merits import Wins
+from kibitz.comment.claims.positional import is_pawn_ending
+from kibitz.comment.english import english as language
+from kibitz.comment.english.comment import Comment
+from kibitz.comment.english.english_story import LABELS, STORY
+from kibitz.comment.facts import phase
+from kibitz.comment.judge import (
+    Label,
+    accuracy,
+    labels_of,
+    standing,
+    stands_clear,
+    turning_points,
+    value_of,
+)
+from kibitz.comment.openings import Opening, opening_in
+from kibitz.search.scores import Score
+
+CALM = 20  # plies of a quiet beginning that is worth a sentence
+SHORTLY = 4  # moves before a turning point in which a blunder may have decided
+OUTPLAYED = 0.4  # winning chances, in [-1, 1], lost in small steps
+
+
+class Told(NamedTuple):
+    """A game in numbers."""
+
+    values: tuple[float, ...]  # White's, before the first move and after every move
+    labels: tuple[Label, ...]  # of every move
+    opening: Opening | None
+
+
+def told_by(tree: chess.pgn.Game) -> Told | None:
+    """A game in numbers, by its [%eval] marks; None if one is missing."""
+    scores = [node.eval() for node in (tree, *tree.mainline())]
+    values = tuple(white_value(one) for one in scores if one is not None)
+    if len(values) < len(scores) or len(values) < 2:
+        return None
+    return Told(values, labels_of(values, tree.board().turn), opening_in(tree)[1])
+
+
+def white_value(score: chess.engine.PovScore) -> float:
+    """White's winning chances, of an [%eval] mark."""
+    white = score.white()
+    mate = white.mate()
+    if mate is None:
+        return value_of(Score("cp", white.score() or 0))
+    return 1.0 if mate > 0 or (mate == 0 and score.turn == chess.BLACK) else -1.0
+
+
+def story_of(tree: chess.pgn.Game, told: Told, comments: Sequence[Comment]) -> str:
+    """A paragraph about a game that has moves."""
+    nodes = list(tree.mainline())
+    boards = _boards(tree)
+    turns = turning_points(told.values)
+    points = [ply for ply in turns if _is_clear(ply, boards, told)] or _worst(tree, told)
+    teller = Teller(len(nodes))
+    texts: list[str] = []
+    if told.opening is not None:
+        opening = told.opening
+        texts.append(teller.say("opening", name=opening.name, eco=opening.eco))
+    first = points[0] if points else 0
+    if first >= CALM and not any(map(standing, told.values[: first + 1])):
+        number = boards[first].fullmove_number
+        texts.append(teller.say("calm", number=str(number), before=str(number - 1)))
+    texts.append(_outplayed(boards, told, points, teller))
+    final = standing(told.values[-1])
+    for ply in points:
+        clear = _is_clear(ply, boards, told)
+        decides = clear and ply == points[-1] and abs(final) == 2
+        decides = decides and not _was_lost_before(ply, told, points)
+        move = step(boards[ply], nodes[ply].move).text
+        form = "decided" if decides else "" if clear else "worst"
+        texts.append(_turn(ply, move, boards[ply].turn, told, comments[ply], form, teller))
+    if points or len(nodes) >= CALM:
+        drawn = tree.headers.get("Result") == "1/2-1/2"
+        last = standing(told.values[points[-1] + 1]) if points else 0
+        if final and not drawn and last * final <= 0:
+            kind = "regained" if points else "gradual"
+            if points or {Label.MISTAKE, Label.BLUNDER}.isdisjoint(told.labels):
+                texts.append(teller.say(kind, winner=language.SIDES[final > 0]))
+        elif not final and not turns:
+            texts.append(teller.say("still"))
+    texts.append(_ending(tree, boards, told, teller))
+    texts.append(_accuracies(tree, told))
+    texts += [text for side in (True, False) if (text := _counts(nodes, told, side))]
+    return " ".join(text[:1].upper() + text[1:] for text in texts if text)
+
+
+def _boards(tree: chess.pgn.Game) -> list[chess.Board]:
+    """The positions of a game, each with those before it, played once."""
+    board = tree.board()
+    boards = [board.copy()]
+    for node in tree.mainline():
+        board.push(node.move)
+        boards.append(board.copy(stack=board.halfmove_clock))
+    return boards
+
+
+def _was_lost_before(ply: int, told: Told, points: Sequence[int]) -> bool:
+    """Whether a blunder of the same side, shortly before and not told of, had cost the game."""
+    earlier = range(max(ply % 2, ply - 2 * SHORTLY), ply, 2)
+    return any(told.labels[one] is Label.BLUNDER and one not in points for one in earlier)
+
+
+def _is_clear(ply: int, boards: Sequence[chess.Board], told: Told) -> bool:
+    """Whether it is beyond doubt how the game stood before and after a move."""
+    clear = all(stands_clear(told.values[one]) for one in (ply, ply + 1))
+    return clear and not is_pawn_ending(boards[ply + 1])
+
+
+def _worst(tree: chess.pgn.Game, told: Told) -> list[int]:
+    """The loser's most costly move, of a game that never turned, if it was not lost before."""
+    result, first = tree.headers.get("Result", "*"), tree.board().turn
+    bad = []
+    for ply, mark in enumerate(told.labels):
+        white = (ply % 2 == 0) == first
+        had = standing(told.values[ply] if white else -told.values[ply])
+        loses = result == ("0-1" if white else "1-0") and had > -2
+        if loses and mark in (Label.MISTAKE, Label.BLUNDER):
+            bad.append(ply)
+    return sorted(bad, key=lambda ply: abs(told.values[ply + 1] - told.values[ply]))[-1:]
+
+
+class Teller:
+    """Says sentences of the table, no form twice as long as there is another."""
+
+    def __init__(self, start: int) -> None:
+        self._used, self._start = Counter[str](), start
+
+    def say(self, key: str, /, **slots: str) -> str:
+        """A sentence with its slots filled; the game's length decides which form comes first."""
+        forms = STORY[key]
+        number = (self._start + self._used[key]) % len(forms)
+        self._used[key] += 1
+        return forms[number].format(**slots).replace(",.", ".").replace(",,", ",")
+
+
+def _turn(
+    ply: int, move: str, white: bool, told: Told, comment: Comment, form: str, teller: Teller
+) -> str:
+    """What a turning point did, and what was right; `form` names the sentence, if it fits."""
+    sign = 1 if white else -1
+    had, has = (standing(sign * told.values[one]) for one in (ply, ply + 1))
+    names = {"mover": language.SIDES[white], "side": language.SIDES[not white]}
+    known = [key for key in (f"{had}.{has}", f"{had}.-") if key in STORY]
+    key = [*known, "up" if has > had else "worst"][0]
+    key = form if form == "worst" or (form and has == -2) else key
+    text = teller.say(key, move=move, why=_because(comment, teller), **names)
+    better = next((one.step.text for one in comment.claims if isinstance(one, Better)), "")
+    if better and form != "worst" and f"kept.{had}" in STORY and stands_clear(told.values[ply]):
+        kept = teller.say(f"kept.{had}", **names)
+        text += " " + teller.say("right", step=better, kept=kept)
+    return text
+
+
+def _because(comment: Comment, teller: Teller) -> str:
+    """Why the game turned, as a clause."""
+    kinds = {type(one) for one in comment.claims}
+    if AllowsMate in kinds:
+        return teller.say("mated")
+    won = next((one.won for one in comment.reply if isinstance(one, Wins) and one.won), None)
+    if won is not None:
+        return teller.say("lost", won=language.haul(won))
+    return teller.say("missed") if MissesMate in kinds else ""
+
+
+def _outplayed(
+    boards: Sequence[chess.Board], told: Told, points: Sequence[int], teller: Teller
+) -> str:
+    """Where one side lost ground little by little, not by the moves on which the game turned."""
+    lost: defaultdict[tuple[str, bool], float] = defaultdict(float)
+    erred: set[tuple[str, bool]] = (
+        set()
+    )  # who made a mistake in a phase did not lose in small steps
+    for ply, (had, has) in enumerate(pairwise(told.values)):
+        at = phase(boards[ply]), boards[ply].turn
+        if told.labels[ply] in (Label.MISTAKE, Label.BLUNDER):
+            erred.add(at)
+        elif ply not in points:
+            lost[at] += max(0.0, had - has if at[1] else has - had)
+    gains = {
+        (name, white): lost[name, not white] - lost[name, white]
+        for name, white in [*lost]
+        if (name, not white) not in erred
+    }
+    if not gains:  # every move turned the game, or was a mistake
+        return ""
+    name, white = max(gains, key=lambda one: gains[one])
+    if gains[name, white] < OUTPLAYED:
+        return ""
+    side, other, where = language.SIDES[white], language.SIDES[not white], f"{name} phase"
+    return teller.say("outplayed", side=side, other=other, where=teller.say(where))
+
+
+def _ending(tree: chess.pgn.Game, boards: Sequence[chess.Board], told: Told, teller: Teller) -> str:
+    """How the game ended, by its last position, its tags and how it stood."""
+    result, final = tree.headers.get("Result", "*"), standing(told.values[-1])
+    slots, last = {"number": str(boards[-2].fullmove_number)}, boards[-1]
+    if last.is_checkmate() and result == "*":
+        return teller.say("mate", winner=language.SIDES[not last.turn], **slots)
+    if result not in ("1-0", "0-1"):
+        kind = "drawn" if result == "1/2-1/2" else "open"
+        by_rule = {
+            "stalemate": last.is_stalemate(),
+            "material": last.is_insufficient_material(),
+            "repetition": last.is_repetition(3),
+            "fifty": last.halfmove_clock >= 100,
+            "won": abs(final) == 2,
+        }
+        rules = [rule for rule, holds in by_rule.items() if holds and kind == "drawn"]
+        reason = "won" if "won" in rules else next(iter(rules), "")
+        key = f"{kind}.{reason}" if reason else kind
+        return teller.say(key, winner=language.SIDES[final > 0], **slots)
+    white_won = result == "1-0"
+    names = {"winner": language.SIDES[white_won], "loser": language.SIDES[not white_won]}
+    kind = "resigned"
+    if last.is_checkmate() and last.turn != white_won:
+        kind = "mate"
+    elif "time" in tree.headers.get("Termination", "").lower():
+        kind = "time.won" if final == (-2 if white_won else 2) else "time"
+    elif not final or (final > 0) is not white_won:
+        kind = "resigned.odd" if final else "resigned.level"
+    return teller.say(kind, **names, **slots)
+
+
+def _accuracies(tree: chess.pgn.Game, told: Told) -> str:
+    white, black = accuracy(told.values, tree.board().turn == chess.WHITE)
+    if white is None or black is None:
+        return ""
+    return STORY["accuracy"][0].format(white=round(white), black=round(black))
+
+
+def _counts(nodes: Sequence[chess.pgn.ChildNode], told: Told, white: bool) -> str:
+    """How many bad moves of each kind a side has made."""
+    first = nodes[0].parent.board().turn == white
+    made = told.labels[0 if first else 1 :: 2]
+    texts = []
+    for mark in (Label.INACCURACY, Label.MISTAKE, Label.BLUNDER):
+        count = made.count(mark)
+        if count:
+            texts.append(f"{count} {LABELS[int(mark)][count > 1]}")
+    side = language.SIDES[white]
+    return STORY["counts"][0].format(side=side, counts=language.joined(texts)) if texts else ""

@@ -1,0 +1,366 @@
+"""What a position and a move are made of, seen with python-chess: pieces, lines, defenders, pawns.
+
+**Facts** are plain functions of a board; motifs and claims are built of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import chess
+
+from kibitz.comment.judge import Seen
+from kibitz.comment.prover import Prover
+
+WORTH = {
+    chess.PAWN: 1,
+    chess.KNIGHT: 3,
+    chess.BISHOP: 3,
+    chess.ROOK: 5,
+    chess.QUEEN: 9,
+    chess.KING: 99,
+}
+RECENT = 16  # plies: who wins back what was given within them has won nothing
+SLIDERS = (chess.BISHOP, chess.ROOK, chess.QUEEN)
+
+
+class Unit(NamedTuple):
+    """A piece on a square."""
+
+    kind: int  # chess.PAWN ... chess.KING
+    square: int
+    white: bool
+
+    @property
+    def worth(self) -> int:
+        """Pawns it is worth; a king is worth more than all else."""
+        return WORTH[self.kind]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A move with the position before it and the moves that are expected to follow."""
+
+    before: chess.Board
+    move: chess.Move
+    follow: tuple[chess.Move, ...]  # the reply first
+    prover: Prover
+    last: chess.Move | None = None  # the move that led to the position
+    last_took: int | None = None  # what that move captured
+    had: Seen | None = None  # what a search has seen before the move
+    has: Seen | None = None  # and after it, for the other side
+
+    @cached_property
+    def boards(self) -> tuple[chess.Board, ...]:
+        """The positions from before the move to the end of what follows."""
+        found = [self.before]
+        for move in (self.move, *self.follow):
+            found.append(played(found[-1], move, stack=RECENT))
+        return tuple(found)
+
+    @property
+    def after(self) -> chess.Board:
+        """The position after the move."""
+        return self.boards[1]
+
+    @property
+    def mover(self) -> bool:
+        """Who makes the move; True is White."""
+        return self.before.turn
+
+    @property
+    def landed(self) -> int:
+        """The square where the piece stands after the move; castling counts as the king's move."""
+        if self.before.is_castling(self.move):
+            king = self.after.king(self.mover)
+            assert king is not None
+            return king
+        return self.move.to_square
+
+    @property
+    def piece(self) -> Unit:
+        """The piece that has moved, where it stands now."""
+        return unit(self.after, self.landed)
+
+    @cached_property
+    def start(self) -> chess.Board:
+        """Of the last positions the one where the mover had most: where an exchange began."""
+        board = self.before.copy(stack=RECENT)
+        best, most = board.copy(stack=False), balance(board, self.mover)
+        while board.move_stack:
+            board.pop()
+            if balance(board, self.mover) > most:
+                best, most = board.copy(stack=False), balance(board, self.mover)
+        return best
+
+    @property
+    def other(self) -> Scene:
+        """The expected reply as a scene of its own."""
+        assert self.reply is not None
+        took = self.taken.kind if self.taken else None
+        return Scene(
+            self.after, self.reply, self.follow[1:], self.prover, self.move, took, self.has
+        )
+
+    def instead(self) -> Scene:
+        """The best move as a scene, in place of the one that was made."""
+        assert self.had is not None
+        line = self.had.line
+        return Scene(
+            self.before,
+            *(line[0], line[1:], self.prover, self.last, self.last_took),
+            *(self.had, self.had.then),
+        )
+
+    @cached_property
+    def deeper(self) -> Scene:
+        """The same move as a deeper search sees it; the scene itself where there is none."""
+        return self.seen_with(1)
+
+    def seen_with(self, times: int) -> Scene:
+        """The same move as a deeper search, by so many times its nodes, sees it."""
+        has = self.prover.deeper(self.after, times)
+        if has is None:
+            return self
+        had = self.prover.deeper(self.before, times)
+        return replace(self, follow=has.line, had=had, has=has)
+
+    @cached_property
+    def taken(self) -> Unit | None:
+        """What the move captures."""
+        return taken_by(self.before, self.move)
+
+    @property
+    def reply(self) -> chess.Move | None:
+        """The reply that is expected."""
+        return self.follow[0] if self.follow else None
+
+    @property
+    def next(self) -> chess.Move | None:
+        """The mover's next move."""
+        return self.follow[1] if len(self.follow) > 1 else None
+
+    def later(self) -> Scene | None:
+        """The scene of the mover's next move."""
+        if len(self.follow) < 2:
+            return None
+        took = taken_by(self.boards[1], self.follow[0])
+        rest, kind = self.follow[2:], took.kind if took else None
+        return Scene(self.boards[2], self.follow[1], rest, self.prover, self.follow[0], kind)
+
+
+def played(board: chess.Board, *moves: chess.Move, stack: int = 0) -> chess.Board:
+    """The position after some more moves, which remembers so many of those before them."""
+    after = board.copy(stack=stack)
+    for move in moves:
+        after.push(move)
+    return after
+
+
+def unit(board: chess.Board, square: int) -> Unit:
+    """The piece on a square that is not empty."""
+    piece = board.piece_at(square)
+    assert piece is not None, (board.fen(), square)
+    return Unit(piece.piece_type, square, piece.color)
+
+
+def units(board: chess.Board, white: bool) -> Iterator[Unit]:
+    """The pieces of a side."""
+    for square in chess.scan_forward(board.occupied_co[white]):
+        yield Unit(board.piece_type_at(square) or 0, square, white)
+
+
+def taken_by(board: chess.Board, move: chess.Move) -> Unit | None:
+    """What a move captures."""
+    if not board.is_capture(move):
+        return None
+    if board.is_en_passant(move):
+        square = chess.square(move.to_square & 7, move.from_square >> 3)
+        return unit(board, square)
+    return unit(board, move.to_square)
+
+
+def is_defended(board: chess.Board, square: int) -> bool:
+    """Whether the side of the piece on a square guards it, if only through an attacker."""
+    colour = board.color_at(square)
+    assert colour is not None
+    if board.attackers_mask(colour, square):
+        return True
+    for attacker in board.attackers(not colour, square):
+        if board.piece_type_at(attacker) in SLIDERS:
+            without = board.occupied & ~chess.BB_SQUARES[attacker]
+            if board.attackers_mask(colour, square, without):
+                return True
+    return False
+
+
+def is_unsafe(board: chess.Board, square: int) -> bool:
+    """Whether a piece is attacked and not defended, or attacked by something worth less."""
+    stands = unit(board, square)
+    attackers = board.attackers(not stands.white, square)
+    if not attackers:
+        return False
+    if not is_defended(board, square):
+        return True
+    return any(
+        WORTH[board.piece_type_at(one) or 6] < stands.worth
+        for one in attackers
+        if board.piece_type_at(one) != chess.KING
+    )
+
+
+def balance(board: chess.Board, white: bool) -> int:
+    """Material of a side less the other's, in pawns."""
+    own, their = board.occupied_co[white], board.occupied_co[not white]
+    kinds = (board.pawns, board.knights, board.bishops, board.rooks, board.queens)
+    return sum(
+        worth * ((mask & own).bit_count() - (mask & their).bit_count())
+        for mask, worth in zip(kinds, (1, 3, 3, 5, 9), strict=True)
+    )
+
+
+def ray_beyond(board: chess.Board, slider: int, front: int) -> int | None:
+    """The first occupied square behind a piece that a slider attacks, on the same line."""
+    line = chess.ray(slider, front)
+    if not line:
+        return None
+    behind = [
+        square
+        for square in chess.scan_forward(line & board.occupied)
+        if front in chess.SquareSet(chess.between(slider, square))
+    ]
+    return min(behind, key=lambda square: chess.square_distance(front, square), default=None)
+
+
+def pinner_of(board: chess.Board, square: int) -> int | None:
+    """The piece that pins the piece on a square to its king."""
+    colour = board.color_at(square)
+    if colour is None or not board.is_pinned(colour, square):
+        return None
+    king = board.king(colour)
+    assert king is not None
+    for one in board.attackers(not colour, square):
+        if board.piece_type_at(one) in SLIDERS and square in chess.SquareSet(
+            chess.between(one, king)
+        ):
+            return one
+    return None
+
+
+def is_trapped(board: chess.Board, square: int) -> bool:
+    """Whether the piece on a square, of the side to move, is attacked and cannot be saved."""
+    stands_there = unit(board, square)
+    if board.is_check() or board.is_pinned(board.turn, square) or not is_unsafe(board, square):
+        return False
+    if stands_there.kind in (chess.PAWN, chess.KING):
+        return False
+    for escape in board.generate_legal_moves(from_mask=chess.BB_SQUARES[square]):
+        took = taken_by(board, escape)
+        if took is not None and took.worth >= stands_there.worth:
+            return False
+        if not is_unsafe(played(board, escape), escape.to_square):
+            return False
+    return True
+
+
+def mate_pattern(board: chess.Board) -> str:
+    """The pattern of a checkmate that has a name here: smothered, double check or back rank."""
+    king = board.king(board.turn)
+    assert king is not None
+    around = chess.SquareSet(chess.BB_KING_ATTACKS[king])
+    own = board.occupied_co[board.turn]
+    checkers = [unit(board, square) for square in board.checkers()]
+    if all(square in chess.SquareSet(own) for square in around) and any(
+        one.kind == chess.KNIGHT for one in checkers
+    ):
+        return "smothered"
+    if len(checkers) == 2:
+        return "double check"
+    home = 0 if board.turn else 7
+    step = 1 if board.turn else -1
+    if king >> 3 != home or not any(
+        one.square >> 3 == home and one.kind in (chess.ROOK, chess.QUEEN) for one in checkers
+    ):
+        return ""
+    front = [square for square in around if square >> 3 == home + step]
+    blocked = all(
+        chess.BB_SQUARES[square] & own and not board.attackers(not board.turn, square)
+        for square in front
+    )
+    return "back rank" if blocked else ""
+
+
+# --- pawns ----------------------------------------------------------------------------------------
+
+
+def ahead(square: int, white: bool, files: Sequence[int]) -> int:
+    """Squares on some files that lie before a pawn, as a bitboard."""
+    rank = square >> 3
+    ranks = range(rank + 1, 8) if white else range(rank)
+    return sum(chess.BB_SQUARES[chess.square(file, one)] for file in files for one in ranks)
+
+
+def files_beside(square: int) -> list[int]:
+    """The files next to a square's."""
+    return [file for file in ((square & 7) - 1, (square & 7) + 1) if 0 <= file <= 7]
+
+
+def is_passed(board: chess.Board, square: int, white: bool) -> bool:
+    """Whether no enemy pawn can stop or take the pawn on its way, and no own pawn is before it."""
+    beside = files_beside(square)
+    own = board.pieces_mask(chess.PAWN, white) & ahead(square, white, [square & 7])
+    wide = ahead(square, white, [*beside, square & 7])
+    return not own and not board.pieces_mask(chess.PAWN, not white) & wide
+
+
+def is_isolated(board: chess.Board, square: int, white: bool) -> bool:
+    """Whether no pawn of its side stands on a file next to it."""
+    beside = sum(chess.BB_FILES[file] for file in files_beside(square))
+    return not board.pieces_mask(chess.PAWN, white) & beside
+
+
+def doubled_files(board: chess.Board, white: bool) -> set[int]:
+    """Files on which a side has more than one pawn."""
+    pawns = board.pieces_mask(chess.PAWN, white)
+    return {file for file in range(8) if (pawns & chess.BB_FILES[file]).bit_count() > 1}
+
+
+def is_open(board: chess.Board, file: int) -> bool:
+    """Whether a file has no pawns."""
+    return not board.pawns & chess.BB_FILES[file]
+
+
+def is_half_open(board: chess.Board, file: int, white: bool) -> bool:
+    """Whether a file has pawns of the other side only."""
+    own = board.pieces_mask(chess.PAWN, white) & chess.BB_FILES[file]
+    return not own and not is_open(board, file)
+
+
+def is_outpost(board: chess.Board, square: int, white: bool) -> bool:
+    """Whether a pawn guards a square in the other half that no enemy pawn can ever attack."""
+    rank = square >> 3 if white else 7 - (square >> 3)
+    guards = chess.BB_PAWN_ATTACKS[not white][square] & board.pieces_mask(chess.PAWN, white)
+    enemies = board.pieces_mask(chess.PAWN, not white) & ahead(square, white, files_beside(square))
+    return rank in (3, 4, 5) and bool(guards) and not enemies
+
+
+def has_bishop_pair(board: chess.Board, white: bool) -> bool:
+    """Whether a side has bishops on squares of both colours."""
+    bishops = board.pieces_mask(chess.BISHOP, white)
+    return bool(bishops & chess.BB_LIGHT_SQUARES and bishops & chess.BB_DARK_SQUARES)
+
+
+def phase(board: chess.Board) -> str:
+    """Opening, middlegame or endgame: by the pieces left and those still at home."""
+    pieces = sum(
+        WORTH[kind] * len(board.pieces(kind, side))
+        for kind in (chess.KNIGHT, chess.BISHOP, chess.ROOK, chess.QUEEN)
+        for side in (True, False)
+    )
+    if pieces <= 26:
+        return "endgame"
+    minor = (board.knights | board.bishops) & (chess.BB_RANK_1 | chess.BB_RANK_8)
+    return "opening" if board.fullmove_number <= 12 and minor.bit_count() >= 3 else "middlegame"

@@ -1,0 +1,183 @@
+"""Writes what was found into a game's tree, and takes it out again: values, marks, arrows, lines.
+
+A comment is what others wrote, then `[%eval ...]`, arrows and our words; a variation of ours has a
+value before its first comment. So a game can be annotated again, and what others wrote stays.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+import chess
+import chess.engine
+import chess.pgn
+import chess.svg
+
+from kibitz.comment.claims.choice import Level, Memory, worth_saying
+from kibitz.comment.claims.claim import Claim, Step
+from kibitz.comment.claims.sacrifices import GivesUp, accepted
+from kibitz.comment.english.comment import Comment, Speaker
+from kibitz.comment.english.story import told_by
+from kibitz.comment.facts import Scene, Unit
+from kibitz.comment.judge import Label, Seen, label
+
+ANNOTATOR = "Annotator"  # the tag that says how a game was annotated
+LONGEST = 8  # plies of a variation
+GREEN, RED, YELLOW = "green", "red", "yellow"  # what was better, what refutes, what is spoken of
+_VALUE = "[%eval "
+_SIGNED = re.compile(r"(?:^|; )kibitz \(.*, (white|black|both), [^,()]*\)$")
+
+
+def signed(tag: str, by: str) -> str:
+    """The tag of a game's annotators with ours at its end, once."""
+    others = _SIGNED.sub("", tag)
+    return f"{others}; {by}" if others else by
+
+
+def forget(tree: chess.pgn.Game) -> None:
+    """Take out what an earlier run has written, and leave what others wrote."""
+    for node in _everything(tree):  # also for readers who end a game at an empty line
+        node.comment = " ".join(node.comment.split())
+        node.starting_comment = " ".join(node.starting_comment.split())
+    made = _SIGNED.search(tree.headers.get(ANNOTATOR, ""))
+    if made is None:
+        return
+    told = told_by(tree)
+    for ply, node in enumerate([tree, *tree.mainline()]):
+        others, value, _ = node.comment.rpartition(_VALUE)
+        node.comment = others.rstrip() if value else node.comment
+        ours = made[1] in ("both", "white" if node.turn() == chess.BLACK else "black")
+        if told is not None and ply and ours:
+            node.nags -= {int(told.labels[ply - 1])}
+        for line in [one for one in node.variations[1:] if one.comment.startswith(_VALUE)]:
+            node.remove_variation(line)
+
+
+def _everything(tree: chess.pgn.Game) -> Iterator[chess.pgn.GameNode]:
+    waiting: list[chess.pgn.GameNode] = [tree]
+    while waiting:
+        yield (node := waiting.pop())
+        waiting.extend(node.variations)
+
+
+def put_mark(node: chess.pgn.ChildNode, mark: Label) -> None:
+    """The mark (NAG) of a bad move, in place of another one for how good it is."""
+    if mark is not Label.NONE:
+        node.nags = {one for one in node.nags if not 1 <= one <= 6} | {int(mark)}
+
+
+def put_words(node: chess.pgn.GameNode, view: Seen, comment: Comment, text: str) -> None:
+    """The value of a position, arrows as Lichess writes them, and words after what was there."""
+    others = " ".join(chess.pgn.EVAL_REGEX.sub(" ", node.comment).split())
+    arrows = "" if node.arrows() else _drawn(_arrows(comment))  # readers expect one list of them
+    text = "" if text in others else text
+    parts = (others, _value(view, node.turn()), arrows, text)
+    node.comment = " ".join(part for part in parts if part)
+
+
+def _drawn(arrows: Iterable[chess.svg.Arrow]) -> str:
+    """Coloured squares and arrows as commands: [%csl Ye4] [%cal Gg1f3,Rd8h4]."""
+    squares = [one.pgn() for one in arrows if one.tail == one.head]
+    lines = [one.pgn() for one in arrows if one.tail != one.head]
+    parts = (
+        f"[%csl {','.join(squares)}]" * bool(squares),
+        f"[%cal {','.join(lines)}]" * bool(lines),
+    )
+    return " ".join(part for part in parts if part)
+
+
+def _value(view: Seen, turn: bool) -> str:
+    """What a search says of a position, as White sees it: [%eval 0.35], [%eval #-3]."""
+    sign = 1 if turn else -1
+    if view.mate is not None:
+        return f"{_VALUE}#{sign * view.mate}]"
+    return f"{_VALUE}{sign * view.score.amount / 100:.2f}]"
+
+
+def add_lines(node: chess.pgn.ChildNode, scene: Scene, comment: Comment, level: Level) -> None:
+    """The lines that a comment on a bad move or a sacrifice speaks of, as variations.
+
+    A marked move without words has the line that was better.
+    """
+    kinds = {type(claim).__name__ for claim in comment.claims}
+    had, has = scene.had, scene.has
+    silent = False
+    if had is not None and has is not None and had.line[:1] not in ((), (scene.move,)):
+        silent = not comment.text and label(had, has) is not Label.NONE
+    if (silent or kinds & {"Better", "MissesMate"}) and had is not None:
+        value = _value(had, node.parent.turn())
+        _add_line(node.parent, scene.instead(), value, level)
+    refutes = kinds & {"Allows", "AllowsMate", "EnPrise", "Abandons", "Overlooks", "GivesUp"}
+    # After the last move of a game a line would be taken for more of the game.
+    if refutes and node.variations and scene.has and scene.reply != node.variations[0].move:
+        _add_line(node, scene.other, _value(scene.has, node.turn()), level)
+    for claim in comment.claims:
+        if not isinstance(claim, GivesUp) or claim.aim not in ("offer", "offered", "mated"):
+            continue
+        taken = accepted(scene, claim) if node.variations else None
+        if taken is not None:
+            _add_line(node, taken[0], _value(taken[1], not node.turn()), level)
+
+
+def _add_line(parent: chess.pgn.GameNode, scene: Scene, value: str, level: Level) -> None:
+    """A variation with its value, and words of its own where the line has a point."""
+    if parent.has_variation(scene.move):
+        return
+    memory = Memory()
+    speaker = Speaker(level)
+    node: chess.pgn.GameNode = parent
+    moves = (scene.move, *scene.follow)[:LONGEST]
+    later: Scene | None = scene.later()
+    for ply, move in enumerate(moves):
+        node = node.add_variation(move, comment="" if ply else value)
+        if ply and ply % 2 == 0 and later is not None:
+            claims = worth_saying(later, memory, level, 1)
+            points = [one for one in claims if type(one).__module__.endswith(".tactical")]
+            if points and not any(one.comment for one in _branch(node, parent)[:-1]):
+                node.comment = speaker.told(later, points)
+            later = later.later()
+
+
+def _branch(node: chess.pgn.GameNode, parent: chess.pgn.GameNode) -> Sequence[chess.pgn.GameNode]:
+    found: list[chess.pgn.GameNode] = []
+    while node is not parent and node.parent is not None:
+        found.append(node)
+        node = node.parent
+    return found
+
+
+def _arrows(comment: Comment) -> list[chess.svg.Arrow]:
+    """Arrows for what a comment speaks of, each once."""
+    found: dict[tuple[int, int], str] = {}
+    for claim in comment.claims:
+        for tail, head, color in _lines_of(claim):
+            found.setdefault((tail, head), color)
+    return [chess.svg.Arrow(tail, head, color=color) for (tail, head), color in found.items()]
+
+
+def _lines_of(claim: Claim) -> list[tuple[int, int, str]]:
+    """Tail, head and colour of the arrows and squares of a claim."""
+    steps = {"step": GREEN, "reply": RED}
+    found = [
+        (one.move.from_square, one.move.to_square, color)
+        for name, color in steps.items()
+        if isinstance(one := getattr(claim, name, None), Step)
+    ]
+    if type(claim).__name__ in ("Threatens", "Parries"):
+        found = [(tail, head, RED) for tail, head, _ in found]
+    by = getattr(claim, "by", None)
+    for name in ("targets", "target", "piece", "front", "behind"):
+        value = getattr(claim, name, None)
+        aims = value if isinstance(value, tuple) and not isinstance(value, Unit) else (value,)
+        for one in aims:
+            if isinstance(one, Unit):
+                tail = by.square if isinstance(by, Unit) else one.square
+                found.append((tail, one.square, YELLOW))
+    if type(claim).__module__.endswith(".positional"):
+        found += [
+            (one.square, one.square, YELLOW)
+            for name in ("pawn", "rook")
+            if isinstance(one := getattr(claim, name, None), Unit)
+        ]
+    return found

@@ -1,0 +1,52 @@
+"""Names of openings, by position: the CC0 list of lichess-org/chess-openings.
+
+`openings.tsv.xz` has a line per position: the first 12 digits of the SHA-256 of its EPD, the ECO
+code and the name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import lzma
+from functools import cache
+from importlib import resources
+from typing import NamedTuple
+
+import chess
+import chess.pgn
+
+LONGEST = 40  # plies in which names are looked for
+
+
+class Opening(NamedTuple):
+    """A named opening."""
+
+    eco: str
+    name: str
+
+
+def opening_of(board: chess.Board) -> Opening | None:
+    """The opening that a position has a name in."""
+    return _known().get(_digest(board))
+
+
+def opening_in(tree: chess.pgn.Game) -> tuple[int, Opening | None]:
+    """The last ply of a game, from 0, whose position has a name, and the opening."""
+    found: tuple[int, Opening | None] = (-1, None)
+    board = tree.board()
+    for ply, node in zip(range(LONGEST), tree.mainline(), strict=False):
+        board.push(node.move)
+        opening = opening_of(board)
+        found = found if opening is None else (ply, opening)
+    return found
+
+
+def _digest(board: chess.Board) -> str:
+    return hashlib.sha256(board.epd().encode()).hexdigest()[:12]
+
+
+@cache
+def _known() -> dict[str, Opening]:
+    packed = resources.files("kibitz.comment").joinpath("openings.tsv.xz").read_bytes()
+    lines = lzma.decompress(packed).decode().splitlines()
+    return {digest: Opening(eco, name) for digest, eco, name in (one.split("\t") for one in lines)}

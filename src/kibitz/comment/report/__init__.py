@@ -1,0 +1,1 @@
+"""An annotated game as one page for the browser."""

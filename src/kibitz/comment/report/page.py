@@ -1,0 +1,262 @@
+"""Writes annotated games as one HTML file: a board that steps through them, graph, key moments.
+
+Texts of games reach the page as JSON only, and its code puts them there as texts. The page's
+Content-Security-Policy lets nothing run or load but the code and the styles written here.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+import chess
+import chess.pgn
+import chess.svg
+
+from kibitz import __version__
+from kibitz.comment.english.english_story import STORY
+from kibitz.comment.english.story import told_by, white_value
+from kibitz.comment.facts import played
+from kibitz.comment.judge import Label, accuracy, key_moments
+from kibitz.comment.openings import opening_in
+from kibitz.core.files import Location, atomic_write
+from kibitz.position.pgn import Game, text_of
+
+ASSETS = Path(__file__).parent / "web"
+LONGEST_TAG = 120  # letters of a name that are shown
+DRAWN = "½-½"
+GLYPHS = {1: "!", 2: "?", 3: "!!", 4: "??", 5: "!?", 6: "?!"}
+ABOUT = ("Event", "Site", "Date", "Round", "TimeControl", "Variant")  # tags that are shown
+
+# Letters that no text needs, and those that turn its direction round.
+_HIDDEN = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]"
+)
+_STYLE = re.compile(r'style="([^"]*)"')
+
+Node: TypeAlias = dict[str, object]
+
+
+class Report:
+    """Collects annotated games and writes them as a page."""
+
+    def __init__(self) -> None:
+        self._games: list[str] = []
+        self._titles: list[tuple[str, str, str]] = []
+
+    @property
+    def games(self) -> int:
+        """How many games it has."""
+        return len(self._games)
+
+    def add(self, game: Game) -> None:
+        """Add a game as it stands in an annotated PGN."""
+        tags = {name: shown(value)[:LONGEST_TAG] for name, value in game.tags.items()}
+        title = f"{tags.get('White', '?')} – {tags.get('Black', '?')}"  # noqa: RUF001 - a dash
+        result = tags.get("Result", "*").replace("1/2-1/2", DRAWN)
+        self._titles.append((title, result, tags.get("Date", "").strip(".?")))
+        found = json.dumps(described(game.tree, tags), ensure_ascii=False, allow_nan=False)
+        for letter in "<>&\u2028\u2029":  # nothing in it ends the element it stands in
+            found = found.replace(letter, f"\\u{ord(letter):04x}")
+        self._games.append(found)
+
+    def write(self, output: Location) -> None:
+        """Write the page, atomically."""
+        title = self._titles[0][0] if len(self._titles) == 1 else f"{len(self._titles)} games"
+        script, style = _script(), _asset("board.css") + _asset("report.css")
+        parts = {
+            "title": html.escape(f"{title} · Kibitz"),
+            "version": html.escape(__version__),
+            "script": script,
+            "style": style,
+            "script_hash": _hash(script),
+            "style_hash": _hash(style),
+            "pieces": pieces(),
+            "games": self._list(),
+        }
+        # The template is cut before anything is put in, so that no text of a game is taken for a
+        # place in it.
+        start, end = (_filled(half, parts) for half in _asset("report.html").split("{data}"))
+        with atomic_write(output) as file:
+            file.write(start.encode())
+            for number, found in enumerate(self._games, 1):
+                opened = f'<script type="application/json" class="game" id="game-{number}">'
+                file.write(f"{opened}{found}</script>\n".encode("utf-8", "replace"))
+            file.write(end.encode())
+
+    def _list(self) -> str:
+        """A button for each of several games."""
+        if len(self._titles) < 2:
+            return ""
+        entries = [
+            f'<li><button type="button"><span><bdi>{html.escape(title)}</bdi></span>'
+            f"<small>{html.escape(date)}</small><b>{html.escape(result)}</b></button></li>"
+            for title, result, date in self._titles
+        ]
+        return f'<nav id="games" aria-label="Games"><ol>{"".join(entries)}</ol></nav>'
+
+
+def _filled(template: str, parts: dict[str, str]) -> str:
+    """A template with its parts put in, each word in braces once."""
+    return re.sub(r"\{(\w+)\}", lambda match: parts.get(match[1], match[0]), template)
+
+
+def _asset(name: str) -> str:
+    return (ASSETS / name).read_text(encoding="utf-8")
+
+
+def _script() -> str:
+    """Both modules as one, which needs no file to import from."""
+    code = f"{_asset('board.js')}\n{_asset('report.js')}"
+    return re.sub(r"^import .*$|^export (?=\w)", "", code, flags=re.MULTILINE)
+
+
+def _hash(text: str) -> str:
+    """What the Content-Security-Policy knows a script or style by."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def pieces() -> str:
+    """A symbol for each piece; attributes in place of styles, which the page forbids."""
+    return "".join(
+        f'<g id="piece-{letter}">{_STYLE.sub(_attributes, re.sub(" id=.[^ ]*", "", drawn))}</g>'
+        for letter, drawn in chess.svg.PIECES.items()
+    )
+
+
+def _attributes(match: re.Match[str]) -> str:
+    pairs = (one.split(":") for one in match[1].split(";") if one.strip())
+    return " ".join(f'{name.strip()}="{value.strip()}"' for name, value in pairs)
+
+
+# --- a game ---------------------------------------------------------------------------------------
+
+
+class VisitedNode(NamedTuple):
+    """A node of a game with its variations, as `_in_order` comes to it."""
+
+    node: chess.pgn.GameNode
+    depth: int  # 0 for the game's own moves
+    begins: bool  # whether a variation begins with its move
+    before: chess.Board  # the position before its move
+
+
+def described(tree: chess.pgn.Game, tags: dict[str, str]) -> Node:
+    """A game as the page's code reads it."""
+    nodes = list(_in_order(tree))
+    index = {id(visited.node): number for number, visited in enumerate(nodes)}
+    told, first_white = told_by(tree), tree.board().turn
+    accuracies = (None, None) if told is None else accuracy(told.values, first_white)
+    labels = told.labels if told else ()
+    sides = [labels[0 if first_white is white else 1 :: 2] for white in (True, False)]
+    main = [tree, *tree.mainline()]
+    keys = key_moments(told.values, told.labels) if told else []
+    story = shown(tree.comment).split(STORY["accuracy"][0].partition("{")[0])[0]
+    return {
+        "white": tags.get("White", "?"),
+        "black": tags.get("Black", "?"),
+        "whiteElo": tags.get("WhiteElo", "").strip("?"),
+        "blackElo": tags.get("BlackElo", "").strip("?"),
+        "result": tags.get("Result", "*").replace("1/2-1/2", DRAWN),
+        "about": _about(tree, tags),
+        "story": story.strip(),
+        "accuracy": [None if one is None else round(one) for one in accuracies],
+        "counts": [{GLYPHS[mark]: side.count(mark) for mark in Label if mark} for side in sides],
+        "keys": [index[id(main[ply + 1])] for ply in keys],
+        "nodes": [_described(visited, index) for visited in nodes],
+        "pgn": _HIDDEN.sub("", text_of(tree)),
+    }
+
+
+def _about(tree: chess.pgn.Game, tags: dict[str, str]) -> list[str]:
+    """Return the text below the title of a game."""
+    named = {**tags, "Date": tags.get("Date", "").rstrip("?.")}
+    named |= {"Round": f"Round {tags.get('Round', '').strip('?-')}".removesuffix("Round ")}
+    found = [named[name] for name in ABOUT if named.get(name, "").strip("?.- ")]
+    opening = opening_in(tree)[1]
+    return [*found, f"{opening.name} ({opening.eco})"] if opening else found
+
+
+def _in_order(tree: chess.pgn.Game) -> Iterator[VisitedNode]:
+    """The positions as they are read: a move, what else could be played, then how it goes on."""
+    waiting = [(VisitedNode(tree, 0, False, tree.board()), False)]
+    while waiting:
+        visited, known = waiting.pop()
+        node, depth, _, board = visited
+        if not known:
+            yield visited
+        if isinstance(node, chess.pgn.ChildNode):
+            board = played(board, node.move)
+        if node.variations:
+            main, *others = node.variations
+            yield VisitedNode(main, depth, False, board)
+            waiting.append((VisitedNode(main, depth, False, board), True))
+            lines = [(VisitedNode(one, depth + 1, True, board), False) for one in others]
+            waiting.extend(reversed(lines))
+
+
+def _described(visited: VisitedNode, index: dict[int, int]) -> Node:
+    node, depth, begins, before = visited
+    found: Node = {"board": before.board_fen(), "depth": depth, "move": "", "marks": _marks(node)}
+    score = node.eval()
+    if score is not None:
+        white = score.white()
+        cp = (white.score() or 0) / 100
+        found["value"] = round(white_value(score), 3)
+        found["text"] = f"#{white.mate()}" if white.is_mate() else f"{cp:+.2f}"
+    if isinstance(node, chess.pgn.ChildNode):
+        dots = "." if before.turn == chess.WHITE else "..."
+        glyph = next((GLYPHS[nag] for nag in sorted(node.nags) if nag in GLYPHS), "")
+        extra = {"begins": begins, "glyph": glyph, "before": shown(node.starting_comment)}
+        found |= {
+            "board": played(before, node.move).board_fen(),
+            "parent": index[id(node.parent)],
+            "number": f"{before.fullmove_number}{dots}",
+            "san": before.san(node.move) if node.move else "--",
+            "move": _squares(before, node.move),
+            "comment": shown(node.comment),
+        }
+        found |= {name: value for name, value in extra.items() if value}
+    return found
+
+
+def _squares(board: chess.Board, move: chess.Move) -> str:
+    """From where to where a move goes; castling is the king's move. Empty for a pass."""
+    if not move:
+        return ""
+    head = move.to_square
+    if board.is_castling(move):
+        file = 6 if board.is_kingside_castling(move) else 2
+        head = chess.square(file, chess.square_rank(move.from_square))
+    return chess.square_name(move.from_square) + chess.square_name(head)
+
+
+def _marks(node: chess.pgn.GameNode) -> list[list[str]]:
+    letters = {"green": "G", "red": "R", "yellow": "Y", "blue": "B"}
+    return [
+        [letters[one.color], chess.square_name(one.tail), chess.square_name(one.head)]
+        for one in node.arrows()
+    ]
+
+
+def shown(text: str) -> str:
+    """A text of a PGN without its commands and without letters that only do harm."""
+    return " ".join(_HIDDEN.sub("", without_commands(text)).split())
+
+
+def without_commands(text: str) -> str:
+    """A text with a space in place of each command as [%eval 0.3].
+
+    Each letter is looked at once, also where brackets are opened and never closed.
+    """
+    parts, end = [], 0
+    while (start := text.find("[%", end)) >= 0 and (close := text.find("]", start)) >= 0:
+        parts.append(text[end:start])
+        end = close + 1
+    return " ".join([*parts, text[end:]])

@@ -1,0 +1,1 @@
+"""Games get values and best moves from a teacher: an engine, or numbers in a file."""

@@ -1,0 +1,261 @@
+"""Many games evaluated by engines in several processes, through any interruption.
+
+Finished games are written about every half second as a small shard, and packed into large ones
+later. The folder is all a run has to remember: what is there is not made again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import takewhile
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from kibitz.core.errors import InputError
+from kibitz.core.locks import alone
+from kibitz.core.log import say
+from kibitz.core.places import Place
+from kibitz.core.workers import in_processes
+from kibitz.data.labels.evaluating import (
+    EVALUATED,
+    Evaluating,
+    PlayJob,
+    Teacher,
+    TeacherJob,
+    evaluate_game,
+    identities,
+    play_game,
+)
+from kibitz.data.labels.labels import LabelModel
+from kibitz.data.openings import Opening
+from kibitz.data.record import Game, games_of, shard_of
+from kibitz.data.shard import SUFFIX, Shard, provenance
+from kibitz.data.store import Store, add, concatenate, select
+from kibitz.uci.program import ProgramFault
+
+MOST_DROPPED = 20  # games one after the other; then the run ends
+_PAUSE = 0.5  # s between two small shards: a file a game takes longer than a game of fast searches
+
+_teacher: Teacher | None = None  # of this process; kept from game to game
+
+
+class Task(NamedTuple):
+    """A game that is missing: its number in the run, and the game itself where there is one."""
+
+    number: int
+    game: Game | None = None
+
+
+class Made(NamedTuple):
+    """What became of a task: a game, or why it was dropped."""
+
+    number: int
+    game: Game | None
+    fault: str = ""
+
+
+def end_teacher() -> None:
+    """End this process's engine."""
+    global _teacher
+    if _teacher is not None:
+        _teacher.close()
+        _teacher = None
+
+
+def _made(job: TeacherJob, task: Task) -> Made:
+    """A game, or why it was dropped; the engine is started when there is none."""
+    global _teacher
+    try:
+        if _teacher is None:
+            _teacher = job.teacher()
+        if task.game is not None:
+            return Made(task.number, evaluate_game(task.game, job, _teacher))
+        assert isinstance(job, PlayJob)
+        return Made(task.number, play_game(job, task.number, _teacher))
+    except ProgramFault as error:
+        end_teacher()
+        return Made(task.number, None, f"game {task.number} dropped: {error}")
+
+
+class Kept:
+    """The finished games of a run: large shards, and small ones not yet packed into them."""
+
+    def __init__(self, job: TeacherJob, folder: Place, plies: int) -> None:
+        self.folder, self._stem, self._plies = folder, job.stem, plies
+        self.done: set[Hashable] = set()
+        self._loose: dict[Place, Shard] = {}
+        self._games: list[Made] = []  # not yet written
+        self._written = -math.inf  # when the last ones were
+        paths: list[Place] = []
+        if folder.is_dir():
+            paths += folder.glob(f"{job.stem}-*{SUFFIX}")
+        paths.sort(key=lambda path: (self._is_loose(path), path.name))
+        self.store = Store(paths, "not there")
+        for path, shard in self.store.named():
+            for source in shard.header.sources:
+                _compare(job.settings_in(job.source), job.settings_in(source), path)
+            games = set(job.keys(shard))
+            if self._is_loose(path) and games <= self.done:
+                path.unlink()  # a kill left it behind after its game had been packed
+                continue
+            if self._is_loose(path):
+                self._loose[path] = shard
+            self.done |= games
+
+    def _is_loose(self, path: Place) -> bool:
+        return path.name.startswith(f"{self._stem}-game-")
+
+    def add(self, made: Made) -> None:
+        """Keep a game: write it, if the last ones were not written just now."""
+        self._games.append(made)
+        if time.monotonic() - self._written >= _PAUSE:
+            self._write()
+            if sum(one.plies for one in self._loose.values()) >= self._plies:
+                self.pack()
+
+    def _write(self) -> None:
+        """Put the games that were kept into a small shard."""
+        games = [made.game for made in self._games if made.game is not None]
+        if games:
+            shard = shard_of(games, provenance("data label"))
+            stem = f"{self._stem}-game-{self._games[0].number:07d}"
+            self._loose[add(self.folder, shard, stem)] = shard
+            self._games = []
+        self._written = time.monotonic()
+
+    def pack(self) -> None:
+        """Write what is left, and put the small shards together."""
+        self._write()
+        if self._loose:
+            loose = sorted(self._loose.items(), key=lambda item: item[0].name)
+            first = loose[0][0].name.removeprefix(f"{self._stem}-game-").partition("-")[0]
+            whole = concatenate([shard for _, shard in loose])
+            add(self.folder, whole, f"{self._stem}-{first}")
+            for path, _ in loose:
+                path.unlink()
+            self._loose = {}
+
+
+def label(
+    job: PlayJob,
+    folder: Place,
+    games: int,
+    workers: int,
+    stop: Callable[[], bool],
+    plies: int,
+    counts: Counter[str],
+) -> Iterator[Made]:
+    """Play what is missing of so many games into a folder; yields games and why some are not.
+
+    After `stop` says so, the games in progress are finished. `counts` gets what was `there`.
+    """
+
+    def missing(done: Collection[Hashable]) -> Iterator[Task]:
+        numbers = [number for number in range(games) if number not in done]
+        counts["there"] = games - len(numbers)
+        return map(Task, numbers)
+
+    return _run(job, folder, missing, workers, stop, plies)
+
+
+def relabel(
+    job: TeacherJob,
+    folder: Place,
+    shards: Iterable[Shard],
+    workers: int,
+    stop: Callable[[], bool],
+    plies: int,
+    counts: Counter[str],
+) -> Iterator[Made]:
+    """Evaluate the positions of games into a folder; yields games and why some are not.
+
+    `counts` gets the games that are there already (`there`), and exact copies, which are left out.
+    """
+    return _run(job, folder, partial(_missing, shards, counts), workers, stop, plies)
+
+
+def _missing(
+    shards: Iterable[Shard], counts: Counter[str], done: Collection[Hashable]
+) -> Iterator[Task]:
+    seen: set[Hashable] = set()
+    number = 0
+    for shard in shards:
+        wanted = []
+        for game, key in enumerate(identities(shard)):
+            what = "copies" if key in seen else "there" if key in done else "missing"
+            counts[what] += 1
+            seen.add(key)
+            if what == "missing":
+                wanted.append(game)
+        games = games_of(select(shard, np.array(wanted, dtype=np.int64)))
+        yield from (Task(number + at, game) for at, game in zip(wanted, games, strict=True))
+        number += shard.games
+
+
+def _run(
+    job: TeacherJob,
+    folder: Place,
+    missing: Callable[[Collection[Hashable]], Iterable[Task]],
+    workers: int,
+    stop: Callable[[], bool],
+    plies: int,
+) -> Iterator[Made]:
+    """Make the games that `missing` finds beside those that are done, and keep them."""
+    with alone(folder, "labelling"):
+        kept, dropped = Kept(job, folder, plies), 0
+        if kept.done:
+            say(f"{len(kept.done):,} games are in {kept.folder} already")
+        try:
+            wanted = takewhile(lambda _: not stop(), missing(kept.done))
+            for made in in_processes(partial(_made, job), wanted, workers):
+                dropped = 0 if made.game else dropped + 1
+                if made.game:
+                    kept.add(made)
+                elif dropped >= MOST_DROPPED:
+                    what = f"the engine failed {dropped} times in a row, at last"
+                    raise InputError(what, value=made.fault)
+                yield made
+        finally:
+            end_teacher()
+            kept.pack()
+
+
+def _compare(wanted: dict[str, Any], found: dict[str, Any], path: Place) -> None:
+    """Refuse to mix games made with different settings."""
+    other = [key for key in sorted({*found, *wanted}) if found.get(key) != wanted.get(key)]
+    if other:
+        both = [f"{key} {found.get(key)!r} there, {wanted.get(key)!r} now" for key in other]
+        other_seed = ", another --seed" if wanted.get("kind") == "teacher" else ""
+        fix = f"use the same settings{other_seed} or another folder"
+        raise InputError(f"{path}: made with other settings ({'; '.join(both)})", fix=fix)
+
+
+def source_of(
+    teacher: str,
+    options: Sequence[tuple[str, str]],
+    settings: Evaluating,
+    model: LabelModel,
+    starts: Sequence[Opening],
+    seed: int,
+) -> dict[str, Any]:
+    """What the shards say about where played games come from; all that decides how they go."""
+    digest = hashlib.sha256(repr([tuple(start) for start in starts]).encode()).hexdigest()[:12]
+    more = {"starts": {"count": len(starts), "sha256": digest}, "seed": seed}
+    return {"kind": "teacher", **evaluated_by(teacher, options, settings, model)[EVALUATED], **more}
+
+
+def evaluated_by(
+    teacher: str, options: Sequence[tuple[str, str]], settings: Evaluating, model: LabelModel
+) -> dict[str, Any]:
+    """What the shards say about who evaluated the positions, and how."""
+    labels = model._asdict()
+    how = {"teacher": teacher, "options": dict(options), "settings": settings, "labels": labels}
+    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode({EVALUATED: how}))
+    return plain  # as a file has it

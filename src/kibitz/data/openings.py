@@ -1,0 +1,215 @@
+"""Openings: where games start, so that two players do not play the same game again and again.
+
+A text file may hold FENs or EPDs, and lines of moves in SAN or UCI from the start position.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple, TypeVar
+
+from kibitz.core.checksums import sha256_of
+from kibitz.core.errors import InputError
+from kibitz.core.files import Location
+from kibitz.core.unpacking import read_unpacked, unpacked_name
+from kibitz.position.board import SIDES, Board, Side
+from kibitz.position.epd import parse_epd
+from kibitz.position.fen import START, castles960, fen_of
+from kibitz.position.pgn import read_games
+
+Thing = TypeVar("Thing")
+RANDOM_PLIES = 8
+_NUMBER = re.compile(r"^\d+\.+")
+_RESULTS = frozenset({"*", "1-0", "0-1", "1/2-1/2"})
+
+
+class Opening(NamedTuple):
+    """A position and moves from there."""
+
+    fen: str = START
+    moves: tuple[str, ...] = ()  # UCI
+    chess960: bool = False
+
+    def board(self) -> Board:
+        """The position where the players begin."""
+        return Board(self.fen, self.moves, chess960=self.chess960)
+
+
+def read_openings(location: Location, plies: int | None = None) -> list[Opening]:
+    """All openings of a file, at most `plies` moves each; games that have ended are left out."""
+    if unpacked_name(location).lower().endswith(".pgn"):
+        boards: Iterable[Board] = (game.board() for game in read_games(location))
+    else:
+        boards = _boards(location, _lines(location))
+    return _some(location, boards, plies)
+
+
+def _some(location: Location, boards: Iterable[Board], plies: int | None) -> list[Opening]:
+    found = [_opening(board) for board in boards if board.outcome(claim=True) is None]
+    if not found:
+        fix = "PGN, EPD or lines of moves"
+        raise InputError("no opening in this file", value=str(location), fix=fix)
+    return [one._replace(moves=one.moves[:plies]) for one in found]
+
+
+def _opening(board: Board) -> Opening:
+    """The opening that was played on a board."""
+    start = board.positions()[0]
+    chess960 = board.chess960 or castles960(start)
+    return Opening(fen_of(start), tuple(move.uci(chess960) for move in board.moves), chess960)
+
+
+def _lines(location: Location) -> list[tuple[int, str]]:
+    """The lines that hold something, with their numbers."""
+    lines = read_unpacked(location).decode("utf-8-sig", errors="replace").splitlines()
+    stripped = ((number, line.strip()) for number, line in enumerate(lines, start=1))
+    return [(number, text) for number, text in stripped if text and not text.startswith("#")]
+
+
+def _boards(location: Location, lines: Iterable[tuple[int, str]]) -> Iterator[Board]:
+    for number, text in lines:
+        try:
+            yield _board(text)
+        except InputError as error:
+            error.what = f"{location}, line {number}: {error.what}"
+            raise
+
+
+def _board(text: str) -> Board:
+    if "/" in text.split()[0]:
+        return parse_epd(text).board()
+    board = Board()
+    for word in text.split():
+        bare = _NUMBER.sub("", word)
+        if bare and bare not in _RESULTS:
+            board.push(bare)
+    return board
+
+
+# --- random ---------------------------------------------------------------------------------------
+
+
+def random_openings(count: int, plies: int = RANDOM_PLIES, seed: int = 0) -> list[Opening]:
+    """Random moves after which the material is level and neither king is in check.
+
+    The first openings of a longer list are those of a shorter one.
+    """
+    openings: list[Opening] = []
+    seen: set[int] = set()
+    number = 0
+    while len(openings) < count:
+        board = play_at_random(Board(), plies, random.Random(f"{seed} {number}"))
+        number += 1
+        # Few plies have few different positions: then they have to serve more than once.
+        new = board.key not in seen or number > 50 * count
+        fair = not board.is_check() and board.material == 0
+        if new and fair and board.outcome() is None:
+            seen.add(board.key)
+            openings.append(Opening(START, tuple(move.uci() for move in board.moves)))
+    return openings
+
+
+def play_at_random(board: Board, plies: int, generator: random.Random) -> Board:
+    """Make random moves on a board, fewer where the game ends."""
+    for _ in range(plies):
+        moves = board.legal_moves
+        if not moves:
+            break
+        board.push(generator.choice(moves))
+    return board
+
+
+# --- odds -----------------------------------------------------------------------------------------
+
+
+# The files of the pieces that may be missing, the usual one first.
+ODDS_FILES = {"pawn": "fabcdegh", "knight": "bg", "bishop": "cf", "rook": "ah", "queen": "d"}
+_MISSING = {
+    "": "none",
+    "P": "pawn",
+    "PP": "two pawns",
+    "N": "knight",
+    "B": "bishop",
+    "R": "rook",
+    "Q": "queen",
+}
+
+
+def odds_start(piece: str, side: Side, file: str = "") -> str:
+    """FEN of the start position where a side lacks a piece."""
+    import chess
+
+    board = chess.Board()
+    rank = (1 if piece == "pawn" else 0) if side == "white" else (6 if piece == "pawn" else 7)
+    file = file or ODDS_FILES[piece][0]
+    board.remove_piece_at(
+        chess.square(chess.FILE_NAMES.index(file), rank)
+    )  # a rook's castling, too
+    return board.fen()
+
+
+def odds_starts(piece: str) -> list[str]:
+    """FENs of all odds of a piece, White's and Black's by turns."""
+    return [odds_start(piece, side, file) for file in sorted(ODDS_FILES[piece]) for side in SIDES]
+
+
+def odds_in(fen: str, side: Side) -> str:
+    """What a side lacks at the start: a piece, `two pawns`, `none`; empty: no such position.
+
+    >>> odds_in("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNB1KBNR w KQkq - 0 1", "white")
+    'queen'
+    """
+    full, given = (Board(one) for one in (START, fen))
+    missing = []
+    for square in range(64):
+        usual, piece = full.piece_at(square), given.piece_at(square)
+        if usual != piece:
+            if piece is not None or usual is None or usual.isupper() != (side == "white"):
+                return ""
+            missing.append(usual.upper())
+    found = _MISSING.get("".join(missing), "")
+    return found if given.turn == "white" and given.ply == 0 else ""
+
+
+# --- order ----------------------------------------------------------------------------------------
+
+
+def chosen_openings(
+    location: Location | None, plies: int | None, count: int, seed: int
+) -> list[Opening]:
+    """So many openings of a file in an order that the seed decides, or so many random ones.
+
+    Of a long file of lines only those are read: a large book takes half a minute.
+    """
+    if not location:
+        return random_openings(count, plies or RANDOM_PLIES, seed)
+    if unpacked_name(location).lower().endswith(".pgn"):
+        return shuffled(read_openings(location, plies), seed)
+    boards = _boards(location, shuffled(_lines(location), seed))
+    going_on = (board for board in boards if board.outcome(claim=True) is None)
+    return _some(location, islice(going_on, max(1, count)), plies)
+
+
+def shuffled(things: Sequence[Thing], seed: int) -> list[Thing]:
+    """The openings, or lines with openings, in an order that the seed decides."""
+    order = list(things)
+    random.Random(seed).shuffle(order)
+    return order
+
+
+def source_of(location: Location | None, plies: int | None) -> str:
+    """What tells these openings from others, however many of them are chosen."""
+    if not location:
+        return f"random {plies or RANDOM_PLIES}"
+    whole = sha256_of(location)[:12]
+    return whole if plies is None else f"{whole}, {plies} plies"
+
+
+def digest(openings: Sequence[Opening]) -> str:
+    """Twelve hex digits that stand for a list of openings in its order."""
+    text = "\n".join(f"{one.fen} {' '.join(one.moves)}" for one in openings)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -1,0 +1,241 @@
+"""Games of PGN files as records, with the evaluations in their comments, and records as PGN.
+
+Three kinds of evaluations are read, all in pawns: `[%eval 0.24]` and `[%eval #-3]` (White's view,
+of the position after the move), `{0.24}` or `wv=0.24` (White's view, of the position where the
+engine chose the move), and `{+0.24/18 1.2s}` (the same, in the view of the engine).
+
+`[%eval]` is written. The evaluation behind a move is that of the next position: the score whose
+value by the label model is the recorded one. A value of +-1, a mate of unknown length or more than
+any score says, becomes +-100 pawns.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO, Any
+
+import chess
+import chess.pgn
+import numpy as np
+
+from kibitz.core.files import Location
+from kibitz.data.labels.labels import LabelModel, score_of, score_of_value, wdl
+from kibitz.data.record import RESULT_TEXTS, RESULTS, Game, Ply
+from kibitz.data.shard import UNKNOWN_END, UNKNOWN_RESULT
+from kibitz.position import outcome
+from kibitz.position.board import Termination
+from kibitz.position.fen import START, read_fen
+from kibitz.position.moves import MAX_MOVES, PROMOTION, count_legal
+from kibitz.position.pgn import BadGame, read_main_lines
+from kibitz.position.pgn import Game as Tree
+from kibitz.position.play import follow
+from kibitz.position.regular import MainLine
+from kibitz.position.state import new_positions
+
+# What the standard knows as values of the tag Termination.
+TERMINATIONS = {
+    *("abandoned", "adjudication", "death", "emergency", "normal", "rules infraction"),
+    *("time forfeit", "unterminated"),
+}
+OWN_KEYS = ("White", "Black", "Event", "Date")  # of a source, in small letters
+IN_THE_GAME = ("Result", "FEN", "SetUp")  # tags that say again what the record of a game has
+_NUMBER = r"([+-]?\d+(?:\.\d+)?)"
+_BY_WHITE = re.compile(rf"{_NUMBER}|(?:.*[\s,])?wv={_NUMBER}(?:[\s,].*)?", re.DOTALL)
+_BY_MOVER = re.compile(rf"(?:{_NUMBER}|([+-])M(\d+))/\d+(?:\s.*)?", re.DOTALL)
+CAP = 100.0  # pawns, written for more than any score says
+_FLIP = 56  # between the views of White and Black of a square
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+def read_pgn(
+    source: Location | IO[str], model: LabelModel, name: str, on_bad: Callable[[BadGame], None]
+) -> Iterator[Game]:
+    """The games of a file, those without a move too; `on_bad` hears of games that are skipped."""
+    for game in read_main_lines(source, on_bad):
+        line = game if isinstance(game, MainLine) else _main_line(game, name, on_bad)
+        if line is not None:
+            yield _converted(line, model, name)
+
+
+def read_scores(
+    source: Location | IO[str], name: str, on_bad: Callable[[BadGame], None]
+) -> Iterator[tuple[int, np.ndarray]]:
+    """White's result of each finished game, and its scores, float64 [plies + 1], for White.
+
+    A position without a score has NaN.
+    """
+    for game in read_main_lines(source, on_bad):
+        line = game if isinstance(game, MainLine) else _main_line(game, name, on_bad)
+        result = UNKNOWN_RESULT if line is None else _result(line)
+        if line is not None and result != UNKNOWN_RESULT:
+            sides = line.positions["side"].astype(np.int64)
+            yield result, _scores(line.comments, sides.tolist()) * (1 - 2 * sides)
+
+
+def _result(line: MainLine) -> int:
+    return RESULTS.get(line.tags.get("Result", "*"), UNKNOWN_RESULT)
+
+
+def _main_line(game: Tree, name: str, on_bad: Callable[[BadGame], None]) -> MainLine | None:
+    """The main line of a tree; `on_bad` hears what is wrong with it."""
+    tree = game.tree
+    nodes = list(tree.mainline())
+    start = tree.board().shredder_fen(en_passant="fen")
+    positions = new_positions(len(nodes) + 1)
+    read_fen(start, positions, 0)
+    written = np.array([_squares(node.move) for node in nodes], dtype=np.uint16)
+    moves = np.zeros(len(nodes), dtype=np.uint16)
+    played = follow(positions, written, np.zeros(MAX_MOVES, dtype=np.uint16), moves)
+    if played < len(nodes):
+        what = "passes" if not nodes[played].move else "an illegal move"
+        on_bad(BadGame(name, game.number, game.line, f"{what} after {played} plies"))
+        return None
+    comments = [tree.comment, *(node.comment for node in nodes)]
+    return MainLine(tree.headers, start, positions, moves, comments)
+
+
+def _converted(line: MainLine, model: LabelModel, name: str) -> Game:
+    scores = _scores(line.comments, line.positions["side"].tolist())
+    values, draws = wdl(scores, model)
+    codes = line.moves.tolist()
+    if codes and not math.isnan(scores[-1]) and count_legal(line.positions[-1]):
+        codes.append(0)  # evaluated, but nothing was played there any more
+    result = _result(line)
+    return Game(
+        plies=tuple(map(Ply, codes, values.tolist(), draws.tolist())),  # no value of a last end
+        start=line.start,
+        result=result,
+        end=_end(line, result),
+        source=_source(line.tags, name, model),
+        seed=_seed(line.start, line.moves),
+    )
+
+
+def _squares(move: chess.Move) -> int:
+    promotion = 0 if move.promotion is None else PROMOTION + move.promotion - chess.KNIGHT
+    return move.from_square | move.to_square << 6 | promotion << 12
+
+
+def _seed(start: str, moves: np.ndarray) -> int:
+    """A number that two copies of a game share, so that no split separates them."""
+    digest = hashlib.blake2b(start.encode() + moves.tobytes(), digest_size=8)
+    return int.from_bytes(digest.digest(), "little")
+
+
+def _source(tags: chess.pgn.Headers, name: str, model: LabelModel) -> dict[str, Any]:
+    """What a shard says of a game: its file, its tags, and what its evaluations were taken for."""
+    known = {tag: text for tag, text in tags.items() if text.strip("?. ")}
+    first = {tag.lower(): known[tag] for tag in OWN_KEYS if tag in known}
+    others = {tag: text for tag, text in known.items() if tag not in (*OWN_KEYS, *IN_THE_GAME)}
+    more = {"tags": others} if others else {}
+    return {"kind": "pgn", "file": name, "labels": model._asdict()} | first | more
+
+
+def _end(line: MainLine, result: int) -> str:
+    """How the game ended: by the rules, or as its tag says in one of the standard's words."""
+    count = len(line.moves)
+    keys = np.ascontiguousarray(line.positions["key"][:count])
+    code = int(outcome.outcome(line.positions[count], keys, count, True))
+    if code == outcome.CHECKMATE or (code != outcome.ONGOING and result == 0):
+        return Termination(code).words
+    said = line.tags.get("Termination", "").strip().lower()
+    return said if said in TERMINATIONS else UNKNOWN_END
+
+
+def _scores(comments: Sequence[str], sides: list[int]) -> np.ndarray:
+    """Scores of all positions for the side to move, float64 [plies + 1]; NaN where unknown."""
+    scores = np.full(len(comments), math.nan)
+    for index, comment in enumerate(comments):
+        if not comment:
+            continue
+        after = chess.pgn.EVAL_REGEX.search(comment)
+        if after is not None:
+            scores[index] = _score_after(after, 1 - 2 * sides[index])
+        elif index and math.isnan(scores[index - 1]):
+            scores[index - 1] = _engine_score(comment, sides[index - 1])
+    return scores
+
+
+def _score_after(found: re.Match[str], view: int) -> float:
+    """The score of `[%eval ...]` for the side to move; `view` is 1 for White."""
+    if found["mate"]:
+        return score_of(None, view * int(found["mate"]))
+    return score_of(view * _centipawns(found["cp"]), None)
+
+
+def _engine_score(comment: str, side: int) -> float:
+    """The score an engine gave with its move, for itself."""
+    text = comment.strip()
+    found = _BY_WHITE.fullmatch(text)
+    if found:
+        return (1 - 2 * side) * score_of(_centipawns(found[1] or found[2]), None)
+    found = _BY_MOVER.match(text)
+    if not found:
+        return math.nan
+    if found[3]:
+        return score_of(None, int(found[2] + found[3]))
+    return score_of(_centipawns(found[1]), None)
+
+
+def _centipawns(pawns: str) -> int:
+    return round(100 * float(pawns))
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+def tree_of(game: Game, number: int) -> chess.pgn.Game:
+    """The game for python-chess, which writes it."""
+    board = chess.Board(game.start, chess960=True)
+    board.chess960 = board.has_chess960_castling_rights()
+    tree = chess.pgn.Game()
+    tree.headers.update(_tags(game, number))
+    if game.start != START and board.fen() != chess.STARTING_FEN:
+        tree.setup(board)
+    model = LabelModel(**game.source.get("labels", {}))
+    node: chess.pgn.GameNode = tree
+    for ply in game.plies:
+        node.comment = _evaluation(ply.value, board.turn, model)
+        if ply.move:
+            move = _move(ply.move, board)
+            node = node.add_variation(move)
+            board.push(move)
+    return tree
+
+
+def _tags(game: Game, number: int) -> dict[str, str]:
+    source = game.source
+    player = str(source.get("teacher") or source.get("network") or "?")
+    tags: dict[str, str] = {
+        "Event": str(source.get("event") or source.get("kind") or "?"),
+        "Date": str(source.get("date", "????.??.??")),
+        "Round": str(number),
+        "White": str(source.get("white", player)),
+        "Black": str(source.get("black", player)),
+        "Result": RESULT_TEXTS[game.result],
+    }
+    if game.end != UNKNOWN_END:
+        tags["Termination"] = game.end
+    tags |= source.get("tags", {})  # as they were written, the termination among them
+    return tags
+
+
+def _evaluation(value: float, turn: chess.Color, model: LabelModel) -> str:
+    if math.isnan(value):
+        return ""
+    pawns = max(-CAP, min(CAP, score_of_value(value, model) / 100))
+    return f"[%eval {pawns if turn else -pawns:.2f}]"
+
+
+def _move(code: int, board: chess.Board) -> chess.Move:
+    """A kernel's move; python-chess writes castling as this board does."""
+    view = 0 if board.turn else _FLIP
+    kind = code >> 12
+    promotion = kind - PROMOTION + chess.KNIGHT if kind >= PROMOTION else None
+    move = chess.Move((code & 63) ^ view, (code >> 6 & 63) ^ view, promotion)
+    return board.parse_uci(move.uci())  # castling as this board writes it, and only legal moves

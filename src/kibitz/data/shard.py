@@ -1,0 +1,286 @@
+"""The shard: many games in flat arrays, in one file that is checked whenever it is read.
+
+A `.shard` file is one zstd frame, which holds a safetensors file, followed by a skippable frame
+with the SHA-256 of all bytes before it. So `zstd -d` unpacks it, any safetensors reader reads the
+arrays, and no byte can change unnoticed. docs/data.md describes it byte by byte.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import safetensors.numpy
+import zstandard
+
+import kibitz
+from kibitz.core.checksums import ChecksumError, newer_format, with_ending, without_ending
+from kibitz.core.copies import read_kept
+from kibitz.core.errors import DamagedFileError, FileError, InputError
+from kibitz.core.files import Location, write_bytes
+from kibitz.core.unpacking import arrays_of, unzstd
+from kibitz.position.packed import PACKED, first_wrong, new_packed
+from kibitz.position.state import new_positions
+
+FORMAT_VERSION = 1
+SUFFIX = ".shard"
+LONGEST_HEADER = 100_000_000  # bytes, as in the safetensors library
+LEVEL = 9  # of zstd: half the size of level 3 in moves and offsets costs little time here
+
+UNKNOWN_RESULT = 2
+RANDOM_MOVE, NOT_A_POLICY = 1, 2  # flags of a ply
+UNKNOWN_END = "unknown"
+
+# A skippable frame of zstd: magic number, length of what follows, then what follows.
+_TAG = b"kibitz shard"
+MARK = b"\x50\x2a\x4d\x18" + (len(_TAG) + 32).to_bytes(4, "little") + _TAG
+
+DTYPES: dict[str, Any] = {
+    "starts": np.uint64,
+    "offsets": np.int64,
+    "results": np.int8,
+    "ends": np.uint8,
+    "sources": np.uint16,
+    "seeds": np.uint64,
+    "moves": np.uint16,
+    "values": np.float32,
+    "draws": np.float32,
+    "root_values": np.float32,
+    "flags": np.uint8,
+    "visit_offsets": np.int64,
+    "visit_moves": np.uint16,
+    "visit_counts": np.uint32,
+}
+PER_GAME = ("starts", "results", "ends", "sources", "seeds")
+PER_PLY = ("moves", "values", "draws", "root_values", "flags")
+PER_VISIT = ("visit_moves", "visit_counts")
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
+    """What the arrays refer to by number, and where the games come from."""
+
+    sources: tuple[dict[str, Any], ...] = ()  # {"kind": "selfplay" | "pgn" | "labels" ..., ...}
+    ends: tuple[str, ...] = (UNKNOWN_END,)  # how games ended
+    provenance: dict[str, Any] = {}  # of the file: program, version, command
+    games: int = 0
+    plies: int = 0
+    visits: int = 0
+    format_version: int = FORMAT_VERSION
+
+
+def provenance(command: str) -> dict[str, Any]:
+    """What the header of a new shard says about who wrote it."""
+    return {"program": "kibitz", "version": kibitz.__version__, "command": command}
+
+
+class Shard(NamedTuple):
+    """G games of N plies in all with V visited moves; moves are in the view of who makes them."""
+
+    header: Header
+    starts: np.ndarray  # uint64 [G, 4]: PACKED positions
+    offsets: np.ndarray  # int64 [G + 1]: first ply of each game
+    results: np.ndarray  # int8 [G]: White's view, 1, 0, -1; 2 unknown
+    ends: np.ndarray  # uint8 [G]: index into header.ends
+    sources: np.ndarray  # uint16 [G]: index into header.sources
+    seeds: np.ndarray  # uint64 [G]
+    moves: np.ndarray  # uint16 [N]: the move played, 0 if none was (last ply of a game only)
+    values: np.ndarray  # float32 [N]: searched, side to move's view, in [-1, 1]; NaN unknown
+    draws: np.ndarray  # float32 [N]: probability of a draw by the search; NaN unknown
+    root_values: np.ndarray  # float32 [N]: the network's value before the search; NaN unknown
+    flags: np.ndarray  # uint8 [N]: RANDOM_MOVE + NOT_A_POLICY
+    visit_offsets: np.ndarray  # int64 [N + 1]: first visited move of each ply
+    visit_moves: np.ndarray  # uint16 [V]
+    visit_counts: np.ndarray  # uint32 [V]
+
+    @property
+    def games(self) -> int:
+        """Number of games."""
+        return len(self.results)
+
+    @property
+    def plies(self) -> int:
+        """Number of plies of all games."""
+        return len(self.moves)
+
+
+def empty() -> Shard:
+    """A shard without games."""
+    arrays = {name: np.zeros(0, dtype=dtype) for name, dtype in DTYPES.items()}
+    arrays["starts"] = arrays["starts"].reshape(0, 4)
+    for name in ("offsets", "visit_offsets"):
+        arrays[name] = np.zeros(1, dtype=np.int64)
+    return Shard(Header(), **arrays)
+
+
+def packed_starts(shard: Shard) -> np.ndarray:
+    """The start positions, PACKED [G], usable by kernels."""
+    starts = new_packed(shard.games)
+    starts[:] = np.ascontiguousarray(shard.starts).view(PACKED).reshape(-1)
+    return starts
+
+
+def counted(shard: Shard) -> Shard:
+    """The shard with the counts in its header brought up to date."""
+    header = msgspec.structs.replace(
+        shard.header, games=shard.games, plies=shard.plies, visits=len(shard.visit_moves)
+    )
+    return shard._replace(header=header)
+
+
+def offsets_of(lengths: np.ndarray) -> np.ndarray:
+    """Where each of so many pieces of these lengths starts, and where the last ends; int64."""
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
+def numbered(entries: Sequence[Any]) -> tuple[tuple[Any, ...], list[int]]:
+    """The different entries in order of appearance, and each entry's number."""
+    names = [msgspec.json.encode(entry, order="deterministic") for entry in entries]
+    different = dict(zip(reversed(names), reversed(entries), strict=True))
+    order = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return tuple(different[name] for name in order), [order[name] for name in names]
+
+
+# --- writing ------------------------------------------------------------------------------------
+
+
+def write(location: Location, shard: Shard) -> None:
+    """Write a shard, atomically."""
+    write_bytes(location, encode(shard))
+
+
+def encode(shard: Shard) -> bytes:
+    """The bytes of a shard file; the same games give the same bytes."""
+    shard = counted(shard)
+    fault = find_fault(shard)
+    assert not fault, fault
+    arrays = {name: np.ascontiguousarray(getattr(shard, name)) for name in DTYPES}
+    metadata = {"header": msgspec.json.encode(shard.header, order="deterministic").decode()}
+    return with_ending(zstandard.compress(safetensors.numpy.save(arrays, metadata), LEVEL), MARK)
+
+
+# --- reading ------------------------------------------------------------------------------------
+
+
+def read(location: Location) -> Shard:
+    """Read a shard and check all of it, or raise DamagedFileError; the arrays are writable."""
+    return decode(read_kept(location), location)
+
+
+def read_header(location: Location) -> Header:
+    """The header of a shard whose bytes are all as they were written; the arrays stay packed."""
+    return _header(_first_bytes(_checked(read_kept(location), location), location), location)
+
+
+def claimed_games(location: Location) -> int | None:
+    """How many games a damaged shard says it has, where that much can still be read."""
+    try:
+        return _header(_first_bytes(read_kept(location), location), location).games
+    except (FileError, InputError):
+        return None
+
+
+def _first_bytes(content: bytes, location: Location) -> bytes:
+    """The length and the JSON that a safetensors file begins with, unpacked."""
+    try:
+        with zstandard.ZstdDecompressor().stream_reader(content) as stream:
+            length = stream.read(8)
+            size = min(int.from_bytes(length, "little"), LONGEST_HEADER)  # it may be damaged
+            return length + stream.read(size)
+    except (zstandard.ZstdError, MemoryError) as error:
+        raise _damaged(location, f"the header cannot be unpacked ({error})") from error
+
+
+def decode(content: bytes, location: Location = "shard") -> Shard:
+    """The shard in the bytes of a file; `location` is named where they are damaged."""
+    tensors = unzstd(_checked(content, location), location)
+    header = _header(tensors, location)
+    arrays = arrays_of(tensors, location, "shard")
+    missing = DTYPES.keys() - arrays.keys()
+    if missing:
+        raise _damaged(location, f"arrays are missing: {', '.join(sorted(missing))}")
+    shard = Shard(header, **{name: arrays[name] for name in DTYPES})
+    fault = find_fault(shard)
+    if fault:
+        raise _damaged(location, fault)
+    return shard
+
+
+def _checked(content: bytes, location: Location) -> bytes:
+    """The zstd frame, if it is what the checksum behind it was made for."""
+    try:
+        return without_ending(content, MARK)
+    except ChecksumError as error:
+        raise _damaged(location, error.why("shard")) from error
+
+
+def _header(tensors: bytes, location: Location) -> Header:
+    length = int.from_bytes(tensors[:8], "little")
+    try:
+        text = msgspec.json.decode(tensors[8 : 8 + length])["__metadata__"]["header"]
+        version = msgspec.json.decode(text).get("format_version", 0)
+        if version > FORMAT_VERSION:
+            raise newer_format("shard", version, FORMAT_VERSION, os.fspath(location))
+        return msgspec.json.decode(text, type=Header)
+    except (msgspec.DecodeError, KeyError, AttributeError, TypeError, RecursionError) as error:
+        raise _damaged(location, f"the header cannot be read ({error})") from error
+
+
+def _damaged(location: Location, why: str) -> DamagedFileError:
+    return DamagedFileError(
+        f"shard refused, {why}", value=os.fspath(location), fix="make or fetch the file again"
+    )
+
+
+# --- what must hold -----------------------------------------------------------------------------
+
+
+def find_fault(shard: Shard) -> str:
+    """Say what in the arrays contradicts the rest, or nothing."""
+    header, games, plies, visits = shard.header, shard.games, shard.plies, len(shard.visit_moves)
+    if (header.games, header.plies, header.visits) != (games, plies, visits):
+        return "the arrays are not as long as the header says"
+    shapes: dict[str, tuple[int, ...]] = {
+        **dict.fromkeys(PER_GAME, (games,)),
+        **dict.fromkeys(PER_PLY, (plies,)),
+        **dict.fromkeys(PER_VISIT, (visits,)),
+        "starts": (games, 4),
+        "offsets": (games + 1,),
+        "visit_offsets": (plies + 1,),
+    }
+    for name, dtype in DTYPES.items():
+        found = getattr(shard, name)
+        if found.dtype != dtype:
+            return f"{name}: expected {np.dtype(dtype)}, found {found.dtype}"
+        if found.shape != shapes[name]:
+            return f"{name}: expected shape {shapes[name]}, found {found.shape}"
+    for name, total in (("offsets", plies), ("visit_offsets", visits)):
+        offsets = getattr(shard, name)
+        if offsets[0] != 0 or offsets[-1] != total or (np.diff(offsets) < 0).any():
+            return f"{name}: do not run from 0 to {total}"
+    return _fault_of_values(shard)
+
+
+def _fault_of_values(shard: Shard) -> str:
+    wrong = first_wrong(packed_starts(shard), new_positions(1)[0])
+    if wrong >= 0:
+        return f"starts: game {wrong} begins where no game can"
+    if shard.games and shard.sources.max() >= len(shard.header.sources):
+        return "a game's source is not in the header"
+    if shard.games and shard.ends.max() >= len(shard.header.ends):
+        return "a game's end is not in the header"
+    if not np.isin(shard.results, (-1, 0, 1, UNKNOWN_RESULT)).all():
+        return "results: expected -1, 0, 1 or 2"
+    for name, low in (("values", -1.0), ("draws", 0.0), ("root_values", -1.0)):
+        numbers = getattr(shard, name)
+        if not (np.isnan(numbers) | (numbers >= low) & (numbers <= 1.0)).all():
+            return f"{name}: expected {low:g} to 1, or NaN"
+    last = np.zeros(shard.plies, dtype=bool)
+    last[(shard.offsets[1:] - 1)[np.diff(shard.offsets) > 0]] = True
+    if not ((shard.moves != 0) | last).all():
+        return "moves: none inside a game"
+    return ""

@@ -1,0 +1,183 @@
+"""Planes of every layout: what the convolutional networks see of a leaf.
+
+A layout first writes one uint64 per plane, bit i for square i (a1 0, h8 63). That is what is sent
+to a GPU; on a CPU `expand` makes float32 planes of it. One plane may be a number instead of bits,
+the clock, which is divided by a constant and spread over all squares.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kibitz.jit.bits import bit, signed
+from kibitz.jit.compile import kernel
+from kibitz.nets.encodings.leaves import Leaves
+from kibitz.nets.encodings.mirror import WHITE_VIEW, seen, view_mask
+from kibitz.position.squares import ALL, EMPTY, FLIP, NO_SQUARE, ONE, RANK_1, RANK_8
+
+NO_CLOCK = -1
+
+
+@kernel
+def everywhere(condition: bool) -> np.uint64:
+    """A plane of ones or of zeros."""
+    return ALL if condition else EMPTY
+
+
+@kernel
+def put_pieces(
+    position: np.record, first: np.uint64, second: np.uint64, mask: int, words: np.ndarray, at: int
+) -> None:
+    """Write pawns ... king of the first side, then of the second, to words[at : at + 12]."""
+    plane = at
+    for board in (
+        position.pawns,
+        position.knights,
+        position.bishops,
+        position.rooks,
+        position.queens,
+        position.kings,
+    ):
+        words[plane] = seen(board & first, mask)
+        words[plane + 6] = seen(board & second, mask)
+        plane += 1
+
+
+@kernel
+def castling_rook(position: np.record, theirs: bool, queen_side: bool) -> np.uint64:
+    """The rook with which a side may still castle on one hand of its king, or no square."""
+    side, rank = (position.their, RANK_8) if theirs else (position.own, RANK_1)
+    king = position.kings & side
+    beyond = ~np.uint64(king - ONE) & ~king  # squares after the king's
+    rooks = position.castling & rank
+    return rooks & ~beyond if queen_side else rooks & beyond
+
+
+@kernel
+def put_castling(position: np.record, theirs_first: bool, words: np.ndarray, at: int) -> None:
+    """Write king-side and queen-side rights of one side, then of the other, as full planes."""
+    for second in range(2):
+        theirs = theirs_first != (second == 1)
+        words[at + 2 * second] = everywhere(castling_rook(position, theirs, False) != EMPTY)
+        words[at + 2 * second + 1] = everywhere(castling_rook(position, theirs, True) != EMPTY)
+
+
+@kernel
+def expand(words: np.ndarray, clock: int, divisor: float, out: np.ndarray) -> None:
+    """Words uint64 [B, P] to planes float32 [B, P, 64]; `clock` is a plane or NO_CLOCK.
+
+    Written without calls and branches inside the last loop, which becomes vector instructions: it
+    runs about as fast as memory can be filled.
+    """
+    zero, one = np.float32(0), np.float32(1)
+    for row in range(words.shape[0]):
+        for plane in range(words.shape[1]):
+            word = words[row, plane]
+            if plane == clock:
+                out[row, plane, :] = np.float32(np.float32(word) / np.float32(divisor))
+                continue
+            for square in range(64):
+                out[row, plane, square] = one if word & (ONE << np.uint64(square)) else zero
+
+
+# --- the 109 planes of ChessCoach -----------------------------------------------------------------
+
+# ChessCoach shows every earlier position to the network as its own side to move saw it, so "own"
+# changes sides from one position to the next; AlphaZero's paper keeps the leaf's side for all.
+# A shorter game is continued backwards with its earliest position, for ChessCoach seen by either
+# side in turn.
+
+POSITIONS = 8
+PLANES_EACH = 13
+HISTORY_CASTLING = POSITIONS * PLANES_EACH
+HISTORY_CLOCK = HISTORY_CASTLING + 4
+HISTORY_DIVISOR = 99.0
+
+
+@kernel
+def put_position(
+    position: np.record, repetitions: int, side: int, words: np.ndarray, at: int
+) -> None:
+    """Write one position's 13 planes as `side` (0 White, 1 Black) sees it."""
+    if signed(position.side) == side:
+        put_pieces(position, position.own, position.their, 0, words, at)
+    else:
+        put_pieces(position, position.their, position.own, FLIP, words, at)
+    words[at + 12] = everywhere(repetitions > 0)
+
+
+@kernel
+def history_words(leaves: Leaves, alternating: int, words: np.ndarray) -> None:
+    """Fill words, uint64 [B, 109]; `alternating` 1 for ChessCoach's perspectives, 0 for steady."""
+    for row in range(words.shape[0]):
+        leaf = leaves.positions[row, 0]
+        earliest = min(leaves.known[row], leaves.positions.shape[1]) - 1
+        for back in range(POSITIONS):
+            column = min(back, earliest)
+            side = signed(leaf.side) ^ (back & alternating)
+            at = (POSITIONS - 1 - back) * PLANES_EACH
+            repetitions = signed(leaves.repetitions[row, column])
+            put_position(leaves.positions[row, column], repetitions, side, words[row], at)
+        put_castling(leaf, False, words[row], HISTORY_CASTLING)
+        words[row, HISTORY_CLOCK] = np.uint64(leaf.rule50)
+
+
+# --- layouts of a single position: DLChess's 21 and 22 planes, Batch-First's 15 -------------------
+
+REPETITION_PLANE = 12
+BLACK_PLANE = 14
+ONES_PLANE = 15
+CASTLING_PLANE = 16
+CLOCK_PLANE = 20
+EN_PASSANT_PLANE = 21
+OWN_CASTLING_ROOKS, THEIR_CASTLING_ROOKS = 7, 14
+
+
+@kernel
+def en_passant_board(position: np.record) -> np.uint64:
+    """The square on which a pawn may be captured en passant, if any."""
+    square = signed(position.en_passant)
+    return EMPTY if square == NO_SQUARE else bit(square)
+
+
+@kernel
+def colour_words(leaves: Leaves, view: int, words: np.ndarray) -> None:
+    """Fill DLChess's planes, words uint64 [B, 21 or 22], in WHITE_VIEW or ROTATED_VIEW."""
+    for row in range(words.shape[0]):
+        leaf = leaves.positions[row, 0]
+        mask = view_mask(leaf, view)
+        black = leaf.side == 1
+        turned = view == WHITE_VIEW and black  # the first six planes are White's
+        first, second = (leaf.their, leaf.own) if turned else (leaf.own, leaf.their)
+        put_pieces(leaf, first, second, mask, words[row], 0)
+        words[row, REPETITION_PLANE] = everywhere(leaves.repetitions[row, 0] >= 1)
+        words[row, REPETITION_PLANE + 1] = everywhere(leaves.repetitions[row, 0] >= 2)
+        words[row, BLACK_PLANE] = everywhere(black)
+        words[row, ONES_PLANE] = ALL
+        put_castling(leaf, turned, words[row], CASTLING_PLANE)
+        words[row, CLOCK_PLANE] = np.uint64(leaf.rule50)
+        if words.shape[1] > EN_PASSANT_PLANE:
+            words[row, EN_PASSANT_PLANE] = seen(en_passant_board(leaf), mask)
+
+
+@kernel
+def onehot_words(leaves: Leaves, words: np.ndarray) -> None:
+    """Fill Batch-First's planes, words uint64 [B, 15]: one bit per occupied square."""
+    for row in range(words.shape[0]):
+        leaf = leaves.positions[row, 0]
+        words[row, 0] = en_passant_board(leaf)
+        free_rooks = leaf.rooks & ~leaf.castling
+        plane = 1
+        for board in (
+            leaf.kings,
+            leaf.queens,
+            free_rooks,
+            leaf.bishops,
+            leaf.knights,
+            leaf.pawns,
+        ):
+            words[row, plane] = board & leaf.own
+            words[row, plane + OWN_CASTLING_ROOKS] = board & leaf.their
+            plane += 1
+        words[row, OWN_CASTLING_ROOKS] = leaf.castling & leaf.own
+        words[row, THEIR_CASTLING_ROOKS] = leaf.castling & leaf.their

@@ -1,0 +1,170 @@
+"""Evaluates networks through torch, on the CPU or a GPU.
+
+Planes travel as one word of 64 bits each, 1/32 of their size, and are unpacked on the device; of
+the policy only the legal moves' logits come back. (Planes of eight positions are 109 words, fewer
+than the 8 times 18 of packed positions; layouts of one position have 15 to 22.)
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kibitz.core.files import Location
+from kibitz.nets.card import NetworkCard
+from kibitz.nets.encodings.features import DETAILS, MAX_ACTIVE, TACTICS, batch_features
+from kibitz.nets.encodings.layouts import encode_words, layout_of, policy_indices, sight_of
+from kibitz.nets.encodings.leaves import Leaves, part_of
+from kibitz.nets.encodings.move_features import batch_move_features
+from kibitz.nets.evaluators.batched import (
+    Evaluations,
+    part_of_evaluations,
+    put_wdl,
+    refuse_not_finite,
+)
+from kibitz.nets.models.build import load_network
+from kibitz.nets.models.heads import legal_logits
+
+LARGEST = 1024
+
+
+class TorchEvaluator:
+    """A float `.safetensors` network file of any family.
+
+    On a GPU `graphs` replays recorded work of one batch size, `largest`, to which batches are
+    filled up: it pays where launching kernels takes longer than running them (small networks).
+    """
+
+    def __init__(
+        self,
+        location: Location,
+        device: str = "cpu",
+        bfloat16: bool = False,
+        graphs: bool = False,
+        largest: int = LARGEST,
+        threads: int = 0,
+    ) -> None:
+        """Load the network; `threads`, if given, are those of torch in this whole process."""
+        if threads:
+            torch.set_num_threads(threads)
+        network, self.card = load_network(location)
+        self.device = torch.device(device)
+        self.largest = largest
+        self.precision = torch.bfloat16 if bfloat16 else torch.float32
+        self.name = f"{self.card.name} ({str(self.precision)[6:]}, torch {device})"
+        self._sparse = self.card.family == "sparse"
+        self.sees = sight_of(self.card.encoding)
+        self._network: Any = network.to(self.device, self.precision).eval()
+        self._forward: Forward = self._planes_forward
+        if graphs and self.device.type == "cuda" and not self._sparse:
+            width = layout_of(self.card.encoding).planes
+            words = torch.zeros((largest, width), dtype=torch.int64, device=self.device)
+            self._forward = Replayed(self._planes_forward, words)
+
+    @torch.inference_mode()
+    def evaluate(self, leaves: Leaves, out: Evaluations) -> None:
+        """Fill `out` for all leaves."""
+        batch = len(leaves.known)
+        for first in range(0, batch, self.largest):
+            last = min(first + self.largest, batch)
+            part = part_of(leaves, first, last)
+            self._evaluate(part, part_of_evaluations(out, leaves, first, last))
+
+    def _evaluate(self, leaves: Leaves, out: Evaluations) -> None:
+        moves, offsets = self._moves(leaves)
+        if self._sparse:
+            outputs = self._network(*self._features(leaves), moves, offsets, self._kinds(leaves))
+        else:
+            outputs = self._forward(self._words(leaves))
+            if "policy" in outputs:
+                logits = outputs["policy"][: len(leaves.known)]
+                outputs = {**outputs, "policy": legal_logits(logits, moves, offsets)}
+        arrays = {name: tensor.float().cpu().numpy() for name, tensor in outputs.items()}
+        _put(self.card, arrays, out)
+
+    def _planes_forward(self, words: Tensor) -> dict[str, Tensor]:
+        layout = layout_of(self.card.encoding)
+        planes = unpacked(words, layout.clock, layout.divisor)
+        outputs: dict[str, Tensor] = self._network(planes.to(self.precision))
+        return outputs
+
+    def _words(self, leaves: Leaves) -> Tensor:
+        """Words of the planes, int64 [B, planes]."""
+        width = layout_of(self.card.encoding).planes
+        words = np.empty((len(leaves.known), width), dtype=np.uint64)
+        encode_words(self.card.encoding, leaves, words)
+        return torch.from_numpy(words.view(np.int64)).to(self.device, non_blocking=True)
+
+    def _moves(self, leaves: Leaves) -> tuple[Tensor, Tensor]:
+        """Policy indices int32 [M] and offsets int64 [B + 1]."""
+        indices = np.empty(int(leaves.offsets[-1]), dtype=np.int32)
+        policy_indices(self.card.policy_order, self.card.encoding, leaves, indices)
+        offsets = torch.from_numpy(leaves.offsets)
+        return torch.from_numpy(indices).to(self.device), offsets.to(self.device)
+
+    def _kinds(self, leaves: Leaves) -> Tensor | None:
+        """Kinds of the moves int32 [2, M], or None if the network knows none."""
+        if DETAILS[self.card.encoding] != TACTICS:
+            return None
+        return torch.from_numpy(batch_move_features(leaves)).to(self.device)
+
+    def _features(self, leaves: Leaves) -> tuple[Tensor, Tensor]:
+        """Active features int32 [2, N] and offsets int64 [B + 1]."""
+        batch = len(leaves.known)
+        indices = np.empty((2, MAX_ACTIVE * batch), dtype=np.int32)
+        offsets = np.zeros(batch + 1, dtype=np.int64)
+        positions = np.ascontiguousarray(leaves.positions[:, 0])
+        total = batch_features(positions, DETAILS[self.card.encoding], indices, offsets)
+        found = torch.from_numpy(np.ascontiguousarray(indices[:, :total]))
+        return found.to(self.device), torch.from_numpy(offsets).to(self.device)
+
+
+class Forward(Protocol):
+    """Words int64 [B, planes] to the outputs of a network, [B or more, ...]."""
+
+    def __call__(self, words: Tensor) -> dict[str, Tensor]:
+        """Run the network."""
+
+
+class Replayed:
+    """A CUDA graph of a network's work on a full batch; smaller batches are filled up."""
+
+    def __init__(self, forward: Forward, words: Tensor) -> None:
+        self._words = words
+        stream: Any = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream), torch.inference_mode():
+            for _ in range(3):  # algorithms are chosen before anything is recorded
+                forward(words)
+        torch.cuda.current_stream().wait_stream(stream)
+        self._graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self._graph), torch.inference_mode():
+            self._outputs = forward(words)
+
+    def __call__(self, words: Tensor) -> dict[str, Tensor]:
+        """Run the network on words int64 [at most largest, planes]."""
+        self._words[: len(words)].copy_(words)
+        self._graph.replay()
+        return self._outputs
+
+
+def unpacked(words: Tensor, clock: int, divisor: float) -> Tensor:
+    """Planes float32 [B, P, 8, 8] from words int64 [B, P]; `clock` is a plane or negative."""
+    squares = torch.arange(64, device=words.device)
+    planes = ((words.unsqueeze(2) >> squares) & 1).float()
+    if clock >= 0:
+        planes[:, clock, :] = (words[:, clock].float() / divisor).unsqueeze(1)
+    return planes.view(len(words), -1, 8, 8)
+
+
+def _put(card: NetworkCard, arrays: dict[str, np.ndarray], out: Evaluations) -> None:
+    """Fill `out` from a value output [B or more, ...] and the legal logits [M]."""
+    refuse_not_finite(card.name, *arrays.values())
+    if "value" in arrays:
+        put_wdl(card.heads.value, arrays["value"][: len(out.wdl)], out.wdl)
+    else:
+        out.wdl[:] = (0, 1, 0)
+    out.logits[:] = arrays.get("policy", 0)

@@ -1,0 +1,132 @@
+"""Opens the evaluator that serves a network file or a name.
+
+Sparse networks are inline evaluators, `.onnx` files go through ONNX Runtime, and a float file of
+any other family is served by the `.onnx` of the same name beside it. torch is imported only when
+needed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from kibitz.core.errors import InputError, did_you_mean, missing_extra
+from kibitz.core.files import Location, local_path
+from kibitz.nets.card import NetworkCard, load, read_card
+from kibitz.nets.discover import SHIPPED, halves, shipped_names
+from kibitz.nets.evaluators.batched import BatchedEvaluator, InlineBatch, Pair
+from kibitz.nets.evaluators.inline import InlineEvaluator, inline_evaluator
+from kibitz.nets.evaluators.load_sparse import sparse_evaluator
+from kibitz.nets.evaluators.simple import Material, Uniform
+
+Backend: TypeAlias = Literal["auto", "inline", "onnx", "torch"]
+Evaluator: TypeAlias = InlineEvaluator | BatchedEvaluator
+SIMPLE: dict[str, Uniform | Material] = {"uniform": Uniform(), "material": Material()}
+
+
+def load_evaluator(
+    what: Location,
+    backend: Backend = "auto",
+    devices: Sequence[str] = ("cpu",),
+    **arguments: Any,
+) -> Evaluator:
+    """The evaluator of a network file, of a pair VALUE+POLICY, or "uniform" or "material".
+
+    `devices` are for ONNX Runtime, which takes several, and for torch, which takes one; so are
+    further arguments of OnnxEvaluator or TorchEvaluator, whichever `backend_of` says it will be.
+    """
+    if what in SIMPLE:
+        return inline_evaluator(SIMPLE[str(what)])
+    pair = halves(what)
+    if pair is not None:
+        value, policy = (as_batched(load_evaluator(h, backend, devices, **arguments)) for h in pair)
+        return Pair(value, policy)
+    used = backend_of(what, backend)
+    if used == "torch":
+        return _with_torch(what, devices, arguments)
+    if _is_onnx(what):
+        return _with_onnx(what, devices, arguments)
+    card = read_card(what)
+    if used == "inline" and card.family == "sparse":
+        return sparse_evaluator(*load(what), what)
+    if used == "inline":
+        raise InputError("only sparse networks run inline", value=card.name, fix="use onnx")
+    return _with_onnx(_export_of(what, card), devices, arguments)
+
+
+def backend_of(what: Location, backend: Backend = "auto") -> Literal["inline", "onnx", "torch"]:
+    """What computes a network file, or a built-in evaluator, if `backend` is wanted."""
+    if what in SIMPLE:
+        return "inline"
+    if backend in ("torch", "onnx"):
+        return backend
+    pair = halves(what)
+    if pair is not None:
+        kinds = {backend_of(half, backend) for half in pair}
+        return "onnx" if "onnx" in kinds else "inline"
+    refuse_unknown(what)
+    if _is_onnx(what):
+        return "onnx"
+    return "inline" if backend == "inline" or read_card(what).family == "sparse" else "onnx"
+
+
+def refuse_unknown(what: Location) -> None:
+    """Say which names there are if a single word is neither one of them nor a file."""
+    name = os.fspath(what)
+    path = local_path(name)
+    if path is None or path.exists() or path.suffix or len(path.parts) != 1:
+        return
+    fix = did_you_mean(name, ["default", SHIPPED, *SIMPLE, *shipped_names()])
+    raise InputError("no such network, and no file of that name", value=name, fix=fix)
+
+
+def _is_onnx(what: Location) -> bool:
+    return os.fspath(what).lower().endswith(".onnx")
+
+
+def load_batched(
+    what: Location, backend: Backend = "auto", devices: Sequence[str] = ("cpu",)
+) -> BatchedEvaluator:
+    """The same, for whole batches, whatever the kind."""
+    return as_batched(load_evaluator(what, backend, devices))
+
+
+def as_batched(evaluator: Evaluator) -> BatchedEvaluator:
+    """Any evaluator as one for batches."""
+    return InlineBatch(evaluator) if isinstance(evaluator, InlineEvaluator) else evaluator
+
+
+def _with_onnx(
+    location: Location, devices: Sequence[str], arguments: dict[str, Any]
+) -> BatchedEvaluator:
+    from kibitz.nets.evaluators.onnx import OnnxEvaluator
+
+    return OnnxEvaluator(location, devices, **arguments)
+
+
+def _with_torch(
+    location: Location, devices: Sequence[str], arguments: dict[str, Any]
+) -> BatchedEvaluator:
+    try:
+        from kibitz.nets.evaluators.torch import TorchEvaluator
+    except ImportError as error:
+        if error.name != "torch":
+            raise
+        raise missing_extra("the torch evaluator", "torch", "train") from error
+    if len(devices) != 1:
+        raise InputError("torch evaluates on one device", value=list(devices), fix="name one")
+    return TorchEvaluator(location, devices[0], **arguments)
+
+
+def _export_of(what: Location, card: NetworkCard) -> Path:
+    """The `.onnx` beside a network file, if it holds the same weights."""
+    path = local_path(what)
+    beside = None if path is None else path.with_suffix(".onnx")
+    fix = f"run: kibitz net export {os.fspath(what)}"
+    if beside is None or not beside.is_file():
+        raise InputError("no ONNX export beside this network", value=os.fspath(what), fix=fix)
+    if read_card(beside).sha256 != card.sha256:
+        raise InputError("the ONNX export is of other weights", value=os.fspath(beside), fix=fix)
+    return beside

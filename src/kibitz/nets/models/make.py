@@ -1,0 +1,223 @@
+"""Network files from nothing and from one another.
+
+torch and onnx are imported only by what needs them: new convolutional networks and exports.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from kibitz.core.errors import InputError, missing_extra
+from kibitz.nets import card as cards
+from kibitz.nets.card import NetworkCard, Provenance
+from kibitz.nets.encodings.layouts import encode, layout_of
+from kibitz.nets.encodings.leaves import Leaves, part_of
+from kibitz.nets.models.quantise import PolicyPrecision, Quantisation, quantise
+from kibitz.nets.models.sizes import (
+    FAMILIES,
+    check_card,
+    check_sparse_arrays,
+    inputs_of,
+    new_card,
+    parse,
+    policy_rows,
+)
+
+OPTIONS = FAMILIES["sparse"].options
+POLICY = ("policy_", "move_")  # how the names of a sparse network's policy begin
+Weights = dict[str, Any]  # arrays by name
+CALIBRATION = 512  # positions that fix the ranges of an int8 network
+
+# Of random sparse networks.
+TAIL, WDL = (16, 32), 3
+FEATURE_DEVIATION, BIAS_DEVIATION, FEATURE_BIAS = 0.08, 0.1, 0.25
+TAIL_GAIN = 2.0  # so that values differ from position to position
+
+
+def create(size: str, location: Path, name: str = "", seed: int = 0) -> NetworkCard:
+    """Write a network with random weights."""
+    card = new_card(size, name)
+    if card.family != "sparse":
+        build = _torch_networks()
+        build.torch.manual_seed(seed)
+        saved: NetworkCard = build.save_network(location, build.build(card), card)
+        return saved
+    weights = random_weights(card, seed)
+    parameters = sum(array.size for array in weights.values())
+    return cards.save(location, weights, msgspec.structs.replace(card, parameters=parameters))
+
+
+def random_weights(card: NetworkCard, seed: int = 0) -> dict[str, Any]:
+    """Float arrays under the names `SparseNetwork` gives them; hidden units are busy at once."""
+    size, features = parse(card.size), inputs_of(card)
+    hidden = size.width * (2 if "both" in size.options else 1)
+    direct = "direct" in size.options
+    random = np.random.default_rng(seed)
+
+    def normal(deviation: float, *shape: int) -> np.ndarray:
+        return np.asarray(deviation * random.standard_normal(shape, dtype=np.float32))
+
+    weights: dict[str, Any] = {}
+    for name, width in (("value", size.width), ("policy", size.policy_width)):
+        weights[f"{name}_features.weight"] = normal(FEATURE_DEVIATION, features, width)
+        weights[f"{name}_features.bias"] = normal(BIAS_DEVIATION, width) + np.float32(FEATURE_BIAS)
+    layers = [(hidden, WDL)] if direct else [(hidden, TAIL[0]), TAIL, (TAIL[1], WDL)]
+    for number, (inputs, outputs) in enumerate(layers, start=1):
+        weights[f"tail{number}.weight"] = normal(TAIL_GAIN * inputs**-0.5, outputs, inputs)
+        weights[f"tail{number}.bias"] = normal(BIAS_DEVIATION, outputs)
+    moves = policy_rows(card)
+    weights["move_weight"] = normal(size.policy_width**-0.5, moves, size.policy_width)
+    weights["move_bias"] = normal(BIAS_DEVIATION, moves)
+    return weights
+
+
+def export(file: Path, location: Path) -> None:
+    """Write the ONNX form of a float network file."""
+    build = _torch_networks()
+    network, card = build.load_network(file)
+    # torch warns of its own insides and of packages that are not needed.
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        build.export_onnx(network, card, location)
+
+
+def quantise_sparse(file: Path, location: Path, policy: PolicyPrecision) -> Quantisation:
+    """Write the integer form of a float sparse network file; returns what was clipped."""
+    card, weights = _float_sparse(file)
+    done = quantise(weights, policy)
+    cards.save(location, done.network._asdict(), msgspec.structs.replace(card, precision=policy))
+    return done
+
+
+def join(
+    value: Path, policy: Path | None, location: Path, name: str, licence: str = ""
+) -> NetworkCard:
+    """Write a sparse network with the value of one and the policy of another, or with none.
+
+    The two share no weights, and a value overfits earlier than a policy: it may be best
+    to train them for different times. Without a policy all moves are alike, as before learning.
+    """
+    card, weights = _sparse(value)
+    other, others = _sparse(policy) if policy else (card, _no_policy(weights))
+    if card.encoding != other.encoding:
+        found = f"{card.encoding} and {other.encoding}"
+        raise InputError("networks that see different things", value=found, fix="use one encoding")
+    if (card.precision == "float32") != (other.precision == "float32"):
+        found = f"{card.precision} and {other.precision}"
+        fix = "quantise the float one first"
+        raise InputError("one float network and one of integers", value=found, fix=fix)
+    ours, theirs = parse(card.size), parse(other.size)
+    options = "".join(f"-{option}" for option in OPTIONS if option in ours.options)
+    joined = {key: array for key, array in weights.items() if not key.startswith(POLICY)}
+    joined |= {key: array for key, array in others.items() if key.startswith(POLICY)}
+    command = " ".join(["kibitz net join", *(file.name for file in (value, policy) if file)])
+    added = other.provenance if policy else Provenance()
+    added = msgspec.structs.replace(added, commands=(*added.commands, command))
+    provenance = added_to(card.provenance, added, max(card.provenance.date, added.date))
+    made = msgspec.structs.replace(
+        card,
+        name=name,
+        size=f"sparse-{ours.width}x{theirs.policy_width}{options}",
+        licence=licence or card.licence,
+        parameters=sum(array.size for key, array in joined.items() if not key.endswith("_scale")),
+        precision=other.precision,
+        provenance=provenance,
+    )
+    return cards.save(location, joined, made)
+
+
+def added_to(before: Provenance, added: Provenance, date: str) -> Provenance:
+    """Return what a card says of weights that were made in two parts."""
+    return Provenance(
+        data="; ".join(dict.fromkeys(part for part in (before.data, added.data) if part)),
+        commands=before.commands + added.commands,
+        steps=before.steps + added.steps,
+        positions=before.positions + added.positions,
+        date=date,
+    )
+
+
+def trained_card(
+    card: NetworkCard, name: str, training: Provenance, parameters: int, licence: str = ""
+) -> NetworkCard:
+    """Return the card with a training added to what was before; a new licence replaces it."""
+    return msgspec.structs.replace(
+        card,
+        name=name,
+        provenance=added_to(card.provenance, training, training.date),
+        parameters=parameters,
+        licence=licence or card.licence,
+    )
+
+
+def write_networks(
+    folder: Path, weights: Mapping[str, Any], card: NetworkCard, playing: bool
+) -> list[Path]:
+    """Write the float network and, if wanted, the form that plays: int8 if sparse, else ONNX."""
+    path = folder / f"{card.name}.safetensors"
+    cards.save(path, weights, card)
+    if not playing:
+        return [path]
+    if card.family == "sparse":
+        integers = path.with_name(f"{card.name}-int8.safetensors")
+        quantise_sparse(path, integers, "int8")
+        return [path, integers]
+    export(path, path.with_suffix(".onnx"))
+    return [path, path.with_suffix(".onnx")]
+
+
+def _sparse(file: Path) -> tuple[NetworkCard, Weights]:
+    card, weights = cards.load(file)
+    if card.family != "sparse":
+        raise InputError(f"{file} is no sparse network", value=card.family)
+    check_card(card)
+    check_sparse_arrays(card, weights, file)
+    return card, weights
+
+
+def _float_sparse(file: Path) -> tuple[NetworkCard, Weights]:
+    card, weights = _sparse(file)
+    if card.precision != "float32":
+        fix = "its numbers are integers already; take the float file it was made from"
+        raise InputError(f"{file} is no float sparse network", value=card.precision, fix=fix)
+    return card, weights
+
+
+def _no_policy(weights: Weights) -> Weights:
+    """Zeros for everything that tells moves apart."""
+    return {key: np.zeros_like(array) for key, array in weights.items() if key.startswith(POLICY)}
+
+
+def quantise_onnx(file: Path, location: Path, leaves: Leaves) -> None:
+    """Write the int8 form of a float ONNX network, calibrated on some of these leaves."""
+    calibration = part_of(leaves, 0, min(CALIBRATION, len(leaves.known)))
+    card = cards.read_card(file)
+    shape = (len(calibration.known), layout_of(card.encoding).planes, 8, 8)
+    planes = np.zeros(shape, dtype=np.float32)
+    encode(card.encoding, calibration, planes)
+    quiet = logging.getLogger()
+    before = quiet.level
+    quiet.setLevel(logging.ERROR)  # it recommends what has been done already
+    try:
+        _torch_networks().export_int8(file, location, planes)
+    finally:
+        quiet.setLevel(before)
+
+
+def _torch_networks() -> Any:
+    """The module of networks in torch, or an error that says which extra brings torch."""
+    try:
+        return importlib.import_module("kibitz.nets.models.build")
+    except ImportError as error:
+        if error.name not in ("torch", "onnx", "onnxscript"):
+            raise
+        raise missing_extra("this", error.name, "train") from error

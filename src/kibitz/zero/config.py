@@ -1,0 +1,257 @@
+"""Settings of learning from nothing, and what follows from them for one generation.
+
+Imports no torch: the settings file is checked where torch need not be installed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from kibitz.core.errors import ConfigError
+from kibitz.core.files import Location
+from kibitz.core.options import check, setting
+from kibitz.core.settings import file_values, load
+from kibitz.nets.models.sizes import parse
+from kibitz.search.params import OFF
+from kibitz.train.config import (
+    DataSettings,
+    DistillSettings,
+    LossWeights,
+    OptimiserSettings,
+    RunSettings,
+    Schedule,
+    TrainingSettings,
+)
+from kibitz.zero.selfplay.config import SelfPlay
+
+WINDOW_SLOPE = 0.4  # KataGo's: of each new position, when the window begins to grow
+STEPS_OF_WARMUP = 20
+LAST_RATE = 0.1  # of a training's rate, at its end
+WIDER_TRUST = 0.5  # share of the last network in the targets of a wider one's first training
+MOST_VALIDATED = 8_192  # positions
+
+# Where learning from nothing differs from what the tables say themselves; a file goes before it.
+USUAL = (
+    "optimiser.weight_decay=0.01",
+    "selfplay.playouts=16",
+    "selfplay.group=100",
+    "selfplay.most_plies=300",
+)
+
+
+@dataclass(frozen=True)
+class Learn:
+    """The cycle: how much is played, trained and rated in each generation."""
+
+    # --- play
+    start: Literal["uniform", "material"] = setting(
+        "uniform", "plays generation 0: uniform knows nothing, material counts the pieces"
+    )
+    games: int = setting(2000, "games of each generation", low=1)
+    group: int = setting(200, "games that a process plays before it looks up", low=1)
+    evaluations: int = setting(
+        0, "instead of games: playouts of each generation, in whole groups", low=0
+    )
+    ahead: float = setting(
+        4.0, "most games of a generation, times games, while others train", low=1
+    )
+    cores: int = setting(0, "processors used; 0: all", low=0)
+    seed: int = setting(0, "of games, weights, order and matches", low=0)
+
+    # --- train
+    network: str = setting("sparse-64x32-threats", "size of the first network")
+    grow: tuple[str, ...] = setting(
+        (), "wider networks, as generation:size, like 20:sparse-128x64-threats"
+    )
+    window: int = setting(500_000, "positions of the first window; it grows with all", low=1)
+    window_growth: float = setting(
+        0.75, "power of all positions that it grows with; 0: never, 1: as fast", low=0, high=1
+    )
+    reuse: float = setting(1.5, "times that a new position is shown, on average", low=0.01)
+    batch: int = setting(1024, "positions in a batch", low=1)
+    rate: float = setting(2e-3, "learning rate of the first generation", low=0)
+    rate_decay: float = setting(0.98, "of the rate, each generation", low=0.01, high=1)
+    rate_lowest: float = setting(3e-4, "below this it does not decay", low=0)
+    trust: float = setting(
+        0.1, "share of the last network in the targets of policy and value", low=0, high=0.9
+    )
+    result_share: float = setting(0.5, "of the game's result in the value target", low=0, high=1)
+    result_fade: int = setting(
+        6, "generations in which that share falls from 1; searches know nothing yet", low=0
+    )
+    validation: float = setting(0.02, "share of games held out", low=0, high=0.9)
+    growth_reuse: float = setting(
+        2.0, "times that a wider network sees the window, the last one teaching", low=0.01
+    )
+
+    # --- gate
+    gate: float = setting(0.0, "score against the last network to replace it", low=0, high=1)
+    gate_games: int = setting(100, "games of that match, an even number", low=2)
+
+    # --- rate
+    rate_every: int = setting(4, "generations between rating matches", low=1)
+    opponents: tuple[str, ...] = setting(
+        ("random", "greedy", "material"), "players as in kibitz match, each met until it is beaten"
+    )
+    earlier: tuple[int, ...] = setting(
+        (1, 4), "generations back, in rated ones, of earlier networks to be met", low=1
+    )
+    rating_games: int = setting(40, "games against each, an even number", low=2)
+    rating_nodes: int = setting(100, "nodes for each move of a network", low=1)
+    rating_plies: int = setting(6, "random plies at the start of a rating game", low=0)
+    beaten: float = setting(0.95, "score from which one is met no more", low=0.5, high=1)
+    anchor: str = setting("greedy", "the opponent whose rating is known")
+    anchor_elo: float = setting(0.0, "its rating")
+
+    # --- control
+    ratio: float = setting(
+        0.0, "decided games for each draw, kept by moving selfplay.sc_limit; 0: off", low=0
+    )
+    ratio_power: float = setting(
+        0.8, "the ratio falls with sc_limit to this power; larger: smaller steps", low=0.05
+    )
+    doubling: int = setting(0, "games until playouts double; 0: never", low=0)
+    most_playouts: int = setting(32_000, "playouts do not double beyond this", low=1)
+
+    # --- until
+    hours: float = setting(0.0, "hours of each start; 0: no end", low=0)
+    total_games: int = setting(0, "games of the whole run; 0: no end", low=0)
+    generations: int = setting(0, "networks to train; 0: no end", low=0)
+
+    def __post_init__(self) -> None:
+        check(self)
+        for name in ("rating_games", "gate_games"):
+            if getattr(self, name) % 2:
+                fix = "give an even number; openings come in pairs"
+                raise ConfigError(f"learn.{name}", value=getattr(self, name), fix=fix)
+        if self.opponents and self.anchor not in self.opponents:
+            fix = f"give one of learn.opponents: {', '.join(self.opponents)}"
+            raise ConfigError("learn.anchor is no opponent", value=self.anchor, fix=fix)
+        for size in (self.network, *(size for _, size in self.growth)):
+            if parse(size).family != "sparse":
+                fix = "give a sparse one, like sparse-64x32-threats"
+                raise ConfigError("learn.network: not for learning here", value=size, fix=fix)
+
+    @property
+    def growth(self) -> list[tuple[int, str]]:
+        """Generations in which a wider network begins, and its size, in order."""
+        found: list[tuple[int, str]] = []
+        for text in self.grow:
+            generation, colon, size = text.partition(":")
+            if not colon or not generation.isdecimal() or int(generation) < 2:
+                fix = "write 20:sparse-128x64-threats, generations from 2"
+                raise ConfigError("learn.grow", value=text, fix=fix)
+            if int(generation) in dict(found):
+                raise ConfigError("learn.grow", value=text, fix="give one size for a generation")
+            found.append((int(generation), size))
+        return sorted(found)
+
+    def size_of(self, generation: int) -> str:
+        """The size of a generation's network; 0 has none, and is what learning starts from."""
+        if not generation:
+            return self.start
+        begun = [size for first, size in self.growth if first <= generation]
+        return begun[-1] if begun else self.network
+
+    def window_of(self, positions: int) -> int:
+        """Positions that are learned from, of so many there are in all, by KataGo's formula.
+
+        >>> Learn(window=1000, window_growth=0.5).window_of(4000)
+        1800
+        """
+        if positions <= self.window or not self.window_growth:
+            return min(positions, self.window)
+        grown = math.pow(positions / self.window, self.window_growth) - 1.0
+        slope = WINDOW_SLOPE / self.window_growth
+        return min(positions, round(self.window * (1.0 + slope * grown)))
+
+    def rate_of(self, generation: int) -> float:
+        """The learning rate of a generation's training; a wider network begins anew."""
+        since = max([1, *(first for first, _ in self.growth if first <= generation)])
+        decayed = self.rate * math.pow(self.rate_decay, generation - since)
+        return max(decayed, min(self.rate, self.rate_lowest))
+
+    def result_share_of(self, generation: int) -> float:
+        """The share of results in the value target of a generation's training."""
+        if generation > self.result_fade:
+            return self.result_share
+        part = (generation - 1) / self.result_fade
+        return 1.0 - part * (1.0 - self.result_share)
+
+    def training(
+        self, generation: int, size: int, fresh: int, cores: int, last: str, last_size: str
+    ) -> TrainingSettings:
+        """The settings of a generation's training but for tables and places of their own.
+
+        `size` is the window's, `fresh` how many positions of it are new, `last` the float network
+        of the generation before, empty for the first. Where another size is wanted than that one
+        has, a new network begins, and the last one teaches it.
+        """
+        grows = bool(last) and self.size_of(generation) != last_size
+        shown = self.growth_reuse * size if grows else self.reuse * fresh
+        batch = max(1, min(self.batch, size // 2))  # some are held out
+        steps = max(1, math.ceil(shown / batch))
+        rate = self.rate_of(generation)
+        share = WIDER_TRUST if grows else self.trust
+        teacher = last if share else ""
+        return TrainingSettings(
+            run=RunSettings(
+                network=self.size_of(generation) if grows or not last else last,
+                batch=batch,
+                steps=steps,
+                seed=self.seed + generation,
+                device="cpu",
+                threads=cores,
+                log=max(1, steps // 8),
+                validate=0,
+                keep=1,
+                best=False,
+                tensorboard=False,
+            ),
+            data=DataSettings(
+                newest=size,
+                validation=self.validation,
+                validation_positions=MOST_VALIDATED,
+                played=False,
+                result_share=self.result_share_of(generation),
+            ),
+            schedule=Schedule(
+                shape="cosine",
+                rate=rate,
+                lowest=LAST_RATE * rate,
+                warmup=min(STEPS_OF_WARMUP, steps // 2),
+            ),
+            distill=DistillSettings(
+                temperature=1.0, policy_share=share, value_share=share, teacher=teacher
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class LearnSettings:
+    """The tables of a run's settings file."""
+
+    learn: Learn = field(default_factory=Learn)
+    selfplay: SelfPlay = field(default_factory=SelfPlay)
+    optimiser: OptimiserSettings = field(default_factory=OptimiserSettings)
+    loss: LossWeights = field(default_factory=LossWeights)
+
+    def __post_init__(self) -> None:
+        if self.learn.ratio and self.selfplay.sc_limit == OFF:
+            fix = "give the limit to begin with, selfplay.rule=puct and selfplay.trees=2"
+            what = "learn.ratio moves selfplay.sc_limit, which is off"
+            raise ConfigError(what, value=self.learn.ratio, fix=fix)
+
+
+def from_file(path: Location | None, overrides: Sequence[str] = ()) -> LearnSettings:
+    """The settings of a run: those that are usual for it, the file's, then the overrides."""
+    given = file_values(LearnSettings, path, partial=True) if path is not None else {}
+    usual = [
+        text
+        for text in USUAL
+        if text.partition("=")[0].split(".")[1] not in given.get(text.partition(".")[0], {})
+    ]
+    return load(LearnSettings, path, overrides=[*usual, *overrides], partial=True)

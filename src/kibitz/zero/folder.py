@@ -1,0 +1,328 @@
+"""What a run keeps on the disk: all state of learning is these files, each written atomically.
+
+    learn.toml                      the settings
+    games/0003/*.shard              games that network 3 played, by generations
+    groups/0003/00012.json          figures of a finished group of them; numbers go on from
+                                    generation to generation
+    training/0004/                  settings, metrics and, while it goes on, checkpoints
+    networks/0004[-int8].safetensors
+    trained/0004.json               figures of a finished training: now generation 4 begins
+    matches/0004-*.jsonl            journals of rating matches
+    rated/0004.json                 what came of them
+    generations.jsonl               a line for each generation: settings and figures
+    best.safetensors                the network that plays: `kibitz play --network FOLDER`
+    damaged/                        shards that were put aside
+    claims/, processes/             locks of groups being played; what processes do right now
+
+A stage is done when its last file is there, so a process may be killed at any moment.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, TypeVar, cast
+
+import msgspec
+
+from kibitz.core.errors import DamagedFileError, FileError, InputError
+from kibitz.core.files import write_bytes
+from kibitz.core.journals import read_record
+from kibitz.core.locks import lock, opened
+from kibitz.core.settings import FILE, dump
+from kibitz.data.store import Store
+from kibitz.nets.card import load
+from kibitz.nets.discover import RUN
+from kibitz.zero.config import LearnSettings, from_file
+
+Record = TypeVar("Record", bound=msgspec.Struct)
+SETTINGS = RUN
+HEARD_SECONDS = 120.0  # a process that says nothing for so long is not shown
+NO_RECORD = "a record of learning"
+COPY_BACK = "copy it back; if it is the last of its kind, remove it: it is made again"
+CLAIMS = "claims"
+LOCK = ".lock"  # beside what a process says: held as long as it lives
+
+
+class Group(msgspec.Struct, frozen=True, kw_only=True):
+    """A group of games that is finished."""
+
+    games: int
+    positions: int
+    playouts: int
+    white: int
+    draws: int
+    black: int
+    seconds: float
+    processor: float  # seconds, of all cores
+    playouts_set: int  # for a move
+    sc_limit: int
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """Games of a generation's network against one opponent."""
+
+    opponent: str  # a name, or the number of a generation
+    wins: int
+    draws: int
+    losses: int
+    pairs: tuple[
+        int, ...
+    ] = ()  # by the network's results, as in arena/match/elo.py; none in old runs
+    identity: str = ""  # who the opponent was: settings, network, search, version
+
+
+class Trained(msgspec.Struct, frozen=True, kw_only=True):
+    """A finished training, and whether its network plays the games of its generation."""
+
+    generation: int
+    size: str
+    plays: int  # the generation whose network plays: its own, or an earlier one's by the gate
+    window: int  # positions learned from
+    steps: int
+    rate: float
+    losses: dict[str, float]
+    validation: dict[str, float]
+    processor: float
+    seconds: float = 0.0
+    gate: float | None = None  # score against the network that had played
+    gate_games: Result | None = None
+
+
+class Rated(msgspec.Struct, frozen=True, kw_only=True):
+    """The rating match of a generation."""
+
+    generation: int
+    results: tuple[Result, ...]
+    processor: float
+    seconds: float = 0.0
+    identity: str = ""  # who the network's player was
+
+
+class Now(msgspec.Struct, frozen=True, kw_only=True):
+    """What a process does right now."""
+
+    role: str
+    stage: str
+    generation: int
+    done: float
+    total: float
+    rate: float  # of `done`, a second
+    time: float
+    process: int
+    until: float = 0.0  # when the hours that it was given are over; 0: never
+
+
+class Folder:
+    """A run's folder; its properties are read from the disk, so that several processes agree."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._read: dict[Path, msgspec.Struct] = {}
+        self._sound: set[Path] = set()  # shards that were checked
+
+    # --- settings ---------------------------------------------------------------------------------
+
+    @property
+    def exists(self) -> bool:
+        """Whether a run has begun here."""
+        return (self.root / SETTINGS).is_file()
+
+    def begin(self, settings: LearnSettings) -> None:
+        """Write the settings, all with their explanations."""
+        if self.root.exists() and not self.root.is_dir():
+            fix = "name a folder, one that is empty or a new one"
+            raise InputError("not a folder", value=str(self.root), fix=fix)
+        others = [] if self.exists else [path.name for path in sorted(self.root.glob("[!.]*"))]
+        if others and others != [FILE]:
+            fix = "name an empty folder or a new one"
+            raise InputError(f"other files are here, {others[0]}", value=str(self.root), fix=fix)
+        write_bytes(self.root / SETTINGS, dump(settings).encode())
+
+    def settings(self, overrides: tuple[str, ...] = ()) -> LearnSettings:
+        """The settings as the file has them."""
+        if not self.exists:
+            raise InputError("no run here", value=str(self.root), fix="begin one: kibitz learn DIR")
+        return from_file(self.root / SETTINGS, overrides)
+
+    # --- generations ------------------------------------------------------------------------------
+
+    @property
+    def newest(self) -> int:
+        """The generation that plays now: that of the last network, 0 before the first."""
+        return max(self.trained(), default=0)
+
+    def network(self, generation: int, *, playing: bool = True) -> Path:
+        """The network of a generation: the one that plays, or the float one to train on."""
+        return self.root / "networks" / f"{generation:04}{'-int8' * playing}.safetensors"
+
+    def player(self, generation: int, settings: LearnSettings) -> str:
+        """What plays the games of a generation."""
+        if not generation:
+            return settings.learn.start
+        return str(self.network(self.trained()[generation].plays))
+
+    def check_networks(self) -> None:
+        """Refuse to go on with damaged networks: what plays now and what is trained on."""
+        if not self.newest:
+            return
+        plays = self.trained()[self.newest].plays
+        for generation, playing in ((self.newest, False), (plays, True)):
+            path = self.network(generation, playing=playing)
+            if not generation:
+                continue
+            try:
+                load(path)
+            except FileError as error:
+                record = self.root / "trained" / f"{generation:04}.json"
+                fix = f"copy it back, or remove {record}: the network is trained again"
+                what = "a network of the run is damaged or missing"
+                raise DamagedFileError(what, value=str(path), fix=fix) from error
+
+    def training(self, generation: int) -> Path:
+        """The folder of a generation's training."""
+        return self.root / "training" / f"{generation:04}"
+
+    # --- games ------------------------------------------------------------------------------------
+
+    def games(self, generation: int | None = None) -> Path:
+        """The folder of a generation's games, or of all."""
+        games = self.root / "games"
+        return games if generation is None else games / f"{generation:04}"
+
+    def group_file(self, generation: int, group: int) -> Path:
+        """The file that says that a group is finished."""
+        return self.root / "groups" / f"{generation:04}" / f"{group:05}.json"
+
+    def groups(self, generation: int) -> dict[int, Group]:
+        """The finished groups of a generation."""
+        return self._records(f"groups/{generation:04}", Group)
+
+    @property
+    def all_games(self) -> int:
+        """Games of all generations."""
+        generations = range(self.newest + 1)
+        return sum(one.games for at in generations for one in self.groups(at).values())
+
+    def finished_groups(self) -> set[int]:
+        """The numbers of all groups that are finished, of whatever generation."""
+        return {int(path.stem) for path in (self.root / "groups").glob("*/*.json")}
+
+    @contextmanager
+    def claim(self, generation: int, group: int) -> Iterator[bool]:
+        """Hold a group's lock while its games are played; False if it is not to be played.
+
+        That is where another process plays it, or where it was begun in another generation: a
+        group's number stands for random numbers that no other games may have.
+
+        The system takes the lock from a process that ends, however it ends, so that another one
+        goes on with the group at once.
+        """
+        with opened(self.claim_file(group)) as file:
+            yield lock(file, wait=False) and _begun_in(file, generation)
+
+    def claim_file(self, group: int) -> Path:
+        """The file whose lock is held while a group is played; it says in which generation."""
+        return self.root / CLAIMS / f"{group:05}"
+
+    def put_damaged_aside(self, first: int) -> None:
+        """Move shards from a generation on that are damaged out of the way, each with a line."""
+        games, folder = self.games(), self.root / "damaged"
+        found = [path for path in sorted(games.rglob("*.shard")) if path not in self._sound]
+        store = Store([path for path in found if path.parent.name >= f"{first:04}"], f"in {folder}")
+        self._sound |= {Path(str(path)) for path, _ in store.headers()}
+        for name in store.damaged:
+            new = folder / Path(name).relative_to(games)
+            new.parent.mkdir(parents=True, exist_ok=True)
+            Path(name).replace(new)
+
+    # --- records ----------------------------------------------------------------------------------
+
+    def trained(self) -> dict[int, Trained]:
+        """The finished trainings by the generation that begins with them."""
+        return self._records("trained", Trained)
+
+    def rated(self) -> dict[int, Rated]:
+        """The finished rating matches by generation."""
+        return self._records("rated", Rated)
+
+    def met(self) -> dict[int, Rated]:
+        """The matches between two arms by generation."""
+        return self._records("met", Rated)
+
+    def write(self, file: Path, record: msgspec.Struct) -> None:
+        """Write a record; from now on its stage is done."""
+        write_bytes(file, msgspec.json.encode(record))
+
+    def _records(self, folder: str, kind: type[Record]) -> dict[int, Record]:
+        """The records of a folder by number; each is read once, for none ever changes."""
+        paths = sorted((self.root / folder).glob("*.json"))
+        for path in paths:
+            if path not in self._read:
+                self._read[path] = read_record(path, kind, what=NO_RECORD, fix=COPY_BACK)
+        return {int(path.stem): cast(Record, self._read[path]) for path in paths}
+
+    # --- what processes do right now --------------------------------------------------------------
+
+    @contextmanager
+    def present(self, role: str) -> Iterator[None]:
+        """Report what this process does to `heard`, until it ends.
+
+        The system takes the lock from a process that is killed.
+        """
+        path = self._now(role)
+        with opened(path.with_suffix(LOCK)) as file:
+            lock(file)
+            try:
+                yield
+            finally:
+                path.unlink(missing_ok=True)
+        path.with_suffix(LOCK).unlink(missing_ok=True)
+
+    def say_now(self, now: Now) -> None:
+        """Say what this process does."""
+        write_bytes(self._now(now.role), msgspec.json.encode(now))
+
+    def _now(self, role: str) -> Path:
+        return self.root / "processes" / f"{role}-{os.getpid()}.json"
+
+    def heard(self) -> list[Now]:
+        """What running processes have lately reported."""
+        return [now for path, now in self._said().items() if not _silent(path, now)]
+
+    def forget_silent(self) -> None:
+        """Remove the reports of processes that were killed."""
+        for path, now in self._said().items():
+            if _silent(path, now):
+                path.unlink(missing_ok=True)
+                path.with_suffix(LOCK).unlink(missing_ok=True)
+
+    def _said(self) -> dict[Path, Now]:
+        found = {}
+        for path in sorted((self.root / "processes").glob("*.json")):
+            with suppress(FileError):  # it may end between the two lines
+                found[path] = read_record(path, Now, what=NO_RECORD, fix=COPY_BACK)
+        return found
+
+
+def _begun_in(file: IO[bytes], generation: int) -> bool:
+    """Whether a group, whose lock is held, was begun in this generation; a new one is now."""
+    file.seek(0)
+    begun = file.read()
+    if not begun:
+        file.write(str(generation).encode())
+        file.flush()
+    return begun in (b"", str(generation).encode())
+
+
+def _silent(path: Path, now: Now) -> bool:
+    held = path.with_suffix(LOCK)
+    if time.time() - now.time > HEARD_SECONDS:
+        return True
+    if not held.exists():
+        return False
+    with opened(held) as file:
+        return lock(file, wait=False)

@@ -1,0 +1,311 @@
+"""Games without Python: alone with an inline evaluator, or in step with one that takes batches.
+
+`play_on` plays a stretch of one game, search and all. `gather_all` brings every game of a thread to
+a leaf, and `answer_all` goes on with what the evaluator said of these leaves.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kibitz.jit.bits import signed
+from kibitz.jit.compile import called_kernel, kernel
+from kibitz.nets.encodings.layouts import Sight
+from kibitz.nets.encodings.leaves import Leaves, put_leaf
+from kibitz.nets.evaluators.cache import exact_key_of, keep_all, probe_row
+from kibitz.position.outcome import ONGOING
+from kibitz.position.state import copy_position
+from kibitz.search.mcts.playout.gather import back_up_batch, gather
+from kibitz.search.mcts.playout.leaf import adjusted
+from kibitz.search.mcts.playout.playout import DONE, NO_ROOM, playouts
+from kibitz.search.mcts.playout.root import evaluate_root, expand_root, set_root_value
+from kibitz.search.mcts.tree.context import PAST
+from kibitz.search.mcts.tree.nodes import edge_at
+from kibitz.zero.selfplay.game import context_at, control_at, game_at, line_at, paths_at, tree_at
+from kibitz.zero.selfplay.moves import (
+    FRESH,
+    OVER,
+    begin_move,
+    finish_move,
+    playouts_left,
+    prepare,
+    stop_if_calm,
+)
+
+# --- alone ----------------------------------------------------------------------------------------
+
+
+@kernel
+def _search(
+    terms: np.record,
+    rule: np.record,
+    game: np.record,
+    tree: np.record,
+    context: np.record,
+    behaviour: np.record,
+    evaluator: np.record,
+    scratch: np.record,
+    control: np.record,
+) -> int:
+    """Play out until the search of this move is done, or NO_ROOM is left in the tree."""
+    while True:
+        left = playouts_left(game, tree)
+        if left == 0:
+            return DONE
+        size = min(left, terms.kl_interval) if terms.kl_gain > 0.0 else left
+        control.tickets = size
+        control.later = left - size
+        control.budget = left
+        control.stop = 0
+        control.full = 0
+        if playouts(rule, tree, context, behaviour, evaluator, scratch, control) == NO_ROOM:
+            return NO_ROOM
+        if terms.kl_gain > 0.0:
+            stop_if_calm(terms, game, tree)
+
+
+@kernel
+def play_on(
+    terms: np.record,
+    rule: np.record,
+    game: np.record,
+    tree: np.record,
+    context: np.record,
+    behaviour: np.record,
+    evaluator: np.record,
+    scratch: np.record,
+    control: np.record,
+    moves: int,
+) -> int:
+    """Play at most `moves` moves of a game: DONE, or NO_ROOM if the tree must be made smaller.
+
+    Called again it goes on where it was, in the middle of a search, too.
+    """
+    for _ in range(moves):
+        if game.searching == 0:
+            begun = begin_move(terms, game, tree, context)
+            if begun == OVER:
+                return DONE
+            if begun == FRESH:
+                count = evaluate_root(tree, context, behaviour, evaluator, scratch)
+                expand_root(tree, context, behaviour, count)
+            prepare(terms, rule, game, tree, context)
+        common = (behaviour, evaluator, scratch, control)
+        if _search(terms, rule, game, tree, context, *common) == NO_ROOM:
+            return NO_ROOM
+        finish_move(terms, rule, game, tree, context)
+    return DONE
+
+
+# --- in step --------------------------------------------------------------------------------------
+
+NOTHING, ROOT, LEAF, NO_GAME = range(4)  # what the game of a seat waits for
+KNOWN = -1  # in place of a row: the cache has the evaluation
+
+
+class Asked(NamedTuple):
+    """A batch for the evaluator, and what it says of it."""
+
+    leaves: Leaves
+    keys: np.ndarray  # uint64 [B], of the cache
+    wdl: np.ndarray  # float32 [B, 3]
+    logits: np.ndarray  # float32, as flat as leaves.moves
+
+
+@kernel
+def gather_all(
+    terms: np.record,
+    rule: np.record,
+    behaviour: np.record,
+    cache: np.record,
+    sees: Sight,
+    seats: np.ndarray,
+    lines: np.ndarray,
+    batch: Asked,
+    filled: int,
+) -> tuple[int, int]:
+    """Play every game on to a leaf that is not in the cache: rows filled, seats that need help.
+
+    A game needs help when it is over or a tree of it is full. seats is SEAT [games * trees], lines
+    POSITION [games * trees, LINE]; `filled` rows of the batch are filled already.
+    """
+    needy = 0
+    for first in range(0, seats.shape[0], terms.trees):
+        game = game_at(seats[first], 0)
+        if game.waits == NOTHING:
+            at = (terms, rule, behaviour, cache, sees)
+            filled = _play_to_leaf(*at, game, seats, first, lines, batch, filled)
+            needy += game.waits == NOTHING
+    return filled, needy
+
+
+@kernel
+def _play_to_leaf(
+    terms: np.record,
+    rule: np.record,
+    behaviour: np.record,
+    cache: np.record,
+    sees: Sight,
+    game: np.record,
+    seats: np.ndarray,
+    first: int,
+    lines: np.ndarray,
+    batch: Asked,
+    filled: int,
+) -> int:
+    """Play a game on to such a leaf, or until it needs help; how many rows are filled then."""
+    while game.end == ONGOING:
+        place = first + signed(game.ply) % terms.trees
+        seat, line = seats[place], lines[place]
+        if control_at(seat, 0).full:
+            break
+        if game.searching == 0:
+            waits = _begin(terms, rule, game, seat, line, batch.leaves, filled)
+        else:
+            waits = _go_on(terms, rule, behaviour, game, seat, line, batch.leaves, filled)
+        if waits == NOTHING:
+            continue
+        game.waits = waits
+        game.row = _row_of(cache, sees, batch, filled)
+        if game.row != KNOWN:
+            return max(filled, signed(game.row) + 1)
+        _take(terms, rule, behaviour, game, seat, batch, filled)
+    return filled
+
+
+@kernel
+def _begin(
+    terms: np.record,
+    rule: np.record,
+    game: np.record,
+    seat: np.record,
+    line: np.ndarray,
+    leaves: Leaves,
+    row: int,
+) -> int:
+    """Begin a move: whether its ROOT waits, now in a row of the leaves."""
+    tree, context = tree_at(seat, 0), context_at(seat, 0)
+    begun = begin_move(terms, game, tree, context)
+    if begun == OVER:
+        return NOTHING
+    seat.past = _put_past(game, line)
+    if begun == FRESH:
+        put_leaf(leaves, row, line[PAST - seat.past :], signed(seat.past))
+        return ROOT
+    _prepare(terms, rule, game, seat)
+    return NOTHING
+
+
+@kernel
+def _put_past(game: np.record, line: np.ndarray) -> int:
+    """Copy the positions before the root, as encodings with history see them; how many."""
+    ply = signed(game.ply)
+    past = min(PAST, ply)
+    for back in range(1, past + 1):
+        copy_position(line_at(game, ply - back), line[PAST - back])
+    return past
+
+
+@kernel
+def _prepare(terms: np.record, rule: np.record, game: np.record, seat: np.record) -> None:
+    """Decide how long the root is searched, and begin."""
+    tree, control = tree_at(seat, 0), control_at(seat, 0)
+    prepare(terms, rule, game, tree, context_at(seat, 0))
+    control.budget = playouts_left(game, tree)
+    control.stop = 0
+    control.full = 0
+
+
+@kernel
+def _go_on(
+    terms: np.record,
+    rule: np.record,
+    behaviour: np.record,
+    game: np.record,
+    seat: np.record,
+    line: np.ndarray,
+    leaves: Leaves,
+    row: int,
+) -> int:
+    """Search on, or finish the move: whether a LEAF waits, now in a row of the leaves."""
+    tree, context, control = tree_at(seat, 0), context_at(seat, 0), control_at(seat, 0)
+    visits = signed(edge_at(tree, 0).visits)
+    if terms.kl_gain > 0.0 and visits >= game.due:
+        stop_if_calm(terms, game, tree)
+        game.due = visits + terms.kl_interval
+    left = playouts_left(game, tree)
+    if left == 0:
+        finish_move(terms, rule, game, tree, context)
+        return NOTHING
+    size = min(left, signed(game.due) - visits) if terms.kl_gain > 0.0 else left
+    control.later = left - size
+    paths, past = paths_at(seat, 0), signed(seat.past)
+    paths.first = row
+    end = gather(rule, tree, context, behaviour, line, past, paths, leaves, 1, size, control)
+    control.full = end == NO_ROOM
+    return LEAF if paths.filled else NOTHING
+
+
+@kernel
+def _row_of(cache: np.record, sees: Sight, batch: Asked, row: int) -> int:
+    """Where the leaf in a row is evaluated: KNOWN, the row of an equal one, or its own."""
+    key = exact_key_of(batch.leaves, sees, row)
+    if probe_row(cache, key, batch.leaves.offsets, row, batch.wdl, batch.logits):
+        return KNOWN
+    batch.keys[row] = key
+    for earlier in range(row):
+        if batch.keys[earlier] == key:
+            return earlier
+    return row
+
+
+@called_kernel
+def _take(
+    terms: np.record,
+    rule: np.record,
+    behaviour: np.record,
+    game: np.record,
+    seat: np.record,
+    batch: Asked,
+    row: int,
+) -> None:
+    """Give a game the evaluation that it waits for."""
+    tree, context, leaves = tree_at(seat, 0), context_at(seat, 0), batch.leaves
+    if game.waits == ROOT:
+        start, count = leaves.offsets[row], leaves.offsets[row + 1] - leaves.offsets[row]
+        for index in range(count):
+            context.moves[index] = leaves.moves[start + index]
+            context.logits[index] = batch.logits[start + index]
+        value = float(batch.wdl[row, 0] - batch.wdl[row, 2])
+        value = adjusted(behaviour, leaves.positions[row, 0], value)
+        set_root_value(tree, value, float(batch.wdl[row, 1]))
+        expand_root(tree, context, behaviour, count)
+        _prepare(terms, rule, game, seat)
+    else:
+        paths = paths_at(seat, 0)
+        paths.first = row
+        there = back_up_batch(tree, context, behaviour, paths, leaves, batch.wdl, batch.logits)
+        control_at(seat, 0).full = not there
+    game.waits = NOTHING
+
+
+@kernel
+def answer_all(
+    terms: np.record,
+    rule: np.record,
+    behaviour: np.record,
+    cache: np.record,
+    seats: np.ndarray,
+    batch: Asked,
+    filled: int,
+) -> None:
+    """Keep the evaluations of the filled rows, and give them to the games that wait for them."""
+    offsets = batch.leaves.offsets[: filled + 1]
+    keep_all(cache, batch.keys[:filled], offsets, batch.wdl, batch.logits)
+    for first in range(0, seats.shape[0], terms.trees):
+        game = game_at(seats[first], 0)
+        if game.waits == ROOT or game.waits == LEAF:
+            seat = seats[first + signed(game.ply) % terms.trees]
+            _take(terms, rule, behaviour, game, seat, batch, signed(game.row))

@@ -1,0 +1,309 @@
+"""Whole games of the bot against a stand-in of Lichess: legal moves in time, whatever breaks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import chess
+import chess.pgn
+import pytest
+
+from tests.apps.lichess.conftest import PATIENCE, SHORT, Running, wait_for
+from tests.apps.lichess.stand_in import FakeGame, StandIn
+
+Start = Callable[..., Running]
+
+
+def finished(game: FakeGame) -> FakeGame:
+    assert game.done.wait(PATIENCE)
+    return game
+
+
+def read_games(folder: Path) -> list[chess.pgn.Game]:
+    found = []
+    with (folder / "games.pgn").open() as file:
+        while (game := chess.pgn.read_game(file)) is not None:
+            found.append(game)
+    return found
+
+
+def test_games_are_played_to_their_ends(lichess: StandIn, start: Start, tmp_path: Path) -> None:
+    bot = start(games=3, ponder=True)
+    fen = chess.Board.from_chess960_pos(100).fen()
+    special: list[dict[str, Any]] = [
+        {"resigns_at": 80},
+        {"variant": "chess960", "fen": fen},
+        {},
+        {},
+        {"rated": True},
+    ]
+    games = [
+        lichess.begin(f"game{n}", bot_white=n % 2 == 0, seed=n, **how)
+        for n, how in enumerate(special)
+    ]
+    for game in games:
+        finished(game)
+    wait_for(lambda: not bot.bot.playing)
+    assert (lichess.illegal, lichess.flagged) == ([], [])
+    kept = {game.headers["Site"].rpartition("/")[2]: game for game in read_games(tmp_path)}
+    for game in games:
+        pgn = kept[game.id]
+        assert [move.uci() for move in pgn.mainline_moves()] == game.moves
+        assert pgn.headers["Termination"] == game.status
+        assert all(node.clock() is not None for node in pgn.mainline())
+        evaluated = [node.eval() is not None for node in pgn.mainline()]
+        assert evaluated[0 if game.bot_white else 1]
+    assert kept["game1"].headers["Variant"] == "Chess960"
+    assert kept["game0"].headers["Result"] in ("1-0", "0-1", "1/2-1/2")
+
+
+def broken_before_the_answer(game: FakeGame) -> None:
+    game.break_streams()
+
+
+def lost_answer(game: FakeGame) -> None:
+    """The next move reaches nobody, and the stream breaks as well."""
+    game.server.faults.append((f"{game.id}/move/", 0))
+    game.break_streams()
+
+
+def arrived_without_answer(game: FakeGame) -> None:
+    """The next move is made, and the opponent has answered, but the bot does not hear so."""
+    game.server.deaf.append(f"{game.id}/move/")
+
+
+def five_hundred(game: FakeGame) -> None:
+    game.server.faults += [(f"{game.id}/move/", 502)] * 3
+
+
+def too_many_requests(game: FakeGame) -> None:
+    game.server.faults.append((f"{game.id}/move/", 429))
+
+
+def broken_line(game: FakeGame) -> None:
+    game.tell(b'{"type": "gameState", "moves"')
+
+
+def strange_messages(game: FakeGame) -> None:
+    game.tell({"type": "gameState", "moves": 5})
+    game.tell({"type": "somethingNew", "x": 1})
+    game.tell({"no": "type"})
+    game.tell(b"[1, 2]")
+    game.tell(game.state())
+
+
+TROUBLES = [
+    broken_before_the_answer, lost_answer, arrived_without_answer, five_hundred,
+    too_many_requests, broken_line, strange_messages,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("bot_white", [True, False])
+def test_no_trouble_of_the_network_costs_a_game(
+    bot_white: bool, lichess: StandIn, start: Start
+) -> None:
+    """Each trouble comes twice: while the bot is to move, and before the opponent has moved."""
+    script = {3 + 2 * n: trouble for n, trouble in enumerate(TROUBLES)}
+    script |= {4 + 2 * n: trouble for n, trouble in enumerate(TROUBLES)}
+    start()
+    game = lichess.begin("trouble", bot_white=bot_white, script=script, resigns_at=24)
+    finished(game)
+    assert game.status in ("resign", "mate")
+    assert game.winner == ("white" if bot_white else "black")
+    assert game.fired >= {3, 4, 14, 15}
+    assert (lichess.illegal, lichess.flagged) == ([], [])
+
+
+def test_a_pause_after_too_many_requests(lichess: StandIn, start: Start) -> None:
+    bot = start()
+    game = lichess.begin("limited", script={4: too_many_requests}, resigns_at=8)
+    finished(game)
+    times = lichess.times("limited/move/")
+    longest = max(after - before for before, after in pairwise(times))
+    assert longest >= bot.server.pauses.limited
+
+
+def test_a_silent_stream_is_connected_again(lichess: StandIn, start: Start) -> None:
+    """A connection that is dead but open has no empty lines."""
+    lichess.keep_alive = None
+    start(pauses=SHORT._replace(silence=0.5))
+
+    def dead(game: FakeGame) -> None:
+        game.streams = []
+
+    game = lichess.begin("dead", bot_white=False, script={3: dead, 6: dead}, resigns_at=8)
+    finished(game)
+    assert game.status == "resign"
+    assert len(lichess.paths("stream/dead")) >= 3
+
+
+def test_takebacks(lichess: StandIn, start: Start) -> None:
+    """One in a casual game, none in a rated one, and the bot answers from the new position."""
+
+    def offer(game: FakeGame) -> None:
+        game.flags = {"btakeback": True}
+        game.tell(game.state())
+
+    start(takebacks=1, games=2)
+    script = {4: offer, 8: offer}
+    casual = lichess.begin("casual", script=dict(script), resigns_at=12)
+    rated = lichess.begin("rated", script=dict(script), rated=True, resigns_at=12)
+    for game in (casual, rated):
+        finished(game)
+        assert game.status == "resign"
+    assert lichess.acts_in("casual") == ["takeback/yes", "takeback/no"]
+    assert lichess.acts_in("rated") == ["takeback/no", "takeback/no"]
+    assert lichess.illegal == []
+
+
+LEVEL = "4k3/8/8/8/8/8/4P3/4K2R w K - 0 60"  # White is better
+DEAD = "4k2r/4p3/8/8/8/8/4P3/4K2R w - - 0 60"
+
+
+def test_draws(lichess: StandIn, start: Start) -> None:
+    """Late in a level game a draw is taken, in a better one or at the start it is not."""
+
+    def offer(game: FakeGame) -> None:
+        game.flags = {"bdraw": True}
+        game.tell(game.state())
+
+    start(games=3, draws=True, draw_moves=50, draw_score=80)
+    late = {12: offer}
+    level = lichess.begin("level", variant="fromPosition", fen=DEAD, script=dict(late))
+    better = lichess.begin("better", variant="fromPosition", fen=LEVEL, script=dict(late))
+    early = lichess.begin("early", script=dict(late))
+    for game in (level, better, early):
+        finished(game)
+    answers = [lichess.acts_in(game.id) for game in (level, better, early)]
+    assert answers == [["draw/yes"], ["draw/no"], ["draw/no"]]
+    assert level.status == "draw"
+
+
+def test_an_opponent_who_goes_away(lichess: StandIn, start: Start) -> None:
+    def gone(game: FakeGame) -> None:
+        game.silent = True
+        game.tell({"type": "opponentGone", "gone": True, "claimWinInSeconds": 5})
+        game.tell({"type": "opponentGone", "gone": False})
+        game.tell({"type": "opponentGone", "gone": True, "claimWinInSeconds": 0})
+
+    start()
+    game = finished(lichess.begin("left", script={5: gone}))
+    assert (game.status, game.winner) == ("timeout", "white")
+
+
+def test_a_game_that_does_not_begin_is_aborted(lichess: StandIn, start: Start) -> None:
+    start(abort_seconds=1)
+    game = finished(lichess.begin("nobody", bot_white=False, silent=True))
+    assert game.status == "aborted"
+
+
+def test_the_opponent_aborts_while_the_bot_thinks(lichess: StandIn, start: Start) -> None:
+    bot = start(nodes=0)
+
+    def abort(game: FakeGame) -> None:
+        game.end("aborted", None)
+
+    finished(lichess.begin("short", bot_white=False, script={1: abort}))
+    wait_for(lambda: not bot.bot.playing)
+    assert lichess.paths("short/move/") == []
+
+
+def test_a_lost_game_is_resigned_but_not_at_odds(lichess: StandIn, start: Start) -> None:
+    start(resign=True, resign_moves=2, games=2)
+    lost = "3qk3/8/8/8/8/8/8/4K3 w - - 0 1"
+    game = finished(lichess.begin("lost", variant="fromPosition", fen=lost))
+    assert (game.status, game.winner) == ("resign", "black")
+    queenless = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNB1KBNR w KQkq - 0 1"
+    finished(lichess.begin("odds", variant="fromPosition", fen=queenless, resigns_at=12))
+    assert ("odds", "resign") not in lichess.acts
+
+
+def test_chat(lichess: StandIn, start: Start) -> None:
+    def ask(game: FakeGame) -> None:
+        for room in ("player", "spectator"):
+            for text in ("!eval", "!line", "!name", "!why", "hello"):
+                game.tell({"type": "chatLine", "room": room, "username": "A", "text": text})
+        for name, text in (("KibitzBot", "!help"), ("A", "!nonsense")):
+            game.tell({"type": "chatLine", "room": "spectator", "username": name, "text": text})
+
+    start()
+    game = finished(lichess.begin("talk", script={6: ask}, resigns_at=10))
+    wait_for(lambda: "Thank you" in game.chat[-1][1])
+    players = [text for room, text in game.chat if room == "player"]
+    spectators = [text for room, text in game.chat if room == "spectator"]
+    assert players[0].startswith("Good luck, Somebody!")
+    assert sum("spectators only" in text for text in players) == 3
+    assert any("chances of White" in text or "mates in" in text for text in spectators)
+    assert any(text.startswith("I expect ") for text in spectators)
+    assert any("network material" in text for text in spectators)
+    assert any("!nonsense" in text for text in spectators), spectators
+    assert all(len(text) <= 140 for _, text in game.chat)
+
+
+def test_the_expected_move_is_pondered_on(lichess: StandIn, start: Start) -> None:
+    """A game with pauses of the opponent, whose moves are expected or not."""
+    start(ponder=True, nodes=200)
+    fen = "7k/8/8/8/8/8/1r6/K7 w - - 0 1"  # one legal move at a time
+    game = lichess.begin("slow", variant="fromPosition", fen=fen, silent=True)
+    for reply in ("b2h2", "h2g2", "g2f2"):
+        wait_for(lambda: game.board.turn == chess.BLACK)
+        with game.lock:
+            game.silent, game.replies = False, [reply]
+            game.go_on()
+            game.silent = True
+    game.end("resign", "white")
+    assert lichess.illegal == []
+
+
+def fast_game(n: int) -> dict[str, Any]:
+    """One of the fastest clocks that the bot accepts, against an opponent who answers at once."""
+    clock = {"seconds": 20 if n % 2 else 60, "increment": n % 2}
+    return {**clock, "resigns_at": 30 if n % 10 else 120}
+
+
+def full_game(n: int) -> dict[str, Any]:
+    """A clock that is used, against an opponent who thinks; also Chess960 and odds."""
+    seconds, increment = (180, 2) if n % 20 == 0 else (20, 1) if n % 2 else (60, 0)
+    how: dict[str, Any] = {"seconds": seconds, "increment": increment, "resigns_at": 160}
+    how |= {"careful": True, "thinks": 1.0 if n % 3 == 0 else 0.0}
+    if n % 7 == 3:
+        how |= {"variant": "chess960", "fen": chess.Board.from_chess960_pos(n).fen()}
+    if n % 7 == 5:
+        fen = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNB1KBNR w KQkq - 0 1"
+        how |= {"variant": "fromPosition", "fen": fen if n % 4 < 2 else mirrored(fen)}
+    return how
+
+
+def mirrored(fen: str) -> str:
+    """The same position for the other side, White to move."""
+    board = chess.Board(fen).mirror()
+    board.turn = chess.WHITE
+    return board.fen()
+
+
+@pytest.mark.slow
+def test_two_hundred_games(lichess: StandIn, start: Start) -> None:
+    """Two hundred games, four at once, two troubles in each, the bot pondering.
+
+    Two minutes with 100 nodes a move. `KIBITZ_FULL_CLOCK=200 pytest -m slow tests/lichess` plays so
+    many games in which the bot thinks as its clock allows, `KIBITZ_GAMES_AT_ONCE` at a time: 200 by
+    six take most of an hour. `--basetemp` names the folder where their PGN stays.
+    """
+    full = int(os.environ.get("KIBITZ_FULL_CLOCK", "0"))
+    at_once = int(os.environ.get("KIBITZ_GAMES_AT_ONCE", "4"))
+    bot = start(games=at_once, ponder=True, nodes=0 if full else 100, draws=bool(full))
+    games: list[FakeGame] = []
+    for n in range(full or 200):
+        wait_for(lambda: len(bot.bot.playing) < at_once and not bot.error, 900.0)
+        script = {7 + (n + k) % 5 + 12 * k: TROUBLES[(n + k) % 4] for k in range(2)}
+        how = {"script": script, "bot_white": n % 4 < 2, "seed": n}
+        games.append(lichess.begin(f"g{n}", **how, **(full_game(n) if full else fast_game(n))))
+        wait_for(lambda: games[-1].id in bot.bot.playing)
+    for game in games:
+        assert game.done.wait(900.0)
+    assert len(lichess.games) == (full or 200)
+    assert (lichess.illegal, lichess.flagged) == ([], [])

@@ -1,0 +1,334 @@
+"""What goes wrong around games and must cost none: odd messages, full disks, questions, tokens."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from kibitz.apps.lichess.chat import lines_of
+from kibitz.apps.lichess.config import Lichess
+from kibitz.apps.lichess.messages import event_of, message_of
+from kibitz.apps.lichess.server import LimitedError, Server, TokenError, UnreachableError
+from tests.apps.lichess.conftest import PATIENCE, SHORT, Running, wait_for
+from tests.apps.lichess.stand_in import END, TOKEN, FakeGame, StandIn
+from tests.apps.lichess.test_rules import USUAL
+
+Start = Callable[..., Running]
+
+
+def test_messages_before_the_first_one_are_passed_over(lichess: StandIn, start: Start) -> None:
+    start()
+    state = {"type": "gameState", "moves": "e2e4", "status": "mate"}
+    chat = {"type": "chatLine", "username": "A", "text": "!why"}
+    first = [state, chat, {"type": "gameFull", "id": 5}, {"type": {}}, {"no": "type"}]
+    game = lichess.begin("odd", first=first, resigns_at=6)
+    assert game.done.wait(PATIENCE)
+    assert lichess.illegal == []
+
+
+def test_a_game_that_is_named_again_after_its_end(
+    lichess: StandIn, start: Start, tmp_path: Path
+) -> None:
+    bot = start()
+    game = lichess.begin("twice", resigns_at=4)
+    lichess.event({"type": "gameStart", "game": {"gameId": "twice"}})
+    lichess.event({"type": "gameFinish", "game": {"gameId": "unheard"}})
+    assert game.done.wait(PATIENCE)
+    wait_for(lambda: not bot.bot.playing)
+    lichess.event({"type": "gameStart", "game": {"gameId": "twice"}})
+    assert lichess.begin("next", resigns_at=4).done.wait(PATIENCE)
+    wait_for(lambda: not bot.bot.playing)
+    assert (tmp_path / "games.pgn").read_text().count("/twice") == 1
+
+
+def test_a_full_disk_costs_no_game(
+    lichess: StandIn, start: Start, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("no device that is always full here")
+    for name in ("games.pgn", "bot.log"):
+        (tmp_path / name).symlink_to(full)
+    bot = start()
+    assert lichess.begin("one", resigns_at=4).done.wait(PATIENCE)
+    assert lichess.begin("two", resigns_at=4).done.wait(PATIENCE)
+    wait_for(lambda: not bot.bot.playing)
+    said = capsys.readouterr().err
+    assert "No space left" in said
+    assert '[Site "http' in said
+
+
+def test_endless_questions_are_not_answered(lichess: StandIn, start: Start) -> None:
+    def ask(game: FakeGame) -> None:
+        for n in range(300):
+            text = "!why \x00\ud800" if n % 2 else "!" + "x" * 5000
+            game.tell({"type": "chatLine", "room": "spectator", "username": "A", "text": text})
+
+    start()
+    game = lichess.begin("talk", script={4: ask}, resigns_at=8)
+    assert game.done.wait(PATIENCE)
+    assert sum(room == "spectator" for room, _ in game.chat) <= 24
+
+
+@pytest.mark.parametrize(
+    "account", [["no", "object"], {"id": 5}, {"count": None}, {"count": {"all": "x"}}]
+)
+def test_an_account_that_makes_no_sense(lichess: StandIn, account: Any) -> None:
+    lichess.account = account
+    server = Server(TOKEN, lichess.url, pauses=SHORT)
+    with pytest.raises(UnreachableError, match="makes no sense"):
+        server.account()
+    lichess.online = [{"username": "Bo", "perfs": {"blitz": {"rating": "high"}}}]
+    with pytest.raises(UnreachableError, match="makes no sense"):
+        server.online_bots()
+    server.close()
+
+
+def test_a_token_that_is_taken_back_during_a_game_ends_the_bot(
+    lichess: StandIn, start: Start
+) -> None:
+    running = start()
+    lichess.faults += [("revoked", 401)] * 100
+    lichess.begin("revoked", silent=True)
+    running.thread.join(PATIENCE)
+    error, running.error = running.error, None
+    assert isinstance(error, TokenError)
+    assert TOKEN not in str(error)
+
+
+# --- the stream of events -------------------------------------------------------------------------
+
+JUNK = (
+    b"{not json", b"null", b"[1, 2]", b'"gameStart"', b"7", b"\xff\xfe", b"[" * 100_000,
+    b'{"type": "gameStart", "game": ', b"{}", b'{"type": "gameStart"}', b'{"type": null}',
+    b'{"type": "gameStart", "game": null}', b'{"type": "gameStart", "game": {"gameId": 5}}',
+    b'{"type": "challenge", "challenge": {"id": {}}}', b'{"type": "challenge", "challenge": []}',
+    b'{"type": "gameFinish", "game": "x"}', b'{"type": ["challenge"]}', b"\x00" * 50,
+    b'{"type": "challengeDeclined", "challenge": {"id": "x", "timeControl": 1e999}}',
+)  # fmt: skip
+
+
+def test_each_junk_line_of_the_events_is_named_and_survived(
+    lichess: StandIn, start: Start, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start()
+    broken = 0
+    for line in JUNK:
+        wait_for(lambda: lichess.events)
+        lichess.event(line)
+        # With a line that is no object a game may have been lost: the stream is connected again.
+        broken += line[:1] != b"{" or line[-1:] != b"}"
+        connections = 1 + broken
+        wait_for(partial(connected, lichess, connections))
+    wait_for(lambda: lichess.events)
+    assert lichess.begin("after", resigns_at=4).done.wait(PATIENCE)
+    said = capsys.readouterr().err
+    assert "Traceback" not in said
+    assert said.count("a line that makes no sense: b'") == 9
+    for word in ("{not json", "gameStart", "xff", "[[[", "x00", "'challenge': []", "'gameId': 5"):
+        assert word in said
+
+
+def connected(lichess: StandIn, times: int) -> bool:
+    """Whether the stream of events was connected so often."""
+    return len(lichess.paths("stream/event")) >= times
+
+
+def test_junk_that_comes_with_every_connection_is_passed_over(
+    lichess: StandIn, start: Start
+) -> None:
+    """A line that the server repeats must not hide what follows it."""
+    game: list[FakeGame] = []
+
+    def again() -> bool:
+        for stream in list(lichess.events):
+            stream.put(b"{always broken")
+            if not game:
+                game.append(FakeGame(lichess, "behind", resigns_at=4))
+                lichess.games["behind"] = game[0]
+            stream.put({"type": "gameStart", "game": {"gameId": "behind"}})
+        return game != [] and game[0].done.is_set()
+
+    start()
+    wait_for(again)
+
+
+def test_frames_at_random_end_in_a_message_or_a_refusal() -> None:
+    """Whatever stands where: a message, nothing, or an error that says which field is wrong."""
+    dice = random.Random(1)
+    values: list[Any] = [None, True, -1, 10**40, 1e308, "", "x", [], {}, [{}], "\ud800"]
+    usual = [
+        {"type": "challenge", "challenge": USUAL},
+        {"type": "gameStart", "game": {"gameId": "x"}},
+        {"type": "gameFull", "id": "x", "state": {"moves": "e2e4", "wtime": 5}, "clock": {}},
+        {"type": "gameState", "moves": "", "status": "mate", "wdraw": True},
+        {"type": "chatLine", "username": "a", "text": "b", "room": "player"},
+        {"type": "opponentGone", "gone": True, "claimWinInSeconds": 5},
+    ]
+    read = refused = 0
+    for _ in range(4000):
+        frame = spoiled(dice.choice(usual), dice, values)
+        for reads in (event_of, message_of):
+            try:
+                read += reads(frame) is not None
+            except msgspec.ValidationError:  # names the field; anything else fails the test
+                refused += 1
+    assert read > 500
+    assert refused > 500
+
+
+def spoiled(frame: Any, dice: random.Random, values: list[Any]) -> Any:
+    """A frame in which some values are others."""
+    if not isinstance(frame, dict):
+        return frame
+    return {
+        key: dice.choice(values) if dice.random() < 0.1 else spoiled(value, dice, values)
+        for key, value in frame.items()
+        if dice.random() > 0.05
+    }
+
+
+def test_a_chat_line_without_a_room() -> None:
+    line = message_of({"type": "chatLine", "username": "a", "text": "!help", "room": None})
+    assert line == message_of({"type": "chatLine", "username": "a", "text": "!help"})
+    full = {"type": "gameFull", "id": "x", "state": {}, "white": {"id": None, "aiLevel": 3}}
+    assert message_of(full) is not None
+
+
+# --- challenges and games that are lost on the way ------------------------------------------------
+
+
+def test_an_accepted_game_that_never_begins_is_not_waited_for(
+    lichess: StandIn, start: Start, tmp_path: Path
+) -> None:
+    """The stream breaks, the challenger aborts meanwhile: the next challenge is accepted."""
+
+    def cut(name: str) -> None:
+        if name == "lost":
+            for stream in list(lichess.events):
+                stream.put(END)
+
+    lichess.on_accept = cut
+    start(pauses=SHORT._replace(begins=0.3))
+    lichess.event({"type": "challenge", "challenge": {**USUAL, "id": "lost"}})
+    wait_for(lambda: "lost has not begun" in (tmp_path / "bot.log").read_text())
+    wait_for(lambda: lichess.events)
+    lichess.event({"type": "challenge", "challenge": {**USUAL, "id": "next"}})
+    wait_for(lambda: lichess.paths("challenge/next/"))
+    assert lichess.paths("challenge/next/") == ["/api/challenge/next/accept"]
+
+
+def test_a_stop_waits_for_the_game_of_an_accepted_challenge(lichess: StandIn, start: Start) -> None:
+    bot = start()
+    lichess.on_accept = lambda _: bot.stop.request()
+    lichess.event({"type": "challenge", "challenge": {**USUAL, "id": "late"}})
+    wait_for(lambda: bot.stop.requested)
+    time.sleep(5 * SHORT.tick)
+    game = lichess.begin("late", resigns_at=4)
+    assert game.done.wait(PATIENCE)
+    assert len(game.moves) >= 4
+
+
+@pytest.mark.parametrize("trouble", [500, 429, 400, 0])
+def test_a_victory_is_claimed_again_after_a_failure(
+    trouble: int, lichess: StandIn, start: Start
+) -> None:
+    def gone(game: FakeGame) -> None:
+        game.silent = True
+        lichess.faults += [("left/claim-victory", trouble)] * 2
+        game.tell({"type": "opponentGone", "gone": True, "claimWinInSeconds": 0})
+
+    start()
+    game = lichess.begin("left", script={5: gone})
+    assert game.done.wait(PATIENCE)
+    assert (game.status, game.winner) == ("timeout", "white")
+
+
+def test_an_answer_to_an_offer_is_given_again_after_a_failure(
+    lichess: StandIn, start: Start
+) -> None:
+    def offer(game: FakeGame) -> None:
+        lichess.faults += [("offer/takeback", 500)] * 2
+        game.flags = {"btakeback": True}
+        game.silent = True
+        game.tell(game.state())
+
+    start(takebacks=1)
+    game = lichess.begin("offer", bot_white=True, script={5: offer}, resigns_at=12)
+    wait_for(lambda: lichess.acts_in("offer"))
+    assert lichess.acts_in("offer") == ["takeback/yes"]
+    game.silent = False
+    game.go_on()
+    assert game.done.wait(PATIENCE)
+
+
+# --- moves ----------------------------------------------------------------------------------------
+
+
+def test_a_move_is_not_sent_after_its_clock_has_run_out(
+    lichess: StandIn, start: Start, tmp_path: Path
+) -> None:
+    bot = start(pauses=SHORT._replace(game=0.02))
+    lichess.faults += [("mute/move/", 500)] * 100_000
+    lichess.begin("mute", seconds=1.0)
+    log = tmp_path / "bot.log"
+    wait_for(lambda: "not sent any more: the clock is out" in log.read_text())
+    attempts = len(lichess.paths("mute/move/"))
+    looked = len(lichess.paths("stream/mute"))
+    lichess.games["mute"].break_streams()  # the same state is heard once more
+    wait_for(lambda: len(lichess.paths("stream/mute")) > looked)
+    lichess.faults.clear()
+    sent = lichess.times("mute/move/")
+    assert sent[-1] - sent[0] <= 1.5
+    assert attempts <= len(sent) < 200
+    assert bot.bot.playing == ["mute"]
+
+
+@pytest.mark.parametrize(
+    ("header", "least", "most"), [("1", 1.0, 1.5), ("9" * 400, 2.0, 2.5), ("soon", 0.3, 0.8)]
+)
+def test_a_pause_is_as_long_as_the_server_says(
+    header: str, least: float, most: float, lichess: StandIn
+) -> None:
+    """Up to a limit; what makes no sense counts as not said."""
+    server = Server(TOKEN, lichess.url, pauses=SHORT._replace(limited_most=2.0))
+    lichess.retry_after = header
+    lichess.faults.append(("x/move/", 429))
+    with pytest.raises(LimitedError) as caught:
+        server.move("x", "e2e4", offer_draw=False)
+    assert least <= caught.value.seconds <= most
+    with pytest.raises(LimitedError) as caught:
+        server.move("x", "e2e4", offer_draw=False)
+    assert 0 < caught.value.seconds <= most
+    server.close()
+
+
+def test_a_move_waits_no_longer_than_the_server_says(lichess: StandIn, start: Start) -> None:
+    def limited(game: FakeGame) -> None:
+        lichess.retry_after = "1"
+        lichess.faults.append((f"{game.id}/move/", 429))
+
+    start(pauses=SHORT._replace(limited=60.0, game=60.0))
+    game = lichess.begin("soon", script={4: limited}, resigns_at=8, seconds=30.0)
+    assert game.done.wait(PATIENCE)
+    times = lichess.times("soon/move/")
+    assert max(after - before for before, after in pairwise(times)) >= 1.0
+    assert (game.status, lichess.flagged) == ("resign", [])
+
+
+def test_a_bot_that_starts_again_greets_once(lichess: StandIn, start: Start) -> None:
+    game = lichess.begin("hello", resigns_at=6)
+    greeted = lines_of(Lichess().greeting.replace("{opponent}", "Somebody"))
+    game.chat += [("player", line) for line in greeted]  # by a bot that was then ended
+    start()
+    assert game.done.wait(PATIENCE)
+    wait_for(lambda: any("Thank you" in text for _, text in game.chat))
+    assert sum("Good luck" in text for _, text in game.chat) == 1

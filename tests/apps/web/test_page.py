@@ -1,0 +1,496 @@
+"""The page in a browser: played on, analysed with, looked into, lost and found again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.apps.web.conftest import GAMES, Server
+from tests.comment.browser import FOUND, Tab, browser
+
+PATIENCE = 240_000  # milliseconds in which anything must have happened
+ATTACK = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    if FOUND is None:
+        pytest.skip("no Chromium here")
+    with browser(tmp_path_factory.mktemp("profile")) as found:
+        found.size(1280, 900)
+        yield found
+
+
+def show(tab: Tab, server: Server, view: str, *, keep: bool = False) -> None:
+    """Open a view of the page as a new visitor."""
+    if not keep and server.url in str(tab.js("location.href")):
+        tab.js("localStorage.clear(); sessionStorage.clear()")
+    tab.open(f"{server.url}#{view}")
+    wait(tab, "document.body.dataset.connection === 'open'")
+    wait(tab, "document.querySelector('#view').children.length")
+
+
+def wait(tab: Tab, condition: str) -> None:
+    """Wait until an expression of the page is true."""
+    code = f"""new Promise((done) => {{
+      const end = Date.now() + {PATIENCE};
+      const look = () => {{
+        let found = false;
+        try {{ found = Boolean({condition}); }} catch {{ found = false; }}
+        if (found || Date.now() > end) done(found);
+        else setTimeout(look, 30);
+      }};
+      look();
+    }})"""
+    assert tab.js(code), f"{condition}: {tab.js('document.body.innerText')}"
+
+
+def press(tab: Tab, text: str, within: str = "#view") -> None:
+    """Click the button with a text."""
+    buttons = f"[...document.querySelectorAll({json.dumps(within + ' button')})]"
+    found = f"{buttons}.find((one) => one.innerText === {json.dumps(text)} && one.offsetParent)"
+    wait(tab, found)
+    tab.js(f"{found}.click()")
+
+
+def texts(tab: Tab, selector: str) -> list[str]:
+    found = tab.js(
+        f"[...document.querySelectorAll({json.dumps(selector)})].map((one) => one.innerText)"
+    )
+    assert isinstance(found, list)
+    return found
+
+
+def moves_are(tab: Tab, *sans: str) -> None:
+    """Wait until the list of moves has these."""
+    found = "[...document.querySelectorAll('#view .moves .move')].map((one) => one.innerText)"
+    bare = f"{found}.map((one) => one.replace(/^\\d+[.…]/, '')).join(' ')"
+    wait(tab, f"{bare} === {json.dumps(' '.join(sans))}")
+
+
+def point(tab: Tab, square: str) -> tuple[float, float]:
+    """Where the middle of a square is, White below."""
+    box = tab.js(
+        "(() => { const one = document.querySelector('#view .squares').getBoundingClientRect();"
+        " return [one.left, one.top, one.width]; })()"
+    )
+    size = box[2] / 8
+    return box[0] + size * (ord(square[0]) - 96.5), box[1] + size * (8.5 - int(square[1]))
+
+
+def touch(tab: Tab, x: float, y: float) -> None:
+    """A tap of a finger."""
+    tab("Emulation.setTouchEmulationEnabled", enabled=True)
+    tab("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x, "y": y}])
+    tab("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+    tab("Emulation.setTouchEmulationEnabled", enabled=False)
+
+
+def drag(tab: Tab, start: str, end: str, button: str = "left") -> None:
+    buttons = {"left": 1, "right": 2}[button]
+    for kind, square in (("mousePressed", start), ("mouseMoved", end), ("mouseReleased", end)):
+        x, y = point(tab, square)
+        tab(
+            "Input.dispatchMouseEvent",
+            type=kind,
+            x=x,
+            y=y,
+            button=button,
+            clickCount=1,
+            buttons=buttons,
+        )
+
+
+def type_move(tab: Tab, text: str) -> None:
+    tab.js("document.querySelector('#view .typed').focus()")
+    tab("Input.insertText", text=text)
+    tab("Input.dispatchKeyEvent", type="keyDown", key="Enter", code="Enter", text="\r")
+    tab("Input.dispatchKeyEvent", type="keyUp", key="Enter", code="Enter")
+
+
+def choose(tab: Tab, label: str, value: str, within: str = "#view") -> None:
+    """Choose an entry of a list, or fill a field in, by its label."""
+    fields = f"[...document.querySelectorAll({json.dumps(within + ' .field')})]"
+    field = f"{fields}.find((one) => one.textContent.startsWith({json.dumps(label)}))"
+    wait(tab, field)
+    tab.js(
+        f"(() => {{ const one = {field}.querySelector('select, input');"
+        f" one.value = {json.dumps(value)};"
+        " one.dispatchEvent(new Event('change')); one.dispatchEvent(new Event('input')); })()"
+    )
+
+
+def test_a_game_is_played_with_clicks_and_drags(tab: Tab, server: Server) -> None:
+    show(tab, server, "play")
+    wait(tab, "document.querySelector('#view input[type=range]')")
+    tab.js("document.querySelector('#view input[type=range]').value = 500")
+    choose(tab, "Network", "material")
+    press(tab, "Play")
+    wait(tab, "document.querySelector('.outcome').textContent === 'Your move'")
+    tab.click(*point(tab, "e2"))
+    wait(tab, "document.querySelectorAll('.target').length === 2")
+    tab.click(*point(tab, "e4"))
+    wait(tab, "document.querySelectorAll('.moves .move').length === 2")
+    wait(tab, "document.querySelector('.outcome').textContent === 'Your move'")
+    drag(tab, "g1", "f3")
+    wait(tab, "document.querySelectorAll('.moves .move').length === 4")
+    wait(tab, "document.querySelector('.outcome').textContent === 'Your move'")
+    show(tab, server, "play", keep=True)  # a reload goes on with the game
+    wait(tab, "document.querySelectorAll('.moves .move').length === 4")
+    press(tab, "Take back")
+    wait(tab, "document.querySelectorAll('.moves .move').length === 2")
+    press(tab, "Hint")
+    wait(tab, "document.querySelector('.outcome').textContent.startsWith('Perhaps')")
+    press(tab, "Resign")
+    press(tab, "Play on", "dialog")
+    assert texts(tab, ".outcome")[0].startswith("Perhaps")
+    press(tab, "Resign")
+    press(tab, "Resign", "dialog")
+    wait(tab, "document.querySelector('.outcome').textContent === '0-1, you resigned'")
+    show(tab, server, "play", keep=True)  # nor does a reload lose the game that has ended
+    wait(tab, "document.querySelector('.outcome').textContent === '0-1, you resigned'")
+    answer = texts(tab, "#view .moves .move")[1]
+    press(tab, "Analyse")
+    wait(tab, "location.hash.startsWith('#analyse')")
+    moves_are(tab, "e4", answer)
+    tab.js("new Promise((done) => setTimeout(done, 500))")
+    moves_are(tab, "e4", answer)
+
+
+def test_a_pawn_is_promoted_and_arrows_are_drawn(tab: Tab, server: Server) -> None:
+    show(tab, server, "analyse/8/P6k/8/8/8/8/8/K7_w_-_-_0_1")
+    wait(tab, "document.querySelector('.status').textContent.includes('White to move')")
+    drag(tab, "h7", "h6", "right")
+    wait(tab, "document.querySelectorAll('.arrow').length === 1")
+    drag(tab, "a7", "a8")
+    wait(tab, "document.querySelectorAll('.promotion:not([hidden]) button').length === 4")
+    tab.js("document.querySelector('.promotion [data-piece=n]').click()")
+    moves_are(tab, "a8=N")
+    wait(tab, "document.querySelectorAll('.arrow').length === 0")
+    press(tab, "\u00ab", "#view .controls")
+    for square in ("a7", "a8", "a6"):  # the third button, the rook
+        touch(tab, *point(tab, square))
+    moves_are(tab, "a8=N", "a8=R")
+
+
+def test_a_position_is_there_before_anything_can_be_done(tab: Tab, server: Server) -> None:
+    """An answer that comes late takes no arrow away, and brings no view back that was left."""
+    show(tab, server, "analyse")
+    type_move(tab, "a4")
+    moves_are(tab, "a4")
+    slow = """const send = WebSocket.prototype.send;
+      WebSocket.prototype.send = function (text) {
+        setTimeout(() => send.call(this, text), text.includes('"do":"read"') ? 700 : 0);
+      };"""
+    script = tab("Page.addScriptToEvaluateOnNewDocument", source=slow)["identifier"]
+    show(tab, server, "analyse/8/P6k/8/8/8/8/8/K7_w_-_-_0_1", keep=True)
+    wait(tab, "document.querySelector('.status').textContent.includes('White to move')")
+    assert tab.js("document.querySelectorAll('#view .squares use[data-at]').length") == 3
+    drag(tab, "h7", "h6", "right")
+    wait(tab, "document.querySelectorAll('.arrow').length === 1")
+    tab.js("location.hash = '#analyse/8/P6k/8/8/8/8/8/1K6_b_-_-_0_1'")
+    wait(tab, "document.querySelector('.status').textContent.includes('Black to move')")
+    tab.js("location.hash = '#play'; location.hash = '#puzzles'; location.hash = '#networks'")
+    wait(tab, "document.title === 'Networks · Kibitz'")
+    assert tab.js("location.hash") == "#networks"
+    tab.js("location.hash = '#analyse/8/P6k/8/8/8/8/8/K7_w_-_-_0_1'")
+    wait(tab, "document.querySelector('.status').textContent.includes('White to move')")
+    tab("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
+
+
+def test_keys_alone_are_enough(tab: Tab, server: Server) -> None:
+    show(tab, server, "analyse")
+    wait(tab, "document.querySelector('.status').textContent.includes('White to move')")
+    tab.js("document.querySelector('.field-of-play').focus()")
+    for key in ("ArrowUp", "Enter", "ArrowUp", "ArrowUp", "Enter"):
+        tab.key(key)
+    moves_are(tab, "e4")
+    spoken = tab.js("document.querySelector('#view .squares').getAttribute('aria-label')")
+    assert "pawn e4" in spoken
+    assert "Black to move" in spoken
+    type_move(tab, "c5")
+    moves_are(tab, "e4", "c5")
+    tab.js("document.activeElement.blur()")
+    tab.key("Home")
+    wait(tab, "!document.querySelector('.moves [aria-current]')")
+    type_move(tab, "d2d4")
+    moves_are(tab, "e4", "d4", "c5")
+
+
+def test_the_search_is_watched_and_looked_into(tab: Tab, server: Server) -> None:
+    show(tab, server, "analyse")
+    assert not {"PUCT", "Read", "Network"} & set(texts(tab, "#view")[0].split())
+    tab.js("document.querySelector('.switch').click()")
+    wait(tab, "document.querySelectorAll('.lines li').length === 3")
+    line = "document.querySelector('.line-moves')"
+    assert tab.js(f"getComputedStyle({line}).maskImage") == "none"
+    assert tab.js(f"getComputedStyle({line}).flexWrap") == "wrap"  # no move is cut
+    assert tab.js("document.querySelector('.wdl').getAttribute('aria-label')")
+    tab.js("document.querySelector('.think').open = true")
+    wait(tab, "document.querySelectorAll('.engine tbody tr').length === 20")
+    tab.js(
+        "document.querySelector('.engine tr[data-move=e2e4] button').click()"
+    )  # rows change places
+    wait(tab, "document.querySelector('.crumbs').innerText.includes('e4')")
+    wait(tab, "document.querySelector('.engine tr[data-move=e7e5] .visits').innerText")
+    before = texts(tab, ".engine tr[data-move=e7e5] .visits")[0]
+    now = "document.querySelector('.engine tr[data-move=e7e5] .visits').innerText"
+    wait(tab, f"{now} !== {json.dumps(before)}")
+    press(tab, "Back", ".crumbs")
+    wait(tab, "document.querySelectorAll('.engine tr[data-move=e2e4]').length")
+    wait(tab, "Number(document.querySelector('.time input').max) > 0")
+    tab.js(
+        "(() => { const one = document.querySelector('.time input');"
+        " one.value = 0; one.dispatchEvent(new Event('input')); })()"
+    )
+    wait(tab, "document.querySelector('.time').innerText.includes('earlier')")
+    tab.js("document.querySelector('.line-moves button').dispatchEvent(new Event('mouseenter'))")
+    wait(tab, "document.querySelector('.squares.previewed')")
+    tab.js("document.querySelector('.lines').dispatchEvent(new Event('mouseleave'))")
+    wait(tab, "!document.querySelector('.squares.previewed')")
+
+
+def test_two_settings_stand_side_by_side(tab: Tab, server: Server) -> None:
+    show(tab, server, "analyse/8/8/8/4k3/8/8/4P3/4K3_w_-_-_0_1")
+    press(tab, "Compare")
+    second = ".engine[aria-label='Engine 2']"
+    press(tab, "Settings", second)
+    choose(tab, "Contempt", "", second)
+    choose(tab, "Network", "material", second)
+    tab.js("document.querySelectorAll('.switch').forEach((one) => one.click())")
+    wait(tab, "[...document.querySelectorAll('.big-score')].every((one) => one.textContent)")
+    assert any("material" in text for text in texts(tab, ".engine-name"))
+
+
+def test_the_page_comes_back_when_the_server_does(tab: Tab, server: Server) -> None:
+    show(tab, server, "analyse")
+    type_move(tab, "e4")
+    tab.js("document.querySelector('.switch').click()")
+    wait(tab, "document.querySelector('.engine-about .facts').textContent.includes('nodes')")
+    server.stop()
+    wait(tab, "document.body.dataset.connection === 'lost'")
+    wait(tab, "document.querySelector('#connection').textContent.includes('connecting')")
+    facts = texts(tab, ".engine-about .facts")[0]
+    server.start()
+    wait(tab, "document.body.dataset.connection === 'open'")
+    now = "document.querySelector('.engine-about .facts').textContent"
+    wait(tab, f"{now}.includes('nodes') && {now} !== {json.dumps(facts)}")
+    type_move(tab, "e5")
+    moves_are(tab, "e4", "e5")
+    tab.trouble.clear()  # the browser complains of the server that was away
+
+
+def test_what_is_pasted_is_read_or_refused_in_a_sentence(tab: Tab, server: Server) -> None:
+    show(tab, server, "analyse")
+    type_move(tab, "e4")
+    moves_are(tab, "e4")
+    _paste(tab, "1. Kd7 *")
+    wait(tab, "document.querySelector('.toast').innerText.includes('Kd7 is not a legal move')")
+    moves_are(tab, "e4")
+    _paste(tab, '[White "Anna"]\n[Black "Ben"]\n\n1. d4 d5 2. Kd7 *')
+    wait(tab, "document.querySelector('.toast').innerText.includes('from 2. Kd7 on')")
+    assert len(texts(tab, ".toast")) == 1
+    bottom = tab.js("document.querySelector('.toast').getBoundingClientRect().bottom")
+    assert bottom <= tab.js("document.querySelector('#view .squares').getBoundingClientRect().top")
+    moves_are(tab, "d4", "d5")
+    assert texts(tab, ".names") == ["Anna \u2013 Ben"]
+    _paste(tab, "{" + 1_100_000 * "x" + "} 1. e4 *")
+    wait(tab, "document.querySelector('#toasts').innerText.includes('too long to send')")
+    _paste(tab, f"1. d4 {{{ATTACK}}} d5 (1... Nf6 2. c4) 2. c4 *")
+    moves_are(tab, "d4", "d5", "Nf6", "c4", "c4")
+    assert ATTACK in texts(tab, ".moves .comment")
+    _paste(tab, GAMES)
+    wait(tab, "document.querySelector('#view .right').innerText.includes('2 games')")
+    _paste(tab, "6k1/5ppp/8/8/8/8/5PPP/1R4K1 w - - 0 1")
+    wait(tab, "!document.querySelector('.moves .move')")
+    type_move(tab, "Rb8")
+    wait(tab, "document.querySelector('.status').textContent.includes('1-0, checkmate')")
+
+
+def _paste(tab: Tab, text: str) -> None:
+    tab.js(f"document.querySelector('textarea').value = {json.dumps(text)}")
+    press(tab, "Open")
+
+
+def test_a_game_is_annotated(tab: Tab, server: Server) -> None:
+    show(tab, server, "analyse")
+    _paste(tab, GAMES.split("\n\n[Event")[0])
+    moves_are(tab, "e4", "e5", "Bc4", "Nc6", "Qh5", "Nf6", "Qxf7#")
+    press(tab, "Annotate")
+    choose(tab, "Nodes", "200", "dialog")
+    press(tab, "Annotate", "dialog")
+    wait(tab, "document.querySelector('.progress a')")
+    assert any("mate" in text for text in texts(tab, ".moves .comment"))
+    assert tab.js("document.querySelector('.moves .blunder')") is not None
+    page = tab.js("fetch(document.querySelector('.progress a').href).then((one) => one.text())")
+    assert "Content-Security-Policy" in page
+    assert "Key moments" in page
+
+
+def test_training_data_networks_and_puzzles_are_looked_at(tab: Tab, server: Server) -> None:
+    show(tab, server, "training")
+    wait(tab, "document.querySelector('.policy').innerText.includes('e4')")
+    press(tab, "\u203a")  # the next position
+    wait(tab, "document.querySelector('.policy').innerText.includes('c5')")
+    press(tab, "+1")
+    wait(tab, "document.querySelector('h3').innerText.startsWith('Game 2 of 2')")
+    show(tab, server, "networks")
+    wait(tab, "document.querySelectorAll('.policy li').length === 16")
+    wait(tab, "document.querySelector('.facts-table').innerText.includes('sparse')")
+    show(tab, server, "puzzles")
+    wait(tab, "document.querySelector('.outcome').innerText.startsWith('White to move')")
+    type_move(tab, "Rc1")
+    wait(tab, "document.querySelector('.outcome').innerText.includes('is not it')")
+    type_move(tab, "Rb8")
+    moves_are(tab, "Ra8", "Rb8+", "Rxb8")
+    type_move(tab, "g3")
+    wait(tab, "document.querySelector('.outcome').innerText.includes('the last puzzle')")
+    assert tab.js(
+        "[...document.querySelectorAll('button')].find((one) => one.innerText === 'Next').disabled"
+    )
+
+
+def test_positions_are_set_up_and_suites_solved(tab: Tab, server: Server) -> None:
+    show(tab, server, "analyse/bqnbrkr1/pppppppp/8/8/8/8/PPPPPPPP/BQNBRKR1_w_GEge_-_0_1")
+    wait(tab, "document.querySelector('#view .squares').ariaLabel.includes('king f1')")
+    wait(tab, "document.querySelector('.status').textContent.includes('White to move')")
+    drag(tab, "f1", "g1")  # the king onto its rook
+    moves_are(tab, "O-O")
+    press(tab, "Set up")
+    press(tab, "Empty", "dialog")
+    press(tab, "Use it", "dialog")
+    wait(tab, "document.querySelector('dialog .message').innerText.includes('one king')")
+    press(tab, "Start position", "dialog")
+    press(tab, "Use it", "dialog")
+    wait(tab, "!document.querySelector('.moves .move')")
+    press(tab, "Files")
+    press(tab, "suite.epd", "dialog")
+    wait(tab, "document.querySelector('#view .right').innerText.includes('1 position')")
+    press(tab, "Solve")
+    wait(tab, "document.querySelector('#view .right').innerText.includes(': solved (Rb8#)')")
+    tab.js(f"""(() => {{
+      const files = new DataTransfer();
+      files.items.add(new File([{json.dumps(GAMES)}], "games.pgn"));
+      const event = new DragEvent("drop", {{ dataTransfer: files, bubbles: true }});
+      document.querySelector(".desk").dispatchEvent(event);
+    }})()""")
+    moves_are(tab, "e4", "e5", "Bc4", "Nc6", "Qh5", "Nf6", "Qxf7#")
+
+
+def test_a_game_with_clocks_is_won_and_reviewed(tab: Tab, server: Server) -> None:
+    show(tab, server, "play")
+    wait(tab, "document.querySelector('#start-game')")
+    choose(tab, "Start", "fen")
+    choose(tab, "FEN", "6k1/5ppp/8/8/8/8/5PPP/1R4K1 w - - 0 1")
+    choose(tab, "Time", "60+0")
+    press(tab, "Play")
+    wait(tab, "document.querySelector('.outcome').textContent === 'Your move'")
+    wait(tab, "[...document.querySelectorAll('.clock')].some((one) => one.innerText === '0:59')")
+    type_move(tab, "Rb8")
+    wait(tab, "document.querySelector('.outcome').textContent === '1-0, checkmate'")
+    press(tab, "Review")
+    wait(tab, "document.querySelector('.panel').innerText.includes('Key moments')")
+
+
+def test_a_lost_engine_takes_a_draw(tab: Tab, server: Server) -> None:
+    show(tab, server, "play")
+    wait(tab, "document.querySelector('#start-game')")
+    choose(tab, "Start", "fen")
+    choose(tab, "FEN", "7k/8/8/8/8/8/8/1Q2K3 w - - 0 40")
+    choose(tab, "Time", "1")
+    press(tab, "Play")
+    wait(tab, "document.querySelector('.outcome').textContent === 'Your move'")
+    type_move(tab, "Qb7")
+    wait(tab, "document.querySelectorAll('.moves .move').length === 2")
+    press(tab, "Draw")
+    wait(tab, "document.querySelector('.outcome').textContent.endsWith('draw agreed')")
+
+
+def test_tabs_keep_their_own_games_and_engines(tab: Tab, server: Server) -> None:
+    show(tab, server, "analyse")
+    type_move(tab, "e4")
+    moves_are(tab, "e4")
+    tab.js("document.querySelector('.switch').click()")
+    wait(tab, "document.querySelectorAll('.lines li').length === 3")
+    other = tab.sibling()
+    try:
+        show(other, server, "analyse", keep=True)
+        type_move(other, "d4")
+        moves_are(other, "d4")
+        assert other.js("document.querySelector('.switch').ariaChecked") == "false"
+    finally:
+        other.close()
+    show(tab, server, "analyse", keep=True)
+    moves_are(tab, "e4")
+    wait(tab, "document.querySelectorAll('.lines li').length === 3")
+    press(tab, "New")
+    wait(tab, "!document.querySelector('#view .moves .move')")
+    press(tab, "Bring it back", "#toasts")
+    moves_are(tab, "e4")
+    press(tab, "Remove move")
+    press(tab, "Undo", "#toasts")
+    moves_are(tab, "e4")
+
+
+def test_a_game_is_kept_from_its_first_moment_and_its_clocks_wait(tab: Tab, server: Server) -> None:
+    slow = """const send = WebSocket.prototype.send;
+      WebSocket.prototype.send = function (text) {
+        if (text.includes('"do":"ready"')) window.goOn = () => send.call(this, text);
+        else send.call(this, text);
+      };"""
+    script = tab("Page.addScriptToEvaluateOnNewDocument", source=slow)["identifier"]
+    show(tab, server, "play")
+    wait(tab, "document.querySelector('#start-game')")
+    choose(tab, "Start", "960")
+    choose(tab, "The engine gives", "q")
+    choose(tab, "Time", "60+0")
+    press(tab, "Play")
+    wait(tab, "window.goOn")
+    tab.js("new Promise((done) => setTimeout(done, 1300))")
+    assert set(texts(tab, ".clock")) == {"1:00"}
+    spoken = tab.js("document.querySelector('#view .squares').ariaLabel")
+    assert spoken.count("queen") == 1
+    assert "Black: king" in spoken
+    show(tab, server, "play", keep=True)  # before the first move
+    wait(tab, "window.goOn")
+    tab.js("goOn()")
+    wait(tab, "document.querySelector('.outcome').textContent === 'Your move'")
+    assert tab.js("document.querySelector('#view .squares').ariaLabel") == spoken
+    wait(tab, "[...document.querySelectorAll('.clock')].some((one) => one.innerText === '0:59')")
+    press(tab, "Draw")
+    wait(tab, "document.querySelector('.toast').innerText.includes('declines')")
+    press(tab, "New game")
+    press(tab, "Play on", "dialog")
+    assert texts(tab, ".outcome") == ["Your move"]
+    tab("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
+
+
+def test_all_views_fit_a_phone(tab: Tab, server: Server) -> None:
+    tab.size(390, 844, mobile=True)
+    try:
+        for view in ("analyse", "play", "puzzles", "training", "networks"):
+            show(tab, server, view)
+            wait(tab, "document.querySelector('#view .squares')")
+            assert tab.js("document.documentElement.scrollWidth") <= 390, view
+            assert tab.js("document.querySelector('.squares').clientWidth") >= 330, view
+        show(tab, server, "play")
+        assert tab.js("document.querySelector('.squares text').getBBox().height") > 13
+        assert not tab.js("document.querySelectorAll('.squares text ~ use').length")  # pieces
+    finally:
+        tab.size(1280, 900)
+
+
+def test_nothing_came_from_elsewhere_and_nothing_failed(tab: Tab, server: Server) -> None:
+    assert tab.trouble == []
+    elsewhere = [url for url in tab.requests if not url.startswith((server.url, "data:", "about:"))]
+    assert elsewhere == []
+
+
+def test_files_of_the_page_are_short() -> None:
+    import kibitz.apps.web
+
+    for file in (Path(kibitz.apps.web.__file__).parent / "static").glob("*.js"):
+        assert len(file.read_text(encoding="utf-8").splitlines()) <= 400, file

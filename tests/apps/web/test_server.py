@@ -1,0 +1,403 @@
+"""The server without a browser: who is let in, what may be read, and what a slow page gets."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import closing
+from http.client import HTTPMessage as Message
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import chess
+import pytest
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.typing import Origin
+
+from kibitz.apps.web.engines import Engines, Wanted
+from kibitz.apps.web.guard import host_of
+from kibitz.apps.web.library import Library
+from kibitz.apps.web.positions import Node, PagePosition, described, game_in, pgn_of, read_text
+from kibitz.apps.web.watch import proof_text
+from kibitz.core.errors import InputError, KibitzError
+from kibitz.position.board import Board
+from tests.apps.web.conftest import Server
+
+Talk: TypeAlias = Callable[["Page"], Coroutine[Any, Any, None]]
+
+
+class Page:
+    """A page's end of the connection."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self.socket, self.number, self.pushed = socket, 0, list[dict[str, Any]]()
+
+    async def ask(self, what: str, /, **fields: Any) -> dict[str, Any]:
+        """The answer to a request; what is pushed meanwhile is kept."""
+        self.number += 1
+        await self.socket.send(json.dumps({"id": self.number, "do": what, **fields}))
+        while (found := json.loads(await self.socket.recv())).get("id") != self.number:
+            self.pushed.append(found)
+        answer: dict[str, Any] = found
+        return answer
+
+    async def next(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """The next message that is pushed and wanted."""
+        while True:
+            while self.pushed:
+                found = self.pushed.pop(0)
+                if wanted(found):
+                    return found
+            self.pushed.append(json.loads(await self.socket.recv()))
+
+
+def own_origin(server: Server) -> Origin:
+    return Origin(f"http://{server.host}")
+
+
+def talk(server: Server, work: Talk, **options: Any) -> None:
+    async def run() -> None:
+        options.setdefault("origin", own_origin(server))
+        name = options.pop("name", server.host)
+        place: dict[str, Any] = {"host": "127.0.0.1", "port": server.port, "max_size": None}
+        async with connect(f"ws://{name}/socket", **place, **options) as socket:
+            await work(Page(socket))
+
+    asyncio.run(run())
+
+
+def get(server: Server, path: str, **headers: str) -> tuple[int, Message, str]:
+    """Status, headers and text of an answer."""
+    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=300)) as connection:
+        connection.request("GET", path, headers={"Host": server.host, **headers})
+        answer = connection.getresponse()
+        return answer.status, answer.headers, answer.read().decode()
+
+
+# --- who is let in --------------------------------------------------------------------------------
+
+
+def test_the_page_comes_with_headers_that_protect_it(server: Server) -> None:
+    status, headers, page = get(server, "/")
+    assert status == 200
+    assert 'id="piece-K"' in page
+    policy = headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert headers["X-Frame-Options"] == "DENY"
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert "style=" not in page
+    assert "onclick" not in page
+
+
+def test_another_host_is_refused(server: Server) -> None:
+    for host in ("evil.example", "192.0.2.1", "", f"evil.example:{server.port}"):
+        assert get(server, "/", Host=host)[0] in (400, 421), host
+    assert get(server, "/", Host=f"localhost:{server.port}")[0] == 200
+    with pytest.raises(InvalidStatus, match="403"):
+        talk(server, _nothing, origin="http://evil.example", name="evil.example")
+
+
+def test_another_origin_is_refused(server: Server) -> None:
+    for origin in ("http://evil.example", "null", f"http://localhost:{server.port + 1}", None):
+        with pytest.raises(InvalidStatus, match="403"):
+            talk(server, _nothing, origin=origin)
+
+
+async def _nothing(_: Page) -> None:
+    pass
+
+
+@pytest.fixture(scope="module")
+def guarded(folder: Path) -> Iterator[Server]:
+    """A server that other machines could reach, with one engine."""
+    found = Server(folder, "--host", "0.0.0.0", "--engines", "1")
+    yield found
+    found.stop()
+
+
+def own_cookie(server: Server) -> dict[str, str]:
+    """What the page's address gives a browser."""
+    token = server.url.split("?token=")[1]
+    assert len(token) >= 32
+    status, headers, _ = get(server, f"/?token={token}")
+    assert status == 303
+    assert "HttpOnly" in headers["Set-Cookie"]
+    return {"Cookie": headers["Set-Cookie"].split(";")[0]}
+
+
+def test_a_token_is_needed_where_others_could_come(guarded: Server) -> None:
+    for path in ("/", "/static/main.js", "/?token=wrong", "/?token=%FF"):
+        assert get(guarded, path)[0] == 401, path
+    assert get(guarded, "/", Cookie="kibitz-token=wrong")[0] == 401
+    with pytest.raises(InvalidStatus, match="403"):
+        talk(guarded, _nothing)
+    own = own_cookie(guarded)
+    assert get(guarded, "/", **own)[0] == 200
+    talk(guarded, _says_hello, additional_headers=own)
+
+
+async def _says_hello(page: Page) -> None:
+    assert "material" in (await page.ask("hello"))["ok"]["networks"]
+
+
+def test_hosts_are_read_from_headers() -> None:
+    assert host_of("LOCALHOST:80") == "localhost"
+    assert host_of("[::1]:80") == "::1"
+    assert host_of("a@evil.example") == "evil.example"
+    assert host_of("[") == ""
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+
+def test_a_large_message_ends_the_connection_and_nothing_else(server: Server) -> None:
+    async def shout(page: Page) -> None:
+        with pytest.raises(ConnectionClosed) as caught:
+            await page.ask("read", text="x" * 10_000_000)
+        assert caught.value.rcvd is not None
+        assert caught.value.rcvd.code == 1009
+
+    talk(server, shout)
+    talk(server, _says_hello)
+
+
+def test_no_path_leads_out_of_the_folders(server: Server, folder: Path) -> None:
+    for path in (
+        "/static/../server.py",
+        "/static/%2e%2e/server.py",
+        "/report/../../x",
+        "/etc/passwd",
+    ):
+        assert get(server, path)[0] == 404, path
+
+    async def climb(page: Page) -> None:
+        names = [name for name, _ in (await page.ask("files"))["ok"]]
+        files = "games.pgn", "puzzles.csv", "some.shard", "suite.epd", "torn.shard"
+        assert names == [f"0/{name}" for name in files]
+        long = f"0/{'a' * 5000}.pgn"
+        for name in (
+            long,
+            "0/\0.pgn",
+            "\u00b2/games.pgn",
+            "0/../secret.pgn",
+            "0//etc/passwd",
+            "0/link.pgn",
+            "1/games.pgn",
+            "-1/x",
+            "",
+        ):
+            found = await page.ask("open", name=name, kind="games")
+            assert "no such file" in found["error"], name
+        found = await page.ask("open", name="0/torn.shard", kind="shard")
+        assert "'torn.shard'" in found["error"]
+        assert str(folder.parent) not in found["error"]
+        found = await page.ask("open", name="0/notes.txt", kind="games")
+        assert "no such file" in found["error"]
+        for network in ("/etc/passwd", "../x.onnx", str(folder / "games.pgn")):
+            found = await page.ask("look", place={}, network=network)
+            assert "no such network" in found["error"]
+
+    talk(server, climb)
+
+
+def test_wrong_requests_are_answered_in_a_sentence(server: Server) -> None:
+    async def err(page: Page) -> None:
+        assert "not a request" in (await page.ask("dance"))["error"]
+        assert "not a request" in (await page.ask("position", place={}, more=1))["error"]
+        assert "FEN" in (await page.ask("position", place={"fen": "8/8"}))["error"]
+        assert "illegal move" in (await page.ask("position", place={"moves": ["e2e5"]}))["error"]
+        wanted = {"options": "WeightsFile=/etc/passwd"}
+        found = await page.ask("watch", panel=0, place={}, wanted=wanted)
+        assert "not a request" in found["error"]
+        await page.socket.send("no JSON {")
+        assert json.loads(await page.socket.recv())["id"] is None
+        await page.socket.send(b"bytes")
+        with pytest.raises(ConnectionClosed):
+            await page.socket.recv()
+
+    talk(server, err)
+
+
+def test_requests_in_a_flood_are_all_answered(server: Server) -> None:
+    async def flood(page: Page) -> None:
+        for number in range(150):
+            await page.socket.send(json.dumps({"id": number, "do": "position", "place": {}}))
+        found = {json.loads(await page.socket.recv())["id"] for _ in range(150)}
+        assert found == {*range(150)}
+
+    talk(server, flood)
+
+
+# --- searches -------------------------------------------------------------------------------------
+
+MATERIAL = {"network": "material", "lines": 2}
+
+
+def test_pages_watch_one_search_and_look_into_its_tree(server: Server) -> None:
+    async def watch(page: Page) -> None:
+        ask = {"panel": 0, "place": {"moves": ["e2e4"]}, "wanted": MATERIAL}
+        topic = (await page.ask("watch", **ask))["ok"]["topic"]
+        first = await page.next(lambda one: one["topic"] == topic and "moves" in one)
+        board = chess.Board()
+        board.push_uci("e2e4")
+        assert {row[0] for row in first["moves"]} == {move.uci() for move in board.legal_moves}
+        assert first["fen"].split()[0] == board.board_fen()
+        await page.ask("below", panel=0, path=[first["moves"][0][0]])
+        below = await page.next(lambda one: one["topic"] == f"{topic} below" and one["moves"])
+        board.push_uci(below["path"][0])
+        assert {row[0] for row in below["moves"]} == {move.uci() for move in board.legal_moves}
+        async with connect(f"ws://{server.host}/socket", origin=own_origin(server)) as other:
+            second = Page(other)
+            assert (await second.ask("watch", **ask))["ok"]["topic"] == topic
+            await second.next(lambda one: one["topic"] == topic and "moves" in one)
+        later = await page.next(lambda one: "moves" in one and one.get("nodes", 0) > first["nodes"])
+        assert later["visits"] > first["visits"]
+        await page.ask("unwatch", panel=0)
+        await page.ask("below", panel=0, path=[])  # the tree stays
+        found = await page.next(lambda one: one["topic"] == f"{topic} below" and one["path"] == [])
+        assert len(found["moves"]) == 20
+
+    talk(server, watch)
+
+
+def test_engines_are_bounded(guarded: Server) -> None:
+    async def two(page: Page) -> None:
+        asked = {"place": {}, "wanted": MATERIAL}
+        topic = (await page.ask("watch", panel=0, **asked))["ok"]["topic"]
+        await page.next(lambda one: one["topic"] == topic and "moves" in one)
+        other = {"place": {"moves": ["e2e4"]}, "wanted": {**MATERIAL, "rule": "sble"}}
+        found = await page.ask("watch", panel=1, **other)
+        assert "all 1 engines are in use" in found["error"]
+        await page.ask("unwatch", panel=0)
+        found = await page.ask("think", place={}, wanted={**MATERIAL, "elo": 600}, nodes=50)
+        assert found["ok"]["move"] in {move.uci() for move in chess.Board().legal_moves}
+
+    talk(guarded, two, additional_headers=own_cookie(guarded))
+
+
+def test_an_engine_that_failed_is_not_used_again(tmp_path: Path) -> None:
+    """It would go on with another network than the one that is named."""
+    network = tmp_path / "broken.safetensors"
+    network.write_bytes(b"no network")
+    engines = Engines(1, 1, 8, lambda _: str(network))
+    for _ in range(2):
+        with pytest.raises(KibitzError, match="damaged"), engines.use(Wanted()) as engine:
+            engine.play(Board(), nodes=1)
+
+
+def test_a_page_that_reads_nothing_gets_the_newest_state(server: Server) -> None:
+    async def sleep(page: Page) -> None:
+        asked = {"panel": 0, "place": {"moves": ["d2d4"]}, "wanted": MATERIAL}
+        topic = (await page.ask("watch", **asked))["ok"]["topic"]
+        mine = lambda one: one["topic"] == topic and "moves" in one  # noqa: E731
+        first = await page.next(mine)
+        page.socket.transport.pause_reading()
+        async with connect(f"ws://{server.host}/socket", origin=own_origin(server)) as other:
+            reader, seen = Page(other), 0
+            await reader.ask("watch", **asked)
+            while seen < 12:
+                last = await reader.next(mine)
+                seen += 1
+        page.socket.transport.resume_reading()
+        while (found := await page.next(mine))["nodes"] < last["nodes"]:
+            assert found["nodes"] >= first["nodes"]
+
+    talk(server, sleep)
+
+
+# --- positions and files --------------------------------------------------------------------------
+
+
+def test_positions_are_described_as_python_chess_sees_them() -> None:
+    fens = [
+        chess.STARTING_FEN,
+        "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
+        "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1",
+        "7k/6Q1/6K1/8/8/8/8/8 b - - 0 1",
+        "8/P6k/8/8/8/8/8/K7 w - - 0 1",
+        "bqnb1rkr/pp3ppp/3ppn2/2p5/5P2/P2P4/NPP1P1PP/BQ1BNRKR w HFhf - 2 9",
+    ]
+    for fen in fens:
+        place = PagePosition(fen)
+        found, board = described(place.board()), chess.Board(fen, chess960=True)
+        board.chess960 = found["chess960"]
+        assert dict(found["moves"]) == {move.uci(): board.san(move) for move in board.legal_moves}
+        assert bool(found["check"]) == board.is_check()
+        end = board.outcome()
+        assert (found["over"] is None) == (end is None)
+
+
+def test_texts_are_read_and_games_written() -> None:
+    assert read_text(f" {chess.STARTING_FEN}\n")["kind"] == "position"
+    assert read_text('8/P6k/8/8/8/8/8/K7 w - - bm a8=Q; id "x";')["fen"].startswith("8/P6k")
+    text = "1. e4 {best} e5 (1... c5 2. Nf3 (2. c3)) 2. Nf3 $2 *"
+    game = read_text(text)["game"]
+    nodes = tuple(
+        Node(one["parent"], one["uci"], one["comment"], tuple(one["nags"])) for one in game["nodes"]
+    )
+    again = read_text(pgn_of(PagePosition(), {"White": "A"}, nodes))["game"]
+    assert again["nodes"] == game["nodes"]
+    assert again["tags"]["White"] == "A"
+    for wrong in ("", "hello", "1. Ke3 *", "8/8/8/8/8/8/8/9 w - - 0 1"):
+        with pytest.raises(InputError):
+            read_text(wrong)
+
+
+def test_a_game_with_an_illegal_move_is_read_up_to_there() -> None:
+    games = (
+        '[White "A"]\n\n1. e4 e5 2. Ke3 d6 *',
+        '[White "B"]\n\n1. d4 *',
+        "1. Nf3 d5 2. Nh4 Nc6 *",
+    )
+    found = read_text("\n\n".join(games))
+    assert found["titles"][0].startswith("A")
+    assert found["titles"][1].startswith("B")
+    assert [move["san"] for move in found["game"]["nodes"]] == ["e4", "e5"]
+    assert len(found["skipped"]) == 1
+    assert found["skipped"][0].startswith("Game 1 (line 1): The moves from 2. Ke3 on were left out")
+    assert game_in("\n\n".join(games), 1)["nodes"][0]["san"] == "d4"
+    ambiguous = read_text("1. d4 e5 2. Nf3 e4 3. Nd2 *")["skipped"]
+    assert "from 3. Nd2 on" in ambiguous[0]
+    assert "more than one piece" in ambiguous[0]
+    variation = read_text("1. e4 e5 (1... c5 2. Kd7) 2. Nf3 *")
+    assert [move["san"] for move in variation["game"]["nodes"]] == ["e4", "e5", "Nf3", "c5"]
+    assert "variation" in variation["skipped"][0]
+
+
+def test_files_are_shown(server: Server) -> None:
+    async def read(page: Page) -> None:
+        games = (await page.ask("open", name="0/games.pgn", kind="list"))["ok"]
+        assert games[1].startswith("Carl - Dora")
+        game = (await page.ask("open", name="0/games.pgn", kind="games", number=1))["ok"]
+        assert [one["san"] for one in game["nodes"]] == ["d4", "d5"]
+        puzzle = (await page.ask("open", name="0/puzzles.csv", kind="puzzles"))["ok"]
+        assert puzzle["moves"][1] == "b1b8"
+        suite = (await page.ask("open", name="0/suite.epd", kind="suite"))["ok"]
+        assert suite[0]["best"] == ["b1b8"]
+        shard = (await page.ask("open", name="0/some.shard", kind="shard"))["ok"]
+        assert shard["games"] == 2
+        assert [ply["san"] for ply in shard["plies"]] == ["e4", "e5"]
+        assert shard["plies"][1]["target"] == [["e7e5", "e5", 0.75], ["c7c5", "c5", 0.25]]
+        found = await page.ask("open", name="0/some.shard", kind="shard", number=9)
+        assert "no such game" in found["error"]
+        assert (await page.ask("card", network="kibitz-64x256"))["ok"]["family"] == "sparse"
+
+    talk(server, read)
+
+
+def test_proofs_are_worded() -> None:
+    assert [proof_text(one) for one in (1, 3, -2, 0)] == [
+        "mate in 1",
+        "mate in 2",
+        "mated in 1",
+        "",
+    ]
+
+
+def test_folders_must_be_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such folder"):
+        Library((tmp_path / "nowhere",))

@@ -1,0 +1,208 @@
+"""Whole games: what is written, in which order, and what becomes of games that are none."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import chess.pgn
+import pytest
+
+from kibitz.comment.annotate import Style, annotate, comment_on
+from kibitz.comment.batch import annotate_file
+from kibitz.comment.english.story import told_by
+from kibitz.comment.judge import key_moments
+from kibitz.comment.marks import forget
+from kibitz.core.errors import InputError
+from kibitz.core.log import Stop
+from kibitz.engine import Engine
+from kibitz.position.board import Board
+from kibitz.position.pgn import parse_game, read_games
+from kibitz.search.limits import Limits
+from tests.comment.checker import RULES, everything, statements
+
+STYLE = Style(limits=Limits(nodes=300))
+# The knight takes a poisoned pawn: 4...Qg5 attacks it and g2 at once.
+TRAP = """[Event "?"]
+[Result "0-1"]
+
+1. e4 { [%clk 0:05:00] } e5 2. Nf3 Nc6 3. Bc4 Nd4 4. Nxe5 Qg5 5. Nxf7 Qxg2
+6. Rf1 Qxe4+ 7. Be2 Nf3# 0-1
+"""
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    with Engine("material", hash=16, multipv=2) as engine:
+        yield engine
+
+
+def test_a_game_gets_marks_values_lines_and_a_story(engine: Engine) -> None:
+    game = parse_game(TRAP)
+    done = annotate(game, engine, STYLE)
+    nodes = list(game.tree.mainline())
+    assert len(nodes) == 14
+    assert "mated on move 7" in game.tree.comment
+    assert "Accuracy" in game.tree.comment
+    assert all(node.eval() is not None for node in nodes)
+    marked = told_by(parse_game(str(game)).tree)
+    assert marked is not None  # the marks say all of it
+    assert marked[1:] == done.told[1:]
+    assert marked.values == pytest.approx(done.told.values)
+    assert "[%clk 0:05:00]" in nodes[0].comment
+    assert any(node.nags & {2, 4, 6} for node in nodes)
+    assert any(len(node.variations) > 1 for node in [game.tree, *nodes])
+    assert sum(bool(one.text) for one in done.comments) >= 3
+
+
+def test_what_is_said_is_true_to_an_independent_reader(engine: Engine) -> None:
+    game = parse_game(TRAP)
+    annotate(game, engine, Style("beginner", limits=Limits(nodes=300)))
+    said = [
+        (kind, rule(at, clause), sentence)
+        for node in everything(game.tree)
+        for sentence, at, clause in statements(node)
+        for kind, form, rule in RULES
+        if form.search(clause)
+    ]
+    assert len(said) > 5
+    assert [one for one in said if not one[1]] == []
+
+
+def test_nothing_is_said_twice(engine: Engine) -> None:
+    once = str(annotate(parse_game(TRAP), engine, STYLE).game)
+    assert str(annotate(parse_game(once), engine, STYLE).game) == once
+
+
+def test_another_run_takes_out_its_own_words_only(engine: Engine) -> None:
+    theirs = TRAP.replace(
+        "3. Bc4 Nd4", '3. Bc4 { A "quiet"\n\nmove [%csl Gc4] } 3... Nd4 $146 (3... Bc5 4. c3)'
+    )
+    game = parse_game(theirs.replace('[Result "0-1"]', '[Annotator "A. Master"]\n[Result "0-1"]'))
+    annotate(game, engine, Style("beginner", limits=Limits(nodes=100)))
+    assert game.tags["Annotator"].startswith("A. Master; kibitz (material, beginner, both,")
+    again = parse_game(str(game))
+    annotate(again, engine, Style("expert", limits=Limits(nodes=50)))
+    fresh = parse_game(theirs)
+    annotate(fresh, engine, Style("expert", limits=Limits(nodes=50)))
+    assert str(again).replace("A. Master; ", "") == str(fresh)
+    assert 'A "quiet" move [%csl Gc4] [%eval' in str(again)
+    forget(again.tree)
+    bare, before = parse_game(str(again)).tree, parse_game(theirs).tree
+    assert [one.san() for one in bare.mainline()] == [one.san() for one in before.mainline()]
+    assert bare.variations[0].variations[0].variations[0].variations[0].variations[0].nags == set()
+    assert str(bare.end().game()).count("%") == 2  # the clock and the square
+
+
+def test_key_moments_alone(engine: Engine) -> None:
+    style = Style(moments="key", limits=Limits(nodes=300))
+    done = annotate(parse_game(TRAP), engine, style)
+    keys = key_moments(done.told.values, done.told.labels)
+    spoken = [ply for ply, comment in enumerate(done.comments) if comment.text]
+    assert keys
+    assert {*spoken} <= {*keys}
+
+
+def test_one_side_is_left_alone(engine: Engine) -> None:
+    done = annotate(parse_game(TRAP), engine, Style(sides="black", limits=Limits(nodes=300)))
+    assert not any(comment.text for comment in done.comments[::2])
+
+
+def test_a_move_is_commented_on_without_a_search(engine: Engine) -> None:
+    board = Board("r3k3/8/8/3N4/8/8/8/4K3 w - - 0 1")
+    text = comment_on(engine, board, "Nc7+")
+    assert "the king" in text
+    assert "the rook on a8" in text
+
+
+def test_a_level_that_is_none_is_named(engine: Engine) -> None:
+    with pytest.raises(InputError, match="did you mean 'beginner'"):
+        comment_on(engine, Board(), "e4", "beginer")  # type: ignore[arg-type]
+
+
+def test_a_mate_that_was_missed_is_called_one(engine: Engine) -> None:
+    board = Board("6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1")
+    text = comment_on(engine, board, "Kg2", limits=Limits(nodes=300))
+    assert "1.Ra8#" in text
+    assert "mate" in text
+
+
+def test_a_file_goes_on_where_it_was_stopped(engine: Engine, tmp_path: Path) -> None:
+    source, output = tmp_path / "games.pgn", tmp_path / "out.pgn"
+    broken = '[Event "?"]\n[Variant "Atomic"]\n\n1. e4 e5 *\n'
+    source.write_text(f"{TRAP}\n{broken}\n{TRAP}\n")
+    style = Style(limits=Limits(nodes=50))
+    next(annotate_file(source, output, engine, style, Stop()))
+    whole = output.read_text()
+    for torn in (whole[: len(whole) // 2], whole[: whole.index("\n\n") + 2]):
+        output.write_text(whole + torn)  # killed in the middle of a write
+        assert len(list(annotate_file(source, output, engine, style, Stop()))) == 2
+        assert len(list(read_games(output))) == 2
+    complete = output.read_text()
+    assert len(list(annotate_file(source, output, engine, style, Stop()))) == 2
+    assert output.read_text() == complete
+    with pytest.raises(InputError, match="made in another way"):
+        list(annotate_file(source, output, engine, Style("expert"), Stop()))
+
+
+def test_a_fault_in_one_game_costs_no_other(
+    engine: Engine,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    source, output = tmp_path / "games.pgn", tmp_path / "out.pgn"
+    source.write_text(f'[Event "short"]\n\n1. e4 *\n\n{TRAP}\n')
+
+    def fails(tree: chess.pgn.Game, *_: object) -> str:
+        if tree.headers["Event"] == "short":
+            raise IndexError("no such ply")
+        return "A story."
+
+    monkeypatch.setattr("kibitz.comment.annotate.story_of", fails)
+    style = Style(limits=Limits(nodes=50))
+    first, second = annotate_file(source, output, engine, style, Stop())
+    assert not first.tree.comment
+    assert all(not node.comment for node in first.tree.mainline())
+    assert "A story." in second.tree.comment
+    assert len(list(read_games(output))) == 2
+    assert "game 1 is left as it is" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", [b"a shopping list\n", b"b\xffn\n", TRAP.encode()])
+def test_a_file_of_something_else_is_left_alone(
+    engine: Engine, tmp_path: Path, content: bytes
+) -> None:
+    source, output = tmp_path / "games.pgn", tmp_path / "mine.txt"
+    source.write_text(TRAP)
+    output.write_bytes(content)
+    with pytest.raises(InputError, match="made in another way"):
+        list(annotate_file(source, output, engine, STYLE, Stop()))
+    assert output.read_bytes() == content
+    with pytest.raises(InputError, match="the output is the input"):
+        list(annotate_file(source, source, engine, STYLE, Stop()))
+    with pytest.raises(InputError, match="not written packed"):
+        list(annotate_file(source, tmp_path / "out.pgn.gz", engine, STYLE, Stop()))
+    with pytest.raises(InputError, match="no such folder for the output"):
+        list(annotate_file(source, tmp_path / "no" / "out.pgn", engine, STYLE, Stop()))
+    with pytest.raises(InputError, match="the output is a folder"):
+        list(annotate_file(source, tmp_path, engine, STYLE, Stop()))
+
+
+def test_a_file_without_games_is_refused(engine: Engine, tmp_path: Path) -> None:
+    source = tmp_path / "empty.pgn"
+    source.write_text("")
+    with pytest.raises(InputError, match="no game to annotate"):
+        list(annotate_file(source, None, engine, STYLE, Stop()))
+
+
+def test_all_files_of_a_folder_are_annotated(engine: Engine, tmp_path: Path) -> None:
+    output, style = tmp_path / "all.pgn", Style(limits=Limits(nodes=50))
+    (tmp_path / "deep").mkdir()
+    for number, name in enumerate(("b.pgn", "a.PGN", "deep/c.pgn", "notes.txt")):
+        (tmp_path / name).write_text(f'[Event "{number}"]\n\n1. e4 e5 *\n')
+    for _ in range(2):  # the output lies in the folder and is none of its games
+        games = list(annotate_file(tmp_path, output, engine, style, Stop()))
+        assert sorted(game.tags["Event"] for game in games) == ["0", "1", "2"]
+    assert len(list(read_games(output))) == 3
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="no PGN file in the folder"):
+        list(annotate_file(tmp_path / "empty", None, engine, style, Stop()))

@@ -1,0 +1,123 @@
+"""The checker notices what is false, in a story as in a comment."""
+
+import io
+from collections import Counter
+
+import chess
+import chess.engine
+import chess.pgn
+import pytest
+
+from kibitz.comment.english.english_faults import TURNS
+from tests.comment.checker import At, Count, Judge, judged_sacrifice, read_game
+from tests.comment.stories import sentences
+
+STORY = (
+    "They played the Italian Game: Blackburne-Kostić Gambit (C50). "
+    "The decisive mistake was 4.Nxe5, which allowed mate. 4.O-O would have held the balance. "
+    "Black mated on move 7. Accuracy: White 51 %, Black 100 %. White: 1 blunder."
+)
+GAME = """[Result "0-1"]
+
+{{ [%eval 0.30] {story} }} 1. e4 {{ [%eval 0.3] }} e5 {{ [%eval 0.3] }} 2. Nf3 {{ [%eval 0.3] }}
+Nc6 {{ [%eval 0.3] }} 3. Bc4 {{ [%eval 0.3] }} Nd4 {{ [%eval 0.3] }} 4. Nxe5 $4 {{ [%eval -4] }}
+Qg5 {{ [%eval -4] }} 5. Nxf7 {{ [%eval -8] {comment} }} Qxg2 {{ [%eval -8] }}
+6. Rf1 {{ [%eval -8] }} Qxe4+ {{ [%eval -8] }} 7. Be2 {{ [%eval #-1] }} Nf3# {{ [%eval #-0] }} 0-1
+"""
+
+
+def false_in(story: str, comment: str = "") -> Counter[str]:
+    """The kinds of what the checker finds false, of statements that it understands."""
+    game = chess.pgn.read_game(io.StringIO(GAME.format(story=story, comment=comment)))
+    assert game is not None
+    count = Count()
+    read_game(game, count, None)
+    assert not count.unknown
+    return count.false
+
+
+def test_a_true_story_has_nothing_false() -> None:
+    assert not false_in(STORY)
+
+
+@pytest.mark.parametrize(
+    ("part", "other", "kind"),
+    [
+        ("Italian Game: Blackburne-Kostić Gambit (C50)", "Italian Game (C50)", "story opening"),
+        ("4.Nxe5", "5.Nxf7", "story turn"),
+        ("4.O-O", "4.Nb5", "story better"),
+        ("held the balance", "kept the win", "story better"),
+        ("on move 7", "on move 8", "story end"),
+        ("Black mated", "White mated", "story end"),
+        ("Black 100 %", "Black 90 %", "story accuracy"),
+        ("1 blunder", "2 blunders", "story counts"),
+    ],
+)
+def test_what_is_false_in_a_story_is_noticed(part: str, other: str, kind: str) -> None:
+    assert kind in false_in(STORY.replace(part, other))
+
+
+def test_false_comments_are_noticed() -> None:
+    assert not false_in(STORY, "This forks the queen on g5 and the rook on h8.")
+    assert false_in(STORY, "This forks the queen on d8 and the rook on h8.")["fork"] == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "wrong"),
+    [
+        ("5...Qxg2 6.Rf1 Qxe4+", 0),
+        ("5...Qxg2 6.Rf1 Qa5", 1),
+        ("5...Qxg2 7.Rf1 Qxe4+", 1),
+        ("5...Qxg2 6.Rf1 6.Qxe4+", 1),
+        ("5...Qxg2 6.Rf1 Qxe5", 1),
+    ],
+)
+def test_every_move_of_a_line_is_tried(line: str, wrong: int) -> None:
+    found = false_in(STORY, f"After {line} the score is \u22128.00.")
+    assert found["line"] == wrong
+    assert not found["score"]
+
+
+def test_an_abbreviation_does_not_end_a_sentence() -> None:
+    name = "Pirc Defense: Classical, St. Petersburg Variation (B08). White won on move 30."
+    assert len(sentences(name)) == 2
+
+
+class Fixed(Judge):
+    """A judge by whom one reply is worth so many centipawns, and every other nothing."""
+
+    def __init__(self, reply: str, worth: int) -> None:
+        self.reply, self.worth = chess.Move.from_uci(reply), worth
+
+    def lines(
+        self, board: chess.Board, nodes: int, move: chess.Move | None = None, count: int = 1
+    ) -> list[chess.engine.InfoDict]:
+        """The best replies by these values."""
+        assert nodes > 0
+        asked = [move] if move else list(board.legal_moves)
+        worth = {one: self.worth if one == self.reply else 0 for one in asked}
+        best = sorted(worth, key=lambda one: -worth[one])[:count]
+        found: list[chess.engine.InfoDict] = []
+        for one in best:
+            score = chess.engine.PovScore(chess.engine.Cp(worth[one]), board.turn)
+            found.append({"pv": [one], "score": score})
+        return found
+
+
+# New York 1956: 17...Be6 offers the queen.
+OFFER = "r3r1k1/pp3pbp/1qp3p1/2B5/2BP2b1/Q1n2N2/P4PPP/3R1K1R b - - 3 17"
+
+
+@pytest.mark.parametrize(("accepting", "true"), [(-200, True), (60, False)])
+def test_an_offer_is_judged_by_its_acceptance(accepting: int, true: bool) -> None:
+    before = chess.Board(OFFER)
+    after = before.copy()
+    move = after.push_san("Be6")
+    text = "This offers the queen for a bishop, and White had better not accept it."
+    judge = Fixed("c5b6", accepting)
+    assert judged_sacrifice(judge, At(before, move, after), text, text, 1, 0.0) == true
+
+
+@pytest.mark.parametrize("phrase", [phrase for phrases in TURNS.values() for phrase in phrases])
+def test_the_words_for_a_turn_of_the_game_are_understood(phrase: str) -> None:
+    false_in(STORY, phrase.format(mover="White", other="Black"))

@@ -1,0 +1,185 @@
+"""Claims that depend on tables or a deeper look hold only where these say so."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import chess
+import pytest
+
+from kibitz.comment.annotate import Style, annotate
+from kibitz.comment.claims.choice import LEVELS, Memory, is_confirmed, worth_saying
+from kibitz.comment.claims.claim import Step
+from kibitz.comment.claims.faults import answer_line
+from kibitz.comment.claims.merits import OnlyMove, Threatens, Verdict, Wins, merits, threat_pays
+from kibitz.comment.claims.tactical import Discovers
+from kibitz.comment.decoder.verify import verified
+from kibitz.comment.english.comment import Speaker
+from kibitz.comment.facts import Scene, Unit
+from kibitz.comment.judge import Seen
+from kibitz.comment.prover import Look, Prover
+from kibitz.engine import Engine
+from kibitz.position.pgn import parse_game
+from kibitz.search.limits import Limits
+from kibitz.search.scores import Score
+
+TABLES = Path(__file__).parent.parent / "fixtures" / "syzygy"
+
+
+def scene(prover: Prover, fen: str, *line: str) -> Scene:
+    board = chess.Board(fen)
+    after = board.copy()
+    moves = [after.push_san(san) for san in line]
+    return Scene(board, moves[0], tuple(moves[1:]), prover)
+
+
+def always(seen: Seen) -> Look:
+    """A deeper search that sees the same everywhere."""
+
+    def look(_: chess.Board, __: int) -> Seen:
+        return seen
+
+    return look
+
+
+@pytest.mark.parametrize(
+    ("fen", "move", "result", "words"),
+    [
+        # The pawn queens; the rook or the pawn is taken and nothing is left; the last pawn goes.
+        ("8/4P3/8/8/2k5/8/7p/4K3 w - - 0 1", "e8=Q", None, ""),
+        ("8/4k3/4P3/8/8/8/8/4K3 b - - 0 1", "Kxe6", None, ""),
+        ("4k3/8/8/8/8/8/4r3/R3K3 w - - 0 1", "Kxe2", 1, "win"),
+        ("8/8/8/8/4p3/3k4/3N4/3K4 w - - 0 1", "Nxe4", 0, "draw"),
+    ],
+)
+def test_a_verdict_of_the_tables_is_told_when_it_is_new(
+    fen: str, move: str, result: int | None, words: str
+) -> None:
+    one = scene(Prover(tables=str(TABLES)), fen, move)
+    found = [claim for claim in merits(one) if isinstance(claim, Verdict)]
+    assert found == ([] if result is None else [Verdict(result)])
+    for other in {-1, 0, 1} - {result}:
+        assert not Verdict(other).proved(one)
+    assert words in Speaker("expert").comment(one).text
+
+
+def test_nothing_is_said_of_tables_that_are_not_there() -> None:
+    one = scene(Prover(), "4k3/8/8/8/8/8/4r3/R3K3 w - - 0 1", "Kxe2")
+    assert not Verdict(1).proved(one)
+
+
+# The queen on d5 is not guarded; in what follows the rook stays, or is lost for nothing.
+LOOSE = "4k3/8/8/3q4/8/8/3R4/4K3 w - - 0 1"
+KEPT, LOST = "e8e7 e1e2 e7f7 e2e3 f7e7 e3f3", "e8e7 d5e5 e7d6 e1e2 d6e5 e2d2"
+
+
+@pytest.mark.parametrize(("follow", "confirmed"), [(KEPT, True), (LOST, False)])
+def test_a_gain_is_told_only_if_the_deeper_line_keeps_it(follow: str, confirmed: bool) -> None:
+    line = tuple(map(chess.Move.from_uci, follow.split()))
+    prover = Prover(look=always(Seen(Score("cp", 0), 0.0, line)))
+    one = scene(prover, LOOSE, "Rxd5", "Ke7", "Ke2", "Kf7", "Ke3")
+    assert Wins((5,), ()).proved(one)
+    assert is_confirmed(Wins((5,), ()), one) is confirmed
+
+
+@pytest.mark.parametrize(("follow", "confirmed"), [(KEPT, True), (LOST, False)])
+def test_a_threat_is_told_only_if_the_deeper_line_keeps_something(
+    follow: str, confirmed: bool
+) -> None:
+    """After Rd2 and a pass Rxd5 takes the knight; then the other side moves."""
+    line = tuple(map(chess.Move.from_uci, follow.split()))
+    prover = Prover(look=always(Seen(Score("cp", 0), 0.0, line)))
+    one = scene(prover, "4k3/8/8/3n4/8/8/R7/4K3 w - - 0 1", "Rd2", "Ke7")
+    taken = Step(chess.Move.from_uci("d2d5"), "2.Rxd5")
+    threat = Threatens(taken, Unit(chess.KNIGHT, chess.D5, False))
+    assert threat_pays(threat, one) is confirmed
+
+
+# A knight comes to attack the pawn on a7, which nothing guards, or the rook.
+@pytest.mark.parametrize(("rook", "told"), [("3r2k1", True), ("r5k1", False)])
+def test_beginners_are_told_of_a_threat_to_an_unguarded_pawn(rook: str, told: bool) -> None:
+    fen = f"{rook}/p4ppp/8/8/8/2N5/1P3PPP/5RK1 w - - 0 1"
+    one = scene(Prover(), fen, "Nb5", "h6")
+    for level in LEVELS:
+        said = worth_saying(one, Memory(), level, 2)
+        threats = [claim for claim in said if isinstance(claim, Threatens)]
+        assert bool(threats) is (told and level == "beginner")
+
+
+def test_a_line_that_ends_early_is_looked_at_again() -> None:
+    board = chess.Board()
+    line = (chess.Move.from_uci("g1f3"), chess.Move.from_uci("g8f6"))
+    back = (chess.Move.from_uci("f3g1"), chess.Move.from_uci("f6g8"))
+
+    def look(at: chess.Board, _: int) -> Seen:
+        there = at.piece_at(chess.F3) is not None
+        return Seen(Score("cp", 0), 0.0, back if there else line)
+
+    assert Prover(look=look).expected(board) == [*line, *back, *line]
+    assert Prover().expected(board) is None
+
+
+def test_without_a_deeper_look_a_scene_stays_as_it_is() -> None:
+    one = scene(Prover(), LOOSE, "Rxd5")
+    assert one.deeper is one
+
+
+def test_an_only_move_needs_the_deeper_look_to_agree() -> None:
+    best = (chess.Move.from_uci("d2d5"),)
+    for second, confirmed in ((-0.01, False), (-0.5, True)):
+        seen = Seen(Score("cp", 0), 0.0, best, second=second)
+        one = scene(Prover(look=always(seen)), LOOSE, "Rxd5")
+        assert is_confirmed(OnlyMove(False), one) is confirmed
+
+
+def test_the_move_that_leaves_the_named_openings_is_told_once() -> None:
+    text = "1. e4 c5 2. Nf3 d6 3. d4 cxd4 4. Nxd4 Nf6 5. Nc3 a6 6. Rb1 h5 7. Ra1 h4 *"
+    game = parse_game(f'[Event "?"]\n\n{text}\n')
+    with Engine("material", hash=16, multipv=2) as engine:
+        annotate(game, engine, Style(limits=Limits(nodes=50)))
+    said = [node.comment for node in game.tree.mainline()]
+    told = [ply for ply, text in enumerate(said) if "a name" in text or "named opening" in text]
+    assert told == [10]
+    assert "Sicilian Defense: Najdorf" in said[9]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("Kd7 Nxd5 Ke6 Nc7+ Kd6", "2.Nxd5 Ke6 3.Nc7+"),  # the queen is gone at once
+        ("Qd4 Kf1 Qd6 Nb5 Kf7 Nxd6+ Kg6", "2.Kf1 Qd6 3.Nb5 Kf7 4.Nxd6+"),
+        ("Kd7 Nxd5", "2.Nxd5"),
+    ],
+)
+def test_an_answer_is_followed_until_it_wins_something(line: str, words: str) -> None:
+    board = "4k3/8/8/3q4/8/2N5/8/4K3 b - - 0 1"
+    assert answer_line(scene(Prover(), board, *line.split())) == words
+    moves = ("Kd6", "Nxd5", "Kxd5", "Kd2", "Kd4")
+    trade = scene(Prover(), "8/4k3/8/3n4/8/2N5/8/4K3 b - - 0 1", *moves)
+    assert answer_line(trade) == "2.Nxd5 Kxd5 3.Kd2"
+
+
+def test_what_a_fork_wins_is_told_as_its_outcome() -> None:
+    one = scene(Prover(), "q3k3/8/8/3N4/8/8/8/4K3 w - - 0 1", "Nc7+", "Kd7", "Nxa8")
+    text = Speaker("club").comment(one).text
+    assert ", and so " in text
+    assert verified(text, one, Speaker("club").comment(one)).holds
+
+
+@pytest.mark.parametrize(("longer", "said"), [("Kd7 Nxa7 Kc7", True), ("Kd7 a3 Kxc6", False)])
+def test_a_gain_whose_line_ends_early_is_followed_further(longer: str, said: bool) -> None:
+    """A discovered check wins the queen; the search's own line is two plies long."""
+    board = chess.Board("4k3/p4ppp/2q5/4N3/8/8/P4PPP/4R1K1 w - - 0 1")
+    after = board.copy()
+    made = after.push_san("Nxc6+")
+    at = after.copy()
+    line = tuple(at.push_san(san) for san in longer.split())
+    if not said:  # the line of the deeper search ends early, too
+        line = line[:2]
+    has = Seen(Score("cp", -1000), -0.95, line[:2])
+
+    def look(seen_at: chess.Board, _: int) -> Seen:
+        return replace(has, line=line[seen_at.ply() - after.ply() :])
+
+    prover = Prover(look=look)
+    claims = worth_saying(Scene(board, made, line[:2], prover, has=has), Memory(), "club", 2)
+    assert (Discovers in map(type, claims)) is said

@@ -1,0 +1,92 @@
+"""`kibitz comment`: one move, the suite, a corpus; what is wrong takes one line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kibitz.cli import main
+from kibitz.comment.decoder.comments import SUITE
+from kibitz.comment.decoder.corpus import TABLE, read_examples
+
+GAME = """[Event "?"]
+
+1. e4 { A very good move for White here. } e5 2. Qh5 $2 { Too early: Black can attack the queen. }
+Nc6 3. Bc4 Nf6 { Oh } 4. Qxf7# *
+"""
+
+
+def run(words: list[object], capsys: pytest.CaptureFixture[str], code: int = 0) -> dict[str, Any]:
+    assert main([*map(str, words), "--json"]) == code
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_the_suite_comments_on_eleven_moves(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    found = run(["comment", "--suite", "--nodes", 200], capsys)["suite"]
+    assert len(found) == len(SUITE) == 11
+    for one in found:
+        texts = [text for text, _ in one["comments"]]
+        assert len({*texts}) == len(texts) <= 5
+        assert {whose for _, whose in one["comments"]} <= {"table"}
+    assert sum(len(one["comments"]) for one in found) >= 35
+
+
+def test_a_corpus_of_comments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "game.pgn").write_text(GAME)
+    path = tmp_path / "corpus.jsonl"
+    words = ["comment", "corpus", tmp_path / "game.pgn", "-o", path, "--licence", "CC0"]
+    found = run(words, capsys)
+    assert found["examples"] == 2
+    assert found["rules"] == {"kept": 2, "too few English words": 1}
+    examples = list(read_examples(path))
+    assert [one.move for one in examples] == ["e2e4", "d1h5"]
+    assert examples[0].claims.startswith("White 1.e4: ")
+    assert {(one.source, one.licence) for one in examples} == {("game.pgn", "CC0")}
+
+
+def test_a_corpus_of_own_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "game.pgn").write_text(GAME)
+    path = tmp_path / "own.jsonl"
+    words = ["comment", "corpus", tmp_path / "game.pgn", "-o", path, "--own", "--nodes", 200]
+    count = run(words, capsys)["examples"]
+    examples = list(read_examples(path))
+    assert len(examples) == count >= 1
+    assert {one.author for one in examples} == {TABLE}
+    assert all(one.claims and one.text.endswith(".") for one in examples)
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["comment"], "one of --move and --suite"),
+        (["comment", "--move", "e4", "--suite"], "one of --move and --suite"),
+        (["comment", "--move", "e4", "--words", "decoder"], "a decoder needs a model"),
+        (["comment", "--move", "e4", "--p", "2"], "only a decoder has that flag: '--p'"),
+        (["comment", "--move", "e4", "--words", "decoder", "--model", "no.words"], "no such file"),
+        (["comment", "--move", "e4", "--nodes", "0", "--time", "1"], "leave out --time"),
+        (["annotate", "-x"], "no such option: '-x'"),
+        (["comment", "corpus", "nothing.pgn", "-o", "x"], "nothing.pgn"),
+        (["comment", "fetch", "-o", "x"], "start pages"),
+        (["comment", "fetch", "ftp://here", "-o", "x"], "no address of a page"),
+        (["comment", "train", "nothing.jsonl", "-o", "x"], "no such file"),
+        (["comment", "train", "-o", "x"], "no examples"),
+    ],
+)
+def test_what_is_wrong_takes_one_line(
+    words: list[str],
+    why: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 2
+    error = capsys.readouterr().err
+    assert why in error
+    assert len(error.strip().splitlines()) == 1

@@ -1,0 +1,104 @@
+"""Labels and accuracy: Lichess's limits, and sense in games that are decided."""
+
+from dataclasses import replace
+
+import chess
+import pytest
+
+from kibitz.comment.judge import (
+    Label,
+    Seen,
+    accuracy,
+    in_hindsight,
+    is_hard_to_find,
+    is_only_move,
+    label,
+    move_accuracy,
+    turning_points,
+    value_of,
+)
+from kibitz.comment.judge import seen as seen_of
+from kibitz.engine import Engine
+from kibitz.position.board import Board
+from kibitz.search.scores import Score
+
+
+def seen(kind: str, amount: int, second: float | None = None) -> Seen:
+    score = Score("mate" if kind == "mate" else "cp", amount)
+    return Seen(score, value_of(score), (chess.Move.from_uci("e2e4"),), second)
+
+
+# Before the move for the mover; after it for the opponent.
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (("cp", 20), ("cp", -10), Label.NONE),
+        (("cp", 20), ("cp", 60), Label.INACCURACY),
+        (("cp", 20), ("cp", 120), Label.MISTAKE),
+        (("cp", 20), ("cp", 200), Label.BLUNDER),
+        (("mate", 2), ("mate", -9), Label.NONE),  # one mate or another
+        (("mate", 2), ("cp", -900), Label.NONE),
+        (("mate", 2), ("cp", 0), Label.BLUNDER),
+        (("mate", -5), ("mate", 1), Label.NONE),  # lost is lost
+        (("cp", -900), ("mate", 1), Label.NONE),
+        (("cp", 0), ("mate", 3), Label.BLUNDER),
+    ],
+)
+def test_labels(before: tuple[str, int], after: tuple[str, int], expected: Label) -> None:
+    assert label(seen(*before), seen(*after)) is expected
+
+
+def test_marks_are_on_the_common_scale_whatever_is_shown() -> None:
+    fen = "4k3/8/8/8/8/8/PP6/4K3 w - - 0 1"
+    with Engine("material", hash=16, search="alphabeta") as engine:
+        plain = engine.play(Board(fen), nodes=2000).report
+        engine.configure(weights="material", hash=16, search="alphabeta", score_type="centipawn")
+        engine.new_game()
+        other = engine.play(Board(fen), nodes=2000).report
+    assert plain.best.value == other.best.value
+    assert plain.best.score != other.best.score
+    assert seen_of(chess.Board(fen), other).score == plain.best.score
+
+
+def test_accuracy_of_moves_is_as_lichess_has_it() -> None:
+    assert move_accuracy(50.0, 50.0) == pytest.approx(100.0, abs=0.001)
+    assert move_accuracy(60.0, 50.0) == pytest.approx(63.58, abs=0.01)
+    assert move_accuracy(40.0, 50.0) == pytest.approx(100.0, abs=0.001)
+
+
+def test_accuracy_of_a_game_tells_the_sides_apart() -> None:
+    white, black = accuracy([0.0, 0.0, 0.5, 0.5, 0.9], first_white=True)
+    assert white is not None
+    assert black is not None
+    assert white > 99 > black
+    assert accuracy([0.0], first_white=True) == (None, None)
+
+
+def test_a_game_turns_where_its_standing_changes_by_much() -> None:
+    assert turning_points([0.0, 0.05, 0.7, 0.75, -0.1, -0.15]) == [1, 3]
+
+
+def test_an_only_move_is_the_best_and_all_others_are_mistakes() -> None:
+    best, other = chess.Move.from_uci("e2e4"), chess.Move.from_uci("d2d4")
+    assert is_only_move(seen("cp", 0, second=-0.5), best)
+    assert not is_only_move(seen("cp", 0, second=-0.5), other)
+    assert not is_only_move(seen("cp", 0, second=-0.05), best)
+
+
+def test_a_mate_in_one_is_not_hard_to_find() -> None:
+    best = chess.Move.from_uci("e2e4")
+    unlikely = {best: 0.01}
+    assert is_hard_to_find(replace(seen("cp", 0, second=-0.5), priors=unlikely), best)
+    assert not is_hard_to_find(replace(seen("mate", 1, second=0.0), priors=unlikely), best)
+
+
+def test_hindsight_believes_the_moves_that_were_made() -> None:
+    made, other = chess.Move.from_uci("e2e4"), chess.Move.from_uci("d2d4")
+    had, level, lost = seen("cp", 0), seen("cp", 0), seen("mate", -2)
+    assert in_hindsight(had, level, made) is had
+    won = in_hindsight(had, lost, other)  # an overlooked mate was there before the move, too
+    assert (won.score, won.value, won.line[0]) == (Score("mate", 3), 1.0, other)
+    assert in_hindsight(had, seen("mate", 2), other) is had  # a bad move says nothing of the rest
+    spare = Seen(Score("cp", -50), value_of(Score("cp", -50)), (other,))
+    saved = in_hindsight(replace(had, other=spare), seen("mate", 2), made)
+    assert (saved.score, saved.line, saved.second) == (spare.score, (other,), -1.0)

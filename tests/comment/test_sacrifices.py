@@ -1,0 +1,188 @@
+"""Sacrifices and what they are for, on moves that are some and on look-alikes that are none."""
+
+import chess
+import pytest
+
+from kibitz.comment.claims.sacrifices import ACCEPTED, confirmed_sacrifice, sacrifice
+from kibitz.comment.english.comment import Comment, Speaker
+from kibitz.comment.facts import Scene
+from kibitz.comment.judge import Seen
+from kibitz.comment.marks import add_lines
+from kibitz.comment.prover import Prover
+from kibitz.position.pgn import parse_game
+from kibitz.search.scores import Score
+
+
+@pytest.fixture(scope="module")
+def prover() -> Prover:
+    return Prover()
+
+
+def scene(prover: Prover, fen: str, line: str, value: float = 0.4, mate: int = 0) -> Scene:
+    """A move with the line that follows; the value for the mover is the same before and after."""
+    board = chess.Board(fen)
+    after = board.copy()
+    moves = tuple(after.push_san(san) for san in line.split())
+    score = Score("mate", -mate) if mate else Score("cp", 0)
+    had = Seen(Score("cp", 0), value, moves)
+    has = Seen(score, -1.0 if mate else -value, moves[1:])
+    return Scene(board, moves[0], moves[1:], prover, had=had, has=has)
+
+
+# Paris 1858, before moves 10, 13 and 16.
+KNIGHT = "rn2kb1r/p3qppp/2p2n2/1p2p1B1/2B1P3/1QN5/PPP2PPP/R3K2R w KQkq - 0 10"
+EXCHANGE = "3rkb1r/p2nqppp/5n2/1B2p1B1/4P3/1Q6/PPP2PPP/2KR3R w k - 3 13"
+QUEEN = "4kb1r/p2n1ppp/4q3/4p1B1/4P3/1Q6/PPP2PPP/2KR4 w k - 0 16"
+CASES = [
+    (KNIGHT, "Nxb5 cxb5 Bxb5+ Kd8 O-O-O+ Kc8", 0, "castling", (2,), (1, 1)),
+    (EXCHANGE, "Rxd7 Rxd7 Rd1 Qe6 Bxd7+ Qxd7 Rxd7 Kxd7 Qb7+", 0, "interest", (4,), (2,)),
+    (QUEEN, "Qb8+ Nxb8 Rd8#", 1, "mate", (5,), ()),
+]
+
+
+@pytest.mark.parametrize(("fen", "line", "mate", "aim", "lost", "won"), CASES)
+def test_a_sacrifice_is_told_with_what_it_is_for(
+    prover: Prover,
+    fen: str,
+    line: str,
+    mate: int,
+    aim: str,
+    lost: tuple[int, ...],
+    won: tuple[int, ...],
+) -> None:
+    one = scene(prover, fen, line, mate=mate)
+    found = sacrifice(one)
+    assert found is not None
+    assert (found.aim, found.lost, found.won) == (aim, lost, won)
+    assert found.proved(one)
+    text = Speaker().comment(one).text
+    assert "sacrifices" in text or "gives up" in text
+
+
+@pytest.mark.parametrize(
+    ("fen", "line"),
+    [
+        # A trade, a recapture, a pawn, a piece that comes back with the next move.
+        ("4k3/8/2n5/8/8/5B2/8/4K3 w - - 0 1", "Bxc6+ Ke7 Bf3 Ke6"),
+        ("r3k3/8/2n5/8/3N4/8/1P6/R3K3 w Qq - 0 1", "Rxa8+ Kd7 Nxc6 Kxc6 Ra6+ Kb5"),
+        ("rnbqkbnr/ppp1pppp/8/3p4/3P4/8/PPP1PPPP/RNBQKBNR w KQkq - 0 2", "c4 dxc4 e3 e5 Bxc4 Nc6"),
+        (
+            "r1bqkb1r/pppp1ppp/2n2n2/4p3/2B1P3/2N2N2/PPPP1PPP/R1BQK2R b KQkq - 5 4",
+            "Nxe4 Nxe4 d5 Bd3 dxe4 Bxe4 Bd6",
+        ),
+    ],
+)
+def test_what_only_looks_like_one_is_none(prover: Prover, fen: str, line: str) -> None:
+    found = sacrifice(scene(prover, fen, line))
+    assert found is None or found.aim == "back"
+
+
+def test_nothing_is_sacrificed_where_the_value_falls(prover: Prover) -> None:
+    one = scene(prover, KNIGHT, CASES[0][1])
+    assert one.has is not None
+    worse = Seen(one.has.score, 0.5, one.has.line)
+    assert (
+        sacrifice(Scene(one.before, one.move, one.follow, prover, had=one.had, has=worse)) is None
+    )
+
+
+def test_a_mate_that_costs_a_queen_is_told_however_many_sacrifices_there_were(
+    prover: Prover,
+) -> None:
+    speaker = Speaker()
+    for fen, line, mate, *_ in CASES:
+        claims = speaker.comment(scene(prover, fen, line, mate=mate)).claims
+        assert type(claims[0]).__name__ == "GivesUp"
+
+
+# New York 1956, before move 17...Be6 offers the queen.
+OFFER = "r3r1k1/pp3pbp/1qp3p1/2B5/2BP2b1/Q1n2N2/P4PPP/3R1K1R b - - 3 17"
+
+
+@pytest.mark.parametrize(("accepted", "aim"), [(0.5, "offer"), (0.15, "")])
+def test_an_offer_is_proved_by_the_longest_look_at_its_acceptance(
+    accepted: float, aim: str
+) -> None:
+    def look(_: chess.Board, times: int) -> Seen:
+        return Seen(Score("cp", 0), accepted if times == ACCEPTED else 0.13, ())
+
+    one = scene(Prover(look=look), OFFER, "Be6 Qxc3 Qxc5 dxc5 Bxc3 Bxe6 Rxe6", value=0.13)
+    found = sacrifice(one)
+    assert (found.aim if found else "") == aim
+    assert found is None or found.lost == (chess.QUEEN,)
+
+
+def test_an_offer_that_allows_mate_names_it(prover: Prover) -> None:
+    fen = "5rk1/4r1np/1p1ppnp1/2p3N1/5P2/1qP3PQ/3PRN1P/4R2K w - - 0 23"
+    one = scene(prover, fen, "Ng4 Qd5+ Kg1 Nxg4 Qxh7#", value=0.9)
+    found = sacrifice(one)
+    assert found is not None
+    assert (found.aim, found.moves) == ("mated", 1)
+    assert (
+        Speaker().comment(one).text.endswith("offers the knight on g4: to take it allows 24.Qxh7#.")
+    )
+
+
+def test_a_variation_shows_what_accepting_an_offer_leads_to() -> None:
+    game = parse_game(f'[FEN "{OFFER}"]\n\n17... Be6 18. Qxc3 *').tree
+    lines = {"Bxb6": "Bxc4+ Kg1 Ne2+ Kf1 Nxd4+"}
+
+    def look(board: chess.Board, times: int) -> Seen:
+        took = board.piece_at(chess.B6) == chess.Piece.from_symbol("B")
+        expected = lines["Bxb6"] if took and times == ACCEPTED else ""
+        moves = tuple(board.push_san(san) for san in expected.split())
+        return Seen(Score("cp", 529), 0.5, moves)
+
+    one = scene(Prover(look=look), OFFER, "Be6 Qxc3 Qxc5 dxc5 Bxc3 Bxe6 Rxe6", value=0.13)
+    found = sacrifice(one)
+    assert found is not None
+    assert found.aim == "offer"
+    node = game.variations[0]
+    add_lines(node, one, Comment("", (found,)), "club")
+    added = node.variations[1]
+    assert added.comment == "[%eval -5.29]"
+    assert [added.san(), *(each.san() for each in added.mainline())] == [
+        "Bxb6",
+        *lines["Bxb6"].split(),
+    ]
+
+
+@pytest.mark.parametrize(("made", "words", "lines"), [(0.05, "", 2), (0.05, "A", 1), (0.15, "", 1)])
+def test_a_mark_without_words_has_the_better_line(made: float, words: str, lines: int) -> None:
+    game = parse_game("1. a3 e5 *").tree
+    better, move = chess.Move.from_uci("e2e4"), chess.Move.from_uci("a2a3")
+    had, has = Seen(Score("cp", 30), 0.2, (better,)), Seen(Score("cp", 0), -made, ())
+    one = Scene(chess.Board(), move, (), Prover(), had=had, has=has)
+    add_lines(game.variations[0], one, Comment(words), "club")
+    assert [node.move for node in game.variations] == [move, better][:lines]
+    assert "30]" in game.variations[-1].comment or lines == 1
+
+
+# Black may take with the knight, and has to move its king, or with the queen, and has not.
+EITHER = "2r1kb1r/pb1R1p1p/1q2pp2/2n5/8/2P2NP1/1P2PPBP/1N1Q1RK1 w k - 1 13"
+FORCED = "Rxb7 Nxb7 Qa4+ Ke7 Nd4 Bh6 Na3 Nc5"
+QUIET = "Rxb7 Qxb7 b4 Nd7 Qa4 Bh6 Nd4 Qb6"
+
+
+@pytest.mark.parametrize(
+    ("fen", "lines", "aim"), [(EITHER, (FORCED, QUIET), ""), (KNIGHT, (CASES[0][1],), "castling")]
+)
+def test_castling_is_lost_whatever_takes(fen: str, lines: tuple[str, ...], aim: str) -> None:
+    known: dict[str, tuple[chess.Move, ...]] = {}
+    for line in lines:
+        board = chess.Board(fen)
+        moves = tuple(board.push_san(san) for san in line.split())
+        board = chess.Board(fen)
+        for ply, move in enumerate(moves):
+            known.setdefault(board.epd(), moves[ply:])
+            board.push(move)
+
+    def look(board: chess.Board, _: int) -> Seen:
+        value = 0.13 if board.turn else -0.13
+        return Seen(Score("cp", 0), value, known.get(board.epd(), ()))
+
+    one = scene(Prover(look=look), fen, lines[0], value=0.13)
+    first, found = sacrifice(one), confirmed_sacrifice(one)
+    assert first is not None
+    assert first.aim == "castling"
+    assert (found.aim if found else "") == aim

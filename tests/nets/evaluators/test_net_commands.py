@@ -1,0 +1,206 @@
+"""`kibitz net` and `kibitz bench evaluate` as a user runs them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kibitz.cli import main
+from kibitz.nets.card import load_weights, read_card
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert main([*arguments, "--json"]) == 0
+    printed = capsys.readouterr().out
+    result: dict[str, Any] = json.loads(printed)
+    assert printed.count("\n") == 1
+    return result
+
+
+def test_new_and_show(capsys: pytest.CaptureFixture[str]) -> None:
+    made = said(capsys, "net", "new", "sparse-64-threats", "--name", "little", "--seed", "5")
+    assert made == said(capsys, "net", "show", "sparse-64-threats.safetensors")
+    assert made["name"] == "little"
+    assert made["encoding"] == "threat3072"
+    assert made["parameters"] > 200_000
+    again, other = (
+        said(capsys, "net", "new", "sparse-64-threats", "--seed", seed, "-o", f"{seed}.safetensors")
+        for seed in ("5", "6")
+    )
+    assert again["sha256"] == made["sha256"] != other["sha256"]
+    assert main(["net", "show", "sparse-64-threats.safetensors"]) == 0
+    assert "little" in capsys.readouterr().out
+
+
+def test_quantise_reports_what_is_lost(capsys: pytest.CaptureFixture[str]) -> None:
+    said(capsys, "net", "new", "sparse-64-threats")
+    file = "sparse-64-threats.safetensors"
+    lost = said(capsys, "net", "quantise", file, "--positions", "200")
+    assert lost["positions"] == 200
+    assert 0 < lost["mean_value"] < lost["largest_value"] < 0.1
+    assert lost["top_move"] > 0.9
+    assert lost["clipped_weights"] == 0
+    assert read_card(lost["file"]).precision == "int8"
+    compared = said(capsys, "net", "compare", file, lost["file"], "uniform", "--positions", "200")
+    first, second = compared["rows"]
+    assert {name: lost[name] for name in first if name != "evaluator"} == {
+        name: value for name, value in first.items() if name != "evaluator"
+    }
+    assert second["mean_value"] > first["mean_value"]
+    assert main(["net", "quantise", lost["file"]]) == 2
+    assert "float sparse network" in capsys.readouterr().err
+
+
+def test_join_evaluates_like_one_and_chooses_like_the_other(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    said(capsys, "net", "new", "sparse-64x32-threats-direct", "--seed", "1", "-o", "a.safetensors")
+    said(capsys, "net", "new", "sparse-96x64-threats", "--seed", "2", "-o", "b.safetensors")
+    made = said(capsys, "net", "join", "a.safetensors", "b.safetensors", "-o", "c.safetensors")
+    assert made["size"] == "sparse-64x64-threats-direct"
+    assert made["name"] == "c"
+    assert made["commands"] == ["kibitz net join a.safetensors b.safetensors"]
+    a, b, c = (load_weights(f"{name}.safetensors") for name in "abc")
+    assert made["parameters"] == sum(array.size for array in c.values())
+    for name, array in c.items():
+        source = b if name.startswith(("policy_features", "move_")) else a
+        assert (array == source[name]).all()
+    values, policies = (
+        said(capsys, "net", "compare", file, "c.safetensors", "--positions", "50")["rows"][0]
+        for file in ("a.safetensors", "b.safetensors")
+    )
+    assert values["largest_value"] < 1e-6 < values["divergence"]
+    assert policies["top_move"] == 1.0
+    assert policies["largest_value"] > 1e-3
+    said(capsys, "net", "new", "sparse-64")
+    assert main(["net", "join", "sparse-64.safetensors", "b.safetensors", "-o", "d"]) == 2
+    assert "see different things" in capsys.readouterr().err
+
+
+def test_join_takes_networks_of_integers_too(capsys: pytest.CaptureFixture[str]) -> None:
+    for seed, name in enumerate("ab"):
+        said(capsys, "net", "new", "sparse-64x32", "-o", f"{name}.safetensors", "--seed", str(seed))
+        said(capsys, "net", "quantise", f"{name}.safetensors", "-o", f"{name}8.safetensors")
+    made = said(capsys, "net", "join", "a8.safetensors", "b8.safetensors", "-o", "c8.safetensors")
+    assert made["precision"] == "int8"
+    assert made["parameters"] == read_card(Path("a.safetensors")).parameters
+    values, moves = (
+        said(capsys, "net", "compare", file, "c8.safetensors", "--positions", "50")["rows"][0]
+        for file in ("a8.safetensors", "b8.safetensors")
+    )
+    assert values["largest_value"] == 0 < values["largest_logit"]
+    assert moves["largest_logit"] == 0 < moves["largest_value"]
+    assert main(["net", "join", "a.safetensors", "b8.safetensors", "-o", "d"]) == 2
+    assert "one float network and one of integers: 'float32 and int8'" in capsys.readouterr().err
+
+
+def test_join_without_a_policy_finds_all_moves_alike(capsys: pytest.CaptureFixture[str]) -> None:
+    said(capsys, "net", "new", "sparse-64x32-tactics", "-o", "a.safetensors")
+    made = said(capsys, "net", "join", "a.safetensors", "-o", "flat.safetensors")
+    assert made["commands"] == ["kibitz net join a.safetensors"]
+    assert made["size"] == "sparse-64x32-tactics"
+    whole = said(capsys, "net", "quantise", "flat.safetensors", "-o", "int8.safetensors")
+    assert whole["largest_logit"] == 0
+    files = "a.safetensors", "flat.safetensors", "int8.safetensors", "uniform"
+    judged, chosen, _ = said(capsys, "net", "compare", *files, "--positions", "50")["rows"]
+    assert judged["largest_value"] == 0 < judged["divergence"]
+    assert chosen["largest_value"] < 0.1
+    flat = said(capsys, "net", "compare", *files[1:], "--positions", "50")["rows"]
+    assert [row["largest_logit"] for row in flat] == [0, 0]
+
+
+def test_export_and_its_integer_form(capsys: pytest.CaptureFixture[str]) -> None:
+    said(capsys, "net", "new", "plain-1x8")
+    assert main(["net", "quantise", "plain-1x8.safetensors"]) == 2
+    assert "kibitz net export" in capsys.readouterr().err
+    exported = said(capsys, "net", "export", "plain-1x8.safetensors")
+    assert exported["file"] == "plain-1x8.onnx"
+    lost = said(capsys, "net", "quantise", "plain-1x8.onnx", "--positions", "64")
+    assert lost["positions"] == 64
+    assert read_card(lost["file"]).precision == "int8"
+    pair = "plain-1x8.onnx", "torch:plain-1x8.safetensors"
+    apart = said(capsys, "net", "compare", *pair, "--positions", "64")
+    assert apart["rows"][0]["largest_value"] < 1e-5
+
+
+def test_positions_of_a_file_are_used(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("two.epd").write_text("4k3/8/8/8/8/8/P7/4K3 w - -;\n4k3/8/8/8/8/8/P7/4K3 b - -;\n")
+    compared = said(capsys, "net", "compare", "uniform", "material", "--from", "two.epd")
+    assert compared["rows"][0]["positions"] == 2
+    assert compared["rows"][0]["largest_value"] == pytest.approx(0.2449, abs=1e-4)
+
+
+def test_refusals(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said(capsys, "net", "new", "sparse-64")
+    file = folder / "sparse-64.safetensors"
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+    for arguments, named in (
+        (["net", "show", str(file)], "damaged network file"),
+        (["net", "show", "nothing.onnx"], "no such file"),
+        (["net", "show", "nothing"], "known here: default, kibitz-256x256"),
+        (
+            ["search", "--network", "kibitz-256x25", "--nodes", "5"],
+            "did you mean 'kibitz-256x256'?",
+        ),
+        (["net", "quantise", "kibitz-256x256"], "take the float file"),
+        (["net", "new", "sparse-99999999999"], "too large a network"),
+        (["net", "new", "sprse-64"], "did you mean 'sparse'"),
+        (["net", "compare", "uniform"], "nothing to compare"),
+        (["net", "compare", "uniform", "material", "--positions", "0"], "--positions"),
+        (["bench", "evaluate", "--batches", "1,x"], "--batches"),
+        (["bench", "evaluate", "--threads", "0"], "--threads"),
+    ):
+        assert main(arguments) == 2
+        assert named in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flag", ["--from", "--draws"])
+def test_a_line_that_is_no_position_is_named_with_its_file(
+    capsys: pytest.CaptureFixture[str], flag: str
+) -> None:
+    Path("few.epd").write_text("8/8/4k3/8/8/1p6/8/K7 b - - bm Ke5;\n")
+    Path("game.pgn").write_text('[Event "A game"]\n[White "Duke Karl / Count Isouard"]\n')
+    Path("other.fen").write_bytes(b"\xff\xfe one two three\n")
+    calibrate = ["net", "calibrate", "uniform", "-o", "bins.json", "--positions", "5"]
+    for file, told in (
+        ("game.pgn", "game.pgn, line 2: FEN side to move: '\"Duke'"),
+        ("other.fen", "other.fen, line 1: FEN side to move: 'one'"),
+        ("few.epd", ""),
+    ):
+        assert main([*calibrate, flag, file]) == (2 if told else 0)
+        assert told in capsys.readouterr().err
+        assert Path("bins.json").exists() == (not told)
+
+
+def test_bench_evaluate_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--rounds", "1", "--batches", "1,3", "--threads", "2"]
+    result = said(capsys, "bench", "evaluate", "sparse-64-threats", "plain-1x8", *arguments)
+    assert set(result["peak_giga_operations"]) == {"int8", "int16", "float32"}
+    kinds = [(row["network"], row["evaluator"], row["batch"]) for row in result["rows"]]
+    assert kinds == [
+        *[("sparse-64-threats", "inline int8", 1)] * 2,
+        *[("sparse-64-threats", "inline float32", 1)] * 2,
+        *[
+            ("plain-1x8", f"onnx {precision}", n)
+            for precision in ("float32", "int8")
+            for n in (1, 3)
+        ],
+        *[("plain-1x8", "torch float32", n) for n in (1, 3)],
+    ]
+    for row in result["rows"]:
+        assert row["evaluations_per_second"] > 0
+        assert row["threads"] == 2
+        assert row["width"] == (64 if row["network"] == "sparse-64-threats" else 8)
