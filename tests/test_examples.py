@@ -22,7 +22,7 @@ GIVEN = {"cluster_plan": ["cluster.yaml"]}  # files that are its arguments
 
 
 def test_every_example_is_run() -> None:
-    with_ray = {"local_cluster"}  # tests/test_cluster.py runs it
+    with_ray = {"local_cluster"}  # tests/core/test_cluster.py runs it
     assert {path.stem for path in EXAMPLES.glob("*.py")} == set(PROMISES) | with_ray
 
 

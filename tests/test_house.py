@@ -16,62 +16,43 @@ LONGEST_MODULE = 400  # lines
 LONGEST_FUNCTION = 45  # lines of a body, without the docstring
 LONGEST_KERNEL = 60
 LARGEST_FOLDER = 16  # modules beside __init__.py; a larger one has floors, and shows them
-FLAT = {"commands"}  # a file for each subject
 
-GROUND = {
-    "checksums",
-    "downloads",
-    "copies",
-    "stores",
-    "options",
-    "settings",
-    "errors",
-    "files",
-    "journals",
-    "locks",
-    "places",
-    "log",
-    "unpacking",
-    "workers",
-}
-
-# From the ground up. A room imports from lower floors only, never from its neighbours. A module
-# with a floor of its own stands there, not where its room stands.
-FLOORS = [
-    GROUND,
-    {"kernel"},
-    {"position"},
-    {"uci.program"},  # the other end of UCI: teachers of games use it as matches do
-    {"uci.client", "uci.xboard"},
-    {"games", "encoding"},
-    {"network"},
-    {"evaluator"},
-    {"search"},
-    {"engine", "selfplay"},
-    {"match", "commentary", "dataset"},
-    {"training", "puzzles"},
-    {"learn", "tuning"},
-    {"experiments"},
-    {"bench"},
-    {"uci", "web", "lichess", "cluster"},
-    {"commands"},
-    {"__main__"},
+# In the order in which they may import: a room imports from those before it only.
+ROOMS = [
+    "core",
+    "jit",
+    "position",
+    "nets",
+    "search",
+    "engine",
+    "comment",
+    "uci",
+    "data",
+    "train",
+    "arena",
+    "zero",
+    "coach",
+    "apps",
+    "experiments",
+    "cli",
+    "__main__",
 ]
 
-FLOOR = {room: height for height, rooms in enumerate(FLOORS) for room in rooms}
+FLOOR = {room: height for height, room in enumerate(ROOMS)}
 
 # torch takes seconds to import. A name ending in a dot stands for a whole room.
 MAY_IMPORT_TORCH = (
-    "network.",
-    "training.",
-    "dataset.loader",
-    "evaluator.torch",
-    "commentary.decoder.transformer",
+    "nets.models.",
+    "train.",
+    "data.batches.loader",
+    "nets.evaluators.torch",
+    "comment.decoder.transformer",
+    "zero.cycle",
 )
-MUST_NOT_IMPORT_TORCH = ("network", "network.card", "training", "evaluator", "commentary")
+MUST_NOT_IMPORT_TORCH = ("nets", "nets.card", "train", "nets.evaluators", "comment")
 
 # Functions are compiled by the decorators of one room, which alone knows the compiler.
-MAY_IMPORT_COMPILERS = ("kernel.",)
+MAY_IMPORT_COMPILERS = ("jit.",)
 
 KERNEL_DECORATORS = {"kernel", "called_kernel", "inlined_kernel", "sum_kernel"}
 # What a module with kernels may import beside rooms above the ground, and not call.
@@ -117,10 +98,8 @@ def imports(path: Path) -> set[str]:
 
 
 def room_of(name: str) -> str:
-    """Return the room of a module or of a name in it; some modules have a floor of their own."""
-    parts = name.split(".")
-    module = ".".join(parts[:2])
-    return module if module in FLOOR else parts[0]
+    """Return the room of a module or of a name in it."""
+    return name.partition(".")[0]
 
 
 def packages(path: Path) -> set[str]:
@@ -139,8 +118,8 @@ def allowed(name: str, patterns: tuple[str, ...]) -> bool:
 
 
 def test_the_walls_are_looked_at() -> None:
-    assert {"errors", "commands", "commands.output"} <= {module_name(path) for path in MODULES}
-    assert "kibitz.core.errors.KibitzError" in imports(PACKAGE / "commands" / "__init__.py")
+    assert {"core.errors", "cli", "cli.output"} <= {module_name(path) for path in MODULES}
+    assert "kibitz.core.errors.KibitzError" in imports(PACKAGE / "cli" / "__init__.py")
 
 
 @pytest.mark.parametrize("path", MODULES, ids=module_name)
@@ -149,11 +128,7 @@ def test_imports_go_one_way(path: Path) -> None:
     if not room:
         return  # the package itself loads its public names on demand
     assert room in FLOOR, f"{room} has no floor in the plan"
-    above = {
-        other
-        for other in rooms_imported(path) - {room}
-        if FLOOR[other] >= FLOOR[room] and not {room, other} <= GROUND
-    }
+    above = {other for other in rooms_imported(path) - {room} if FLOOR[other] >= FLOOR[room]}
     assert above == set()
 
 
@@ -171,7 +146,7 @@ FLOORS_OF_COMMENTARY = (  # from the bottom up; a folder stands for all its modu
     {"prover"},
     {"facts", "openings"},
     {"claims"},
-    {"words"},
+    {"english"},
     {"marks", "annotate", "batch", "engine", "report"},
     {"decoder"},
 )
@@ -181,8 +156,8 @@ def test_commentary_stands_on_facts() -> None:
     """Facts, claims, words: what is below knows nothing of what is above."""
     room = "kibitz.comment."
     height = {name: at for at, names in enumerate(FLOORS_OF_COMMENTARY) for name in names}
-    for path in (PACKAGE / "commentary").rglob("*.py"):
-        own = path.relative_to(PACKAGE / "commentary").with_suffix("").parts[0]
+    for path in (PACKAGE / "comment").rglob("*.py"):
+        own = path.relative_to(PACKAGE / "comment").with_suffix("").parts[0]
         if own == "__init__":
             continue
         inside = {name.removeprefix(room) for name in imports(path) if name.startswith(room)}
@@ -191,7 +166,7 @@ def test_commentary_stands_on_facts() -> None:
 
 
 def test_large_folders_have_floors() -> None:
-    for folder in {path.parent for path in MODULES} - {PACKAGE / name for name in FLAT}:
+    for folder in {path.parent for path in MODULES}:
         assert len({*folder.glob("*.py")} - {folder / "__init__.py"}) <= LARGEST_FOLDER, folder
 
 
@@ -252,11 +227,14 @@ def test_functions_are_short(path: Path) -> None:
 def test_kernels_stand_apart_from_files_processes_and_clocks(path: Path) -> None:
     """Beside kernels stand what they work on and who allocates it, nothing that does things."""
     name = module_name(path)
-    if name.startswith("bench.") or not any(is_kernel(function) for function in functions(path)):
-        return  # the room bench takes the time of kernels
+    if name.startswith("arena.bench.") or not any(
+        is_kernel(function) for function in functions(path)
+    ):
+        return  # measurements take the time of kernels
     compilers = {"numba", "llvmlite"} if allowed(name, MAY_IMPORT_COMPILERS) else set()
     assert packages(path) - BESIDE_KERNELS - compilers <= {"kibitz"}
-    assert rooms_imported(path) & GROUND <= {"errors"}
+    grounds = {name for name in imports(path) if name.startswith("kibitz.core.")}
+    assert {name.split(".")[2] for name in grounds} <= {"errors"}
     calls = [node.func for node in nodes(path) if isinstance(node, ast.Call)]
     assert {getattr(call, "id", "") for call in calls} & OUTSIDE == set()
 

@@ -25,7 +25,7 @@ from kibitz.cli.output import columns, emit
 from kibitz.core import log
 from kibitz.core.errors import MoveError
 
-PROJECT = Path(__file__).parents[1]
+PROJECT = Path(__file__).parents[2]
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from kibitz.position.fen import START
 
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 MATED = "rnb1kbnr/pppp1ppp/8/4p3/6Pq/5P2/PPPPP2P/RNBQKBNR w KQkq - 1 3"
-DATA = Path(__file__).parent / "fixtures" / "perft"
+DATA = Path(__file__).parents[1] / "fixtures" / "perft"
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def test_what_perft_refuses(
 @pytest.mark.parametrize("arguments", [["--depth", "12"], ["--depth", "12", "--threads", "2"]])
 def test_perft_stops_at_ctrl_c(arguments: list[str]) -> None:
     script = "import sys; from kibitz.cli import main; sys.exit(main())"
-    source = str(Path(__file__).parents[1] / "src")
+    source = str(Path(__file__).parents[2] / "src")
     with subprocess.Popen(
         [sys.executable, "-c", script, "--verbose", "perft", *arguments, "--json"],
         stdout=subprocess.PIPE,

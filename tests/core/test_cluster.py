@@ -25,7 +25,7 @@ pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed"),
 ]
 
-SCRIPT = Path(__file__).parents[1] / "examples" / "local_cluster.py"
+SCRIPT = Path(__file__).parents[2] / "examples" / "local_cluster.py"
 PLAY = ("--network", "material", "--games", "300", "--set", "playouts=100", "--set", "group=25")
 ANNOTATE = ("--network", "material", "--nodes", "30")
 GAMES = '[Event "{0}"]\n\n1. e4 e5 2. Nf3 Nc6 3. Bc4 Nd4 4. Nxe5 Qg5 0-1\n\n'

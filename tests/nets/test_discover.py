@@ -24,7 +24,7 @@ from kibitz.nets.discover import discover, halves, resolve, shipped_default
 from kibitz.nets.models.make import create
 from tests.uci.scripted import Gui
 
-PROJECT = Path(__file__).parents[1]
+PROJECT = Path(__file__).parents[2]
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Files and folders on this machine or behind a URL, with the same methods.
 
-A `Url` has the methods of a `Path`, through the file system of fsspec that serves it. `core/files.py`
-reads and writes both.
+A `Url` has the methods of a `Path`, through the file system of fsspec that serves it.
+`core/files.py` reads and writes both.
 """
 
 from __future__ import annotations

@@ -143,7 +143,7 @@ def test_a_busy_bot_and_one_that_stops_say_later() -> None:
 
 
 def test_the_page_has_every_rule_and_setting() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "lichess.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "lichess.md").read_text(encoding="utf-8")
     assert [rule.name for rule in RULES if f"| {rule.name} | `{rule.reason}` |" not in page] == []
     names = Lichess.__dataclass_fields__
     assert [name for name in names if f"`{name}`" not in page] == []

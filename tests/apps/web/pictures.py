@@ -10,7 +10,7 @@ from tests.apps.web.conftest import GAMES, Server, files_for_tests
 from tests.apps.web.test_page import choose, press, show, type_move, wait
 from tests.comment.browser import Tab, browser
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[3] / "docs"
 MIDDLE = "analyse/r1bq1rk1/pp2bppp/2n1pn2/3p4/3P1B2/2N1PN2/PP2BPPP/R2Q1RK1_w_-_-_0_10"
 VISITS = 20_000  # that a search has in the pictures, at least
 LARGEST = 150_000  # bytes of a picture

@@ -1,6 +1,7 @@
 """Finished games, the journal that keeps them through any interruption, and what they add up to.
 
-A journal's first line says what match it is, every further line is one finished game (core/journals.py).
+A journal's first line says what match it is, every further line is one finished game
+(core/journals.py).
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ _COMMANDS = {
 }
 
 for _name, (_home, _help) in _COMMANDS.items():
-    data.command(f"kibitz.cli.{_home}", name=_name, help=_help)
+    data.command(f"kibitz.cli.learn.{_home}", name=_name, help=_help)
 
 
 # --- inspect --------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ from kibitz.comment.openings import opening_in
 from kibitz.core.files import Location, atomic_write
 from kibitz.position.pgn import Game, text_of
 
-ASSETS = Path(__file__).parent / "web"
+ASSETS = Path(__file__).parent / "static"
 LONGEST_TAG = 120  # letters of a name that are shown
 DRAWN = "½-½"
 GLYPHS = {1: "!", 2: "?", 3: "!!", 4: "??", 5: "!?", 6: "?!"}
