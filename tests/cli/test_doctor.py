@@ -91,7 +91,7 @@ def test_versions_fit_as_pip_says(version: str, wanted: str) -> None:
 
 def test_what_this_machine_has_is_found(tmp_path: Path) -> None:
     """Packages by the names they are imported as, tables, a program, a network of one's own."""
-    tables = Path(__file__).parent / "data" / "syzygy"
+    tables = Path(__file__).parents[1] / "fixtures" / "syzygy"
     (tmp_path / "kibitz.toml").write_text(f'[search]\nsyzygy_path = "{tables}"\n')
     program = tmp_path / "bin" / "phalanx"
     program.parent.mkdir()

@@ -62,7 +62,7 @@ def test_a_table_for_people(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 MIDDLEGAME = "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10"
-SEARCH_PAGE = Path(__file__).parents[1] / "docs" / "search.md"
+SEARCH_PAGE = Path(__file__).parents[2] / "docs" / "search.md"
 OTHERS = [
     shlex.split(line)[1:]
     for line in SEARCH_PAGE.read_text(encoding="utf-8").splitlines()

@@ -48,7 +48,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_commands_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tour = [line for line in LINES if "label " not in line and line not in OWN_GAMES]
-    assert len(tour) == 12
+    assert len(tour) == 13
     for line in tour:
         if "parquet" in line:
             pytest.importorskip("pyarrow")

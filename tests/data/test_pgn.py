@@ -144,7 +144,7 @@ def test_the_command(
     (folder / "one.pgn").write_text(GAMES)
     (folder / "two.pgn.zst").write_bytes(zstandard.compress(GAMES.encode()))
     (folder / "notes.txt").write_text("1. e4")
-    expected = {"games": 6, "positions": 40, "shards": 2, "skipped": 4, "empty": 2}
+    expected = {"games": 6, "positions": 40, "shards": 2, "skipped": 4, "empty": 2, "copies": 3}
     expected["refused"] = 0
     for workers in (1, 2):
         out = tmp_path / f"out{workers}"

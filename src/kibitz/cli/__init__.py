@@ -51,9 +51,7 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "annotate": Command("kibitz.cli.explain.annotate:annotate", "Annotate games in plain English."),
-    "comment": Command(
-        "kibitz.cli.explain.comment:comment", "Say what is true of one move; train its words."
-    ),
+    "comment": Command("kibitz.cli.explain.comment:comment", "Say what is true of one move."),
     "perft": Command("kibitz.cli.measure.position:perft", "Count the positions at a given depth."),
     "bench": Command("kibitz.cli.measure.bench:bench", "Measure the speed of this machine."),
     "lichess": Command("kibitz.cli.play.lichess:lichess", "Play on Lichess as a bot."),

@@ -147,7 +147,8 @@ def _folder(output: Path) -> Iterator[None]:
         with alone(output, "training"):
             yield
     except BaseException:
-        if new and {path.name for path in output.glob("*")} <= {LOCK_FILE, METRICS}:
+        made = new and output.is_dir()
+        if made and {path.name for path in output.glob("*")} <= {LOCK_FILE, METRICS}:
             shutil.rmtree(output)
         raise
 

@@ -161,7 +161,7 @@ def test_takebacks(lichess: StandIn, start: Start) -> None:
 
 
 LEVEL = "4k3/8/8/8/8/8/4P3/4K2R w K - 0 60"  # White is better
-DEAD = "4k2r/4p3/8/8/8/8/4P3/4K2R w - - 0 60"
+DEAD = "4k3/4p3/8/8/8/8/4P3/4K3 w - - 0 60"
 
 
 def test_draws(lichess: StandIn, start: Start) -> None:

@@ -477,6 +477,7 @@ def test_all_views_fit_a_phone(tab: Tab, server: Server) -> None:
             assert tab.js("document.documentElement.scrollWidth") <= 390, view
             assert tab.js("document.querySelector('.squares').clientWidth") >= 330, view
         show(tab, server, "play")
+        wait(tab, "document.querySelector('.squares text')")
         assert tab.js("document.querySelector('.squares text').getBBox().height") > 13
         assert not tab.js("document.querySelectorAll('.squares text ~ use').length")  # pieces
     finally:

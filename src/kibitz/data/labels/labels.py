@@ -218,7 +218,10 @@ def in_order(lines: Iterable[str], say: Callable[[str], None]) -> Iterator[str]:
     """
     rest = iter(lines)
     heading = next(rest, "").removeprefix("\ufeff")
-    names = [name.strip().lower() for name in heading.strip().split(",")]
+    try:
+        names = [name.strip().lower() for name in _fields(heading)]
+    except csv.Error:  # no heading, then, and named later as a line
+        names = []
     if "fen" not in names:
         yield from filter(None, (heading,))
         yield from rest

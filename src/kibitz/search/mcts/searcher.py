@@ -23,6 +23,7 @@ from kibitz.search.mcts.playout.root import gumbel_choice, prepare_root
 from kibitz.search.mcts.rules.from_settings import to_behaviour, to_rule
 from kibitz.search.mcts.rules.parameters import Gumbel
 from kibitz.search.mcts.statistics import best_move, best_proof, root_is_settled, standing
+from kibitz.search.mcts.threads import Threads
 from kibitz.search.mcts.tree.compaction import Line, keep_subtree
 from kibitz.search.mcts.tree.context import QUESTIONS, ContextMemory
 from kibitz.search.mcts.tree.nodes import TreeMemory, block_of, clear
@@ -166,10 +167,14 @@ class Searcher(BaseSearcher):
 
     @property
     def _shortens_in_tree(self) -> bool:
-        """Whether playouts, not a search of all moves, look for a mate shorter than the proved."""
+        """Whether playouts, not a search of all moves, look for a mate shorter than the proved.
+
+        Batches end at a proof: what they would still gather depends on when answers come.
+        """
         limits = self.task.limits
         by_nodes = limits.visits is not None and limits.mate is None and limits.shorten_mates
-        return self.settings.search_proven and by_nodes
+        inline = isinstance(self.driver.work, Threads)
+        return self.settings.search_proven and by_nodes and inline
 
     @property
     def nodes_left(self) -> int:
