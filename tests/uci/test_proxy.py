@@ -163,6 +163,17 @@ def test_callers_beyond_the_most_are_told(monkeypatch: pytest.MonkeyPatch) -> No
         assert heard.rstrip().endswith(b"uciok")
 
 
+def test_silent_callers_take_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proxy, "MOST_CALLERS", 1)
+    monkeypatch.setattr(proxy, "MOST_SILENT", 3)
+    with serving() as address, ExitStack() as stack:
+        silent = [stack.enter_context(socket.create_connection(address)) for _ in range(2)]
+        assert call(address, ["uci", "quit"])[-1] == "uciok"
+        silent += [stack.enter_context(socket.create_connection(address)) for _ in range(3)]
+        silent[-1].settimeout(PATIENCE)
+        assert silent[-1].recv(1) == b""
+
+
 def test_the_first_line_is_waited_for_only_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proxy, "FIRST_LINE_SECONDS", 0.05)
     with serving() as address:

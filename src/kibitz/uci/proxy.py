@@ -17,6 +17,7 @@ import os
 import socket
 import socketserver
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from io import BufferedIOBase
@@ -32,6 +33,7 @@ LONGEST_LINE = 1 << 20  # bytes; a game of 6 000 moves has 30 000
 PATIENCE_SECONDS = 10.0  # for the connection, and for the token
 FIRST_LINE_SECONDS = 60.0  # for the first command, which a person may have to type
 MOST_CALLERS = 32  # at the same time
+MOST_SILENT = 8  # of an address, that have not said their first line yet
 HTTP_MARK = "HTTP/"  # in every request line, whatever word a browser is made to begin it with
 
 Address: TypeAlias = tuple[str, int]
@@ -79,6 +81,8 @@ class Server(socketserver.ThreadingTCPServer):
             raise InputError("other machines need a token", value=address[0], fix=fix)
         self.token, self.new_engine = token, new_engine
         self.seats = threading.BoundedSemaphore(MOST_CALLERS)
+        self.silent = Counter[str]()  # callers before their first line, by address
+        self.silent_lock = threading.Lock()
         if ":" in address[0]:
             self.address_family = socket.AF_INET6
         try:
@@ -99,17 +103,32 @@ class Caller(socketserver.StreamRequestHandler):
     server: Server
 
     def handle(self) -> None:
-        """Obey a caller for whom there is a place."""
+        """Obey a caller who may be here and for whom there is a place."""
+        lines = self._checked()
+        if lines is None:
+            return
         if not self.server.seats.acquire(blocking=False):
             self._refuse("too many callers")
             return
         try:
-            self._obey()
+            Session(self._send, self.server.new_engine(), remote=True).run(lines)
         finally:
             self.server.seats.release()
 
-    def _obey(self) -> None:
-        """Check the first line, then obey."""
+    def _checked(self) -> Iterator[str] | None:
+        """What a caller has to say, once the first line was right; silent callers take no place."""
+        host, silent = str(self.client_address[0]), self.server.silent
+        with self.server.silent_lock:
+            silent[host] += 1
+            many = silent[host] > MOST_SILENT
+        try:
+            return None if many else self._first_line()
+        finally:
+            with self.server.silent_lock:
+                silent[host] -= 1
+
+    def _first_line(self) -> Iterator[str] | None:
+        """Check the first line; what is to be obeyed."""
         lines = _lines(self.rfile)
         patience = PATIENCE_SECONDS if self.server.token else FIRST_LINE_SECONDS
         # Not a timeout of the socket, which every single byte would prolong.
@@ -118,16 +137,13 @@ class Caller(socketserver.StreamRequestHandler):
         first = next(lines, "")
         closing.cancel()
         if not first.endswith("\n"):
-            return
+            return None
         if self.server.token:
-            if not self._opens(first):
-                self._refuse("wrong token")
-                return
-        elif not is_command(first):
-            return
-        else:
-            lines = itertools.chain([first], lines)
-        Session(self._send, self.server.new_engine(), remote=True).run(lines)
+            if self._opens(first):
+                return lines
+            self._refuse("wrong token")
+            return None
+        return itertools.chain([first], lines) if is_command(first) else None
 
     def _hang_up(self) -> None:
         """End a connection; a reader that waits for its next line gets none."""

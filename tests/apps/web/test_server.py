@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import socket
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from http.client import HTTPMessage as Message
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -21,6 +22,7 @@ from kibitz.apps.web.engines import Engines, Wanted
 from kibitz.apps.web.guard import host_of
 from kibitz.apps.web.library import Library
 from kibitz.apps.web.positions import Node, PagePosition, described, game_in, pgn_of, read_text
+from kibitz.apps.web.server import MOST_OF_AN_ADDRESS
 from kibitz.apps.web.watch import proof_text
 from kibitz.core.errors import InputError, KibitzError
 from kibitz.position.board import Board
@@ -147,8 +149,36 @@ async def _says_hello(page: Page) -> None:
 def test_hosts_are_read_from_headers() -> None:
     assert host_of("LOCALHOST:80") == "localhost"
     assert host_of("[::1]:80") == "::1"
-    assert host_of("a@evil.example") == "evil.example"
+    assert host_of("a@evil.example") == ""
+    assert host_of("127.0.0.1:80;script-src *") == ""
     assert host_of("[") == ""
+
+
+def test_a_host_adds_nothing_to_the_policy(server: Server) -> None:
+    status, headers, _ = get(server, "/", Host=f"{server.host};script-src *")
+    assert status in (400, 421)
+    assert "script-src *" not in headers.get("Content-Security-Policy", "")
+
+
+def test_the_token_leads_to_no_other_server(guarded: Server) -> None:
+    token = guarded.url.split("?token=")[1]
+    status, headers, _ = get(guarded, f"//evil.example?token={token}")
+    assert (status, headers["Location"]) == (303, "/evil.example")
+
+
+def test_connections_that_say_nothing_leave_room_for_others(server: Server) -> None:
+    """An address has so many of them and no more; the page is answered when they are gone."""
+    with ExitStack() as stack:
+        silent = [
+            stack.enter_context(closing(socket.create_connection(("127.0.0.1", server.port))))
+            for _ in range(MOST_OF_AN_ADDRESS + 3)
+        ]
+        silent[0].sendall(b"GET / HTTP/1.1\r\nHost: ")
+        silent[-1].settimeout(60)
+        assert silent[-1].recv(1) == b""  # one too many
+        silent[0].settimeout(60)
+        assert silent[0].recv(1) == b""  # half a request, for as long as patience lasts
+    assert get(server, "/")[0] == 200
 
 
 # --- what is refused ------------------------------------------------------------------------------

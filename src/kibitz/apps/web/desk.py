@@ -34,6 +34,7 @@ from kibitz.search.report import Result
 OPEN_REQUESTS = 8  # of a connection that are answered at the same time
 REQUESTS_A_SECOND, BURST = 40.0, 120.0
 PANELS = 2
+PONDER_MS = 10 * 60_000  # a player who does not come back keeps no processor
 
 
 class House:
@@ -218,20 +219,20 @@ class Desk:
             return search.run()
 
     def ponder(self, board: Board, wanted: Wanted) -> None:
-        """Search on the player's time."""
-        self._end_pondering()
-        if board.outcome() is not None:
-            return
-        held = self.house.engines.take(wanted)
-        search = held.engine.begin(board, Limits(infinite=True))
+        """Search on the player's time, for as long as the connection lives and no other request."""
+        with self._lock:  # of several requests at once each ends the one before
+            self._end_pondering()
+            if self._closed or board.outcome() is not None:
+                return
+            held = self.house.engines.take(wanted)
+            search = held.engine.begin(board, Limits(movetime=PONDER_MS))
 
-        def run() -> None:
-            try:
-                search.run()
-            finally:
-                self.house.engines.give_back(held)
+            def run() -> None:
+                try:
+                    search.run()
+                finally:
+                    self.house.engines.give_back(held)
 
-        with self._lock:
             self._pondering = Pondering(search, held, threading.Thread(target=run, daemon=True))
             self._pondering.thread.start()
 

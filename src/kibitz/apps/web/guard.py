@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import re
 import socket
 from collections.abc import Iterable
 from urllib.parse import parse_qs, urlsplit
@@ -19,6 +20,8 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 COOKIE = "kibitz-token"
+# What a policy may repeat: a name or an address, and a port.
+_HOST = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?")
 POLICY_VIOLATION = 1008  # closes a WebSocket that is refused
 NO_TOKEN = (
     "This server needs its token. Open the address that it printed when it was started;"
@@ -45,7 +48,13 @@ def page_policy(host: str) -> str:
 
 
 def host_of(text: str) -> str:
-    """The host of HOST, HOST:PORT or [IPv6]:PORT, in small letters; empty if it is none."""
+    """The host of HOST, HOST:PORT or [IPv6]:PORT, in small letters; empty if it is none.
+
+    >>> host_of("LocalHost:80"), host_of("[::1]:80"), host_of("127.0.0.1:80;script-src *")
+    ('localhost', '::1', '')
+    """
+    if _HOST.fullmatch(text) is None:
+        return ""
     try:
         return urlsplit(f"//{text}").hostname or ""
     except ValueError:
@@ -67,13 +76,14 @@ class Guard:
             return
         headers = Headers(scope=scope)
         host = headers.get("host", "")
+        known = bool(host_of(host))
 
         async def send_safely(message: Message) -> None:
             if message["type"] == "http.response.start":
                 sent = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     sent.setdefault(name, value)
-                sent.setdefault("Content-Security-Policy", page_policy(host))
+                sent.setdefault("Content-Security-Policy", page_policy(host if known else ""))
             await send(message)
 
         refusal = self._refusal(scope, headers)
@@ -109,7 +119,8 @@ class Guard:
         """Take the token from the address into a cookie; refuse who has neither."""
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
         if scope["type"] == "http" and given and self._is_token(given):
-            answer = RedirectResponse(scope["path"], 303)
+            # One slash: two would name another server.
+            answer = RedirectResponse("/" + scope["path"].lstrip("/\\"), 303)
             secure = scope["scheme"] == "https"
             answer.set_cookie(COOKIE, given, httponly=True, samesite="lax", secure=secure)
             return answer

@@ -7,12 +7,14 @@ import re
 import secrets
 import socket
 import threading
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
+import h11
 import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -21,6 +23,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.websockets import WebSocket
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from kibitz import __version__
 from kibitz.apps.web.desk import Desk, House
@@ -34,6 +37,8 @@ STATIC = Path(__file__).parent / "static"
 SHARED = ("board.js", "board.css")  # with the report
 LONGEST_MESSAGE = 1 << 20  # bytes of a request; a PGN of 100 games has some 100 000
 MOST_CONNECTIONS = 100
+MOST_OF_AN_ADDRESS = 64  # connections that are no WebSocket; a browser opens six
+PATIENCE_SECONDS = 10.0  # for a whole request, from its first byte or the connection on
 WORKERS = 32  # requests that are answered at the same time
 BUSY = 1013  # closes a WebSocket that came too much
 _POLICY = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
@@ -119,6 +124,54 @@ class Site:
             self._connections.discard(websocket)
 
 
+class PatientProtocol(H11Protocol):
+    """HTTP with a deadline for every request, and with few connections for each address.
+
+    Who sends half a request, or none, would otherwise hold a connection for ever.
+    """
+
+    _from: ClassVar[Counter[str]] = Counter()  # connections that are open, by address
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Count a connection, and close it where its address has enough."""
+        super().connection_made(transport)
+        self._peer = self.client[0] if self.client else ""
+        self._from[self._peer] += 1
+        self._deadline: asyncio.TimerHandle | None = None
+        self._wait()
+        if self._from[self._peer] > MOST_OF_AN_ADDRESS:
+            transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Take a connection from the count."""
+        self._answered()
+        self._from[self._peer] -= 1
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes; a request that is whole has no deadline any more."""
+        super().data_received(data)
+        if self.cycle is None or self.cycle.response_complete:
+            self._wait()
+        else:
+            self._answered()
+
+    def handle_websocket_upgrade(self, event: h11.Request) -> None:
+        """Leave a WebSocket to its own protocol, which asks for signs of life."""
+        self._answered()
+        self._from[self._peer] -= 1
+        super().handle_websocket_upgrade(event)
+
+    def _wait(self) -> None:
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(PATIENCE_SECONDS, self.transport.abort)
+
+    def _answered(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
 def serve(house: House, address: Address, on_start: Callable[[str], None]) -> None:
     """Serve until Ctrl-C; `on_start` gets the address once it answers."""
     listening = _listen(address)
@@ -127,6 +180,7 @@ def serve(house: House, address: Address, on_start: Callable[[str], None]) -> No
         log_level="warning",
         access_log=False,
         server_header=False,
+        http=PatientProtocol,
         ws_max_size=LONGEST_MESSAGE,
         ws_max_queue=4,
         ws_ping_interval=20.0,
@@ -146,10 +200,10 @@ def _listen(address: Address) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((address.host, address.port))
-    except OSError as error:
+    except (OSError, OverflowError) as error:  # the latter: no port has that number
         listening.close()
         shown = f"{address.host}:{address.port}"
-        fix = f"{error.strerror}; give another --port"
+        fix = f"{getattr(error, 'strerror', None) or error}; give another --port"
         raise InputError("cannot listen there", value=shown, fix=fix) from error
     listening.listen(128)
     return listening
