@@ -193,6 +193,8 @@ def test_only_what_a_searcher_is_built_with_builds_it_anew(engine: Engine) -> No
 def test_an_elo_limits_nodes() -> None:
     with Engine("material", hash=4, limit_strength=True, elo=900) as engine:
         assert engine.play(Board(), nodes=5000).report.nodes == handicap_of(900).nodes
+        assert engine.searcher is not None
+        assert engine.searcher.settings.root_policy_temperature == handicap_of(900)[2]
         engine.configure(limit_strength=False, skill=0)
         engine.new_game()
         assert engine.play(Board(), nodes=5000).report.nodes == handicap_of(WEAKEST).nodes
@@ -242,7 +244,8 @@ def test_more_elo_is_never_weaker() -> None:
     for weaker, stronger in pairwise(steps):
         assert weaker.nodes <= stronger.nodes
         assert weaker.temperature >= stronger.temperature
-    assert steps[0] < steps[-1]
+        assert weaker.policy_temperature >= stronger.policy_temperature
+        assert weaker != stronger  # every point counts
 
 
 NOTHING_NEW = """

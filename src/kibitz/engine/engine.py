@@ -179,7 +179,12 @@ class Engine:
             return settings
         # The tree search's visits are what a handicap counts.
         search = "mcts" if settings.search == "auto" else settings.search
-        return settings.with_(search=search, temperature=handicap_of(elo).temperature)
+        handicap = handicap_of(elo)
+        return settings.with_(
+            search=search,
+            temperature=handicap.temperature,
+            root_policy_temperature=handicap.policy_temperature,
+        )
 
     def _variant(self, settings: Settings) -> tuple[str, ...]:
         """Which compiled search these settings ask for with the network that is loaded."""

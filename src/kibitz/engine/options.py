@@ -5,6 +5,7 @@ The file has a table `search` and a table `engine`, for all networks or for one.
 
 from __future__ import annotations
 
+from bisect import bisect
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -17,9 +18,6 @@ from kibitz.search.presets import changes_of
 AUTODISCOVER = "<autodiscover>"
 
 WEAKEST, STRONGEST = 500, 3000  # of UCI_Elo
-NODES_DOUBLE_EVERY = 150.0  # points: 4 nodes up to 800, some 100 000 at 3000
-COLDEST = 2500  # points from which on the best move is always chosen
-HOTTEST_TEMPERATURE = 1.5  # at 500 points
 FULL_SKILL = 20
 
 
@@ -60,7 +58,13 @@ class EngineOptions:
         False, "play as UCI_Elo says", uci="UCI_LimitStrength", visibility="always"
     )
     elo: int = number(
-        "UCI_Elo", 1500, WEAKEST, STRONGEST, 0, "strength, not calibrated", visibility="always"
+        "UCI_Elo",
+        1500,
+        WEAKEST,
+        STRONGEST,
+        0,
+        "strength; measured in its order only",
+        visibility="always",
     )
     skill: int = number("Skill Level", FULL_SKILL, 0, FULL_SKILL, 0, "20 is full strength")
 
@@ -78,8 +82,9 @@ ALL_OPTIONS = options_of(EngineOptions) + OPTIONS  # of an engine and its search
 
 
 # --- playing weaker on purpose --------------------------------------------------------------------
-# The figures are monotone and not calibrated: 100 points more are always stronger, but no match has
-# yet said what any of them is worth against people or other programs.
+# Up to 1850 points only chance grows: how evenly the root's visits are shared out, and how evenly
+# moves are drawn by them. Fewer nodes alone are no ladder: of a handful of visits the policy gets
+# nearly all, and 4 nodes play like 10. docs/uci.md has the matches.
 
 
 class Handicap(NamedTuple):
@@ -87,17 +92,43 @@ class Handicap(NamedTuple):
 
     nodes: int  # the most visits of the root
     temperature: float  # of the final choice, by visits or by scores
+    policy_temperature: float  # of the root's priors
+
+
+RUNGS: tuple[tuple[int, Handicap], ...] = (
+    (WEAKEST, Handicap(100, 12.0, 8.0)),
+    (750, Handicap(100, 5.0, 4.0)),
+    (900, Handicap(100, 3.0, 3.0)),
+    (1115, Handicap(100, 2.0, 2.0)),
+    (1350, Handicap(100, 1.3, 1.4)),
+    (1600, Handicap(100, 0.8, 1.4)),
+    (1850, Handicap(100, 0.4, 1.4)),
+    (2050, Handicap(200, 0.25, 1.4)),
+    (2250, Handicap(500, 0.15, 1.4)),
+    (2450, Handicap(1_500, 0.1, 1.4)),
+    (2700, Handicap(5_000, 0.0, 1.4)),
+    (STRONGEST, Handicap(20_000, 0.0, 1.4)),
+)
 
 
 def handicap_of(elo: int) -> Handicap:
-    """Nodes and temperature for an Elo figure.
+    """What an Elo figure stands for, between two rungs in proportion; nodes by their logarithm.
 
-    >>> handicap_of(500), handicap_of(2500)
-    (Handicap(nodes=4, temperature=1.5), Handicap(nodes=10321, temperature=0.0))
+    >>> handicap_of(1350), handicap_of(2575).nodes
+    (Handicap(nodes=100, temperature=1.3, policy_temperature=1.4), 2739)
     """
-    nodes = max(4, round(2.0 ** ((elo - WEAKEST) / NODES_DOUBLE_EVERY)))  # 4: moves to choose from
-    share = max(0.0, (COLDEST - elo) / (COLDEST - WEAKEST))
-    return Handicap(nodes, HOTTEST_TEMPERATURE * share)
+    place = max(1, bisect([points for points, _ in RUNGS], elo - 1))
+    (low, weaker), (high, stronger) = RUNGS[place - 1], RUNGS[place]
+    share = (elo - low) / (high - low)
+
+    def between(one: float, other: float) -> float:
+        return one + share * (other - one)
+
+    return Handicap(
+        round(weaker.nodes ** (1.0 - share) * stronger.nodes**share),
+        between(weaker.temperature, stronger.temperature),
+        between(weaker.policy_temperature, stronger.policy_temperature),
+    )
 
 
 def elo_of_skill(level: int) -> int | None:
