@@ -309,7 +309,7 @@ def test_verbose_statistics_come_before_the_last_score(gui: Gui) -> None:
 def test_weaker_by_elo_looks_at_fewer_nodes(gui: Gui) -> None:
     gui.say("setoption name UCI_LimitStrength value true", "setoption name UCI_Elo value 600")
     gui.say("position startpos")
-    assert int(infos(gui.ask("go nodes 9000", "bestmove"))[-1][2]) == 4
+    assert int(infos(gui.ask("go nodes 9000", "bestmove"))[-1][2]) == 100
 
 
 def test_perft_counts_and_can_be_stopped(gui: Gui) -> None:
