@@ -167,7 +167,17 @@ def test_the_token_leads_to_no_other_server(guarded: Server) -> None:
 
 
 def test_connections_that_say_nothing_leave_room_for_others(server: Server) -> None:
-    """An address has so many of them and no more; the page is answered when they are gone."""
+    """An address has so many of them and no more; a page that is open stays so all the while."""
+
+    async def stay(page: Page) -> None:
+        await asyncio.to_thread(_crowd, server)
+        await _says_hello(page)
+
+    talk(server, stay)
+
+
+def _crowd(server: Server) -> None:
+    """Hold connections until the server has had enough of them."""
     with ExitStack() as stack:
         silent = [
             stack.enter_context(closing(socket.create_connection(("127.0.0.1", server.port))))

@@ -138,29 +138,37 @@ class PatientProtocol(H11Protocol):
         self._peer = self.client[0] if self.client else ""
         self._from[self._peer] += 1
         self._deadline: asyncio.TimerHandle | None = None
+        self._upgraded = False  # to a WebSocket
         self._wait()
         if self._from[self._peer] > MOST_OF_AN_ADDRESS:
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Take a connection from the count."""
-        self._answered()
-        self._from[self._peer] -= 1
+        self._leave()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Take bytes; a request that is whole has no deadline any more."""
         super().data_received(data)
-        if self.cycle is None or self.cycle.response_complete:
+        waits = self.cycle is None or self.cycle.response_complete
+        if waits and not self._upgraded:
             self._wait()
         else:
             self._answered()
 
     def handle_websocket_upgrade(self, event: h11.Request) -> None:
         """Leave a WebSocket to its own protocol, which asks for signs of life."""
+        self._upgraded = True
+        self._leave()
+        super().handle_websocket_upgrade(event)
+
+    def _leave(self) -> None:
+        """Have no deadline any more, and no part in the count."""
         self._answered()
         self._from[self._peer] -= 1
-        super().handle_websocket_upgrade(event)
+        if not self._from[self._peer]:
+            del self._from[self._peer]
 
     def _wait(self) -> None:
         if self._deadline is None:
