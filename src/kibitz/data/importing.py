@@ -263,6 +263,7 @@ def read_piece(piece: Piece, model: LabelModel, wanted: Wanted = ALL) -> Read:
     chosen = None if wanted == ALL else choose(piece.text, wanted)
     text = piece.text if chosen is None else chosen.text
     games = list(read_pgn(io.StringIO(text), model, name, bad.append))
+    bad = [replace(one, tree=None) for one in bad]  # a sentence is enough for other processes
     shard = shard_of([game for game in games if game.plies])
     without, all_games, unwanted = len(games) - shard.games, len(games) + len(bad), 0
     if chosen is not None:

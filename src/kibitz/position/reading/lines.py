@@ -244,8 +244,3 @@ class UnreadableMoveError(ValueError):
         elif isinstance(error, chess.AmbiguousMoveError):
             wrong = "can be the move of more than one piece"
         super().__init__(f"{self.move} {wrong}")
-        self._made_of = (board.copy(stack=False), san, error)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Say how it is made again in another process."""
-        return UnreadableMoveError, self._made_of
