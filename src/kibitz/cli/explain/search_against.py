@@ -6,7 +6,6 @@ with its own tree, and both trees are shown in one table, again and again on a t
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
@@ -16,6 +15,7 @@ from kibitz.arena.match.spec import parse_player
 from kibitz.cli.output import columns
 from kibitz.core.errors import InputError
 from kibitz.core.log import graceful_stop, say
+from kibitz.core.workers import in_threads
 from kibitz.nets.discover import named
 from kibitz.nets.load import load_evaluator
 from kibitz.position.board import Board
@@ -59,37 +59,25 @@ def search_both(board: Board, limits: Limits, sides: Sequence[Side], show: Show)
     """Search with both sides at once; `show` is given the table of both trees as they grow."""
     with ExitStack() as stack, graceful_stop() as stop:
         searchers = [stack.enter_context(closing(_opened(side))) for side in sides]
-        results: list[Result | BaseException | None] = [None] * len(sides)
+        results: list[Result | None] = [None] * len(sides)
         reports: list[Report | None] = [None] * len(sides)
+        numbers = iter(range(len(sides)))
 
-        def work(number: int) -> None:
+        def work() -> None:
+            number = next(numbers)
+
             def follow(report: Report) -> None:
+                if stop.requested:
+                    searchers[number].stop()
                 reports[number] = report
                 known = [one for one in reports if one is not None]
                 if len(known) == len(sides):
                     show(partial(table, board, sides, known))
 
-            try:
-                results[number] = searchers[number].search(board, limits, follow)
-            except BaseException as error:  # noqa: BLE001 - raised again by the caller
-                results[number] = error
+            results[number] = searchers[number].search(board, limits, follow)
 
-        threads = [threading.Thread(target=work, args=(number,)) for number in range(len(sides))]
-        for thread in threads:
-            thread.start()
-        while any(thread.is_alive() for thread in threads):
-            if stop.requested:
-                for searcher in searchers:
-                    searcher.stop()
-            threads[0].join(POLL_SECONDS)
-            threads[1].join(POLL_SECONDS)
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
-    return [result for result in results if isinstance(result, Result)]
-
-
-POLL_SECONDS = 0.05  # between two looks at whether Ctrl-C was pressed
+        in_threads(work, len(sides))
+    return [result for result in results if result is not None]
 
 
 def _opened(side: Side) -> BaseSearcher:
