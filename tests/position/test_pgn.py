@@ -410,6 +410,23 @@ def test_long_lines_are_cut_between_comments_alone() -> None:
     line = "a ;} " + "{b ;} e5 % [x " * 2000 + "{"
     pieces = pieces_of(line, inside=True)
     assert len(pieces) > 5
-    assert pieces[0] + "".join(piece[1:] for piece in pieces[1:]) == line
+    first, *others, last = pieces  # a space is added at every cut, on both sides
+    assert first[:-1] + "".join(piece[1:-1] for piece in others) + last[1:] == line
     assert max(map(len, pieces)) < 5000
     assert all(piece.count("{") == piece.count("}") for piece in pieces[1:-1])
+
+
+@pytest.mark.parametrize("comment", ["[%eval 0.17] [%clk 0:03:00]", "long " * 1000 + "end"])
+@pytest.mark.parametrize("space", [" ", ""])
+def test_a_game_on_one_long_line_is_one_game(comment: str, space: str) -> None:
+    """As Lichess writes its games, with a comment behind every move."""
+    moves = ["Nf3", "Nf6", "Ng1", "Ng8"] * 50
+
+    def refuse(bad: BadGame) -> None:
+        pytest.fail(str(bad))
+
+    words = (f"{move} {{ {comment} }}{space}" for move in moves)
+    (game,) = read_games(io.StringIO(f'[Event "long"]\n\n{"".join(words)} 1-0\n'), refuse)
+    assert len(game.moves) == len(moves)
+    assert game.result == "1-0"
+    assert all(node.comment == comment for node in game.tree.mainline())

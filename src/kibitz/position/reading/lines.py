@@ -174,7 +174,9 @@ def pieces_of(line: str, inside: bool) -> list[str]:
     pieces = [line[cut:end] for cut, end in zip(cuts, [*cuts[1:], len(line)], strict=True)]
     if len(pieces) > 1 and not pieces[-1].strip():
         pieces[-2:] = ["".join(pieces[-2:])]
-    return [pieces[0], *(f" {piece}" for piece in pieces[1:])]
+    # Nor may a piece end with its comment: to python-chess nothing behind one is the text's end.
+    whole = [f"{piece} " for piece in pieces[:-1]] + pieces[-1:]
+    return [whole[0], *(f" {piece}" for piece in whole[1:])]
 
 
 # --- building -------------------------------------------------------------------------------------
