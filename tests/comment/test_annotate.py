@@ -6,6 +6,7 @@ from pathlib import Path
 import chess.pgn
 import pytest
 
+from kibitz.cli import main
 from kibitz.comment.annotate import Style, annotate, comment_on
 from kibitz.comment.batch import annotate_file
 from kibitz.comment.english.story import told_by
@@ -165,6 +166,8 @@ def test_a_fault_in_one_game_costs_no_other(
     assert "A story." in second.tree.comment
     assert len(list(read_games(output))) == 2
     assert "game 1 is left as it is" in capsys.readouterr().err
+    assert main(["annotate", str(source), "--network", "material", "--nodes", "50"]) == 1
+    assert "1 left without comments" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("content", [b"a shopping list\n", b"b\xffn\n", TRAP.encode()])

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import chess.pgn
 
@@ -30,13 +31,26 @@ class Stopped(Exception):  # noqa: N818 - no error, and no result either
     """The user has ended a run in the middle of a game."""
 
 
+class Done(NamedTuple):
+    """A game, annotated; or as it was, and why."""
+
+    game: Game
+    fault: str = ""
+
+
 def annotate_file(
-    source: Place, output: Path | None, engine: Engine, style: Style, stop: Stop
+    source: Place,
+    output: Path | None,
+    engine: Engine,
+    style: Style,
+    stop: Stop,
+    on_fault: Callable[[str], None] = say,
 ) -> Iterator[Game]:
     """The games of a file or of a folder's files, annotated; each is written before it is yielded.
 
     Those that an earlier run has left in the output come first. Nothing is compiled before the
-    input and the output are known to be in order.
+    input and the output are known to be in order. `on_fault` is told of a game
+    that a fault of ours has left bare.
     """
     bad: list[BadGame] = []
 
@@ -67,15 +81,13 @@ def annotate_file(
                 for sent in _elsewhere(rest, engine, style, stop):
                     new += 1
                     bar.advance()
-                    _append(sent, by, output)
-                    yield sent
+                    yield _kept(sent, by, output, on_fault)
             else:
                 told = None if stop.requested else _one(game, engine, style, stop, bar)
                 if told is None:
                     return
                 new += 1
-                _append(told, by, output)
-                yield told
+                yield _kept(told, by, output, on_fault)
         if not new:
             say(f"{output}: all games are annotated")
 
@@ -117,7 +129,15 @@ def _count(files: Sequence[Place]) -> int | None:
     return sum(line.startswith("[Event ") for line in lines) or None
 
 
-def _one(game: Game, engine: Engine, style: Style, stop: Stop, bar: Bar) -> Game | None:
+def _kept(done: Done, by: str, output: Path | None, on_fault: Callable[[str], None]) -> Game:
+    """Write a game, and tell if it was left as it is."""
+    if done.fault:
+        on_fault(done.fault)
+    _append(done.game, by, output)
+    return done.game
+
+
+def _one(game: Game, engine: Engine, style: Style, stop: Stop, bar: Bar) -> Done | None:
     """Annotate a game; None if the run was stopped before its end."""
     nodes = list(game.tree.mainline())
     title = f"game {game.number}, {game.tags.get('White', '?')} - {game.tags.get('Black', '?')}"
@@ -125,7 +145,7 @@ def _one(game: Game, engine: Engine, style: Style, stop: Stop, bar: Bar) -> Game
     if any(not node.move for node in nodes):
         say(f"{title}: a null move; the game is left as it is")
         bar.advance()
-        return game
+        return Done(game)
 
     def on_ply() -> None:
         bar.advance(1 / (len(nodes) + 1))
@@ -140,22 +160,22 @@ def _one(game: Game, engine: Engine, style: Style, stop: Stop, bar: Bar) -> Game
 
 def _whole_or_bare(
     game: Game, engine: Engine, style: Style, on_ply: Callable[[], None] = lambda: None
-) -> Game:
-    """A game, annotated; as it was, with a word about it, where that fails.
+) -> Done:
+    """A game, annotated; as it was, with the reason, where that fails.
 
     A fault of ours in one game of a night's work costs no other; what the user can mend, and a
     broken engine, end the run.
     """
     bare = str(game)
     try:
-        return annotate(game, engine, style, on_ply).game
+        return Done(annotate(game, engine, style, on_ply).game)
     except (KibitzError, OSError, MemoryError, Stopped):
         raise
     except Exception as error:  # noqa: BLE001 - whatever it is, it is named, and the game left
         where = traceback.extract_tb(error.__traceback__)[-1]
         fault = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
-        say(f"game {game.number} is left as it is, by a fault of Kibitz: {fault}")
-        return replace(game, tree=parse_game(bare).tree)
+        told = f"game {game.number} is left as it is, by a fault of Kibitz: {fault}"
+        return Done(replace(game, tree=parse_game(bare).tree), told)
 
 
 class Annotator:
@@ -165,17 +185,18 @@ class Annotator:
         self._network, self._style = network, style
         self._engine: Engine | None = None
 
-    def __call__(self, text: str) -> str:
-        """A game, annotated; one that passes a move is left as it is."""
+    def __call__(self, sent: tuple[int, str]) -> tuple[str, str]:
+        """A game, annotated, and what went wrong; one that passes a move is left as it is."""
         if self._engine is None:
             self._engine = Engine(at_work(self._network), search="alphabeta", multipv=2)
-        game = parse_game(text)
-        if all(node.move for node in game.tree.mainline()):
-            game = _whole_or_bare(game, self._engine, self._style)
-        return str(game)
+        number, text = sent
+        done = Done(replace(parse_game(text), number=number))
+        if all(node.move for node in done.game.tree.mainline()):
+            done = _whole_or_bare(done.game, self._engine, self._style)
+        return str(done.game), done.fault
 
 
-def _elsewhere(games: Iterable[Game], engine: Engine, style: Style, stop: Stop) -> Iterator[Game]:
+def _elsewhere(games: Iterable[Game], engine: Engine, style: Style, stop: Stop) -> Iterator[Done]:
     """Games annotated by the processes of a cluster, in order."""
     if style.words is not TABLE:
         fix = "leave out --cluster, or the decoder"
@@ -184,16 +205,16 @@ def _elsewhere(games: Iterable[Game], engine: Engine, style: Style, stop: Stop) 
         )
     network, sent = chosen(engine.options.weights), deque[Game]()
 
-    def texts() -> Iterator[str]:
+    def texts() -> Iterator[tuple[int, str]]:
         for game in games:
             sent.append(game)
-            yield str(game)
+            yield game.number, str(game)
 
     work, needs = Annotator(network, style), files_of(network)
-    for text in in_processes(
+    for text, fault in in_processes(
         work, texts(), 0, in_order=True, needs=needs, stopped=lambda: stop.requested
     ):
-        yield replace(sent.popleft(), tree=parse_game(text).tree)
+        yield Done(replace(sent.popleft(), tree=parse_game(text).tree), fault)
 
 
 def _append(game: Game, by: str, output: Path | None) -> None:

@@ -45,7 +45,12 @@ def annotate(
         game = Path("/dev/stdin")
     elif str(game).startswith("-"):
         raise InputError("no such option", value=str(game), fix="see --help")
-    tally = Tally()
+    tally, faults = Tally(), list[str]()
+
+    def tell(fault: str) -> None:
+        faults.append(fault)
+        say(fault)
+
     style = Style(level, side, moments, limits_of(nodes, time), said_by.chosen(tally))
     report = None if html is None else Report()
     if html is not None:
@@ -56,7 +61,7 @@ def annotate(
         Engine(network, search="alphabeta", multipv=2, threads=threads) as engine,
         graceful_stop() as stop,
     ):
-        for done in annotate_file(game, output, engine, style, stop):
+        for done in annotate_file(game, output, engine, style, stop, tell):
             if report is not None:
                 report.add(done)
             elif output is None:
@@ -69,4 +74,6 @@ def annotate(
     if report is not None and html is not None and report.games:
         report.write(html)
         say(f"{html}: {report.games} games" if report.games > 1 else f"{html}: written")
-    return EXIT_STOPPED if stop.requested else 0
+    if faults:
+        say(f"{len(faults)} left without comments by faults of Kibitz")
+    return EXIT_STOPPED if stop.requested else 1 if faults else 0
