@@ -10,14 +10,16 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import ExitStack, closing
 from http.client import HTTPMessage as Message
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import chess
 import pytest
+from starlette.websockets import WebSocket
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Origin
 
+from kibitz.apps.web.desk import Desk, House
 from kibitz.apps.web.engines import Engines, Wanted
 from kibitz.apps.web.guard import host_of
 from kibitz.apps.web.library import Library
@@ -317,6 +319,30 @@ def test_engines_are_bounded(guarded: Server) -> None:
         assert found["ok"]["move"] in {move.uci() for move in chess.Board().legal_moves}
 
     talk(guarded, two, additional_headers=own_cookie(guarded))
+
+
+def test_of_many_requests_to_ponder_the_last_runs_and_ends_with_its_page(folder: Path) -> None:
+    house = House((folder,), engines=3, threads=1, memory=8)
+    wanted = [Wanted("material", rule=rule) for rule in ("puct", "sble", "azero")]
+
+    async def ponder() -> None:
+        desk = Desk(house, cast(WebSocket, None))
+        board = Board()
+        asked = (asyncio.to_thread(desk.ponder, board, each) for each in wanted * 3)
+        await asyncio.gather(*asked)
+        busy = [desk.house.engines.take(each) for each in wanted[:2]]  # one of three is at work
+        with pytest.raises(InputError, match="all 3 engines are in use"):
+            house.engines.take(Wanted("uniform"))
+        for held in busy:
+            house.engines.give_back(held)
+        desk.close()
+        await asyncio.to_thread(desk.ponder, board, wanted[0])
+        assert len([house.engines.take(each) for each in wanted]) == 3
+
+    try:
+        asyncio.run(ponder())
+    finally:
+        house.close()
 
 
 def test_an_engine_that_failed_is_not_used_again(tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ class Desk:
         except (WebSocketDisconnect, RuntimeError, KeyError):
             pass  # RuntimeError: it ended while something was sent; KeyError: no text
         finally:
-            self._closed = True
+            self._closed = True  # nothing is sent any more
             sender.cancel()
             await asyncio.shield(asyncio.to_thread(self.close))
 
@@ -169,8 +169,9 @@ class Desk:
             self._put(f"mistake {number}", message)
 
     def close(self) -> None:
-        """Leave all searches; they end unless other pages watch them."""
+        """Leave all searches; they end unless other pages watch them. None begins any more."""
         with self._lock:
+            self._closed = True
             for panel in [*self._panels]:
                 self.unwatch(panel)
             self._end_pondering()
