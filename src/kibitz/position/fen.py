@@ -151,7 +151,7 @@ def parse_fen(text: str) -> np.record:
 def read_fen(text: str, positions: np.ndarray, index: int) -> None:
     """Write the position of a FEN to positions[index] (POSITION [n]); raises PositionError."""
     fields = text.split()
-    if 2 <= len(fields) < 4:  # nobody may castle or take in passing, as far as it says
+    if 2 <= len(fields) < 4:  # without castling rights and en passant
         fields += ["-"] * (4 - len(fields))
     if not 4 <= len(fields) <= 6:
         found = f"found {len(fields)} field{'s' * (len(fields) != 1)}"
