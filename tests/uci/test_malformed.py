@@ -337,6 +337,8 @@ def test_five_thousand_hostile_lines_leave_no_traceback_and_no_value_beyond_its_
         if number % 10 == 9:
             gui.say("stop")
             gui.ask("isready", "readyok")
+    gui.say("stop")  # while a search runs no option is taken
+    gui.ask("isready", "readyok")
     gui.say("setoption name Threads value 1", "setoption name LogFile value <empty>")
     gui.say("setoption name WeightsFile value material")
     survives(gui)
