@@ -337,11 +337,10 @@ def test_five_thousand_hostile_lines_leave_no_traceback_and_no_value_beyond_its_
         if number % 10 == 9:
             gui.say("stop")
             gui.ask("isready", "readyok")
-    gui.say("stop")  # while a search runs no option is taken
-    gui.ask("isready", "readyok")
-    gui.say("setoption name Threads value 1", "setoption name LogFile value <empty>")
-    gui.say("setoption name WeightsFile value material")
     survives(gui)
+    gui.leave()  # all lines are obeyed, all searches have answered
+    while not gui.silent():
+        gui.all.append(gui.heard.get())
 
     assert "Traceback" not in capfd.readouterr().err
     faults = [line for line in gui.all if line.startswith("info string error")]
@@ -352,5 +351,5 @@ def test_five_thousand_hostile_lines_leave_no_traceback_and_no_value_beyond_its_
     for option in all_options():
         if option.low is not None and option.high is not None:
             assert option.low <= values[option.name] <= option.high
-    assert threading.active_count() <= threads + 1
+    assert threading.active_count() < threads  # the session's own has ended, too
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory < MOST_MEMORY
