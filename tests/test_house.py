@@ -12,7 +12,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "kibitz"
 
-LONGEST_MODULE = 400  # lines
+LONGEST_MODULE = 500  # lines
 LONGEST_FUNCTION = 45  # lines of a body, without the docstring
 LONGEST_KERNEL = 60
 LARGEST_FOLDER = 16  # modules beside __init__.py; a larger one has floors, and shows them

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from kibitz.core.checksums import (
+from kibitz.core.files import (
     HEADER_KEY,
     ZEROS,
     ChecksumError,

@@ -13,11 +13,21 @@ import fsspec
 import pytest
 
 from kibitz.cli import main
-from kibitz.core import stores
-from kibitz.core.copies import NOT_SENT, ROOM, WorkingCopy, here, read_kept, send_all
+from kibitz.core import files
 from kibitz.core.errors import FileError, InputError
 from kibitz.core.files import Location, read_bytes, write_bytes
-from kibitz.core.places import Url, below, files_below, place
+from kibitz.core.places import (
+    NOT_SENT,
+    ROOM,
+    Url,
+    WorkingCopy,
+    below,
+    files_below,
+    place,
+    read_kept,
+    send_all,
+    working_copy,
+)
 from tests.s3 import Wire, s3
 
 MISSING = [name for name in ("moto", "s3fs", "flask") if importlib.util.find_spec(name) is None]
@@ -27,8 +37,8 @@ LARGE = os.urandom(300_000)
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Url]:
     """A folder in memory; this machine keeps its copies in a folder of the test."""
-    monkeypatch.setattr("kibitz.core.copies.cache_folder", lambda: tmp_path / "cache")
-    monkeypatch.setattr(stores, "WAIT_SECONDS", 0.0)
+    monkeypatch.setattr("kibitz.core.places.cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(files, "WAIT_SECONDS", 0.0)
     found = place(f"memory://{tmp_path.name}/run")
     assert isinstance(found, Url)
     yield found
@@ -37,7 +47,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Url]:
 
 def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """From now on be another machine."""
-    monkeypatch.setattr("kibitz.core.copies.cache_folder", lambda: tmp_path / "other")
+    monkeypatch.setattr("kibitz.core.places.cache_folder", lambda: tmp_path / "other")
 
 
 def test_a_folder_is_worked_on_by_one_machine_after_the_other(
@@ -57,7 +67,7 @@ def test_a_folder_is_worked_on_by_one_machine_after_the_other(
     write_bytes(second.path / "done.json", b"22")
     second.send()
     assert [one.name for one in files_below(folder, "*")] == ["done.json"]
-    monkeypatch.setattr("kibitz.core.copies.cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr("kibitz.core.places.cache_folder", lambda: tmp_path / "cache")
     third = WorkingCopy(folder)
     assert third.path == first.path
     assert (third.path / "done.json").read_bytes() == b"22"
@@ -91,7 +101,7 @@ def test_what_says_that_work_is_done_is_sent_last(
         broken.setattr(system, "put_file", cut)
         with pytest.raises(FileError, match="cut"):
             copy.send()
-    assert len(sent) == stores.TRIES
+    assert len(sent) == files.TRIES
     assert all(".z.shard." in name for name in sent)
     assert not folder.exists() or not files_below(folder, "*")
     copy.send()
@@ -105,8 +115,8 @@ class ForeignError(Exception):
 @pytest.mark.parametrize(
     ("error", "tries", "told"),
     [
-        (ForeignError("line cut"), stores.TRIES, "no answer [(]line cut"),
-        (EOFError(), stores.TRIES, "no answer [(]EOFError"),
+        (ForeignError("line cut"), files.TRIES, "no answer [(]line cut"),
+        (EOFError(), files.TRIES, "no answer [(]EOFError"),
         (PermissionError("not yours"), 1, "cannot be used [(]not yours"),
         (ValueError("no such name"), 1, "cannot be used [(]no such name"),
     ],
@@ -137,7 +147,7 @@ def test_shards_are_kept_as_long_as_there_is_room(
         read_kept(folder / name)
     assert sum(path.stat().st_size for path in kept.iterdir()) <= 1 << 20
     with monkeypatch.context() as away:
-        away.setattr("kibitz.core.copies.fetch", lambda _: pytest.fail("asked again"))
+        away.setattr("kibitz.core.places.fetch", lambda _: pytest.fail("asked again"))
         assert read_kept(folder / "e") == b"e" * 300_000
     write_bytes(folder / "e", b"another")
     assert read_kept(folder / "e") == b"another"
@@ -207,7 +217,7 @@ def test_a_run_in_an_object_store(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("kibitz.core.copies.cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr("kibitz.core.places.cache_folder", lambda: tmp_path / "cache")
     wire.cuts, wire.after = 2, 2_000
     assert learned("s3://games/learn/run") == on_disk
     assert wire.cuts == 0
@@ -215,15 +225,15 @@ def test_a_run_in_an_object_store(
 
 @pytest.mark.filterwarnings("ignore")
 def test_an_object_store(wire: Wire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kibitz.core.copies.cache_folder", lambda: tmp_path / "cache")
-    monkeypatch.setattr(stores, "WAIT_SECONDS", 0.0)
+    monkeypatch.setattr("kibitz.core.places.cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(files, "WAIT_SECONDS", 0.0)
     url = place("s3://games/run/1.shard")
     write_bytes(url, LARGE)
     assert read_bytes(url) == read_kept(url) == read_kept(url) == LARGE
     assert [one.name for one in files_below(place("s3://games/run"), "*.shard")] == ["1.shard"]
     with pytest.raises(FileError, match="no such file"):
         read_bytes("s3://games/run/2.shard")
-    copy = here("s3://games/copy")
+    copy = working_copy("s3://games/copy")
     write_bytes(copy / "a" / "b", b"c")
     send_all()
     assert read_bytes("s3://games/copy/a/b") == b"c"

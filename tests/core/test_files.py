@@ -19,8 +19,8 @@ import pytest
 import zstandard
 
 from kibitz.core import files, unpacking
-from kibitz.core.checksums import sha256_of
 from kibitz.core.errors import DamagedFileError, FileError, InputError, MissingExtraError
+from kibitz.core.files import sha256_of
 
 
 def leftovers(folder: Path) -> list[str]:

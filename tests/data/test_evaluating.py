@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from kibitz.cli import main
-from kibitz.core.locks import alone
+from kibitz.core.journal import with_lock
 from kibitz.core.places import place
 from kibitz.data.labels.evaluating import (
     Evaluating,
@@ -306,7 +306,7 @@ def test_labels_may_go_behind_a_url(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 def test_one_labelling_at_a_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine.pgn").write_text(STANDARD)
-    with alone(tmp_path / "out", "labelling"):
+    with with_lock(tmp_path / "out", "labelling"):
         for files in ([tmp_path / "mine.pgn"], []):
             assert main(words_of(files, tmp_path / "out", "--workers", "1")) == 2
             said = f"another labelling is running here (process {os.getpid()})"

@@ -15,8 +15,8 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from kibitz.core.checksums import with_ending
 from kibitz.core.errors import DamagedFileError, InputError
+from kibitz.core.files import with_ending
 from kibitz.data import shard as shards
 from kibitz.data.record import Game, Ply, games_of, shard_of
 from kibitz.data.shard import DTYPES, MARK, Shard, decode, encode, find_fault, read, write

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from kibitz.core.checksums import HEADER_KEY, ZEROS, fill_header
+from kibitz.core.files import HEADER_KEY, ZEROS, fill_header
 from kibitz.nets.card import NetworkCard, save, save_onnx
 from kibitz.nets.models.make import create, random_weights
 from kibitz.nets.models.quantise import quantise

@@ -13,7 +13,7 @@ import numpy as np
 import safetensors.numpy
 import zstandard
 
-from kibitz.core.checksums import with_ending
+from kibitz.core.files import with_ending
 from kibitz.data.shard import DTYPES, MARK, Shard, counted, write
 from tests.data.batches.makers import random_shard
 from tests.hostile.kind import Attack, Kind, Target, file_target

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from numba import TypingError
 
-from kibitz.core.locks import lock, opened
+from kibitz.core.journal import lock, open_lock
 from kibitz.jit import cache as kernelcache
 from kibitz.jit.compile import COMPILED, kernel
 
@@ -136,7 +136,7 @@ def test_a_process_says_once_that_it_waits_for_another(warm_cache: Path, script:
     for path in cache_files(warm_cache):
         path.unlink()
     locks = [*warm_cache.rglob("*.lock")]
-    held = [opened(path) for path in locks if path.name != "saving.lock"]
+    held = [open_lock(path) for path in locks if path.name != "saving.lock"]
     assert len(held) == 2
     assert all(lock(file, wait=False) for file in held)
     with subprocess.Popen(
@@ -317,7 +317,7 @@ def test_a_compilation_that_fails_gives_its_lock_back(
     with pytest.raises(TypingError):
         wrong(1)
     (path,) = tmp_path.rglob("*wrong.lock")
-    with opened(path) as file:
+    with open_lock(path) as file:
         assert lock(file, wait=False)
     kernelcache.kernel_folder.cache_clear()
 

@@ -17,8 +17,8 @@ from kibitz.arena.match.game import Control
 from kibitz.arena.match.runner import Setup
 from kibitz.arena.match.spec import parse_players
 from kibitz.cli import main
-from kibitz.core.checksums import sha256_of
 from kibitz.core.errors import ConfigError
+from kibitz.core.files import sha256_of
 from kibitz.core.log import Stop
 from kibitz.data.openings import random_openings
 from kibitz.data.shard import write

@@ -17,7 +17,7 @@ import torch
 from scipy import stats  # type: ignore[import-untyped]
 
 from kibitz.core.errors import DamagedFileError, FileError, InputError
-from kibitz.core.locks import alone
+from kibitz.core.journal import with_lock
 from kibitz.core.log import Stop
 from kibitz.data.batches.batch import recipe
 from kibitz.data.batches.loader import rows_in_batches
@@ -378,7 +378,7 @@ def test_the_best_weights_survive_a_kill_and_their_damage_is_named(
 
 
 def test_two_trainings_do_not_share_a_folder(games: Path, tmp_path: Path) -> None:
-    with alone(tmp_path / "a", "training"), pytest.raises(InputError, match="another training"):
+    with with_lock(tmp_path / "a", "training"), pytest.raises(InputError, match="another training"):
         run(settings_of(games, tmp_path / "a"))
     assert run(settings_of(games, tmp_path / "a")).step == 6
 

@@ -253,7 +253,7 @@ def test_what_cannot_be_is_refused(
 
 def test_only_one_process_trains_in_a_folder(finished: Folder) -> None:
     first, second = (Learning(finished, "train", Stop()) for _ in range(2))
-    with first.alone(), pytest.raises(Exception, match="another learning is running here"):
+    with first.locks(), pytest.raises(Exception, match="another learning is running here"):
         second.run()
 
 

@@ -15,8 +15,8 @@ import pytest
 
 import kibitz
 from kibitz.cli import main
-from kibitz.core.checksums import sha256_of
 from kibitz.core.errors import DamagedFileError
+from kibitz.core.files import sha256_of
 from kibitz.core.log import Stop
 from kibitz.core.settings import dump
 from kibitz.nets.discover import shipped_default

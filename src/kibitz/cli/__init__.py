@@ -21,11 +21,10 @@ from cyclopts.config import Dict
 import kibitz
 from kibitz.cli.output import EXIT_STOPPED
 from kibitz.core import settings, workers
-from kibitz.core.copies import as_given, here, send_all
 from kibitz.core.errors import ConfigError, InputError, KibitzError, did_you_mean, nearest, shorten
 from kibitz.core.files import check_epoch, leave_out_dates, local_path
 from kibitz.core.log import Level, open_closed_streams, set_level
-from kibitz.core.places import Place
+from kibitz.core.places import Place, as_given, send_all, working_copy
 from kibitz.core.settings import FLAGS
 
 EXIT_REFUSED = 2
@@ -189,7 +188,9 @@ def _paths_here(_: App, __: tuple[str, ...], arguments: ArgumentCollection) -> N
             raise InputError(argument.name, value="", fix=fix)
         if argument.parameter.converter is None and _is_path(argument.hint):
             argument.tokens = [
-                token if local_path(token.value) else token.evolve(value=str(here(token.value)))
+                token
+                if local_path(token.value)
+                else token.evolve(value=str(working_copy(token.value)))
                 for token in argument.tokens
             ]
 

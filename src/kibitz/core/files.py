@@ -1,25 +1,143 @@
-"""Reading and writing files so that no file is ever half written.
-
-A location is a path or a URL. URLs go through fsspec (``s3://``, ``gs://``, ``memory://`` ...).
-Writes are atomic: readers see the old content or the new, never a mixture, whatever happens.
-"""
+"""Files on this machine or behind a URL: whole or not at all, with checksums."""
 
 from __future__ import annotations
 
 import datetime
+import hashlib
+import io
 import os
 import re
 import secrets
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import IO, Any, BinaryIO, TypeAlias, cast
+from typing import IO, Any, BinaryIO, TypeAlias, TypeVar, cast
 
-from kibitz.core.errors import FileError, InputError
-from kibitz.core.stores import ask, fetch, foreign_errors, no_answer, send
+from kibitz.core.errors import (
+    FileError,
+    InputError,
+    KibitzError,
+    MissingExtraError,
+    missing_extra,
+    shorten,
+)
+
+TRIES = 3  # beside those of the file system itself
+WAIT_SECONDS = 0.5  # before the second try, and twice as long before each further one
+
+# What another try does not change; file systems raise ValueError for addresses that they cannot
+# have, and NotImplementedError where they can only be read.
+_LASTING = (
+    *(PermissionError, IsADirectoryError, NotADirectoryError, FileExistsError),
+    *(ValueError, NotImplementedError),
+)
+
+# What broken connections raise that is no error of the operating system, by the module that
+# defines it: only a module that is loaded can have raised one.
+_FOREIGN = {
+    "botocore.exceptions": "BotoCoreError",  # s3fs
+    "aiohttp": "ClientError",  # s3fs, gcsfs, http
+    "gcsfs.retry": "HttpError",
+    "google.auth.exceptions": "TransportError",  # gcsfs
+    "azure.core.exceptions": "AzureError",  # adlfs
+    "paramiko": "SSHException",  # sftp
+}
+
+Found = TypeVar("Found")
+
+
+def filesystem(url: str) -> Any:
+    """Return the fsspec file system that serves a URL."""
+    try:
+        import fsspec
+    except ImportError as error:
+        raise missing_extra(f"the URL {url}", "fsspec", "cloud") from error
+    try:
+        return fsspec.core.url_to_fs(url)[0]
+    except ImportError as error:  # fsspec is here but the package for this scheme is not
+        raise MissingExtraError(f"the URL {url} needs one more package", fix=str(error)) from error
+    except ValueError as error:
+        raise InputError("no file system serves this URL", value=url, fix=str(error)) from error
+
+
+def ask(url: str, work: Callable[[Any, str], Found]) -> Found:
+    """What a file system answers; `work` gets it, its listings fresh, and the path in it."""
+    for number in range(TRIES):
+        try:
+            system = filesystem(url)
+            system.invalidate_cache()
+            return work(system, system._strip_protocol(url))
+        except (FileNotFoundError, KibitzError):
+            raise
+        except _LASTING as error:
+            raise FileError(f"it cannot be used ({_reason(error)})", value=url) from error
+        except _broken() as error:
+            if number == TRIES - 1:
+                raise no_answer(url, error) from error
+            time.sleep(WAIT_SECONDS * 2**number)
+    raise AssertionError
+
+
+def fetch(url: str) -> bytes:
+    """The whole content."""
+    content: bytes = ask(url, lambda system, path: system.cat_file(path))
+    return content
+
+
+def send(source: Path, url: str) -> None:
+    """Replace the content by that of a file: a reader sees the old one or the new one.
+
+    An object store shows an object when all of it has arrived. Elsewhere it gets another name
+    first.
+    """
+    from fsspec.asyn import AsyncFileSystem
+
+    if isinstance(filesystem(url), AsyncFileSystem):
+        ask(url, lambda system, path: system.put_file(str(source), path))
+        return
+    folder, _, name = url.rpartition("/")
+    partial = f"{folder}/.{name}.{secrets.token_hex(6)}.partial"
+    ask(folder, lambda system, path: system.makedirs(path, exist_ok=True))
+    ask(partial, lambda system, path: system.put_file(str(source), path))
+    ask(url, lambda system, path: system.mv(system._strip_protocol(partial), path))
+
+
+def state_of(url: str) -> str:
+    """A text that changes with the content."""
+    return str(ask(url, lambda system, path: system.ukey(path)))
+
+
+def _broken() -> tuple[type[Exception], ...]:
+    return (OSError, EOFError, *foreign_errors())
+
+
+def foreign_errors() -> tuple[type[Exception], ...]:
+    """What broken connections may raise beside errors of the operating system."""
+    loaded = [(sys.modules[name], kind) for name, kind in _FOREIGN.items() if name in sys.modules]
+    return tuple(getattr(module, kind) for module, kind in loaded)
+
+
+def no_answer(url: str, error: Exception) -> FileError:
+    """The error of a connection that stays broken."""
+    fix = "see that the store can be reached, then repeat the command"
+    return FileError(f"no answer ({_reason(error)})", value=url, fix=fix)
+
+
+def _reason(error: Exception) -> str:
+    return shorten(" ".join(str(error).split()), 200) or type(error).__name__
+
+
+# --- reading and writing --------------------------------------------------------------------------
+#
+# Reading and writing files so that no file is ever half written.
+#
+# A location is a path or a URL. URLs go through fsspec (``s3://``, ``gs://``, ``memory://`` ...).
+# Writes are atomic: readers see the old content or the new, never a mixture, whatever happens.
+
 
 Location: TypeAlias = str | os.PathLike[str]
 
@@ -183,6 +301,15 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def cut_torn_line(path: Path) -> None:
+    """Remove a last line that a crash left unfinished; a file that is missing stays so."""
+    if not path.exists():
+        return
+    with path.open("rb+") as file:
+        content = file.read()
+        file.truncate(content.rfind(b"\n") + 1)
+
+
 @contextmanager
 def named_failures(location: Location, action: str) -> Iterator[None]:
     """Turn errors of the operating system into errors that name the file."""
@@ -270,3 +397,104 @@ def dated(moment: datetime.datetime) -> str:
         check_epoch()
         moment = datetime.datetime.fromtimestamp(int(epoch), datetime.UTC)
     return moment.isoformat(timespec="seconds")
+
+
+# --- checksums ------------------------------------------------------------------------------------
+#
+# Checksums: of whole files, and inside files that are checked whenever they are read.
+#
+# Two places inside a file are in use. A checksum at the end follows a mark and covers all before
+# the mark. One in a header stands in the metadata of a safetensors file as `"seal":"..."` and
+# covers the whole file with the checksum's own digits replaced by zeros.
+
+
+HEADER_KEY = "seal"
+ZEROS = "0" * 64  # what the header holds before `fill_header`
+
+_DIGEST_BYTES = 32
+_IN_HEADER = re.compile(rb'"seal":"([0-9a-f]{64})"')
+
+
+class ChecksumError(ValueError):
+    """A content without a checksum (`expected` is empty), or with the checksum of another."""
+
+    def __init__(self, expected: str = "", found: str = "") -> None:
+        super().__init__(f"expected checksum {expected[:16]}, found {found[:16]}")
+        self.expected, self.found = expected, found
+
+    def why(self, kind: str) -> str:
+        """What is wrong with a file that should be of a kind."""
+        if self.expected:
+            return "the content does not match its checksum"
+        return f"no checksum: the file is cut, or no {kind}"
+
+
+def crc32_of(content: bytes) -> str:
+    """Return the CRC-32 as 8 hex digits, for short texts that a crash may have cut."""
+    return f"{zlib.crc32(content):08x}"
+
+
+def newer_format(what: str, found: int, known: int, value: object) -> InputError:
+    """Build the error for a file of a format that is not known yet."""
+    text = f"{what} format {found}, this Kibitz reads up to {known}"
+    return InputError(text, value=value, fix="update Kibitz")
+
+
+# --- whole files ----------------------------------------------------------------------------------
+
+
+def sha256_of(location: Location) -> str:
+    """Return the SHA-256 of a file as 64 hex digits, without holding the file in memory."""
+    with open_read(location) as file:
+        if isinstance(file, io.BufferedReader):
+            return hashlib.file_digest(file, "sha256").hexdigest()
+        digest = hashlib.sha256()
+        while block := file.read(1 << 20):
+            digest.update(block)
+        return digest.hexdigest()
+
+
+# --- at the end -----------------------------------------------------------------------------------
+
+
+def with_ending(content: bytes, mark: bytes = b"", *, as_hex: bool = False) -> bytes:
+    """Return the content, the mark and the content's SHA-256 as 32 bytes or 64 hex digits."""
+    digest = hashlib.sha256(content)
+    return content + mark + (digest.hexdigest().encode() if as_hex else digest.digest())
+
+
+def without_ending(content: bytes, mark: bytes = b"", *, as_hex: bool = False) -> bytes:
+    """Return what precedes the mark and the checksum, or raise ChecksumError."""
+    size = len(mark) + _DIGEST_BYTES * (1 + as_hex)
+    body, ending = content[:-size], content[-size:]
+    if len(ending) < size or not ending.startswith(mark):
+        raise ChecksumError
+    digest = ending[len(mark) :]
+    _compare(body, digest.decode("latin1") if as_hex else digest.hex())
+    return body
+
+
+# --- in the header of a safetensors file ----------------------------------------------------------
+
+
+def fill_header(content: bytes) -> bytes:
+    """Put the checksum into a file that was written with `"seal": ZEROS` in its metadata."""
+    return content.replace(_entry(ZEROS), _entry(hashlib.sha256(content).hexdigest()), 1)
+
+
+def check_header(content: bytes) -> None:
+    """Raise ChecksumError unless every byte is as `fill_header` left it."""
+    entry = _IN_HEADER.search(content)
+    if entry is None:
+        raise ChecksumError
+    _compare(content.replace(entry[0], _entry(ZEROS), 1), entry[1].decode())
+
+
+def _entry(digits: str) -> bytes:
+    return f'"{HEADER_KEY}":"{digits}"'.encode()
+
+
+def _compare(content: bytes, expected: str) -> None:
+    found = hashlib.sha256(content).hexdigest()
+    if found != expected:
+        raise ChecksumError(expected, found)

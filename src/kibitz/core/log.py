@@ -23,7 +23,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
-from kibitz.core.files import has_dates
+from kibitz.core.files import cut_torn_line, has_dates
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -141,7 +141,7 @@ class Metrics:
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _cut_torn_line(path)
+        cut_torn_line(path)
         self._file: IO[str] = path.open("a", encoding="utf-8")
 
     def __enter__(self) -> Metrics:
@@ -178,15 +178,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)  # JSON has no nan, and a loss that became nan must stay visible
     return value
-
-
-def _cut_torn_line(path: Path) -> None:
-    """Remove a last line that a crash left unfinished, so that every line stays one object."""
-    if not path.exists():
-        return
-    with path.open("rb+") as file:
-        content = file.read()
-        file.truncate(content.rfind(b"\n") + 1)
 
 
 @dataclass

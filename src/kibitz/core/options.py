@@ -33,8 +33,8 @@ from typing import (
     get_type_hints,
 )
 
-from kibitz.core.copies import here
 from kibitz.core.errors import ConfigError
+from kibitz.core.places import working_copy
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -204,7 +204,7 @@ def checked(option: Option, value: Any, place: str = "") -> Any:
 def _checked_one(option: Option, value: Any, place: str) -> Any:
     kind, named = option.kind, place or option.uci
     if kind is Path and isinstance(value, str):
-        return here(value)
+        return working_copy(value)
     if kind is float and type(value) is int and abs(value) <= sys.float_info.max:
         value = float(value)
     # isinstance would take true for a whole number, and to Python 1 equals true.

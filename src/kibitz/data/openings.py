@@ -12,9 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
-from kibitz.core.checksums import sha256_of
 from kibitz.core.errors import InputError
-from kibitz.core.files import Location
+from kibitz.core.files import Location, sha256_of
 from kibitz.core.unpacking import read_unpacked, unpacked_name
 from kibitz.position.board import SIDES, Board, Side
 from kibitz.position.epd import parse_epd

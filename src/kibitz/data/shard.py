@@ -17,10 +17,16 @@ import safetensors.numpy
 import zstandard
 
 import kibitz
-from kibitz.core.checksums import ChecksumError, newer_format, with_ending, without_ending
-from kibitz.core.copies import read_kept
 from kibitz.core.errors import DamagedFileError, FileError, InputError
-from kibitz.core.files import Location, write_bytes
+from kibitz.core.files import (
+    ChecksumError,
+    Location,
+    newer_format,
+    with_ending,
+    without_ending,
+    write_bytes,
+)
+from kibitz.core.places import read_kept
 from kibitz.core.unpacking import arrays_of, unzstd
 from kibitz.position.packed import PACKED, first_wrong, new_packed
 from kibitz.position.state import new_positions

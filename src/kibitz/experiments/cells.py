@@ -23,7 +23,7 @@ import msgspec
 from kibitz.arena.match.game import Rules, Terms
 from kibitz.arena.match.journal import Journal, PlayedGame
 from kibitz.arena.match.runner import Setup, run
-from kibitz.core.checksums import crc32_of
+from kibitz.core.files import crc32_of
 from kibitz.core.log import Stop
 from kibitz.core.places import files_below
 from kibitz.data.shard import SUFFIX

@@ -32,7 +32,7 @@ import numba
 from numba.core import caching, event
 
 from kibitz.core.files import cache_folder
-from kibitz.core.locks import lock, locked, opened
+from kibitz.core.journal import lock, locked, open_lock
 from kibitz.core.log import say
 
 PACKAGE = Path(__file__).parents[1]
@@ -155,7 +155,7 @@ class _Locks(event.Listener):
     def take(self, path: Path) -> bool:
         """Wait until no other process compiles a kernel; False where nothing can be written."""
         try:
-            file = opened(path)
+            file = open_lock(path)
         except OSError:
             return False
         if not lock(file, wait=False):

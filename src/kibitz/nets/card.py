@@ -26,18 +26,20 @@ import msgspec
 import numpy as np
 import safetensors.numpy
 
-from kibitz.core.checksums import (
+from kibitz.core.errors import DamagedFileError, InputError
+from kibitz.core.files import (
     HEADER_KEY,
     ZEROS,
     ChecksumError,
+    Location,
     check_header,
     fill_header,
     newer_format,
+    read_bytes,
     with_ending,
     without_ending,
+    write_bytes,
 )
-from kibitz.core.errors import DamagedFileError, InputError
-from kibitz.core.files import Location, read_bytes, write_bytes
 from kibitz.core.unpacking import arrays_of
 
 FORMAT_VERSION = 1

@@ -20,16 +20,17 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
-from kibitz.core.checksums import (
+from kibitz.core.errors import DamagedFileError
+from kibitz.core.files import (
     HEADER_KEY,
     ZEROS,
     ChecksumError,
     check_header,
     fill_header,
     newer_format,
+    read_bytes,
+    write_bytes,
 )
-from kibitz.core.errors import DamagedFileError
-from kibitz.core.files import read_bytes, write_bytes
 from kibitz.core.log import say
 from kibitz.core.unpacking import arrays_of
 from kibitz.nets.models.build import laid_out

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from kibitz.core.files import measured
-from kibitz.core.locks import LOCK_FILE, alone
+from kibitz.core.journal import LOCK_FILE, with_lock
 from kibitz.core.log import Stop, progress, say
 from kibitz.data.batches.batch import recipe
 from kibitz.data.batches.loader import Loader, PlaceInData, Share, TensorBatch, rows_in_batches
@@ -144,7 +144,7 @@ def _folder(output: Path) -> Iterator[None]:
     """Work alone in the output folder; one that was made for nothing is removed again."""
     new = not output.exists()
     try:
-        with alone(output, "training"):
+        with with_lock(output, "training"):
             yield
     except BaseException:
         made = new and output.is_dir()

@@ -21,7 +21,7 @@ from msgspec import UNSET, UnsetType
 
 from kibitz.core.errors import DamagedFileError, InputError
 from kibitz.core.files import read_bytes, write_bytes
-from kibitz.core.journals import read_record
+from kibitz.core.journal import read_record
 from kibitz.core.log import Metrics
 
 METRICS = "metrics.jsonl"

@@ -33,7 +33,7 @@ from kibitz.comment.decoder.file import (
 from kibitz.comment.decoder.transformer import WordsNetwork, exported, words_loss
 from kibitz.core.errors import InputError
 from kibitz.core.files import read_bytes, write_bytes
-from kibitz.core.locks import alone
+from kibitz.core.journal import with_lock
 from kibitz.core.log import Metrics, Stop, progress
 from kibitz.nets.models.build import count_parameters, load_network
 from kibitz.position.board import Board
@@ -78,7 +78,7 @@ def train_words(
         raise InputError("no examples to train on", value=len(examples), fix="give more games")
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
-        stack.enter_context(alone(folder, "training"))
+        stack.enter_context(with_lock(folder, "training"))
         torch.set_num_threads(settings.threads)
         tokens = _tokens(folder, kept, card)
         if tower is not None:

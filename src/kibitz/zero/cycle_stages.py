@@ -27,13 +27,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from kibitz.core.checksums import sha256_of
-from kibitz.core.copies import here
 from kibitz.core.errors import ConfigError, did_you_mean
-from kibitz.core.files import read_bytes, write_bytes
-from kibitz.core.journals import read_record
-from kibitz.core.locks import alone
+from kibitz.core.files import read_bytes, sha256_of, write_bytes
+from kibitz.core.journal import read_record, with_lock
 from kibitz.core.log import Stop, say
+from kibitz.core.places import working_copy
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 
@@ -110,7 +108,7 @@ def read_cycle(path: Path, kinds: Mapping[str, Kind]) -> tuple[Cycle, dict[str, 
         raise ConfigError(f"{path}: not a file of stages", fix=str(error)) from error
     if cycle.iterations < 1 or not cycle.stages:
         raise ConfigError(f"{path}: nothing to do", fix="give iterations and [[stages]]")
-    cycle = msgspec.structs.replace(cycle, folder=os.fspath(here(cycle.folder)))
+    cycle = msgspec.structs.replace(cycle, folder=os.fspath(working_copy(cycle.folder)))
     stages: dict[str, StageOf] = {}
     for table in cycle.stages:
         stage = _checked(path, table, kinds)
@@ -140,7 +138,7 @@ def _checked(path: Path, table: dict[str, Any], kinds: Mapping[str, Kind]) -> St
 def run_cycle(cycle: Cycle, stages: Mapping[str, StageOf], stop: Stop) -> bool:
     """Go through all stages of all iterations; returns False if asked to stop before the end."""
     folder = Path(cycle.folder)
-    with alone(folder, "cycle"):
+    with with_lock(folder, "cycle"):
         for iteration in range(1, cycle.iterations + 1):
             for stage in stages.values():
                 home = marker_of(folder, iteration, stage.name).with_suffix("")

@@ -30,8 +30,7 @@ import msgspec
 
 from kibitz.core.errors import DamagedFileError, FileError, InputError
 from kibitz.core.files import write_bytes
-from kibitz.core.journals import read_record
-from kibitz.core.locks import lock, opened
+from kibitz.core.journal import lock, open_lock, read_record
 from kibitz.core.settings import FILE, dump
 from kibitz.data.store import Store
 from kibitz.nets.card import load
@@ -221,7 +220,7 @@ class Folder:
         The system takes the lock from a process that ends, however it ends, so that another one
         goes on with the group at once.
         """
-        with opened(self.claim_file(group)) as file:
+        with open_lock(self.claim_file(group)) as file:
             yield lock(file, wait=False) and _begun_in(file, generation)
 
     def claim_file(self, group: int) -> Path:
@@ -274,7 +273,7 @@ class Folder:
         The system takes the lock from a process that is killed.
         """
         path = self._now(role)
-        with opened(path.with_suffix(LOCK)) as file:
+        with open_lock(path.with_suffix(LOCK)) as file:
             lock(file)
             try:
                 yield
@@ -324,5 +323,5 @@ def _silent(path: Path, now: Now) -> bool:
         return True
     if not held.exists():
         return False
-    with opened(held) as file:
+    with open_lock(held) as file:
         return lock(file, wait=False)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Literal
 
-from kibitz.core.locks import alone
+from kibitz.core.journal import with_lock
 from kibitz.core.log import Stop, say
 from kibitz.zero import rating
 from kibitz.zero.config import LearnSettings
@@ -38,7 +38,7 @@ class Learning:
     def run(self) -> bool:
         """Work until the budget is spent; False if asked to stop before."""
         self.folder.check_networks()
-        with self.alone(), self.folder.present(self.role):
+        with self.locks(), self.folder.present(self.role):
             self.folder.forget_silent()
             if self.folder.newest:
                 rating.keep_best(self.folder)  # it may have been lost or damaged
@@ -52,13 +52,13 @@ class Learning:
         return over
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
+    def locks(self) -> Iterator[None]:
         """Refuse a second process that trains, or rates; any number may play."""
         with ExitStack() as stack:
             if self.role in ("all", "train"):
-                stack.enter_context(alone(self.folder.root / "training", "learning"))
+                stack.enter_context(with_lock(self.folder.root / "training", "learning"))
             if self.role in ("all", "rate"):
-                stack.enter_context(alone(self.folder.root / "matches", "rating"))
+                stack.enter_context(with_lock(self.folder.root / "matches", "rating"))
             yield
 
     def _step(self) -> bool:

@@ -21,8 +21,7 @@ from kibitz.arena.match.journal import Journal, Results
 from kibitz.arena.match.rating import Rating, ratings
 from kibitz.arena.match.runner import Setup, run
 from kibitz.arena.match.spec import PROGRAMS, parse_player, parse_players
-from kibitz.core.checksums import sha256_of
-from kibitz.core.files import measured, read_bytes, write_bytes
+from kibitz.core.files import measured, read_bytes, sha256_of, write_bytes
 from kibitz.core.log import say
 from kibitz.data.openings import random_openings
 from kibitz.nets.card import read_card

@@ -17,7 +17,7 @@ from kibitz.apps.lichess.account import VARIABLE, check_url, checked_account, re
 from kibitz.apps.lichess.server import Server, TokenError
 from kibitz.cli import main
 from kibitz.core.errors import InputError
-from kibitz.core.locks import alone
+from kibitz.core.journal import with_lock
 from kibitz.core.log import Stop
 from tests.apps.lichess.conftest import PATIENCE, SHORT, Running, wait_for
 from tests.apps.lichess.stand_in import END, TOKEN, StandIn
@@ -332,7 +332,7 @@ def test_two_bots_in_one_folder(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv(VARIABLE, TOKEN)
-    with alone(tmp_path, "bot"):
+    with with_lock(tmp_path, "bot"):
         words = ["lichess", "--network", "material", "--url", lichess.url]
         assert main([*words, "--folder", str(tmp_path)]) == 2
     assert "another bot is running here" in capsys.readouterr().err

@@ -13,7 +13,7 @@ import chess.pgn
 from kibitz.apps.lichess.messages import Full, State
 from kibitz.comment.openings import opening_in
 from kibitz.core.files import dated
-from kibitz.core.locks import GrowingFile
+from kibitz.core.journal import GrowingFile
 from kibitz.core.log import say
 from kibitz.position.board import Board
 from kibitz.position.pgn import text_of

@@ -31,9 +31,8 @@ from kibitz.arena.match.suites import (
     suite_of,
     summary,
 )
-from kibitz.core.checksums import crc32_of
 from kibitz.core.errors import DamagedFileError, InputError
-from kibitz.core.files import read_bytes, write_bytes
+from kibitz.core.files import crc32_of, read_bytes, write_bytes
 from kibitz.core.log import Stop
 from kibitz.data.openings import Opening
 from kibitz.position.epd import Epd

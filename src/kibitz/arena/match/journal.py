@@ -1,7 +1,7 @@
 """Finished games, the journal that keeps them through any interruption, and what they add up to.
 
 A journal's first line says what match it is, every further line is one finished game
-(core/journals.py).
+(core/journal.py).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 
 from kibitz.arena.match.elo import Pairs, Tally
 from kibitz.core.files import has_dates
-from kibitz.core.journals import JournalFile
+from kibitz.core.journal import JournalFile
 
 TIME_FORFEIT, CRASH = "time forfeit", "crash"
 FORFEITS = (TIME_FORFEIT, CRASH, "hang", "illegal move", "lie")  # terminations that cost the game

@@ -22,7 +22,7 @@ from kibitz.arena.match.rating import Rating, ratings
 from kibitz.arena.match.runner import Setup, meetings
 from kibitz.core.errors import FileError
 from kibitz.core.files import data_folder, dated, has_dates, write_bytes
-from kibitz.core.locks import GrowingFile
+from kibitz.core.journal import GrowingFile
 from kibitz.core.log import say
 from kibitz.position.board import Board
 from kibitz.position.pgn import Game, game_of

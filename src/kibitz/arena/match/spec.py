@@ -25,9 +25,8 @@ from kibitz.arena.match.player import (
     UciPlayer,
     XboardPlayer,
 )
-from kibitz.core.checksums import sha256_of
 from kibitz.core.errors import InputError, did_you_mean
-from kibitz.core.files import local_path
+from kibitz.core.files import local_path, sha256_of
 from kibitz.engine import Engine
 from kibitz.engine.options import chosen, file_options
 from kibitz.nets.discover import at_work, files_of, halves, named, shipped_names

@@ -20,10 +20,9 @@ from kibitz.arena.tuning.measures import Job, Measure, play, train
 from kibitz.arena.tuning.model import Model
 from kibitz.arena.tuning.spsa import centre, sides
 from kibitz.arena.tuning.study import Measured, Study, Trial, initial_values
-from kibitz.core.checksums import crc32_of
 from kibitz.core.errors import InputError
-from kibitz.core.files import read_bytes, write_bytes
-from kibitz.core.locks import lock, opened
+from kibitz.core.files import crc32_of, read_bytes, write_bytes
+from kibitz.core.journal import lock, open_lock
 from kibitz.core.log import Stop, progress, say
 
 CONFIRMATION = "confirmation.json"
@@ -145,7 +144,7 @@ def confirm(study: Study, stop: Stop) -> Confirmation | None:
     tuning, best = study.tuning, best_of(study)
     if not tuning.confirm or best is None or best == defaults_of(study):
         return None
-    with opened(study.root / "claims" / "confirm") as file:
+    with open_lock(study.root / "claims" / "confirm") as file:
         if not lock(file, wait=False):
             say("another process plays the match against the defaults")
             return None

@@ -24,8 +24,8 @@ from kibitz.arena.match.sprt import Sprt
 from kibitz.arena.match.suites import Outcome, run_suite, suite_of
 from kibitz.arena.tuning.config import Tuning, Values, player_with
 from kibitz.arena.tuning.study import Measured
-from kibitz.core.checksums import sha256_of
 from kibitz.core.errors import missing_extra
+from kibitz.core.files import sha256_of
 from kibitz.core.log import Stop
 from kibitz.core.settings import load
 from kibitz.data.openings import RANDOM_PLIES, chosen_openings

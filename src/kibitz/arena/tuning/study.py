@@ -26,8 +26,8 @@ from kibitz.arena.tuning.config import MAY_CHANGE, Parameter, TuneFile, Tuning, 
 from kibitz.arena.tuning.model import even_points
 from kibitz.arena.tuning.spsa import centre
 from kibitz.core.errors import DamagedFileError, InputError, missing_extra
-from kibitz.core.files import Location, write_bytes
-from kibitz.core.locks import lock, locked, opened
+from kibitz.core.files import Location, cut_torn_line, write_bytes
+from kibitz.core.journal import lock, locked, open_lock
 from kibitz.core.settings import dump, load
 
 if TYPE_CHECKING:
@@ -82,13 +82,13 @@ class Study:
     def __init__(self, root: Path, tuning: Tuning, parameters: list[Parameter]) -> None:
         self.root, self.tuning, self.parameters = root, tuning, parameters
         self._optuna = _optuna()
-        with self._alone():
+        with self._locked_study():
             write_bytes(root / SETTINGS, dump(TuneFile(tuning)).encode())
-            self._study = self._opened()
+            self._study = self._open_study()
 
     def same(self, facts: Mapping[str, str]) -> None:
         """Refuse to go on with another network or other files than the tuning began with."""
-        with self._alone():
+        with self._locked_study():
             before = self._study.user_attrs
             for name, new in facts.items():
                 old = before.get(name)
@@ -114,7 +114,7 @@ class Study:
     @contextmanager
     def next(self) -> Iterator[Trial | None]:
         """A trial to measure, claimed while the block runs; None if there is none left."""
-        with self._alone():
+        with self._locked_study():
             claimed = self._claimed()
         try:
             yield claimed
@@ -125,7 +125,7 @@ class Study:
     def finish(self, trial: Trial, measured: Measured) -> None:
         """Keep what a trial came to."""
         note = {"error": measured.error, "text": measured.text}
-        with self._alone():
+        with self._locked_study():
             self._study.set_user_attr(f"trial {trial.number}", note)
             self._study.tell(trial.number, measured.value)
 
@@ -183,30 +183,25 @@ class Study:
     # --- files ------------------------------------------------------------------------------------
 
     def _claim(self, number: int) -> IO[bytes] | None:
-        file = opened(self.root / "claims" / f"{number:04}")
+        file = open_lock(self.root / "claims" / f"{number:04}")
         if lock(file, wait=False):
             return file
         file.close()
         return None
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _locked_study(self) -> Iterator[None]:
         """Hold the lock of the folder; what a killed process left unfinished is cut off."""
         with locked(self.root / ".lock"):
-            path = self.root / STUDY
-            if path.is_file():
-                content = path.read_bytes()
-                if content and not content.endswith(b"\n"):
-                    with path.open("rb+") as file:
-                        file.truncate(content.rfind(b"\n") + 1)
+            cut_torn_line(self.root / STUDY)
             yield
 
-    def _opened(self) -> optuna.Study:
+    def _open_study(self) -> optuna.Study:
         path = self.root / STUDY
         journal = self._optuna.storages.journal
         try:
             # Optuna's own lock outlives a killed process by half a minute; ours does not.
-            backend = journal.JournalFileBackend(str(path), lock_obj=_Held())
+            backend = journal.JournalFileBackend(str(path), lock_obj=_FolderLock())
             study: optuna.Study = self._optuna.create_study(
                 storage=self._optuna.storages.JournalStorage(backend),
                 study_name=NAME,
@@ -219,7 +214,7 @@ class Study:
             raise DamagedFileError("no study of a tuning", value=str(path), fix=fix) from error
 
 
-class _Held:
+class _FolderLock:
     """The lock of Optuna's journal: the folder's, which is held already."""
 
     def acquire(self) -> bool:

@@ -17,7 +17,7 @@ from kibitz.cli.output import JsonFlag, at_least, columns, emit
 from kibitz.core.downloads import TRIES, download, published
 from kibitz.core.errors import DamagedFileError, InputError
 from kibitz.core.files import atomic_write, data_folder
-from kibitz.core.locks import alone
+from kibitz.core.journal import with_lock
 from kibitz.core.log import progress, say
 from kibitz.core.unpacking import refuse_ratio
 from kibitz.data.catalogue import CATALOGUE, Entry, entry
@@ -68,7 +68,7 @@ def fetch(
         say(f"{found.size}; licence: {found.licence}; to {folder}")
         return
     files, fetched, size = [], 0, 0
-    with alone(folder, "fetch"):
+    with with_lock(folder, "fetch"):
         for path, new in _fetched(found, folder, tries):
             fetched += new
             size += path.stat().st_size

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from kibitz.apps.lichess.config import lichess_settings
 from kibitz.cli.output import EngineFlag
 from kibitz.core.files import data_folder
-from kibitz.core.locks import alone
+from kibitz.core.journal import with_lock
 from kibitz.core.log import graceful_stop
 from kibitz.engine.options import AUTODISCOVER, chosen
 
@@ -48,7 +48,7 @@ def lichess(
     place = data_folder() / "lichess" if folder is None else folder
     server = Server(token, check_url(url), dry_run=dry_run)
     with (
-        alone(place, "bot"),
+        with_lock(place, "bot"),
         graceful_stop() as stop,
         closing(Archive(place, server.url)) as archive,
     ):

@@ -26,7 +26,7 @@ from kibitz.comment.english.comment import Speaker
 from kibitz.comment.judge import Label, label
 from kibitz.core.errors import InputError, KibitzError
 from kibitz.core.files import dated
-from kibitz.core.locks import GrowingFile
+from kibitz.core.journal import GrowingFile
 from kibitz.core.log import say
 from kibitz.data.openings import odds_start
 from kibitz.engine import Engine

@@ -21,7 +21,7 @@ from kibitz.coach.puzzles.puzzle import Puzzle, key_of
 from kibitz.comment.openings import opening_in
 from kibitz.core.errors import InputError
 from kibitz.core.files import refuse_folder
-from kibitz.core.journals import JournalFile
+from kibitz.core.journal import JournalFile
 from kibitz.core.log import Stop, progress, say
 from kibitz.core.places import Place
 from kibitz.core.workers import in_processes

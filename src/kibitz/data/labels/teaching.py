@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 
 from kibitz.core.errors import InputError
-from kibitz.core.locks import alone
+from kibitz.core.journal import with_lock
 from kibitz.core.log import say
 from kibitz.core.places import Place
 from kibitz.core.workers import in_processes
@@ -208,7 +208,7 @@ def _run(
     plies: int,
 ) -> Iterator[Made]:
     """Make the games that `missing` finds beside those that are done, and keep them."""
-    with alone(folder, "labelling"):
+    with with_lock(folder, "labelling"):
         kept, dropped = Kept(job, folder, plies), 0
         if kept.done:
             say(f"{len(kept.done):,} games are in {kept.folder} already")

@@ -16,8 +16,7 @@ import msgspec
 import numpy as np
 import zstandard
 
-from kibitz.core.checksums import ChecksumError, with_ending, without_ending
-from kibitz.core.files import read_bytes, write_bytes
+from kibitz.core.files import ChecksumError, read_bytes, with_ending, without_ending, write_bytes
 from kibitz.core.log import say
 from kibitz.core.places import Place, files_below
 from kibitz.core.unpacking import unzstd

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from kibitz.core.errors import FileError, InputError
-from kibitz.core.locks import alone
+from kibitz.core.journal import with_lock
 
 HOLD = """
 import sys, time
-from kibitz.core.locks import alone
-with alone(sys.argv[1], "labelling"):
+from kibitz.core.journal import with_lock
+with with_lock(sys.argv[1], "labelling"):
     print("held", flush=True)
     time.sleep(60)
 """
@@ -26,24 +26,24 @@ def test_a_second_process_is_refused_until_the_first_has_ended(tmp_path: Path) -
     assert first.stdout is not None
     assert first.stdout.readline() == b"held\n"
     said = rf"another labelling is running here \(process {first.pid}\).*{tmp_path.name}.*wait"
-    with pytest.raises(InputError, match=said), alone(tmp_path, "training"):
+    with pytest.raises(InputError, match=said), with_lock(tmp_path, "training"):
         pytest.fail("held by two")
     first.kill()
     first.wait()
     first.stdout.close()
-    with alone(tmp_path, "training"):
+    with with_lock(tmp_path, "training"):
         pass
-    with alone(tmp_path, "labelling"):
+    with with_lock(tmp_path, "labelling"):
         pass
 
 
 FULL = """
 import resource, sys
 from kibitz.core.errors import FileError
-from kibitz.core.locks import alone
+from kibitz.core.journal import with_lock
 resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 try:
-    with alone(sys.argv[1], "labelling"):
+    with with_lock(sys.argv[1], "labelling"):
         pass
 except FileError as error:
     print(error)
@@ -59,10 +59,10 @@ def test_where_nothing_can_be_written_the_file_is_named(tmp_path: Path) -> None:
 
 
 def test_where_there_is_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with alone(tmp_path / "new" / "folder", "labelling"):
+    with with_lock(tmp_path / "new" / "folder", "labelling"):
         assert (tmp_path / "new" / "folder").is_dir()
-    with alone("memory://somewhere", "labelling"):
+    with with_lock("memory://somewhere", "labelling"):
         assert "no locks behind a URL" in capsys.readouterr().err
     (tmp_path / "file").touch()
-    with pytest.raises(FileError, match="cannot write"), alone(tmp_path / "file", "labelling"):
+    with pytest.raises(FileError, match="cannot write"), with_lock(tmp_path / "file", "labelling"):
         pytest.fail("locked a file")
