@@ -10,18 +10,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kibitz.comment.engine import Engine
+    from kibitz.comment.engine import Engine, annotate
+    from kibitz.nets.load import load_evaluator as load_network
     from kibitz.position.board import Board
     from kibitz.search.limits import Limits
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
-__all__ = ["Board", "Engine", "Limits", "__version__"]
+__all__ = ["Board", "Engine", "Limits", "__version__", "annotate", "load_network"]
 
 _HOMES = {
-    "Board": "kibitz.position.board",
-    "Engine": "kibitz.comment.engine",
-    "Limits": "kibitz.search.limits",
+    "Board": ("kibitz.position.board", "Board"),
+    "Engine": ("kibitz.comment.engine", "Engine"),
+    "Limits": ("kibitz.search.limits", "Limits"),
+    "annotate": ("kibitz.comment.engine", "annotate"),
+    "load_network": ("kibitz.nets.load", "load_evaluator"),
 }
 
 
@@ -29,7 +32,8 @@ def __getattr__(name: str) -> Any:
     """Load a public name from the room where it lives, once."""
     if name not in _HOMES:
         raise AttributeError(f"module 'kibitz' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
+    module, its_name = _HOMES[name]
+    value = getattr(import_module(module), its_name)
     globals()[name] = value
     return value
 

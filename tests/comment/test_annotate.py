@@ -1,11 +1,15 @@
 """Whole games: what is written, in which order, and what becomes of games that are none."""
 
+import doctest
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import chess.pgn
 import pytest
 
+import kibitz
+import kibitz.comment.engine
 from kibitz.cli import main
 from kibitz.comment.annotate import Style, annotate, comment_on
 from kibitz.comment.batch import annotate_file
@@ -209,3 +213,24 @@ def test_all_files_of_a_folder_are_annotated(engine: Engine, tmp_path: Path) -> 
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="no PGN file in the folder"):
         list(annotate_file(tmp_path / "empty", None, engine, style, Stop()))
+
+
+def test_a_text_is_annotated_from_python() -> None:
+    assert doctest.testmod(kibitz.comment.engine).failed == 0
+    with Engine("material") as engine:
+        both = kibitz.annotate("1. e4 e5 *\n\n1. d4 *\n", engine=engine, limits=Limits(nodes=50))
+        assert engine.play(Board(), nodes=20).move is not None  # it was not closed
+    assert both.count("[Annotator ") == 2
+
+
+@pytest.mark.parametrize(
+    ("pgn", "level", "told"),
+    [
+        ("1. e4 e5 2. Ke4 *", "club", "game 1"),
+        ("", "club", "no game in it"),
+        ("1. e4 *", "novice", "no such level"),
+    ],
+)
+def test_a_text_that_cannot_be_annotated_is_refused(pgn: str, level: Any, told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        kibitz.annotate(pgn, level=level)
