@@ -16,7 +16,7 @@ from kibitz.jit.compile import COMPILED
 from kibitz.nets.evaluators.inline import inline_evaluator
 from kibitz.nets.evaluators.simple import Material
 from kibitz.position.notation import legal_codes
-from kibitz.search.alphabeta.pruning import FADING, NEAREST, TO_ODDS
+from kibitz.search.alphabeta.constants import FADE_PLIES, MOST_CERTAIN, ODDS_SCALE
 from kibitz.search.alphabeta.searcher import AlphaBeta, proof_of
 from kibitz.search.alphabeta.thread import MATE, TABLE
 from kibitz.search.limits import Limits, Signals
@@ -77,9 +77,9 @@ def evaluation(board: chess.Board) -> int:
         for piece in WORTH
     }
     value = math.tanh(sum(WORTH[piece] * count for piece, count in counts.items()) / 400.0)
-    value = min(max(value, -NEAREST), NEAREST)
-    raw = int(TO_ODDS * math.log((1 + value) / (1 - value)))
-    return raw * (FADING - min(board.halfmove_clock, 100)) // FADING
+    value = min(max(value, -MOST_CERTAIN), MOST_CERTAIN)
+    raw = int(ODDS_SCALE * math.log((1 + value) / (1 - value)))
+    return raw * (FADE_PLIES - min(board.halfmove_clock, 100)) // FADE_PLIES
 
 
 def is_draw(board: chess.Board, ply: int) -> bool:
@@ -134,7 +134,7 @@ def test_equal_to_plain_minimax(fen: str, moves: str, depth: int, parts: int) ->
         oracle.push_uci(move)
     with AlphaBeta(EVALUATOR, SMALL, parts) as search:
         search.search(board, Limits(depth=depth))
-        assert int(search.workers[0].roots["known"][0]) == minimax(oracle, depth)
+        assert int(search.workers[0].roots["previous_score"][0]) == minimax(oracle, depth)
 
 
 def test_lines_lead_to_their_scores() -> None:
@@ -146,7 +146,7 @@ def test_lines_lead_to_their_scores() -> None:
             for move in line.moves:
                 end.push(move)
             assert len(line.moves) == 3
-            assert -evaluation(end.to_chess()) == int(root["known"])
+            assert -evaluation(end.to_chess()) == int(root["previous_score"])
         values = [line.value for line in report.lines]
         assert values == sorted(values, reverse=True)
 

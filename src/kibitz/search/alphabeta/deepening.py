@@ -1,4 +1,4 @@
-"""Iterative deepening on one search thread, each iteration in windows around the last score.
+"""Iterative deepening on one search thread, each iteration in aspiration windows.
 
 Python stands between two iterations only; inside, kernels count nodes and look at the control.
 """
@@ -13,6 +13,12 @@ import numpy as np
 from kibitz.jit.helper import compile_beside, compile_here
 from kibitz.nets.evaluators.inline import InlineEvaluator
 from kibitz.position.state import new_positions
+from kibitz.search.alphabeta.constants import (
+    ASPIRATION_DEPTH,
+    ASPIRATION_WINDOW,
+    FAIL_HIGH_REDUCTION,
+    WIDEST_WINDOW,
+)
 from kibitz.search.alphabeta.pruning import value_after
 from kibitz.search.alphabeta.quiescence import quiesce
 from kibitz.search.alphabeta.root import search_root
@@ -20,20 +26,22 @@ from kibitz.search.alphabeta.thread import (
     ALL_PARTS,
     DECISIVE,
     INFINITE,
-    MOST_PLIES,
+    MAX_PLY,
     Context,
     ThreadMemory,
     new_control,
 )
 
-DEEPEST = MOST_PLIES - 1  # iterations
-WINDOW, WIDEST = 20, 400  # centipawns on either side of the last score; twice as many after a miss
-WHOLE_UNTIL = 5  # iterations without a window
-MOST_SHALLOWER = 2  # plies by which a search above its window is repeated less deep
+DEEPEST = MAX_PLY - 1  # iterations
+
+
+def scores_of(roots: np.ndarray) -> np.ndarray:
+    """Scores of ROOT_MOVE [moves]; moves without one have that of the iteration before."""
+    return np.where(roots["score"] > -INFINITE, roots["score"], roots["previous_score"])
 
 
 class Worker:
-    """One thread of the search: its memory, its scratch for the evaluator, how deep it has come."""
+    """One thread of the search: its memory, its scratch for the evaluator, and its depth."""
 
     def __init__(
         self, evaluator: InlineEvaluator, entries: np.ndarray, parts: int = ALL_PARTS
@@ -47,14 +55,16 @@ class Worker:
 
     def _compile_in_two(self, context: Context) -> None:
         """Share out what is to be compiled between two processes."""
-        line = self.memory.roots[0]["line"][:0]
+        line = self.memory.roots[0]["pv"][:0]
         last = context.network, context.scratch, new_positions(2), line, 0
         beside = [(search_root, (context, 0, 0, 0, 0)), (value_after, last)]
         compile_beside(beside, here=[(quiesce, (context, 0, 0, 0))])
 
-    def set_root(self, line: np.ndarray, codes: list[int], generation: int, *, whole: bool) -> None:
+    def set_root(
+        self, line: np.ndarray, codes: list[int], generation: int, *, complete: bool
+    ) -> None:
         """Begin another search; see ThreadMemory.set_line."""
-        self.memory.set_line(line, codes, whole=whole)
+        self.memory.set_line(line, codes, complete=complete)
         self.memory.record.generation, self.depth = generation, 0
         self.finished = self.roots[:0]
 
@@ -80,73 +90,79 @@ class Worker:
         lines = self.memory.record.lines = min(lines, len(self.roots))
         for depth in depths:
             for first in range(lines):
-                self._search(control, depth, first)
+                self._aspiration_search(control, depth, first)
                 if self.memory.record.stopped:
-                    self._limit(first)
-                    self._score_first()
-                    self._sort(lines)
+                    self._limit_unscored(first)
+                    self._score_first_move()
+                    self._sort_lines(lines)
                     return
-            self.roots["known"] = self.roots["score"]
-            self._sort(lines)
+            self.roots["previous_score"] = self.roots["score"]
+            self._sort_lines(lines)
             self.depth, self.finished = depth, self.roots.copy()
             if not go_on(self):
                 return
 
-    def _limit(self, first: int) -> None:
+    def _limit_unscored(self, first: int) -> None:
         """Moves left without a score are no better at this depth than the lines finished before."""
         if first > 0:
             left = self.roots[first:]
-            most = int(self.roots["score"][:first].min())
+            lowest = int(self.roots["score"][:first].min())
+            limited = np.minimum(left["previous_score"], lowest)
             unscored = left["score"] == -INFINITE
-            left["known"] = np.where(unscored, np.minimum(left["known"], most), left["known"])
+            left["previous_score"] = np.where(unscored, limited, left["previous_score"])
 
-    def _score_first(self) -> None:
+    def _score_first_move(self) -> None:
         """A first move without a score is no better than the best one of the iteration before."""
         first = self.roots[0]
-        if max(first["score"], first["known"]) == -INFINITE and self.depth:
-            first["known"], first["length"] = self.finished[0]["known"], 0
+        if max(first["score"], first["previous_score"]) == -INFINITE and self.depth:
+            first["previous_score"], first["pv_length"] = self.finished[0]["previous_score"], 0
 
-    def _sort(self, lines: int) -> None:
+    def _sort_lines(self, lines: int) -> None:
         """Put the lines of MultiPV in order: a later one may have come out better."""
         shown = self.roots[:lines]
-        scores = np.where(shown["score"] > -INFINITE, shown["score"], shown["known"])
+        scores = scores_of(shown)
         scores[scores == -INFINITE] = -DECISIVE  # what was not searched goes before what loses
         shown[:] = shown[np.argsort(-scores, kind="stable")]
 
-    def _search(self, control: Any, depth: int, first: int) -> None:
-        """Search the moves from `first` on and sort them."""
-        compile_here()
-        record, roots, expected = self.memory.record, self.roots, int(self.roots["known"][first])
-        low, high, window, plies = -INFINITE, INFINITE, WINDOW, depth
-        if depth >= WHOLE_UNTIL and abs(expected) < DECISIVE:
-            low, high = expected - window, expected + window
-        roots["most"][first:] = INFINITE
-        while True:
-            if first > 0:  # a move's line was written with its score: they stay together
-                left = roots[first:]
-                left["known"] = np.where(left["score"] > -INFINITE, left["score"], left["known"])
-            roots["score"][first:] = -INFINITE
-            context = Context(control, record, self._evaluator.record, self._scratch.record)
-            score = int(search_root(context, plies, low, high, first))
-            self._order(first)
-            if record.stopped or low < score < high:
-                return
-            if score <= low:
-                high, plies = (max(low, -INFINITE) + min(high, INFINITE)) // 2, depth
-                low = score - window
-            else:
-                high, plies = score + window, max(plies - 1, depth - MOST_SHALLOWER, 1)
-            window *= 2
-            if window > WIDEST:
-                low, high = -INFINITE, INFINITE
+    def _aspiration_search(self, control: Any, depth: int, first: int) -> None:
+        """Search the moves from `first` on in a window around the last score, and sort them.
 
-    def _order(self, first: int) -> None:
+        A narrow window causes more cutoffs; a miss is repeated with a window twice as wide, less
+        deep if the score was above. Not measured by itself.
+        """
+        compile_here()
+        record, left = self.memory.record, self.roots[first:]
+        expected, window, reduced_depth = int(left["previous_score"][0]), ASPIRATION_WINDOW, depth
+        alpha, beta = -INFINITE, INFINITE
+        if depth >= ASPIRATION_DEPTH and abs(expected) < DECISIVE:
+            alpha, beta = expected - window, expected + window
+        left["upper_bound"] = INFINITE
+        while True:
+            if first > 0:  # a move's variation was written with its score: they stay together
+                left["previous_score"] = scores_of(left)
+            left["score"] = -INFINITE
+            context = Context(control, record, self._evaluator.record, self._scratch.record)
+            score = int(search_root(context, reduced_depth, alpha, beta, first))
+            self._sort_moves(first)
+            if record.stopped or alpha < score < beta:
+                return
+            if score <= alpha:
+                beta, reduced_depth = (max(alpha, -INFINITE) + min(beta, INFINITE)) // 2, depth
+                alpha = score - window
+            else:
+                least = max(depth - FAIL_HIGH_REDUCTION, 1)
+                beta, reduced_depth = score + window, max(reduced_depth - 1, least)
+            window *= 2
+            if window > WIDEST_WINDOW:
+                alpha, beta = -INFINITE, INFINITE
+
+    def _sort_moves(self, first: int) -> None:
         """Put the moves from `first` on in order: by score, the others as they were.
 
-        After a stop what is known to lose stands behind the others, tried or not.
+        After a stop what is proved to lose stands behind the others, tried or not.
         """
         left = self.roots[first:]
         order = np.argsort(-left["score"], kind="stable")
         if self.memory.record.stopped:
-            order = order[np.argsort(left["most"][order] <= -DECISIVE, kind="stable")]
+            order = order[np.argsort(left["upper_bound"][order] <= -DECISIVE, kind="stable")]
         left[:] = left[order]

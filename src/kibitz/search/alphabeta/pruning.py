@@ -1,8 +1,8 @@
 """Static evaluation of a position, and the pruning and reductions that follow from it.
 
 The network's value becomes centipawns, corrected by what searches found it to lack. By this score,
-by order and by history moves are left out or reduced. All margins are centipawns. Every part can be
-switched off (thread.py has their names).
+by order and by history moves are pruned or searched less deep. Every part can be switched off
+(thread.py has their names); constants.py has the margins and what is known of each.
 """
 
 from __future__ import annotations
@@ -19,42 +19,64 @@ from kibitz.position.exchange import exchange_value
 from kibitz.position.moves import NO_MOVE
 from kibitz.position.play import play
 from kibitz.position.squares import EMPTY
-from kibitz.search.alphabeta.order import correction_of
+from kibitz.search.alphabeta.constants import (
+    FADE_PLIES,
+    FUTILITY_BASE,
+    FUTILITY_DEPTH,
+    FUTILITY_STEP,
+    HISTORY_PRUNING_DEPTH,
+    HISTORY_PRUNING_STEP,
+    LATE_MOVE_BASE,
+    LATE_MOVE_DEPTH,
+    MOST_CERTAIN,
+    MOST_FADED_PLIES,
+    MOST_HISTORY_PLIES,
+    NULL_MOVE_DEPTH,
+    NULL_MOVE_MARGIN,
+    ODDS_SCALE,
+    REDUCTION_BASE,
+    REDUCTION_DIVISOR,
+    REDUCTION_HISTORY,
+    REVERSE_FUTILITY_DEPTH,
+    REVERSE_FUTILITY_MARGIN,
+    SEE_CAPTURE_DEPTH,
+    SEE_CAPTURE_STEP,
+    SEE_QUIET_DEPTH,
+    SEE_QUIET_STEP,
+)
+from kibitz.search.alphabeta.order import correction
 from kibitz.search.alphabeta.table import (
-    AT_LEAST,
-    AT_MOST,
+    LOWER_BOUND,
     NO_BOUND,
-    NOTHING,
-    bound_in,
-    evaluation_in,
-    score_in,
+    NO_ENTRY,
+    UPPER_BOUND,
+    entry_bound,
+    entry_eval,
+    entry_score,
 )
 from kibitz.search.alphabeta.thread import (
-    CORRECTION,
-    COUNTS,
+    CORRECTION_HISTORY,
     DECISIVE,
-    EXCHANGES,
     FUTILITY,
-    HISTORY,
+    HISTORY_PRUNING,
+    LATE_MOVE_PRUNING,
+    NO_EVAL,
     NULL_MOVE,
     REVERSE_FUTILITY,
-    UNKNOWN,
+    SEE_PRUNING,
     Context,
+    enabled,
     frame_at,
-    has,
     position_at,
 )
-
-# Centipawns for each unit of the logarithm of the odds; 180 was worth some 50 Elo less.
-TO_ODDS = 220.0
-NEAREST = 1.0 - 1e-9  # to certainty that a value comes: 4 700 centipawns
-FADING, MOST_FADED = 220, 100  # plies without progress at which a score is worth nothing; counted
 
 # Plies by which the move of a number is searched less deep, by depth * LIMIT + number.
 LIMIT = 64
 _REDUCTIONS = np.array(
     [
-        int(0.4 + math.log(depth) * math.log(number) / 2.2) if depth and number else 0
+        int(REDUCTION_BASE + math.log(depth) * math.log(number) / REDUCTION_DIVISOR)
+        if depth and number
+        else 0
         for depth in range(LIMIT)
         for number in range(LIMIT)
     ],
@@ -62,43 +84,35 @@ _REDUCTIONS = np.array(
 )
 _reduction_at = static_table("reductions", _REDUCTIONS)
 
-FAR_ABOVE, FAR_ABOVE_DEPTH = 75, 7  # for each ply: so much above beta is enough
-PASS_DEPTH, PASS_BELOW, PASS_STEP, PASS_MOST = 3, 20, 150, 3
-COUNT_DEPTH = 8
-FUTILE, FUTILE_PLY, FUTILE_DEPTH = 90, 80, 6
-POOR_HISTORY, POOR_DEPTH = -3_500, 3
-QUIET_LOSS, QUIET_LOSS_DEPTH = -25, 7  # times the square of the plies that are left
-LOSS, LOSS_DEPTH = -100, 6  # for each ply
-HISTORY_A_PLY, HISTORY_PLIES = 8_000, 2
-
 
 # --- the score ------------------------------------------------------------------------------------
 
 
 def value_of_score(score: float) -> float:
     """The value in [-1, 1] of a score in centipawns."""
-    return math.tanh(score / (2.0 * TO_ODDS))
+    return math.tanh(score / (2.0 * ODDS_SCALE))
 
 
 @kernel
 def centipawns_of(network: np.record, scratch: np.record, position: np.record) -> int:
     """The network's value for the side to move, as centipawns."""
     value, _draw = value_of(network, scratch, position)
-    value = min(max(value, -NEAREST), NEAREST)
-    return int(TO_ODDS * math.log((1.0 + value) / (1.0 - value)))
+    value = min(max(value, -MOST_CERTAIN), MOST_CERTAIN)
+    return int(ODDS_SCALE * math.log((1.0 + value) / (1.0 - value)))
 
 
 @kernel
-def evaluate(context: Context, ply: int, known: np.uint64) -> int:
-    """Write the raw score to the frame, which the table may know; returns it corrected."""
+def evaluate(context: Context, ply: int, entry: np.uint64) -> int:
+    """Write the network's score to the frame, which the table may know; returns it corrected."""
     position, frame = position_at(context.thread, ply), frame_at(context.thread, ply)
-    raw = evaluation_in(known) if known != NOTHING else UNKNOWN
-    if raw == UNKNOWN:
-        raw = centipawns_of(context.network, context.scratch, position)
-    frame.raw = raw
-    faded = raw * (FADING - min(signed(position.rule50), MOST_FADED)) // FADING
-    if has(context.thread, CORRECTION):
-        return faded + correction_of(context.thread, position)
+    raw_eval = entry_eval(entry) if entry != NO_ENTRY else NO_EVAL
+    if raw_eval == NO_EVAL:
+        raw_eval = centipawns_of(context.network, context.scratch, position)
+    frame.raw_eval = raw_eval
+    plies = min(signed(position.rule50), MOST_FADED_PLIES)
+    faded = raw_eval * (FADE_PLIES - plies) // FADE_PLIES
+    if enabled(context.thread, CORRECTION_HISTORY):
+        return faded + correction(context.thread, position)
     return faded
 
 
@@ -116,28 +130,28 @@ def value_after(
 
 
 @kernel
-def nearer(static: int, known: np.uint64, ply: int) -> int:
-    """The table's score if its bound says that the static score is wrong, else the static score."""
-    if known == NOTHING:
-        return static
-    score, bound = score_in(known, ply), bound_in(known)
-    higher = bound != NO_BOUND and bound != AT_MOST and score > static
-    lower = bound != NO_BOUND and bound != AT_LEAST and score < static
-    return score if (higher or lower) and abs(score) < DECISIVE else static
+def tt_adjusted(static_eval: int, entry: np.uint64, ply: int) -> int:
+    """The table's score if its bound says that the static one is wrong, else the static one."""
+    if entry == NO_ENTRY:
+        return static_eval
+    tt_score, tt_bound = entry_score(entry, ply), entry_bound(entry)
+    higher = tt_bound != NO_BOUND and tt_bound != UPPER_BOUND and tt_score > static_eval
+    lower = tt_bound != NO_BOUND and tt_bound != LOWER_BOUND and tt_score < static_eval
+    return tt_score if (higher or lower) and abs(tt_score) < DECISIVE else static_eval
 
 
 @kernel
-def judge(context: Context, ply: int, checked: bool, known: np.uint64) -> int:
-    """Evaluate the position into its frame; its score as far as the table allows it."""
+def evaluate_node(context: Context, ply: int, in_check: bool, entry: np.uint64) -> int:
+    """Write the static evaluation to the frame; returns it as far as the table allows it."""
     frame = frame_at(context.thread, ply)
-    if checked:
-        frame.raw = frame.static = UNKNOWN
+    if in_check:
+        frame.raw_eval = frame.static_eval = NO_EVAL
         return 0
     if frame.excluded == NO_MOVE:
-        frame.static = evaluate(context, ply, known)
+        frame.static_eval = evaluate(context, ply, entry)
     if frame.excluded != NO_MOVE:
-        return signed(frame.static)
-    return nearer(signed(frame.static), known, ply)
+        return signed(frame.static_eval)
+    return tt_adjusted(signed(frame.static_eval), entry, ply)
 
 
 # --- the position ---------------------------------------------------------------------------------
@@ -150,19 +164,28 @@ def has_pieces(position: np.record) -> bool:
 
 
 @kernel
-def is_far_above(thread: np.record, ply: int, depth: int, static: int, beta: int) -> bool:
-    """Whether the score is so good without a move that a few plies will not change it."""
-    if not has(thread, REVERSE_FUTILITY) or depth > FAR_ABOVE_DEPTH or static >= DECISIVE:
+def reverse_futility(
+    thread: np.record, ply: int, depth: int, adjusted_eval: int, beta: int
+) -> bool:
+    """Whether the score is so far above beta that a few plies will not change it."""
+    too_deep = depth > REVERSE_FUTILITY_DEPTH
+    if not enabled(thread, REVERSE_FUTILITY) or too_deep or adjusted_eval >= DECISIVE:
         return False
-    return static - FAR_ABOVE * (depth - frame_at(thread, ply).improving) >= beta
+    margin = REVERSE_FUTILITY_MARGIN * (depth - frame_at(thread, ply).improving)
+    return adjusted_eval - margin >= beta
 
 
 @kernel
-def may_pass(thread: np.record, ply: int, depth: int, static: int, beta: int) -> bool:
-    """Whether to see what the position is worth if the side to move passes."""
-    if not has(thread, NULL_MOVE) or depth < PASS_DEPTH or frame_at(thread, ply - 1).passed:
+def null_move_allowed(
+    thread: np.record, ply: int, depth: int, adjusted_eval: int, beta: int
+) -> bool:
+    """Whether to try a null move: not twice in a row, not below beta, not with pawns alone."""
+    if not enabled(thread, NULL_MOVE) or depth < NULL_MOVE_DEPTH:
         return False
-    good = static >= beta and frame_at(thread, ply).static >= beta - PASS_BELOW
+    if frame_at(thread, ply - 1).null_move:
+        return False
+    static_eval = frame_at(thread, ply).static_eval
+    good = adjusted_eval >= beta and static_eval >= beta - NULL_MOVE_MARGIN
     return good and has_pieces(position_at(thread, ply))
 
 
@@ -170,69 +193,79 @@ def may_pass(thread: np.record, ply: int, depth: int, static: int, beta: int) ->
 
 
 @kernel
-def reduction_by_number(depth: int, number: int) -> int:
+def reduction_by_number(depth: int, move_count: int) -> int:
     """Plies by which the move of a number is searched less deep, before all else is looked at."""
-    return _reduction_at(min(depth, LIMIT - 1) * LIMIT + min(number, LIMIT - 1))
+    return _reduction_at(min(depth, LIMIT - 1) * LIMIT + min(move_count, LIMIT - 1))
 
 
 class Candidate(NamedTuple):
-    """A move that may be left out or searched less deep."""
+    """A move that may be pruned or searched less deep."""
 
     move: int
-    number: int  # among those searched, from 1
+    move_count: int  # among those searched, from 1
     quiet: bool
-    checks: bool
-    worth: int  # by its history, if it is quiet
+    gives_check: bool
+    history: int  # if it is quiet
 
 
 @kernel
-def is_skipped(
+def is_pruned(
     thread: np.record,
     ply: int,
     depth: int,
     alpha: int,
-    static: int,
-    pv: bool,
+    adjusted_eval: int,
+    is_pv: bool,
     candidate: Candidate,
 ) -> bool:
     """Whether a late move is not worth a search.
 
-    One that is quiet and no check is judged by its number, the score and its history; others only
-    by the material that they lose. By its number none is left out on the main line where
-    several lines are wanted: with an open window the reply that saves a piece would be missed.
+    Captures and checks are pruned by the material that they lose alone. No step is measured by
+    itself, but for late move pruning on the main line.
     """
     position, frame = position_at(thread, ply), frame_at(thread, ply)
-    if candidate.checks or not candidate.quiet:
-        if depth > LOSS_DEPTH or not has(thread, EXCHANGES):
+    if candidate.gives_check or not candidate.quiet:
+        if depth > SEE_CAPTURE_DEPTH or not enabled(thread, SEE_PRUNING):
             return False
-        return exchange_value(position, candidate.move) < LOSS * depth
-    left = max(depth - 1 - reduction_by_number(depth, candidate.number), 0)
-    calm = frame.static != UNKNOWN
-    enough = (4 + depth * depth) // (2 - frame.improving)
-    counted = has(thread, COUNTS) and calm and not (pv and thread.lines > 1)
-    if counted and depth <= COUNT_DEPTH and frame.quiets >= enough:
+        return exchange_value(position, candidate.move) < SEE_CAPTURE_STEP * depth
+    lmr_depth = max(depth - 1 - reduction_by_number(depth, candidate.move_count), 0)
+    calm = frame.static_eval != NO_EVAL
+    # Late move pruning: enough quiet moves were searched. Not on the main line of several lines:
+    # with an open window the reply that saves a piece would be missed. For one line it stays
+    # there: without it, -8 +/- 27 Elo (316 games at 10 000 nodes).
+    enough = (LATE_MOVE_BASE + depth * depth) // (2 - frame.improving)
+    counted = enabled(thread, LATE_MOVE_PRUNING) and calm and not (is_pv and thread.lines > 1)
+    if counted and depth <= LATE_MOVE_DEPTH and frame.quiet_count >= enough:
         return True
-    reachable = static + FUTILE + FUTILE_PLY * left
-    if has(thread, FUTILITY) and calm and left <= FUTILE_DEPTH and reachable <= alpha:
+    # Futility pruning: the evaluation is so low that a quiet move does not bring it to alpha.
+    reachable = adjusted_eval + FUTILITY_BASE + FUTILITY_STEP * lmr_depth
+    if enabled(thread, FUTILITY) and calm and lmr_depth <= FUTILITY_DEPTH and reachable <= alpha:
         return True
-    poor = POOR_HISTORY * (left + 1)
-    if has(thread, HISTORY) and left <= POOR_DEPTH and candidate.worth < poor:
+    # History pruning: the move has failed elsewhere.
+    lowest = HISTORY_PRUNING_STEP * (lmr_depth + 1)
+    shallow = lmr_depth <= HISTORY_PRUNING_DEPTH
+    if enabled(thread, HISTORY_PRUNING) and shallow and candidate.history < lowest:
         return True
-    if left > QUIET_LOSS_DEPTH or not has(thread, EXCHANGES):
+    # SEE pruning: the exchange on its square loses too much (static exchange evaluation).
+    if lmr_depth > SEE_QUIET_DEPTH or not enabled(thread, SEE_PRUNING):
         return False
-    return exchange_value(position, candidate.move) < QUIET_LOSS * (left + 1) * (left + 1)
+    most_lost = SEE_QUIET_STEP * (lmr_depth + 1) * (lmr_depth + 1)
+    return exchange_value(position, candidate.move) < most_lost
 
 
 @kernel
-def reduction(frame: np.record, depth: int, pv: bool, cut: int, candidate: Candidate) -> int:
+def late_move_reduction(
+    frame: np.record, depth: int, is_pv: bool, cut_node: int, candidate: Candidate
+) -> int:
     """Plies by which a late move is searched less deep at first."""
-    plies = reduction_by_number(depth, candidate.number)
-    plies += -1 if pv else cut
+    plies = reduction_by_number(depth, candidate.move_count)
+    plies += -1 if is_pv else cut_node
     plies += 1 - frame.improving
-    if candidate.checks:
+    if candidate.gives_check:
         plies -= 1
-    if frame.static == UNKNOWN:
+    if frame.static_eval == NO_EVAL:
         plies -= 1
     if candidate.move == frame.killers[0] or candidate.move == frame.killers[1]:
         plies -= 1
-    return plies - max(-HISTORY_PLIES, min(HISTORY_PLIES, candidate.worth // HISTORY_A_PLY))
+    by_history = candidate.history // REDUCTION_HISTORY
+    return plies - max(-MOST_HISTORY_PLIES, min(MOST_HISTORY_PLIES, by_history))

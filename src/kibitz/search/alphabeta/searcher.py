@@ -16,9 +16,15 @@ from kibitz.nets.evaluators.inline import InlineEvaluator
 from kibitz.position.moves import FLIP_MOVE, MAX_MOVES
 from kibitz.position.notation import Move
 from kibitz.position.state import RECORDS
-from kibitz.search.alphabeta.deepening import DEEPEST, Worker
+from kibitz.search.alphabeta.constants import (
+    ABORT_SHARE,
+    ITERATION_SHARE,
+    MATE_MARGIN_PLIES,
+    TEMPERATURE_SCALE,
+)
+from kibitz.search.alphabeta.deepening import DEEPEST, Worker, scores_of
 from kibitz.search.alphabeta.pruning import value_after, value_of_score
-from kibitz.search.alphabeta.table import GENERATIONS, answer, new_table, permille
+from kibitz.search.alphabeta.table import GENERATIONS, answer_probes, new_table, permille
 from kibitz.search.alphabeta.thread import (
     ALL_PARTS,
     DECISIVE,
@@ -35,10 +41,6 @@ from kibitz.search.report import Known, Report, drawn, report_of
 from kibitz.search.searcher import BaseSearcher
 
 POLL_SECONDS = 0.002  # between two looks at the clock
-# Shares of the soft limit: after which no iteration is begun, and after which one is given up.
-ENOUGH, TOO_MUCH = 0.55, 2.0
-WARMTH = 100.0  # centipawns that cost a factor of e at a temperature of 1
-SURE_PLIES = 4  # a mate is believed to be the shortest after twice its plies and these
 
 
 def proof_of(score: int) -> int:
@@ -48,11 +50,6 @@ def proof_of(score: int) -> int:
     if abs(score) <= TABLE_WIN:
         return TABLEBASE if score > 0 else -TABLEBASE
     return MATE - score if score > 0 else -(MATE + score)
-
-
-def scores_of(roots: np.ndarray) -> np.ndarray:
-    """Scores of ROOT_MOVE [moves]; moves without one have that of the iteration before."""
-    return np.where(roots["score"] > -INFINITE, roots["score"], roots["known"])
 
 
 class AlphaBeta(BaseSearcher):
@@ -107,15 +104,15 @@ class AlphaBeta(BaseSearcher):
         """Give the workers the root's moves, the best by tablebases first."""
         self._written.result()
         task, codes = self.task, [*self.task.codes]
-        whole = len(codes) == len(task.board.legal_moves)
+        complete = len(codes) == len(task.board.legal_moves)
         rank = {code: row.rank for code, row in task.outcomes.items()}
         codes.sort(key=lambda code: -rank.get(code, 0))
         self._generation, self._untold = (self._generation + 1) % GENERATIONS, False
         for worker in self.workers:
             record = worker.memory.record
-            record.table_pieces = 0 if task.outcomes else self.tables.pieces
-            record.table_depth = self.settings.syzygy_depth
-            worker.set_root(task.board.positions(), codes, self._generation, whole=whole)
+            record.tablebase_pieces = 0 if task.outcomes else self.tables.pieces
+            record.tablebase_depth = self.settings.syzygy_depth
+            worker.set_root(task.board.positions(), codes, self._generation, complete=complete)
 
     def run(self) -> None:
         """Deepen, unless tablebases have decided already."""
@@ -166,27 +163,27 @@ class AlphaBeta(BaseSearcher):
             self._news.clear()
             self._untold = True
         if self.tables.pieces:
-            answer([worker.memory for worker in self.workers], self.probe)
+            answer_probes([worker.memory for worker in self.workers], self.probe)
         if self.workers[0].depth:
             self._untold = not self.tell(news=self._untold) and self._untold
 
     def is_late(self) -> bool:
         """Whether even an iteration that has begun is to be given up."""
-        return self.task.timer.is_late(TOO_MUCH)
+        return self.task.timer.is_late(ABORT_SHARE)
 
     def _goes_on(self, worker: Worker) -> bool:
         """Whether another iteration is worth its time; on the worker's thread."""
         self._news.set()
         best = worker.roots[0]
-        proof, limits = proof_of(int(best["known"])), self.task.limits
+        proof, limits = proof_of(int(best["previous_score"])), self.task.limits
         if limits.mate is not None and 0 < proof <= 2 * limits.mate - 1:
             return False
         certain = proof not in (UNPROVED, TABLEBASE, -TABLEBASE)
-        if certain and not limits.infinite and worker.depth >= 2 * abs(proof) + SURE_PLIES:
+        if certain and not limits.infinite and worker.depth >= 2 * abs(proof) + MATE_MARGIN_PLIES:
             return False
-        value = value_of_score(max(-DECISIVE, min(DECISIVE, int(best["known"]))))
+        value = value_of_score(max(-DECISIVE, min(DECISIVE, int(best["previous_score"]))))
         standing = Standing(len(worker.roots), 0, 0, proof, 0, int(best["move"]), value)
-        return not self.task.timer.is_over(standing, ENOUGH)
+        return not self.task.timer.is_over(standing, ITERATION_SHARE)
 
     # --- what it has found ----------------------------------------------------------------------
 
@@ -203,7 +200,7 @@ class AlphaBeta(BaseSearcher):
         totals = replace(
             self.totals(),
             depth=deepest.depth,
-            seldepth=max(int(worker.memory.record.deepest) for worker in self.workers),
+            seldepth=max(int(worker.memory.record.seldepth) for worker in self.workers),
             hashfull=permille(self.entries, self._generation),
         )
         known = [self._known(root, score) for root, score in pairs]
@@ -215,10 +212,10 @@ class AlphaBeta(BaseSearcher):
         The probability of a draw is what the network sees at the end of the line.
         """
         scored = score > -INFINITE
-        length = int(root["length"]) if scored else 0
+        length = int(root["pv_length"]) if scored else 0
         self._positions[0] = self.task.board.position
         network, scratch = self._evaluator.record, self._scratch.record
-        value, draw = value_after(network, scratch, self._positions, root["line"], length)
+        value, draw = value_after(network, scratch, self._positions, root["pv"], length)
         return Known(
             code=int(root["move"]),
             nodes=int(root["nodes"]),
@@ -239,13 +236,13 @@ class AlphaBeta(BaseSearcher):
         scored = np.flatnonzero(scores > -INFINITE)
         if len(scored) == 0:
             return report.best.moves
-        merits = scores[scored] / WARMTH
+        merits = scores[scored] / TEMPERATURE_SCALE
         root = roots[scored[drawn(merits, self.settings.temperature, self._generator)]]
-        return self._moves_of(root, int(root["length"]))
+        return self._moves_of(root, int(root["pv_length"]))
 
     def _moves_of(self, root: np.void, length: int) -> tuple[Move, ...]:
         """So much of the line of ROOT_MOVE; codes are in the view of the side that moves."""
-        codes = root["line"][:length].tolist() or [int(root["move"])]
+        codes = root["pv"][:length].tolist() or [int(root["move"])]
         views = (0, FLIP_MOVE) if self.task.board.turn == "white" else (FLIP_MOVE, 0)
         return tuple(Move(code ^ views[ply % 2]) for ply, code in enumerate(codes))
 

@@ -24,7 +24,7 @@ from kibitz.position.outcome import (
 from kibitz.position.squares import EMPTY
 from kibitz.position.state import POSITION, RECORDS, checkers
 
-MOST_PLIES = 127  # of a line, and of a search
+MAX_PLY = 127  # of a line, and of a search
 MAX_HISTORY = 1024  # plies of the game whose keys repetitions are looked for in
 
 # --- scores ---------------------------------------------------------------------------------------
@@ -33,23 +33,26 @@ INFINITE = 32_500
 MATE = 32_000  # less the plies to it
 TABLE_WIN = 30_000  # less the plies to the position that the tables know
 DECISIVE = 29_000  # scores beyond this are mates and tablebases' wins or losses
-UNKNOWN = -32_768  # of a position that was not evaluated
+NO_EVAL = -32_768  # of a position that was not evaluated
 
 # --- parts that can be switched off, for measurements and for tests against a plain search --------
 
-TABLE, QUIESCENCE, CHECKS, REVERSE_FUTILITY, NULL_MOVE, REDUCTIONS, COUNTS, FUTILITY = (
-    1 << place for place in range(8)
+TABLE, QUIESCENCE, CHECK_EXTENSION, REVERSE_FUTILITY, NULL_MOVE = (1 << bit for bit in range(5))
+LATE_MOVE_REDUCTIONS, LATE_MOVE_PRUNING, FUTILITY, HISTORY_PRUNING = (
+    1 << bit for bit in range(5, 9)
 )
-HISTORY, EXCHANGES, SINGULAR, SHALLOWER, CORRECTION = (1 << place for place in range(8, 13))
+SEE_PRUNING, SINGULAR_EXTENSION, IIR, CORRECTION_HISTORY = (1 << bit for bit in range(9, 13))
 ALL_PARTS = (1 << 13) - 1
 
 # --- histories ------------------------------------------------------------------------------------
 
-PLACES = 6 * 64  # a piece and the square it goes to
-NOWHERE = PLACES  # where no move led to a position: the root, a passed move
-BACK = 4  # frames before the root, so that each has one four plies before it
-CORRECTIONS = 1 << 14  # structures of pawns, and arrangements of one side's pieces, told apart
+PIECE_SQUARES = 6 * 64  # a piece and the square it goes to
+NO_CONTINUATION = PIECE_SQUARES  # where no move led to a position: the root, a null move
+FRAMES_BEFORE = 4  # frames before the root, so that each has one four plies before it
+CORRECTION_SLOTS = 1 << 14  # of each of its three tables
 TRIED = 64  # moves of a position that are remembered as tried
+
+HISTORIES = "quiet_history", "capture_history", "continuation_history", "correction_history"
 
 FRAME = np.dtype(
     [
@@ -57,19 +60,20 @@ FRAME = np.dtype(
         ("scores", np.int32, MAX_MOVES),  # of the moves; the highest is searched first
         ("tried", np.uint16, TRIED),  # moves that were searched before the best one
         ("tried_count", np.int32),
-        ("first", np.int32),  # 1 if the table's move stands before all others
+        ("has_tt_move", np.int32),  # 1 if the table's move stands before all others
         ("killers", np.uint16, 2),  # quiet moves that refuted another move at this ply
-        ("raw", np.int32),  # the evaluator's score
-        ("static", np.int32),  # that score corrected; UNKNOWN in check
-        ("place", np.int32),  # piece and destination of the move that is searched, or NOWHERE
-        ("passed", np.int32),  # whether that move is none
-        ("excluded", np.int32),  # a move left out, to see what the others are worth
+        ("raw_eval", np.int32),  # the evaluator's score
+        ("static_eval", np.int32),  # that score corrected; NO_EVAL in check
+        # Piece and destination of the move that is searched, or NO_CONTINUATION.
+        ("continuation_index", np.int32),
+        ("null_move", np.int32),  # whether that move is a null move
+        ("excluded", np.int32),  # a move left out by singular extension
         ("extension", np.int32),  # plies that the table's move is searched deeper
-        ("doubles", np.int32),  # moves of the line that were searched two plies deeper
-        ("quiets", np.int32),  # quiet moves searched so far
-        ("improving", np.int32),  # whether the static score is higher than two plies before
-        ("length", np.int32),  # of the line
-        ("line", np.uint16, MOST_PLIES + 1),  # the best moves found from here on
+        ("double_extensions", np.int32),  # moves of the line that were searched two plies deeper
+        ("quiet_count", np.int32),  # quiet moves searched so far
+        ("improving", np.int32),  # whether the static evaluation is higher than two plies before
+        ("pv_length", np.int32),
+        ("pv", np.uint16, MAX_PLY + 1),  # the best moves from here on
     ],
     align=True,
 )
@@ -77,16 +81,16 @@ ROOT_MOVE = np.dtype(
     [
         ("move", np.uint16),
         ("score", np.int32),  # by the iteration at work; -INFINITE: not better than another
-        ("known", np.int32),  # by the iteration before
-        ("most", np.int32),  # its score is no higher, by this iteration
+        ("previous_score", np.int32),  # by the iteration before
+        ("upper_bound", np.int32),  # its score is no higher, by this iteration
         ("nodes", np.int64),
-        ("deepest", np.int32),
-        ("length", np.int32),
-        ("line", np.uint16, MOST_PLIES + 1),
+        ("seldepth", np.int32),
+        ("pv_length", np.int32),
+        ("pv", np.uint16, MAX_PLY + 1),
     ],
     align=True,
 )
-QUESTIONS = 64  # positions that wait for the tablebases
+PROBES = 64  # positions that may wait for the tablebases
 THREAD = np.dtype(
     [
         ("entries", np.int64),  # the table: address and buckets
@@ -97,29 +101,29 @@ THREAD = np.dtype(
         ("frames_size", np.int64),
         ("roots", np.int64),
         ("roots_size", np.int64),
-        ("questions", np.int64),
-        ("questions_size", np.int64),
+        ("probes", np.int64),
+        ("probes_size", np.int64),
         ("faults", np.int64),  # accesses out of bounds, counted in debug builds
         ("parts", np.int64),
         ("nodes", np.int64),  # positions searched
         ("granted", np.int64),  # nodes that may be searched before the next look at the control
         ("stopped", np.int64),
         ("generation", np.int64),  # of entries of the table; changes with every search
-        ("depth", np.int64),  # of the iteration
-        ("deepest", np.int64),  # ply that was reached
+        ("root_depth", np.int64),  # of the iteration
+        ("seldepth", np.int64),  # ply that was reached
         ("history", np.int64),  # positions of the game before the root
         ("root_count", np.int64),
-        ("root_whole", np.int64),  # whether these are all legal moves
+        ("root_complete", np.int64),  # whether these are all legal moves
         ("lines", np.int64),  # of the root's moves that get a score
-        ("asked", np.int64),
-        ("answered", np.int64),
-        ("table_pieces", np.int64),  # the most pieces that tablebases know; 0: none
-        ("table_depth", np.int64),  # the least depth at which they are asked
-        ("keys", np.uint64, MAX_HISTORY + MOST_PLIES + 4),  # of the game, then of the line
-        ("quiet", np.int16, 2 * 64 * 64),
-        ("captures", np.int16, PLACES * 6),
-        ("replies", np.int16, BACK * (PLACES + 1) * PLACES),
-        ("corrections", np.int16, 3 * CORRECTIONS),
+        ("probes_queued", np.int64),
+        ("probes_done", np.int64),
+        ("tablebase_pieces", np.int64),  # the most pieces that tablebases know; 0: none
+        ("tablebase_depth", np.int64),  # the least depth at which they are asked
+        ("keys", np.uint64, MAX_HISTORY + MAX_PLY + 4),  # of the game, then of the line
+        ("quiet_history", np.int16, 2 * 64 * 64),
+        ("capture_history", np.int16, PIECE_SQUARES * 6),
+        ("continuation_history", np.int16, FRAMES_BEFORE * (PIECE_SQUARES + 1) * PIECE_SQUARES),
+        ("correction_history", np.int16, 3 * CORRECTION_SLOTS),
     ],
     align=True,
 )
@@ -136,7 +140,7 @@ GRANT = 256  # nodes between two looks at the control
 
 position_at = record_at(POSITION, "positions")
 root_at = record_at(ROOT_MOVE, "roots")
-question_at = record_at(POSITION, "questions")
+probe_at = record_at(POSITION, "probes")
 _frame_at = record_at(FRAME, "frames")
 
 
@@ -144,40 +148,41 @@ class ThreadMemory:
     """Owner of a thread's arrays; `record` is what kernels get."""
 
     def __init__(self, entries: np.ndarray, parts: int = ALL_PARTS) -> None:
-        self.positions = np.zeros(MOST_PLIES + 4, RECORDS)
-        self.frames = np.zeros(MOST_PLIES + 4 + BACK, FRAME)
+        self.positions = np.zeros(MAX_PLY + 4, RECORDS)
+        self.frames = np.zeros(MAX_PLY + 4 + FRAMES_BEFORE, FRAME)
         self.roots = np.zeros(MAX_MOVES, ROOT_MOVE)
-        self.questions = np.zeros(QUESTIONS, RECORDS)
+        self.probes = np.zeros(PROBES, RECORDS)
         self._row = aligned((1,), THREAD)
         self.record: Any = self._row.view(np.recarray)[0]
         self.record.parts = parts
         arrays = {"positions": self.positions, "frames": self.frames, "roots": self.roots}
-        for name, array in (arrays | {"questions": self.questions, "entries": entries}).items():
+        for name, array in (arrays | {"probes": self.probes, "entries": entries}).items():
             self._row[name] = address_of(array)
             self._row[f"{name}_size"] = len(array)
 
     def forget(self) -> None:
         """Begin a new game."""
-        for name in ("quiet", "captures", "replies", "corrections"):
+        for name in HISTORIES:
             self._row[name] = 0
 
-    def set_line(self, line: np.ndarray, codes: list[int], *, whole: bool) -> None:
+    def set_line(self, line: np.ndarray, codes: list[int], *, complete: bool) -> None:
         """Take over a line of positions, POSITION [plies + 1], and search its last one.
 
-        Of the root's moves only `codes` are searched; `whole` says whether these are all.
+        Of the root's moves only `codes` are searched; `complete` says whether these are all.
         """
         record, earlier = self.record, line["key"][:-1][-MAX_HISTORY:]
         record.keys[: len(earlier)] = earlier
         record.history, record.root_count = len(earlier), len(codes)
-        record.nodes = record.granted = record.stopped = record.deepest = 0
-        record.answered, record.root_whole = record.asked, int(whole)
-        record.quiet[:] //= 2
+        record.nodes = record.granted = record.stopped = record.seldepth = 0
+        record.probes_done, record.root_complete = record.probes_queued, int(complete)
+        record.quiet_history[:] //= 2
         self.positions[0] = line[-1]
-        self.frames["place"], self.frames["killers"], self.frames["excluded"] = NOWHERE, 0, 0
-        self.frames["static"], self.frames["doubles"] = UNKNOWN, 0
+        self.frames["continuation_index"] = NO_CONTINUATION
+        self.frames["killers"], self.frames["excluded"] = 0, 0
+        self.frames["static_eval"], self.frames["double_extensions"] = NO_EVAL, 0
         self.roots[: len(codes)] = np.zeros((), ROOT_MOVE)
         self.roots["move"][: len(codes)] = codes
-        self.roots["score"] = self.roots["known"] = -INFINITE
+        self.roots["score"] = self.roots["previous_score"] = -INFINITE
 
 
 def new_control() -> Any:
@@ -197,11 +202,11 @@ class Context(NamedTuple):
 @kernel
 def frame_at(thread: np.record, ply: int) -> Any:
     """The frame of a ply; -BACK is the first."""
-    return _frame_at(thread, ply + BACK)
+    return _frame_at(thread, ply + FRAMES_BEFORE)
 
 
 @kernel
-def has(thread: np.record, part: int) -> bool:
+def enabled(thread: np.record, part: int) -> bool:
     """Whether a part of the search is switched on."""
     return (thread.parts & part) != 0
 
@@ -211,7 +216,7 @@ def must_stop(context: Context) -> bool:
     """Count a node; True, and no node is counted, once the search is to end."""
     thread = context.thread
     if thread.nodes == thread.granted:
-        _ask_for_more(context)
+        _take_nodes(context)
     if thread.stopped:
         return True
     thread.nodes += 1
@@ -219,7 +224,7 @@ def must_stop(context: Context) -> bool:
 
 
 @kernel
-def _ask_for_more(context: Context) -> None:
+def _take_nodes(context: Context) -> None:
     """Take more nodes from the budget, or stop."""
     control, thread = context.control, context.thread
     if atomic_load(control, "stop"):
@@ -236,7 +241,7 @@ def _ask_for_more(context: Context) -> None:
 def is_drawn(thread: np.record, position: np.record, ply: int) -> bool:
     """Whether the game is drawn by repetition, the 50-move rule or the material; notes the key.
 
-    Nothing before a passed move can be repeated: passing sets the position's clock to 0.
+    Nothing before a null move can be repeated: it sets the position's clock to 0.
     """
     count, rule50, key = thread.history + ply, signed(position.rule50), position.key
     thread.keys[count] = key
