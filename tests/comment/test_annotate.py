@@ -1,9 +1,11 @@
 """Whole games: what is written, in which order, and what becomes of games that are none."""
 
 import doctest
+import json
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import chess.pgn
 import pytest
@@ -11,10 +13,14 @@ import pytest
 import kibitz
 import kibitz.comment.engine
 from kibitz.cli import main
-from kibitz.comment.annotate import Style, annotate, comment_on
+from kibitz.comment.analyse import Effort, Searches, seen_along
+from kibitz.comment.annotate import Style, Words, annotate, comment_on
 from kibitz.comment.batch import annotate_file
+from kibitz.comment.claims.claim import step
+from kibitz.comment.english.comment import Comment, Speaker
 from kibitz.comment.english.story import told_by
-from kibitz.comment.judge import key_moments
+from kibitz.comment.facts import Scene
+from kibitz.comment.judge import MARKS, Seen, key_moments, label
 from kibitz.comment.marks import forget
 from kibitz.core.errors import InputError
 from kibitz.core.log import Stop
@@ -22,8 +28,10 @@ from kibitz.engine import Engine
 from kibitz.position.board import Board
 from kibitz.position.pgn import parse_game, read_games
 from kibitz.search.limits import Limits
+from kibitz.search.scores import Score
 from tests.comment.checker import RULES, everything, statements
 
+LABELS = {text: mark for mark, text in MARKS.items()}
 STYLE = Style(limits=Limits(nodes=300))
 # The knight takes a poisoned pawn: 4...Qg5 attacks it and g2 at once.
 TRAP = """[Event "?"]
@@ -128,6 +136,87 @@ def test_a_mate_that_was_missed_is_called_one(engine: Engine) -> None:
     text = comment_on(engine, board, "Kg2", limits=Limits(nodes=300))
     assert "1.Ra8#" in text
     assert "mate" in text
+
+
+class Recorder(Speaker):
+    """Keeps, of every move, its mark and all there is to say of it to who has been told nothing."""
+
+    full: ClassVar[list[tuple[str, str]]] = []
+
+    def comment(self, scene: Scene) -> Comment:
+        """What is said in the game."""
+        assert scene.had is not None
+        assert scene.has is not None
+        self.full.append((MARKS[label(scene.had, scene.has)], Speaker().comment(scene).text))
+        return super().comment(scene)
+
+
+def test_comment_says_of_a_game_s_moves_what_annotate_knows_of_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same analysis and the same choice; annotate leaves out what was said before."""
+    source, limits = tmp_path / "game.pgn", ["--nodes", "200", "--network", "material"]
+    source.write_text(TRAP)
+    Recorder.full.clear()
+    style = Style(limits=Limits(nodes=200), words=Words("recorded", Recorder))
+    with Engine("material", search="alphabeta", hash=16, multipv=2) as engine:
+        game = annotate(parse_game(TRAP), engine, style).game
+    nodes, said = list(game.tree.mainline()), [*Recorder.full]
+    assert len(said) == len(nodes) == 14
+    for node, (mark, text) in zip(nodes, said, strict=True):
+        move = step(node.parent.board(), node.move).text
+        words = ["comment", "--game", str(source), "--move", move, *limits, "--json"]
+        assert main(words) == 0
+        facts = json.loads(capsys.readouterr().out)
+        assert (facts["mark"], facts["comment"]) == (mark, text)
+        assert {*node.nags} == ({int(LABELS[mark])} if mark else set())
+        lost = facts["score"]["loss"]
+        assert (lost >= 0.05) is bool(mark) or "mate" in str(facts["score"])
+        after, written = facts["score"]["after"], node.eval()
+        assert written is not None
+        score = written.pov(not node.turn())
+        assert after.get("cp", score.score()) == score.score()
+    bare = ["comment", "--fen", nodes[8].parent.board().fen(), "--move", "Nxf7", *limits, "--json"]
+    assert main(["comment", "--game", str(source), "--move", "5.Ke2", *limits]) == 2
+    assert "no such move in the game: '5.Ke2'" in capsys.readouterr().err
+    assert main(bare) == 0
+    assert json.loads(capsys.readouterr().out)["mark"] == said[8][0] != ""
+
+
+def test_what_is_seen_does_not_depend_on_how_many_engines_look() -> None:
+    texts = []
+    for count in (1, 3):
+        with ExitStack() as stack:
+            engines = [
+                stack.enter_context(Engine("material", search="alphabeta", hash=16, multipv=2))
+                for _ in range(count)
+            ]
+            done = annotate(parse_game(TRAP), engines[0], STYLE, more=engines[1:])
+            texts.append(str(done.game))
+    assert texts[0] == texts[1]
+
+
+def test_a_mistake_does_not_change_how_the_game_stood_at_its_start() -> None:
+    """A shallow search sees nothing of a loss to come; that makes no earlier move worse."""
+    board, moves = chess.Board(), ["a2a3", "a7a6", "a3a4", "a6a5"]
+    made = [chess.Move.from_uci(move) for move in moves]
+    boards = [board.copy(stack=False)]
+    for move in made:
+        board.push(move)
+        boards.append(board.copy())
+    other = chess.Move.from_uci("h2h3")
+
+    class Fake(Searches):
+        def see(self, board: chess.Board, limits: Limits) -> Seen:
+            assert limits.nodes
+            value = -0.6 if board.fen() == boards[-1].fen() else 0.0
+            best = other if board.turn else chess.Move.from_uci("h7h6")
+            line = (best,) if best in board.legal_moves else ()
+            return Seen(Score("cp", round(300 * value)), value, line, second=value)
+
+    with Engine("material", hash=16) as engine:
+        views = seen_along(boards, made, Fake(engine), Effort(Limits(nodes=100)))
+    assert [view.value for view in views] == [0.0, 0.0, 0.0, 0.0, -0.6]
 
 
 def test_a_file_goes_on_where_it_was_stopped(engine: Engine, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import chess.pgn
 
+from kibitz.comment.analyse import Effort, OnPly
 from kibitz.comment.annotate import TABLE, Style, annotate, signature
 from kibitz.comment.marks import ANNOTATOR, signed
 from kibitz.core.errors import InputError, KibitzError
@@ -45,12 +46,13 @@ def annotate_file(
     style: Style,
     stop: Stop,
     on_fault: Callable[[str], None] = say,
+    more: Sequence[Engine] = (),
 ) -> Iterator[Game]:
     """The games of a file or of a folder's files, annotated; each is written before it is yielded.
 
     Those that an earlier run has left in the output come first. Nothing is compiled before the
     input and the output are known to be in order. `on_fault` is told of a game
-    that a fault of ours has left bare.
+    that a fault of ours has left bare. `more` engines share the searching.
     """
     bad: list[BadGame] = []
 
@@ -83,7 +85,7 @@ def annotate_file(
                     bar.advance()
                     yield _kept(sent, by, output, on_fault)
             else:
-                told = None if stop.requested else _one(game, engine, style, stop, bar)
+                told = None if stop.requested else _one(game, [engine, *more], style, stop, bar)
                 if told is None:
                     return
                 new += 1
@@ -137,7 +139,7 @@ def _kept(done: Done, by: str, output: Path | None, on_fault: Callable[[str], No
     return done.game
 
 
-def _one(game: Game, engine: Engine, style: Style, stop: Stop, bar: Bar) -> Done | None:
+def _one(game: Game, engines: Sequence[Engine], style: Style, stop: Stop, bar: Bar) -> Done | None:
     """Annotate a game; None if the run was stopped before its end."""
     nodes = list(game.tree.mainline())
     title = f"game {game.number}, {game.tags.get('White', '?')} - {game.tags.get('Black', '?')}"
@@ -153,13 +155,13 @@ def _one(game: Game, engine: Engine, style: Style, stop: Stop, bar: Bar) -> Done
             raise Stopped
 
     try:
-        return _whole_or_bare(game, engine, style, on_ply)
+        return _whole_or_bare(game, engines, style, on_ply)
     except Stopped:
         return None
 
 
 def _whole_or_bare(
-    game: Game, engine: Engine, style: Style, on_ply: Callable[[], None] = lambda: None
+    game: Game, engines: Sequence[Engine], style: Style, on_ply: OnPly = lambda: None
 ) -> Done:
     """A game, annotated; as it was, with the reason, where that fails.
 
@@ -168,7 +170,7 @@ def _whole_or_bare(
     """
     bare = str(game)
     try:
-        return Done(annotate(game, engine, style, on_ply).game)
+        return Done(annotate(game, engines[0], style, on_ply, engines[1:]).game)
     except (KibitzError, OSError, MemoryError, Stopped):
         raise
     except Exception as error:  # noqa: BLE001 - whatever it is, it is named, and the game left
@@ -188,11 +190,12 @@ class Annotator:
     def __call__(self, sent: tuple[int, str]) -> tuple[str, str]:
         """A game, annotated, and what went wrong; one that passes a move is left as it is."""
         if self._engine is None:
-            self._engine = Engine(at_work(self._network), search="alphabeta", multipv=2)
+            table = Effort(self._style.limits).table
+            self._engine = Engine(at_work(self._network), search="alphabeta", multipv=2, hash=table)
         number, text = sent
         done = Done(replace(parse_game(text), number=number))
         if all(node.move for node in done.game.tree.mainline()):
-            done = _whole_or_bare(done.game, self._engine, self._style)
+            done = _whole_or_bare(done.game, [self._engine], self._style)
         return str(done.game), done.fault
 
 

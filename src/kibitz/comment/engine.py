@@ -20,7 +20,8 @@ class Engine(SearchingEngine):
         self, board: Board, move: str, level: Level = "club", limits: Limits | None = None
     ) -> str:
         """What is to be said of a move; empty if there is nothing. Searches 20 000 nodes."""
-        from kibitz.comment.annotate import NODES, comment_on
+        from kibitz.comment.analyse import NODES
+        from kibitz.comment.annotate import comment_on
 
         return comment_on(self, board, move, level, limits or Limits(nodes=NODES))
 

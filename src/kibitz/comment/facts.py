@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import chess
 
@@ -52,6 +52,7 @@ class Scene:
     last_took: int | None = None  # what that move captured
     had: Seen | None = None  # what a search has seen before the move
     has: Seen | None = None  # and after it, for the other side
+    known: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
     def boards(self) -> tuple[chess.Board, ...]:
@@ -96,7 +97,7 @@ class Scene:
                 best, most = board.copy(stack=False), balance(board, self.mover)
         return best
 
-    @property
+    @cached_property
     def other(self) -> Scene:
         """The expected reply as a scene of its own."""
         assert self.reply is not None
@@ -105,6 +106,7 @@ class Scene:
             self.after, self.reply, self.follow[1:], self.prover, self.move, took, self.has
         )
 
+    @cached_property
     def instead(self) -> Scene:
         """The best move as a scene, in place of the one that was made."""
         assert self.had is not None
@@ -122,11 +124,14 @@ class Scene:
 
     def seen_with(self, times: int) -> Scene:
         """The same move as a deeper search, by so many times its nodes, sees it."""
-        has = self.prover.deeper(self.after, times)
-        if has is None:
-            return self
-        had = self.prover.deeper(self.before, times)
-        return replace(self, follow=has.line, had=had, has=has)
+        if times not in self.known:
+            has = self.prover.deeper(self.after, times)
+            if has is None:
+                return self
+            had = self.prover.deeper(self.before, times)
+            self.known[times] = replace(self, follow=has.line, had=had, has=has)
+        deeper: Scene = self.known[times]
+        return deeper
 
     @cached_property
     def taken(self) -> Unit | None:

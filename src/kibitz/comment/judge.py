@@ -30,6 +30,7 @@ class Label(IntEnum):
 
 
 LIMITS = ((0.3, Label.BLUNDER), (0.2, Label.MISTAKE), (0.1, Label.INACCURACY))
+MARKS = {Label.NONE: "", Label.INACCURACY: "?!", Label.MISTAKE: "?", Label.BLUNDER: "??"}
 SURPRISE = 0.1  # change of value from which the move made tells more than the search before it
 DECIDED = 0.85  # value from which a game is as good as won
 WON, BETTER = 0.6, 0.25  # values from which one speaks of a won or a better position
@@ -91,10 +92,10 @@ def in_hindsight(had: Seen, has: Seen, move: chess.Move) -> Seen:
 def as_made(had: Seen, has: Seen, move: chess.Move) -> Seen:
     """A view in which a move is the best, and worth what a search after it has seen."""
     line = (move, *has.line)
-    return Seen(_score_before(has), -has.value, line, had.second, had.priors)
+    return Seen(score_before(has), -has.value, line, had.second, had.priors)
 
 
-def _score_before(has: Seen) -> Score:
+def score_before(has: Seen) -> Score:
     """The score for a side whose move has led to a position."""
     if has.mate is None:
         return Score("cp", -has.score.amount)
@@ -106,7 +107,7 @@ def tried(had: Seen, then: Seen) -> Seen:
     """A view whose best move was tried: it is worth no more than what a search saw after it."""
     line = (*had.line[:1], *then.line)
     if -then.value < had.value:
-        had = replace(had, score=_score_before(then), value=-then.value)
+        had = replace(had, score=score_before(then), value=-then.value)
     return replace(had, line=line, then=then)
 
 

@@ -107,7 +107,7 @@ def add_lines(node: chess.pgn.ChildNode, scene: Scene, comment: Comment, level: 
         silent = not comment.text and label(had, has) is not Label.NONE
     if (silent or kinds & {"Better", "MissesMate"}) and had is not None:
         value = _value(had, node.parent.turn())
-        _add_line(node.parent, scene.instead(), value, level)
+        _add_line(node.parent, scene.instead, value, level)
     refutes = kinds & {"Allows", "AllowsMate", "EnPrise", "Abandons", "Overlooks", "GivesUp"}
     # After the last move of a game a line would be taken for more of the game.
     if refutes and node.variations and scene.has and scene.reply != node.variations[0].move:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import RLock
 from typing import TypeAlias
 
 import chess
@@ -40,8 +41,8 @@ def key_of(board: chess.Board) -> Key:
 class Prover:
     """Answers what is won by force and what a deeper search sees.
 
-    It keeps its answers, as the same is asked for several claims. Without a `look` nothing is
-    looked at more deeply.
+    It keeps what it has proved, as the same is asked for several claims. Without a `look` nothing
+    is looked at more deeply.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class Prover:
     ) -> None:
         self.plies, self.budget = plies, budget
         self._look = look
-        self._looks: dict[tuple[str, int], Seen] = {}
+        self._lock = RLock()  # scenes of a game share one prover, and are spoken of side by side
         self._tables = Tablebases(tables)
         self._positions = new_positions(MOST_PLIES + 1)
         self._frames = np.zeros(MOST_PLIES + 1, np.dtype((np.record, FRAME)))
@@ -68,7 +69,8 @@ class Prover:
         """1, 0 or -1 for the side to move by the endgame tables; None if they do not know."""
         if board.castling_rights or board.occupied.bit_count() > MOST_PIECES:
             return None
-        return self._tables.wdl(self._record(board))
+        with self._lock:
+            return self._tables.wdl(self._record(board))
 
     def best(self, board: chess.Board) -> chess.Move | None:
         """The move that wins most by force."""
@@ -88,12 +90,7 @@ class Prover:
 
     def deeper(self, board: chess.Board, times: int = 1) -> Seen | None:
         """What a deeper search, of so many times the least nodes, sees; None if there is none."""
-        if self._look is None:
-            return None
-        asked = board.shredder_fen(), times
-        if asked not in self._looks:
-            self._looks[asked] = self._look(board, times)
-        return self._looks[asked]
+        return None if self._look is None else self._look(board, times)
 
     def expected(self, board: chess.Board, times: int = 1) -> list[chess.Move] | None:
         """The moves that deeper searches expect, some plies at least; None if there are none.
@@ -115,10 +112,10 @@ class Prover:
 
     def loss_on(self, board: chess.Board, square: int) -> int:
         """Centipawns that capturing on a square alone wins, pins not considered."""
-        record = self._record(board)
         flip = 0 if board.turn else 56
         ours = board.color_at(square) != board.turn
-        return int(taking_value(record, square ^ flip, ours))
+        with self._lock:
+            return int(taking_value(self._record(board), square ^ flip, ours))
 
     def _record(self, board: chess.Board) -> np.record:
         key = key_of(board)
@@ -132,11 +129,12 @@ class Prover:
         self, board: chess.Board, move: chess.Move | None
     ) -> tuple[int | None, chess.Move | None]:
         asked = (key_of(board), move)
-        if asked not in self._known:
-            if len(self._known) > 2_000:
-                self._known.clear()
-            self._known[asked] = self._search(board, move)
-        return self._known[asked]
+        with self._lock:
+            if asked not in self._known:
+                if len(self._known) > 2_000:
+                    self._known.clear()
+                self._known[asked] = self._search(board, move)
+            return self._known[asked]
 
     def _search(
         self, board: chess.Board, move: chess.Move | None

@@ -13,7 +13,8 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from kibitz.comment.annotate import NODES, NOTHING, comment_on
+from kibitz.comment.analyse import NODES
+from kibitz.comment.annotate import NOTHING, comment_on
 from kibitz.comment.claims.choice import LEVELS
 from kibitz.core.errors import InputError
 from kibitz.core.options import Value

@@ -8,16 +8,17 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from kibitz.cli.explain.comment import TABLES_WORDS, LevelFlag, WordsFlags, limits_of
+from kibitz.cli.explain.comment import TABLES_WORDS, LevelFlag, WordsFlags, engines_for, limits_of
 from kibitz.cli.output import EXIT_STOPPED, FLAT, At, EngineFlag, at_least
-from kibitz.comment.annotate import NODES, Moments, Sides, Style
+from kibitz.comment.analyse import NODES
+from kibitz.comment.annotate import Moments, Sides, Style
 from kibitz.comment.batch import annotate_file, check_output
 from kibitz.comment.decoder.comments import Tally
 from kibitz.comment.report.page import Report
 from kibitz.core.errors import InputError
 from kibitz.core.log import graceful_stop, say
+from kibitz.core.workers import processors
 from kibitz.data.importing import STANDARD_INPUT
-from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER
 
 
@@ -37,7 +38,9 @@ def annotate(
     side: Annotated[Sides, Parameter(help="Whose moves are commented on.")] = "both",
     said_by: Annotated[WordsFlags, FLAT] = TABLES_WORDS,
     network: EngineFlag = AUTODISCOVER,
-    threads: Annotated[int, Parameter(help="Search threads.")] = 1,
+    threads: Annotated[
+        int | None, Parameter(help="Positions searched at the same time; by default one a core.")
+    ] = None,
 ) -> int:
     """Annotate games: marks, values, arrows, lines and comments; an output begun goes on."""
     at_least(1, nodes=nodes, threads=threads)
@@ -58,10 +61,10 @@ def annotate(
         if output is not None and html.resolve() == output.resolve():
             raise InputError("the page is the output", value=str(html), fix="give another --html")
     with (
-        Engine(network, search="alphabeta", multipv=2, threads=threads) as engine,
+        engines_for(network, style.limits, threads or processors()) as (engine, *more),
         graceful_stop() as stop,
     ):
-        for done in annotate_file(game, output, engine, style, stop, tell):
+        for done in annotate_file(game, output, engine, style, stop, tell, more):
             if report is not None:
                 report.add(done)
             elif output is None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
 from itertools import islice
 from pathlib import Path
@@ -22,8 +23,10 @@ from kibitz.cli.output import (
     emit,
     milliseconds,
 )
-from kibitz.comment.annotate import NODES, NOTHING, TABLE, Style, Words, scene_on
+from kibitz.comment.analyse import NODES, SMALL_TABLE, Effort, Searches
+from kibitz.comment.annotate import NOTHING, TABLE, Style, Words, scene_on, scenes_of
 from kibitz.comment.claims.choice import Level
+from kibitz.comment.claims.claim import step
 from kibitz.comment.decoder.comments import SUITE, Case, Tally, decoded_words, several
 from kibitz.comment.decoder.corpus import (
     Example,
@@ -37,9 +40,13 @@ from kibitz.comment.decoder.corpus import (
 from kibitz.comment.decoder.file import Decoder, WordsCard
 from kibitz.comment.decoder.sampling import PRESETS, Method, Order, Sampling
 from kibitz.comment.decoder.scraper import Site, collect
+from kibitz.comment.english.comment import Speaker
+from kibitz.comment.facts import Scene
+from kibitz.comment.judge import MARKS, label, score_before
 from kibitz.comment.prover import Prover
 from kibitz.core.errors import InputError, missing_extra
 from kibitz.core.log import Stop, graceful_stop, progress, say
+from kibitz.core.workers import processors
 from kibitz.data.importing import files_in
 from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER
@@ -103,8 +110,14 @@ comment = App(
 @comment.default
 def say_of(
     *,
-    move: Annotated[str | None, Parameter(help="The move, in SAN or UCI.")] = None,
+    move: Annotated[
+        str | None, Parameter(help="The move, in SAN or UCI; 12...Nf6 of a game.")
+    ] = None,
     fen: Annotated[str, Parameter(help="The position before the move.")] = START,
+    game: Annotated[
+        Path | None,
+        Parameter(help="PGN file: of the move is said what annotate knows of it in this game."),
+    ] = None,
     level: LevelFlag = "club",
     nodes: Annotated[int | None, Parameter(help="Nodes; 0 for no search at all.")] = None,
     time: Annotated[float | None, Parameter(help="Seconds.")] = None,
@@ -122,20 +135,19 @@ def say_of(
     if nodes == 0 and time is not None:
         fix = "leave out --time, or --nodes 0"
         raise InputError("--nodes 0 searches nothing, in no time", value=time, fix=fix)
+    if game is not None and (suite or fen != START):
+        raise InputError("--game has the position", value=str(game), fix="leave --fen, --suite out")
     tally, limits = Tally(), None if nodes == 0 else limits_of(nodes, time)
     words = said_by.chosen(tally)
     cases = SUITE if move is None else (Case("", fen, move),)
     rows: list[dict[str, Any]] = []
-    with Engine(network, search="alphabeta", multipv=2) as engine:
+    with engines_for(network, limits, 1 if game is None else processors()) as engines:
         for case in cases:
-            board = Board(case.fen)
-            played = board.san(board.parse(case.move))
-            speaker, scene = words.speaker(level), scene_on(engine, board, case.move, limits)
-            facts: dict[str, Any] = {"fen": board.fen(), "move": played, "level": level}
-            if suite:
-                facts |= {"name": case.name, "comments": several(speaker, scene)}
+            if game is None:
+                scene = scene_on(engines[0], Board(case.fen), case.move, limits)
             else:
-                facts |= {"comment": speaker.comment(scene).text}
+                scene = _scene_in(game, case.move, engines, limits)
+            facts = _told(scene, words.speaker(level), level, case.name)
             rows.append(facts)
             if not json:
                 _print(facts)
@@ -147,9 +159,55 @@ def say_of(
     return 0
 
 
+@contextmanager
+def engines_for(network: str, limits: Limits | None, count: int) -> Iterator[list[Engine]]:
+    """Engines of a kind that comments are made with."""
+    table = Effort(limits).table if limits else SMALL_TABLE
+    with ExitStack() as stack:
+        opened = (Engine(network, search="alphabeta", multipv=2, hash=table) for _ in range(count))
+        yield [stack.enter_context(engine) for engine in opened]
+
+
+def _scene_in(path: Path, move: str, engines: Sequence[Engine], limits: Limits | None) -> Scene:
+    """A move of a file's first game, numbered as in 12...Nf6."""
+    game = next(iter(read_games(path)), None)
+    if game is None:
+        raise InputError("no game to comment on", value=str(path), fix="give a PGN file")
+    wanted = move.replace(" ", "").replace("\u2026", "...").rstrip("+#")
+    moves = [step(node.parent.board(), node.move) for node in game.tree.mainline()]
+    texts = [made.text.rstrip("+#") for made in moves]
+    if wanted not in texts:
+        fix = "write it with its number, as in 12...Nf6"
+        raise InputError("no such move in the game", value=move, fix=fix)
+    ply = texts.index(wanted)
+    if limits is None:
+        node = [*game.tree.mainline()][ply]
+        return Scene(node.parent.board(), node.move, (), Prover())
+    return scenes_of(game.tree, Searches(*engines), limits)[1][ply]
+
+
+def _told(scene: Scene, speaker: Speaker, level: Level, suite: str) -> dict[str, Any]:
+    """What is said of a move, its mark and its scores, as the mover sees them."""
+    played = scene.before.san(scene.move)
+    facts: dict[str, Any] = {"fen": Board.from_chess(scene.before).fen(), "move": played}
+    facts["level"] = level
+    if suite:
+        return facts | {"name": suite, "comments": several(speaker, scene)}
+    facts["comment"] = speaker.comment(scene).text
+    if scene.had is None or scene.has is None:
+        return facts
+    lost = max(0.0, scene.had.value + scene.has.value)
+    before, after = scene.had.score, score_before(scene.has)
+    scores = {"before": {before.kind: before.amount}, "after": {after.kind: after.amount}}
+    facts["mark"] = MARKS[label(scene.had, scene.has)]
+    return facts | {"score": {**scores, "loss": round(lost / 2, 3)}}
+
+
 def _print(facts: dict[str, Any]) -> None:
     if "comments" not in facts:
-        sys.stdout.write(f"{facts['comment'] or NOTHING}\n")
+        mark = facts.get("mark", "")
+        silent = f"{facts['move']}{mark}" if mark else NOTHING
+        sys.stdout.write(f"{facts['comment'] or silent}\n")
         return
     sys.stdout.write(f"{facts['name']}: {facts['move']} ({facts['fen']})\n")
     for text, whose in facts["comments"] or [(NOTHING, "table")]:
@@ -228,7 +286,7 @@ def corpus(
 
     with graceful_stop() as stop, progress("games", total=games) as bar:
         if own:
-            with Engine(search="alphabeta", multipv=2) as engine:
+            with engines_for(AUTODISCOVER, Limits(nodes=nodes), 1) as (engine,):
                 count = write_examples(output, own_words(engine, stop))
         else:
             count = write_examples(output, examples(stop))

@@ -213,6 +213,12 @@ def ranked(scene: Scene, claims: Iterable[Claim], memory: Memory, level: Level) 
 
 def is_confirmed(claim: Claim, scene: Scene) -> bool:
     """Whether a deeper search agrees, of a claim that depends on one."""
+    if claim not in scene.known:
+        scene.known[claim] = _is_confirmed(claim, scene)
+    return bool(scene.known[claim])
+
+
+def _is_confirmed(claim: Claim, scene: Scene) -> bool:
     if isinstance(claim, MUST_PAY):
         return pays(scene.deeper)
     if isinstance(claim, merit.Parries) and claim.target is not None:
@@ -351,12 +357,22 @@ def worth_saying(scene: Scene, memory: Memory, level: Level, most: int) -> list[
     if scene.after.is_checkmate():
         mates = (claim for claim in motifs(scene) if isinstance(claim, tactic.Mates))
         return ranked(scene, mates, memory, level)[:1]
-    gives = confirmed_sacrifice(scene)
-    found: list[Claim] = [gives] if gives else []
-    found += [*motifs(scene), *merits(scene), *changes(scene)]
-    found += [one for find in (*FINDERS, *PAWN_FINDERS, *ACTIVITY_FINDERS) for one in find(scene)]
-    spoken = [claim for claim in found if type(claim) in WEIGHTS or isinstance(claim, Feature)]
-    return ranked(scene, spoken, memory, level)[:most]
+    return ranked(scene, _proved_of(scene), memory, level)[:most]
+
+
+def _proved_of(scene: Scene) -> list[Claim]:
+    """All that is proved of a move and may be said of it."""
+    if "proved" not in scene.known:
+        gives = confirmed_sacrifice(scene)
+        found: list[Claim] = [gives] if gives else []
+        found += [*motifs(scene), *merits(scene), *changes(scene)]
+        finders = (*FINDERS, *PAWN_FINDERS, *ACTIVITY_FINDERS)
+        found += [feature for find in finders for feature in find(scene)]
+        scene.known["proved"] = [
+            claim for claim in found if type(claim) in WEIGHTS or isinstance(claim, Feature)
+        ]
+    proved: list[Claim] = scene.known["proved"]
+    return proved
 
 
 def reasons(scene: Scene, level: Level, most: int) -> list[Claim]:

@@ -168,14 +168,14 @@ class Better(Claim):
             return False
         bad = label(scene.had, scene.has) is not Label.NONE or scene.had.mate is not None
         lost = standing(scene.had.value) == -2  # where one move is as good as another
-        soon = scene.instead().boards[:4]  # a trade included
+        soon = scene.instead.boards[:4]  # a trade included
         if any(map(is_pawn_ending, soon)) and scene.had.mate is None:
             return False  # which hangs on a tempo
         return (
             bad
             and not lost
             and self.step.move != scene.move
-            and all(claim.proved(scene.instead()) for claim in self.why)
+            and all(claim.proved(scene.instead) for claim in self.why)
         )
 
 
@@ -230,7 +230,7 @@ class Keeps(Claim):
         """By the search."""
         if scene.had is None or not stands_clear(scene.had.value) or is_pawn_ending(scene.before):
             return False
-        if not _fits_material(self.has, scene.instead()):
+        if not _fits_material(self.has, scene.instead):
             return False
         return standing(scene.had.value) == self.has
 

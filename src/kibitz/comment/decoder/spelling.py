@@ -53,7 +53,7 @@ def keeps(scene: Scene) -> tuple[Claim, ...]:
 
 def scene_of_why(claim: Claim, scene: Scene) -> Scene:
     """The scene that the reasons of a fault are about."""
-    return scene.instead() if isinstance(claim, fault.Better) else scene.other
+    return scene.instead if isinstance(claim, fault.Better) else scene.other
 
 
 def _one(claim: Claim, scene: Scene, why: Sequence[Claim]) -> str:

@@ -244,7 +244,7 @@ def _loosely(words: str) -> str:
 
 def _missing(sentence: str, scene: Scene) -> str:
     """The first piece a sentence names that is on its square neither now nor in what follows."""
-    boards = [*scene.boards, *(scene.instead().boards if scene.had and scene.had.line else ())]
+    boards = [*scene.boards, *(scene.instead.boards if scene.had and scene.had.line else ())]
     for name, square in NAMED.findall(sentence):
         kind = chess.PIECE_NAMES.index(name)
         if all(board.piece_type_at(chess.parse_square(square)) != kind for board in boards):

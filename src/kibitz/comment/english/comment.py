@@ -134,7 +134,7 @@ class Speaker:
         """Why another move was better, if it is not the one that was made."""
         if scene.had is None or not scene.had.line or scene.had.line[0] == scene.move:
             return []
-        instead = scene.instead()
+        instead = scene.instead
         better, avoids = reasons(instead, self.level, most), fault.AvoidsLoss()
         if len(better) < most and scene.reply:
             prevents = fault.Prevents(step(scene.after, scene.reply))
@@ -171,7 +171,7 @@ class Speaker:
                 if not (why or told) and (values := scores(scene)):
                     name, slots = "Allows.worth", slots | language.worth(*values)
             case fault.Better():
-                why = self._which(scene.instead(), claim.why) or self._kept(scene)
+                why = self._which(scene.instead, claim.why) or self._kept(scene)
                 if claim.step in self.told_before:
                     name, why = "Better.chance", ""
                 elif not why and (values := scores(scene)):

@@ -1,0 +1,268 @@
+"""All searching that comments rest on: what is seen before and after the moves of a game.
+
+    game -> **analyse** -> scenes -> claims -> words
+
+Every search begins with an empty table, so what is seen depends on the position and the limits
+alone: not on what was searched before, nor on how many engines share the work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
+
+import chess
+
+from kibitz.comment.judge import (
+    Seen,
+    in_hindsight,
+    is_only_move,
+    label,
+    seen,
+    tried,
+)
+from kibitz.comment.prover import LAST_LOOK
+from kibitz.position.board import Board
+from kibitz.search.limits import Limits
+from kibitz.search.scores import Score
+
+if TYPE_CHECKING:
+    from kibitz.engine import Engine
+
+NODES = 20_000  # of the search of every position
+AGAIN = 10  # times as many where a move seems to be bad, or the only good one
+DEEP = 40_000  # at least, before what depends on a search is said
+SMALL_TABLE, TABLE = 16, 64  # MiB; a table is emptied before every search
+FITS = 500_000  # nodes of a search that a small table serves
+
+OnPly: TypeAlias = Callable[[], None]
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is searched: at first, again where a move is in doubt, and to confirm words."""
+
+    limits: Limits = field(default_factory=lambda: Limits(nodes=NODES))
+
+    @property
+    def again(self) -> Limits:
+        """The limits of the second look at a move that seems to be bad."""
+        nodes, time = self.limits.nodes, self.limits.movetime
+        return Limits(
+            nodes=None if nodes is None else AGAIN * nodes,
+            movetime=None if time is None else AGAIN * time,
+        )
+
+    def deep(self, times: int = 1) -> Limits:
+        """The limits of a look that confirms what is about to be said, the larger the surer.
+
+        Time is the user's, and is not multiplied again.
+        """
+        nodes = self.again.nodes
+        return self.again if nodes is None else Limits(nodes=max(nodes, times * DEEP))
+
+    @property
+    def table(self) -> int:
+        """MiB of the table that searches need."""
+        nodes = self.again.nodes
+        return SMALL_TABLE if nodes is not None and nodes <= FITS else TABLE
+
+
+class Asked(NamedTuple):
+    """A position to be searched."""
+
+    board: chess.Board
+    limits: Limits
+
+    @property
+    def key(self) -> tuple[str, tuple[chess.Move, ...], str]:
+        """What makes the answer: the position, what may be repeated, and the limits."""
+        fen = self.board.shredder_fen(en_passant="fen")
+        return fen, tuple(self.board.move_stack), str(self.limits)
+
+
+class Searches:
+    """Searches positions, as many at a time as there are engines, and the same one once.
+
+    They are engines of the same network and options, which are not used for anything else.
+    """
+
+    def __init__(self, *engines: Engine) -> None:
+        self.tables = engines[0].settings.syzygy_path
+        self._idle: SimpleQueue[Engine] = SimpleQueue()
+        for engine in engines:
+            self._idle.put(engine)
+        self._count = len(engines)
+        self._known: dict[tuple[str, tuple[chess.Move, ...], str], Seen] = {}
+
+    def see(self, board: chess.Board, limits: Limits) -> Seen:
+        """What a search sees of a position."""
+        asked = Asked(board.copy(stack=board.halfmove_clock), limits)
+        if asked.key not in self._known:
+            self._known[asked.key] = self._search(asked)
+        return self._known[asked.key]
+
+    def _search(self, asked: Asked) -> Seen:
+        position = Board.from_chess(asked.board)
+        end = position.outcome()
+        if end is not None:
+            mated = end.winner is not None
+            score = Score("mate", 0) if mated else Score("cp", 0)
+            return Seen(score, -1.0 if mated else 0.0, ())
+        engine = self._idle.get()
+        try:
+            engine.new_game()
+            return seen(asked.board, engine.play(position, asked.limits).report)
+        finally:
+            self._idle.put(engine)
+
+    def all(self, work: Iterable[Callable[[], Answer]]) -> Iterator[Answer]:
+        """The answers of pieces of work, in their order; they are done side by side."""
+        if self._count == 1:
+            yield from (one() for one in work)
+            return
+        with ThreadPoolExecutor(self._count, "analyse") as pool:
+            futures = [pool.submit(one) for one in work]
+            try:
+                yield from (one.result() for one in futures)
+            finally:
+                for one in futures:
+                    one.cancel()
+
+
+# --- the positions of a game ----------------------------------------------------------------------
+
+
+def seen_along(
+    boards: Sequence[chess.Board],
+    moves: Sequence[chess.Move],
+    searches: Searches,
+    effort: Effort,
+    on_ply: OnPly = lambda: None,
+) -> list[Seen]:
+    """What searches see in every position of a game, from before its first move to after its last.
+
+    Positions are searched again around what seems bad, deeper if it still does, and a view is
+    corrected by what the moves made have led to.
+    """
+    views: list[Seen] = []
+    for view in searches.all(partial(searches.see, board, effort.limits) for board in boards):
+        views.append(view)
+        on_ply()
+    doubtful = {
+        ply for ply, move in enumerate(moves) if _is_doubtful(views[ply], views[ply + 1], move)
+    }
+    again = dict.fromkeys(_with_next(doubtful), effort.again)
+    _look(views, boards, again, searches)
+    _look_back(views, moves)
+    looked: set[int] = set()
+    tested: set[int] = set()
+    kept: set[int] = set()  # what a long look sees, whatever the game has led to
+    while new := _labelled(views, moves) - tested:  # one correction may bring about another
+        times = {ply: 1 if ply in new else LAST_LOOK for ply in _with_next(new)}  # the refutation
+        asked = times.keys() - looked - kept
+        deeper = {ply: effort.deep(times[ply]) for ply in sorted(asked)}
+        _look(views, boards, deeper, searches)
+        looked |= {*deeper}
+        _look_back(views, moves, kept)
+        doubted = [
+            ply
+            for ply in sorted(new & _labelled(views, moves))
+            if views[ply].line[:1] not in ((), (moves[ply],))
+        ]
+        now = tuple(views)
+        tests = (partial(_tested, now, boards, moves, ply, searches, effort) for ply in doubted)
+        for ply, (view, own) in zip(doubted, searches.all(tests), strict=True):
+            views[ply] = view
+            if not label(view, own):
+                views[ply + 1] = own
+                kept.add(ply + 1)
+        _look_back(views, moves, kept)
+        tested |= new
+    return views
+
+
+def _is_doubtful(had: Seen, has: Seen, move: chess.Move) -> bool:
+    """Whether a move seems to be bad, the only good one, or much better than was expected."""
+    surprises = in_hindsight(had, has, move) is not had
+    return bool(label(had, has)) or is_only_move(had, move) or surprises
+
+
+def _with_next(plies: set[int]) -> list[int]:
+    """Plies, and those after them."""
+    return sorted({*plies, *(ply + 1 for ply in plies)})
+
+
+def _look(
+    views: list[Seen],
+    boards: Sequence[chess.Board],
+    asked: dict[int, Limits],
+    searches: Searches,
+) -> None:
+    """Replace the views of some plies by those of other searches."""
+    work = (partial(searches.see, boards[ply], limits) for ply, limits in asked.items())
+    for ply, view in zip(asked, searches.all(work), strict=True):
+        views[ply] = view
+
+
+def _tested(
+    views: Sequence[Seen],
+    boards: Sequence[chess.Board],
+    moves: Sequence[chess.Move],
+    ply: int,
+    searches: Searches,
+    effort: Effort,
+) -> tuple[Seen, Seen]:
+    """What is seen before a bad move once the best ones were tried, and after it.
+
+    Where a long look after the move finds nothing wrong with it, the move is not to blame for what
+    became of it later: what is seen after it is to be kept.
+    """
+    had, before, move = views[ply], boards[ply], moves[ply]
+    best = with_best_tried(had, before, searches, effort)
+    other = _among_others(best, before, move, searches, effort)
+    if other.line and other.line[0] != best.line[0]:
+        other = with_best_tried(other, before, searches, effort)
+    best = max(best, other, key=lambda view: view.value)
+    return best, searches.see(boards[ply + 1], effort.deep(LAST_LOOK))
+
+
+def with_best_tried(had: Seen, board: chess.Board, searches: Searches, effort: Effort) -> Seen:
+    """What is seen before a move once the best one was tried by a search of its own."""
+    after = board.copy()
+    after.push(had.line[0])
+    return tried(had, searches.see(after, effort.deep(LAST_LOOK)))
+
+
+def _among_others(
+    had: Seen, board: chess.Board, move: chess.Move, searches: Searches, effort: Effort
+) -> Seen:
+    """What a long look at all moves but the one made sees.
+
+    What is known of that move from the game says nothing of the others, and the second best of a
+    search that expected it may be far from the best of them.
+    """
+    others = tuple(board.uci(other) for other in board.legal_moves if other != move)
+    deep = replace(effort.deep(LAST_LOOK), searchmoves=others)
+    return replace(searches.see(board, deep), priors=had.priors)
+
+
+def _labelled(views: Sequence[Seen], moves: Sequence[chess.Move]) -> set[int]:
+    """The plies whose moves seem to be bad."""
+    return {ply for ply in range(len(moves)) if label(views[ply], views[ply + 1])}
+
+
+def _look_back(views: list[Seen], moves: Sequence[chess.Move], kept: Collection[int] = ()) -> None:
+    """Correct what was seen by what the moves made have led to, from the end to the start."""
+    for ply in reversed(range(len(moves))):
+        if ply in kept:
+            continue
+        views[ply] = in_hindsight(views[ply], views[ply + 1], moves[ply])
+        if views[ply].line[:1] == (moves[ply],):
+            longer = max(views[ply].line, (moves[ply], *views[ply + 1].line), key=len)
+            views[ply] = replace(views[ply], line=longer)
