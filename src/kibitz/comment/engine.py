@@ -42,7 +42,8 @@ def annotate(
     """
     import io
 
-    from kibitz.comment.annotate import NODES, Style
+    from kibitz.comment.analyse import NODES, Effort
+    from kibitz.comment.annotate import Style
     from kibitz.comment.annotate import annotate as annotate_game
     from kibitz.comment.claims.choice import LEVELS
     from kibitz.core.errors import InputError, NotationError, did_you_mean
@@ -55,7 +56,10 @@ def annotate(
     def refuse(bad: BadGame) -> None:
         raise NotationError(f"PGN: game {bad.number}: {bad.reason}", value=pgn)
 
-    with SearchingEngine() if engine is None else nullcontext(engine) as used:
+    table = Effort(style.limits).table
+    own = None if engine else SearchingEngine(search="alphabeta", multipv=2, hash=table)
+    with nullcontext(engine) if own is None else own as used:
+        assert used is not None
         games = [annotate_game(game, used, style) for game in read_games(io.StringIO(pgn), refuse)]
     if not games:
         raise NotationError("PGN: no game in it", value=pgn)
