@@ -144,7 +144,7 @@ def test_the_tree_search_stands_on_its_tree() -> None:
 FLOORS_OF_COMMENTARY = (  # from the bottom up; a folder stands for all its modules
     {"tactics", "judge"},
     {"prover"},
-    {"facts", "openings"},
+    {"facts", "openings", "analyse"},
     {"claims"},
     {"english"},
     {"marks", "annotate", "batch", "engine", "report"},

@@ -2,6 +2,7 @@
 
     position + search -> facts -> claims/ -> **words/**
 
-`tactics` and `prover` prove what is said, `judge` labels moves, `annotate`, `marks` and `batch` do
-games and files, `report` makes the page. `decoder/` puts claims in a transformer's words instead.
+`analyse` searches, `tactics` and `prover` prove what is said, `judge` labels moves, `annotate`,
+`marks` and `batch` do games and files, `report` makes the page. `decoder/` puts claims in a
+transformer's words instead.
 """

@@ -21,7 +21,6 @@ from kibitz.apps.lichess.config import Lichess
 from kibitz.apps.lichess.decisions import centipawns_of, takes_draw
 from kibitz.arena.match.game import GameClock, parse_minutes
 from kibitz.cli.output import EngineFlag, at_least
-from kibitz.comment.analyse import SMALL_TABLE
 from kibitz.comment.annotate import scene_on
 from kibitz.comment.english.comment import Speaker
 from kibitz.comment.judge import Label, label
@@ -98,7 +97,7 @@ def play(
             engine.configure(limit_strength=True, elo=elo)
         teacher = None
         if coach:
-            teacher = Engine(network, search="alphabeta", multipv=2, hash=SMALL_TABLE)
+            teacher = Engine(network, search="alphabeta", multipv=2, hash=16)
             until_the_end.enter_context(teacher)
         game = Game(engine, board, own_side, own, both, teacher, elo)
         try:
