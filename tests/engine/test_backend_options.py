@@ -92,7 +92,7 @@ def test_what_a_network_has_no_use_for_is_said(network: str) -> None:
 def test_positions_are_remembered_until_the_next_game(network: str) -> None:
     with Engine(network, backend="torch", hash=4, cache_size=3000, minibatch_size=8) as engine:
         engine.play(Board(), nodes=200)
-        evaluator, cache = engine._evaluator, engine._cache
+        evaluator, cache = engine._network.evaluator, engine._network.cache
         assert isinstance(evaluator, CachedEvaluator)
         assert cache is not None
         assert cache.size <= 3000 * 150
@@ -106,16 +106,16 @@ def test_positions_are_remembered_until_the_next_game(network: str) -> None:
         assert engine.play(Board(), nodes=100).report.moves == moves
         engine.configure(cache_size=0)
         engine.ready()
-        assert engine._cache is None
+        assert engine._network.cache is None
 
 
 def test_a_transposition_is_not_asked_about_twice(network: str) -> None:
     with Engine(network, backend="torch", hash=4, minibatch_size=1) as engine:
         engine.play(Board(moves=["g1f3", "g8f6", "b1c3"]), nodes=1)
-        assert engine._cache is not None
-        before = engine._cache.use()
+        assert engine._network.cache is not None
+        before = engine._network.cache.use()
         engine.play(Board(moves=["b1c3", "g8f6", "g1f3"]), nodes=1)
-        after = engine._cache.use()
+        after = engine._network.cache.use()
         assert (after.hits - before.hits, after.misses - before.misses) == (1, 0)
 
 

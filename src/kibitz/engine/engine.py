@@ -14,38 +14,26 @@ from typing import TYPE_CHECKING, Any, Self
 from kibitz.core.errors import EvaluationError, FileError, InputError, KibitzError, did_you_mean
 from kibitz.core.options import Value, find, options_of, read
 from kibitz.core.workers import processors
-from kibitz.engine.backend import open_evaluator
+from kibitz.engine.loading import LOADED_WITH, LoadedNetwork
 from kibitz.engine.options import (
     ALL_OPTIONS,
     AUTODISCOVER,
     NAMELESS,
     EngineOptions,
-    chosen,
     file_options,
     handicap_of,
 )
 from kibitz.engine.running import Analysis, Search
 from kibitz.search.limits import Limits
-from kibitz.search.method import open_search, variant_of, warm
+from kibitz.search.method import open_search, variant_of
 from kibitz.search.params import Settings
 from kibitz.search.presets import resolved, without_effect
 
 if TYPE_CHECKING:
-    from kibitz.nets.evaluators.cache import CacheUse, PredictionCache
-    from kibitz.nets.load import Evaluator
+    from kibitz.nets.evaluators.cache import CacheUse
     from kibitz.position.board import Board
     from kibitz.search.report import Listener, Report, Result
     from kibitz.search.searcher import BaseSearcher
-
-# What a network is: its name, and how open_evaluator is to compute it, in order.
-LOADED_WITH = (
-    "weights",
-    "backend",
-    "backend_options",
-    "cache_size",
-    "merge_cached",
-    "swap_colours",
-)
 
 
 class Engine:
@@ -63,14 +51,9 @@ class Engine:
         self._settings, self._options = Settings(), EngineOptions()
         self._given: dict[str, Value] = {}  # options that were given, not the settings file's
         self._state, self._loading = threading.Lock(), threading.Lock()
-        self.current: Search | None = None  # the one under way
+        self._current: Search | None = None  # the one under way
+        self._network = LoadedNetwork()
         self._searcher: BaseSearcher | None = None
-        self._evaluator: Evaluator | None = None
-        self._evaluator_of: EngineOptions | None = None  # options it was loaded with
-        self._warm: set[tuple[str, ...]] = set()  # variants whose kernels are loaded for it
-        self._cache: PredictionCache | None = None
-        self._unused: list[str] = []  # options the network has no use for
-        self._source = ""
         self._last: Report | None = None
         if not isinstance(network, str | os.PathLike):
             raise InputError("a network", value=network, fix="give a file's path or a name")
@@ -124,7 +107,7 @@ class Engine:
             self._settings, self._options = settings, options
 
     def _refuse_while_searching(self, what: str) -> None:
-        if self.current is not None and not self.current.signals.stop.is_set():
+        if self._current is not None and not self._current.signals.stop.is_set():
             raise InputError(f"{what} while the engine is searching", fix="stop it first")
 
     # --- loading --------------------------------------------------------------------------------
@@ -138,22 +121,23 @@ class Engine:
     @property
     def needs_kernels(self) -> bool:
         """Whether all is loaded but the kernels of the rule that is set, perhaps to be compiled."""
-        return bool(self._warm) and self._variant(self._searched) not in self._warm
+        return self._network.needs_kernels(self._searched)
 
     @property
     def network(self) -> str:
         """Name of what evaluates positions; empty before `ready`."""
-        return "" if self._evaluator is None else self._evaluator.name
+        return self._network.name
 
     @property
     def source(self) -> str:
         """The network that was loaded: a short name or a file; empty before `ready`."""
-        return self._source
+        return self._network.source
 
     @property
     def cache_use(self) -> CacheUse | None:
         """What the prediction cache was good for in this game; None if the network has none."""
-        return None if self._cache is None else self._cache.use()
+        cache = self._network.cache
+        return None if cache is None else cache.use()
 
     @property
     def problems(self) -> list[str]:
@@ -169,7 +153,7 @@ class Engine:
         threads, cores = self._settings.threads, processors()
         if threads > cores:
             idle.append(f"Threads {threads}: only {cores} processors; more slow each other down")
-        return [*self._unused, *searcher.problems, *idle]
+        return [*self._network.unused, *searcher.problems, *idle]
 
     @property
     def _searched(self) -> Settings:
@@ -186,86 +170,69 @@ class Engine:
             root_policy_temperature=handicap.policy_temperature,
         )
 
-    def _variant(self, settings: Settings) -> tuple[str, ...]:
-        """Which compiled search these settings ask for with the network that is loaded."""
-        return variant_of(settings, batched=self._batched)
-
-    @property
-    def _batched(self) -> bool:
-        """Whether the network that is loaded is asked in batches."""
-        from kibitz.nets.evaluators.inline import InlineEvaluator
-
-        return not isinstance(self._evaluator, InlineEvaluator)
-
     def _prepared(self, settings: Settings, nodes: int | None = None) -> BaseSearcher:
         """The searcher for these settings and nodes; it keeps its tree if it need not be new."""
-        from kibitz.nets.discover import FALLBACK
-
         with self._loading:
-            loaded = self._load()
-            settings = resolved(settings, batched=self._batched, nodes=nodes)
-            if self._searcher is not None and not loaded and self._searcher.adopt(settings):
+            is_new = self._load()
+            settings = resolved(settings, batched=self._network.batched, nodes=nodes)
+            if self._searcher is not None and not is_new and self._searcher.adopt(settings):
                 return self._searcher
-            assert self._evaluator is not None
-            if self._searcher is not None:
-                self._searcher.close()
-                self._searcher = None  # before the next one takes its memory
-            self._warm = self._warm if not loaded else set()
-            try:
-                if self._variant(settings) not in self._warm:
-                    warm(self._evaluator, settings)
-            except EvaluationError:
-                self._go_on_with(EngineOptions(weights=FALLBACK))
-                raise
-            self._warm.add(self._variant(settings))
-            if loaded and self._cache is not None:
-                self._cache.clear()  # of warming up, which is no part of the game
+            self._close_searcher()  # before the next one takes its memory
+            self._warm_up(settings)
             self._searcher = self._new_searcher(settings)
             return self._searcher
 
-    def _go_on_without_file(self, settings: Settings, error: KibitzError) -> None:
-        """Name the BestFirstFile that the search cannot use, and leave it out from now on."""
-        if settings.search == "bestfirst" and settings.bestfirst_file:
-            error.what = f"BestFirstFile: {error.what}"
-            self._given["bestfirst_file"] = ""
-            self._settings = self._settings.with_(bestfirst_file="")
-
-    def _new_searcher(self, settings: Settings) -> BaseSearcher:
-        assert self._evaluator is not None
-        try:
-            return open_search(self._evaluator, settings)
-        except MemoryError as error:
-            self._given["hash"] = Settings().hash
-            self._settings = self._settings.with_(hash=Settings().hash)
-            fix = f"going on with {self._settings.hash}"
-            raise InputError("no memory for Hash", value=settings.hash, fix=fix) from error
-        except (FileError, InputError) as error:
-            self._go_on_without_file(settings, error)
-            raise
-
     def _load(self) -> bool:
         """Load the network if another one is wanted; returns whether that was so."""
-        from kibitz.nets.discover import FALLBACK, named
+        from kibitz.nets.discover import FALLBACK
 
-        wanted, before = self._options, self._evaluator_of
-        if before is not None and _loads_alike(wanted, before):
-            return False
         try:
-            what = chosen(wanted.weights)
-            computed = (getattr(wanted, name) for name in LOADED_WITH[1:])
-            opened = open_evaluator(what, *computed)
+            return self._network.load(self._options)
         except KibitzError:
-            self._go_on_with(before or EngineOptions(weights=FALLBACK))
+            self._go_on_with(self._network.options or EngineOptions(weights=FALLBACK))
             raise
-        self._evaluator, self._cache, self._unused = opened
-        self._evaluator_of, self._source = wanted, named(what)
-        return True
+
+    def _warm_up(self, settings: Settings) -> None:
+        """Load the kernels of a search; a network whose numbers are not finite is given up."""
+        from kibitz.nets.discover import FALLBACK
+
+        try:
+            self._network.warm_up(settings)
+        except EvaluationError:
+            self._go_on_with(EngineOptions(weights=FALLBACK))
+            raise
 
     def _go_on_with(self, kept: EngineOptions) -> None:
         """Take the network of other options, so that there is still one to play with."""
         last: dict[str, Any] = {name: getattr(kept, name) for name in LOADED_WITH}
         self._options = replace(self._options, **last)
         self._given |= last
+
+    def _new_searcher(self, settings: Settings) -> BaseSearcher:
+        """Make a searcher; a setting that it cannot use is left out from now on, and named."""
+        try:
+            return open_search(self._network.evaluator, settings)
+        except MemoryError as error:
+            hash_size = Settings().hash
+            self._leave_out(hash=hash_size)
+            fix = f"going on with {hash_size}"
+            raise InputError("no memory for Hash", value=settings.hash, fix=fix) from error
+        except (FileError, InputError) as error:
+            if settings.search == "bestfirst" and settings.bestfirst_file:
+                error.what = f"BestFirstFile: {error.what}"
+                self._leave_out(bestfirst_file="")
+            raise
+
+    def _leave_out(self, **defaults: Value) -> None:
+        """Set settings back to their defaults."""
+        self._given |= defaults
+        self._settings = self._settings.with_(**defaults)
+
+    def _close_searcher(self) -> None:
+        """End the searcher, if there is one."""
+        if self._searcher is not None:
+            self._searcher.close()
+            self._searcher = None
 
     # --- searching ------------------------------------------------------------------------------
 
@@ -301,29 +268,29 @@ class Engine:
         if not isinstance(board, Board):
             fix = 'give a kibitz.Board, as Board("FEN")'
             raise InputError("a position to search", value=repr(board), fix=fix)
-        search = Search(self, board.copy(), limits)
+        search = Search(board.copy(), limits, self._carry_out)
         while True:
             with self._state:
                 self._refuse_while_searching("no second search")
-                running = self.current
+                running = self._current
                 if running is None:
-                    self.current = search
+                    self._current = search
                     return search
             running.finished.wait()
 
     @property
     def searching(self) -> bool:
         """Whether a search is under way."""
-        return self.current is not None
+        return self._current is not None
 
     def stop(self) -> None:
         """End the search within milliseconds; without one, nothing happens."""
-        if (search := self.current) is not None:
+        if (search := self._current) is not None:
             search.stop()
 
     def ponderhit(self) -> None:
         """The expected move was played: the engine's own clock runs from now on."""
-        if (search := self.current) is not None:
+        if (search := self._current) is not None:
             search.ponderhit()
 
     def stats(self) -> Report | None:
@@ -339,20 +306,17 @@ class Engine:
         """Forget the tree: what comes next has nothing to do with what was."""
         with self._state:
             self._refuse_while_searching("no new game")
-        if self._cache is not None:
-            self._cache.clear()
+        self._network.clear_cache()
         if self._searcher is not None:
             self._searcher.new_game()
 
     def close(self) -> None:
         """Stop, end threads and close files; a later search opens them again."""
-        if (search := self.current) is not None:
+        if (search := self._current) is not None:
             search.stop()
             search.finished.wait()
         with self._loading:
-            if self._searcher is not None:
-                self._searcher.close()
-            self._searcher = None
+            self._close_searcher()
 
     def __enter__(self) -> Self:
         return self
@@ -360,7 +324,7 @@ class Engine:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def carry_out(self, search: Search, on_report: Listener | None) -> Result:
+    def _carry_out(self, search: Search, on_report: Listener | None) -> Result:
         """Carry out a search: what `Search.run` does."""
         limits, elo = search.limits, self._options.limited_elo
         if elo is not None:
@@ -369,13 +333,15 @@ class Engine:
         try:
             searcher = self._prepared(self._searched, _nodes_of(limits))
             searcher.ready()  # before its clock runs
+            search.searcher = searcher
             result = searcher.search(search.board, limits, on_report, search.signals)
             self._last = result.report
             search.hold()
             return result
         finally:
+            search.searcher = None
             with self._state:
-                self.current = None
+                self._current = None
             search.finished.set()
 
 
@@ -393,8 +359,3 @@ def _nodes_of(limits: Limits | None) -> int | None:
     if limits is None or limits.depth is not None or limits.mate is not None:
         return None
     return limits.nodes
-
-
-def _loads_alike(wanted: EngineOptions, before: EngineOptions) -> bool:
-    """Whether what was loaded before serves other options, too."""
-    return all(getattr(wanted, name) == getattr(before, name) for name in LOADED_WITH)

@@ -19,37 +19,44 @@ from typing import TYPE_CHECKING, Any
 from kibitz.search.limits import Limits, Signals
 
 if TYPE_CHECKING:
-    from kibitz.engine.engine import Engine
     from kibitz.position.board import Board
     from kibitz.search.report import Listener, Report, Result
+    from kibitz.search.searcher import BaseSearcher
 
 HOLD_SECONDS = 0.005  # between two looks at whether a search may answer
 
 
 class Search:
-    """A search that was asked for: run it once, stop it from anywhere, even before it runs."""
+    """A search that was asked for: run it once, stop it from anywhere, even before it runs.
 
-    def __init__(self, engine: Engine, board: Board, limits: Limits | None) -> None:
+    `carry_out` runs it; the engine that it belongs to gives that.
+    """
+
+    def __init__(
+        self,
+        board: Board,
+        limits: Limits | None,
+        carry_out: Callable[[Search, Listener | None], Result],
+    ) -> None:
         self.board, self.limits = board, limits
         self.signals, self.finished = Signals(), threading.Event()
-        self._engine = engine
+        self.searcher: BaseSearcher | None = None  # that is at work on it
+        self._carry_out = carry_out
 
     def run(self, on_report: Listener | None = None) -> Result:
         """Search on this thread; `on_report` is called with reports as the search goes on."""
-        return self._engine.carry_out(self, on_report)
+        return self._carry_out(self, on_report)
 
     def stop(self) -> None:
         """End it; the move found so far is the answer."""
         self.signals.stop.set()
-        searcher = self._engine.searcher
-        if searcher is not None and self._engine.current is self:
+        if (searcher := self.searcher) is not None:
             searcher.stop()
 
     def ponderhit(self) -> None:
         """From now on the clock is ours."""
         self.signals.ponderhit.set()
-        searcher = self._engine.searcher
-        if searcher is not None and self._engine.current is self:
+        if (searcher := self.searcher) is not None:
             searcher.ponderhit()
 
     def hold(self) -> None:
