@@ -26,13 +26,14 @@ from kibitz.search.bestfirst.calibration import (
     calibrate,
     move_scores,
     read_calibration,
+    roles_of,
     rough_calibration,
     write_calibration,
 )
 from kibitz.search.bestfirst.expand import list_moves
 from kibitz.search.bestfirst.nodes import MATE
 from kibitz.search.bestfirst.searcher import BestFirst, bisect
-from kibitz.search.bestfirst.worker import Worker, roles_of
+from kibitz.search.bestfirst.worker import Worker
 from kibitz.search.limits import Limits, Signals
 from kibitz.search.params import Settings
 from kibitz.search.report import Report

@@ -11,7 +11,8 @@ from types import TracebackType
 import pytest
 
 from kibitz.engine import Engine
-from kibitz.uci.loop import Session
+from kibitz.uci.loop import run
+from kibitz.uci.session import Session
 
 PATIENCE = 180.0  # seconds; kernels may have to be compiled beside other work
 
@@ -24,7 +25,7 @@ class Gui:
         self.heard: queue.Queue[str] = queue.Queue()
         self.all: list[str] = []
         self.session = Session(self.heard.put, engine or Engine("material"), remote=remote)
-        self.thread = threading.Thread(target=self.session.run, args=(self._lines(),))
+        self.thread = threading.Thread(target=run, args=(self.session, self._lines()))
 
     def _lines(self) -> Iterator[str]:
         while (line := self.said.get()) is not None:

@@ -14,7 +14,8 @@ from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER
 from kibitz.jit.process import start_early
 from kibitz.uci.lines import StandardInput, write_line
-from kibitz.uci.loop import Session
+from kibitz.uci.loop import run
+from kibitz.uci.session import Session
 
 
 def main() -> int:
@@ -42,7 +43,7 @@ def talk(network: str = AUTODISCOVER) -> int:
     start_early("kibitz.search.alphabeta.root")
     session, lines = Session(write_line, Engine(network)), StandardInput()
     session.on_compiling = lines.set_compiling
-    session.run(lines)
+    run(session, lines)
     if session.channel.gone:
         # Nothing more can be said, not even what Python still holds and would flush at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

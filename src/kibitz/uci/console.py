@@ -11,7 +11,6 @@ import sys
 import threading
 import time
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from kibitz.comment.analyse import NODES
 from kibitz.comment.annotate import NOTHING, comment_on
@@ -30,9 +29,7 @@ from kibitz.search.params import Settings
 from kibitz.search.report import MoveStatistics, Report
 from kibitz.search.scores import wdl_of
 from kibitz.uci.format import move_text
-
-if TYPE_CHECKING:
-    from kibitz.uci.loop import Job, Session
+from kibitz.uci.session import Job, Session
 
 LONGEST_WAIT = 6  # plies of perft that `wait` waits for
 BENCH_NODES = 2_000

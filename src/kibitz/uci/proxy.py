@@ -25,7 +25,8 @@ from typing import TypeAlias
 
 from kibitz.core.errors import FileError, InputError
 from kibitz.engine import Engine
-from kibitz.uci.loop import COMMANDS, Session
+from kibitz.uci.loop import COMMANDS, run
+from kibitz.uci.session import Session
 
 TOKEN_VARIABLE = "KIBITZ_TOKEN"
 TOKEN_WORD = "token"  # the first line of a caller begins with it
@@ -111,7 +112,7 @@ class Caller(socketserver.StreamRequestHandler):
             self._refuse("too many callers")
             return
         try:
-            Session(self._send, self.server.new_engine(), remote=True).run(lines)
+            run(Session(self._send, self.server.new_engine(), remote=True), lines)
         finally:
             self.server.seats.release()
 

@@ -12,9 +12,9 @@ import numpy as np
 from kibitz.core.errors import DamagedFileError, InputError
 from kibitz.core.files import Location, read_bytes, write_bytes
 from kibitz.nets.encodings.leaves import Leaves, random_leaves
-from kibitz.nets.evaluators.batched import BatchedEvaluator, evaluated, values_of
+from kibitz.nets.evaluators.batched import BatchedEvaluator, Pair, evaluated, values_of
+from kibitz.nets.evaluators.cache import CachedEvaluator
 from kibitz.search.bestfirst.nodes import UNIT
-from kibitz.search.bestfirst.worker import roles_of
 
 BINS = 5_000
 SAMPLE = 256  # positions of random games, for networks without a file
@@ -23,7 +23,28 @@ REMEDY = "write one with: kibitz net calibrate"
 # The mean of even positions is 0 for a network without a bias. Half of a sure win would mean that
 # the side to move takes three points of four in them: they are not even, or the number is wrong.
 LARGEST_SHIFT = UNIT / 2
+VALUES_SALT = 0x5851_F42D_4C95_7F2D  # keeps a pair's answers apart in one cache
 _COMPUTED_BY = re.compile(r" \([^()]*\)|, colours swapped$")  # in the name of an evaluator
+
+
+class Roles(NamedTuple):
+    """What evaluates positions and moves: one network, or one of a pair each."""
+
+    values: BatchedEvaluator
+    moves: BatchedEvaluator
+
+
+def roles_of(evaluator: BatchedEvaluator) -> Roles:
+    """The evaluators of positions and of moves; the halves of a pair share the pair's cache."""
+    if isinstance(evaluator, Pair):
+        return Roles(evaluator.value, evaluator.policy)
+    if isinstance(evaluator, CachedEvaluator) and isinstance(evaluator.evaluator, Pair):
+        pair, cache, merged = evaluator.evaluator, evaluator.cache, evaluator.merged
+        return Roles(
+            CachedEvaluator(pair.value, cache, merged=merged, salt=VALUES_SALT),
+            CachedEvaluator(pair.policy, cache, merged=merged),
+        )
+    return Roles(evaluator, evaluator)
 
 
 class Calibration(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,15 +16,14 @@ from kibitz.nets.encodings.leaves import Leaves, leaves_of, new_leaves, part_of
 from kibitz.nets.evaluators.batched import (
     BatchedEvaluator,
     Evaluations,
-    Pair,
     evaluated,
     refuse_not_finite,
 )
-from kibitz.nets.evaluators.cache import CachedEvaluator
 from kibitz.position.moves import MAX_MOVES
 from kibitz.position.notation import legal_codes
 from kibitz.position.state import POSITION
 from kibitz.search.bestfirst.bins import select
+from kibitz.search.bestfirst.calibration import Calibration, roles_of
 from kibitz.search.bestfirst.expand import (
     INNER,
     LEAVES,
@@ -39,31 +38,7 @@ from kibitz.search.bestfirst.expand import (
 )
 from kibitz.search.bestfirst.nodes import MOST_PLIES, PAST, PRESSING, ROOT, ListMemory
 
-if TYPE_CHECKING:
-    from kibitz.search.bestfirst.calibration import Calibration
-
 GENERATIONS = 255
-VALUES_SALT = 0x5851_F42D_4C95_7F2D  # keeps a pair's answers apart in one cache
-
-
-class Roles(NamedTuple):
-    """What evaluates positions and moves: one network, or one of a pair each."""
-
-    values: BatchedEvaluator
-    moves: BatchedEvaluator
-
-
-def roles_of(evaluator: BatchedEvaluator) -> Roles:
-    """The evaluators of positions and of moves; the halves of a pair share the pair's cache."""
-    if isinstance(evaluator, Pair):
-        return Roles(evaluator.value, evaluator.policy)
-    if isinstance(evaluator, CachedEvaluator) and isinstance(evaluator.evaluator, Pair):
-        pair, cache, merged = evaluator.evaluator, evaluator.cache, evaluator.merged
-        return Roles(
-            CachedEvaluator(pair.value, cache, merged=merged, salt=VALUES_SALT),
-            CachedEvaluator(pair.policy, cache, merged=merged),
-        )
-    return Roles(evaluator, evaluator)
 
 
 class Question:
