@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -12,12 +13,20 @@ from typing import Any
 import chess.pgn
 import pytest
 
+from kibitz.apps.web.positions import tree_of
+from kibitz.coach.puzzles.collect import task_of
+from kibitz.comment.decoder.corpus import Table, digest, examples_of
+from kibitz.comment.marks import forget
+from kibitz.comment.report.page import described
 from kibitz.core.errors import FileError, NotationError
+from kibitz.data.pgn import read_scores
 from kibitz.position.board import Board
 from kibitz.position.pgn import (
     BadGame,
     Game,
+    eval_of,
     game_of,
+    main_turns,
     parse_game,
     read_games,
     read_main_lines,
@@ -358,8 +367,25 @@ def test_a_part_of_a_game_comes_with_what_is_wrong_behind_it() -> None:
     assert [sum(1 for _ in tree.mainline()) for tree in parts] == [3, 2, 2]
 
 
-def steps(text: str) -> int:
-    """Lines of Python that reading games runs, and letters that it joins and searches."""
+def read_to_the_end(text: str) -> None:
+    """Read all games of a text, whatever is wrong with them."""
+    list(read_games(io.StringIO(text), lambda _: None))
+
+
+def write_again(text: str) -> None:
+    """Read a game and make all that is made of one: reports, the page's tree, PGN, examples."""
+    game = parse_game(text)
+    forget(game.tree)
+    described(game.tree, game.tags)
+    tree_of(game)
+    list(read_scores(io.StringIO(text), "text", lambda _: None))
+    list(examples_of(game, Table()))
+    task_of(game, "text")
+    digest(game)
+
+
+def steps(text: str, work: Callable[[str], None] = read_to_the_end) -> int:
+    """Lines of Python that work on a text runs, and letters that it joins and searches."""
     count = 0
 
     def on_event(frame: FrameType, event: str, _: Any) -> Any:
@@ -373,7 +399,7 @@ def steps(text: str) -> int:
 
     sys.settrace(on_event)
     try:
-        list(read_games(io.StringIO(text), lambda _: None))
+        work(text)
     finally:
         sys.settrace(None)
     return count
@@ -395,12 +421,93 @@ def steps(text: str) -> int:
         ("[", "a "),
         ("", '[A "'),
         ("1. e4 ", "Qxh9 "),
+        ("1. e4 ", "(d4(e4"),
+        ("1. e4 ", "$7 $300 "),
+        ("1. e4 {", "[%eval #"),
+        ("1. e4 {[%clk ", "1:"),
+        ('[A "', '"]'),
+        ('[FEN "', "K"),
+        ("", '[A "x"]\n'),
     ],
 )
 def test_games_are_read_in_linear_time(head: str, part: str) -> None:
     steps(head + 2 * part)  # what is read once
     sizes = [steps(head + part * number) for number in (100, 200, 400)]
     assert sizes[2] - sizes[1] <= 2.3 * (sizes[1] - sizes[0]) + 200
+
+
+@pytest.mark.parametrize(
+    ("head", "part"),
+    [
+        ("1. e4 e5 ", "2. Nf3 {[%eval 0.2] [%csl Ge4]} Nf6 $1 {[%eval #3]} 3. Ng1 Ng8 "),
+        ("1. e4 e5 ", "2. Nf3 Nf6 (2... Nc6 {[%eval 1]}) 3. Ng1 Ng8 "),
+        ("1. e4 e5 2. Nf3 ", "(2. Nc3 {[%eval 0.1]}) "),
+        ("1. e4 e5 (1... c5 ", "2. Nf3 {[%eval 0.2] words} Nf6 3. Ng1 Ng8 "),
+        ("{[%eval 0.2]} 1. e4 ", "{[%eval 0.2] [%cal Ge2e4]} "),
+    ],
+)
+def test_what_is_made_of_a_game_takes_linear_time(head: str, part: str) -> None:
+    """python-chess goes back to the start of a game for what it says of a move."""
+    end = ") *" if "(" in head else "*"
+    texts = [
+        f'[Annotator "kibitz (material, club, both, nodes 9)"]\n\n{head}{part * number}{end}'
+        for number in (20, 40, 80)
+    ]
+    steps(texts[0], write_again)  # what is read once
+    sizes = [steps(text, write_again) for text in texts]
+    assert sizes[2] - sizes[1] <= 2.2 * (sizes[1] - sizes[0]) + 200
+
+
+def test_numbers_without_end_are_no_evaluations() -> None:
+    digits = "9" * 5000
+    comments = (
+        *(
+            f"[%eval #{digits}]",
+            f"[%eval #-{digits}]",
+            f"[%eval 0.1,{digits}]",
+            f"[%eval {digits}]",
+        ),
+        *(f"[%clk {digits}:00:00]", f"[%emt {digits}:00:00]", f"[%csl G{digits}]", f"+M{digits}/9"),
+        *(f"[%cal Ge2e4,{digits}]", f"{digits}", f"wv={digits}.5", f"{digits}/{digits}"),
+    )
+    for comment in comments:
+        text = f'[Event "?"]\n\n{{{comment}}} 1. e4 {{{comment}}} e5 {{{comment}}} *'
+        write_again(text)
+    game = parse_game('[Event "?"]\n\n1. e4 {[%eval #-3]} e5 {[%eval #0]} 2. Nf3 {[%eval -0.25]} *')
+    scores = [eval_of(node, turn) for node, turn in main_turns(game.tree)]
+    assert scores == [game.tree.eval(), *(node.eval() for node in game.tree.mainline())]
+
+
+def test_marks_of_no_standard_and_depths_of_no_person_are_refused_or_left_out() -> None:
+    marked = parse_game("1. e4 $1 $255 $256 $99999999999999999999 *").tree
+    assert [node.nags for node in marked.mainline()] == [{1, 255}]
+    with pytest.raises(NotationError, match="thousands of digits"):
+        parse_game(f"1. e4 ${'9' * 5000} *")
+    nested = "1. e4 " + "(1. d4 (1. e4 " * 500 + ")" * 1000 + " e5 *"
+    assert parse_game(nested).board().moves
+    deeper = "1. e4 " + "(1. d4 (1. e4 " * 501 + ")" * 1002 + " e5 2. d4 *"
+    bad: list[BadGame] = []
+    assert not [*read_games(io.StringIO(deeper), bad.append)]
+    assert bad[0].reason == "a variation within 1000 others"
+    assert bad[0].tree is not None
+    assert (
+        bad[0].tree.end().board().fen().split()[0]
+        == "rnbqkbnr/pppp1ppp/8/4p3/3PP3/8/PPP2PPP/RNBQKBNR"
+    )
+
+
+def test_after_a_bad_variation_the_game_goes_on_from_its_own_position() -> None:
+    """python-chess goes on from the variation's: dxe5 would be a move of Black after 1. e4."""
+    bad: list[BadGame] = []
+    text = "1. e4 (1. d4 e5 2. Kd4) (1. c4 (1. f4 Ke2) Ke5) d5 2. exd5 *"
+    assert not [*read_games(io.StringIO(f'[Event "?"]\n\n{text}'), bad.append)]
+    assert bad[0].tree is not None
+    assert [move.uci() for move in bad[0].tree.mainline_moves()] == ["e2e4", "d7d5", "e4d5"]
+    bad.clear()
+    text = "1. e4 (1. d4 e5 2. Kd4) dxe5 *"
+    assert not [*read_games(io.StringIO(f'[Event "?"]\n\n{text}'), bad.append)]
+    assert bad[0].tree is not None
+    assert [move.uci() for move in bad[0].tree.mainline_moves()] == ["e2e4"]
 
 
 def test_long_lines_are_cut_between_comments_alone() -> None:

@@ -16,7 +16,7 @@ from kibitz.comment.claims.claim import step
 from kibitz.comment.english import english as language
 from kibitz.comment.english.comment import Comment, Speaker
 from kibitz.comment.english.story import Told, story_of
-from kibitz.comment.facts import RECENT, Scene, played, taken_by
+from kibitz.comment.facts import RECENT, REMEMBERED, Scene, played, taken_by
 from kibitz.comment.judge import Label, Seen, key_moments, labels_of
 from kibitz.comment.marks import ANNOTATOR, add_lines, forget, put_mark, put_words, signed
 from kibitz.comment.openings import Opening, opening_in
@@ -117,9 +117,10 @@ def annotate(
         texts = [name, leaves, comment.text]
         texts.append(_end_text(board))
         text = " ".join(text for text in texts if text)
-        put_words(node, views[ply + 1], comment, text)
+        put_words(node, views[ply + 1], comment, text, board.turn)
         comments.append(comment)
-    put_words(tree, views[0], Comment(), story_of(tree, told, comments) if nodes else "")
+    story = story_of(tree, told, comments) if nodes else ""
+    put_words(tree, views[0], Comment(), story, tree.board().turn)
     tags = tree.headers
     tags[ANNOTATOR] = signed(tags.get(ANNOTATOR, ""), signature(engine, style))
     return Annotated(game, told, comments)
@@ -198,7 +199,7 @@ def _positions(tree: chess.pgn.Game) -> list[chess.Board]:
     boards = [board.copy(stack=False)]
     for node in tree.mainline():
         board.push(node.move)
-        boards.append(board.copy(stack=board.halfmove_clock))
+        boards.append(board.copy(stack=min(board.halfmove_clock, REMEMBERED)))
     return boards
 
 

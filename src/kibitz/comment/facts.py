@@ -23,6 +23,7 @@ WORTH = {
     chess.QUEEN: 9,
     chess.KING: 99,
 }
+REMEMBERED = 150  # plies: after so many without a capture or a pawn's move a game is drawn
 RECENT = 16  # plies: who wins back what was given within them has won nothing
 SLIDERS = (chess.BISHOP, chess.ROOK, chess.QUEEN)
 

@@ -21,6 +21,7 @@ from kibitz.comment.english.comment import Comment, Speaker
 from kibitz.comment.english.story import told_by
 from kibitz.comment.facts import Scene, Unit
 from kibitz.comment.judge import Label, Seen, label
+from kibitz.position.pgn import main_turns
 
 ANNOTATOR = "Annotator"  # the tag that says how a game was annotated
 LONGEST = 8  # plies of a variation
@@ -44,14 +45,15 @@ def forget(tree: chess.pgn.Game) -> None:
     if made is None:
         return
     told = told_by(tree)
-    for ply, node in enumerate([tree, *tree.mainline()]):
+    for ply, (node, turn) in enumerate(main_turns(tree)):
         others, value, _ = node.comment.rpartition(_VALUE)
         node.comment = others.rstrip() if value else node.comment
-        ours = made[1] in ("both", "white" if node.turn() == chess.BLACK else "black")
+        ours = made[1] in ("both", "white" if turn == chess.BLACK else "black")
         if told is not None and ply and ours:
             node.nags -= {int(told.labels[ply - 1])}
-        for line in [one for one in node.variations[1:] if one.comment.startswith(_VALUE)]:
-            node.remove_variation(line)
+        node.variations[1:] = [
+            line for line in node.variations[1:] if not line.comment.startswith(_VALUE)
+        ]
 
 
 def _everything(tree: chess.pgn.Game) -> Iterator[chess.pgn.GameNode]:
@@ -67,12 +69,17 @@ def put_mark(node: chess.pgn.ChildNode, mark: Label) -> None:
         node.nags = {one for one in node.nags if not 1 <= one <= 6} | {int(mark)}
 
 
-def put_words(node: chess.pgn.GameNode, view: Seen, comment: Comment, text: str) -> None:
-    """The value of a position, arrows as Lichess writes them, and words after what was there."""
+def put_words(
+    node: chess.pgn.GameNode, view: Seen, comment: Comment, text: str, turn: chess.Color
+) -> None:
+    """The value of a position, arrows as Lichess writes them, and words after what was there.
+
+    `turn` is the side to move.
+    """
     others = " ".join(chess.pgn.EVAL_REGEX.sub(" ", node.comment).split())
     arrows = "" if node.arrows() else _drawn(_arrows(comment))  # readers expect one list of them
     text = "" if text in others else text
-    parts = (others, _value(view, node.turn()), arrows, text)
+    parts = (others, _value(view, turn), arrows, text)
     node.comment = " ".join(part for part in parts if part)
 
 
@@ -101,23 +108,23 @@ def add_lines(node: chess.pgn.ChildNode, scene: Scene, comment: Comment, level: 
     A marked move without words has the line that was better.
     """
     kinds = {type(claim).__name__ for claim in comment.claims}
-    had, has = scene.had, scene.has
+    had, has, turn = scene.had, scene.has, scene.before.turn
     silent = False
     if had is not None and has is not None and had.line[:1] not in ((), (scene.move,)):
         silent = not comment.text and label(had, has) is not Label.NONE
     if (silent or kinds & {"Better", "MissesMate"}) and had is not None:
-        value = _value(had, node.parent.turn())
+        value = _value(had, turn)
         _add_line(node.parent, scene.instead, value, level)
     refutes = kinds & {"Allows", "AllowsMate", "EnPrise", "Abandons", "Overlooks", "GivesUp"}
     # After the last move of a game a line would be taken for more of the game.
     if refutes and node.variations and scene.has and scene.reply != node.variations[0].move:
-        _add_line(node, scene.other, _value(scene.has, node.turn()), level)
+        _add_line(node, scene.other, _value(scene.has, not turn), level)
     for claim in comment.claims:
         if not isinstance(claim, GivesUp) or claim.aim not in ("offer", "offered", "mated"):
             continue
         taken = accepted(scene, claim) if node.variations else None
         if taken is not None:
-            _add_line(node, taken[0], _value(taken[1], not node.turn()), level)
+            _add_line(node, taken[0], _value(taken[1], turn), level)
 
 
 def _add_line(parent: chess.pgn.GameNode, scene: Scene, value: str, level: Level) -> None:

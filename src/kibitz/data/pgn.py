@@ -29,7 +29,7 @@ from kibitz.position import outcome
 from kibitz.position.board import Termination
 from kibitz.position.fen import START, read_fen
 from kibitz.position.moves import MAX_MOVES, PROMOTION, count_legal
-from kibitz.position.pgn import BadGame, read_main_lines
+from kibitz.position.pgn import LONGEST_MATE, BadGame, read_main_lines
 from kibitz.position.pgn import Game as Tree
 from kibitz.position.play import follow
 from kibitz.position.regular import MainLine
@@ -46,6 +46,7 @@ _NUMBER = r"([+-]?\d+(?:\.\d+)?)"
 _BY_WHITE = re.compile(rf"{_NUMBER}|(?:.*[\s,])?wv={_NUMBER}(?:[\s,].*)?", re.DOTALL)
 _BY_MOVER = re.compile(rf"(?:{_NUMBER}|([+-])M(\d+))/\d+(?:\s.*)?", re.DOTALL)
 CAP = 100.0  # pawns, written for more than any score says
+MOST_PAWNS = 1e6  # what a comment says beyond them is taken for them
 _FLIP = 56  # between the views of White and Black of a square
 
 
@@ -164,7 +165,8 @@ def _scores(comments: Sequence[str], sides: list[int]) -> np.ndarray:
 def _score_after(found: re.Match[str], view: int) -> float:
     """The score of `[%eval ...]` for the side to move; `view` is 1 for White."""
     if found["mate"]:
-        return score_of(None, view * int(found["mate"]))
+        is_mate = len(found["mate"]) <= LONGEST_MATE
+        return score_of(None, view * int(found["mate"])) if is_mate else math.nan
     return score_of(view * _centipawns(found["cp"]), None)
 
 
@@ -178,12 +180,14 @@ def _engine_score(comment: str, side: int) -> float:
     if not found:
         return math.nan
     if found[3]:
+        if len(found[3]) > LONGEST_MATE:
+            return math.nan
         return score_of(None, int(found[2] + found[3]))
     return score_of(_centipawns(found[1]), None)
 
 
 def _centipawns(pawns: str) -> int:
-    return round(100 * float(pawns))
+    return round(100 * max(-MOST_PAWNS, min(MOST_PAWNS, float(pawns))))
 
 
 # --- writing -------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import IO, NamedTuple, TextIO, cast
 
 import chess
+import chess.engine
 import chess.pgn
 
 from kibitz.core.errors import DamagedFileError, InputError, NotationError, shorten
@@ -30,6 +31,7 @@ from kibitz.position.regular import MainLine, regular
 COLUMNS = 100  # of the movetext
 UNREAD = "its moves cannot be read"
 LONGEST_LINE = 1 << 24  # characters
+LONGEST_MATE = 6  # digits and sign of a mate in so many moves
 _WRITTEN = str.maketrans({"\r": " ", "\n": " ", '"': '\\"', "\\": "\\\\"})  # in a tag
 _COMMENT = re.compile(r"\{[^}]*(\}|$)|;[^\n]*")
 # What is left of a move, its number or a result where a file was cut.
@@ -207,6 +209,8 @@ def _parsed(text: TextIO) -> tuple[chess.pgn.Game | None, str]:
         return chess.pgn.read_game(text, Visitor=Builder), ""
     except (ValueError, IndexError, AssertionError) as error:
         # What python-chess lets through: unknown variants, variations before the first move.
+        if "integer string" in str(error):
+            return None, "a mark ($) with thousands of digits"
         return None, (str(error) if isinstance(error, ValueError) else "") or UNREAD
 
 
@@ -223,6 +227,8 @@ def _in_its_notation(tree: chess.pgn.Game, words: Words) -> tuple[chess.pgn.Game
         text, unreadable = words.in_english(language)
         if is_english and text == words.text and not tree.errors:
             return tree, "", ""
+        if language != ENGLISH and is_english and text == words.text:
+            continue  # pawns' moves alone are the same in all of them
         reading = _reading(text, words.named(language), unreadable)
         if reading is not None:
             readings.append(reading)
@@ -308,6 +314,32 @@ def _mended(line: str) -> str:
     if line.isascii() or not any("\udc80" <= letter <= "\udcff" for letter in line):
         return line
     return line.encode("utf-8", "surrogateescape").decode("latin-1")
+
+
+# --- comments -----------------------------------------------------------------------------------
+
+
+def eval_of(node: chess.pgn.GameNode, turn: chess.Color) -> chess.engine.PovScore | None:
+    """What the first `[%eval]` of a comment says; `turn` is the side to move after the node's move.
+
+    python-chess's own goes back to the start of the game for the side, and falls over long numbers.
+    """
+    value = chess.pgn.EVAL_REGEX.search(node.comment)
+    if value is None or len(value["mate"] or "") > LONGEST_MATE:
+        return None
+    if value["mate"] is None:
+        return chess.engine.PovScore(chess.engine.Cp(round(float(value["cp"]) * 100)), chess.WHITE)
+    mate = chess.engine.Mate(int(value["mate"]))
+    side = chess.WHITE if mate.mate() else turn  # who is mated is to move
+    return chess.engine.PovScore(mate, side)
+
+
+def main_turns(tree: chess.pgn.Game) -> Iterator[tuple[chess.pgn.GameNode, chess.Color]]:
+    """The start and the moves of the main line, each with the side to move after it."""
+    turn, node = tree.board().turn, cast(chess.pgn.GameNode | None, tree)
+    while node is not None:
+        yield node, turn
+        turn, node = not turn, node.next()
 
 
 # --- writing ------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from kibitz.position.board import Board
 from kibitz.position.epd import parse_epd
 from kibitz.position.fen import START, castles960
 from kibitz.position.notation import Move
-from kibitz.position.pgn import BadGame, Game, read_games, text_of
+from kibitz.position.pgn import BadGame, Game, eval_of, read_games, text_of
 from kibitz.position.squares import square_name
 
 MOST_MOVES = 2_000  # plies of a game
@@ -185,7 +185,7 @@ def tree_of(game: Game) -> dict[str, Any]:
         "fen": start.fen(),
         "chess960": start.chess960,
         "comment": shown(tree.comment),
-        "eval": _eval(tree),
+        "eval": _eval(tree, tree.board().turn),
         "nodes": nodes,
     }
 
@@ -193,18 +193,18 @@ def tree_of(game: Game) -> dict[str, Any]:
 def _move_of(node: chess.pgn.ChildNode, parent: int, before: chess.Board) -> dict[str, Any]:
     return {
         "parent": parent,
-        "uci": node.uci(),
+        "uci": before.uci(node.move),
         "san": before.san(node.move) if node.move else "--",
         "fen": played(before, node.move).fen(),
         "nags": sorted(node.nags),
         "comment": shown(node.comment),
-        "eval": _eval(node),
+        "eval": _eval(node, not before.turn),
     }
 
 
-def _eval(node: chess.pgn.GameNode) -> list[Any] | None:
+def _eval(node: chess.pgn.GameNode, turn: chess.Color) -> list[Any] | None:
     """The kind of score and its amount, for White, that a comment has."""
-    score = node.eval()
+    score = eval_of(node, turn)
     if score is None:
         return None
     white = score.white()

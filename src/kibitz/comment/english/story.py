@@ -18,7 +18,7 @@ from kibitz.comment.claims.positional import is_pawn_ending
 from kibitz.comment.english import english as language
 from kibitz.comment.english.comment import Comment
 from kibitz.comment.english.english_story import LABELS, STORY
-from kibitz.comment.facts import phase
+from kibitz.comment.facts import REMEMBERED, phase
 from kibitz.comment.judge import (
     Label,
     accuracy,
@@ -29,6 +29,7 @@ from kibitz.comment.judge import (
     value_of,
 )
 from kibitz.comment.openings import Opening, opening_in
+from kibitz.position.pgn import eval_of, main_turns
 from kibitz.search.scores import Score
 
 CALM = 20  # plies of a quiet beginning that is worth a sentence
@@ -46,7 +47,7 @@ class Told(NamedTuple):
 
 def told_by(tree: chess.pgn.Game) -> Told | None:
     """A game in numbers, by its [%eval] marks; None if one is missing."""
-    scores = [node.eval() for node in (tree, *tree.mainline())]
+    scores = [eval_of(node, turn) for node, turn in main_turns(tree)]
     values = tuple(white_value(one) for one in scores if one is not None)
     if len(values) < len(scores) or len(values) < 2:
         return None
@@ -107,7 +108,7 @@ def _boards(tree: chess.pgn.Game) -> list[chess.Board]:
     boards = [board.copy()]
     for node in tree.mainline():
         board.push(node.move)
-        boards.append(board.copy(stack=board.halfmove_clock))
+        boards.append(board.copy(stack=min(board.halfmove_clock, REMEMBERED)))
     return boards
 
 

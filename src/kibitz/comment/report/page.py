@@ -26,7 +26,7 @@ from kibitz.comment.facts import played
 from kibitz.comment.judge import Label, accuracy, key_moments
 from kibitz.comment.openings import opening_in
 from kibitz.core.files import Location, atomic_write
-from kibitz.position.pgn import Game, text_of
+from kibitz.position.pgn import Game, eval_of, text_of
 
 ASSETS = Path(__file__).parent / "static"
 LONGEST_TAG = 120  # letters of a name that are shown
@@ -204,7 +204,8 @@ def _in_order(tree: chess.pgn.Game) -> Iterator[VisitedNode]:
 def _described(visited: VisitedNode, index: dict[int, int]) -> Node:
     node, depth, begins, before = visited
     found: Node = {"board": before.board_fen(), "depth": depth, "move": "", "marks": _marks(node)}
-    score = node.eval()
+    root = not isinstance(node, chess.pgn.ChildNode)
+    score = eval_of(node, before.turn if root else not before.turn)
     if score is not None:
         white = score.white()
         cp = (white.score() or 0) / 100

@@ -17,6 +17,8 @@ from kibitz.position.reading.languages import UNREADABLE
 TAG = re.compile(r'\[\w+[ \t]+"')
 _COMMENT = re.compile(r"\{[^}]*\}?|;[^\n]*")
 _ESCAPED = re.compile(r'\\(["\\])')
+DEEPEST = 1000  # variations within variations; more is nobody's comment, and fills the memory
+LAST_MARK = 255  # the last NAG of the standard
 LONG = 4096  # characters of a line from which on it is handed out in pieces
 FURTHEST = 10_000  # lines in which the end of a comment is looked for
 
@@ -191,6 +193,8 @@ class Builder(chess.pgn.GameBuilder[chess.pgn.Game]):
     def __init__(self) -> None:
         super().__init__(Game=chess.pgn.Game)
         self._starting: list[str] = []
+        self._boards: list[chess.Board] = []  # of python-chess, of each variation that is open
+        self._is_lost = self._is_too_deep = False  # what the rest of a variation is skipped for
         self._comments: dict[int, tuple[chess.pgn.GameNode, list[str]]] = {}
 
     def visit_header(self, tagname: str, tagvalue: str) -> None:
@@ -211,9 +215,39 @@ class Builder(chess.pgn.GameBuilder[chess.pgn.Game]):
         self._starting.clear()
         super().visit_move(board, move)
 
+    def visit_nag(self, nag: int) -> None:
+        """A mark of the standard; other numbers say nothing."""
+        if nag <= LAST_MARK:
+            super().visit_nag(nag)
+
     def visit_board(self, board: chess.Board) -> None:
         """Forget the moves before the last, which is taken back for a variation."""
         del board.move_stack[:-1], board._stack[:-1]
+        self._boards[-1:] = [board]
+
+    def begin_variation(self) -> chess.pgn.SkipType | None:  # type: ignore[override]
+        """Go into a variation, or past one that lies too deep."""
+        super().begin_variation()
+        if len(self.variation_stack) <= DEEPEST + 1:
+            self._boards.append(self._boards[-1])  # until its first move
+            return None
+        self.handle_error(ValueError(f"a variation within {DEEPEST} others"))
+        self._is_too_deep = True
+        return chess.pgn.SKIP
+
+    def end_variation(self) -> None:
+        """Go back to the moves that a variation was written for.
+
+        python-chess goes on from the position of a variation that could not be read to its end.
+        """
+        super().end_variation()
+        if self._is_lost and len(self._boards) > 1:
+            last = self._boards.pop()
+            last.__dict__.update(self._boards[-1].copy().__dict__)
+            self._boards[-1] = last
+        elif not self._is_too_deep:
+            self._boards.pop()
+        self._is_lost = self._is_too_deep = False
 
     def result(self) -> chess.pgn.Game:
         """The game with its comments."""
@@ -226,6 +260,7 @@ class Builder(chess.pgn.GameBuilder[chess.pgn.Game]):
         try:
             return super().parse_san(board, san)
         except ValueError as error:
+            self._is_lost = True
             raise UnreadableMoveError(board, san, error) from error
 
     def handle_error(self, error: Exception) -> None:
