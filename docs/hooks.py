@@ -26,6 +26,9 @@ PAGES = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
     MAP: "map.md",
+    "research/README.md": "research.md",
+    "research/log/README.md": "findings.md",
+    "research/log/2026-11.md": "log/2026-11.md",
 }
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
 CODE = re.compile(r"(^```.*?^```|`[^`\n]*`)", re.MULTILINE | re.DOTALL)

@@ -11,6 +11,7 @@ from typing import TypeAlias
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "kibitz"
+RESEARCH = Path(__file__).parents[1] / "research"  # beside the package, and above all its rooms
 
 LONGEST_MODULE = 500  # lines
 LONGEST_FUNCTION = 45  # lines of a body, without the docstring
@@ -33,11 +34,12 @@ ROOMS = [
     "zero",
     "coach",
     "apps",
-    "experiments",
     "cli",
     "__main__",
+    "research",
 ]
 
+STARTED = 'if __name__ == "__main__":'  # in what `python -m` runs
 FLOOR = {room: height for height, room in enumerate(ROOMS)}
 
 # torch takes seconds to import. A name ending in a dot stands for a whole room.
@@ -64,14 +66,15 @@ OF_LIBRARIES = {"_asdict", "_commands", "_exit", "_fields", "_make", "_replace",
 PATCHES = {"setattr", "delattr"}
 CLOCKS = {"monotonic", "perf_counter", "process_time", "thread_time", "time"}
 
-MODULES = sorted(PACKAGE.rglob("*.py"))
+MODULES = [*sorted(PACKAGE.rglob("*.py")), *sorted(RESEARCH.rglob("*.py"))]
 TESTS = sorted(Path(__file__).parent.rglob("*.py"))
 PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
 
 
 def module_name(path: Path) -> str:
-    """Name a module within the package; the package itself has an empty name."""
-    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    """Name a module within the package, which itself has an empty name, or in research."""
+    root = RESEARCH.parent if path.is_relative_to(RESEARCH) else PACKAGE
+    parts = path.relative_to(root).with_suffix("").parts
     return ".".join(part for part in parts if part != "__init__")
 
 
@@ -109,8 +112,13 @@ def packages(path: Path) -> set[str]:
 
 def rooms_imported(path: Path) -> set[str]:
     """Return the rooms of this package that a module imports from."""
-    inside = {name.removeprefix("kibitz.") for name in imports(path) if name.startswith("kibitz.")}
-    return {room_of(name) for name in inside} - {"__version__"}
+    return {room_of(name) for name in ours(imports(path))} - {"__version__"}
+
+
+def ours(names: set[str]) -> set[str]:
+    """Return which full names are of this project, as `module_name` has them."""
+    inside = {name.removeprefix("kibitz.") for name in names if name.startswith("kibitz.")}
+    return inside | {name for name in names if room_of(name) == "research"}
 
 
 def allowed(name: str, patterns: tuple[str, ...]) -> bool:
@@ -130,6 +138,12 @@ def test_imports_go_one_way(path: Path) -> None:
     assert room in FLOOR, f"{room} has no floor in the plan"
     above = {other for other in rooms_imported(path) - {room} if FLOOR[other] >= FLOOR[room]}
     assert above == set()
+
+
+def test_nothing_of_the_package_uses_research() -> None:
+    users = {path for path in MODULES if "research" in packages(path)}
+    assert users
+    assert [path for path in users if not path.is_relative_to(RESEARCH)] == []
 
 
 def test_the_tree_search_stands_on_its_tree() -> None:
@@ -242,7 +256,7 @@ def test_kernels_stand_apart_from_files_processes_and_clocks(path: Path) -> None
 def modules_imported(path: Path, *, for_types: bool = True) -> set[str]:
     """Return the modules of this package that a module imports, or does when it runs."""
     found = imports(path) if for_types else imports(path) - imports_for_types(path)
-    names = {name.removeprefix("kibitz.") for name in found if name.startswith("kibitz.")}
+    names = ours(found)
     return {known for name in names for known in (name, name.rpartition(".")[0])} & NAMES
 
 
@@ -279,7 +293,11 @@ def test_every_module_is_used() -> None:
         if any(re.search(rf"[\".]{name.rpartition('.')[2]}:\w", text) for text in TEXTS)
     }
     packages = {module_name(path) for path in MODULES if path.name == "__init__.py"}
-    entries = {"__main__", "uci.__main__"}
+    entries = {
+        module_name(path)
+        for path, text in zip(MODULES, TEXTS, strict=True)
+        if path.name == "__main__.py" or (path.is_relative_to(RESEARCH) and STARTED in text)
+    }
     assert NAMES - used - by_text - packages <= entries
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import shlex
@@ -12,14 +13,19 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from cyclopts import CycloptsError
+from cyclopts import App, CycloptsError
 
 from kibitz.cli import COMMANDS, GLOBAL, WITH_VALUE, app, main
 
 PROJECT = Path(__file__).parents[1]
-PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
+PAGES = [
+    PROJECT / "README.md",
+    *sorted((PROJECT / "docs").glob("*.md")),
+    PROJECT / "research" / "README.md",
+]
 FENCE = re.compile(r"^```(?:sh|bash)?\n(.*?)^```", re.MULTILINE | re.DOTALL)
-INDENTED = re.compile(r"^    kibitz (?:.*\\\n)*.*", re.MULTILINE)
+PROGRAM = r"(?:kibitz|python -m research\.\w+) "
+INDENTED = re.compile(rf"^    {PROGRAM}(?:.*\\\n)*.*", re.MULTILINE)
 # Lines that show a form and are not to be typed: variables, choices, brackets, words in capitals.
 FORM = re.compile(r"\$|\.\.\.(?:\s|$)|\w\|\w|\[[-A-Z]| [A-Z]{2,}\b|\bSEED\b")
 
@@ -52,8 +58,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_page_is_on_the_map() -> None:
     text = (PROJECT / "docs" / "README.md").read_text("utf-8")
-    on_map = set(re.findall(r"\]\(([\w-]+\.md)\)", text))
-    assert {path.name for path in PAGES} - on_map == {"README.md"}
+    on_map = set(re.findall(r"\]\(([\w/.-]+\.md)\)", text))
+    assert {os.path.relpath(path, PROJECT / "docs") for path in PAGES} - on_map == {"README.md"}
 
 
 def test_every_command_has_its_row_in_the_readme() -> None:
@@ -98,23 +104,31 @@ def test_the_reference_has_every_command_and_class(site: Path) -> None:
 
 
 def command_lines(page: Path) -> list[str]:
-    """The lines of a page that call kibitz, lines that go on joined."""
+    """The lines of a page that call kibitz or research, lines that go on joined."""
     text = page.read_text("utf-8")
     found = [line.strip() for line in INDENTED.findall(text)]
     for block in FENCE.findall(text):
-        found += re.findall(r"^kibitz (?:.*\\\n)*.*", block, re.MULTILINE)
+        found += re.findall(rf"^{PROGRAM}(?:.*\\\n)*.*", block, re.MULTILINE)
     return [line.replace("\\\n", " ") for line in found]
 
 
-@pytest.mark.parametrize(
-    "page", [one for one in PAGES if one.stem != "log"], ids=lambda one: one.stem
-)
+def program_of(words: list[str]) -> tuple[App, list[str]]:
+    """What a line calls, kibitz or a program of research, and the words it gives it."""
+    if words[0] == "kibitz":
+        return app, words[1:]
+    folder = PROJECT.joinpath(*words[2].split("."))
+    program = importlib.import_module(f"{words[2]}.__main__" if folder.is_dir() else words[2]).app
+    assert isinstance(program, App)
+    return program, words[3:]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda one: f"{one.parent.name}-{one.stem}")
 def test_commands_of_the_pages_exist_with_their_options(page: Path) -> None:
     wrong = []
     for line in command_lines(page):
         if FORM.search(line):
             continue
-        words = shlex.split(line, comments=True)[1:]
+        program, words = program_of(shlex.split(line, comments=True))
         ends = [i for i, word in enumerate(words) if word in ("&", "|", ">", "&&", ";")]
         words = words[: min(ends, default=None)]
         for flag in {*WITH_VALUE} & {*words[1:]}:
@@ -124,7 +138,7 @@ def test_commands_of_the_pages_exist_with_their_options(page: Path) -> None:
         if {"--help", "--version"} & set(words) or words[:1] == ["--config"]:
             continue
         try:
-            app.parse_args(words, exit_on_error=False, print_error=False)
+            program.parse_args(words, exit_on_error=False, print_error=False)
         except CycloptsError as error:
             wrong.append(f"{line}: {str(error).strip().splitlines()[0]}")
     assert wrong == []

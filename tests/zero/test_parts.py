@@ -1,4 +1,4 @@
-"""The formulas of learning, the control of search-contempt, the scale of ratings, two arms."""
+"""The formulas of learning, the control of search-contempt, and the scale of ratings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 import kibitz
-from kibitz.cli import main
 from kibitz.core.errors import DamagedFileError
 from kibitz.core.files import sha256_of
 from kibitz.core.log import Stop
@@ -27,7 +26,7 @@ from kibitz.zero.selfplay.config import next_sc_limit
 from kibitz.zero.stages import tuned
 from kibitz.zero.status import duration, label_of, line_of, rows_of, status_of
 from kibitz.zero.work import Work
-from tests.zero.test_learn import TINY, begin, flags
+from tests.zero.test_learn import begin
 
 SHIPPED = str(shipped_default())
 
@@ -231,29 +230,6 @@ def test_opponents_are_called_by_their_names() -> None:
     assert label_of("uci:stockfish --fast,name=fish,movetime=10") == "fish"
     assert label_of("greedy") == "greedy"
     assert label_of("uci:x,name=fish (until generation 4)") == "fish (until generation 4)"
-
-
-def test_two_arms_learn_at_equal_evaluations_and_meet(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ["experiment", "from-zero", str(tmp_path), "--generations", "1", "--json"]
-    arms = ["--arms", "gumbel", str(tmp_path / "more.toml")]
-    (tmp_path / "more.toml").write_text("[selfplay]\nplayouts = 4\n")
-    settings = [one for one in TINY if not one.startswith("selfplay.playouts")]
-    given = [*words, *arms, "--evaluations", "400", *flags(*settings)]
-    assert main(given) == 0
-    (point,) = json.loads(capsys.readouterr().out)["points"]
-    assert point["arms"] == ["gumbel", "more"]
-    group = 3 * 24 * 33  # at most: games, plies, and playouts with the root's
-    assert all(400 <= spent < 400 + group for spent in point["evaluations"])
-    assert point["games"][0] != point["games"][1]
-    assert sum(point["between"]) == 4
-    assert all(error > 0 for error in point["error"])
-    assert "gumbel" in (tmp_path / "curve.svg").read_text()
-    assert main(given) == 0  # all is there
-    assert json.loads(capsys.readouterr().out)["points"] == [point]
-    assert main([*given, "--set", "learn.seed=5"]) == 2
-    assert "this arm began with other settings" in capsys.readouterr().err
 
 
 def trained(generation: int, **more: Any) -> Trained:

@@ -36,7 +36,7 @@ BEFORE_COMMANDS = (*HELP_FLAGS, *GLOBAL)
 REPEATED = ("--set", "--option")  # KEY=VALUE, as often as there are keys
 WITH_VALUE = ("--config", "--cluster")  # these have one, too
 SHARE_WORK = (  # what a cluster can do
-    *("annotate", "data", "experiment", "learn", "match", "puzzle", "selfplay"),
+    *("annotate", "data", "learn", "match", "puzzle", "selfplay"),
     *("strength", "suite", "tune"),
 )
 
@@ -61,14 +61,10 @@ COMMANDS = {
         "kibitz.cli.system.doctor:doctor",
         "Look what this machine has, what is missing, how to get it.",
     ),
-    "experiment": Command(
-        "kibitz.cli.measure.experiment:experiment", "Answer a question about search by experiment."
-    ),
     "puzzle": Command("kibitz.cli.explain.puzzle:puzzle", "Find puzzles in games; solve them."),
     "play": Command("kibitz.cli.play.play:play", "Play against the engine in the terminal."),
     "analyse": Command("kibitz.cli.explain.search:analyse", "Analyse a position or a game."),
     "uci": Command("kibitz.cli.play.play:uci", "Speak UCI with a GUI, here or over TCP."),
-    "report": Command("kibitz.cli.measure.report:report", "Compare papers, results and pages."),
     "search": Command("kibitz.cli.explain.search:search", "Search a position, with a live table."),
     "selfplay": Command("kibitz.cli.learn.selfplay:selfplay", "Play a network against itself."),
     "show": Command("kibitz.cli.measure.position:show", "Draw a position and say what it is."),
@@ -89,11 +85,13 @@ SUBJECTS = {  # in the order of help
     "Play": ("play", "web", "lichess", "uci"),
     "Explain": ("annotate", "comment", "analyse", "search", "show", "puzzle"),
     "Learn": ("learn", "data", "train", "selfplay", "net", "cycle", "curve"),
-    "Measure": (
-        *("match", "strength", "suite", "technique", "tune", "bench", "perft"),
-        *("experiment", "report"),
-    ),
+    "Measure": ("match", "strength", "suite", "technique", "tune", "bench", "perft"),
     "System": ("doctor",),
+}
+IN_A_CHECKOUT = "it is in a checkout of the project now: python -m research."
+MOVED = {  # commands of earlier versions, and what to type instead
+    "experiment": f"{IN_A_CHECKOUT}contempt, .ablations or .scale (research/README.md)",
+    "report": f"{IN_A_CHECKOUT}report (research/README.md)",
 }
 COMMON = Group("For all commands", sort_key=len(SUBJECTS))  # after what a command has of its own
 
@@ -172,7 +170,7 @@ def _join(address: str | None, command: str) -> None:
     """Let a cluster do the work of the command that can be shared out."""
     if address is None:
         return
-    if command not in SHARE_WORK:
+    if command in COMMANDS and command not in SHARE_WORK:
         fix = f"leave it out; these share out work: {', '.join(SHARE_WORK)}"
         raise InputError("--cluster is not for this command", value=command, fix=fix)
     from kibitz.core.cluster import RayCluster
@@ -268,7 +266,8 @@ def _check_command(words: Sequence[str]) -> None:
     """
     first = next((word for word in words if word not in BEFORE_COMMANDS), None)
     if first is not None and first not in app:
-        raise InputError("no such command", value=first, fix=did_you_mean(first, COMMANDS))
+        fix = MOVED.get(first) or did_you_mean(first, COMMANDS)
+        raise InputError("no such command", value=first, fix=fix)
 
 
 def _unknown_flag(words: Sequence[str]) -> str:

@@ -32,8 +32,8 @@ COMPILED = not _config.DISABLE_JIT
 HAS_PEXT = COMPILED and bool(llvm.get_host_cpu_features().get("bmi2", False))
 
 # Kernels do not allocate. Numba would keep a reference count for every array that is passed on, by
-# atomic operations: without them the first prototype made 3 times the playouts (docs/log.md). There
-# is no public option for it; `_nrt` is in every version from 0.60 to 0.68.
+# atomic operations: without them the first prototype made 3 times the playouts (research/log).
+# There is no public option for it; `_nrt` is in every version from 0.60 to 0.68.
 OPTIONS = {
     "nogil": True,
     "error_model": "numpy",

@@ -1,6 +1,6 @@
 """Where an option has an effect: by rule, by the way a search is run, by other options.
 
-Warnings, the pages of options and `kibitz experiment options` all read it.
+Warnings, the pages of options and `python -m research.ablations options` all read it.
 """
 
 from __future__ import annotations

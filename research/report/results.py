@@ -106,7 +106,7 @@ class Sentence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Logged(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Words of a page whose numbers stand in a dated entry of docs/log.md, with the command."""
+    """Words of a page whose numbers stand in a dated entry of research/log, with the command."""
 
     file: str
     entry: str  # how its heading begins
@@ -225,7 +225,7 @@ def _decoded(content: bytes, where: object, name: str) -> Any:
     try:
         return json.loads(content)
     except ValueError as error:
-        fix = f"measure it again: kibitz report --run {name}"
+        fix = f"measure it again: python -m research.report --run {name}"
         raise DamagedFileError(f"no JSON ({error})", value=str(where), fix=fix) from error
 
 

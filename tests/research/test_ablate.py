@@ -9,7 +9,16 @@ import pytest
 
 from kibitz.arena.match.elo import wilson
 from kibitz.core.errors import InputError
-from kibitz.experiments.ablate import (
+from kibitz.nets.discover import resolve
+from kibitz.nets.evaluators.inline import InlineEvaluator, inline_evaluator
+from kibitz.nets.evaluators.simple import Material
+from kibitz.nets.load import load_evaluator
+from kibitz.position.board import Board
+from kibitz.search.limits import Limits
+from kibitz.search.mcts.searcher import Searcher
+from kibitz.search.params import Settings
+from kibitz.search.report import Report
+from research.ablations.mates import (
     SMALL,
     Problem,
     ablate,
@@ -20,15 +29,6 @@ from kibitz.experiments.ablate import (
     read_problems,
     variants,
 )
-from kibitz.nets.discover import resolve
-from kibitz.nets.evaluators.inline import InlineEvaluator, inline_evaluator
-from kibitz.nets.evaluators.simple import Material
-from kibitz.nets.load import load_evaluator
-from kibitz.position.board import Board
-from kibitz.search.limits import Limits
-from kibitz.search.mcts.searcher import Searcher
-from kibitz.search.params import Settings
-from kibitz.search.report import Report
 
 LADDER_MATE = "6k1/8/8/8/8/8/R7/1R4K1 w - - 0 1"  # two rooks: 1 Ra7 and 2 Rb8#
 

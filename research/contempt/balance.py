@@ -14,8 +14,11 @@ from typing import ClassVar
 
 from kibitz.arena.match.elo import Tally, of_games, wilson
 from kibitz.core.options import setting
-from kibitz.experiments.cells import Laboratory, SelfCell
-from kibitz.experiments.counts import (
+from kibitz.search.params import OFF
+from kibitz.train.curve import COLOURS, Line, Panel
+from kibitz.zero.selfplay.config import SelfPlay, next_sc_limit
+from research.contempt.cells import Laboratory, SelfCell
+from research.contempt.counts import (
     Moves,
     Share,
     decided_per_draw,
@@ -23,10 +26,7 @@ from kibitz.experiments.counts import (
     repeat_rate,
     white_tally,
 )
-from kibitz.experiments.plan import MOST_GAMES, TAU_1, TAU_2, Findings, HighTau, Json, Plan, Tau
-from kibitz.search.params import OFF
-from kibitz.train.curve import COLOURS, Line, Panel
-from kibitz.zero.selfplay.config import SelfPlay, next_sc_limit
+from research.contempt.plan import MOST_GAMES, TAU_1, TAU_2, Findings, HighTau, Json, Plan, Tau
 
 PUCT_1, PUCT_2 = "PUCT tau 1", "PUCT tau 2"
 PAPER = {

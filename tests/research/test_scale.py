@@ -9,7 +9,7 @@ import pytest
 
 from kibitz.core.errors import InputError
 from kibitz.engine import Engine
-from kibitz.experiments.scale import bins_of, judged, nearest, questions_of
+from research.scale import bins_of, judged, nearest, questions_of
 
 GAME = """[Result "{result}"]
 

@@ -28,9 +28,9 @@ from kibitz.core.log import Stop
 from kibitz.core.places import files_below
 from kibitz.data.shard import SUFFIX
 from kibitz.engine.options import chosen
-from kibitz.experiments.counts import HasMoves, Moves, mean_plies, of_shards
 from kibitz.zero.selfplay.config import SelfPlay
 from kibitz.zero.selfplay.play import GameSummary, about_games, play
+from research.contempt.counts import HasMoves, Moves, mean_plies, of_shards
 
 USUAL_PLIES = 120  # of a game of which nothing is known yet
 SAMPLE_MOVES = 8  # of both players of a match, to measure the speed,

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from kibitz.core.files import write_bytes
-from kibitz.experiments.report import Given, Logged, Results, Row, Sentence, Verdict, of_paper
+from research.report.results import Given, Logged, Results, Row, Sentence, Verdict, of_paper
 
-PAGES = ("README.md", "docs/*.md", "docs/examples/*.md")
-LOG = "docs/log.md"  # is no such page: its entries are dated, each as true as it was
+PAGES = ("README.md", "research/README.md", "docs/*.md", "docs/examples/*.md")
+LOG = "research/log/*.md"  # no such pages: entries are dated, each as true as it was
 PLACE = re.compile(r"\{([^{}|]+)(?:\|([^{}]*))?\}")  # of a measured number in a sentence
 CODE = re.compile(r"<!--.*?-->|```.*?```|`[^`]*`|\]\([^)]*\)|^    .*?$", re.S | re.M)
 NUMBER = r"([-+]?\d+(?:[.,]\d+)*(?: \d{3}\b)*(?: %)?)"
@@ -28,7 +28,7 @@ MEASURED = re.compile(r"\s*(?:±|\+/-|Elo\b|\w*/s\b|[\w ]{0,12}\ba second\b)")
 def rows(results: Results, root: Path) -> tuple[list[Row], list[Row]]:
     """The figures of papers, and the numbers of our pages below a folder."""
     papers = [of_paper(one, results) for one in results.papers]
-    files = {path for pattern in PAGES for path in root.glob(pattern)} - {root / LOG}
+    files = {path for pattern in PAGES for path in root.glob(pattern)}
     found = [row for path in sorted(files) for row in _Page(path, results, root).rows()]
     catalogue = results.catalogue
     kinds = (results.sentences, catalogue.logged, catalogue.given)
@@ -167,8 +167,7 @@ def _words(text: str) -> str:
 
 def _entry(root: Path, begins: str) -> str:
     """The entry of the log whose heading begins so; nothing without one, or without a command."""
-    path = root / LOG
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    text = "".join(path.read_text(encoding="utf-8") for path in sorted(root.glob(LOG)))
     entries = re.split(r"^## ", text, flags=re.M)[1:]
     found = next((entry for entry in entries if entry.startswith(begins)), "")
     return found if "`" in found or "\n    " in found else ""

@@ -6,20 +6,32 @@ Position Judgements (arXiv 2510.23948) ask which of some scores a strong engine 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator
+import json as jsonlib
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from cyclopts import App, Parameter
 
+from kibitz.cli.output import EXIT_STOPPED, JsonFlag, NetworkFlag, at_least, columns, emit
 from kibitz.core.errors import InputError
-from kibitz.core.log import say
+from kibitz.core.log import graceful_stop, progress, say
 from kibitz.data.labels.labels import LONGEST_MATE, MATE
 from kibitz.data.pgn import read_scores
 from kibitz.engine import Engine
+from kibitz.engine.options import AUTODISCOVER, chosen
+from kibitz.nets.discover import named
 from kibitz.position.board import Board
 from kibitz.search.scores import PERMILLE, Score, common_wdl
+from research.command import carry_out
+
+app = App(
+    name="scale",
+    help="Centipawns against results and judged positions.",
+    result_action="return_value",
+)
 
 # Lower ends of the bins, in centipawns of the side that is ahead; the last has no upper end.
 BINS = (0, 15, 30, 50, 75, 100, 135, 180, 250, 400)
@@ -105,7 +117,7 @@ def nearest(centipawns: int, options: Iterable[int]) -> int:
 def questions_of(path: Path) -> list[dict[str, Any]]:
     """The questions of a file of ChessQA's, of position_judgement.jsonl."""
     try:
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        rows = [jsonlib.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         return [
             {
                 "fen": " ".join([*row["input"].split(), "0", "1"][:6]),
@@ -127,3 +139,59 @@ def judged(engine: Engine, question: dict[str, Any], nodes: int) -> Judgement:
     sign = 1 if board.turn == "white" else -1
     size = score.amount if score.kind == "cp" else MATE_CENTIPAWNS * (1 if score.amount > 0 else -1)
     return Judgement(**question, centipawns=sign * size)
+
+
+# --- commands -------------------------------------------------------------------------------------
+
+
+@app.command(name="games")
+def games_command(
+    *files: Annotated[Path, Parameter(help="PGN files with scores, as kibitz match writes them.")],
+    json: JsonFlag = False,
+) -> int:
+    """Compare centipawns with results: ten bins of what games came to, and what was promised."""
+    bins = bins_of(files)
+    headings = ("from", "positions", "games", "mean", "expected", "scored", "95 %", "to win", "won")
+    rows = []
+    for one in bins:
+        shares = (f"{share:.3f}" for share in one[4:])
+        rows.append((one.low, one.positions, one.games, f"{one.centipawns:.0f}", *shares))
+    emit({"rows": [one._asdict() for one in bins]}, as_json=json, table=columns(headings, rows))
+    return 0
+
+
+@app.command(name="judgement")
+def judgement_command(
+    file: Annotated[Path, Parameter(help="ChessQA's position_judgement.jsonl.")],
+    *,
+    nodes: Annotated[int, Parameter(help="Nodes for each position.")] = 50_000,
+    network: NetworkFlag = AUTODISCOVER,
+    json: JsonFlag = False,
+) -> int:
+    """Answer ChessQA's Position Judgements by the option nearest to the centipawns of a search."""
+    at_least(1, nodes=nodes)
+    questions = questions_of(file)
+    shown = progress("judgement", total=len(questions))
+    with Engine(chosen(network)) as engine, shown as bar, graceful_stop() as stop:
+        answers = list(bar.over((judged(engine, one, nodes) for one in questions), stop))
+    right = sum(one.right for one in answers)
+    options = sorted({one.answer for one in answers})
+    rows = [(at, *_right_of([one for one in answers if one.answer == at])) for at in options]
+    facts = {
+        "network": named(chosen(network)),
+        "nodes": nodes,
+        "questions": len(answers),
+        "right": right,
+        "rows": [one._asdict() for one in answers],
+    }
+    below = ("all", right, len(answers))
+    emit(facts, as_json=json, table=columns(("answer", "right", "of"), [*rows, below]))
+    return EXIT_STOPPED if stop.requested else 0
+
+
+def _right_of(answers: Sequence[Judgement]) -> tuple[int, int]:
+    return sum(one.right for one in answers), len(answers)
+
+
+if __name__ == "__main__":
+    sys.exit(carry_out(app))

@@ -19,11 +19,11 @@ from kibitz.arena.match.spec import parse_players
 from kibitz.core.errors import ConfigError
 from kibitz.core.options import setting
 from kibitz.data.openings import RANDOM_PLIES, Opening, random_openings
-from kibitz.experiments.cells import Laboratory, MatchCell
-from kibitz.experiments.plan import MOST_GAMES, TAU_1, TAU_2, Findings, HighTau, Json, Plan, Tau
 from kibitz.search.params import OFF
 from kibitz.search.scores import value_of_2019
 from kibitz.train.curve import COLOURS, Line, Panel
+from research.contempt.cells import Laboratory, MatchCell
+from research.contempt.plan import MOST_GAMES, TAU_1, TAU_2, Findings, HighTau, Json, Plan, Tau
 
 TREE = "Search=mcts"  # where the question is about the tree search
 PAPER_MATCH = Tally(37, 46, 17)  # of search-contempt with N_scl 5 against PUCT at tau 2: +70.43

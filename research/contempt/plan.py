@@ -23,9 +23,9 @@ from kibitz.core.files import write_bytes
 from kibitz.core.log import plain
 from kibitz.core.options import setting
 from kibitz.data.openings import Opening, chosen_openings, odds_starts
-from kibitz.experiments.cells import Cell, Laboratory, MatchCell
-from kibitz.experiments.counts import HasMoves
 from kibitz.train.curve import Panel, draw
+from research.contempt.cells import Cell, Laboratory, MatchCell
+from research.contempt.counts import HasMoves
 
 Json: TypeAlias = dict[str, Any]
 MOST_GAMES = 1_000_000

@@ -7,7 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from kibitz.experiments.options import (
+from kibitz.jit.compile import COMPILED
+from kibitz.nets.evaluators.inline import inline_evaluator
+from kibitz.search.params import OPTIONS, Settings
+from kibitz.search.presets import why_without_effect, without_effect
+from kibitz.search.where import DRIVERS
+from research.ablations.options import (
     FAILED,
     KINDS,
     PROBES,
@@ -20,11 +25,6 @@ from kibitz.experiments.options import (
     table,
     try_options,
 )
-from kibitz.jit.compile import COMPILED
-from kibitz.nets.evaluators.inline import inline_evaluator
-from kibitz.search.params import OPTIONS, Settings
-from kibitz.search.presets import why_without_effect, without_effect
-from kibitz.search.where import DRIVERS
 from tests.search.hashed import HASHED
 
 SYZYGY = Path(__file__).parents[1] / "fixtures" / "syzygy"
@@ -64,7 +64,7 @@ def test_what_is_missing_without_another_option_is_missing_indeed() -> None:
 
 
 def test_the_page_shows_what_the_rows_say() -> None:
-    # After a change: python -m kibitz.experiments.options docs/search.md
+    # After a change: python -m research.ablations.options docs/search.md
     page = Path(__file__).parents[2] / "docs" / "search.md"
     assert page.read_text(encoding="utf-8").split(TABLE_MARK)[1] == page_table()
 

@@ -8,9 +8,9 @@ from itertools import groupby
 from pathlib import Path
 
 from kibitz.core.files import write_bytes
-from kibitz.experiments.report import Paper, Results, Row
-from kibitz.experiments.report_numbers import counted
 from kibitz.train.curve import COLOURS, Line, Panel, draw
+from research.report.numbers import counted
+from research.report.results import Paper, Results, Row
 
 TITLE = "What the papers say, and what Kibitz measures"
 HEADINGS = {

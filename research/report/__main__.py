@@ -1,21 +1,26 @@
-"""`kibitz report`: what papers say, what we measured, whether our pages say what was measured."""
+"""`python -m research.report`: what papers say, what we measured, and whether our pages agree."""
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
 from kibitz.cli.output import JsonFlag, emit
 from kibitz.core.errors import InputError
 from kibitz.core.log import progress, say
-from kibitz.experiments.report import Results, Row
-from kibitz.experiments.report_numbers import rewrite, rows
-from kibitz.experiments.report_pages import by_source, write_report
+from research.command import carry_out
+from research.report.numbers import rewrite, rows
+from research.report.pages import by_source, write_report
+from research.report.results import Results, Row
+
+app = App(name="report", help="Compare papers, results and pages.", result_action="return_value")
 
 
+@app.default
 def report(
     *,
     run: Annotated[
@@ -35,9 +40,9 @@ def report(
 ) -> int:
     """Compare papers, results and our pages; exit code 1 if a page says what no result says.
 
-    Results are docs/results/NAME.json, what they are for is docs/results/report.toml.
+    Results are research/results/NAME.json, what they are for is research/results/report.toml.
     """
-    folder = root / "docs" / "results"
+    folder = root / "research" / "results"
     if not folder.is_dir():
         raise InputError("no folder of results", value=str(folder), fix="give --root PROJECT")
     results = Results(folder, data, work)
@@ -64,8 +69,6 @@ def report(
 
 def _print(found: list[Row]) -> None:
     """A line for each figure; those without a result in red, and in capitals."""
-    import sys
-
     from rich.console import Console
     from rich.text import Text
 
@@ -82,3 +85,7 @@ def _print(found: list[Row]) -> None:
                 console.print(f"  {'':15} {row.command or 'no command'}", markup=False)
     counts = Counter(row.verdict for row in found)
     console.print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
+
+
+if __name__ == "__main__":
+    sys.exit(carry_out(app))

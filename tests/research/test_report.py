@@ -8,10 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from kibitz.cli import app as main_app
 from kibitz.cli import main
 from kibitz.core.errors import ConfigError
-from kibitz.experiments.report import Results, of_paper
-from kibitz.experiments.report_numbers import rows, written
+from research.command import carry_out
+from research.report.__main__ import app
+from research.report.findings import LOG, findings, page
+from research.report.numbers import rows, written
+from research.report.results import Results, of_paper
 
 CATALOGUE = """
 [measure.stored]
@@ -80,7 +84,7 @@ RESULT = {
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A project with a page and a result."""
-    folder = tmp_path / "docs" / "results"
+    folder = tmp_path / "research" / "results"
     folder.mkdir(parents=True)
     (folder / "report.toml").write_text(CATALOGUE)
     (folder / "stored.json").write_text(json.dumps({"command": "x", "result": RESULT}))
@@ -89,7 +93,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def test_every_verdict(project: Path) -> None:
-    papers, pages = rows(Results(project / "docs" / "results", ""), project)
+    papers, pages = rows(Results(project / "research" / "results", ""), project)
     assert [row.verdict for row in papers] == [
         "reproduced",
         "not reproduced",
@@ -108,8 +112,8 @@ def test_every_verdict(project: Path) -> None:
 
 
 def test_pages_get_what_was_measured(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["report", "--root", str(project), "--write", "--stored"]
-    assert main([*words, "-o", str(project / "out")]) == 1
+    words = ["--root", str(project), "--write", "--stored"]
+    assert carry_out(app, [*words, "-o", str(project / "out")]) == 1
     assert "differs" not in capsys.readouterr().out.casefold()
     page = (project / "README.md").read_text()
     assert page == "It solved 12 of\n15 000 (83 %), twice and 3 more.\n"  # its lines stay
@@ -122,12 +126,12 @@ def test_pages_get_what_was_measured(project: Path, capsys: pytest.CaptureFixtur
 
 
 def test_a_result_is_kept_as_it_was_printed(project: Path) -> None:
-    catalogue = project / "docs" / "results" / "report.toml"
+    catalogue = project / "research" / "results" / "report.toml"
     printed = """python -c \\"print('{{\\\\\\"count\\\\\\": 3}}')\\" """
     catalogue.write_text(CATALOGUE.replace("python -c 'print(7)'", printed))
-    results = Results(project / "docs" / "results", "")
+    results = Results(project / "research" / "results", "")
     results.run("made", keep=True)
-    stored = json.loads((project / "docs" / "results" / "made.json").read_text())
+    stored = json.loads((project / "research" / "results" / "made.json").read_text())
     assert stored["result"] == {"count": 3}
     assert results.value("made", "count") == 3
     assert results.value("made", "other/thing") is None
@@ -135,10 +139,10 @@ def test_a_result_is_kept_as_it_was_printed(project: Path) -> None:
 
 
 def test_mistakes_are_named(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["report", "--root", str(project), "--run", "mode"]) == 2
+    assert carry_out(app, ["--root", str(project), "--run", "mode"]) == 2
     assert "no such measurement: 'mode'" in capsys.readouterr().err
-    assert main(["report", "--root", str(project / "docs")]) == 2
-    catalogue = project / "docs" / "results" / "report.toml"
+    assert carry_out(app, ["--root", str(project / "docs")]) == 2
+    catalogue = project / "research" / "results" / "report.toml"
     catalogue.write_text(CATALOGUE.replace("within", "witin"))
     with pytest.raises(ConfigError, match="witin"):
         Results(catalogue.parent, "")
@@ -147,16 +151,16 @@ def test_mistakes_are_named(project: Path, capsys: pytest.CaptureFixture[str]) -
 def test_results_that_are_damaged_are_named(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    stored = project / "docs" / "results" / "stored.json"
-    words = ["report", "--root", str(project), "--stored"]
+    stored = project / "research" / "results" / "stored.json"
+    words = ["--root", str(project), "--stored"]
     for content in (b'{"result":', b"\xff\xfe\xfa"):
         stored.write_bytes(content)
-        assert main(words) == 2
-        assert "kibitz report --run stored" in capsys.readouterr().err
+        assert carry_out(app, words) == 2
+        assert "python -m research.report --run stored" in capsys.readouterr().err
     damaged: list[object] = [5, [], {"rows": 3, "count": "12"}]
     for result in damaged:
         stored.write_text(json.dumps({"result": result}))
-        assert main([*words, "--write"]) == 1
+        assert carry_out(app, [*words, "--write"]) == 1
         assert "12 of" not in (project / "README.md").read_text()
         assert "NO RESULT" in capsys.readouterr().out
 
@@ -203,7 +207,7 @@ section = ["Settings"]
 
 
 def accounts(root: Path) -> list[tuple[str, str]]:
-    _, pages = rows(Results(root / "docs" / "results", ""), root)
+    _, pages = rows(Results(root / "research" / "results", ""), root)
     return [(row.theirs, row.verdict) for row in pages]
 
 
@@ -211,13 +215,13 @@ def test_every_number_of_a_page_has_a_source(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Tables line by line, dated entries with a command, settings but no measurement among them."""
-    folder = tmp_path / "docs" / "results"
+    folder = tmp_path / "research" / "results"
     folder.mkdir(parents=True)
     (folder / "report.toml").write_text(ACCOUNTS)
     speeds = [{"net": "small", "speed": 120}, {"net": "large", "speed": 8}]
     (folder / "speed.json").write_text(json.dumps({"result": {"rows": speeds}}))
     (tmp_path / "README.md").write_text(PAGE)
-    log = tmp_path / "docs" / "log.md"
+    log = tmp_path / "research" / "log" / "2020-01.md"
     log.write_text("## 2020-01-01: how long?\n\nFor 12 s in 2020, `kibitz x`.\n")
     assert accounts(tmp_path) == [
         ("120", "as measured"),
@@ -229,7 +233,7 @@ def test_every_number_of_a_page_has_a_source(
         ("500", "no source"),
         ("70", "no source"),
     ]
-    assert main(["report", "--root", str(tmp_path), "--stored"]) == 1
+    assert carry_out(app, ["--root", str(tmp_path), "--stored"]) == 1
     assert "NO SOURCE       500 / -                  line 12: " in capsys.readouterr().out
     log.write_text("## 2020-01-01: how long?\n\nFor 13 s in 2020, `kibitz x`.\n")
     assert ("12", "not in the log") in accounts(tmp_path)
@@ -238,7 +242,7 @@ def test_every_number_of_a_page_has_a_source(
     catalogue = folder / "report.toml"
     catalogue.write_text(ACCOUNTS.replace('"README.md"\nwhy', '"docs/gone.md"\nwhy'))
     assert ("", "not in the text") in accounts(tmp_path)
-    assert main(["report", "--root", str(tmp_path), "--stored", "--write"]) == 1
+    assert carry_out(app, ["--root", str(tmp_path), "--stored", "--write"]) == 1
     assert "no such page" in capsys.readouterr().out
     catalogue.write_text(ACCOUNTS)
     (tmp_path / "README.md").write_text(PAGE.replace("# Settings", "# Options"))
@@ -249,10 +253,49 @@ def test_every_number_of_a_page_has_a_source(
 def test_our_own_catalogue_is_in_order() -> None:
     """Every page says what the results say, and every name is that of a measurement."""
     root = Path(__file__).parents[2]
-    results = Results(root / "docs" / "results", "")
+    results = Results(root / "research" / "results", "")
     papers, pages = rows(results, root)
     assert [row for row in (*papers, *pages) if row.bad] == []  # not one number without a source
     names = {one.of.partition(":")[0] for one in results.papers} - {""}
     assert names <= {*results.catalogue.measure}
     for path in results.folder.glob("*.json"):
         assert path.stem in results.catalogue.measure, path
+
+
+def test_the_table_of_findings_is_that_of_the_log() -> None:
+    """After an entry was added: python -m research.report.findings."""
+    assert page(LOG) == (LOG / "README.md").read_text("utf-8")
+    rows = [*findings(LOG)]
+    assert len(rows) > 100
+    assert [row.heading for row in rows if not row.answer] == []
+
+
+def test_a_finding_is_an_entry_with_its_answer(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("# Log\n")
+    (tmp_path / "2020-01.md").write_text("# One\n\n## 2020-01-02: why?\n\n**So |\nit is.** Yes.\n")
+    (tmp_path / "2020-02.md").write_text("# Two\n\n## 2020-02-01: how?\n\nNo answer.\n")
+    first, second = findings(tmp_path)
+    assert (first.file, first.answer) == ("2020-02.md", "")
+    assert second.answer == "So |\nit is."
+    row = "| 2020-01-02 | [why?](2020-01.md#2020-01-02-why) | So \\| it is. |\n"
+    assert page(tmp_path).endswith(row)
+
+
+def test_research_takes_the_flags_of_kibitz_and_names_itself(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from research.contempt.__main__ import app as contempt
+
+    assert carry_out(contempt, ["wdl", "--help"]) == 0
+    assert "Usage: python -m research.contempt wdl" in capsys.readouterr().out
+    assert carry_out(contempt, ["--quiet", "wdl", "--set", "games=3"]) == 2
+    assert "games: 3; give an even number" in capsys.readouterr().err
+    assert "contempt" not in main_app
+
+
+@pytest.mark.parametrize("name", ["experiment", "report"])
+def test_what_left_the_command_line_says_where_it_went(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([name, "--stored"]) == 2
+    assert "python -m research." in capsys.readouterr().err

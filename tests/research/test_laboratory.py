@@ -18,10 +18,18 @@ import pytest
 
 from kibitz.arena.match.elo import Tally, elo_of, of_games
 from kibitz.arena.match.journal import PlayedGame, PlayedMove
-from kibitz.cli import main
 from kibitz.core.log import Stop
 from kibitz.core.settings import load
-from kibitz.experiments.balance import (
+from kibitz.jit.records import as_record
+from kibitz.position.fen import START
+from kibitz.search.mcts.answer import temperature_at
+from kibitz.search.params import Settings
+from kibitz.zero.selfplay.config import SelfPlay
+from kibitz.zero.selfplay.game import terms_of
+from kibitz.zero.selfplay.moves import temperature_at_ply
+from research.command import carry_out
+from research.contempt.__main__ import app
+from research.contempt.balance import (
     PAPER,
     PAPER_REPEATS,
     Controller,
@@ -31,9 +39,9 @@ from kibitz.experiments.balance import (
     counted,
     repeats,
 )
-from kibitz.experiments.cells import Laboratory
-from kibitz.experiments.contests import PAPER_MATCH, Compare, Match, Odds, hoped
-from kibitz.experiments.counts import (
+from research.contempt.cells import Laboratory
+from research.contempt.contests import PAPER_MATCH, Compare, Match, Odds, hoped
+from research.contempt.counts import (
     Moves,
     decided_per_draw,
     mean_plies,
@@ -41,14 +49,7 @@ from kibitz.experiments.counts import (
     repeat_rate,
     white_tally,
 )
-from kibitz.experiments.plan import TAU_1, TAU_2, Plan, keep
-from kibitz.jit.records import as_record
-from kibitz.position.fen import START
-from kibitz.search.mcts.answer import temperature_at
-from kibitz.search.params import Settings
-from kibitz.zero.selfplay.config import SelfPlay
-from kibitz.zero.selfplay.game import terms_of
-from kibitz.zero.selfplay.moves import temperature_at_ply
+from research.contempt.plan import TAU_1, TAU_2, Plan, keep
 
 # Short games of a player whose kernels other tests have, too.
 WDL = ["network=material", "nodes=8", "games=30", "most_moves=8", "limits=[1000000000]"]
@@ -282,7 +283,7 @@ def test_kinds_of_search_meet_in_a_matrix(tmp_path: Path) -> None:
 
 
 def run(*words: str) -> int:
-    return main(["--quiet", "experiment", *words])
+    return carry_out(app, ["--quiet", *words])
 
 
 def with_keys(keys: list[str]) -> list[str]:
@@ -307,7 +308,7 @@ def test_results_say_how_they_came_about(
     assert run("wdl", str(plan), "--folder", str(tmp_path), "--set", "games=2", "--json") == 0
     told = json.loads(capsys.readouterr().out)
     assert told == json.loads((tmp_path / "wdl.json").read_text())
-    assert told["command"] == f"kibitz experiment wdl {plan} --set games=2"
+    assert told["command"] == f"python -m research.contempt wdl {plan} --set games=2"
     for name in ("network", "limits", "opponent", "seed", "start"):
         assert str(told[name]) in (tmp_path / "wdl.svg").read_text()
     assert told["rows"][0]["games"] == 2
@@ -315,7 +316,7 @@ def test_results_say_how_they_came_about(
     shown = capsys.readouterr().out
     assert "material" in shown
     assert "seed 1" in shown
-    assert "kibitz experiment wdl" in shown
+    assert "python -m research.contempt wdl" in shown
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""What single parts are worth: switches of the search, options, ways to learn from nothing."""

@@ -1,0 +1,144 @@
+"""`python -m research.contempt`: the tables of the search-contempt paper, with intervals.
+
+Each is an experiment: a plan of games, played as far as they are missing, and counted.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import App, Parameter
+
+from kibitz.cli.output import EXIT_STOPPED, JsonFlag, at_least, columns, emit
+from kibitz.core.errors import InputError
+from kibitz.core.log import graceful_stop, progress, say
+from kibitz.core.settings import load
+from research.command import carry_out, words_of
+from research.contempt.balance import (
+    DEPTHS,
+    Controller,
+    Repeats,
+    Temperature,
+    Wdl,
+    counted,
+    repeats,
+)
+from research.contempt.cells import Laboratory, estimates
+from research.contempt.contests import Compare, Match, Odds
+from research.contempt.counts import Moves, of_pgn
+from research.contempt.plan import Findings, Plan, caption, keep, result, with_forfeits
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+app = App(
+    name="contempt",
+    help="The experiments of the search-contempt paper.",
+    result_action="return_value",
+)
+
+PLANS: tuple[type[Plan], ...] = (Wdl, Temperature, Repeats, Match, Odds, Controller, Compare)
+
+
+def _command_of(kind: type[Plan]) -> Callable[..., int]:
+    """The command that runs experiments of one kind."""
+
+    def experiment_command(
+        plan: Annotated[Path | None, Parameter(help="TOML file with keys of the plan.")] = None,
+        *,
+        folder: Annotated[Path, Parameter(help="For games and results.")] = Path("experiments"),
+        more: Annotated[
+            list[str] | None, Parameter(name="--set", help="A key of the plan, as KEY=VALUE.")
+        ] = None,
+        dry_run: Annotated[
+            bool, Parameter(help="Only say what there is to play, and how long.")
+        ] = False,
+        json: JsonFlag = False,
+    ) -> int:
+        """The same command goes on with the games that are there."""
+        planned = load(kind, plan, overrides=more or ())
+        if dry_run:
+            return _estimate(planned, folder, json)
+        changes = [word for text in more or () for word in ("--set", text)]
+        file = [] if plan is None else [str(plan)]
+        return _run(
+            planned, folder, shlex.join([*words_of("contempt"), kind.name, *file, *changes]), json
+        )
+
+    return experiment_command
+
+
+for _kind in PLANS:
+    app.command(_command_of(_kind), name=_kind.name, help=_kind.about)
+
+
+def _run(plan: Plan, folder: Path, command: str, json: bool) -> int:
+    """Play what is missing, then print and keep the results of what is there."""
+    total = sum(cell.games for cell in plan.cells())
+    with graceful_stop() as stop, progress(plan.name, total=total) as bar:
+        laboratory = Laboratory(folder, stop, bar.advance)
+        findings = with_forfeits(plan, laboratory, plan.find(laboratory))
+    keep(folder, plan, command, findings)
+    shown = _shown(findings, caption(plan, command))
+    emit(result(plan, command, findings), as_json=json, table=shown)
+    say(f"games, {plan.name}.json and {plan.name}.svg are in {folder}")
+    return EXIT_STOPPED if stop.requested else 0
+
+
+def _shown(findings: Findings, below: Sequence[str]) -> RenderableType:
+    from rich.console import Group
+    from rich.text import Text
+
+    lines = (Text(line) for line in (*findings.lines, *below))
+    return Group(columns(findings.headings, findings.rows), *lines)
+
+
+def _estimate(plan: Plan, folder: Path, json: bool) -> int:
+    with graceful_stop() as stop:
+        found = estimates(plan.cells(), Laboratory(folder, stop))
+    rows = [(one.cell, one.games, one.nodes, f"{one.hours:.2f}") for one in found]
+    games, nodes = sum(one.games for one in found), sum(one.nodes for one in found)
+    hours = sum(one.hours for one in found)
+    headings = ("to be played", "games", "nodes", "hours")
+    table = columns(headings, [*rows, ("all", games, nodes, f"{hours:.2f}")])
+    listed = [one._asdict() for one in found]
+    emit(
+        {"cells": listed, "games": games, "nodes": nodes, "hours": hours}, as_json=json, table=table
+    )
+    return 0
+
+
+@app.command(name="count")
+def count_command(
+    *files: Annotated[Path, Parameter(help="PGN files of any program.")],
+    depth: Annotated[tuple[int, ...], Parameter(help="Moves to compare beginnings at.")] = DEPTHS,
+    json: JsonFlag = False,
+) -> int:
+    """Count the games of PGN files: results, decided games for each draw, repeated beginnings."""
+    at_least(1, depth=min(depth, default=1))
+    if not files:
+        raise InputError("no file", fix="name PGN files with results")
+    played: dict[str, list[Moves]] = {}
+    stems = Counter(path.stem for path in files)
+    for path in files:
+        name = path.stem if stems[path.stem] == 1 else str(path)
+        if name in played:
+            raise InputError("a file that is named twice", value=name, fix="name it once")
+        played[name] = of_pgn(path)
+        if not played[name]:
+            raise InputError("no finished game", value=str(path), fix="name PGN files with results")
+    found, begun = counted(played), repeats(played, depth)
+    facts = {"results": found.facts, "repeats": begun.facts}
+    from rich.console import Group
+
+    emit(facts, as_json=json, table=Group(_shown(found, ()), _shown(begun, ())))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(carry_out(app))

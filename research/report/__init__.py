@@ -1,0 +1,1 @@
+"""The reproduction report: papers, stored results, and the numbers of our pages."""
