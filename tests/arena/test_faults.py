@@ -14,7 +14,7 @@ from kibitz.arena.match.game import Control, Terms, parse_times
 from kibitz.arena.match.journal import Journal, Results
 from kibitz.arena.match.player import UciPlayer
 from kibitz.arena.match.runner import Setup, run, try_out
-from kibitz.arena.match.spec import parse_player, parse_players
+from kibitz.arena.match.spec import introduced, parse_player, parse_players
 from kibitz.cli import main
 from kibitz.core.errors import InputError
 from kibitz.core.log import Stop
@@ -179,7 +179,23 @@ def test_a_program_that_does_not_quit_is_ended() -> None:
 
 def test_options_reach_the_program() -> None:
     spec = parse_player(fake("good") + ",Threads=3")
-    assert try_out([spec]) == [("3t", "NULL")]
+    assert [one.resources for one in try_out([spec])] == [("3t", "NULL")]
+
+
+def test_programs_are_called_as_they_call_themselves(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = f"uci:{sys.executable} {FAKE} good 99"
+    game = ["--games", "2", "--depth", "1", "--max-moves", "2", "--pgn", str(tmp_path / "x.pgn")]
+    assert main(["match", program, program, *game]) == 0
+    assert "Fake vs Fake-2" in capsys.readouterr().out
+    tags = (tmp_path / "x.pgn").read_text()
+    assert '[White "Fake"]' in tags
+    assert '[White "Fake-2"]' in tags
+    assert main(["match", f"{program},name=mine", "random", *game]) == 0
+    assert "mine vs random" in capsys.readouterr().out
+    nameless = [parse_player(f"uci:{sys.executable} {FAKE} good").text]
+    assert introduced(nameless, [""])[0].name == Path(sys.executable).stem
 
 
 @pytest.mark.skipif(shutil.which("ps") is None, reason="needs ps")

@@ -144,6 +144,14 @@ def test_who_has_no_tree_is_refused(
         (["--time", "inf"], "--time"),
         (["8/8/8/8/8/8/8/8 w - - 0 1"], "king"),
         (["--network", "nowhere.safetensors"], "nowhere.safetensors"),
+        (["--network", "nobody"], "--network: no such network"),
+        (["--nodes", "9" * 23], "--nodes: go nodes"),
+        (["--option", "CPuctt=3"], "--option: no such option"),
+        (["--option", "CPuct=many"], "--option: CPuct"),
+        (["--preset", "lc1"], "--preset: no such preset"),
+        (["--moves", "e2e5"], "--moves: illegal move"),
+        (["--moves", "e9"], "--moves: not a move"),
+        (["--against", "nobody"], "--against: neither a player"),
     ],
 )
 def test_mistakes_take_one_line(

@@ -230,6 +230,8 @@ def test_opponents_are_called_by_their_names() -> None:
     assert label_of("uci:stockfish --fast,name=fish,movetime=10") == "fish"
     assert label_of("greedy") == "greedy"
     assert label_of("uci:x,name=fish (until generation 4)") == "fish (until generation 4)"
+    own = {"uci:python3 x.py": "Fish 2"}
+    assert label_of("uci:python3 x.py (until generation 4)", own) == "Fish 2 (until generation 4)"
 
 
 def trained(generation: int, **more: Any) -> Trained:

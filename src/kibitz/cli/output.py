@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from cyclopts import Parameter
 
-from kibitz.core.errors import InputError
+from kibitz.core.errors import InputError, KibitzError
 from kibitz.core.log import plain
 from kibitz.core.places import Place, place
 
@@ -72,6 +73,17 @@ def at_least(least: int, **flags: int | None) -> None:
         if value is not None and value < least:
             flag = f"--{name.replace('_', '-')}"
             raise InputError(flag, value=value, fix=f"give {least} or more")
+
+
+@contextmanager
+def from_flag(flag: str) -> Iterator[None]:
+    """Have what is wrong with the value of a flag say which flag it came from."""
+    try:
+        yield
+    except KibitzError as error:
+        if not error.what.startswith("--"):
+            error.what = f"{flag}: {error.what}"
+        raise
 
 
 # --- printing -------------------------------------------------------------------------------------

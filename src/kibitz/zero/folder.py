@@ -72,6 +72,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         int, ...
     ] = ()  # by the network's results, as in arena/match/elo.py; none in old runs
     identity: str = ""  # who the opponent was: settings, network, search, version
+    called: str = ""  # by the program itself, where the settings give it no name
 
 
 class Trained(msgspec.Struct, frozen=True, kw_only=True):

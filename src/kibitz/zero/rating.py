@@ -19,7 +19,7 @@ from kibitz.arena.match.elo import Pairs, Tally, expected_score
 from kibitz.arena.match.game import Control
 from kibitz.arena.match.journal import Journal, Results
 from kibitz.arena.match.rating import Rating, ratings
-from kibitz.arena.match.runner import Setup, run
+from kibitz.arena.match.runner import Setup, run, try_out
 from kibitz.arena.match.spec import PROGRAMS, parse_player, parse_players
 from kibitz.core.files import measured, read_bytes, sha256_of, write_bytes
 from kibitz.core.log import say
@@ -134,6 +134,7 @@ def rate(work: Work, generation: int) -> bool:
             Result(
                 opponent=opponent,
                 identity=identities.get(opponent) or identity_of(folder, player),
+                called=_own_name(player),
                 pairs=results.pairs(0, 1),
                 **results.tally(0, 1)._asdict(),
             )
@@ -148,6 +149,12 @@ def rate(work: Work, generation: int) -> bool:
     folder.write(folder.root / "rated" / f"{generation:04}.json", made)
     keep_best(folder)
     return True
+
+
+def _own_name(player: str) -> str:
+    """What a program calls itself; empty for players that are none or have a name."""
+    spec = parse_player(player)
+    return "" if spec.is_named else try_out([spec])[0].name
 
 
 def last_identities(rated: Mapping[int, Rated]) -> dict[str, str]:
@@ -257,6 +264,12 @@ def dispersion(games: Iterable[tuple[str, Result]], known: Mapping[str, Rating])
         seen += sum(n * (half / 2 - 2 * expected) ** 2 for half, n in enumerate(five))
     free = count - len(known) + 1
     return seen / model * count / free if free >= FEWEST_PAIRS and model else 1.0
+
+
+def own_names(folder: Folder) -> dict[str, str]:
+    """What the programs among the opponents call themselves, by the opponents' texts."""
+    results = [one for rated in folder.rated().values() for one in rated.results]
+    return {one.opponent: one.called for one in results if one.called}
 
 
 def ratings_of(folder: Folder) -> dict[str, Rating]:

@@ -14,7 +14,7 @@ from kibitz.core.files import write_bytes
 from kibitz.core.log import plain
 from kibitz.train.curve import COLOURS, Line, Panel, draw
 from kibitz.zero.folder import Folder, Group, Now, Trained
-from kibitz.zero.rating import UNTIL, best_of, ratings_of
+from kibitz.zero.rating import UNTIL, best_of, own_names, ratings_of
 
 PANELS = (
     ("loss_value", "loss of the value, held-out games"),
@@ -102,10 +102,12 @@ class Curve(NamedTuple):
     rows: list[Row]
 
 
-def draw_curve(curves: list[Curve], ratings: Mapping[str, Rating]) -> str | None:
+def draw_curve(
+    curves: list[Curve], ratings: Mapping[str, Rating], names: Mapping[str, str] | None = None
+) -> str | None:
     """Return an SVG: ratings with intervals over core-hours and games, and figures of the games.
 
-    Opponents are level lines. None as long as nothing is rated.
+    Opponents are level lines, programs by their own `names`. None as long as nothing is rated.
     """
     colours = dict(zip((curve.name for curve in curves), COLOURS, strict=False))
     others = sorted(name for name in ratings if not name.rpartition(":")[2].isdecimal())
@@ -132,16 +134,20 @@ def draw_curve(curves: list[Curve], ratings: Mapping[str, Rating]) -> str | None
             points = [(float(x), float(y)) for x, y in found if y is not None]
             lines += [Line(points, colours[curve.name])] if points else []
         panels += [Panel(title, lines, "generation")] if lines else []
-    legend = [*colours.items(), *((label_of(name), colour) for name, colour in greys.items())]
+    legend = [
+        *colours.items(),
+        *((label_of(name, names), colour) for name, colour in greys.items()),
+    ]
     return draw(panels, legend)
 
 
-def label_of(opponent: str) -> str:
-    """How an opponent is called: by its option `name`, else by its first word."""
+def label_of(opponent: str, names: Mapping[str, str] | None = None) -> str:
+    """How an opponent is called: by its option `name`, by its own of `names`, by its command."""
     player, until, generation = opponent.partition(UNTIL)
     head, *options = player.split(",")
     named = [text.partition("=")[2] for text in options if text.partition("=")[0] == "name"]
-    return (named[-1] if named else head) + until + generation
+    name = named[-1] if named else (names or {}).get(player, head)
+    return name + until + generation
 
 
 # --- the log --------------------------------------------------------------------------------------
@@ -160,7 +166,7 @@ def keep_log(folder: Folder) -> list[Row]:
             facts[name] = None if found is None else msgspec.to_builtins(found)
         lines.append(json.dumps(plain(facts), allow_nan=False))
     write_bytes(folder.root / "generations.jsonl", ("\n".join(lines) + "\n").encode())
-    drawn = draw_curve([Curve(folder.root.resolve().name, rows)], ratings)
+    drawn = draw_curve([Curve(folder.root.resolve().name, rows)], ratings, own_names(folder))
     if drawn is not None:
         write_bytes(folder.root / "curve.svg", drawn.encode())
     return rows
@@ -219,7 +225,8 @@ def status_of(folder: Folder) -> Status:
     lines = [_doing(now) for now in doing]
     lines += _budgets(folder, rows, doing)
     others = [one for name, one in ratings.items() if not name.isdecimal()]
-    met = ", ".join(f"{label_of(one.name)} {one.elo:+.0f}" for one in others)
+    names = own_names(folder)
+    met = ", ".join(f"{label_of(one.name, names)} {one.elo:+.0f}" for one in others)
     lines += [f"ratings of others: {met}"] if met else []
     games = sum(row.games for row in rows)
     lines.append(f"{games:,} games, {sum(row.positions for row in rows):,} positions")

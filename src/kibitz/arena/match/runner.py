@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from kibitz.arena.match.game import Aborted, Control, Seat, Terms, play_game
 from kibitz.arena.match.journal import Journal, MatchHeader, PlayedGame, Results
-from kibitz.arena.match.player import START_MS, Player, PlayerError
+from kibitz.arena.match.player import START_MS, Player, PlayerError, ProgramPlayer
 from kibitz.arena.match.spec import Spec
 from kibitz.arena.match.sprt import Sprt
 from kibitz.core.errors import InputError
@@ -28,6 +28,7 @@ from kibitz.data.openings import Opening, digest
 from kibitz.engine.running import undisturbed
 
 MOST_WORKERS = 256
+LONGEST_NAME = 60  # letters of what a program calls itself
 
 
 class Pairing(NamedTuple):
@@ -231,21 +232,32 @@ class _Match:
             self._on_game(game)
 
 
-def try_out(specs: list[Spec], start_ms: float = START_MS) -> list[tuple[str, str]]:
-    """Start every player once, so that a wrong path or option costs no game.
+class Tried(NamedTuple):
+    """What a player says of itself when it is started."""
 
-    Returns threads and hash of each as fastchess shows them.
-    """
-    found = []
+    name: str  # a program's own; empty for players that are none
+    resources: tuple[str, str]  # threads and hash as fastchess shows them
+
+
+def try_out(specs: list[Spec], start_ms: float = START_MS) -> list[Tried]:
+    """Start every player once, so that a wrong path or option costs no game."""
+    tried = []
     for spec in specs:
         player = spec.open(start_ms)
         try:
             player.new_game(0)
-            found.append(getattr(player, "resources", ("NULL", "NULL")))
+            tried.append(Tried(_own_name(player), getattr(player, "resources", ("NULL", "NULL"))))
             for problem in getattr(player, "problems", ()):
                 say(f"{spec.name}: {problem}")
         except PlayerError as error:
             raise InputError(f"{spec.name} does not start ({error.detail})") from error
         finally:
             player.close()
-    return found
+    return tried
+
+
+def _own_name(player: Player) -> str:
+    """What a running program calls itself, in letters that fit a tag and a table."""
+    client = player.client if isinstance(player, ProgramPlayer) else None
+    letters = "" if client is None else client.name
+    return "".join(one for one in letters if one.isprintable()).strip()[:LONGEST_NAME]

@@ -54,6 +54,7 @@ class Spec:
     preset: str = "default"
     rule: str = ""
     backend: str = ""
+    is_named: bool = True  # False: a program, called by its command until it says its own name
 
     def engine(self) -> Engine:
         """Our own engine as this player wants it; nothing is loaded yet."""
@@ -139,6 +140,7 @@ def parse_player(text: str) -> Spec:
         preset=own.get("preset", "default"),
         rule=own.get("rule", ""),
         backend=own.get("backend", ""),
+        is_named="name" in own or kind not in PROGRAMS,
     )
     if kind == "engine":
         spec.engine()  # refuses options before any game has begun
@@ -185,11 +187,25 @@ def _control(own: dict[str, str]) -> Control | None:
 
 def parse_players(texts: list[str]) -> list[Spec]:
     """Read several; players with the same name get numbers."""
-    specs: list[Spec] = []
-    for spec in map(parse_player, texts):
-        taken = {other.name for other in specs}
+    return told_apart([parse_player(text) for text in texts])
+
+
+def told_apart(specs: list[Spec]) -> list[Spec]:
+    """The same players, those of a name that is taken with a number behind it."""
+    apart: list[Spec] = []
+    for spec in specs:
+        taken = {other.name for other in apart}
         number, name = 2, spec.name
         while name in taken:
             name, number = f"{spec.name}-{number}", number + 1
-        specs.append(replace(spec, name=name))
-    return specs
+        apart.append(replace(spec, name=name))
+    return apart
+
+
+def introduced(texts: list[str], own_names: list[str]) -> list[Spec]:
+    """Players by the names their programs give themselves, where the user has given none."""
+    specs = [parse_player(text) for text in texts]
+    pairs = zip(specs, own_names, strict=True)
+    return told_apart(
+        [spec if spec.is_named or not own else replace(spec, name=own) for spec, own in pairs]
+    )

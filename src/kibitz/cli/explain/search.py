@@ -19,6 +19,7 @@ from kibitz.cli.output import (
     at_least,
     columns,
     emit,
+    from_flag,
     milliseconds,
 )
 from kibitz.core.errors import InputError
@@ -73,8 +74,14 @@ def search(
     json: JsonFlag = False,
 ) -> int:
     """Search a position; Ctrl-C ends it and prints what was found."""
-    what, options = chosen(network), read_options(option)
-    settings = search_settings(what, preset_name, rule or "", options)
+    options = read_options(option)
+    with from_flag("--network"):
+        what = chosen(network)
+    with from_flag("--preset"):
+        changes_of(preset_name, rule or "")
+    settings = search_settings(what, preset_name, rule or "", {})
+    with from_flag("--option"):
+        settings = settings.parse(options)
     if kind is not None and any(name.casefold() == "search" for name in options):
         raise InputError("--search and --option Search", value=kind, fix="give one of them")
     settings = settings.with_(
@@ -83,8 +90,13 @@ def search(
     board = Board(fen)
     seconds = DEFAULT_SECONDS if nodes is None and time is None else time
     at_least(1, nodes=nodes)
-    limits = Limits(nodes=nodes, movetime=milliseconds(seconds), searchmoves=moves)
-    evaluator = load_evaluator(what)
+    with from_flag("--moves"):
+        for move in moves:
+            board.parse(move)
+    with from_flag("--nodes"):
+        limits = Limits(nodes=nodes, movetime=milliseconds(seconds), searchmoves=moves)
+    with from_flag("--network"):
+        evaluator = load_evaluator(what)
     tell_idle_options(evaluator, settings, preset_name, rule)
     if against is not None:
         return _both(board, limits, settings, what, against, json)
@@ -108,7 +120,8 @@ def _both(
     from kibitz.cli.explain.search_against import Side, differing, search_both, side_of, table
 
     first = "kibitz" if settings.search_rule == "puct" else settings.search_rule
-    sides = [Side(first, what, settings), side_of(player)]
+    with from_flag("--against"):
+        sides = [Side(first, what, settings), side_of(player)]
     with _live(not json) as show:
         results = search_both(board, limits, sides, show)
     facts: dict[str, Any] = {"fen": board.fen(), "limits": limits.given()}

@@ -221,7 +221,7 @@ def _with_ratings(run: Run, location: Path) -> Run:
             run.strength.append(
                 Strength(
                     step=step,
-                    opponent=result.opponent,
+                    opponent=result.called or result.opponent,
                     score=tally.points / max(1, tally.games),
                     elo=match.elo,
                     low=match.low,

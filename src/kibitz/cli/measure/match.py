@@ -25,7 +25,7 @@ from kibitz.arena.match.report import (
     title,
 )
 from kibitz.arena.match.runner import Setup, run, try_out
-from kibitz.arena.match.spec import parse_players
+from kibitz.arena.match.spec import introduced, parse_players
 from kibitz.arena.match.sprt import Model, Sprt
 from kibitz.cli.output import EXIT_STOPPED, FLAT, JsonFlag, at_least, columns, emit
 from kibitz.core.errors import InputError
@@ -153,8 +153,10 @@ def rounds_of(games: int, least: int) -> int:
 
 
 def _play(setup: Setup, book: str, resume: Path | None, pgn: Path | None, json: bool) -> int:
-    resources = try_out(setup.players, setup.terms.start)
-    heading = title(setup, resources, 0, 1, book)
+    tried = try_out(setup.players, setup.terms.start)
+    texts = [spec.text for spec in setup.players]
+    setup = replace(setup, players=introduced(texts, [one.name for one in tried]))
+    heading = title(setup, [one.resources for one in tried], 0, 1, book)
     with Journal(setup.header(), resume) as journal, _pgn_file(pgn, setup, resume) as games:
         if games is not None:
             for earlier in Results(journal.games).games:
