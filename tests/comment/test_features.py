@@ -4,9 +4,9 @@ import chess
 import pytest
 
 from kibitz.comment.claims.activity import FINDERS as ACTIVITY_FINDERS
-from kibitz.comment.claims.features import FINDERS
+from kibitz.comment.claims.features import FINDERS, Finder
 from kibitz.comment.claims.structure import FINDERS as PAWN_FINDERS
-from kibitz.comment.facts import Scene
+from kibitz.comment.facts import Scene, taken_by
 from kibitz.comment.prover import Prover
 
 
@@ -16,10 +16,17 @@ def prover() -> Prover:
 
 
 def scene(prover: Prover, fen: str, *line: str) -> Scene:
-    board = chess.Board(fen)
+    """A move and those after it; moves in brackets were made before."""
+    board, last, took = chess.Board(fen), None, None
+    for san in line:
+        if san.startswith("("):
+            last = board.parse_san(san.strip("()"))
+            took = taken_by(board, last)
+            board.push(last)
     after = board.copy()
-    moves = [after.push_san(san) for san in line]
-    return Scene(board, moves[0], tuple(moves[1:]), prover)
+    moves = [after.push_san(san) for san in line if not san.startswith("(")]
+    kind = took.kind if took else None
+    return Scene(board, moves[0], tuple(moves[1:]), prover, last, kind)
 
 
 def names(prover: Prover, fen: str, *line: str) -> set[str]:
@@ -28,6 +35,8 @@ def names(prover: Prover, fen: str, *line: str) -> set[str]:
     return {found.name for find in finders for found in find(one)}
 
 
+OPENING = "rnbqkbnr/pppp1ppp/4p3/8/8/5N2/PPPPPPPP/RNBQKB1R"
+OPENING_OUT = "r1bqkbnr/pppp1ppp/2n1p3/8/8/5N2/PPPPPPPP/RNBQKB1R"
 CASES: list[tuple[str, str, list[str]]] = [
     ("battery", "5rk1/5ppp/8/8/8/3B4/8/2Q3K1 w - - 0 1", ["Qb1"]),
     ("doubled_rooks", "6k1/5ppp/8/8/8/3R4/5PPP/R5K1 w - - 0 1", ["Rad1"]),
@@ -59,6 +68,16 @@ CASES: list[tuple[str, str, list[str]]] = [
         "r2q1rk1/pp3ppp/8/8/8/3B2R1/PP3PPP/R2Q2K1 w - - 0 1",
         ["Qh5", "a6", "a3", "b6"],
     ),
+    ("development", f"{OPENING} w KQkq - 0 2", ["Nc3"]),
+    ("last_minor", "rnbqkbnr/pppppppp/8/8/8/2N1BN2/PPPP1PPP/R2QKB1R w KQkq - 0 1", ["Bd3"]),
+    ("trades_ahead", "3r2k1/5ppp/8/8/8/8/PPP2PPP/3RR1K1 b - - 0 1", ["(Rxd1)", "Rxd1"]),
+    ("connected_passed", "4k3/8/8/1p6/P1P5/8/8/4K3 w - - 0 1", ["axb5", "Kd7", "Kd2"]),
+    ("heads_for", "4k3/p7/8/8/4P3/5N2/8/4K3 w - - 0 1", ["Nh4", "Ke7", "Nf5"]),
+    ("backs_up", "4k3/8/1n6/8/3P4/8/8/4KB2 w - - 0 1", ["Bg2", "Kd7", "d5"]),
+    ("repeats", chess.STARTING_FEN, ["(Nf3)", "(Nf6)", "(Ng1)", "Ng8"]),
+    ("fifty_moves", "4k3/8/8/8/8/8/8/R3K3 w - - 59 60", ["Ra2"]),
+    ("imbalance", "4q1k1/8/8/8/8/8/3r4/3R1RK1 w - - 0 1", ["Rxd2", "Qe5", "Rfd1"]),
+    ("bad_bishop", "4k3/1p6/8/3p1p2/1P1P1P2/8/8/2B1K3 b - - 0 1", ["b5"]),
 ]
 
 
@@ -67,25 +86,58 @@ def test_a_feature_is_found(prover: Prover, name: str, fen: str, line: list[str]
     assert name in names(prover, fen, *line)
 
 
-@pytest.mark.parametrize(
-    ("name", "fen", "move"),
-    [
-        ("battery", "5rk1/5ppp/8/8/2P5/3B4/8/2Q3K1 w - - 0 1", "Qd2"),
-        ("doubled_rooks", "6k1/5ppp/8/8/3P4/3R4/5PPP/R5K1 w - - 0 1", "Rad1"),
-        ("behind_passed", "6k1/p7/8/P7/8/8/7P/3R2K1 w - - 0 1", "Ra1"),
-        ("escape_square", "6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1", "h3"),
-        ("king_to_centre", "q3k3/5ppp/8/8/8/8/5PPP/5K2 w - - 0 1", "Ke2"),
-        ("opposition", "3k4/8/8/4P3/8/2K5/8/8 w - - 0 1", "Kd4"),
-        ("backward", "4k3/4p3/3p4/8/2P1P3/8/8/4K3 b - - 0 1", "e6"),
-        ("attacks_loose", "4k3/1p6/2p5/8/8/8/8/3BK3 w - - 0 1", "Bf3"),
-        ("guards", "4k3/8/8/8/8/4P3/8/3BK3 w - - 0 1", "Ke2"),
-        ("steps_away", "4k3/8/8/8/4N3/8/8/4K3 w - - 0 1", "Nc3"),
-        ("offers_trade", "3qk3/8/8/8/8/8/8/2Q1K3 w - - 0 1", "Qa1"),
-        ("gains_space", "4k3/3p4/8/8/3PP3/8/8/4K3 w - - 0 1", "e5"),
-    ],
-)
-def test_a_look_alike_is_none(prover: Prover, name: str, fen: str, move: str) -> None:
-    assert name not in names(prover, fen, move)
+LOOK_ALIKES: list[tuple[str, str, list[str]]] = [
+    ("battery", "5rk1/5ppp/8/8/2P5/3B4/8/2Q3K1 w - - 0 1", ["Qd2"]),
+    ("doubled_rooks", "6k1/5ppp/8/8/3P4/3R4/5PPP/R5K1 w - - 0 1", ["Rad1"]),
+    ("behind_passed", "6k1/p7/8/P7/8/8/7P/3R2K1 w - - 0 1", ["Ra1"]),
+    ("escape_square", "6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1", ["h3"]),
+    ("king_to_centre", "q3k3/5ppp/8/8/8/8/5PPP/5K2 w - - 0 1", ["Ke2"]),
+    ("opposition", "3k4/8/8/4P3/8/2K5/8/8 w - - 0 1", ["Kd4"]),
+    ("backward", "4k3/4p3/3p4/8/2P1P3/8/8/4K3 b - - 0 1", ["e6"]),
+    ("attacks_loose", "4k3/1p6/2p5/8/8/8/8/3BK3 w - - 0 1", ["Bf3"]),
+    ("guards", "4k3/8/8/8/8/4P3/8/3BK3 w - - 0 1", ["Ke2"]),
+    ("steps_away", "4k3/8/8/8/4N3/8/8/4K3 w - - 0 1", ["Nc3"]),
+    ("offers_trade", "3qk3/8/8/8/8/8/8/2Q1K3 w - - 0 1", ["Qa1"]),
+    ("gains_space", "4k3/3p4/8/8/3PP3/8/8/4K3 w - - 0 1", ["e5"]),
+    # The bishop is between the rooks; the pawn is not passed; the knight is taken.
+    ("connected_rooks", "6k1/pppppppp/2n5/2nq4/8/5N2/PPP2PPP/R2BQRK1 w - - 0 1", ["Qe2"]),
+    ("blockade", "6k1/8/8/8/8/3p4/2P5/2B3K1 w - - 0 1", ["Bd2"]),
+    ("chases", "3qk3/1p6/8/8/3N4/8/8/4K3 w - - 0 1", ["Nc6", "bxc6"]),
+    # Nothing guards the pawn; there is a third one beside the two; a pawn stays on the file.
+    ("strikes", "4k3/8/8/3p4/8/2P5/4P3/4K3 w - - 0 1", ["c4"]),
+    ("hanging_pawns", "4k3/5p2/8/8/2P5/3P4/1P3P2/4K3 w - - 0 1", ["d4", "Ke7", "Ke2"]),
+    ("opens_file", "3rk3/4p3/8/3p4/4P3/8/8/3RK3 w - - 0 1", ["exd5", "Kf8", "Rd3"]),
+    ("centralises", "4k3/8/8/4p3/8/5N2/8/4K3 w - - 0 1", ["Nd4", "exd4", "Kd2"]),
+    ("fianchetto", "4k3/8/8/8/8/6P1/8/4KB2 w - - 0 1", ["Bh3"]),
+    ("unpins", "4k3/8/8/8/1b6/2N5/8/4K3 w - - 0 1", ["Kd2"]),
+    ("closes_in", "r2q1rk1/pp3ppp/8/8/8/8/PP3PPP/R2Q2K1 w - - 0 1", ["Qh5", "a6", "a3"]),
+    # Black has one out, too; the other knight is at home; material is even after the trade.
+    (
+        "development",
+        f"{OPENING_OUT} w KQkq - 0 2",
+        ["Nc3"],
+    ),
+    ("last_minor", "rnbqkbnr/pppppppp/8/8/8/2N1B3/PPPP1PPP/R2QKBNR w KQkq - 0 1", ["Bd3"]),
+    ("trades_ahead", "2rr2k1/ppp2ppp/8/8/8/8/PPP2PPP/3RR1K1 b - - 0 1", ["(Rxd1)", "Rxd1"]),
+    ("connected_passed", "4k3/p7/8/1p6/P1P5/8/8/4K3 w - - 0 1", ["axb5", "Kd7", "Kd2"]),
+    ("heads_for", "4k3/p5p1/8/8/4P3/5N2/8/4K3 w - - 0 1", ["Nh4", "Ke7", "Nf5+"]),
+    ("backs_up", "4k3/8/1n6/8/3P4/8/8/4KB2 w - - 0 1", ["Bd3", "Kd7", "d5"]),
+    ("repeats", chess.STARTING_FEN, ["(Nf3)", "(Nf6)", "(Ng1)", "Nh5"]),
+    ("fifty_moves", "4k3/8/8/8/8/8/8/R3K3 w - - 58 60", ["Ra2"]),
+    ("imbalance", "r3q1k1/8/8/8/8/8/3n4/3R1RK1 w - - 0 1", ["Rxd2", "Qe5", "Rfd1"]),
+    ("bad_bishop", "4k3/1p6/8/3p1p2/1P1P1P2/8/8/4KB2 b - - 0 1", ["b5"]),
+]
+
+
+@pytest.mark.parametrize(("name", "fen", "line"), LOOK_ALIKES)
+def test_a_look_alike_is_none(prover: Prover, name: str, fen: str, line: list[str]) -> None:
+    assert name not in names(prover, fen, *line)
+
+
+@pytest.mark.parametrize("find", [*FINDERS, *PAWN_FINDERS, *ACTIVITY_FINDERS])
+def test_each_feature_has_a_true_and_a_false_case(find: Finder) -> None:
+    for table in (CASES, LOOK_ALIKES):
+        assert find.__name__ in {name for name, _, _ in table}
 
 
 def test_a_knight_does_not_head_for_where_it_came_from(prover: Prover) -> None:

@@ -49,6 +49,26 @@ def test_a_story_names_what_happened(values: list[float], tags: str, part: str) 
 
 
 @pytest.mark.parametrize(
+    ("values", "tags", "told", "not_told"),
+    [
+        # A mistake that changed no standing is yet one; a blunder after the turn is no small step.
+        ([*LEVEL, -1.2, -1.2, 0.0], '[Result "1/2-1/2"]', "draw", "Neither side made a mistake"),
+        ([*LEVEL, -1.2, -1.2, 0.0], '[Result "1/2-1/2"]', "draw", "balance never"),
+        ([*LEVEL, 0.0, 2.1, -6.0, 0.0, 0.0], '[Result "1/2-1/2"]', "White", "the worse one"),
+        ([*LEVEL, 0.0, 6.0, -6.0, 0.0, 0.0], '[Result "1/2-1/2"]', "White", "the worse game"),
+        ([*LEVEL, *[0.0, 2.1, -1.3, -1.4, -2.2]], '[Result "0-1"]', "Black", "in small steps"),
+    ],
+)
+def test_a_story_does_not_play_down_what_is_marked(
+    values: list[float], tags: str, told: str, not_told: str
+) -> None:
+    # One move more, as its number decides which of two forms comes first.
+    for text in (story(values, tags), story([0.0, 0.0, *values], tags)):
+        assert told in text
+        assert not_told not in text
+
+
+@pytest.mark.parametrize(
     ("moves", "result", "part"),
     [
         ("1. f3 e5 2. g4 Qh4#", "*", "Black mated on move 2."),

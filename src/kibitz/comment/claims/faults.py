@@ -33,13 +33,18 @@ class EnPrise(Claim):
     reply: Step
 
     def proved(self, scene: Scene) -> bool:
-        """The reply takes it and wins material on that square."""
+        """The reply takes it, and what takes back there does not make up for it.
+
+        A piece that is traded and costs a pawn is not lost, nor is a queen that costs a rook.
+        """
         board = scene.after
         took = WORTH_OF[scene.taken.kind] if scene.taken else 0
+        least = max(LEAST, WORTH_OF[self.piece.kind] - CENTIPAWNS[chess.PAWN])
         return (
             self.piece == scene.piece
+            and self.reply.move in board.legal_moves
             and taken_by(board, self.reply.move) == self.piece
-            and scene.prover.loss_on(board, self.piece.square) >= took + LEAST
+            and scene.prover.loss_on(board, self.piece.square) >= took + least
         )
 
 
@@ -62,6 +67,7 @@ class Abandons(Claim):
             and stands(scene.before, self.target)
             and square in scene.before.attacks(scene.move.from_square)
             and square not in scene.after.attacks(self.guard.square)
+            and self.reply.move in scene.after.legal_moves
             and taken_by(scene.after, self.reply.move) == self.target
             and prover.loss_on(scene.before, square) == 0
             and prover.loss_on(scene.after, square) >= LEAST
@@ -76,9 +82,12 @@ class Overlooks(Claim):
     why: tuple[Claim, ...] = ()
 
     def proved(self, scene: Scene) -> bool:
-        """The reply won as much if the mover had passed, and for the same reasons."""
+        """The reply won as much if the mover had passed, and for the same reasons.
+
+        A move that gives check is answered before anything is carried out.
+        """
         threat = threat_of(scene, self.reply.move)
-        if threat is None or scene.reply != self.reply.move:
+        if threat is None or scene.reply != self.reply.move or scene.after.is_check():
             return False
         gain = scene.prover.gain(threat.before, self.reply.move)
         now = scene.prover.gain(scene.after, self.reply.move)

@@ -14,7 +14,7 @@ from functools import lru_cache
 import chess
 
 from kibitz.comment.claims.claim import Claim, Step, passed, stands, step
-from kibitz.comment.facts import WORTH, Scene, Unit, balance, is_defended, played, taken_by
+from kibitz.comment.facts import RECENT, WORTH, Scene, Unit, balance, is_defended, played, taken_by
 from kibitz.comment.judge import is_hard_to_find, is_only_move
 from kibitz.comment.prover import SURE_MATE
 from kibitz.position.board import Board
@@ -99,7 +99,12 @@ def expected_again(scene: Scene) -> Scene | None:
 
 
 def exchanged(scene: Scene) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """What both sides lose in the proof of a gain, from where the exchange began."""
+    """What both sides lose in the proof of a gain, from where the exchange began.
+
+    None where quiet moves lie between: what was lost then is no part of it.
+    """
+    if not is_one_exchange(scene):
+        return None
     board = played(scene.before, *scene.prover.line(scene.before, scene.move))
     theirs = gone(scene.start, board, not scene.mover)
     own = gone(scene.start, board, scene.mover)
@@ -112,6 +117,18 @@ def exchanged(scene: Scene) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     if worth != gain_of(scene):
         return None
     return listed(won), listed(lost)
+
+
+def is_one_exchange(scene: Scene) -> bool:
+    """Whether no two moves in a row before this one took nothing, since the mover had most."""
+    board, most = scene.before.copy(stack=RECENT), balance(scene.start, scene.mover)
+    quiet = 0
+    while balance(board, scene.mover) < most and board.move_stack:
+        last = board.pop()
+        quiet = 0 if board.is_capture(last) else quiet + 1
+        if quiet > 1:
+            return False
+    return True
 
 
 def listed(kinds: Counter[int]) -> tuple[int, ...]:
@@ -161,7 +178,7 @@ def netted(scene: Scene) -> Iterator[Claim]:
     """What the engine's line wins and loses."""
     theirs = gone(scene.start, scene.boards[-1], not scene.mover)
     own = gone(scene.start, scene.boards[-1], scene.mover)
-    if theirs and own is not None:
+    if theirs and own is not None and is_one_exchange(scene):
         yield Nets(listed(theirs - own), listed(own - theirs))
 
 
@@ -215,9 +232,16 @@ class Threatens(Claim):
             return _mates(board, self.step.move) and not mates_at_once(scene.before)
         return (
             taken_by(board, self.step.move) == self.target
+            and not self._waited(scene)
             and stands(board, self.target)
             and LEAST <= threatened(self, scene) < SURE_MATE
         )
+
+    def _waited(self, scene: Scene) -> bool:
+        """Whether the same capture was there before, and only had to wait for a check."""
+        move, before = self.step.move, scene.before
+        same = before.is_pseudo_legal(move) and taken_by(before, move) == self.target
+        return same and before.is_check()
 
 
 def threatened(threat: Threatens, scene: Scene) -> int:
@@ -283,9 +307,14 @@ class Parries(Claim):
     target: Unit | None  # that was threatened; None: it would have been mate
 
     def proved(self, scene: Scene) -> bool:
-        """If the mover had passed the threat would have worked; now it does not."""
+        """If the mover had passed the threat would have worked; now it does not.
+
+        Nor does it once a check has been answered, as the search expects it to be.
+        """
         board = passed(scene.before)
         if board is None or self.step.move not in board.legal_moves:
+            return False
+        if scene.after.is_check() and not self._is_gone(scene):
             return False
         if self.target is None:
             return _mates(board, self.step.move) and mates_at_once(scene.after) is None
@@ -297,6 +326,17 @@ class Parries(Claim):
             and gain >= LEAST_THREAT
             and now < LEAST
         )
+
+    def _is_gone(self, scene: Scene) -> bool:
+        """Whether the threat is none any more after the reply to a check, if the mover passed."""
+        board = None if scene.reply is None else passed(scene.boards[2])
+        move = self.step.move
+        if board is None or scene.boards[2].is_check() or move not in board.legal_moves:
+            return board is not None
+        if self.target is None:
+            return not _mates(board, move)
+        gain = scene.prover.gain(board, move)
+        return gain is not None and gain < LEAST
 
 
 @dataclass(frozen=True)

@@ -35,14 +35,33 @@ class PassedPawn(Claim):
     pawn: Unit
 
     def proved(self, scene: Scene) -> bool:
-        """The pawn is passed after the move."""
-        passed = is_passed(scene.after, self.pawn.square, self.pawn.white)
-        return self.pawn.kind == chess.PAWN and passed
+        """The pawn is passed after the move, and was not before."""
+        return _is_passed_pawn(scene, self.pawn) and not _was_passed(scene, self.pawn)
 
 
 @dataclass(frozen=True)
 class PassedPawnAdvances(PassedPawn):
     """A passed pawn comes near its goal."""
+
+    def proved(self, scene: Scene) -> bool:
+        """It has moved, to its sixth rank or further, was passed before and is so still."""
+        pawn, was_passed = self.pawn, _was_passed(scene, self.pawn)
+        rank = pawn.square >> 3 if pawn.white else 7 - (pawn.square >> 3)
+        return pawn == scene.piece and was_passed and rank >= 5 and _is_passed_pawn(scene, pawn)
+
+
+def _is_passed_pawn(scene: Scene, pawn: Unit) -> bool:
+    """Whether a pawn of the mover stands there, and is passed, after the move."""
+    ours = pawn.kind == chess.PAWN and pawn.white == scene.mover and stands(scene.after, pawn)
+    return ours and is_passed(scene.after, pawn.square, pawn.white)
+
+
+def _was_passed(scene: Scene, pawn: Unit) -> bool:
+    """Whether the same pawn was passed before the move, on the same file."""
+    moved = pawn == scene.piece
+    came_from = scene.move.from_square if moved else pawn.square
+    same_file = came_from & 7 == pawn.square & 7
+    return same_file and is_passed(scene.before, came_from, pawn.white)
 
 
 @dataclass(frozen=True)
@@ -53,7 +72,10 @@ class IsolatedPawn(Claim):
 
     def proved(self, scene: Scene) -> bool:
         """It is isolated now, and the side had neighbours for it before."""
-        return is_isolated(scene.after, self.pawn.square, self.pawn.white)
+        pawn = self.pawn
+        stayed = was_pawn(scene, pawn) and stands(scene.after, pawn) and pawn.kind == chess.PAWN
+        had = is_isolated(scene.before, pawn.square, pawn.white)
+        return stayed and not had and is_isolated(scene.after, pawn.square, pawn.white)
 
 
 @dataclass(frozen=True)
@@ -81,7 +103,8 @@ class TakesFile(Claim):
         file, board = self.rook.square & 7, scene.after
         half_open = is_half_open(board, file, self.rook.white)
         clear = is_open(board, file) if self.open else half_open
-        return clear and self.rook == scene.piece and scene.move.from_square & 7 != file
+        is_rook = self.rook == scene.piece and self.rook.kind == chess.ROOK
+        return clear and is_rook and scene.move.from_square & 7 != file
 
 
 @dataclass(frozen=True)
@@ -99,7 +122,8 @@ class Seventh(Claim):
         king = scene.after.king(not self.rook.white)
         back = king is not None and king >> 3 == (7 if self.rook.white else 0)
         held = back or (pawns & chess.BB_RANKS[rank]).bit_count() > 1
-        return self.rook == scene.piece and self.rook.square >> 3 == rank and held
+        is_rook = self.rook == scene.piece and self.rook.kind == chess.ROOK
+        return is_rook and self.rook.square >> 3 == rank and held
 
 
 @dataclass(frozen=True)
@@ -276,16 +300,7 @@ def _pawn_claims(scene: Scene) -> Iterator[Claim]:
     for pawn in units(scene.after, scene.mover):
         if pawn.kind != chess.PAWN:
             continue
-        new = not was_pawn(scene, pawn) or not is_passed(scene.before, pawn.square, pawn.white)
-        rank = pawn.square >> 3 if pawn.white else 7 - (pawn.square >> 3)
-        moved = pawn.square == scene.landed
-        came_from = scene.move.from_square if moved else pawn.square
-        same_file = came_from & 7 == pawn.square & 7
-        was_passed = same_file and is_passed(scene.before, came_from, pawn.white)
-        if new and not was_passed:
-            yield PassedPawn(pawn)
-        elif moved and rank >= 5:
-            yield PassedPawnAdvances(pawn)
+        yield from (PassedPawn(pawn), PassedPawnAdvances(pawn))
     pawns = (pawn for white in (True, False) for pawn in units(scene.after, white))
     yield from (IsolatedPawn(pawn) for pawn in pawns if _isolates(scene, pawn))
 

@@ -21,6 +21,7 @@ from kibitz.comment.facts import (
     is_unsafe,
     mate_pattern,
     pinner_of,
+    taken_by,
 )
 
 
@@ -47,6 +48,8 @@ def is_worth_attacking(board: chess.Board, by: Unit, target: Unit) -> bool:
     """Whether a piece attacks another one that it would win something by taking."""
     if target.square not in board.attacks(by.square) or target.kind == chess.PAWN:
         return False
+    if target.white == by.white:
+        return False
     hits_back = by.square in board.attacks(target.square)
     return target.worth > by.worth or not (hits_back or is_defended(board, target.square))
 
@@ -62,11 +65,16 @@ class Pins(Claim):
     def proved(self, scene: Scene) -> bool:
         """There was no pin before the move and there is one after it."""
         board, before = scene.after, scene.before
-        was_pinned = stands(before, self.piece, self.to, self.by) and (
-            self.piece.square in before.attacks(self.by.square)
+        came_from = scene.move.from_square if self.by == scene.piece else self.by.square
+        was_pinned = (
+            stands(before, self.piece, self.to)
+            and self.piece.square in before.attacks(came_from)
+            and is_between(self.piece.square, came_from, self.to.square)
+            and chess.between(self.piece.square, self.to.square) & before.occupied == 0
         )
         return (
             stands(board, self.piece, self.to, self.by)
+            and self.piece.white == self.to.white != self.by.white
             and not was_pinned
             and self.to.worth > self.piece.worth
             and is_between(self.piece.square, self.by.square, self.to.square)
@@ -128,8 +136,13 @@ class Skewers(Claim):
             return False
         without = board.copy(stack=False)
         without.remove_piece_at(self.front.square)
+        worth_taking = self.behind.worth > self.by.worth or not is_defended(
+            without, self.behind.square
+        )
         return (
-            self.front.square in board.attacks(self.by.square)
+            worth_taking
+            and self.front.white == self.behind.white != self.by.white
+            and self.front.square in board.attacks(self.by.square)
             and self.behind.square in without.attacks(self.by.square)
             and is_between(self.front.square, self.by.square, self.behind.square)
             and self.front.worth > self.by.worth
@@ -149,6 +162,7 @@ class Discovers(Claim):
         board = scene.after
         return (
             stands(board, self.by, self.target)
+            and self.by.white != self.target.white
             and stands(scene.before, self.by)
             and self.by.square != scene.landed
             and is_between(scene.move.from_square, self.by.square, self.target.square)
@@ -164,8 +178,10 @@ class DoubleCheck(Claim):
     second: Unit
 
     def proved(self, scene: Scene) -> bool:
-        """Both are checkers."""
-        return {self.first.square, self.second.square} == set(scene.after.checkers())
+        """Both are checkers, and they are two."""
+        checkers = scene.after.checkers()
+        two = {self.first.square, self.second.square} == set(checkers) and len(checkers) == 2
+        return two and stands(scene.after, self.first, self.second)
 
 
 @dataclass(frozen=True)
@@ -178,12 +194,20 @@ class Deflects(Claim):
     was_taken: bool  # the guard has captured on the way, so it was overloaded
 
     def proved(self, scene: Scene) -> bool:
-        """The guard attacks the square before the reply and not after it."""
-        if len(scene.boards) < 4 or scene.reply is None:
+        """The guard attacks the square before the reply and not after it, and the mover goes there.
+
+        What stood there is of the guard's side.
+        """
+        if len(scene.boards) < 4 or scene.reply is None or scene.next is None:
             return False
         before, after = scene.boards[1], scene.boards[2]
+        target = taken_by(after, scene.next)
         return (
             stands(before, self.guard)
+            and scene.next.to_square == self.square
+            and self.target == target
+            and (target is None or target.white == self.guard.white)
+            and self.was_taken == (scene.reply.to_square == scene.landed)
             and scene.reply.from_square == self.guard.square
             and self.square in before.attacks(self.guard.square)
             and self.square not in after.attacks(scene.reply.to_square)
@@ -203,7 +227,8 @@ class Attracts(Claim):
             return False
         board = scene.boards[3]
         return (
-            scene.reply.from_square == self.piece.square
+            stands(scene.after, self.piece)
+            and scene.reply.from_square == self.piece.square
             and scene.reply.to_square == self.square == scene.landed
             and self.square in board.attacks(scene.next.to_square)
         )
@@ -217,11 +242,13 @@ class RemovesGuard(Claim):
     target: Unit
 
     def proved(self, scene: Scene) -> bool:
-        """The captured piece guarded the target, and nothing else does."""
+        """The captured piece guarded the target, and nothing else does, nor did."""
         before, after = scene.before, scene.boards[min(2, len(scene.boards) - 1)]
         return (
             scene.taken == self.guard
+            and self.guard.white == self.target.white
             and stands(before, self.guard, self.target)
+            and not is_defended(scene.after, self.target.square)
             and self.target.square in before.attacks(self.guard.square)
             and stands(after, self.target)
             and not is_defended(after, self.target.square)
@@ -237,10 +264,16 @@ class Interferes(Claim):
     target: Unit
 
     def proved(self, scene: Scene) -> bool:
-        """The slider guarded the target before, and nothing does after the reply."""
+        """The slider guarded the target before, something has come between, and nothing guards it.
+
+        It comes there with the move or with the reply.
+        """
         before, after = scene.before, scene.boards[min(2, len(scene.boards) - 1)]
         return (
             stands(before, self.slider, self.target)
+            and self.slider.white == self.target.white
+            and before.piece_at(self.square) is None
+            and after.piece_at(self.square) is not None
             and self.target.square in before.attacks(self.slider.square)
             and is_between(self.square, self.slider.square, self.target.square)
             and stands(scene.after, self.slider)
@@ -276,10 +309,13 @@ class XRay(Claim):
     square: int
 
     def proved(self, scene: Scene) -> bool:
-        """The three lie on a line."""
+        """The three lie on a line, with nothing else between."""
         before = scene.before
-        return stands(before, self.by, self.through) and is_between(
-            self.through.square, self.by.square, self.square
+        line = chess.between(self.by.square, self.square) & before.occupied
+        return (
+            stands(before, self.by, self.through)
+            and self.by.white != self.through.white
+            and line == chess.BB_SQUARES[self.through.square]
         )
 
 
@@ -295,8 +331,10 @@ class Clears(Claim):
         if scene.next is None or scene.move.from_square != self.square:
             return False
         start, end = scene.next.from_square, scene.next.to_square
-        return start == self.piece.square and (
-            end == self.square or is_between(self.square, start, end)
+        return (
+            stands(scene.boards[2], self.piece)
+            and start == self.piece.square
+            and (end == self.square or is_between(self.square, start, end))
         )
 
 

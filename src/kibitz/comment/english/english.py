@@ -206,7 +206,7 @@ PREDICATES: dict[str, tuple[str, ...]] = {
         "leaves {side} as the only one with a bishop pair",
     ),
     "LosesCastling": ("gives up the right to castle", "means that {mover} can no longer castle"),
-    "OppositeCastling": ("puts the kings on opposite wings", "means castling on opposite sides"),
+    "OppositeCastling": ("puts the kings on opposite wings", "leaves the kings on opposite wings"),
     "QueensLeave": ("takes the queens off", "leaves the board without queens"),
     "PawnEnding": ("leads to a pawn ending", "leaves only kings and pawns"),
     "OppositeBishops": ("leaves bishops of opposite colours", "leads to opposite-coloured bishops"),

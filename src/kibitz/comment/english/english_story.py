@@ -24,17 +24,22 @@ STORY: dict[str, tuple[str, ...]] = {
         "{move}{why} threw a win away.",
         "{mover} was winning until {move}{why}.",
     ),
-    "2.-": (
+    "2.-1": (
         "{mover} was winning, but {move}{why} turned the game round.",
         "{move}{why} turned a win into the worse game.",
+    ),
+    "2.-2": (
+        "{mover} was winning, but {move}{why} turned the game round.",
+        "{move}{why} turned a win into a lost game.",
     ),
     "1.0": (
         "{mover}'s advantage was gone after {move}{why}.",
         "{move}{why} gave {mover}'s advantage back.",
         "{mover} was better until {move}{why}.",
     ),
-    "1.-": (
-        "{move}{why} turned the better game into the worse one for {mover}.",
+    "1.-1": ("{move}{why} turned the better game into the worse one for {mover}.",),
+    "1.-2": (
+        "{move}{why} turned the better game into a lost one for {mover}.",
         "{mover} stood better, but {move}{why} handed the game to {side}.",
     ),
     "0.-1": (
@@ -65,7 +70,8 @@ STORY: dict[str, tuple[str, ...]] = {
     "opening phase": ("in the opening",),
     "middlegame phase": ("in the middlegame",),
     "endgame phase": ("in the endgame",),
-    "regained": (
+    "regained": ("In the moves that followed {winner} took over.",),
+    "regained.slowly": (
         "In the moves that followed {winner} took over.",
         "After that the game slipped to {winner} in small steps.",
     ),

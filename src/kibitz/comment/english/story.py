@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -92,14 +92,21 @@ def story_of(tree: chess.pgn.Game, told: Told, comments: Sequence[Comment]) -> s
         last = standing(told.values[points[-1] + 1]) if points else 0
         if final and not drawn and last * final <= 0:
             kind = "regained" if points else "gradual"
-            if points or {Label.MISTAKE, Label.BLUNDER}.isdisjoint(told.labels):
+            slow = not _errs(told.labels[points[-1] + 1 :] if points else told.labels)
+            kind += ".slowly" if points and slow else ""
+            if points or slow:
                 texts.append(teller.say(kind, winner=language.SIDES[final > 0]))
-        elif not final and not turns:
+        elif not final and not turns and not _errs(told.labels):
             texts.append(teller.say("still"))
     texts.append(_ending(tree, boards, told, teller))
     texts.append(_accuracies(tree, told))
     texts += [text for side in (True, False) if (text := _counts(nodes, told, side))]
     return " ".join(text[:1].upper() + text[1:] for text in texts if text)
+
+
+def _errs(labels: Iterable[Label]) -> bool:
+    """Whether there is more than an inaccuracy among the marks of some moves."""
+    return not {Label.MISTAKE, Label.BLUNDER}.isdisjoint(labels)
 
 
 def _boards(tree: chess.pgn.Game) -> list[chess.Board]:
@@ -158,8 +165,8 @@ def _turn(
     sign = 1 if white else -1
     had, has = (standing(sign * told.values[one]) for one in (ply, ply + 1))
     names = {"mover": language.SIDES[white], "side": language.SIDES[not white]}
-    known = [key for key in (f"{had}.{has}", f"{had}.-") if key in STORY]
-    key = [*known, "up" if has > had else "worst"][0]
+    key = f"{had}.{has}"
+    key = key if key in STORY else "up" if has > had else "worst"
     key = form if form == "worst" or (form and has == -2) else key
     text = teller.say(key, move=move, why=_because(comment, teller), **names)
     better = next((one.step.text for one in comment.claims if isinstance(one, Better)), "")

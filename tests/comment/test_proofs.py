@@ -1,0 +1,439 @@
+"""Every claim has a move of which it is true, and one that looks alike and of which it is false."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import chess
+import pytest
+
+from kibitz.comment import claims
+from kibitz.comment.claims import faults as fault
+from kibitz.comment.claims import merits as merit
+from kibitz.comment.claims import positional as changed
+from kibitz.comment.claims import tactical as tactic
+from kibitz.comment.claims.claim import Claim, Step
+from kibitz.comment.claims.features import Feature
+from kibitz.comment.claims.sacrifices import GivesUp
+from kibitz.comment.facts import Scene, Unit, taken_by
+from kibitz.comment.judge import Seen
+from kibitz.comment.prover import Prover
+from kibitz.search.scores import Score
+
+TABLES = Path(__file__).parent.parent / "fixtures" / "syzygy"
+PROVER = Prover(tables=str(TABLES))
+LETTERS = dict(zip("PNBRQK", range(1, 7), strict=True))
+
+
+def unit(text: str) -> Unit:
+    """A piece on its square, a small letter for Black's: Nd5, pe7."""
+    return Unit(LETTERS[text[0].upper()], chess.parse_square(text[1:]), text[0].isupper())
+
+
+def seen(value: float, *moves: str, mate: int = 0, second: float | None = None) -> Seen:
+    """What a search has seen, for the side to move."""
+    line = tuple(map(chess.Move.from_uci, moves))
+    score = Score("mate", mate) if mate else Score("cp", round(300 * value))
+    return Seen(score, value, line, second)
+
+
+def scene(fen: str, line: str, had: Seen | None = None, has: Seen | None = None) -> Scene:
+    """A move and those after it; a move in brackets was made before."""
+    board, last, took = chess.Board(fen), None, None
+    earlier, _, line = line.rpartition(") ")
+    if earlier:
+        last = board.parse_san(earlier[1:])
+        took = taken_by(board, last)
+        board.push(last)
+    after = board.copy()
+    moves = [after.push_san(san) for san in line.split()]
+    kind = took.kind if took else None
+    return Scene(board, moves[0], tuple(moves[1:]), PROVER, last, kind, had, has)
+
+
+def step(move: str) -> Step:
+    """A move; how it is written proves nothing."""
+    return Step(chess.Move.from_uci(move), move)
+
+
+TRAPPED, LOOSE = "6k1/8/8/8/8/8/bPP4P/R1K5 w - - 0 1", "4k3/8/8/3q4/8/8/3R4/4K3 w - - 0 1"
+GUARDED = "4k3/8/8/r3N3/8/8/8/4R1K1 w - - 0 1"
+HUNG, EN_PRISE = "4k3/8/8/r3N3/8/8/8/4K3 w - - 0 1", "4k3/8/2p5/8/8/2N5/8/4K3 w - - 0 1"
+KNIGHTS, BACK_RANK = "4k3/2n5/8/8/8/2N5/8/4K3 w - - 0 1", "6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1"
+PARIS = "4kb1r/p2n1ppp/4q3/4p1B1/4P3/1Q6/PPP2PPP/2KR4 w k - 0 16"
+PASSED, RUNS = "4k3/8/2p5/3P4/8/8/8/4K3 w - - 0 1", "4k3/8/8/3P4/8/8/8/4K3 w - - 0 1"
+SHELTER = "5rk1/5ppp/8/8/8/6q1/5PPP/3Q1RK1 w - - 0 1"
+FOOL = "rnbqkbnr/pppp1ppp/8/4p3/8/5P2/PPPPP1PP/RNBQKBNR w KQkq - 0 2"
+DISCOVERS = "4k3/8/8/8/4N3/8/8/4RK2 w - - 0 1"
+BISHOP = "4k3/8/2n5/8/8/8/8/4KB2 w - - 0 1"
+ROOKS = "1r5r/1R3pk1/4R3/5P2/2p5/2Pn1K2/7p/7N w - - 4 38"
+QUEENS = "6k1/p6p/2p3pB/3q4/3b4/P4QP1/1r5P/5R1K w - - 0 28"
+CHECKS = "7Q/4k1p1/p7/4r3/8/3q1b2/1P3PPP/R4RK1 w - - 0 39"
+PAWN = "8/8/8/6p1/5N2/3p3P/5kP1/3K4 b - - 0 56"
+DRAWN = "8/8/5k2/5pnp/8/5NKP/6P1/8 w - - 12 67"
+AWAY = "R7/8/P7/2Kn4/4k3/8/8/1r6 w - - 1 75"
+THROUGH = "1r5k/2Q3p1/4p1P1/1r5p/7q/1R6/2P5/1K4R1 w - - 0 35"
+GIVEN = "8/8/8/8/2r3NP/2B2p1K/1P2k3/8 b - - 5 59"
+ROOK = "8/8/4k3/8/8/n7/8/R3K3 w - - 0 1"
+
+# The claim, a move of which it is true, and moves that look alike, of which it is not.
+Told = tuple[Claim, Scene, list[Scene]]
+CASES: list[Told] = [
+    # The fork's knight can be taken; Black's pieces are guarded.
+    (
+        tactic.Fork(unit("Nc7"), (unit("ke8"), unit("ra8"))),
+        scene("r3k3/8/8/3N4/8/8/8/4K3 w - - 0 1", "Nc7+"),
+        [scene("r2bk3/8/8/3N4/8/8/8/4K3 w - - 0 1", "Nc7+")],
+    ),
+    # A pawn stands between, or the same queen had pinned the bishop from another square.
+    (
+        tactic.Pins(unit("nc6"), unit("ke8"), unit("Bb5")),
+        scene(BISHOP, "Bb5"),
+        [scene("4k3/3p4/2n5/8/8/8/8/4KB2 w - - 0 1", "Bb5")],
+    ),
+    (
+        tactic.Pins(unit("bf8"), unit("kg8"), unit("Qe8")),
+        scene("5bk1/8/8/4Q3/8/8/8/6K1 w - - 0 1", "Qe8"),
+        [scene("1Q3bk1/8/8/8/8/8/8/6K1 w - - 0 1", "Qe8")],
+    ),
+    # A pawn shuts the line of the rook.
+    (
+        tactic.UsesPin(unit("pg7"), unit("kg8"), unit("Rg1"), unit("Nh6")),
+        scene("6k1/6pp/8/5N2/8/8/8/6RK w - - 0 1", "Nh6+"),
+        [scene("6k1/6pp/8/5N2/6P1/8/8/6RK w - - 0 1", "Nh6+")],
+    ),
+    # A rook guards what stands behind, which is worth no more than the bishop.
+    (
+        tactic.Skewers(unit("Bg2"), unit("kd5"), unit("na8")),
+        scene("n7/8/8/3k4/8/8/8/4KB2 w - - 0 1", "Bg2+"),
+        [scene("n1r5/8/8/3k4/8/8/8/4KB2 w - - 0 1", "Bg2+")],
+    ),
+    (
+        tactic.Discovers(unit("Re1"), unit("ke8")),
+        scene(DISCOVERS, "Ng5+"),
+        [scene("4k3/8/4p3/8/4N3/8/8/4RK2 w - - 0 1", "Ng5")],
+    ),
+    (
+        tactic.DoubleCheck(unit("Nf6"), unit("Re1")),
+        scene(DISCOVERS, "Nf6+"),
+        [scene(DISCOVERS, "Ng5+")],
+    ),
+    # The knight goes between, and nothing is taken; the king takes, or does not.
+    (
+        tactic.Deflects(unit("ke4"), chess.D5, unit("nd5"), False),
+        scene(AWAY, "Re8+ Kf5 Kxd5"),
+        [scene(AWAY, "Re8+ Ne7 Rxe7+"), scene(AWAY, "Re8+ Kf5 Kc6")],
+    ),
+    (
+        tactic.Attracts(unit("kf6"), chess.G5),
+        scene(DRAWN, "Nxg5 Kxg5 h4+"),
+        [scene(DRAWN, "Nxg5 Ke5 h4")],
+    ),
+    # A bishop guards the pawn, too.
+    (
+        tactic.RemovesGuard(unit("Nf4"), unit("Pg2")),
+        scene(PAWN, "gxf4 h4 Kxg2"),
+        [scene(PAWN.replace("3K4", "3K3B"), "gxf4 h4 Kg3")],
+    ),
+    # The king steps between its rooks, or it does not.
+    (
+        tactic.Interferes(unit("rh8"), chess.F8, unit("rb8")),
+        scene(ROOKS, "Rg6+ Kf8 Rxb8+"),
+        [scene(ROOKS, "Rg6+ Kh7 Rxb8")],
+    ),
+    (
+        tactic.Intermezzo(chess.F3),
+        scene(CHECKS, "(gxf3) Rg5+ Kh1 Qxf3#"),
+        [scene(CHECKS, "(gxf3) Rg5+ Kh1 Qd5")],
+    ),
+    # A pawn stands on the line, too.
+    (
+        tactic.XRay(unit("Rb3"), unit("rb5"), chess.B8),
+        scene(THROUGH, "Qxb8+ Rxb8 Rxb8+"),
+        [scene(THROUGH.replace("4p1P1", "1p2p1P1"), "Qxb8+ Qd8")],
+    ),
+    (
+        tactic.Clears(unit("Rf1"), chess.F3),
+        scene(QUEENS, "Qxd5+ cxd5 Rf8#"),
+        [scene(QUEENS, "Qxd5+ cxd5 Rb1")],
+    ),
+    # The bishop is shut in; it was so before.
+    (
+        tactic.Traps(unit("ba2")),
+        scene(TRAPPED, "b3"),
+        [scene(TRAPPED.replace("8/bPP4P", "1P6/b1P4P"), "h3")],
+    ),
+    (
+        tactic.TakesLoose(unit("nd5")),
+        scene("4k3/8/8/3n4/8/8/8/3RK3 w - - 0 1", "Rxd5"),
+        [scene("4k3/8/4p3/3n4/8/8/8/3RK3 w - - 0 1", "Rxd5")],
+    ),
+    (
+        tactic.Sacrifices(unit("rg4"), 2),
+        scene(GIVEN, "Rxg4 Kxg4 f2"),
+        [scene(GIVEN, "Rxg4 Kh2 f2")],
+    ),
+    (
+        tactic.Mates("back rank"),
+        scene(BACK_RANK, "Ra8#"),
+        [scene(BACK_RANK.replace("5ppp", "5pp1"), "Ra8+")],
+    ),
+    (
+        tactic.Promotes(chess.QUEEN),
+        scene("8/P7/8/8/8/8/8/k1K5 w - - 0 1", "a8=Q+"),
+        [scene("8/P7/8/8/8/8/8/k1K5 w - - 0 1", "a8=N")],
+    ),
+    (
+        tactic.EnPassant(),
+        scene("4k3/8/8/3pP3/8/8/8/4K3 w - d6 0 2", "exd6"),
+        [scene("4k3/8/3p4/4P3/8/8/8/4K3 w - - 0 2", "exd6")],
+    ),
+    # A pawn takes back, so the queen is won for the rook; a queen that was lost before is not.
+    (
+        merit.Wins((5,), ()),
+        scene(LOOSE, "Rxd5"),
+        [scene("4k3/8/4p3/3q4/8/8/3R4/4K3 w - - 0 1", "Rxd5")],
+    ),
+    (
+        merit.Nets((2,), ()),
+        scene(ROOK, "Rxa3 Kd5 Kd2 Kc4 Ke3 Kb4 Ra8"),
+        [scene(ROOK, "Rxa3 Kd5 Kd2 Kc4 Rb3 Kxb3 Kd3")],
+    ),
+    (
+        merit.Verdict(1),
+        scene("4k3/8/8/8/8/8/4r3/R3K3 w - - 0 1", "Kxe2"),
+        [scene("8/8/8/8/4p3/3k4/3N4/3K4 w - - 0 1", "Nxe4")],
+    ),
+    (
+        merit.MateIn(1),
+        scene("7k/8/8/8/8/8/RR6/7K w - - 0 1", "Ra7"),
+        [scene("7k/8/8/6b1/8/8/RR6/7K w - - 0 1", "Ra7")],
+    ),
+    # The pawn guards the knight; the rook could be taken before, but for the check.
+    (
+        merit.Threatens(step("d1d5"), unit("nd5")),
+        scene("4k3/8/8/3n4/8/8/8/R3K3 w - - 0 1", "Rd1"),
+        [scene("4k3/8/4p3/3n4/8/8/8/R3K3 w - - 0 1", "Rd1")],
+    ),
+    (
+        merit.Threatens(step("d1d8"), unit("rd8")),
+        scene("3r3k/8/8/8/8/8/8/5RK1 w - - 0 1", "Rd1"),
+        [scene("3r3k/8/8/8/8/8/4n3/3R2K1 w - - 0 1", "Kf2")],
+    ),
+    # The king guards the knight; a check puts off its loss by a move, or the mate.
+    (
+        merit.Parries(step("a3c3"), unit("Nc3")),
+        scene("4k3/8/8/8/8/r1N5/8/4K3 w - - 0 1", "Kd2"),
+        [scene("4k3/8/8/8/8/r1N5/7R/4K3 w - - 0 1", "Rh8+ Kd7")],
+    ),
+    (
+        merit.Parries(step("d3d1"), None),
+        scene("6k1/5ppp/8/8/8/3q4/1Q3PPP/6K1 w - - 0 1", "h3"),
+        [scene("5k2/5ppp/8/8/8/3q4/1Q3PPP/6K1 w - - 0 1", "Qb8+ Ke7")],
+    ),
+    (
+        merit.OnlyMove(False),
+        scene(LOOSE, "Rxd5", seen(0.0, "d2d5", second=-0.5)),
+        [scene(LOOSE, "Rxd5", seen(0.0, "d2d5", second=-0.01))],
+    ),
+    # The knight is traded, and only a pawn is lost.
+    (
+        fault.EnPrise(unit("Nd5"), step("c6d5")),
+        scene(EN_PRISE, "Nd5 cxd5"),
+        [scene("4k3/8/2b5/8/4P3/2N5/8/4K3 w - - 0 1", "Nd5 Bxd5")],
+    ),
+    (
+        fault.EnPrise(unit("nd4"), step("b3d4")),
+        scene("4k3/8/2n5/8/8/1N6/8/3QK3 b - - 0 1", "Nd4 Nxd4"),
+        [scene("4k3/8/2n5/4p3/8/1N6/8/3QK3 b - - 0 1", "Nd4 Nxd4")],
+    ),
+    (
+        fault.Abandons(unit("Rd1"), unit("Ne5"), step("a5e5")),
+        scene(GUARDED, "Rd1 Rxe5"),
+        [scene("4k3/8/8/r3N3/5P2/8/8/4R1K1 w - - 0 1", "Rd1 Rxe5")],
+    ),
+    # A check comes first: the king had threatened the rook, and takes it as it gets out of check.
+    (
+        fault.Overlooks(step("a5e5")),
+        scene(HUNG, "Kd1 Rxe5"),
+        [scene("4k3/8/2p5/r3N3/8/8/8/3QK3 w - - 0 1", "Qd5 Rxd5")],
+    ),
+    (
+        fault.Overlooks(step("c1d2")),
+        scene("4k3/8/5b2/8/8/8/3r4/2K5 b - - 0 1", "Bh8 Kxd2"),
+        [scene("4k3/8/5b2/8/8/8/3r4/2K5 b - - 0 1", "Bb2+ Kxd2")],
+    ),
+    (fault.AllowsMate(1, step("d8h4")), scene(FOOL, "g4"), [scene(FOOL, "g3")]),
+    (
+        fault.Allows(step("c6d5"), (merit.Wins((2,), ()),)),
+        scene(EN_PRISE, "Nd5 cxd5", has=seen(0.5, "c6d5")),
+        [
+            scene(EN_PRISE, "Nd5 Kd7", has=seen(0.5, "e8d7")),
+            scene(EN_PRISE.replace("8/2N5", "4P3/2N5"), "Nd5 cxd5", has=seen(0.5, "c6d5")),
+        ],
+    ),
+    (
+        fault.Prevents(step("a4a1")),
+        scene("4k3/8/8/8/r7/8/8/R3K3 w - - 0 1", "Rxa4"),
+        [scene("4k3/8/8/8/r7/8/8/R3K3 w - - 0 1", "Rb1")],
+    ),
+    (
+        fault.AvoidsLoss(),
+        scene(HUNG, "Nd3 Kd7 Kd2 Kd6"),
+        [scene(HUNG, "Kd1 Rxe5 Kc2 Kd7")],
+    ),
+    (
+        fault.Better(step("c3b5"), ()),
+        scene(EN_PRISE, "Nd5 cxd5", seen(0.5, "c3b5", "e8d7"), seen(0.0, "c6d5")),
+        [
+            scene(EN_PRISE, "Nd5 cxd5", seen(0.5, "c3b5", "e8d7"), seen(-0.5, "c6d5")),
+            scene(EN_PRISE, "Nd5 cxd5", seen(0.5, "c3a4", "e8d7"), seen(0.0, "c6d5")),
+        ],
+    ),
+    (
+        fault.MissesMate(1, step("a1a8")),
+        scene(BACK_RANK, "Kg2"),
+        [scene(BACK_RANK.replace("5ppp", "5pp1"), "Kg2")],
+    ),
+    (
+        fault.Turns(2, 0),
+        scene(KNIGHTS, "Nd5", seen(0.8, "c3b5"), seen(0.0, "c7d5")),
+        [
+            scene(KNIGHTS, "Nd5", seen(0.8, "c3b5"), seen(0.1, "c7d5")),
+            scene(KNIGHTS, "Nd5", seen(0.4, "c3b5"), seen(0.0, "c7d5")),
+        ],
+    ),
+    (
+        fault.Keeps(0),
+        scene(KNIGHTS, "Nd5", seen(0.0, "c3b5")),
+        [scene(KNIGHTS, "Nd5", seen(0.4, "c3b5"))],
+    ),
+    # It was passed before; a pawn still holds it.
+    (
+        changed.PassedPawn(unit("Pc6")),
+        scene(PASSED, "dxc6"),
+        [scene(PASSED.replace("4k3/8", "4k3/1p6"), "dxc6")],
+    ),
+    (
+        changed.PassedPawn(unit("Pd6")),
+        scene("4k3/8/3p4/4P3/8/8/8/4K3 w - - 0 1", "exd6"),
+        [scene(RUNS, "d6")],
+    ),
+    (
+        changed.PassedPawnAdvances(unit("Pd6")),
+        scene(RUNS, "d6"),
+        [scene(RUNS.replace("4k3/8", "4k3/2p5"), "d6")],
+    ),
+    # Another pawn is beside it; it was alone before.
+    (
+        changed.IsolatedPawn(unit("Pd4")),
+        scene("4k3/8/8/1p6/2PP4/8/8/4K3 b - - 0 1", "bxc4"),
+        [
+            scene("4k3/8/8/1p6/2PP4/4P3/8/4K3 b - - 0 1", "bxc4"),
+            scene("4k3/8/8/8/3P4/8/8/4K3 b - - 0 1", "Kd7"),
+        ],
+    ),
+    (
+        changed.DoubledPawns(True, 2),
+        scene("4k3/8/8/8/8/2b5/2PP4/4K3 w - - 0 1", "dxc3"),
+        [scene("4k3/8/8/8/8/2b5/3P4/4K3 w - - 0 1", "dxc3")],
+    ),
+    (
+        changed.TakesFile(unit("Rd1"), True),
+        scene("4k3/8/8/8/8/8/8/R3K3 w - - 0 1", "Rd1"),
+        [scene("4k3/3p4/8/8/8/8/8/R3K3 w - - 0 1", "Rd1")],
+    ),
+    (
+        changed.Seventh(unit("Ra7")),
+        scene(BACK_RANK, "Ra7"),
+        [scene("8/8/5k2/8/8/8/8/R5K1 w - - 0 1", "Ra7")],
+    ),
+    (
+        changed.Outpost(unit("Nd5")),
+        scene("4k3/8/8/8/4P3/2N5/8/4K3 w - - 0 1", "Nd5"),
+        [scene("4k3/2p5/8/8/4P3/2N5/8/4K3 w - - 0 1", "Nd5")],
+    ),
+    (
+        changed.BishopPair(True),
+        scene("2b1kb2/3N4/8/8/8/8/8/2B1KB2 w - - 0 1", "Nxf8"),
+        [scene("4kb2/3N4/8/8/8/8/8/2B1KB2 w - - 0 1", "Nxf8")],
+    ),
+    (
+        changed.LosesCastling(True),
+        scene("r3k2r/8/8/8/8/8/8/R2QK2R w KQkq - 0 1", "Kd2"),
+        [scene("r3k2r/8/8/8/8/8/8/R2QK2R w KQkq - 0 1", "O-O")],
+    ),
+    (
+        changed.OppositeCastling(),
+        scene("2kr4/8/8/8/8/8/8/3QK2R w K - 0 1", "O-O"),
+        [scene("6k1/8/8/8/8/8/8/3QK2R w K - 0 1", "O-O")],
+    ),
+    (
+        changed.QueensLeave(),
+        scene("3Qk3/8/8/8/8/8/8/4K3 b - - 0 1", "Kxd8"),
+        [scene("3Qk3/8/8/8/8/8/8/Q3K3 b - - 0 1", "Kxd8")],
+    ),
+    (
+        changed.PawnEnding(),
+        scene("3Rk3/p7/8/8/8/8/P7/4K3 b - - 0 1", "Kxd8"),
+        [scene("3Rk3/p7/8/8/8/8/P7/4K2N b - - 0 1", "Kxd8")],
+    ),
+    (
+        changed.OppositeBishops(),
+        scene("2b1k3/8/8/8/8/3n4/2P5/2B1K3 w - - 0 1", "cxd3"),
+        [scene("2b1k3/8/8/8/8/3n4/2P5/4KB2 w - - 0 1", "cxd3")],
+    ),
+    (changed.OpensKing(True, 7), scene(SHELTER, "hxg3"), [scene(SHELTER, "fxg3")]),
+    (
+        GivesUp(unit("Qb8"), (5,), (), "mate", 1),
+        scene(PARIS, "Qb8+ Nxb8 Rd8#", seen(0.4, "b3b8"), seen(-1.0, "d7b8", mate=-1)),
+        [scene(PARIS, "Qb8+ Nxb8 Rd8#", seen(0.4, "b3b8"), seen(0.9, "d7b8"))],
+    ),
+]
+
+
+def claims_there_are() -> Iterator[type[Claim]]:
+    """All classes of claims; a feature's proof is its finder's, which has a table of its own."""
+    for module in pkgutil.iter_modules(claims.__path__):
+        importlib.import_module(f"{claims.__name__}.{module.name}")
+    waiting = [Claim]
+    while waiting:
+        for kind in waiting.pop().__subclasses__():
+            waiting.append(kind)
+            if kind is not Feature and kind.__module__.startswith(claims.__name__):
+                yield kind
+
+
+@pytest.mark.parametrize("kind", [*dict.fromkeys(claims_there_are())])
+def test_each_claim_has_a_true_and_a_false_case(kind: type[Claim]) -> None:
+    cases = [false for claim, _, false in CASES if type(claim) is kind]
+    assert cases
+    assert any(cases)
+
+
+@pytest.mark.parametrize(("claim", "true", "false"), CASES, ids=lambda one: type(one).__name__)
+def test_a_claim_is_proved_of_its_move_and_of_no_other(
+    claim: Claim, true: Scene, false: list[Scene]
+) -> None:
+    assert claim.proved(true)
+    assert [look_alike.before.fen() for look_alike in false if claim.proved(look_alike)] == []
+
+
+def test_double_check_takes_two() -> None:
+    rook = unit("Re1")
+    assert not tactic.DoubleCheck(rook, rook).proved(scene(DISCOVERS, "Ng5+"))
+
+
+@pytest.mark.parametrize(
+    ("moves", "won"), [("dxe4", ((5,), (1,))), ("dxe4 Kf2 Kh8", None), ("Kh8 Kf2 Kg8", ((5,), ()))]
+)
+def test_what_was_lost_before_quiet_moves_is_no_part_of_an_exchange(
+    moves: str, won: tuple[tuple[int, ...], tuple[int, ...]] | None
+) -> None:
+    board = chess.Board("6k1/2q5/8/3p4/4P3/8/8/2R3K1 b - - 0 1")
+    for san in moves.split():
+        board.push_san(san)
+    assert merit.exchanged(Scene(board, chess.Move.from_uci("c1c7"), (), PROVER)) == won
