@@ -34,22 +34,39 @@ from kibitz.zero.selfplay.moves import (
     stop_if_calm,
 )
 
+
+class Rules(NamedTuple):
+    """What holds for all games of a run."""
+
+    terms: np.record  # how games are played
+    rule: np.record  # of selection
+    behaviour: np.record  # of the tree search
+
+
 # --- alone ----------------------------------------------------------------------------------------
 
 
+class GameSearch(NamedTuple):
+    """A game, and the search of its next move."""
+
+    game: np.record
+    tree: np.record
+    context: np.record
+    control: np.record
+
+
+class Inline(NamedTuple):
+    """An inline evaluator and its scratch memory."""
+
+    evaluator: np.record
+    scratch: np.record
+
+
 @kernel
-def _search(
-    terms: np.record,
-    rule: np.record,
-    game: np.record,
-    tree: np.record,
-    context: np.record,
-    behaviour: np.record,
-    evaluator: np.record,
-    scratch: np.record,
-    control: np.record,
-) -> int:
+def _search(rules: Rules, search: GameSearch, inline: Inline) -> int:
     """Play out until the search of this move is done, or NO_ROOM is left in the tree."""
+    terms, rule, behaviour = rules
+    game, tree, context, control = search
     while True:
         left = playouts_left(game, tree)
         if left == 0:
@@ -60,40 +77,31 @@ def _search(
         control.budget = left
         control.stop = 0
         control.full = 0
-        if playouts(rule, tree, context, behaviour, evaluator, scratch, control) == NO_ROOM:
+        records = (rule, tree, context, behaviour, inline.evaluator, inline.scratch, control)
+        if playouts(*records) == NO_ROOM:
             return NO_ROOM
         if terms.kl_gain > 0.0:
             stop_if_calm(terms, game, tree)
 
 
 @kernel
-def play_on(
-    terms: np.record,
-    rule: np.record,
-    game: np.record,
-    tree: np.record,
-    context: np.record,
-    behaviour: np.record,
-    evaluator: np.record,
-    scratch: np.record,
-    control: np.record,
-    moves: int,
-) -> int:
+def play_on(rules: Rules, search: GameSearch, inline: Inline, moves: int) -> int:
     """Play at most `moves` moves of a game: DONE, or NO_ROOM if the tree must be made smaller.
 
     Called again it goes on where it was, in the middle of a search, too.
     """
+    terms, rule, behaviour = rules
+    game, tree, context, _control = search
     for _ in range(moves):
         if game.searching == 0:
             begun = begin_move(terms, game, tree, context)
             if begun == OVER:
                 return DONE
             if begun == FRESH:
-                count = evaluate_root(tree, context, behaviour, evaluator, scratch)
+                count = evaluate_root(tree, context, behaviour, inline.evaluator, inline.scratch)
                 expand_root(tree, context, behaviour, count)
             prepare(terms, rule, game, tree, context)
-        common = (behaviour, evaluator, scratch, control)
-        if _search(terms, rule, game, tree, context, *common) == NO_ROOM:
+        if _search(rules, search, inline) == NO_ROOM:
             return NO_ROOM
         finish_move(terms, rule, game, tree, context)
     return DONE
@@ -105,96 +113,86 @@ NOTHING, ROOT, LEAF, NO_GAME = range(4)  # what the game of a seat waits for
 KNOWN = -1  # in place of a row: the cache has the evaluation
 
 
-class Asked(NamedTuple):
-    """A batch for the evaluator, and what it says of it."""
+class LeafBatch(NamedTuple):
+    """A batch for the evaluator, what it says of it, and the cache that is looked at before."""
 
     leaves: Leaves
     keys: np.ndarray  # uint64 [B], of the cache
     wdl: np.ndarray  # float32 [B, 3]
     logits: np.ndarray  # float32, as flat as leaves.moves
+    cache: np.record
+    sees: Sight  # of the evaluator
+
+
+class Seats(NamedTuple):
+    """Where games and their trees are."""
+
+    records: np.ndarray  # SEAT [games * trees]
+    lines: np.ndarray  # POSITION [games * trees, LINE], the positions before each root
+
+
+class SeatedGame(NamedTuple):
+    """A game, and the seat and line of the tree of the side to move."""
+
+    game: np.record
+    seat: np.record
+    line: np.ndarray
 
 
 @kernel
-def gather_all(
-    terms: np.record,
-    rule: np.record,
-    behaviour: np.record,
-    cache: np.record,
-    sees: Sight,
-    seats: np.ndarray,
-    lines: np.ndarray,
-    batch: Asked,
-    filled: int,
-) -> tuple[int, int]:
+def gather_all(rules: Rules, seats: Seats, batch: LeafBatch, filled: int) -> tuple[int, int]:
     """Play every game on to a leaf that is not in the cache: rows filled, seats that need help.
 
-    A game needs help when it is over or a tree of it is full. seats is SEAT [games * trees], lines
-    POSITION [games * trees, LINE]; `filled` rows of the batch are filled already.
+    A game needs help when it is over or a tree of it is full; `filled` rows of the batch are
+    filled already.
     """
     needy = 0
-    for first in range(0, seats.shape[0], terms.trees):
-        game = game_at(seats[first], 0)
+    for first in range(0, seats.records.shape[0], rules.terms.trees):
+        game = game_at(seats.records[first], 0)
         if game.waits == NOTHING:
-            at = (terms, rule, behaviour, cache, sees)
-            filled = _play_to_leaf(*at, game, seats, first, lines, batch, filled)
+            filled = _play_to_leaf(rules, game, seats, first, batch, filled)
             needy += game.waits == NOTHING
     return filled, needy
 
 
 @kernel
 def _play_to_leaf(
-    terms: np.record,
-    rule: np.record,
-    behaviour: np.record,
-    cache: np.record,
-    sees: Sight,
-    game: np.record,
-    seats: np.ndarray,
-    first: int,
-    lines: np.ndarray,
-    batch: Asked,
-    filled: int,
+    rules: Rules, game: np.record, seats: Seats, first: int, batch: LeafBatch, filled: int
 ) -> int:
     """Play a game on to such a leaf, or until it needs help; how many rows are filled then."""
     while game.end == ONGOING:
-        place = first + signed(game.ply) % terms.trees
-        seat, line = seats[place], lines[place]
+        index = first + signed(game.ply) % rules.terms.trees
+        seat = seats.records[index]
         if control_at(seat, 0).full:
             break
+        seated = SeatedGame(game, seat, seats.lines[index])
         if game.searching == 0:
-            waits = _begin(terms, rule, game, seat, line, batch.leaves, filled)
+            waits = _begin(rules, seated, batch.leaves, filled)
         else:
-            waits = _go_on(terms, rule, behaviour, game, seat, line, batch.leaves, filled)
+            waits = _go_on(rules, seated, batch.leaves, filled)
         if waits == NOTHING:
             continue
         game.waits = waits
-        game.row = _row_of(cache, sees, batch, filled)
+        game.row = _row_of(batch, filled)
         if game.row != KNOWN:
             return max(filled, signed(game.row) + 1)
-        _take(terms, rule, behaviour, game, seat, batch, filled)
+        _take_evaluation(rules, game, seat, batch, filled)
     return filled
 
 
 @kernel
-def _begin(
-    terms: np.record,
-    rule: np.record,
-    game: np.record,
-    seat: np.record,
-    line: np.ndarray,
-    leaves: Leaves,
-    row: int,
-) -> int:
+def _begin(rules: Rules, seated: SeatedGame, leaves: Leaves, row: int) -> int:
     """Begin a move: whether its ROOT waits, now in a row of the leaves."""
+    game, seat, line = seated
     tree, context = tree_at(seat, 0), context_at(seat, 0)
-    begun = begin_move(terms, game, tree, context)
+    begun = begin_move(rules.terms, game, tree, context)
     if begun == OVER:
         return NOTHING
     seat.past = _put_past(game, line)
     if begun == FRESH:
         put_leaf(leaves, row, line[PAST - seat.past :], signed(seat.past))
         return ROOT
-    _prepare(terms, rule, game, seat)
+    _prepare(rules, game, seat)
     return NOTHING
 
 
@@ -209,27 +207,20 @@ def _put_past(game: np.record, line: np.ndarray) -> int:
 
 
 @kernel
-def _prepare(terms: np.record, rule: np.record, game: np.record, seat: np.record) -> None:
+def _prepare(rules: Rules, game: np.record, seat: np.record) -> None:
     """Decide how long the root is searched, and begin."""
     tree, control = tree_at(seat, 0), control_at(seat, 0)
-    prepare(terms, rule, game, tree, context_at(seat, 0))
+    prepare(rules.terms, rules.rule, game, tree, context_at(seat, 0))
     control.budget = playouts_left(game, tree)
     control.stop = 0
     control.full = 0
 
 
 @kernel
-def _go_on(
-    terms: np.record,
-    rule: np.record,
-    behaviour: np.record,
-    game: np.record,
-    seat: np.record,
-    line: np.ndarray,
-    leaves: Leaves,
-    row: int,
-) -> int:
+def _go_on(rules: Rules, seated: SeatedGame, leaves: Leaves, row: int) -> int:
     """Search on, or finish the move: whether a LEAF waits, now in a row of the leaves."""
+    terms, rule, behaviour = rules
+    game, seat, line = seated
     tree, context, control = tree_at(seat, 0), context_at(seat, 0), control_at(seat, 0)
     visits = signed(edge_at(tree, 0).visits)
     if terms.kl_gain > 0.0 and visits >= game.due:
@@ -249,10 +240,10 @@ def _go_on(
 
 
 @kernel
-def _row_of(cache: np.record, sees: Sight, batch: Asked, row: int) -> int:
+def _row_of(batch: LeafBatch, row: int) -> int:
     """Where the leaf in a row is evaluated: KNOWN, the row of an equal one, or its own."""
-    key = exact_key_of(batch.leaves, sees, row)
-    if probe_row(cache, key, batch.leaves.offsets, row, batch.wdl, batch.logits):
+    key = exact_key_of(batch.leaves, batch.sees, row)
+    if probe_row(batch.cache, key, batch.leaves.offsets, row, batch.wdl, batch.logits):
         return KNOWN
     batch.keys[row] = key
     for earlier in range(row):
@@ -262,16 +253,11 @@ def _row_of(cache: np.record, sees: Sight, batch: Asked, row: int) -> int:
 
 
 @called_kernel
-def _take(
-    terms: np.record,
-    rule: np.record,
-    behaviour: np.record,
-    game: np.record,
-    seat: np.record,
-    batch: Asked,
-    row: int,
+def _take_evaluation(
+    rules: Rules, game: np.record, seat: np.record, batch: LeafBatch, row: int
 ) -> None:
     """Give a game the evaluation that it waits for."""
+    behaviour = rules.behaviour
     tree, context, leaves = tree_at(seat, 0), context_at(seat, 0), batch.leaves
     if game.waits == ROOT:
         start, count = leaves.offsets[row], leaves.offsets[row + 1] - leaves.offsets[row]
@@ -282,30 +268,23 @@ def _take(
         value = adjusted(behaviour, leaves.positions[row, 0], value)
         set_root_value(tree, value, float(batch.wdl[row, 1]))
         expand_root(tree, context, behaviour, count)
-        _prepare(terms, rule, game, seat)
+        _prepare(rules, game, seat)
     else:
         paths = paths_at(seat, 0)
         paths.first = row
-        there = back_up_batch(tree, context, behaviour, paths, leaves, batch.wdl, batch.logits)
-        control_at(seat, 0).full = not there
+        has_room = back_up_batch(tree, context, behaviour, paths, leaves, batch.wdl, batch.logits)
+        control_at(seat, 0).full = not has_room
     game.waits = NOTHING
 
 
 @kernel
-def answer_all(
-    terms: np.record,
-    rule: np.record,
-    behaviour: np.record,
-    cache: np.record,
-    seats: np.ndarray,
-    batch: Asked,
-    filled: int,
-) -> None:
+def answer_all(rules: Rules, seats: Seats, batch: LeafBatch, filled: int) -> None:
     """Keep the evaluations of the filled rows, and give them to the games that wait for them."""
     offsets = batch.leaves.offsets[: filled + 1]
-    keep_all(cache, batch.keys[:filled], offsets, batch.wdl, batch.logits)
-    for first in range(0, seats.shape[0], terms.trees):
-        game = game_at(seats[first], 0)
+    keep_all(batch.cache, batch.keys[:filled], offsets, batch.wdl, batch.logits)
+    trees = rules.terms.trees
+    for first in range(0, seats.records.shape[0], trees):
+        game = game_at(seats.records[first], 0)
         if game.waits == ROOT or game.waits == LEAF:
-            seat = seats[first + signed(game.ply) % terms.trees]
-            _take(terms, rule, behaviour, game, seat, batch, signed(game.row))
+            seat = seats.records[first + signed(game.ply) % trees]
+            _take_evaluation(rules, game, seat, batch, signed(game.row))

@@ -32,7 +32,18 @@ from kibitz.search.mcts.tree.nodes import BATCHES
 from kibitz.search.mcts.treesearch import TreeSearch
 from kibitz.zero.selfplay.config import SelfPlay
 from kibitz.zero.selfplay.game import SEAT, Finished, Seat, terms_of
-from kibitz.zero.selfplay.loop import NO_GAME, NOTHING, Asked, answer_all, gather_all, play_on
+from kibitz.zero.selfplay.loop import (
+    NO_GAME,
+    NOTHING,
+    GameSearch,
+    Inline,
+    LeafBatch,
+    Rules,
+    Seats,
+    answer_all,
+    gather_all,
+    play_on,
+)
 from kibitz.zero.selfplay.moves import random_plies
 
 STRETCH_PLAYOUTS = 50_000  # of one call of the kernel, about: then Ctrl-C is looked at
@@ -100,11 +111,12 @@ class Alone:
     """One game after the other, search and all in one kernel."""
 
     def __init__(self, evaluator: InlineEvaluator, settings: SelfPlay) -> None:
-        self._seat, self._terms = Seat(settings), as_record(terms_of(settings))
+        self._seat = Seat(settings)
         self.seats = [self._seat]
         self._evaluator, self._scratch = evaluator, evaluator.new_scratch()
-        self._rule = as_record(settings.rule_of_search())
-        self._behaviour = as_record(to_behaviour(settings.searching()))
+        behaviour = as_record(to_behaviour(settings.searching()))
+        terms, rule = as_record(terms_of(settings)), as_record(settings.rule_of_search())
+        self._rules = Rules(terms, rule, behaviour)
         stretch = max(1, STRETCH_PLAYOUTS // settings.playouts)
         self._stretch = 1 if settings.trees > 1 else stretch
 
@@ -123,18 +135,10 @@ class Alone:
     def _play_on(self) -> None:
         """Play a stretch of the game."""
         search = self._seat.search
-        outcome = play_on(
-            self._terms,
-            self._rule,
-            self._seat.record,
-            search.memory.record,
-            search.contexts[0].record,
-            self._behaviour,
-            self._evaluator.record,
-            self._scratch.record,
-            search.control,
-            self._stretch,
-        )
+        tree, context = search.memory.record, search.contexts[0].record
+        records = GameSearch(self._seat.record, tree, context, search.control)
+        inline = Inline(self._evaluator.record, self._scratch.record)
+        outcome = play_on(self._rules, records, inline, self._stretch)
         if outcome == NO_ROOM:
             search.make_room()
 
@@ -145,35 +149,37 @@ class InStep:
     def __init__(
         self, evaluator: BatchedEvaluator, settings: SelfPlay, cache: PredictionCache
     ) -> None:
-        self._evaluator, self._terms = evaluator, as_record(terms_of(settings))
-        self._cache, self._rule = cache, as_record(settings.rule_of_search())
+        self._evaluator, self._cache = evaluator, cache  # the cache's memory must stay
         behaviour = to_behaviour(settings.searching())
-        self._behaviour = as_record(behaviour._replace(shared=BATCHES, expand_at=1))
+        behaviour = behaviour._replace(shared=BATCHES, expand_at=1)
+        terms, rule = as_record(terms_of(settings)), as_record(settings.rule_of_search())
+        self._rules = Rules(terms, rule, as_record(behaviour))
         rows = settings.rows
         self.seats = [Seat(settings) for _ in range(rows)]
         searches = [search for seat in self.seats for search in seat.searches]
-        self._lines = new_positions(len(searches) * LINE).reshape(len(searches), LINE)
+        lines = new_positions(len(searches) * LINE).reshape(len(searches), LINE)
         self._paths = [BatchMemory(1) for _ in searches]
-        self._records = np.zeros(len(searches), dtype=SEAT).view(np.recarray)
-        for place, search in enumerate(searches):
-            search.contexts[0].move_line(self._lines[place])
-            self._connect(place, self.seats[place // settings.trees], search)
+        self._seats = Seats(np.zeros(len(searches), dtype=SEAT).view(np.recarray), lines)
+        for index, search in enumerate(searches):
+            search.contexts[0].move_line(lines[index])
+            self._connect(index, self.seats[index // settings.trees], search)
         wdl, logits = np.zeros((rows, 3), np.float32), np.zeros(rows * MAX_MOVES, np.float32)
         leaves = new_leaves(rows, evaluator.sees.history)
-        self._batch = Asked(leaves, np.zeros(rows, np.uint64), wdl, logits)
+        keys = np.zeros(rows, np.uint64)
+        self._batch = LeafBatch(leaves, keys, wdl, logits, cache.record, evaluator.sees)
 
-    def _connect(self, place: int, seat: Seat, search: TreeSearch) -> None:
+    def _connect(self, index: int, seat: Seat, search: TreeSearch) -> None:
         """Tell kernels where a seat's game and one of its trees are."""
         records = {
             "game": seat.record,
             "tree": search.memory.record,
             "context": search.contexts[0].record,
             "control": search.control,
-            "paths": self._paths[place].record,
+            "paths": self._paths[index].record,
         }
         for name, record in records.items():
-            self._records[name][place] = address_of(record.base)
-            self._records[f"{name}_size"][place] = 1
+            self._seats.records[name][index] = address_of(record.base)
+            self._seats.records[f"{name}_size"][index] = 1
 
     def play(self, starts: Starts, run: Run) -> None:
         """Play games as long as there are numbers."""
@@ -187,13 +193,11 @@ class InStep:
 
     def _gather(self, starts: Starts, run: Run) -> int:
         """Fill the batch with a leaf of every game; how many of its rows."""
-        common = self._terms, self._rule, self._behaviour, self._cache.record
-        where = self._evaluator.sees, self._records, self._lines, self._batch
-        filled, needy = gather_all(*common, *where, 0)
+        filled, needy = gather_all(self._rules, self._seats, self._batch, 0)
         while needy and not run.stopped:
             for seat in self.seats:
                 self._help(seat, starts, run)
-            filled, needy = gather_all(*common, *where, filled)
+            filled, needy = gather_all(self._rules, self._seats, self._batch, filled)
         return int(filled)
 
     def _help(self, seat: Seat, starts: Starts, run: Run) -> None:
@@ -221,5 +225,4 @@ class InStep:
         out = Evaluations(self._batch.wdl[:filled], self._batch.logits[:moves])
         self._evaluator.evaluate(leaves, out)
         refuse_not_finite(self._evaluator.name, *out)
-        common = self._terms, self._rule, self._behaviour, self._cache.record
-        answer_all(*common, self._records, self._batch, filled)
+        answer_all(self._rules, self._seats, self._batch, filled)
