@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import textwrap
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -47,6 +47,7 @@ from kibitz.cli.output import (
 )
 from kibitz.core.errors import InputError
 from kibitz.core.log import Bar, Level, graceful_stop, progress, say
+from kibitz.core.options import setting
 from kibitz.data.openings import RANDOM_PLIES, chosen_openings, source_of
 
 WIDTH = 80  # columns of a terminal
@@ -64,22 +65,65 @@ class Preset(NamedTuple):
 WHOLE, QUICK = Preset(100, "10+0.1", None, 20), Preset(20, "1+0.01", 50, 5)
 
 
+@dataclass(frozen=True)
+class SuiteFlags:
+    """Positions to solve."""
+
+    suite: tuple[Path, ...] = setting((), "EPD file; repeatable.")
+    suite_nodes: int | None = setting(None, "For each position; 10000.")
+    suite_time: int | None = setting(None, "Milliseconds for each position.")
+    limit: int | None = setting(None, "Only the first positions of a suite.")
+
+    def added_to(self, plan: Plan, preset: Preset) -> Plan:
+        """The plan with these suites."""
+        limit = preset.limit if self.limit is None else self.limit
+        at_least(1, limit=limit)
+        refuse_twins("suites", [path.stem for path in self.suite])
+        plan = replace(plan, suites=self.suite, limit=limit)
+        if self.suite_nodes is None and self.suite_time is None:
+            return plan
+        control = Control(movetime=self.suite_time, nodes=self.suite_nodes)
+        return replace(plan, suite_control=control)
+
+
+@dataclass(frozen=True)
+class LadderFlags:
+    """Opponents, and the games against each."""
+
+    opponent: tuple[str, ...] = setting(
+        (), "As in kibitz match, and rating=R; repeatable; by default a usual ladder."
+    )
+    ladder: bool = setting(False, "Add the known programs that are installed.")
+    games: int | None = setting(None, "Against each opponent; 0: none.")
+    openings: Path | None = setting(None, "PGN, EPD or lines of moves.")
+
+    def games_of(self, preset: Preset) -> int:
+        """Games against each opponent."""
+        return preset.games if self.games is None else self.games
+
+    def added_to(self, plan: Plan, preset: Preset, *, quick: bool) -> Plan:
+        """The plan with these opponents."""
+        games, path = self.games_of(preset), self.openings
+        return replace(
+            plan,
+            opponents=_opponents(self.opponent, self.ladder, quick) if games else (),
+            games=games,
+            openings=tuple(chosen_openings(path, None, rounds_of(games, 0), plan.seed)),
+            book=path.name if path else f"random {RANDOM_PLIES}",
+            source=source_of(path, None),
+        )
+
+
+SUITES, LADDER = SuiteFlags(), LadderFlags()
+
+
 def strength(
     player: PlayerFlag = "kibitz",
     *,
-    suite: Annotated[tuple[Path, ...], Parameter(help="EPD file; repeatable.")] = (),
-    opponent: Annotated[
-        tuple[str, ...],
-        Parameter(help="As in kibitz match, and rating=R; repeatable; by default a usual ladder."),
-    ] = (),
-    ladder: Annotated[bool, Parameter(help="Add the known programs that are installed.")] = False,
-    games: Annotated[int | None, Parameter(help="Against each opponent; 0: none.")] = None,
+    suites: Annotated[SuiteFlags, FLAT] = SUITES,
+    opponents: Annotated[LadderFlags, FLAT] = LADDER,
     times: Annotated[TimeFlags, FLAT] = TIMES,
-    suite_nodes: Annotated[int | None, Parameter(help="For each position; 10000.")] = None,
-    suite_time: Annotated[int | None, Parameter(help="Milliseconds for each position.")] = None,
-    limit: Annotated[int | None, Parameter(help="Only the first positions of a suite.")] = None,
     endings: Annotated[int | None, Parameter(help="Positions of each ending; 0: none.")] = None,
-    openings: Annotated[Path | None, Parameter(help="PGN, EPD or lines of moves.")] = None,
     concurrency: Annotated[int, Parameter(help="Games or positions at the same time.")] = 1,
     seed: Annotated[int, Parameter(help="Of openings, players and endings.")] = 0,
     quick: Annotated[bool, Parameter(help="A few minutes instead of hours.")] = False,
@@ -88,47 +132,37 @@ def strength(
 ) -> int:
     """Measure a player: exit code 130 if it was stopped, and what was finished is shown."""
     preset = QUICK if quick else WHOLE
-    wanted = preset.games if games is None else games
-    rounds = rounds_of(wanted, 0)
-    limit = preset.limit if limit is None else limit
     tries = preset.tries if endings is None else endings
-    at_least(1, limit=limit, concurrency=concurrency)
+    at_least(1, concurrency=concurrency)
     at_least(0, endings=tries)
-    if not (suite or wanted or tries):
+    if not (suites.suite or opponents.games_of(preset) or tries):
         raise InputError("nothing to measure", fix="give --suite FILE, --games N or --endings N")
     control = times.control()
-    refuse_twins("suites", [path.stem for path in suite])
     plan = Plan(
         player=parse_player(player),
         control=control if control.limited else parse_times(preset.times),
-        opponents=_opponents(opponent, ladder, quick) if wanted else (),
-        games=wanted,
-        openings=tuple(chosen_openings(openings, None, rounds, seed)),
-        book=openings.name if openings else f"random {RANDOM_PLIES}",
-        source=source_of(openings, None),
-        suites=suite,
-        limit=limit,
         tries=tries,
         concurrency=concurrency,
         seed=seed,
     )
-    if suite_nodes is not None or suite_time is not None:
-        plan = replace(plan, suite_control=Control(movetime=suite_time, nodes=suite_nodes))
-    try_out([plan.player, *(one.spec for one in plan.opponents)])
+    plan = suites.added_to(plan, preset)
+    plan = opponents.added_to(plan, preset, quick=quick)
+    try_out([plan.player, *(opponent.spec for opponent in plan.opponents)])
     return _measured(plan, resume, json)
 
 
 def _opponents(texts: tuple[str, ...], ladder: bool, quick: bool) -> tuple[Opponent, ...]:
-    found = [parse_opponent(text) for text in texts]
+    chosen = [parse_opponent(text) for text in texts]
     if ladder:
-        found += _installed()
+        chosen += _installed()
     elif not texts:
         stockfish = find_program("stockfish")
         if stockfish is None:
             say("Stockfish is not installed: no opponent on the ladder has a rating")
-        found = [parse_opponent(text) for text in usual_opponents(stockfish, quick)]
-    refuse_twins("opponents", [one.spec.name for one in found], "add ,name=ANOTHER")
-    return tuple(found)
+        chosen = [parse_opponent(text) for text in usual_opponents(stockfish, quick)]
+    names = [opponent.spec.name for opponent in chosen]
+    refuse_twins("opponents", names, "add ,name=ANOTHER")
+    return tuple(chosen)
 
 
 def _installed() -> list[Opponent]:
