@@ -32,7 +32,7 @@ class Key(NamedTuple):
     help: str
 
 
-class Opened(NamedTuple):
+class OpenedNetwork(NamedTuple):
     """A network that is ready to evaluate."""
 
     evaluator: Evaluator
@@ -97,7 +97,7 @@ def parse_backend_options(text: str) -> dict[str, Any]:
     >>> parse_backend_options("threads=2, device=cuda:0+cuda:1")
     {'threads': 2, 'device': ('cuda:0', 'cuda:1')}
     """
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for part in re.split(r"[,\s]+", text.strip()):
         name, equals, value = part.partition("=")
         if not part:
@@ -110,8 +110,8 @@ def parse_backend_options(text: str) -> dict[str, Any]:
         if read is None:
             fix = f"expected {KEYS[name].expected}"
             raise InputError(f"BackendOptions: {name}", value=value, fix=fix)
-        found[name] = read
-    return found
+        options[name] = read
+    return options
 
 
 def open_evaluator(
@@ -121,7 +121,7 @@ def open_evaluator(
     cached: int,
     merged: bool = False,
     swapped: bool = False,
-) -> Opened:
+) -> OpenedNetwork:
     """Load a network; `cached` positions are remembered if its evaluator takes batches.
 
     `merged` is the cache's NNCacheMerge; `swapped` shows the network exchanged colours.
@@ -136,15 +136,15 @@ def open_evaluator(
     if swapped and (isinstance(evaluator, InlineEvaluator) or not evaluator.sees.colours):
         unused.append(f"SwapColors is of no use to {evaluator.name}, which sees no colours")
     if isinstance(evaluator, InlineEvaluator):
-        return Opened(evaluator, None, unused)
+        return OpenedNetwork(evaluator, None, unused)
     if swapped and evaluator.sees.colours:
         evaluator = ColoursSwapped(evaluator)
     if not cached:
-        return Opened(evaluator, None, unused)
+        return OpenedNetwork(evaluator, None, unused)
     from kibitz.nets.evaluators.cache import CachedEvaluator
 
     cache = _cache_of(cached)
-    return Opened(CachedEvaluator(evaluator, cache, merged=merged), cache, unused)
+    return OpenedNetwork(CachedEvaluator(evaluator, cache, merged=merged), cache, unused)
 
 
 def _loaded(weights: str, backend: Backend, options: str) -> tuple[Evaluator, list[str]]:

@@ -76,10 +76,10 @@ class Engine:
         given = {**self._given, **options}
         file = file_options(str(given["weights"]))
         nameless = given["weights"] in NAMELESS
-        known = {option.name for option in options_of(EngineOptions)}
-        own: dict[str, Any] = {name: value for name, value in given.items() if name in known}
+        engine_names = {option.name for option in options_of(EngineOptions)}
+        own: dict[str, Any] = {name: value for name, value in given.items() if name in engine_names}
         own["weights"] = file.engine.get("weights", AUTODISCOVER) if nameless else own["weights"]
-        rest = {name: value for name, value in given.items() if name not in known}
+        rest = {name: value for name, value in given.items() if name not in engine_names}
         settings = Settings().with_(**{**file.search, **rest})
         self._change(settings, EngineOptions(**{**file.engine, **own}))
         self._given = given
@@ -95,7 +95,7 @@ class Engine:
             return self.new_game()
         option = find(ALL_OPTIONS, "weightsfile" if folded == "evalfile" else folded)
         if option is None:
-            fix = did_you_mean(name, [known.uci for known in ALL_OPTIONS])
+            fix = did_you_mean(name, [each.uci for each in ALL_OPTIONS])
             raise InputError("no such option", value=name, fix=fix)
         value = read(option, value) if isinstance(value, str) else value
         return self.configure(**{option.name: value})

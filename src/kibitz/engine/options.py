@@ -121,8 +121,8 @@ def handicap_of(elo: int) -> Handicap:
     (low, weaker), (high, stronger) = RUNGS[place - 1], RUNGS[place]
     share = (elo - low) / (high - low)
 
-    def between(one: float, other: float) -> float:
-        return one + share * (other - one)
+    def between(weaker_value: float, stronger_value: float) -> float:
+        return weaker_value + share * (stronger_value - weaker_value)
 
     return Handicap(
         round(weaker.nodes ** (1.0 - share) * stronger.nodes**share),

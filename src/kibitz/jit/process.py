@@ -24,7 +24,7 @@ def start_early(*modules: str) -> None:
     """Start the process, if all is to be compiled; it imports the modules of its kernels."""
     if not is_waiting() and processors() > 1 and not (cache_folder() / "kernels").exists():
         with suppress(OSError):  # no process: all is compiled here
-            _waiting.append(_opened(*modules))
+            _waiting.append(_open_process(*modules))
 
 
 def is_waiting() -> bool:
@@ -34,19 +34,19 @@ def is_waiting() -> bool:
 
 def hand_over(work: bytes) -> None:
     """Give work to the process that waits, or to a new one unless one is at work."""
-    for process in [one for one in _running if one.poll() is not None]:
+    for process in [running for running in _running if running.poll() is not None]:
         _end(process, _running)
     if _running or processors() == 1:
         return
     with suppress(OSError):  # no process, or one that has ended: all is compiled here
-        process = _waiting.pop() if _waiting else _opened()
+        process = _waiting.pop() if _waiting else _open_process()
         _running.append(process)
         assert process.stdin is not None
         process.stdin.write(work)
         process.stdin.flush()  # and it stays open as long as this process runs
 
 
-def _opened(*modules: str) -> subprocess.Popen[bytes]:
+def _open_process(*modules: str) -> subprocess.Popen[bytes]:
     path = os.pathsep.join(folder or str(Path.cwd()) for folder in sys.path)
     return subprocess.Popen(
         # -P: no modules of the folder it is started in

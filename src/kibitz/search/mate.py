@@ -352,12 +352,12 @@ class MateSearch:
 
         The work on this root ends with it.
         """
-        end, found, board = self.nodes + budget, self.mate, self._board.copy()
+        end, mate, board = self.nodes + budget, self.mate, self._board.copy()
         moves: list[Move] = []
-        while found is not None:
-            moves.append(board.push(absolute(board.position, found.code)))
-            found = self._longest_defence(board, found.plies - 2, end, should_stop)
-            moves += board.moves[-1:] if found is not None else []
+        while mate is not None:
+            moves.append(board.push(absolute(board.position, mate.code)))
+            mate = self._longest_defence(board, mate.plies - 2, end, should_stop)
+            moves += board.moves[-1:] if mate is not None else []
         return tuple(moves)
 
     def rest(self, plies: int, budget: int) -> tuple[Move, ...]:

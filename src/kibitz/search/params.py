@@ -352,8 +352,8 @@ OPTIONS: tuple[Option, ...] = options_of(Settings)
 
 def option_of(name: str) -> Option:
     """The option with that name: in UCI, in any case, or in Python."""
-    found = find(OPTIONS, name)
-    if found is None:
-        fix = did_you_mean(name, [option.uci for option in OPTIONS])
+    option = find(OPTIONS, name)
+    if option is None:
+        fix = did_you_mean(name, [each.uci for each in OPTIONS])
         raise ConfigError("no such option", value=name, fix=fix)
-    return found
+    return option

@@ -30,11 +30,17 @@ def resolved(settings: Settings, *, batched: bool, nodes: int | None = None) -> 
         return settings
     if nodes is not None and nodes <= FEW_NODES:
         return settings.with_(search="mcts")
-    known = HEEDED["alphabeta"]
-    changed = [one for one in OPTIONS if not _is_default(one, settings) and one.name not in known]
+    heeded = HEEDED["alphabeta"]
+    changed = [
+        option
+        for option in OPTIONS
+        if not _is_default(option, settings) and option.name not in heeded
+    ]
     if batched or changed:
         tree = settings.with_(search="mcts")
-        if batched or not all(why_without_effect(one, tree, batched=False) for one in changed):
+        if batched or not all(
+            why_without_effect(option, tree, batched=False) for option in changed
+        ):
             return tree
     return settings.with_(search="alphabeta")
 
@@ -50,13 +56,13 @@ def why_without_effect(option: Option, settings: Settings, *, batched: bool) -> 
     """Why an option changes nothing with these settings; empty if it does change something."""
     driver = "batched" if batched else "threads" if settings.threads > 1 else "inline"
     rules, drivers, need = option.where
-    asked, settings = settings.search, resolved(settings, batched=batched)
+    chosen, settings = settings.search, resolved(settings, batched=batched)
     if settings.search == "alphabeta" and batched and option.name == "search":
         return DRIVERS[driver]
     if settings.search == "bestfirst" or (settings.search == "alphabeta" and not batched):
         if option.name in HEEDED[settings.search]:
             return ""
-        if asked != "auto":  # the tree search would play, but for the reason that follows
+        if chosen != "auto":  # the tree search would play, but for the reason that follows
             return f"with Search {settings.search}"
     if drivers and driver not in drivers:
         return DRIVERS[driver]
@@ -192,11 +198,11 @@ def for_targets(settings: Settings, given: Iterable[str]) -> Settings:
 
 def changes_of(name: str, rule: str) -> dict[str, Any]:
     """What a preset, and a rule if one is named, change of the settings."""
-    known = [one for one in RULE_NAMES if one == rule]
-    if rule and not known:
+    named = [known_rule for known_rule in RULE_NAMES if known_rule == rule]
+    if rule and not named:
         raise ConfigError("no such rule", value=rule, fix=did_you_mean(rule, RULE_NAMES))
     preset(name)
     constants = (
-        {**_CONSTANTS.get(known[0], {}), "search_rule": rule, "search": "mcts"} if known else {}
+        {**_CONSTANTS.get(named[0], {}), "search_rule": rule, "search": "mcts"} if named else {}
     )
     return {**PRESETS[name], **constants}

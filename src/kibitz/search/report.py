@@ -182,7 +182,7 @@ def report_of_end(board: Board) -> Report:
     return Report(lines=(line,), moves=(), root=root)
 
 
-class Known(NamedTuple):
+class SearchedMove(NamedTuple):
     """What a search by scores knows of a move of the root."""
 
     code: int
@@ -198,32 +198,35 @@ class Known(NamedTuple):
 
 def report_of(
     board: Board,
-    known: Sequence[Known],
+    searched: Sequence[SearchedMove],
     settings: Settings,
     outcomes: Mapping[int, RootMove],
     totals: Totals,
     mating: tuple[Move, ...],
     raw: float | None = None,
 ) -> Report:
-    """A report on the moves of the root: mates, tablebases, then the order that is `known`.
+    """A report on the moves of the root: mates, tablebases, then the order of `searched`.
 
     `mating` is a mate found beside the search, `raw` the evaluator's own value of the root.
     """
 
-    def rank(one: Known) -> int:
-        if mating and absolute(board.position, one.code) == mating[0]:
+    def rank(move: SearchedMove) -> int:
+        if mating and absolute(board.position, move.code) == mating[0]:
             return 2 * TABLEBASE
-        if 0 < one.proof < TABLEBASE:
+        if 0 < move.proof < TABLEBASE:
             return TABLEBASE
-        return outcomes[one.code].rank if one.code in outcomes else 0
+        return outcomes[move.code].rank if move.code in outcomes else 0
 
     if mating or outcomes:
-        known = sorted(known, key=rank, reverse=True)
-    rows = [_row(board, at, one, outcomes.get(one.code)) for at, one in enumerate(known)]
+        searched = sorted(searched, key=rank, reverse=True)
+    rows = [
+        _row(board, index, move, outcomes.get(move.code)) for index, move in enumerate(searched)
+    ]
     places = [at for at, row in enumerate(rows) if row.scored or at == 0][: settings.multipv]
     position = board.position
     lines = [
-        line_of(rows[at], known[at].line, settings, position, known[at].distance) for at in places
+        line_of(rows[at], searched[at].line, settings, position, searched[at].distance)
+        for at in places
     ]
     if mating:
         lines[0] = Line(0, Score("mate", (len(mating) + 1) // 2), Wdl(1000, 0, 0), 1.0, mating)
@@ -247,21 +250,23 @@ def _ends_in_draw(board: Board, line: tuple[Move, ...]) -> bool:
     return end.outcome(claim=True) is not None or end.repetitions() > 1
 
 
-def _row(board: Board, place: int, one: Known, table: RootMove | None) -> MoveStatistics:
-    value, draw, proof = one.value, one.draw, one.proof
+def _row(
+    board: Board, index: int, searched: SearchedMove, table: RootMove | None
+) -> MoveStatistics:
+    value, draw, proof = searched.value, searched.draw, searched.proof
     if proof == UNPROVED and table is not None:
         proof = table.proof
     if proof != UNPROVED:
         value, draw = (0.0, 1.0) if proof == DRAW else (math.copysign(1.0, proof), 0.0)
-    elif one.scored and value == 0.0 and _ends_in_draw(board, one.line):
+    elif searched.scored and value == 0.0 and _ends_in_draw(board, searched.line):
         draw = 1.0
     return MoveStatistics(
-        move=absolute(board.position, one.code),
-        code=one.code,
-        edge=place,
-        visits=one.nodes,
+        move=absolute(board.position, searched.code),
+        code=searched.code,
+        edge=index,
+        visits=searched.nodes,
         pending=0,
-        prior=one.prior,
+        prior=searched.prior,
         value=value,
         draw=draw,
         deviation=0.0,
@@ -269,5 +274,5 @@ def _row(board: Board, place: int, one: Known, table: RootMove | None) -> MoveSt
         raw=None,
         proof=proof,
         table=table,
-        scored=one.scored or table is not None,
+        scored=searched.scored or table is not None,
     )

@@ -320,11 +320,11 @@ class BaseSearcher(ABC):
 
     def totals(self) -> Totals:
         """What is counted alike in all searches."""
-        task, asked = self.task, self.task.limits.mate
-        excluded = 0 if asked is None else task.mates.excluded // 2
+        task, mate = self.task, self.task.limits.mate
+        excluded = 0 if mate is None else task.mates.excluded // 2
         return Totals(
             nodes=self.nodes + task.tried,
             milliseconds=round(task.timer.since_go_ms),
             tbhits=self.tables.hits - self._hits,
-            no_mate=excluded if asked is not None and excluded >= asked else 0,
+            no_mate=excluded if mate is not None and excluded >= mate else 0,
         )

@@ -127,9 +127,9 @@ class Tablebases:
             self._cache[key] = self._outcome(chess_board(position))
             if len(self._cache) > CACHED_POSITIONS:
                 self._cache.popitem(last=False)
-        known = self._cache[key]
-        self.hits += known is not None
-        return known
+        outcome = self._cache[key]
+        self.hits += outcome is not None
+        return outcome
 
     def _has(self, position: np.record) -> bool:
         return (int(position["own"]) | int(position["their"])).bit_count() <= self.pieces
@@ -174,9 +174,9 @@ class Tablebases:
         for move in board.legal_moves:
             after = board.copy()
             after.push(move)
-            known = rank_after(board, after)
-            if known is not None:
-                yield RootMove(move, int(relative(board.position, move)), *known)
+            rank = rank_after(board, after)
+            if rank is not None:
+                yield RootMove(move, int(relative(board.position, move)), *rank)
 
     def _rank_by_distance(self, board: Board, after: Board) -> tuple[int, int] | None:
         dtz = self._distance_after(after)

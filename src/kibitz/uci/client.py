@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from kibitz.core.errors import InputError
-from kibitz.uci.program import PATIENCE, Found, Program
+from kibitz.uci.program import PATIENCE, Program, SearchAnswer
 
 _WHOLE = re.compile(r"-?\d{1,18}")
 _OPTION_WORDS = re.compile(r"\s*\b(default|min|max|var)\b\s*")
@@ -96,8 +96,9 @@ class UciClient(Program):
         """Set an option; an InputError names one that the program does not have."""
         option = self.options.get(name.casefold())
         if option is None:
-            known = ", ".join(sorted(one.name for one in self.options.values())) or "it has none"
-            raise InputError("the engine has no such option", value=name, fix=f"known: {known}")
+            names = sorted(announced.name for announced in self.options.values())
+            fix = f"known: {', '.join(names) or 'it has none'}"
+            raise InputError("the engine has no such option", value=name, fix=fix)
         self._send(option.command(value))
 
     def new_game(self, chess960: bool, patience: float | None = None) -> None:
@@ -117,7 +118,7 @@ class UciClient(Program):
             pass
         self._at_rest()
 
-    def search(self, position: str, limit: str, patience: float | None = None) -> Found:
+    def search(self, position: str, limit: str, patience: float | None = None) -> SearchAnswer:
         """Search `startpos moves ...` or `fen ... moves ...` within `nodes 2000` or `depth 8`."""
         started = time.perf_counter()
         self._send(f"position {position}\ngo {limit}", patience)
@@ -127,7 +128,7 @@ class UciClient(Program):
                 lines.append(line)
         milliseconds = 1000.0 * (time.perf_counter() - started)
         self._at_rest()
-        return Found("".join(line.split()[1:2]), lines, milliseconds)
+        return SearchAnswer("".join(line.split()[1:2]), lines, milliseconds)
 
 
 def parse_option(line: str) -> ProgramOption:
@@ -137,14 +138,14 @@ def parse_option(line: str) -> ProgramOption:
     ProgramOption(name='Threads', kind='spin', default='1', low=1.0, high=8.0, choices=())
     """
     name, _, rest = line.removeprefix("option name ").partition(" type ")
-    kind, *words = _OPTION_WORDS.split(rest)
-    pairs = list(zip(words[::2], words[1::2], strict=True))
-    found = dict(pairs)
-    low, high = (_WHOLE.fullmatch(found.get(key, "")) for key in ("min", "max"))
+    kind, *parts = _OPTION_WORDS.split(rest)
+    pairs = list(zip(parts[::2], parts[1::2], strict=True))
+    facts = dict(pairs)
+    low, high = (_WHOLE.fullmatch(facts.get(key, "")) for key in ("min", "max"))
     return ProgramOption(
         name=name.strip(),
         kind=kind.strip(),
-        default=found.get("default", ""),
+        default=facts.get("default", ""),
         low=float(low[0]) if low else -math.inf,
         high=float(high[0]) if high else math.inf,
         choices=tuple(text for key, text in pairs if key == "var"),

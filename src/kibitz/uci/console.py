@@ -85,15 +85,15 @@ def count(session: Session, board: Board, depth: int) -> None:
 
     def work(job: Job) -> None:
         try:
-            found = divide(board.position, depth, stop=job.signals.stop.is_set)
+            counts = divide(board.position, depth, stop=job.signals.stop.is_set)
         except Stopped:
             session.info("perft stopped")
         except InputError as error:
             session.info(str(error))
         else:
-            for move, leaves in found.items():
+            for move, leaves in counts.items():
                 session.write(f"{move_text(move, chess960)}: {leaves}")
-            session.write(f"Nodes searched: {sum(found.values())}")
+            session.write(f"Nodes searched: {sum(counts.values())}")
 
     session.start(work, endless=lambda: depth > LONGEST_WAIT)
 
@@ -158,7 +158,7 @@ def _bench(session: Session, weights: str, nodes: int, job: Job) -> None:
 def comment(session: Session, rest: str) -> None:
     """`comment [level]`: what is to be said of the last move of the position."""
     word, before = rest.strip() or "club", session.board.copy()
-    level = next((one for one in LEVELS if one == word), None)
+    level = next((name for name in LEVELS if name == word), None)
     if level is None:
         raise InputError("comment", value=word, fix=f"expected {', '.join(LEVELS)} or nothing")
     if not before.moves:

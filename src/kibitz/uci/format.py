@@ -96,8 +96,8 @@ def verbose_lines(report: Report, chess960: bool | None = None) -> list[str]:
 def _move_line(row: MoveStatistics, chess960: bool | None) -> str:
     label, index = row.move.uci(chess960), f"{policy_index(row.code):<4}"
     head = _head(f"{label:<5}", index, row.visits, row.pending, row.prior)
-    known = row.visits > 0 and row.scored
-    middle = _values(row.value, row.draw) if known else _no_values(row.value)
+    visited = row.visits > 0 and row.scored
+    middle = _values(row.value, row.draw) if visited else _no_values(row.value)
     tail = f"(U: {row.bonus:6.5f}) (S: {row.score:8.5f}) "
     return head + middle + tail + _raw(row.raw, row.proof)
 

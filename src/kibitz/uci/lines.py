@@ -20,7 +20,7 @@ class StandardInput:
     """The lines of standard input, or of another source, up to `quit`."""
 
     def __init__(self, source: Iterable[str] | None = None) -> None:
-        self._source = _opened() if source is None else source
+        self._source = _open_input() if source is None else source
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._ended = self._compiling = False
@@ -58,7 +58,7 @@ def write_line(line: str) -> None:
     sys.stdout.flush()
 
 
-def _opened() -> Iterable[str]:
+def _open_input() -> Iterable[str]:
     """Open standard input anew: Python cannot exit while a thread reads `sys.stdin`.
 
     Where the caller has closed it (`<&-`) it has ended.

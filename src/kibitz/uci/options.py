@@ -55,7 +55,7 @@ def all_options() -> list[Option]:
     """Every option there is, the usual ones first."""
     own = options_of(UciOptions)
     options = (*OPTIONS, *options_of(EngineOptions), *own)
-    return sorted(options, key=lambda one: one.visibility != "always" and one not in own)
+    return sorted(options, key=lambda option: option.visibility != "always" and option not in own)
 
 
 def option_lines(values: Iterable[Any] = (), *, files: bool = True) -> list[str]:
@@ -76,8 +76,8 @@ def refuse_unknown(name: str) -> None:
     """Raise an InputError with what is known, if no option has that name."""
     folded = " ".join(name.split()).casefold()
     if find(tuple(all_options()), name) is None and folded not in ("clear hash", "evalfile"):
-        known = ["Clear Hash", "EvalFile", *(option.uci for option in all_options())]
-        raise InputError("no such option", value=name, fix=did_you_mean(name, known))
+        names = ["Clear Hash", "EvalFile", *(option.uci for option in all_options())]
+        raise InputError("no such option", value=name, fix=did_you_mean(name, names))
 
 
 def refuse_files(name: str, typed: str) -> None:

@@ -36,7 +36,7 @@ class ProgramFault(Exception):  # noqa: N818 - of the program, not of the user
         self.kind: FaultKind = kind
 
 
-class Found(NamedTuple):
+class SearchAnswer(NamedTuple):
     """The answer to a search."""
 
     move: str  # as written, empty if there is none

@@ -64,17 +64,17 @@ def parse_go(tokens: Sequence[str]) -> Go:
     >>> parse_go("nodes 800 searchmoves e2e4 d2d4 ponder".split()).limits.searchmoves
     ('e2e4', 'd2d4')
     """
-    found: dict[str, Any] = {}
+    given: dict[str, Any] = {}
     notes: list[str] = []
     unknown: list[str] = []
     index = 0
     while index < len(tokens):
         word, index = tokens[index], index + 1
         if word in FLAGS:
-            found[word] = True
+            given[word] = True
         elif word == "searchmoves":
             moves = _moves_from(tokens, index)
-            found[word], index = found.get(word, ()) + moves, index + len(moves)
+            given[word], index = given.get(word, ()) + moves, index + len(moves)
         elif word in NUMBERS:
             typed = tokens[index] if index < len(tokens) else ""
             value = _number(typed)
@@ -83,18 +83,18 @@ def parse_go(tokens: Sequence[str]) -> Go:
                 continue
             least, index = NUMBERS[word], index + 1
             if value >= least:
-                found[word] = min(LARGEST, value)
+                given[word] = min(LARGEST, value)
             elif word == "perft":
                 notes.append(f"go perft: expected {least} or more, found {value}")
             else:
-                found[word] = least
+                given[word] = least
                 notes.append(f"go {word}: {value} is taken for {least}, the least")
         else:
             unknown.append(word)
     if unknown:
         notes.append(f"go: not known: {' '.join(unknown)[:80]}")
-    perft = found.pop("perft", None)
-    limits = Limits(**found)
+    perft = given.pop("perft", None)
+    limits = Limits(**given)
     unreadable = bool(notes) and limits.unlimited and not (limits.infinite or limits.ponder)
     return Go(None if unreadable else limits, perft, tuple(notes))
 
@@ -158,10 +158,10 @@ def parse_option(rest: str) -> tuple[str, str] | None:
     >>> parse_option("name Move Overhead value 30")
     ('Move Overhead', '30')
     """
-    found = _OPTION.fullmatch(rest)
-    if found is None or not found["name"]:
+    match = _OPTION.fullmatch(rest)
+    if match is None or not match["name"]:
         return None
-    return found["name"], found["value"] or ""
+    return match["name"], match["value"] or ""
 
 
 # --- to a GUI -------------------------------------------------------------------------------------

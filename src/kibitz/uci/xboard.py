@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import IO, NamedTuple
 
 from kibitz.core.errors import InputError
-from kibitz.uci.program import PATIENCE, Found, Program, ProgramFault
+from kibitz.uci.program import PATIENCE, Program, ProgramFault, SearchAnswer
 
 FEATURE_SECONDS = 2.0  # by the protocol: when a program must have announced something
 RESIGNS = "resign"  # in place of a move
@@ -108,8 +108,8 @@ class XboardClient(Program):
         if word and self._features.get("memory" if word == "memory" else "smp") == "1":
             return f"{word} {value}"
         if name not in self._options:
-            known = ", ".join(sorted(self._options)) or "it has none"
-            raise InputError("the program has no such option", value=name, fix=f"known: {known}")
+            names = ", ".join(sorted(self._options)) or "it has none"
+            raise InputError("the program has no such option", value=name, fix=f"known: {names}")
         return f"option {name}={value}"
 
     def _wait_until_ready(self, patience: float | None = None) -> None:
@@ -148,7 +148,9 @@ class XboardClient(Program):
             return
         self._send("\n".join(_edit_lines(fen)))
 
-    def search(self, moves: Sequence[str], clocks: Clocks, patience: float | None = None) -> Found:
+    def search(
+        self, moves: Sequence[str], clocks: Clocks, patience: float | None = None
+    ) -> SearchAnswer:
         """Search after these moves of the game; the move may be `resign`, or empty for none."""
         usermove = "usermove " if self._features.get("usermove", "0") == "1" else ""
         lines = ["force", *(usermove + move for move in moves[len(self._played) :])]
@@ -167,14 +169,14 @@ class XboardClient(Program):
         self._at_rest()
         if move not in ("", RESIGNS):
             self._played.append(move)
-        return Found(move, thinking, milliseconds)
+        return SearchAnswer(move, thinking, milliseconds)
 
 
 def _answer(line: str) -> str | None:
     """The move in a line, `resign`, empty for a claimed end of the game; None: no answer yet."""
-    found = _MOVE.fullmatch(line)
-    if found is not None:
-        return found[1]
+    match = _MOVE.fullmatch(line)
+    if match is not None:
+        return match[1]
     if line.startswith(_REFUSALS):
         raise ProgramFault("lie", line)
     if line == RESIGNS or line.startswith("tellics resign"):
@@ -188,8 +190,8 @@ def parse_thinking(line: str) -> tuple[int, int, int] | None:
     >>> parse_thinking("9 31 120 54021 e2e4 e7e5")
     (9, 31, 54021)
     """
-    found = _THINKING.match(line)
-    return None if found is None else (int(found[1]), int(found[2]), int(found[4]))
+    match = _THINKING.match(line)
+    return None if match is None else (int(match[1]), int(match[2]), int(match[4]))
 
 
 def _edit_lines(fen: str) -> list[str]:

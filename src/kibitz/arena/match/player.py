@@ -24,7 +24,7 @@ from kibitz.search.params import Settings
 from kibitz.search.report import Report
 from kibitz.search.scores import Score
 from kibitz.uci.client import Info, UciClient, parse_info
-from kibitz.uci.program import Found, Program, ProgramFault
+from kibitz.uci.program import Program, ProgramFault, SearchAnswer
 from kibitz.uci.xboard import MATE_CP, RESIGNS, Clocks, XboardClient, parse_thinking
 
 START_MS = 60_000.0  # that a program has to start: some compile first, or read large files
@@ -351,12 +351,12 @@ def _go_words(limits: Limits) -> str:
     return " ".join(f"{n} {v if n.endswith('inc') else max(1, v)}" for n, v in given.items())
 
 
-def _answer(board: Board, found: Found) -> Answer:
+def _answer(board: Board, answer: SearchAnswer) -> Answer:
     """What a UCI program said, if it is a legal move."""
-    move = _legal(board, found.move)
+    move = _legal(board, answer.move)
     score = depth = nodes = None
     heads: list[Head] = []
-    for info in _readable(found.lines):
+    for info in _readable(answer.lines):
         if info.cp is not None:
             score = Score("cp", info.cp)
         elif info.mate is not None:
@@ -364,7 +364,7 @@ def _answer(board: Board, found: Found) -> Answer:
         depth, nodes = info.depth or depth, info.nodes or nodes
         if info.move and info.nodes is not None:
             _add_head(heads, info.nodes, info.move)
-    return Answer(move, found.milliseconds, score, depth, nodes, tuple(heads))
+    return Answer(move, answer.milliseconds, score, depth, nodes, tuple(heads))
 
 
 def _legal(board: Board, text: str) -> Move:

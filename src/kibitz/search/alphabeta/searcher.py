@@ -37,7 +37,7 @@ from kibitz.search.alphabeta.thread import (
 from kibitz.search.clock import Standing
 from kibitz.search.params import Settings
 from kibitz.search.proof import TABLEBASE, UNPROVED
-from kibitz.search.report import Known, Report, drawn, report_of
+from kibitz.search.report import Report, SearchedMove, drawn, report_of
 from kibitz.search.searcher import BaseSearcher
 
 POLL_SECONDS = 0.002  # between two looks at the clock
@@ -203,10 +203,10 @@ class AlphaBeta(BaseSearcher):
             seldepth=max(int(worker.memory.record.seldepth) for worker in self.workers),
             hashfull=permille(self.entries, self._generation),
         )
-        known = [self._known(root, score) for root, score in pairs]
-        return report_of(task.board, known, self.settings, task.outcomes, totals, task.mating)
+        searched = [self._searched_move(root, score) for root, score in pairs]
+        return report_of(task.board, searched, self.settings, task.outcomes, totals, task.mating)
 
-    def _known(self, root: np.void, score: int) -> Known:
+    def _searched_move(self, root: np.void, score: int) -> SearchedMove:
         """What is known of ROOT_MOVE; without a score, what the network says of the position.
 
         The probability of a draw is what the network sees at the end of the line.
@@ -216,7 +216,7 @@ class AlphaBeta(BaseSearcher):
         self._positions[0] = self.task.board.position
         network, scratch = self._evaluator.record, self._scratch.record
         value, draw = value_after(network, scratch, self._positions, root["pv"], length)
-        return Known(
+        return SearchedMove(
             code=int(root["move"]),
             nodes=int(root["nodes"]),
             value=value_of_score(score) if scored else float(value),

@@ -93,20 +93,20 @@ def rough_calibration(evaluator: BatchedEvaluator) -> Calibration:
     return calibrate(evaluator, random_leaves(SAMPLE))
 
 
-def is_for(found: Calibration, evaluator: BatchedEvaluator) -> bool:
+def is_for(calibration: Calibration, evaluator: BatchedEvaluator) -> bool:
     """Whether a calibration was made with this network, whatever computed it then."""
-    made, used = (_COMPUTED_BY.sub("", name) for name in (found.network, evaluator.name))
+    made, used = (_COMPUTED_BY.sub("", name) for name in (calibration.network, evaluator.name))
     return made == used
 
 
-def write_calibration(location: Location, found: Calibration) -> None:
+def write_calibration(location: Location, calibration: Calibration) -> None:
     """Write a calibration as JSON."""
     facts = {
         "format": FORMAT,
-        "network": found.network,
-        "mean": found.mean,
-        "shift": found.shift,
-        "boundaries": found.boundaries.tolist(),
+        "network": calibration.network,
+        "mean": calibration.mean,
+        "shift": calibration.shift,
+        "boundaries": calibration.boundaries.tolist(),
     }
     content = json.dumps({**facts, "sha256": _checksum(facts)})
     write_bytes(location, (content + "\n").encode("utf-8"))
@@ -125,17 +125,17 @@ def read_calibration(location: Location) -> Calibration:
         if facts["format"] != FORMAT:
             raise KeyError("format")
         boundaries, name = np.array(facts["boundaries"], np.float64), str(facts["network"])
-        found = Calibration(float(facts["mean"]), float(facts["shift"]), boundaries, name)
+        calibration = Calibration(float(facts["mean"]), float(facts["shift"]), boundaries, name)
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
         raise InputError("not a calibration", value=str(location), fix=REMEDY) from error
-    numbers = np.array([found.mean, found.shift, *boundaries.ravel()])
+    numbers = np.array([calibration.mean, calibration.shift, *boundaries.ravel()])
     if boundaries.ndim != 1 or len(boundaries) == 0 or not np.isfinite(numbers).all():
         raise InputError("not a calibration", value=str(location), fix=REMEDY)
     if np.any(np.diff(boundaries) > 0):
         raise InputError("boundaries that do not descend", value=str(location), fix=REMEDY)
-    if abs(found.shift) > LARGEST_SHIFT:
+    if abs(calibration.shift) > LARGEST_SHIFT:
         fix = f"expected at most {LARGEST_SHIFT:.0f} points either way; {REMEDY}"
-        raise InputError(f"{location}: shift", value=found.shift, fix=fix)
+        raise InputError(f"{location}: shift", value=calibration.shift, fix=fix)
     if facts.get("sha256") != _checksum(facts):
         raise DamagedFileError("a calibration that was changed", value=str(location), fix=REMEDY)
-    return found
+    return calibration

@@ -23,7 +23,7 @@ from kibitz.search.bestfirst.worker import Worker
 from kibitz.search.clock import Standing
 from kibitz.search.params import Settings
 from kibitz.search.proof import UNPROVED
-from kibitz.search.report import Known, Report, drawn, report_of
+from kibitz.search.report import Report, SearchedMove, drawn, report_of
 from kibitz.search.searcher import BaseSearcher
 
 DEEPEST = 60
@@ -77,13 +77,13 @@ def bisect(run: Callable[[int], int | None], guess: int) -> int | None:
     lower, upper = -INFINITE, INFINITE
     while lower < upper:
         bound = min(INFINITE - 1, max(1 - INFINITE, next_bound(lower, upper, guess)))
-        found = run(bound)
-        if found is None:
+        reached = run(bound)
+        if reached is None:
             return None
-        if found < bound:
-            upper = found
+        if reached < bound:
+            upper = reached
         else:
-            lower = found
+            lower = reached
     return lower
 
 
@@ -99,8 +99,8 @@ class BestFirst(BaseSearcher):
         file = chosen.bestfirst_file
         calibration = read_calibration(file) if file else rough_calibration(many)
         fits = is_for(calibration, many)
-        told = f"BestFirstFile: {file} was made for {calibration.network}, not for {many.name}"
-        self._unfit = [] if fits else [told]
+        warning = f"BestFirstFile: {file} was made for {calibration.network}, not for {many.name}"
+        self._unfit = [] if fits else [warning]
         self.worker = Worker(
             many,
             calibration,
@@ -162,33 +162,33 @@ class BestFirst(BaseSearcher):
 
     def _deepen(self, depth: int) -> bool:
         """Find the values of the best moves with so many plies; whether it came to an end."""
-        found: list[Best] = []
+        done: list[Best] = []
         lines = self.settings.multipv
         if self.settings.temperature > 0.0:
             lines = max(lines, DRAWN_AMONG)
         lines = min(lines, len(self.worker.codes))
-        while len(found) < lines:
-            before = self._best[len(found)] if len(found) < len(self._best) else None
-            best, whole = self._value(depth, [one.code for one in found], before)
+        while len(done) < lines:
+            before = self._best[len(done)] if len(done) < len(self._best) else None
+            best, whole = self._value(depth, [line.code for line in done], before)
             if best is not None:
-                found.append(best)
+                done.append(best)
             if not whole:
-                self._best = self._with_those_before(found)
+                self._best = self._with_those_before(done)
                 return False
-        self._best = sorted(found, key=lambda one: -one.value)
+        self._best = sorted(done, key=lambda line: -line.value)
         return True
 
-    def _with_those_before(self, found: list[Best]) -> list[Best]:
+    def _with_those_before(self, done: list[Best]) -> list[Best]:
         """What an iteration that was cut has found, and after it the lines of the one before.
 
         Their values are of fewer plies, and count as no higher than what was found with more.
         """
-        if not found:
+        if not done:
             return self._best
-        codes, most = {one.code for one in found}, min(one.value for one in found)
-        rest = [one for one in self._best if one.code not in codes]
-        later = [one._replace(value=min(one.value, most)) for one in rest]
-        return [*sorted(found, key=lambda one: -one.value), *later]
+        codes, most = {line.code for line in done}, min(line.value for line in done)
+        rest = [line for line in self._best if line.code not in codes]
+        later = [line._replace(value=min(line.value, most)) for line in rest]
+        return [*sorted(done, key=lambda line: -line.value), *later]
 
     def _value(
         self, depth: int, without: list[int], before: Best | None
@@ -238,8 +238,8 @@ class BestFirst(BaseSearcher):
         if temperature == 0.0 or report.root.proof != UNPROVED:
             return report.best.moves
         if self._depth:
-            codes = [one.code for one in self._best]
-            values = np.array([unit_value(one.value) for one in self._best])
+            codes = [best.code for best in self._best]
+            values = np.array([unit_value(best.value) for best in self._best])
             merits = 2.0 * np.arctanh(np.clip(values, -NEAREST, NEAREST)) / WARMTH
         else:
             codes = self.worker.codes.tolist()
@@ -266,7 +266,7 @@ class BestFirst(BaseSearcher):
         columns = worker.record.root_nodes[:count], worker.record.root_values[:count]
         lists = (worker.codes.tolist(), *(column.tolist() for column in columns))
         rows = {row[0]: row[1:] for row in zip(*lists, worker.priors.tolist(), strict=True)}
-        order = [one.code for one in self._best]
+        order = [best.code for best in self._best]
         rest = [code for code in rows if code not in order]
         order += sorted(rest, key=lambda code: -rows[code][0])
         totals = replace(
@@ -276,16 +276,18 @@ class BestFirst(BaseSearcher):
             hashfull=worker.memory.permille,
             notes=(worker.note,) if task.finished and worker.passes else (),
         )
-        known = [self._known(code, place, *rows[code]) for place, code in enumerate(order)]
+        searched = [self._searched_move(code, rank, *rows[code]) for rank, code in enumerate(order)]
         mating, raw = task.mating, worker.raw
-        return report_of(task.board, known, self.settings, task.outcomes, totals, mating, raw)
+        return report_of(task.board, searched, self.settings, task.outcomes, totals, mating, raw)
 
-    def _known(self, code: int, place: int, nodes: int, bound: int, prior: float) -> Known:
+    def _searched_move(
+        self, code: int, rank: int, nodes: int, bound: int, prior: float
+    ) -> SearchedMove:
         """What is known of a move, its line of the iteration that found its value."""
-        scored = place < len(self._best)
-        best = self._best[place] if scored else Best(code, bound, self._line(code, 1))
+        scored = rank < len(self._best)
+        best = self._best[rank] if scored else Best(code, bound, self._line(code, 1))
         value, proof = unit_value(best.value), proof_of(best.value) if scored else UNPROVED
-        return Known(
+        return SearchedMove(
             code=code,
             nodes=nodes,
             value=value,

@@ -75,9 +75,9 @@ def _lines(
     mates: Mates,
 ) -> list[Line]:
     """The lines of the best moves of which anything is known."""
-    known = [row for row in rows if row.visits or wins(row.proof) or row.table is not None]
+    searched = [row for row in rows if row.visits or wins(row.proof) or row.table is not None]
     lines = []
-    for row in known[: settings.multipv]:
+    for row in searched[: settings.multipv]:
         moves = mates.get(row.move) or principal_variation(memory, row.edge, position)
         if mate_moves(row.proof) is not None:
             moves = moves[: abs(row.proof)]  # the tree's line may be longer than what is proved
@@ -161,9 +161,9 @@ def _best(
 ) -> MoveStatistics:
     """The best move without chance; `candidates` are in order."""
     if settings.minimax and material <= settings.minimax_material:
-        found = minimax_move(memory, candidates, settings)
-        if found is not None:
-            return found
+        best = minimax_move(memory, candidates, settings)
+        if best is not None:
+            return best
     if settings.move_choice == "lcb":
         return highest_bound(candidates, settings.lcb_deviations, settings.lcb_visits)
     return candidates[0]

@@ -124,11 +124,11 @@ class Batches:
         batch.filled, batch.parts = 0, []
         for search in searches:
             paths = batch.paths[id(search)]
-            found = self._gather(search, batch, paths, pace)
+            end = self._gather(search, batch, paths, pace)
             batch.parts.append((search, paths))
             batch.filled += int(paths.record["filled"])
-            search.control["full"] = int(found == NO_ROOM)
-            outcome = outcome or found
+            search.control["full"] = int(end == NO_ROOM)
+            outcome = outcome or end
         if batch.filled == 0:
             self._cancel(batch)
             return outcome

@@ -105,7 +105,7 @@ class Searcher(BaseSearcher):
         """Search until a limit is reached or nothing is left to learn; if neither, until `stop`."""
         if self._tree.is_open:
             self._run()
-        self._mates |= self._found
+        self._mates |= self._own_mate
         self._answer_questions()
 
     def _run(self) -> None:
@@ -232,13 +232,13 @@ class Searcher(BaseSearcher):
             mean_depth=sum(int(context.depth_sum) for context in contexts) / playouts,
             hashfull=self.memory.permille,
         )
-        task, position, mates = self.task, self.task.board.position, self._mates | self._found
+        task, position, mates = self.task, self.task.board.position, self._mates | self._own_mate
         return make_report(
             self.memory, position, self.rule, self.settings, totals, task.outcomes, mates
         )
 
     @property
-    def _found(self) -> Mates:
+    def _own_mate(self) -> Mates:
         """The mate that this search has found beside the tree."""
         mating = self.task.mating
         return {mating[0]: mating} if mating else {}
@@ -251,10 +251,10 @@ class Searcher(BaseSearcher):
             edge = int(gumbel_choice(self.memory.record, context, rule))
             chosen = next(row for row in rows if row.edge == edge)
         else:
-            found = choose_move(self.memory, position, self.settings, self._generator, rows)
-            if found is None:
+            best = choose_move(self.memory, position, self.settings, self._generator, rows)
+            if best is None:
                 return ()
-            chosen = found
+            chosen = best
         if report.best.moves[:1] == (chosen.move,):
             return report.best.moves
         return principal_variation(self.memory, chosen.edge, position)

@@ -120,8 +120,8 @@ def moves_below(
     )
     words = enumerate(words_of(memory, node), start=block.stop)
     edges = [*_edges(memory, block), *(_Edge(place, *word) for place, word in words)]
-    known = outcomes or {}
-    return [_row(shared, edge, known.get(edge.code)) for edge in edges]
+    by_code = outcomes or {}
+    return [_row(shared, edge, by_code.get(edge.code)) for edge in edges]
 
 
 def _edges(memory: TreeMemory, block: slice) -> list[_Edge]:
@@ -200,8 +200,8 @@ def standing(memory: TreeMemory) -> Standing:
 def best_proof(memory: TreeMemory) -> int:
     """The best of what is proved about the root's moves, else what tablebases say of the root."""
     proofs = memory.cold["proof"][block_of(memory)].tolist()
-    known = int(memory.cold["proof"][0])
-    table = int(answer_to(known)) if abs(known) == TABLEBASE else UNPROVED
+    root_proof = int(memory.cold["proof"][0])
+    table = int(answer_to(root_proof)) if abs(root_proof) == TABLEBASE else UNPROVED
     return max(filter(is_settled, proofs), key=rank_of, default=table)
 
 
