@@ -8,6 +8,8 @@ import kibitz.engine.options
 import kibitz.uci.protocol
 import kibitz.uci.proxy
 from kibitz import Board
+from kibitz.search.measurements import ENTRIES, MEASURED
+from kibitz.search.params import OPTIONS
 from kibitz.uci.options import TABLE_MARK, option_table
 
 PROJECT = Path(__file__).parents[2]
@@ -17,6 +19,16 @@ def test_the_table_of_options_is_the_engines() -> None:
     # After a change: python -m kibitz.uci.options docs/uci.md
     written = (PROJECT / "docs" / "uci.md").read_text(encoding="utf-8")
     assert written.split(TABLE_MARK)[1].strip() == option_table().strip()
+
+
+def test_each_measured_default_has_its_entry_in_the_log() -> None:
+    logs = [path.read_text(encoding="utf-8") for path in (PROJECT / "research/log").glob("2*.md")]
+    heads = {line for text in logs for line in text.splitlines() if line.startswith("## ")}
+    questions = {line.partition(": ")[2] for line in heads}
+    assert set(ENTRIES) <= questions
+    names = [name for measured in ENTRIES.values() for name in measured]
+    assert len(names) == len(set(names)) == len(MEASURED)
+    assert set(names) <= {option.name for option in OPTIONS}
 
 
 def test_the_readme_runs() -> None:

@@ -26,6 +26,7 @@ from kibitz.core.options import (
     written,
 )
 from kibitz.engine.options import EngineOptions
+from kibitz.search.measurements import MEASURED, UNTESTED
 from kibitz.search.params import OPTIONS
 from kibitz.search.where import DRIVERS
 
@@ -106,8 +107,8 @@ def _known_networks() -> list[str]:
 def option_table() -> str:
     """All options as a table in Markdown."""
     head = [
-        "| option | type | default | range | what it does | only |",
-        "|---|---|---|---|---|---|",
+        "| option | type | default | range | what it does | only | measured in the log |",
+        "|---|---|---|---|---|---|---|",
     ]
     return "\n".join(head + [_row(option) for option in all_options()]) + "\n"
 
@@ -117,7 +118,7 @@ def _row(option: Option) -> str:
     if option.low is not None and option.high is not None:
         span = f"{bound(option.low)} to {bound(option.high)}"
     default = written(option.default).replace("<", "&lt;")
-    about = f"{option.help} | {_only(option)}"
+    about = f"{option.help} | {_only(option)} | {MEASURED.get(option.name, UNTESTED)}"
     return f"| `{option.uci}` | {option.uci_type} | {default} | {span} | {about} |"
 
 
