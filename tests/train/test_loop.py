@@ -24,8 +24,9 @@ from kibitz.data.batches.loader import rows_in_batches
 from kibitz.data.shard import write
 from kibitz.nets import card as cards
 from kibitz.nets.models.build import load_network
+from kibitz.nets.models.sizes import new_card
 from kibitz.train.checkpoint import checkpoints_in
-from kibitz.train.loop import train
+from kibitz.train.loop import HeldOut, held_out_of, train, warn_of_idle_head
 from kibitz.train.state import window_of
 from kibitz.train.step import LossError, outputs_of
 from tests.data.batches.makers import random_shard
@@ -344,6 +345,28 @@ def test_where_no_game_is_held_out_the_last_weights_are_exported(
     outcome = run(settings_of(few, tmp_path / "b", *rare, "run.patience=1"))
     assert cards.read_card(outcome.files[0]).provenance.steps == 6
     assert "patience does not" in capsys.readouterr().err
+
+
+def test_a_head_that_can_learn_nothing_is_warned_of(
+    games: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    held_out = held_out_of(settings_of(games, Path("x")), window_of(settings_of(games, Path("x"))))
+    assert held_out is not None
+    card = new_card("tower-1x8", heads=cards.Heads(mcts_value=True))
+    values = held_out.samples.values
+
+    def told(searched: np.ndarray, share: float) -> str:
+        samples = held_out.samples._replace(values=searched.astype(values.dtype))
+        warn_of_idle_head(card, HeldOut(samples, held_out.rows), share)
+        return capsys.readouterr().err
+
+    spread = np.linspace(-1, 1, len(values))
+    assert told(spread, 0.5) == ""
+    assert "data.result_share is 0" in told(spread, 0.0)
+    assert "all searches came to +0.00" in told(np.zeros(len(values)), 0.5)
+    assert "no position has one" in told(np.full(len(values), np.nan), 0.5)
+    warn_of_idle_head(new_card("tower-1x8", heads=cards.Heads()), held_out, 0.0)
+    assert capsys.readouterr().err == ""
 
 
 def test_the_best_weights_survive_a_kill_and_their_damage_is_named(

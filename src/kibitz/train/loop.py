@@ -23,7 +23,7 @@ from kibitz.data.batches.batch import recipe
 from kibitz.data.batches.loader import Loader, PlaceInData, Share, TensorBatch, rows_in_batches
 from kibitz.data.batches.sample import Samples
 from kibitz.data.batches.window import Window
-from kibitz.nets.card import Provenance
+from kibitz.nets.card import NetworkCard, Provenance
 from kibitz.nets.models.build import count_parameters, file_weights
 from kibitz.nets.models.make import trained_card, write_networks
 from kibitz.train import checkpoint as checkpoints
@@ -114,6 +114,8 @@ def train(
         stack.enter_context(state.loader)
         total = total_steps(settings, window, state.loader)
         held_out = held_out_of(settings, window) if main else None
+        if held_out is not None:
+            warn_of_idle_head(state.learner.card, held_out, settings.data.result_share)
         write = stack.enter_context(recording(run.output, state.step, main, run.tensorboard))
         job = Job(settings, command, share, window, total, held_out, write, on_step)
         if main:
@@ -254,6 +256,23 @@ def held_out_of(settings: TrainingSettings, window: Window) -> HeldOut | None:
     then = "the last weights count" + (", and patience does not" if patience else "")
     say(f"warning: {what}: {then}; give a larger data.validation")
     return None
+
+
+def warn_of_idle_head(card: NetworkCard, held_out: HeldOut, result_share: float) -> None:
+    """Say why the head for the search's value, if there is one, can learn nothing of its own."""
+    values = held_out.samples.values[held_out.rows]
+    known = values[~np.isnan(values)]
+    if not card.heads.mcts_value:
+        return
+    if not len(known):
+        why = "nothing: no position has one"
+    elif known.min() == known.max():
+        why = f"a constant: all searches came to {known[0]:+.2f}, as with a uniform network"
+    elif result_share == 0:
+        why = "what the value learns: data.result_share is 0; give more, or leave the head out"
+    else:
+        return
+    say(f"warning: the head for the search's value learns {why}")
 
 
 def _validate(state: TrainState, job: Job, *, average: bool = False) -> None:
