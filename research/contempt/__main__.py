@@ -28,7 +28,7 @@ from research.contempt.balance import (
     counted,
     repeats,
 )
-from research.contempt.cells import Laboratory, estimates
+from research.contempt.cells import Estimate, Laboratory, estimates
 from research.contempt.contests import Compare, Match, Odds
 from research.contempt.counts import Moves, of_pgn
 from research.contempt.plan import Findings, Plan, caption, keep, result, with_forfeits
@@ -56,7 +56,7 @@ def _command_of(kind: type[Plan]) -> Callable[..., int]:
             list[str] | None, Parameter(name="--set", help="A key of the plan, as KEY=VALUE.")
         ] = None,
         dry_run: Annotated[
-            bool, Parameter(help="Only say what there is to play, and how long.")
+            bool, Parameter(help="Only say what there is to play; nothing is played.")
         ] = False,
         json: JsonFlag = False,
     ) -> int:
@@ -101,16 +101,29 @@ def _shown(findings: Findings, below: Sequence[str]) -> RenderableType:
 def _estimate(plan: Plan, folder: Path, json: bool) -> int:
     with graceful_stop() as stop:
         found = estimates(plan.cells(), Laboratory(folder, stop))
-    rows = [(one.cell, one.games, one.nodes, f"{one.hours:.2f}") for one in found]
-    games, nodes = sum(one.games for one in found), sum(one.nodes for one in found)
-    hours = sum(one.hours for one in found)
+    games = sum(one.games for one in found)
+    nodes, hours = _sum([one.nodes for one in found]), _sum([one.hours for one in found])
+    all_of_them = Estimate("all", games, None if nodes is None else round(nodes), hours)
     headings = ("to be played", "games", "nodes", "hours")
-    table = columns(headings, [*rows, ("all", games, nodes, f"{hours:.2f}")])
+    table = columns(headings, [_cells(one) for one in (*found, all_of_them)])
+    if hours is None:
+        say("hours are known once some games of each row are there")
     listed = [one._asdict() for one in found]
     emit(
         {"cells": listed, "games": games, "nodes": nodes, "hours": hours}, as_json=json, table=table
     )
     return 0
+
+
+def _sum(parts: Sequence[float | None]) -> float | None:
+    """The sum, if all its parts are known."""
+    known = [part for part in parts if part is not None]
+    return sum(known) if len(known) == len(parts) else None
+
+
+def _cells(one: Estimate) -> tuple[object, ...]:
+    nodes = "" if one.nodes is None else one.nodes
+    return one.cell, one.games, nodes, "" if one.hours is None else f"{one.hours:.2f}"
 
 
 @app.command(name="count")

@@ -11,16 +11,13 @@ itself are played in compiled code, some ten times as fast as those of two playe
 from __future__ import annotations
 
 import re
-import tempfile
-import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from kibitz.arena.match.game import Rules, Terms
 from kibitz.arena.match.journal import Journal, PlayedGame
 from kibitz.arena.match.runner import Setup, run
 from kibitz.core.files import crc32_of
@@ -33,17 +30,15 @@ from kibitz.zero.selfplay.play import GameSummary, about_games, play
 from research.contempt.counts import HasMoves, Moves, mean_plies, of_shards
 
 USUAL_PLIES = 120  # of a game of which nothing is known yet
-SAMPLE_MOVES = 8  # of both players of a match, to measure the speed,
-SAMPLE_GAMES, SAMPLE_PLIES = 5, 40  # and of games against itself
 
 Played = TypeVar("Played", bound=HasMoves, covariant=True)
 
 
 class Speed(NamedTuple):
-    """What a ply costs."""
+    """What a ply costs, as far as settings and games that are there say it."""
 
-    nodes: float
-    seconds: float
+    nodes: float | None
+    seconds: float | None
 
 
 class Cell(Protocol[Played]):
@@ -63,8 +58,8 @@ class Cell(Protocol[Played]):
     def play(self, folder: Path, stop: Stop, on_game: Callable[[], None]) -> Sequence[Played]:
         """Play what is missing; all games, or those that there are once a stop is requested."""
 
-    def measure(self) -> Speed:
-        """Measure the speed by a few moves."""
+    def speed(self, folder: Path) -> Speed:
+        """What a ply costs; nothing is played or compiled for it."""
 
 
 @dataclass(frozen=True)
@@ -101,15 +96,15 @@ class MatchCell:
         """The games of the plan; a journal may have more, of a plan that wanted more."""
         return [journal.games[number] for number in sorted(journal.games) if number < self.games]
 
-    def measure(self) -> Speed:
-        """The first moves of a game or two of every two players."""
-        short = replace(self.setup, rounds=1, terms=Terms(Rules(max_moves=SAMPLE_MOVES)))
-        journal = Journal(short.header())
-        run(short, journal, Stop())
-        moves = [move for game in journal.games.values() for move in game.moves]
-        nodes = sum(move.nodes or 0 for move in moves)
-        seconds = sum(move.milliseconds for move in moves) / 1000 / self.setup.concurrency
-        return Speed(nodes / len(moves), seconds / len(moves))
+    def speed(self, folder: Path) -> Speed:
+        """By the games that are there, else by the players' limits of nodes."""
+        moves = [move for game in self.there(folder) for move in game.moves]
+        if moves:
+            seconds = sum(move.milliseconds for move in moves) / 1000 / self.setup.concurrency
+            return Speed(sum(move.nodes or 0 for move in moves) / len(moves), seconds / len(moves))
+        limits = [self.setup.control_of(spec).nodes for spec in self.setup.players]
+        known = [nodes for nodes in limits if nodes is not None]
+        return Speed(sum(known) / len(known) if len(known) == len(limits) else None, None)
 
 
 @dataclass(frozen=True)
@@ -148,16 +143,10 @@ class SelfCell:
             on_game=on_game,
         )
 
-    def measure(self) -> Speed:
-        """Some beginnings of games; the first one, for which kernels are loaded, does not count."""
-        short = replace(self.settings, most_plies=SAMPLE_PLIES)
-        cell = replace(self, settings=short, games=1 + SAMPLE_GAMES)
-        ended: list[tuple[float, GameSummary]] = []
-        with tempfile.TemporaryDirectory() as folder:
-            cell._play(Path(folder), Stop(), lambda one: ended.append((time.monotonic(), one)))
-        plies = sum(one.plies for _, one in ended[1:])
-        nodes = sum(one.playouts for _, one in ended[1:])
-        return Speed(nodes / plies, (ended[-1][0] - ended[0][0]) / plies)
+    def speed(self, folder: Path) -> Speed:  # noqa: ARG002 - shards keep no times
+        """By the playouts of the settings."""
+        full, fast = self.settings.playouts, self.settings.fast_playouts
+        return Speed(full * self.settings.full + fast * (1 - self.settings.full), None)
 
 
 def _slug(name: str, about: bytes) -> str:
@@ -184,23 +173,22 @@ class Laboratory:
 
 
 class Estimate(NamedTuple):
-    """What is still to be played of a cell."""
+    """What is still to be played of a cell; None where only games can tell it."""
 
     cell: str
     games: int
-    nodes: int
-    hours: float
+    nodes: int | None
+    hours: float | None
 
 
 def estimates(cells: Iterable[Cell[HasMoves]], laboratory: Laboratory) -> list[Estimate]:
-    """Of each cell, by its speed now and the length of its games so far."""
+    """Of each cell, by its settings and by the games that are there."""
     found = []
     for cell in cells:
-        there = cell.there(laboratory.folder)
+        there, speed = cell.there(laboratory.folder), cell.speed(laboratory.folder)
         missing = cell.games - len(there)
-        speed = cell.measure() if missing else Speed(0.0, 0.0)
         plies = missing * (mean_plies(there) if there else USUAL_PLIES)
-        found.append(
-            Estimate(cell.name, missing, round(plies * speed.nodes), plies * speed.seconds / 3600)
-        )
+        nodes = None if speed.nodes is None else round(plies * speed.nodes)
+        hours = None if speed.seconds is None else plies * speed.seconds / 3600
+        found.append(Estimate(cell.name, missing, nodes, hours if missing else 0.0))
     return found

@@ -20,6 +20,7 @@ from kibitz.arena.match.elo import Tally, elo_of, of_games
 from kibitz.arena.match.journal import PlayedGame, PlayedMove
 from kibitz.core.log import Stop
 from kibitz.core.settings import load
+from kibitz.engine import Engine
 from kibitz.jit.records import as_record
 from kibitz.position.fen import START
 from kibitz.search.mcts.answer import temperature_at
@@ -28,6 +29,7 @@ from kibitz.zero.selfplay.config import SelfPlay
 from kibitz.zero.selfplay.game import terms_of
 from kibitz.zero.selfplay.moves import temperature_at_ply
 from research.command import carry_out
+from research.contempt import cells
 from research.contempt.__main__ import app
 from research.contempt.balance import (
     PAPER,
@@ -296,8 +298,32 @@ def test_a_dry_run_plays_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[s
     told = json.loads(capsys.readouterr().out)
     assert told["games"] == 30
     assert told["nodes"] > 0
-    assert told["hours"] > 0
+    assert told["hours"] is None
     assert not (tmp_path / "e").exists()
+
+
+def test_a_dry_run_compiles_nothing_and_learns_from_games(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a dry run has begun a game")
+
+    small = ["network=material", 'kinds=["CPuct=1","CPuct=2"]', "nodes=8", "movetime=0"]
+    small += ["games=2", "most_moves=4"]
+    words = ["compare", "--folder", str(tmp_path), *with_keys(small), "--json"]
+    (cell,) = load(Compare, overrides=small).cells()
+    with monkeypatch.context() as patch:
+        patch.setattr(Engine, "ready", refuse)
+        patch.setattr(cells, "play", refuse)
+        assert run(*words, "--dry-run") == 0
+        assert run("wdl", "--folder", str(tmp_path), *with_keys(WDL), "--dry-run") == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[0])["hours"] is None
+    assert cell.speed(tmp_path / "games") == (8, None)
+    assert run(*words) == 0
+    nodes, seconds = cell.speed(tmp_path / "games")
+    assert nodes is not None
+    assert 0 < nodes <= 8
+    assert seconds is not None
 
 
 def test_results_say_how_they_came_about(
