@@ -40,7 +40,7 @@ PYTHON = (
     ("kibitz.search.report", "Report"),
     ("kibitz.position.pgn", "read_games", "Game", "write_games"),
     ("kibitz.data.store", "Store"),
-    ("kibitz.data.record", "Game", "Ply"),
+    ("kibitz.data.shard", "Game", "Ply"),
     ("kibitz.core.errors", "KibitzError", "InputError", "FileError"),
 )
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from kibitz import Board, Limits
-from kibitz.nets.encodings.layouts import Sight
 from kibitz.nets.encodings.leaves import Leaves
+from kibitz.nets.encodings.planes import Sight
 from kibitz.nets.evaluators.batched import Evaluations
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.params import Settings

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 from kibitz.arena.match.elo import DEVIATIONS_95, Tally, wilson
 from kibitz.core.files import Location
 from kibitz.core.places import Place
-from kibitz.data.record import start_positions
+from kibitz.data.shard import start_positions
 from kibitz.data.store import Store
 from kibitz.position.fen import fen_of
 from kibitz.position.pgn import read_games

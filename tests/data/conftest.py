@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from kibitz.data.record import Game, Ply
+from kibitz.data.shard import Game, Ply
 from kibitz.jit.compile import COMPILED
 from kibitz.position.board import Board
 from kibitz.position.notation import legal_codes

@@ -18,10 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kibitz.cli import main
-from kibitz.data.cutting import Wanted, choose, in_comment, pace_of, whole_games
 from kibitz.data.importing import pieces_of, read_piece
 from kibitz.data.labels.labels import LabelModel, of_json, parse
-from kibitz.data.record import games_of
+from kibitz.data.openings import Wanted, choose, in_comment, pace_of, whole_games
+from kibitz.data.shard import games_of
 from kibitz.data.store import Store, shards_in
 
 CONTROLS = ("60+0", "180+2", "300+3", "600+5", "1800+30", "-", "15+0", "40/7200", "?")

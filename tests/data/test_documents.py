@@ -20,8 +20,7 @@ import zstandard
 from kibitz.cli import main
 from kibitz.data.labels.evaluating import Labelling
 from kibitz.data.labels.labels import LabelModel
-from kibitz.data.record import Game, shard_of
-from kibitz.data.shard import DTYPES, encode
+from kibitz.data.shard import DTYPES, Game, encode, shard_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "data.md"
 LINES = re.findall(r"^    kibitz (data .*)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)

@@ -33,8 +33,7 @@ from kibitz.data.labels.evaluating import (
 )
 from kibitz.data.labels.labels import LabelModel, wdl
 from kibitz.data.pgn import read_pgn
-from kibitz.data.record import Game, games_of, shard_of
-from kibitz.data.shard import NOT_A_POLICY, RANDOM_MOVE, read
+from kibitz.data.shard import NOT_A_POLICY, RANDOM_MOVE, Game, games_of, read, shard_of
 from kibitz.data.store import shards_in
 
 MODEL = LabelModel()

@@ -17,8 +17,7 @@ import pytest
 from kibitz.cli import main
 from kibitz.data.labels.labels import LabelModel, score_of_value, wdl
 from kibitz.data.pgn import read_pgn
-from kibitz.data.record import Game, Ply, games_of, shard_of
-from kibitz.data.shard import Shard, read, write
+from kibitz.data.shard import Game, Ply, Shard, games_of, read, shard_of, write
 from kibitz.position.pgn import BadGame
 from tests.data.conftest import random_game
 

@@ -22,8 +22,7 @@ from kibitz.cli import main
 from kibitz.core.errors import InputError
 from kibitz.data.importing import import_labelled
 from kibitz.data.labels.labels import LabelModel, fit, parse, score_of, shard_of_lines, wdl
-from kibitz.data.record import games_of
-from kibitz.data.shard import Shard, read
+from kibitz.data.shard import Shard, games_of, read
 from kibitz.data.store import shards_in
 
 MODEL = LabelModel(150.0, 120.0)

@@ -20,8 +20,7 @@ from kibitz.cli import main
 from kibitz.data.importing import Seen, pieces_of, read_piece
 from kibitz.data.labels.labels import LabelModel, score_of_value
 from kibitz.data.pgn import read_pgn
-from kibitz.data.record import Game, games_of
-from kibitz.data.shard import read
+from kibitz.data.shard import Game, games_of, read
 from kibitz.data.store import shards_in
 from kibitz.position.moves import CASTLING
 from kibitz.position.pgn import BadGame, read_main_lines

@@ -18,8 +18,20 @@ from hypothesis import strategies as some
 from kibitz.core.errors import DamagedFileError, InputError
 from kibitz.core.files import with_ending
 from kibitz.data import shard as shards
-from kibitz.data.record import Game, Ply, games_of, shard_of
-from kibitz.data.shard import DTYPES, MARK, Shard, decode, encode, find_fault, read, write
+from kibitz.data.shard import (
+    DTYPES,
+    MARK,
+    Game,
+    Ply,
+    Shard,
+    decode,
+    encode,
+    find_fault,
+    games_of,
+    read,
+    shard_of,
+    write,
+)
 from tests.data.conftest import random_game
 
 

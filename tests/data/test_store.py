@@ -16,8 +16,7 @@ from kibitz.core.files import read_bytes, write_bytes
 from kibitz.core.places import Place, place
 from kibitz.data.batches.window import Window, parse_source
 from kibitz.data.pgn import tree_of
-from kibitz.data.record import Game, games_of, shard_of
-from kibitz.data.shard import Shard, read
+from kibitz.data.shard import Game, Shard, games_of, read, shard_of
 from kibitz.data.store import Store, add, chosen, concatenate, cut, outdated, select, shards_in
 from kibitz.position.pgn import read_games
 from tests.data.conftest import random_game

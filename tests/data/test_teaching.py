@@ -32,8 +32,7 @@ from kibitz.data.labels.evaluating import (
     play_game,
 )
 from kibitz.data.labels.labels import LabelModel, wdl
-from kibitz.data.record import Game, games_of
-from kibitz.data.shard import RANDOM_MOVE, read
+from kibitz.data.shard import RANDOM_MOVE, Game, games_of, read
 from kibitz.data.store import shards_in
 from kibitz.position.fen import START
 from kibitz.uci.program import ProgramFault

@@ -9,11 +9,10 @@ import pytest
 
 from kibitz.jit.compile import COMPILED
 from kibitz.position.board import Board, Termination
-from kibitz.position.display import squares_of
 from kibitz.position.exchange import threat_maps
 from kibitz.position.fen import parse_fen
 from kibitz.position.moves import pins
-from kibitz.position.notation import legal_sans, relative
+from kibitz.position.notation import legal_sans, relative, squares_of
 from kibitz.position.play import play, play_null
 from kibitz.position.state import compute_key, gives_away_king, new_positions, own_king
 

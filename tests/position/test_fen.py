@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kibitz.core.errors import PositionError
+from kibitz.position.attacks import NO_SQUARE
 from kibitz.position.board import Board
 from kibitz.position.fen import (
     PAWN_ON_EDGE,
@@ -22,7 +23,6 @@ from kibitz.position.fen import (
     parse_fen,
     problem,
 )
-from kibitz.position.squares import NO_SQUARE
 from kibitz.position.state import new_positions
 
 # Given, and as it is written back.

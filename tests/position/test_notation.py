@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kibitz.core.errors import MoveError, NotationError
+from kibitz.position.attacks import KNIGHT, QUEEN
 from kibitz.position.board import Board
 from kibitz.position.fen import START, parse_fen
 from kibitz.position.moves import CASTLING, DOUBLE_PUSH, EN_PASSANT, MAX_MOVES
@@ -20,7 +21,6 @@ from kibitz.position.notation import (
     parse_uci,
     san_of,
 )
-from kibitz.position.squares import KNIGHT, QUEEN
 
 CASTLES = "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1"
 BLACK_CASTLES = CASTLES.replace(" w ", " b ")

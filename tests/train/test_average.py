@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from kibitz.core.errors import InputError
 from kibitz.nets.models.build import build
-from kibitz.train.average import (
+from kibitz.train.checkpoint import (
     Average,
     Kind,
     average_of,

@@ -17,7 +17,7 @@ from kibitz.data.batches.loader import TensorBatch, rows_in_batches
 from kibitz.data.batches.sample import replay
 from kibitz.nets.card import Heads
 from kibitz.nets.models.build import build, load_network, save_network
-from kibitz.nets.models.heads import Outputs
+from kibitz.nets.models.convolutional import Outputs
 from kibitz.nets.models.sizes import new_card
 from kibitz.train import loss
 from kibitz.train.config import DistillSettings, LossWeights, OptimiserSettings

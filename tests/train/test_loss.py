@@ -16,7 +16,7 @@ from kibitz.core.settings import dump, load
 from kibitz.data.batches.loader import TensorBatch
 from kibitz.nets.card import Heads
 from kibitz.nets.models.build import build
-from kibitz.nets.models.heads import Outputs
+from kibitz.nets.models.convolutional import Outputs
 from kibitz.nets.models.sizes import new_card
 from kibitz.train import loss
 from kibitz.train.config import LossWeights, OptimiserSettings

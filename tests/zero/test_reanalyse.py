@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from kibitz.cli import main
-from kibitz.data.record import Game, Ply, games_of, shard_of
-from kibitz.data.shard import NOT_A_POLICY, RANDOM_MOVE, read
+from kibitz.data.shard import NOT_A_POLICY, RANDOM_MOVE, Game, Ply, games_of, read, shard_of
 from kibitz.data.store import add, shards_in
 from kibitz.jit.compile import COMPILED
 from kibitz.jit.records import as_record

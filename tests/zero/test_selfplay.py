@@ -22,8 +22,7 @@ from kibitz.core.errors import ConfigError, FileError, InputError
 from kibitz.core.files import read_bytes
 from kibitz.core.log import Stop
 from kibitz.core.options import options_of
-from kibitz.data.record import Game, games_of
-from kibitz.data.shard import NOT_A_POLICY, read
+from kibitz.data.shard import NOT_A_POLICY, Game, games_of, read
 from kibitz.data.store import shards_in
 from kibitz.jit.compile import COMPILED
 from kibitz.nets.encodings.leaves import Leaves

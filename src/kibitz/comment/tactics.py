@@ -12,6 +12,7 @@ import numpy as np
 
 from kibitz.jit.bits import bit, popcount
 from kibitz.jit.compile import kernel
+from kibitz.position.attacks import KNIGHT, PAWN, QUEEN
 from kibitz.position.exchange import VALUES
 from kibitz.position.moves import (
     CASTLING,
@@ -23,7 +24,6 @@ from kibitz.position.moves import (
     origin_of,
 )
 from kibitz.position.play import play
-from kibitz.position.squares import KNIGHT, PAWN, QUEEN
 from kibitz.position.state import checkers, piece_on
 
 MOST_PLIES = 40  # of one line, captures included

@@ -25,7 +25,6 @@ from kibitz.core.log import say
 from kibitz.core.places import Place, existing, files_below
 from kibitz.core.unpacking import COMPRESSED
 from kibitz.core.workers import in_processes
-from kibitz.data.cutting import Wanted, choose, whole_games
 from kibitz.data.labels.labels import (
     COLUMNS,
     LabelModel,
@@ -37,9 +36,17 @@ from kibitz.data.labels.labels import (
     peek,
     shard_of_lines,
 )
+from kibitz.data.openings import Wanted, choose, whole_games
 from kibitz.data.pgn import read_pgn
-from kibitz.data.record import shard_of
-from kibitz.data.shard import SUFFIX, UNKNOWN_RESULT, Shard, empty, provenance, read_header
+from kibitz.data.shard import (
+    SUFFIX,
+    UNKNOWN_RESULT,
+    Shard,
+    empty,
+    provenance,
+    read_header,
+    shard_of,
+)
 from kibitz.data.store import Store, add, cut
 from kibitz.position.pgn import BadGame, read_lines
 

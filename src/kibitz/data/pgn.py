@@ -23,8 +23,7 @@ import numpy as np
 
 from kibitz.core.files import Location
 from kibitz.data.labels.labels import LabelModel, score_of, score_of_value, wdl
-from kibitz.data.record import RESULT_TEXTS, RESULTS, Game, Ply
-from kibitz.data.shard import UNKNOWN_END, UNKNOWN_RESULT
+from kibitz.data.shard import RESULT_TEXTS, RESULTS, UNKNOWN_END, UNKNOWN_RESULT, Game, Ply
 from kibitz.position import outcome
 from kibitz.position.board import Termination
 from kibitz.position.fen import START, read_fen

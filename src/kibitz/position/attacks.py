@@ -1,11 +1,4 @@
-"""Attacks of every piece, and the squares between two squares.
-
-Sliding pieces look their attacks up in a table indexed by the blockers on their lines, packed with
-PEXT. 16 bits are enough for an entry, which PDEP lays out over the lines again: 210 KiB, a quarter
-of what whole boards take, which leaves room in the cache for a network. Processors without BMI2
-compute attacks from the blockers by subtraction ("hyperbola quintessence"), which costs perft about
-a tenth.
-"""
+"""Squares and piece types; attacks of every piece, and the squares between two squares."""
 
 from __future__ import annotations
 
@@ -13,15 +6,47 @@ import numpy as np
 
 from kibitz.jit.bits import bit, deposit, extract, flip, signed
 from kibitz.jit.compile import HAS_PEXT, kernel, static_table
-from kibitz.position.squares import (
-    FILE_A,
-    NOT_FILE_A,
-    NOT_FILE_H,
-    NOT_FILES_AB,
-    NOT_FILES_GH,
-    ONE,
-    RANK_1,
-)
+
+PAWN, KNIGHT, BISHOP, ROOK, QUEEN, KING = range(6)
+NO_SQUARE = 64  # "no en passant square"
+FLIP = 56  # square ^ FLIP mirrors the board between White's and Black's view
+
+EMPTY = np.uint64(0)
+ONE = np.uint64(1)
+ALL = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+FILE_A = np.uint64(0x0101_0101_0101_0101)
+NOT_FILE_A = np.uint64(0xFEFE_FEFE_FEFE_FEFE)
+NOT_FILE_H = np.uint64(0x7F7F_7F7F_7F7F_7F7F)
+NOT_FILES_AB = np.uint64(0xFCFC_FCFC_FCFC_FCFC)
+NOT_FILES_GH = np.uint64(0x3F3F_3F3F_3F3F_3F3F)
+RANK_1 = np.uint64(0xFF)
+RANK_3 = np.uint64(0xFF_0000)
+RANK_8 = np.uint64(0xFF00_0000_0000_0000)
+LIGHT_SQUARES = np.uint64(0x55AA_55AA_55AA_55AA)
+
+
+def square_name(square: int) -> str:
+    """`square_name(0) == "a1"`."""
+    return "abcdefgh"[square & 7] + "12345678"[square >> 3]
+
+
+def parse_square(text: str) -> int:
+    """Inverse of `square_name`; raises ValueError for anything else."""
+    if len(text) != 2 or text[0] not in "abcdefgh" or text[1] not in "12345678":
+        raise ValueError(f"not a square: {text!r}")
+    return "abcdefgh".index(text[0]) + 8 * "12345678".index(text[1])
+
+
+# --- attacks --------------------------------------------------------------------------------------
+#
+# Attacks of every piece, and the squares between two squares.
+#
+# Sliding pieces look their attacks up in a table indexed by the blockers on their lines, packed
+# with PEXT. 16 bits are enough for an entry, which PDEP lays out over the lines again: 210 KiB, a
+# quarter of what whole boards take, which leaves room in the cache for a network. Processors
+# without BMI2 compute attacks from the blockers by subtraction ("hyperbola quintessence"), which
+# costs perft about a tenth.
+
 
 TWO = np.uint64(2)
 SIX = np.uint64(6)

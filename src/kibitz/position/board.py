@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from kibitz.core.errors import MoveError, PositionError
-from kibitz.position import display, notation, outcome
+from kibitz.position import notation, outcome
+from kibitz.position.attacks import parse_square
 from kibitz.position.fen import START, chess960_fen, complete, fen_of, read_fen
 from kibitz.position.moves import FLIP_MOVE, NO_MOVE
 from kibitz.position.notation import NULL, Move
 from kibitz.position.play import play, play_null
-from kibitz.position.squares import parse_square
 from kibitz.position.state import checkers, new_positions
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ class Board:
     def piece_at(self, square: int | str) -> str | None:
         """Letter of the piece on a square, upper case for White; None where there is none."""
         index = parse_square(square) if isinstance(square, str) else square
-        letter = display.letters(self.position)[index]
+        letter = notation.letters(self.position)[index]
         return None if letter == "." else letter
 
     # --- moves ----------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ class Board:
 
     def checkers(self) -> list[int]:
         """Squares of the pieces that give check."""
-        return display.squares_of(self.position, int(checkers(self.position)))
+        return notation.squares_of(self.position, int(checkers(self.position)))
 
     def is_check(self) -> bool:
         """Whether the king of the side to move is attacked."""
@@ -311,13 +311,13 @@ class Board:
         return f"Board({self.fen()!r}{', chess960=True' if self.chess960 else ''})"
 
     def __str__(self) -> str:
-        return display.plain(self.position)
+        return notation.plain(self.position)
 
     def __rich_console__(self, console: Console, _: ConsoleOptions) -> Iterator[Text]:
-        yield display.shown(self.position, self._moves[-1] if self._moves else None, console)
+        yield notation.shown(self.position, self._moves[-1] if self._moves else None, console)
 
     def _repr_svg_(self) -> str:
-        return display.svg(self.to_chess())
+        return notation.svg(self.to_chess())
 
 
 def _rebuilt(start: str, codes: tuple[int, ...], chess960: bool) -> Board:

@@ -10,6 +10,10 @@ import numpy as np
 from kibitz.jit.bits import bit, lowest, without_lowest
 from kibitz.jit.compile import kernel
 from kibitz.position.attacks import (
+    EMPTY,
+    KING,
+    KNIGHT,
+    PAWN,
     bishop_attacks,
     king_spread,
     knight_spread,
@@ -25,7 +29,6 @@ from kibitz.position.moves import (
     kind_of,
     origin_of,
 )
-from kibitz.position.squares import EMPTY, KING, KNIGHT, PAWN
 from kibitz.position.state import attackers, piece_on
 
 VALUES = np.array([100, 300, 300, 500, 900, 20_000], dtype=np.int64)  # PAWN ... KING

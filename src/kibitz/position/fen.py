@@ -15,8 +15,8 @@ import numpy as np
 from kibitz.core.errors import PositionError
 from kibitz.jit.bits import bit, lowest, popcount, signed
 from kibitz.jit.compile import kernel
+from kibitz.position.attacks import FLIP, NO_SQUARE, RANK_1, RANK_8, parse_square, square_name
 from kibitz.position.play import legal_en_passant
-from kibitz.position.squares import FLIP, NO_SQUARE, RANK_1, RANK_8, parse_square, square_name
 from kibitz.position.state import compute_key, gives_away_king, new_positions
 
 # --- whether a position is playable ---------------------------------------------------------------

@@ -14,8 +14,17 @@ import numpy as np
 from kibitz.jit.bits import bit, lowest, popcount, signed, without_lowest
 from kibitz.jit.compile import called_kernel, inlined_kernel, kernel
 from kibitz.position.attacks import (
+    ALL,
     EIGHT,
+    EMPTY,
+    FLIP,
     NINE,
+    NO_SQUARE,
+    NOT_FILE_A,
+    NOT_FILE_H,
+    RANK_1,
+    RANK_3,
+    RANK_8,
     SEVEN,
     between,
     bishop_attacks,
@@ -25,17 +34,6 @@ from kibitz.position.attacks import (
     knight_spread,
     pawn_attacks_down,
     rook_attacks,
-)
-from kibitz.position.squares import (
-    ALL,
-    EMPTY,
-    FLIP,
-    NO_SQUARE,
-    NOT_FILE_A,
-    NOT_FILE_H,
-    RANK_1,
-    RANK_3,
-    RANK_8,
 )
 from kibitz.position.state import attackers
 

@@ -11,7 +11,13 @@ import numpy as np
 from kibitz.jit.bits import bit, lowest, popcount, signed, without_lowest
 from kibitz.jit.compile import called_kernel, kernel
 from kibitz.position.attacks import (
+    ALL,
     EIGHT,
+    EMPTY,
+    LIGHT_SQUARES,
+    NO_SQUARE,
+    RANK_1,
+    RANK_3,
     bishop_attacks,
     king_attacks,
     knight_spread,
@@ -19,7 +25,6 @@ from kibitz.position.attacks import (
     rook_attacks,
 )
 from kibitz.position.moves import attacked_by_them, castling_is_legal, check_mask, pins
-from kibitz.position.squares import ALL, EMPTY, LIGHT_SQUARES, NO_SQUARE, RANK_1, RANK_3
 from kibitz.position.state import checkers
 
 # --- whether there is a legal move, without making a list of them ---------------------------------

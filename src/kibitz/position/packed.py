@@ -15,8 +15,8 @@ import numpy as np
 
 from kibitz.jit.bits import bit, lowest, popcount, signed, without_lowest
 from kibitz.jit.compile import kernel
+from kibitz.position.attacks import EMPTY, NO_SQUARE, ONE
 from kibitz.position.fen import VALID, problem
-from kibitz.position.squares import EMPTY, NO_SQUARE, ONE
 from kibitz.position.state import compute_key
 
 PACKED = np.dtype(

@@ -12,7 +12,16 @@ import numpy as np
 from kibitz.jit.atomics import atomic_load
 from kibitz.jit.bits import bit, flip, lowest, signed, without_lowest
 from kibitz.jit.compile import called_kernel, kernel
-from kibitz.position.attacks import pawn_attacks_down
+from kibitz.position.attacks import (
+    FLIP,
+    KING,
+    KNIGHT,
+    NO_SQUARE,
+    PAWN,
+    RANK_1,
+    ROOK,
+    pawn_attacks_down,
+)
 from kibitz.position.moves import (
     CASTLING,
     DOUBLE_PUSH,
@@ -27,7 +36,6 @@ from kibitz.position.moves import (
     kind_of,
     origin_of,
 )
-from kibitz.position.squares import FLIP, KING, KNIGHT, NO_SQUARE, PAWN, RANK_1, ROOK
 from kibitz.position.state import (
     POSITION,
     castling_key,

@@ -19,11 +19,11 @@ import chess.pgn
 import numpy as np
 
 from kibitz.core.errors import InputError
+from kibitz.position.attacks import KNIGHT, PAWN, parse_square
 from kibitz.position.board import Board
 from kibitz.position.fen import read_fen
 from kibitz.position.moves import MAX_MOVES, PROMOTION
 from kibitz.position.play import KING_SIDE, QUEEN_SIDE, follow_san
-from kibitz.position.squares import KNIGHT, PAWN, parse_square
 from kibitz.position.state import new_positions
 
 _TAG = re.compile(r'\[([A-Za-z0-9]\w*) "([^"\\\r\n]*)"\]\n?', re.ASCII)

@@ -12,6 +12,15 @@ import numpy as np
 from kibitz.jit.bits import bit, lowest, signed, without_lowest
 from kibitz.jit.compile import kernel, static_table
 from kibitz.position.attacks import (
+    BISHOP,
+    EMPTY,
+    FLIP,
+    KING,
+    KNIGHT,
+    NO_SQUARE,
+    PAWN,
+    QUEEN,
+    ROOK,
     bishop_attacks,
     king_attacks,
     knight_attacks,
@@ -19,7 +28,6 @@ from kibitz.position.attacks import (
     pawn_attacks_up,
     rook_attacks,
 )
-from kibitz.position.squares import BISHOP, EMPTY, FLIP, KING, KNIGHT, NO_SQUARE, PAWN, QUEEN, ROOK
 
 # --- the record -----------------------------------------------------------------------------------
 

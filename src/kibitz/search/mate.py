@@ -16,7 +16,17 @@ import numpy as np
 from kibitz.jit.bits import bit, lowest, signed
 from kibitz.jit.compile import called_kernel, kernel
 from kibitz.jit.records import one_record
-from kibitz.position.attacks import bishop_attacks, knight_attacks, pawn_attacks_up, rook_attacks
+from kibitz.position.attacks import (
+    BISHOP,
+    KNIGHT,
+    PAWN,
+    QUEEN,
+    ROOK,
+    bishop_attacks,
+    knight_attacks,
+    pawn_attacks_up,
+    rook_attacks,
+)
 from kibitz.position.board import Board
 from kibitz.position.moves import (
     CASTLING,
@@ -37,7 +47,6 @@ from kibitz.position.outcome import (
     search_repetition,
 )
 from kibitz.position.play import play
-from kibitz.position.squares import BISHOP, KNIGHT, PAWN, QUEEN, ROOK
 from kibitz.position.state import checkers, new_positions, piece_on
 
 MOST_PLIES = 63  # of a mate that is looked for

@@ -20,9 +20,9 @@ import numpy as np
 
 from kibitz.core.errors import shorten
 from kibitz.core.options import EMPTY_TEXT
+from kibitz.position.attacks import FLIP, NO_SQUARE
 from kibitz.position.board import Board
 from kibitz.position.notation import Move, relative
-from kibitz.position.squares import FLIP, NO_SQUARE
 from kibitz.search.limits import Limits
 from kibitz.search.proof import AT_LEAST_DRAW, AT_MOST_DRAW, DRAW, TABLEBASE, UNPROVED
 

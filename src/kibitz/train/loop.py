@@ -27,8 +27,7 @@ from kibitz.nets.card import NetworkCard, Provenance
 from kibitz.nets.models.build import count_parameters, file_weights
 from kibitz.nets.models.make import trained_card, write_networks
 from kibitz.train import checkpoint as checkpoints
-from kibitz.train.average import estimate_norms, has_norms
-from kibitz.train.checkpoint import Best, validation_loss
+from kibitz.train.checkpoint import Best, estimate_norms, has_norms, validation_loss
 from kibitz.train.config import TrainingSettings
 from kibitz.train.metrics import DETAILS, METRICS, recording
 from kibitz.train.state import (

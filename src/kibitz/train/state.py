@@ -27,8 +27,7 @@ from kibitz.nets.discover import RUN
 from kibitz.nets.models.build import build, channels_last, load_network
 from kibitz.nets.models.sizes import new_card
 from kibitz.train import checkpoint as checkpoints
-from kibitz.train.average import Average
-from kibitz.train.checkpoint import Best, Checkpoint
+from kibitz.train.checkpoint import Average, Best, Checkpoint
 from kibitz.train.config import TrainingSettings
 from kibitz.train.step import Learner, Teacher, make_optimiser, shared
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from kibitz.data.batches.loader import TensorBatch
-from kibitz.nets.models.heads import rows_of
+from kibitz.nets.models.convolutional import rows_of
 from kibitz.train.kernels import exchanges
 from kibitz.train.loss import counted, legal, row_maxima, row_sums, values_of
 from kibitz.train.step import Learner

@@ -19,9 +19,9 @@ from kibitz.core.errors import InputError
 from kibitz.core.options import Value
 from kibitz.engine import Engine
 from kibitz.engine.running import Search
+from kibitz.position.attacks import square_name
 from kibitz.position.board import Board
 from kibitz.position.count import Stopped, divide
-from kibitz.position.squares import square_name
 from kibitz.search.limits import Limits, Signals
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.mcts.statistics import in_order, moves_below, node_below

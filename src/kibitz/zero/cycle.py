@@ -37,7 +37,7 @@ from kibitz.data.openings import chosen_openings
 from kibitz.nets.card import Provenance
 from kibitz.nets.models.build import count_parameters, file_weights, load_network
 from kibitz.nets.models.make import trained_card, write_networks
-from kibitz.train.average import average_of, checkpoints_that_matter, estimate_norms, has_norms
+from kibitz.train.checkpoint import average_of, checkpoints_that_matter, estimate_norms, has_norms
 from kibitz.train.config import TrainingSettings, from_file
 from kibitz.train.loop import train
 from kibitz.train.state import learner_of, window_of

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kibitz.data.record import Game, Ply, shard_of
-from kibitz.data.shard import write
+from kibitz.data.shard import Game, Ply, shard_of, write
 from kibitz.position.board import Board
 
 GAMES = """[Event "One"]

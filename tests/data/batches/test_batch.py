@@ -11,8 +11,8 @@ import pytest
 from kibitz.data.batches.batch import leaves_at, make, recipe
 from kibitz.data.batches.sample import Samples, replay
 from kibitz.data.shard import Shard
-from kibitz.nets.encodings.layouts import encode_words, layout_of, policy_indices
 from kibitz.nets.encodings.leaves import leaves_of
+from kibitz.nets.encodings.planes import encode_words, layout_of, policy_indices
 from kibitz.nets.models.sizes import new_card
 from kibitz.position import fen
 from kibitz.position.moves import MAX_MOVES, generate

@@ -14,8 +14,8 @@ from kibitz.data.batches.batch import Batch, make, recipe
 from kibitz.data.batches.loader import Loader, PlaceInData, Share, TensorBatch, rows_in_batches
 from kibitz.data.batches.window import Source, Window
 from kibitz.data.shard import write
-from kibitz.nets.encodings.layouts import encode
 from kibitz.nets.encodings.leaves import leaves_of
+from kibitz.nets.encodings.planes import encode
 from kibitz.nets.models.sizes import new_card
 from kibitz.position.packed import unpack_position
 from kibitz.position.state import new_positions

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from kibitz.nets.encodings.layouts import encode_words
 from kibitz.nets.encodings.leaves import leaves_of
 from kibitz.nets.encodings.packing import WORDS, pack_batch, unpack_batch
+from kibitz.nets.encodings.planes import encode_words
 from kibitz.position.fen import START, parse_fen
 from kibitz.position.packed import PACKED, new_packed, pack_positions, unpack_positions
 from kibitz.position.state import new_positions

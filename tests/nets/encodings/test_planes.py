@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from kibitz.core.errors import InputError
-from kibitz.nets.encodings.layouts import LAYOUTS, encode, encode_words
 from kibitz.nets.encodings.leaves import Leaves, leaves_of, swap_colours
+from kibitz.nets.encodings.planes import LAYOUTS, encode, encode_words
 from kibitz.position.fen import START, parse_fen
 from kibitz.position.state import new_positions
 

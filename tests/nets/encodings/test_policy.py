@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from kibitz.core.errors import InputError
-from kibitz.nets.encodings.layouts import ORDERS, VIEWS, policy_codes, policy_indices
 from kibitz.nets.encodings.leaves import Leaves, leaves_of
+from kibitz.nets.encodings.planes import ORDERS, VIEWS, policy_codes, policy_indices
 from kibitz.nets.encodings.policy import NO_INDEX, PAIRS, SECTIONS, TABLE1858, policy_table
 from kibitz.position.fen import chess960_fen, parse_fen
 from kibitz.position.state import new_positions

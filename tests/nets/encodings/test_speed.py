@@ -8,7 +8,7 @@ import pytest
 
 from kibitz.cli.measure.bench import encoding
 from kibitz.core.errors import InputError
-from kibitz.nets.encodings.layouts import LAYOUTS, ORDERS
+from kibitz.nets.encodings.planes import LAYOUTS, ORDERS
 
 
 def test_every_layout_has_a_row(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ import hashlib
 import numpy as np
 from kibitz.position.packed import new_packed, pack_positions, unpack_positions
 from kibitz.nets.encodings.features import TACTICS, THREATS, batch_features
-from kibitz.nets.encodings.layouts import LAYOUTS, ORDERS, encode, policy_indices
+from kibitz.nets.encodings.planes import LAYOUTS, ORDERS, encode, policy_indices
 from kibitz.nets.encodings.leaves import leaves_of, swap_colours
 from kibitz.nets.encodings.move_features import batch_move_features
 from kibitz.nets.encodings.packing import pack_batch, unpack_batch

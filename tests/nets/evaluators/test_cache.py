@@ -16,8 +16,8 @@ from kibitz.core.errors import InputError
 from kibitz.jit.bits import signed
 from kibitz.jit.compile import kernel
 from kibitz.nets.encodings.features import DETAILS, MAX_ACTIVE, batch_features
-from kibitz.nets.encodings.layouts import LAYOUTS, VIEWS, Sight, encode_words, sight_of
 from kibitz.nets.encodings.leaves import Leaves, leaves_of
+from kibitz.nets.encodings.planes import LAYOUTS, VIEWS, Sight, encode_words, sight_of
 from kibitz.nets.evaluators import cachetable
 from kibitz.nets.evaluators.batched import Evaluations, InlineBatch, evaluated
 from kibitz.nets.evaluators.cache import CachedEvaluator, PredictionCache, put_keys

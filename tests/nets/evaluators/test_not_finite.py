@@ -17,8 +17,8 @@ from kibitz.engine import loading
 from kibitz.engine.backend import OpenedNetwork
 from kibitz.nets import card as cards
 from kibitz.nets.discover import shipped_file
-from kibitz.nets.encodings.layouts import Sight
 from kibitz.nets.encodings.leaves import Leaves, leaves_of
+from kibitz.nets.encodings.planes import Sight
 from kibitz.nets.evaluators.batched import Evaluations, InlineBatch, evaluated
 from kibitz.nets.evaluators.cache import CachedEvaluator, PredictionCache
 from kibitz.nets.evaluators.inline import inline_evaluator

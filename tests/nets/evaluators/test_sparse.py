@@ -15,9 +15,9 @@ import torch
 from kibitz.core.errors import DamagedFileError, InputError
 from kibitz.nets.card import Precision, save
 from kibitz.nets.encodings.features import DETAILS, batch_features
-from kibitz.nets.encodings.layouts import policy_indices
 from kibitz.nets.encodings.leaves import Leaves, part_of
 from kibitz.nets.encodings.move_features import batch_move_features
+from kibitz.nets.encodings.planes import policy_indices
 from kibitz.nets.evaluators.batched import InlineBatch, evaluated, values_of
 from kibitz.nets.evaluators.load_sparse import evaluator_of, sparse_evaluator
 from kibitz.nets.evaluators.sparse import put_wdl_logits, sparse_logits

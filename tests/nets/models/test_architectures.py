@@ -8,8 +8,7 @@ import torch
 from kibitz.core.errors import InputError
 from kibitz.nets.card import Heads
 from kibitz.nets.models.build import build, count_parameters
-from kibitz.nets.models.convolutional import AttackShapedInput, Tower
-from kibitz.nets.models.heads import legal_logits
+from kibitz.nets.models.convolutional import AttackShapedInput, Tower, legal_logits
 from kibitz.nets.models.sizes import inputs_of, new_card, parse
 
 

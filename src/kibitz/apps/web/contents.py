@@ -16,7 +16,7 @@ from kibitz.apps.web.positions import readable_games, title_of, tree_of
 from kibitz.core.errors import InputError
 from kibitz.data import shard as shards
 from kibitz.data.batches.sample import check_rules
-from kibitz.data.record import RESULT_TEXTS, Game, Ply, games_of
+from kibitz.data.shard import RESULT_TEXTS, Game, Ply, games_of
 from kibitz.position.board import Board
 from kibitz.position.epd import read_epd
 from kibitz.position.notation import absolute

@@ -16,12 +16,12 @@ from kibitz.comment.openings import opening_of
 from kibitz.comment.report.page import shown
 from kibitz.core.errors import InputError, NotationError
 from kibitz.core.files import Location
+from kibitz.position.attacks import square_name
 from kibitz.position.board import Board
 from kibitz.position.epd import parse_epd
 from kibitz.position.fen import START, castles960
 from kibitz.position.notation import Move
 from kibitz.position.pgn import BadGame, Game, eval_of, read_games, text_of
-from kibitz.position.squares import square_name
 
 MOST_MOVES = 2_000  # plies of a game
 MOST_NODES = 20_000  # moves of a game with its variations

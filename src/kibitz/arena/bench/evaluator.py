@@ -25,9 +25,9 @@ from kibitz.jit.compile import kernel
 from kibitz.jit.records import aligned
 from kibitz.nets import card as cards
 from kibitz.nets.encodings.features import MAX_ACTIVE, PLAIN, TACTICS, THREATS, batch_features
-from kibitz.nets.encodings.layouts import LAYOUTS, ORDERS, encode, encode_words, policy_indices
 from kibitz.nets.encodings.leaves import Leaves, part_of, random_leaves
 from kibitz.nets.encodings.packing import WORDS, pack_batch, unpack_batch
+from kibitz.nets.encodings.planes import LAYOUTS, ORDERS, encode, encode_words, policy_indices
 from kibitz.nets.evaluators.batched import BatchedEvaluator, new_evaluations
 from kibitz.nets.evaluators.inline import InlineEvaluator, inline_evaluator, logits_of, value_of
 from kibitz.nets.evaluators.layers import INT8, dot_products, float32_tail_dots, int16_tail_dots

@@ -19,7 +19,7 @@ from kibitz.core.errors import InputError, did_you_mean
 from kibitz.core.log import graceful_stop, say
 from kibitz.engine.options import AUTODISCOVER
 from kibitz.position.board import Board
-from kibitz.position.display import shown
+from kibitz.position.notation import shown
 
 FormatFlag: TypeAlias = Annotated[
     Format | None, Parameter(name="--format", help="By the file's ending, if not given.")

@@ -22,8 +22,7 @@ from kibitz.data.batches.exports import write_experience, write_parquet
 from kibitz.data.batches.sample import Variety, check_rules
 from kibitz.data.importing import PLIES, files_in
 from kibitz.data.pgn import tree_of
-from kibitz.data.record import games_of
-from kibitz.data.shard import SUFFIX, Shard, read
+from kibitz.data.shard import SUFFIX, Shard, games_of, read
 from kibitz.data.store import (
     EXIT_DAMAGED,
     Store,

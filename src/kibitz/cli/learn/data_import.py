@@ -12,7 +12,6 @@ from kibitz.cli.output import EXIT_STOPPED, At, JsonFlag, at_least, emit
 from kibitz.core.errors import InputError
 from kibitz.core.log import graceful_stop, progress, say
 from kibitz.core.places import Place
-from kibitz.data.cutting import Pace, Wanted
 from kibitz.data.importing import (
     KINDS,
     LABELLED,
@@ -26,6 +25,7 @@ from kibitz.data.importing import (
     scores_and_results,
 )
 from kibitz.data.labels.labels import LabelModel, fit
+from kibitz.data.openings import Pace, Wanted
 
 Output = Annotated[At, Parameter(name=["--output", "-o"], help="Folder for the new shards.")]
 EXIT_REFUSED = 1  # of an import that could not read a file, and named it

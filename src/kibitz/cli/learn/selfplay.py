@@ -14,7 +14,7 @@ from kibitz.core.log import Bar, graceful_stop, progress, say
 from kibitz.core.places import Place
 from kibitz.core.settings import load_table
 from kibitz.data.pgn import tree_of
-from kibitz.data.record import games_of
+from kibitz.data.shard import games_of
 from kibitz.engine.options import AUTODISCOVER, chosen
 from kibitz.nets.discover import named
 from kibitz.zero.selfplay.config import PRESETS, SelfPlay, preset_changes

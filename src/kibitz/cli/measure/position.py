@@ -13,12 +13,12 @@ from kibitz.core.errors import InputError, PositionError
 from kibitz.core.files import write_bytes
 from kibitz.core.log import Level, Stop, graceful_stop, progress, say
 from kibitz.position import count
+from kibitz.position.attacks import square_name
 from kibitz.position.board import Board
 from kibitz.position.count import Entry, Stopped, read_suite
-from kibitz.position.display import svg as drawing
 from kibitz.position.fen import START, parse_fen
 from kibitz.position.notation import legal_sans
-from kibitz.position.squares import square_name
+from kibitz.position.notation import svg as drawing
 
 # --- show -----------------------------------------------------------------------------------------
 

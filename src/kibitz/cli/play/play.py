@@ -32,9 +32,8 @@ from kibitz.data.openings import odds_start
 from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER, STRONGEST, WEAKEST
 from kibitz.position.board import SIDES, Board, Side
-from kibitz.position.display import shown
 from kibitz.position.fen import START
-from kibitz.position.notation import Move
+from kibitz.position.notation import Move, shown
 from kibitz.position.pgn import game_of
 from kibitz.search.limits import Limits
 

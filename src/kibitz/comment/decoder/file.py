@@ -19,8 +19,8 @@ from kibitz.comment.decoder.sampling import Sampling, sample
 from kibitz.core.errors import DamagedFileError, MissingExtraError, missing_extra
 from kibitz.core.files import Location, read_bytes, write_bytes
 from kibitz.core.unpacking import parts_of
-from kibitz.nets.encodings.layouts import encode, layout_of
 from kibitz.nets.encodings.leaves import leaves_of
+from kibitz.nets.encodings.planes import encode, layout_of
 from kibitz.position.board import Board
 
 FORMAT_VERSION = 1

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from kibitz.comment.decoder.file import PAD, WordsCard
-from kibitz.nets.encodings.layouts import layout_of
+from kibitz.nets.encodings.planes import layout_of
 
 SMOOTHING = 0.1
 

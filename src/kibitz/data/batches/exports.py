@@ -20,8 +20,8 @@ from kibitz.core.files import Location, atomic_write, write_bytes
 from kibitz.core.places import Place
 from kibitz.data.batches.sample import Samples, replay
 from kibitz.data.shard import UNKNOWN_RESULT, Shard
-from kibitz.nets.encodings.layouts import encode, layout_of, policy_indices
 from kibitz.nets.encodings.leaves import Leaves
+from kibitz.nets.encodings.planes import encode, layout_of, policy_indices
 from kibitz.position.fen import fen_of
 from kibitz.position.notation import absolute
 from kibitz.position.packed import unpack_positions

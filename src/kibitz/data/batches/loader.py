@@ -16,8 +16,7 @@ from kibitz.data.batches.batch import Batch, Recipe, make
 from kibitz.data.batches.order import key_of
 from kibitz.data.batches.sample import Samples
 from kibitz.data.batches.window import Chunk, Window
-from kibitz.nets.encodings.layouts import layout_of
-from kibitz.nets.encodings.planes import expand
+from kibitz.nets.encodings.planes import expand, layout_of
 from kibitz.nets.evaluators.torch import unpacked
 from kibitz.nets.models.build import laid_out
 

@@ -18,8 +18,7 @@ from kibitz.core.errors import InputError
 from kibitz.core.options import setting
 from kibitz.data.labels.labels import LabelModel, score_of, wdl, wdl_of_score
 from kibitz.data.openings import Opening, play_at_random
-from kibitz.data.record import RESULTS, Game, Ply
-from kibitz.data.shard import NOT_A_POLICY, RANDOM_MOVE, Shard
+from kibitz.data.shard import NOT_A_POLICY, RANDOM_MOVE, RESULTS, Game, Ply, Shard
 from kibitz.position.board import Board
 from kibitz.position.fen import castles960
 from kibitz.position.moves import NO_MOVE

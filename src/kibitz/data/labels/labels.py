@@ -26,12 +26,19 @@ import msgspec
 import numpy as np
 
 from kibitz.core.errors import InputError, KibitzError, shorten
-from kibitz.data.record import pack_starts
-from kibitz.data.shard import UNKNOWN_END, UNKNOWN_RESULT, Header, Shard, counted, offsets_of
+from kibitz.data.shard import (
+    UNKNOWN_END,
+    UNKNOWN_RESULT,
+    Header,
+    Shard,
+    counted,
+    offsets_of,
+    pack_starts,
+)
+from kibitz.position.attacks import square_name
 from kibitz.position.fen import fen_of, read_fen
 from kibitz.position.moves import MAX_MOVES, NO_MOVE, PROMOTION
 from kibitz.position.play import recognise, reconstruct
-from kibitz.position.squares import square_name
 from kibitz.position.state import new_positions
 
 MATE = 32_000  # centipawns of a mate in no moves in arrays of scores; mates count down from it

@@ -35,8 +35,7 @@ from kibitz.data.labels.evaluating import (
 )
 from kibitz.data.labels.labels import LabelModel
 from kibitz.data.openings import Opening
-from kibitz.data.record import Game, games_of, shard_of
-from kibitz.data.shard import SUFFIX, Shard, provenance
+from kibitz.data.shard import SUFFIX, Game, Shard, games_of, provenance, shard_of
 from kibitz.data.store import Store, add, concatenate, select
 from kibitz.uci.program import ProgramFault
 

@@ -21,8 +21,8 @@ import numpy as np
 from kibitz.jit.bits import lowest, signed, without_lowest
 from kibitz.jit.compile import kernel
 from kibitz.nets.encodings.mirror import mirror_mask
+from kibitz.position.attacks import EMPTY, FLIP, ONE
 from kibitz.position.exchange import loose_pieces, threat_maps
-from kibitz.position.squares import EMPTY, FLIP, ONE
 
 OWN, THEIR = 0, 1  # perspectives: of the side to move, of the other side
 MAX_ACTIVE = 32

@@ -10,8 +10,7 @@ import numpy as np
 
 from kibitz.jit.bits import flip, lowest, signed
 from kibitz.jit.compile import kernel
-from kibitz.position.attacks import mirror
-from kibitz.position.squares import FLIP
+from kibitz.position.attacks import FLIP, mirror
 from kibitz.position.state import compute_key, copy_position, own_king
 
 MIRROR = 7  # square ^ MIRROR exchanges the a-file and the h-file

@@ -35,6 +35,13 @@ from kibitz.nets.encodings import (
 from kibitz.nets.encodings.features import TACTICS, PieceStates, piece_states
 from kibitz.nets.encodings.leaves import Leaves
 from kibitz.position.attacks import (
+    BISHOP,
+    EMPTY,
+    KING,
+    KNIGHT,
+    ONE,
+    PAWN,
+    ROOK,
     bishop_attacks,
     king_attacks,
     knight_attacks,
@@ -50,7 +57,6 @@ from kibitz.position.moves import (
     kind_of,
     origin_of,
 )
-from kibitz.position.squares import BISHOP, EMPTY, KING, KNIGHT, ONE, PAWN, ROOK
 from kibitz.position.state import attackers, piece_on
 
 EVEN_FOR_ALL, EVEN_AFTER_EXCHANGE = 4, 9  # classes of gain for nothing won or lost

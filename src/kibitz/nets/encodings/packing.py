@@ -19,8 +19,8 @@ import numpy as np
 from kibitz.jit.bits import signed
 from kibitz.jit.compile import kernel
 from kibitz.nets.encodings.planes import castling_rook, everywhere, put_pieces
+from kibitz.position.attacks import EMPTY
 from kibitz.position.packed import put_state, state_word
-from kibitz.position.squares import EMPTY
 from kibitz.position.state import compute_key
 
 WORDS = 18

@@ -14,8 +14,8 @@ import numpy as np
 
 from kibitz.core.errors import EvaluationError
 from kibitz.nets.card import NetworkCard
-from kibitz.nets.encodings.layouts import Sight, policy_indices
 from kibitz.nets.encodings.leaves import Leaves, swap_colours
+from kibitz.nets.encodings.planes import Sight, policy_indices
 from kibitz.nets.evaluators.inline import InlineEvaluator, evaluate_all
 
 

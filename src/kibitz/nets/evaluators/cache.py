@@ -20,8 +20,8 @@ from kibitz.core.errors import InputError
 from kibitz.jit.bits import signed
 from kibitz.jit.compile import kernel
 from kibitz.jit.records import address_of, aligned, as_record
-from kibitz.nets.encodings.layouts import Sight
 from kibitz.nets.encodings.leaves import Leaves
+from kibitz.nets.encodings.planes import Sight
 from kibitz.nets.evaluators import cachetable
 from kibitz.nets.evaluators.batched import (
     BatchedEvaluator,
@@ -39,7 +39,7 @@ from kibitz.nets.evaluators.cachetable import (
     summary_of,
     value_of,
 )
-from kibitz.position.squares import EMPTY
+from kibitz.position.attacks import EMPTY
 
 HASHFULL_BUCKETS = 125  # a thousand entries are looked at
 MERGED_BELOW = 80  # plies of the clock that merged keys do not tell apart

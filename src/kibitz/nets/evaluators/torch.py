@@ -16,9 +16,9 @@ from torch import Tensor
 from kibitz.core.files import Location
 from kibitz.nets.card import NetworkCard
 from kibitz.nets.encodings.features import DETAILS, MAX_ACTIVE, TACTICS, batch_features
-from kibitz.nets.encodings.layouts import encode_words, layout_of, policy_indices, sight_of
 from kibitz.nets.encodings.leaves import Leaves, part_of
 from kibitz.nets.encodings.move_features import batch_move_features
+from kibitz.nets.encodings.planes import encode_words, layout_of, policy_indices, sight_of
 from kibitz.nets.evaluators.batched import (
     Evaluations,
     part_of_evaluations,
@@ -26,7 +26,7 @@ from kibitz.nets.evaluators.batched import (
     refuse_not_finite,
 )
 from kibitz.nets.models.build import load_network
-from kibitz.nets.models.heads import legal_logits
+from kibitz.nets.models.convolutional import legal_logits
 
 LARGEST = 1024
 

@@ -17,8 +17,13 @@ from kibitz.core.errors import InputError
 from kibitz.core.files import Location, read_bytes
 from kibitz.nets import card as cards
 from kibitz.nets.card import POLICY_SIZES, NetworkCard, read_card, save_onnx
-from kibitz.nets.models.convolutional import DilatedNetwork, Tower, plain_network, residual_network
-from kibitz.nets.models.heads import TRAINING_ONLY
+from kibitz.nets.models.convolutional import (
+    TRAINING_ONLY,
+    DilatedNetwork,
+    Tower,
+    plain_network,
+    residual_network,
+)
 from kibitz.nets.models.sizes import check_card, inputs_of, new_card, parse, policy_rows
 from kibitz.nets.models.sparse import SHARED, SparseNetwork, SparseSizes, kept
 

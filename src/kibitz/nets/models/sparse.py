@@ -25,7 +25,7 @@ from torch.nn import functional
 
 from kibitz.nets.encodings.features import PLAIN_FEATURES
 from kibitz.nets.models import sparse_kernels as kernels
-from kibitz.nets.models.heads import Outputs, legal_logits
+from kibitz.nets.models.convolutional import Outputs, legal_logits
 from kibitz.nets.models.quantise import LIMIT
 
 Array = NDArray[Any]

@@ -12,9 +12,9 @@ import numpy as np
 
 from kibitz.jit.bits import signed
 from kibitz.jit.compile import inlined_kernel, kernel
+from kibitz.position.attacks import EMPTY
 from kibitz.position.moves import NO_MOVE
 from kibitz.position.play import play, play_null
-from kibitz.position.squares import EMPTY
 from kibitz.position.state import checkers
 from kibitz.search.alphabeta.constants import (
     DOUBLE_EXTENSION_MARGIN,

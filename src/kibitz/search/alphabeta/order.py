@@ -17,6 +17,7 @@ import numpy as np
 
 from kibitz.jit.bits import signed
 from kibitz.jit.compile import kernel
+from kibitz.position.attacks import PAWN, QUEEN
 from kibitz.position.exchange import VALUES, exchange_value
 from kibitz.position.moves import (
     CASTLING,
@@ -28,7 +29,6 @@ from kibitz.position.moves import (
     kind_of,
     origin_of,
 )
-from kibitz.position.squares import PAWN, QUEEN
 from kibitz.position.state import piece_on
 from kibitz.search.alphabeta.constants import (
     BONUS_LINEAR,

@@ -15,10 +15,10 @@ import numpy as np
 from kibitz.jit.bits import signed
 from kibitz.jit.compile import kernel, static_table
 from kibitz.nets.evaluators.inline import value_of
+from kibitz.position.attacks import EMPTY
 from kibitz.position.exchange import exchange_value
 from kibitz.position.moves import NO_MOVE
 from kibitz.position.play import play
-from kibitz.position.squares import EMPTY
 from kibitz.search.alphabeta.constants import (
     FADE_PLIES,
     FUTILITY_BASE,

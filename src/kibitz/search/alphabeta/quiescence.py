@@ -6,10 +6,10 @@ import numpy as np
 
 from kibitz.jit.bits import signed
 from kibitz.jit.compile import called_kernel, kernel
+from kibitz.position.attacks import EMPTY
 from kibitz.position.exchange import VALUES, exchange_value
 from kibitz.position.moves import NO_MOVE, PROMOTION, generate, generate_captures, kind_of
 from kibitz.position.play import play
-from kibitz.position.squares import EMPTY
 from kibitz.position.state import checkers
 from kibitz.search.alphabeta.constants import DELTA_MARGIN
 from kibitz.search.alphabeta.order import (

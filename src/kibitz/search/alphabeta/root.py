@@ -9,9 +9,9 @@ import numpy as np
 
 from kibitz.jit.bits import signed
 from kibitz.jit.compile import kernel
+from kibitz.position.attacks import EMPTY
 from kibitz.position.moves import NO_MOVE
 from kibitz.position.play import play
-from kibitz.position.squares import EMPTY
 from kibitz.position.state import checkers
 from kibitz.search.alphabeta.constants import REDUCTION_DEPTH
 from kibitz.search.alphabeta.negamax import clear_frames, search

@@ -14,8 +14,8 @@ import numpy as np
 from kibitz.jit.bits import popcount, signed
 from kibitz.jit.compile import kernel
 from kibitz.jit.records import aligned, prefetch_at, record_at
+from kibitz.position.attacks import EMPTY
 from kibitz.position.moves import NO_MOVE
-from kibitz.position.squares import EMPTY
 from kibitz.position.state import copy_position
 from kibitz.search.alphabeta.constants import AGE_DEPTH
 from kibitz.search.alphabeta.thread import (

@@ -14,6 +14,7 @@ from kibitz.jit.atomics import atomic_add, atomic_load
 from kibitz.jit.bits import signed
 from kibitz.jit.compile import kernel
 from kibitz.jit.records import CACHE_LINE, address_of, aligned, one_record, record_at
+from kibitz.position.attacks import EMPTY
 from kibitz.position.moves import MAX_MOVES
 from kibitz.position.outcome import (
     FIFTY_PLIES,
@@ -21,7 +22,6 @@ from kibitz.position.outcome import (
     insufficient_material,
     search_repetition,
 )
-from kibitz.position.squares import EMPTY
 from kibitz.position.state import POSITION, RECORDS, checkers
 
 MAX_PLY = 127  # of a line, and of a search

@@ -19,6 +19,7 @@ import numpy as np
 from kibitz.jit.bits import bit, signed
 from kibitz.jit.compile import kernel
 from kibitz.nets.encodings.leaves import Leaves, put_leaf
+from kibitz.position.attacks import EMPTY
 from kibitz.position.exchange import exchange_value
 from kibitz.position.moves import (
     CASTLING,
@@ -36,7 +37,6 @@ from kibitz.position.outcome import (
     search_repetition,
 )
 from kibitz.position.play import play
-from kibitz.position.squares import EMPTY
 from kibitz.position.state import checkers, copy_position
 from kibitz.search.bestfirst.bins import push
 from kibitz.search.bestfirst.nodes import (

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kibitz.data.record import pack_starts
+from kibitz.data.shard import pack_starts
 from kibitz.jit.records import address_of, one_record, record_at
 from kibitz.position.board import Termination
 from kibitz.position.moves import MAX_MOVES

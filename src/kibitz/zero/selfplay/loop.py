@@ -12,8 +12,8 @@ import numpy as np
 
 from kibitz.jit.bits import signed
 from kibitz.jit.compile import called_kernel, kernel
-from kibitz.nets.encodings.layouts import Sight
 from kibitz.nets.encodings.leaves import Leaves, put_leaf
+from kibitz.nets.encodings.planes import Sight
 from kibitz.nets.evaluators.cache import exact_key_of, keep_all, probe_row
 from kibitz.position.outcome import ONGOING
 from kibitz.position.state import copy_position

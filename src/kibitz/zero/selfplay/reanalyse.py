@@ -15,8 +15,7 @@ import msgspec
 
 from kibitz.core.places import Place
 from kibitz.core.workers import in_processes
-from kibitz.data.record import Game, Ply, games_of, shard_of
-from kibitz.data.shard import NOT_A_POLICY, SUFFIX, Shard, provenance
+from kibitz.data.shard import NOT_A_POLICY, SUFFIX, Game, Ply, Shard, games_of, provenance, shard_of
 from kibitz.data.store import Store, add, concatenate, cut
 from kibitz.nets.discover import at_work, files_of
 from kibitz.nets.load import Evaluator, load_evaluator
