@@ -62,13 +62,6 @@ def test_every_page_is_on_the_map() -> None:
     assert {os.path.relpath(path, PROJECT / "docs") for path in PAGES} - on_map == {"README.md"}
 
 
-def test_every_command_has_its_row_in_the_readme() -> None:
-    text = (PROJECT / "README.md").read_text("utf-8")
-    rows = [line.partition("|")[2].partition(" | ")[0] for line in text.splitlines()]
-    named = set(re.findall(r"`kibitz (\w+)", " ".join(rows)))
-    assert set(COMMANDS) == named & set(COMMANDS)
-
-
 def test_every_link_of_the_site_leads_somewhere(site: Path) -> None:
     pages = {path: Links(path) for path in site.rglob("*.html")}
     assert len(pages) > 30
@@ -94,7 +87,6 @@ def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
 
 
 def test_the_reference_has_every_command_and_class(site: Path) -> None:
-    from kibitz.cli import COMMANDS
 
     commands = (site / "reference" / "commands" / "index.html").read_text("utf-8")
     assert [name for name in COMMANDS if f'id="kibitz-{name}"' not in commands] == []
