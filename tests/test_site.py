@@ -15,7 +15,8 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from cyclopts import App, CycloptsError
 
-from kibitz.cli import COMMANDS, GLOBAL, WITH_VALUE, app, main
+from kibitz.cli import COMMANDS, GLOBAL, WITH_VALUE, app
+from tests.test_pages import blocks_of
 
 PROJECT = Path(__file__).parents[1]
 PAGES = [
@@ -23,9 +24,7 @@ PAGES = [
     *sorted((PROJECT / "docs").glob("*.md")),
     PROJECT / "research" / "README.md",
 ]
-FENCE = re.compile(r"^```(?:sh|bash)?\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PROGRAM = r"(?:kibitz|python -m research\.\w+) "
-INDENTED = re.compile(rf"^    {PROGRAM}(?:.*\\\n)*.*", re.MULTILINE)
 # Lines that show a form and are not to be typed: variables, choices, brackets, words in capitals.
 FORM = re.compile(r"\$|\.\.\.(?:\s|$)|\w\|\w|\[[-A-Z]| [A-Z]{2,}\b|\bSEED\b")
 
@@ -97,11 +96,10 @@ def test_the_reference_has_every_command_and_class(site: Path) -> None:
 
 def command_lines(page: Path) -> list[str]:
     """The lines of a page that call kibitz or research, lines that go on joined."""
-    text = page.read_text("utf-8")
-    found = [line.strip() for line in INDENTED.findall(text)]
-    for block in FENCE.findall(text):
-        found += re.findall(rf"^{PROGRAM}(?:.*\\\n)*.*", block, re.MULTILINE)
-    return [line.replace("\\\n", " ") for line in found]
+    blocks = blocks_of(page.read_text("utf-8"))
+    text = "\n".join(block.text for block in blocks if block.kind in ("sh", "console"))
+    joined = text.replace("\\\n", " ")
+    return re.findall(rf"^(?:\$ )?({PROGRAM}.*)", joined, re.MULTILINE)
 
 
 def program_of(words: list[str]) -> tuple[App, list[str]]:
@@ -134,19 +132,3 @@ def test_commands_of_the_pages_exist_with_their_options(page: Path) -> None:
         except CycloptsError as error:
             wrong.append(f"{line}: {str(error).strip().splitlines()[0]}")
     assert wrong == []
-
-
-def test_the_tutorial_begins_as_it_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """What needs neither a network nor an hour is run as it stands there."""
-    tutorial = next(page for page in PAGES if page.stem == "tutorial")
-    wanted = ("kibitz annotate", "kibitz analyse", "kibitz search", "kibitz tune tuned --help")
-    lines = [line for line in command_lines(tutorial) if line.startswith(wanted)]
-    assert len(lines) == len(wanted)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "docs").symlink_to(PROJECT / "docs")
-    for line in lines:
-        assert main(shlex.split(line)[1:]) == 0, capsys.readouterr().err
-    assert "<html" in (tmp_path / "report.html").read_text("utf-8")
-    assert "17. Rd8#" in (tmp_path / "annotated.pgn").read_text("utf-8").replace("\n", " ")

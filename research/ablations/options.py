@@ -304,8 +304,12 @@ def declared() -> Iterator[Row]:
 
 
 def page_table() -> str:
-    """The table in Markdown."""
-    rows = [("option", *KINDS), ("---",) * (1 + len(KINDS)), *table(declared())]
+    """The table in Markdown; options that count alike share a row."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for option, *cells in table(declared()):
+        alike.setdefault(tuple(cells), []).append(option)
+    rows = [("options", *KINDS), ("---",) * (1 + len(KINDS))]
+    rows += [(", ".join(options), *cells) for cells, options in alike.items()]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
 
 

@@ -66,7 +66,7 @@ SEARCH_PAGE = Path(__file__).parents[2] / "docs" / "search.md"
 OTHERS = [
     shlex.split(line)[1:]
     for line in SEARCH_PAGE.read_text(encoding="utf-8").splitlines()
-    if line.startswith("    kibitz search --preset ")
+    if line.startswith("kibitz search --preset ")
 ]
 
 

@@ -26,7 +26,7 @@ from kibitz.core.options import (
     written,
 )
 from kibitz.engine.options import EngineOptions
-from kibitz.search.measurements import MEASURED, UNTESTED
+from kibitz.search.measurements import MEASURED
 from kibitz.search.params import OPTIONS
 from kibitz.search.where import DRIVERS
 
@@ -107,19 +107,19 @@ def _known_networks() -> list[str]:
 def option_table() -> str:
     """All options as a table in Markdown."""
     head = [
-        "| option | type | default | range | what it does | only | measured in the log |",
-        "|---|---|---|---|---|---|---|",
+        "| option | default | range | what it does | only | measured in the log |",
+        "|---|---|---|---|---|---|",
     ]
     return "\n".join(head + [_row(option) for option in all_options()]) + "\n"
 
 
 def _row(option: Option) -> str:
-    span = ", ".join(option.choices)
+    span = "true, false" if option.uci_type == "check" else ", ".join(option.choices)
     if option.low is not None and option.high is not None:
         span = f"{bound(option.low)} to {bound(option.high)}"
     default = written(option.default).replace("<", "&lt;")
-    about = f"{option.help} | {_only(option)} | {MEASURED.get(option.name, UNTESTED)}"
-    return f"| `{option.uci}` | {option.uci_type} | {default} | {span} | {about} |"
+    about = f"{option.help} | {_only(option)} | {MEASURED.get(option.name, "")}"
+    return f"| `{option.uci}` | {default} | {span} | {about} |"
 
 
 def _only(option: Option) -> str:
@@ -128,7 +128,7 @@ def _only(option: Option) -> str:
 
     rules, drivers, need = option.where
     named = ["with ScLimit" if rule == "contempt" else f"`{rule}`" for rule in rules]
-    parts = [" or ".join(named), " or ".join(DRIVERS[driver] for driver in drivers)]
+    parts = [", ".join(named), " or ".join(DRIVERS[driver] for driver in drivers)]
     parts.append(f"with {asked_for(need)}" if need.names else "")
     return "; ".join(part for part in parts if part)
 
