@@ -81,6 +81,7 @@ SMALLER = {
     '"run.steps=2000"]': '"run.steps=4", "run.batch=32"]',
     "games = 200": "games = 2",
     "iterations = 3": "iterations = 1",
+    "--own -o own.jsonl": "--own --nodes 50 -o own.jsonl",
     "--trials 20": "--trials 2 --games 2 --nodes 20 --set initial=1 --set confirm=2",
     "games=1000,": "games=4,",
     "learn.games=1000": "learn.games=6",
