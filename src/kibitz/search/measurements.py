@@ -6,8 +6,6 @@ field, or its authors' constant, and was not measured with Kibitz.
 
 from __future__ import annotations
 
-UNTESTED = "untested"
-
 # The question that heads an entry -> the options, by their names in Python, that it measured.
 ENTRIES: dict[str, tuple[str, ...]] = {
     "which search is better at few nodes, and what may the Gumbel rule's defaults be?": (

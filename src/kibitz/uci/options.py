@@ -118,7 +118,7 @@ def _row(option: Option) -> str:
     if option.low is not None and option.high is not None:
         span = f"{bound(option.low)} to {bound(option.high)}"
     default = written(option.default).replace("<", "&lt;")
-    about = f"{option.help} | {_only(option)} | {MEASURED.get(option.name, "")}"
+    about = f"{option.help} | {_only(option)} | {MEASURED.get(option.name, '')}"
     return f"| `{option.uci}` | {default} | {span} | {about} |"
 
 
