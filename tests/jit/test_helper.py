@@ -118,13 +118,13 @@ def test_parts_are_compiled_here_where_nothing_is_compiled_yet(
 ) -> None:
     monkeypatch.setattr(process, "processors", lambda: 1)
     compiled = compiled_here(monkeypatch)
-    helper.compile_beside([(kernels.large, (1,))], here=[(kernels.small, (1,))])
+    helper.compile_beside([(kernels.large, (1,))], own=[(kernels.small, (1,))])
     assert compiled == []
-    helper.compile_here()
+    helper.compile_own()
     assert len(compiled) == 1
     assert "small" in compiled[0]
-    helper.compile_beside([(kernels.large, (1,))], here=[(kernels.small, (1.5,))])
-    helper.compile_here()
+    helper.compile_beside([(kernels.large, (1,))], own=[(kernels.small, (1.5,))])
+    helper.compile_own()
     assert len(compiled) == 1
     assert kernels.large(1) == 4
 

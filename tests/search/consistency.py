@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from kibitz.search.mcts.statistics import words_of
+from kibitz.search.mcts.statistics import packed_moves_of
 from kibitz.search.mcts.tree.nodes import (
     BUSY,
     EXPANDED,
@@ -84,7 +84,7 @@ def check_node(memory: TreeMemory, node: int, owners: dict[int, int]) -> bool:
     first, count = int(record["first"]), int(record["count"])
     assert owners[node] == first
     assert count == memory.edges["visits"][first - 1]
-    made, words = block_of(memory, node), words_of(memory, node)
+    made, words = block_of(memory, node), packed_moves_of(memory, node)
     assert made.stop - made.start + len(words) == count
     visits, cold = memory.edges["visits"][made], memory.cold["child"][made]
     assert np.all(cold[visits == 0] == NONE)

@@ -1,4 +1,4 @@
-"""Moves that wait as words until they are looked at: nobody can tell them from edges."""
+"""Moves that wait packed until they are looked at: nobody can tell them from edges."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kibitz.search.mcts.rules.parameters import (
     Sble,
     looks_by_prior,
 )
-from kibitz.search.mcts.statistics import moves_below, words_of
+from kibitz.search.mcts.statistics import moves_below, packed_moves_of
 from kibitz.search.mcts.tree.compaction import compact
 from kibitz.search.mcts.tree.nodes import EXPANDED, NONE
 from tests.search.compiled import Compiled
@@ -47,8 +47,8 @@ def test_the_search_is_the_same(rule: str, fen: str, expand_at: int) -> None:
     words = 0
     for node in range(held.memory.record.nodes_used):
         if held.memory.nodes["state"][node] == EXPANDED:
-            words += len(words_of(held.memory, node))
-            assert words_of(whole.memory, node) == []
+            words += len(packed_moves_of(held.memory, node))
+            assert packed_moves_of(whole.memory, node) == []
     assert words > PLAYOUTS
     check_tree(held.memory)
     # Edges have the same numbers: a block is as long as all of its moves.
@@ -69,11 +69,11 @@ def test_a_new_root_has_all_its_moves(rule: str) -> None:
     edge = compiled.block(0)[visits.index(max(visits))]
     node = int(compiled.memory.cold["child"][edge])
     count = int(compiled.memory.nodes["count"][node])
-    words = words_of(compiled.memory, node)
+    words = packed_moves_of(compiled.memory, node)
     assert words
     compact(compiled.memory.record, node, 0)
     check_tree(compiled.memory)
-    assert words_of(compiled.memory, 0) == []
+    assert packed_moves_of(compiled.memory, 0) == []
     block = compiled.block(0)
     assert len(block) == count
     last = [int(code) for code in compiled.memory.cold["move"][block.start : block.stop]]

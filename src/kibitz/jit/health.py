@@ -30,8 +30,8 @@ _HAS_KERNELS = re.compile(r"^@(called_|inlined_|sum_)?kernel", re.MULTILINE)
 
 def processor() -> dict[str, Any]:
     """The processor as LLVM names it, and which of the features above it has."""
-    found = llvm.get_host_cpu_features()
-    has = [name for key, name in FEATURES.items() if found.get(key, False)]
+    features = llvm.get_host_cpu_features()
+    has = [name for key, name in FEATURES.items() if features.get(key, False)]
     return {"name": llvm.get_host_cpu_name(), "features": has}
 
 
@@ -64,14 +64,14 @@ def kernel_cache() -> dict[str, Any]:
         path for path in PACKAGE.rglob("*.py") if _HAS_KERNELS.search(path.read_text("utf-8"))
     ]
     current = {kernel_folder(path): _name(path, PACKAGE) for path in sources}
-    folders = [one for one in root.glob("*/*") if one.is_dir()]
+    folders = [entry for entry in root.glob("*/*") if entry.is_dir()]
     return {
         "folder": str(root),
-        "bytes": sum(one.stat().st_size for one in root.rglob("*") if one.is_file()),
-        "ready": sorted(current[one] for one in current if any(one.glob("*.nbc"))),
+        "bytes": sum(entry.stat().st_size for entry in root.rglob("*") if entry.is_file()),
+        "ready": sorted(current[entry] for entry in current if any(entry.glob("*.nbc"))),
         "modules": len(sources),
-        "stale_folders": sum(one not in current for one in folders),
-        "damaged": sorted(str(file) for one in folders for file in _unsound(one)),
+        "stale_folders": sum(entry not in current for entry in folders),
+        "damaged": sorted(str(file) for entry in folders for file in _unsound(entry)),
         "toolchain": kernel_folder(sources[0]).parent.name,
     }
 
@@ -85,10 +85,10 @@ def _unsound(folder: Path) -> list[Path]:
     from kibitz.jit.cache import CHECKSUMS
 
     noted = folder / CHECKSUMS
-    known = set(noted.read_text("utf-8", "replace").splitlines()) if noted.is_file() else set()
-    files = [one for one in folder.glob("*") if one.suffix in (".nbi", ".nbc")]
+    noted_sums = set(noted.read_text("utf-8", "replace").splitlines()) if noted.is_file() else set()
+    files = [file for file in folder.glob("*") if file.suffix in (".nbi", ".nbc")]
     return [
-        one
-        for one in files
-        if f"{hashlib.sha256(one.read_bytes()).hexdigest()}  {one.name}" not in known
+        file
+        for file in files
+        if f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}" not in noted_sums
     ]

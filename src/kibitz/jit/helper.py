@@ -33,18 +33,18 @@ _Forms = tuple[list[cache.Form], list[cache.Form]]  # what to compile, and what 
 
 _beside: list[_Wanted] = []  # of the second process, in this order
 _later: list[_Wanted] = []  # and these, which are needed last
-_here: list[_Wanted] = []  # of this process, before it waits for the other one
+_own: list[_Wanted] = []  # of this process, before it waits for the other one
 
 
-def compile_beside(beside: Iterable[_Call], here: Iterable[_Call] = ()) -> None:
+def compile_beside(beside: Iterable[_Call], own: Iterable[_Call] = ()) -> None:
     """Have kernels compiled beside this process, once it must compile another one.
 
     That is worth a process only where nothing of the last one's module has been compiled yet.
-    What falls to this process is compiled in `compile_here`.
+    What falls to this process is compiled in `compile_own`.
     """
     calls = [call for call in beside if isinstance(call[0], Kernel)]
     if calls and not _begun(calls[-1][0].py_func):
-        _beside[:], _here[:] = _with_types(calls), _with_types(here)
+        _beside[:], _own[:] = _with_types(calls), _with_types(own)
         if process.is_waiting():
             _start("")
 
@@ -54,10 +54,10 @@ def compile_later(kernel: Any, *arguments: Any) -> None:
     _later[:] = _with_types([(kernel, arguments)])
 
 
-def compile_here() -> None:
+def compile_own() -> None:
     """Compile what falls to this process."""
-    while _here:
-        _compile(*_here.pop(0))
+    while _own:
+        _compile(*_own.pop(0))
 
 
 def _compile(kernel: Kernel, kinds: Any) -> None:
@@ -89,7 +89,7 @@ def _start(missing: str) -> None:
 
 def _forms(wanted: list[_Wanted]) -> list[cache.Form]:
     functions = [(kernel.py_func, kinds) for kernel, kinds in wanted]
-    return [(one.__module__, one.__qualname__, kinds) for one, kinds in functions]
+    return [(function.__module__, function.__qualname__, kinds) for function, kinds in functions]
 
 
 cache.on_save.append(_start)

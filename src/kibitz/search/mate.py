@@ -181,10 +181,10 @@ def _enter(
     if _is_draw(state, position, keys):
         return NO_MATE
     if left > 1:
-        known = table[_place(position, left)]
-        agrees = known >> np.uint64(1) == _key(position, left) >> np.uint64(1)
+        entry = table[_place(position, left)]
+        agrees = entry >> np.uint64(1) == _key(position, left) >> np.uint64(1)
         if agrees and signed(position.rule50) + left < FIFTY_PLIES:
-            return MATE if known & np.uint64(1) else NO_MATE
+            return MATE if entry & np.uint64(1) else NO_MATE
     listed, after = moves[ply], positions[ply + 1]
     count = generate(position, listed)
     if left == 1:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kibitz.jit.helper import compile_beside, compile_here
+from kibitz.jit.helper import compile_beside, compile_own
 from kibitz.nets.evaluators.inline import InlineEvaluator
 from kibitz.position.state import new_positions
 from kibitz.search.alphabeta.constants import (
@@ -58,7 +58,7 @@ class Worker:
         line = self.memory.roots[0]["pv"][:0]
         last = context.network, context.scratch, new_positions(2), line, 0
         beside = [(search_root, (context, 0, 0, 0, 0)), (value_after, last)]
-        compile_beside(beside, here=[(quiesce, (context, 0, 0, 0))])
+        compile_beside(beside, own=[(quiesce, (context, 0, 0, 0))])
 
     def set_root(
         self, line: np.ndarray, codes: list[int], generation: int, *, complete: bool
@@ -130,7 +130,7 @@ class Worker:
         A narrow window causes more cutoffs; a miss is repeated with a window twice as wide, less
         deep if the score was above. Not measured by itself.
         """
-        compile_here()
+        compile_own()
         record, left = self.memory.record, self.roots[first:]
         expected, window, reduced_depth = int(left["previous_score"][0]), ASPIRATION_WINDOW, depth
         alpha, beta = -INFINITE, INFINITE

@@ -119,7 +119,7 @@ def expand(nodes: np.record, batch: Batch, line: np.ndarray, leaves: Leaves) -> 
         if node_at(nodes, parent).staged:
             node_at(nodes, parent).staged = 0
             _ask(batch, INNER, batch.inner, parent)
-        _judge(nodes, batch, child)
+        _evaluate_or_queue(nodes, batch, child)
     for row in range(batch.counts[LEAVES]):
         _put(nodes, signed(batch.leaves[row]), line, leaves, row)
 
@@ -131,7 +131,7 @@ def _ask(batch: Batch, kind: int, rows: np.ndarray, place: int) -> None:
 
 
 @kernel
-def _judge(nodes: np.record, batch: Batch, place: int) -> None:
+def _evaluate_or_queue(nodes: np.record, batch: Batch, place: int) -> None:
     """Finish a new node if its value is known, or say what it needs."""
     node, position = node_at(nodes, place), position_at(nodes, place)
     if not has_legal_move(position):
@@ -140,18 +140,18 @@ def _judge(nodes: np.record, batch: Batch, place: int) -> None:
     if is_draw(nodes, place):
         finish(nodes, place, 0)
         return
-    known = find(nodes, position.key)
+    entry = find(nodes, position.key)
     # A reply may repeat the game, which the table does not know: the root's moves are looked into.
-    if node.ply > 1 and known != NONE and answered(nodes, place, known):
+    if node.ply > 1 and entry != NONE and answered(nodes, place, entry):
         nodes.cut += 1
         finish(nodes, place, node.best)
     elif node.depth > 0:
-        if known == NONE or not _stage(nodes, place, signed(entry_at(nodes, known).move)):
+        if entry == NONE or not _stage(nodes, place, signed(entry_at(nodes, entry).move)):
             _ask(batch, INNER, batch.inner, place)
     elif checkers(position) and -node.depth < nodes.quiet_plies:
         open_captures(nodes, place)
-    elif known != NONE and entry_at(nodes, known).static != UNKNOWN:
-        stand_pat(nodes, place, entry_at(nodes, known).static)
+    elif entry != NONE and entry_at(nodes, entry).static != UNKNOWN:
+        stand_pat(nodes, place, entry_at(nodes, entry).static)
     else:
         _ask(batch, LEAVES, batch.leaves, place)
 

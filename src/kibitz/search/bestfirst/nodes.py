@@ -279,21 +279,21 @@ def add_move(nodes: np.record, place: int, move: int, score: float) -> None:
 @kernel
 def best_move_left(nodes: np.record, place: int) -> tuple[int, int, float]:
     """Chunk, slot and score of the best move that has not been taken; USED if there is none."""
-    found, slot, score = NONE, 0, USED
+    best_chunk, slot, score = NONE, 0, USED
     at = node_at(nodes, place).chunk
     while at != NONE:
         chunk = chunk_at(nodes, at)
         for index in range(CHUNK_MOVES):
             if chunk.scores[index] > score:
-                found, slot, score = at, index, chunk.scores[index]
+                best_chunk, slot, score = at, index, chunk.scores[index]
         at = chunk.next
-    return found, slot, score
+    return best_chunk, slot, score
 
 
 @kernel
 def take_move(nodes: np.record, place: int) -> int:
     """Take the best move; there is one."""
-    found, slot, _ = best_move_left(nodes, place)
-    chunk = chunk_at(nodes, found)
+    best_chunk, slot, _ = best_move_left(nodes, place)
+    chunk = chunk_at(nodes, best_chunk)
     chunk.scores[slot] = USED
     return chunk.moves[slot]

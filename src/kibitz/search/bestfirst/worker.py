@@ -219,5 +219,5 @@ def _log_probabilities(logits: np.ndarray) -> np.ndarray:
     if len(logits) == 0:
         return logits
     shifted = logits - logits.max()
-    found: np.ndarray = (shifted - np.log(np.exp(shifted).sum())).astype(np.float32)
-    return found
+    shifted_logits: np.ndarray = (shifted - np.log(np.exp(shifted).sum())).astype(np.float32)
+    return shifted_logits

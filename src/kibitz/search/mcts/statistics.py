@@ -60,13 +60,13 @@ def node_below(memory: TreeMemory, edge: int) -> int | None:
     return None if child in (NONE, BUSY, WAITING) and edge != 0 else child
 
 
-def words_of(memory: TreeMemory, node: int) -> list[tuple[int, int]]:
+def packed_moves_of(memory: TreeMemory, node: int) -> list[tuple[int, int]]:
     """The moves of an expanded node that are no edges yet: (code, 16-bit prior), in order."""
     record, block = memory.nodes[node], block_of(memory, node)
     count, made = int(record["count"]), block.stop - block.start
     end = (block.start + count) * (EDGE.itemsize // 4)
-    words = memory.edges.view(np.uint32)[end - count + made : end].tolist()
-    return [(word & 0xFFFF, word >> 16) for word in words]
+    packed = memory.edges.view(np.uint32)[end - count + made : end].tolist()
+    return [(packed_move & 0xFFFF, packed_move >> 16) for packed_move in packed]
 
 
 # --- rows of moves --------------------------------------------------------------------------------
@@ -118,8 +118,8 @@ def moves_below(
         untried_value(memory, rule, above, node),
         float(memory.nodes[node]["draw"]),
     )
-    words = enumerate(words_of(memory, node), start=block.stop)
-    edges = [*_edges(memory, block), *(_Edge(place, *word) for place, word in words)]
+    packed = enumerate(packed_moves_of(memory, node), start=block.stop)
+    edges = [*_edges(memory, block), *(_Edge(place, *packed_move) for place, packed_move in packed)]
     by_code = outcomes or {}
     return [_row(shared, edge, by_code.get(edge.code)) for edge in edges]
 

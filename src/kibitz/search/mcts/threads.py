@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kibitz.jit.helper import compile_beside, compile_here
+from kibitz.jit.helper import compile_beside, compile_own
 from kibitz.jit.records import as_record
 from kibitz.nets.evaluators.inline import InlineEvaluator
 from kibitz.search.mcts.playout.playout import playouts
@@ -40,9 +40,9 @@ class Threads:
         self.evaluator, self.rule = evaluator, as_record(rule)
         threads = max(len(search.contexts) for search in searches)
         # A thread that is alone, at a small tree or for a short time, works as the only one does.
-        self.alone = as_record(behaviour._replace(shared=NOBODY))
+        self.single = as_record(behaviour._replace(shared=NOBODY))
         together = as_record(behaviour._replace(shared=THREADS))
-        self.behaviour = together if threads > 1 else self.alone
+        self.behaviour = together if threads > 1 else self.single
         self._scratches = [evaluator.new_scratch() for _ in range(threads)]
         self._compile_beside(self._arguments(searches[0], 0, self.behaviour))
         self.pool: ThreadPoolExecutor | None = None  # started when it is first needed
@@ -52,7 +52,7 @@ class Threads:
         """Have a second process compile the playouts while this one compiles compaction."""
         _rule, tree, context, behaviour, *network, _control = arguments
         root = evaluate_root, (tree, context, behaviour, *network)
-        compile_beside([root, (playouts, arguments)], here=[(compact, (tree, 0, 0))])
+        compile_beside([root, (playouts, arguments)], own=[(compact, (tree, 0, 0))])
 
     def close(self) -> None:
         """End the threads."""
@@ -64,7 +64,7 @@ class Threads:
 
     def evaluate_roots(self, searches: Sequence[TreeSearch]) -> list[int]:
         """Evaluate roots, their moves and logits left in the contexts; the numbers of moves."""
-        compile_here()
+        compile_own()
         evaluator, scratch = self.evaluator.record, self._scratches[0].record
         pairs = [(search.memory.record, search.contexts[0].record) for search in searches]
         return [int(evaluate_root(*pair, self.behaviour, evaluator, scratch)) for pair in pairs]
@@ -83,11 +83,11 @@ class Threads:
         """Set the playouts before the next check; returns how many threads they are for."""
         left = size = search.left
         threads = len(search.contexts)
-        alone = pace.slow_start_nodes - search.visits  # playouts before the other threads join
+        single = pace.slow_start_nodes - search.visits  # playouts before the other threads join
         if pace.short:  # waking another thread up takes too long
             size, threads = min(size, pace.piece), 1
-        elif threads > 1 and alone > 0:
-            size, threads = min(size, alone), 1
+        elif threads > 1 and single > 0:
+            size, threads = min(size, single), 1
         if pace.frequent:
             size = min(size, DIRECT_PLAYOUTS, max(1, search.done // FREQUENT_PARTS))
         search.control.tickets, search.control.later = size, left - size
@@ -95,7 +95,7 @@ class Threads:
 
     def _play_out(self, search: TreeSearch, threads: int, should_stop: Callable[[], bool]) -> None:
         """Use up the tickets, unless the tree is full or `should_stop`, every 5 ms, is true."""
-        control, behaviour = search.control, self.alone if threads == 1 else self.behaviour
+        control, behaviour = search.control, self.single if threads == 1 else self.behaviour
         if threads == 1 and control.tickets <= DIRECT_PLAYOUTS:
             self._work(search, 0, behaviour)
             return

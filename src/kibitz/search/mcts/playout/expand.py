@@ -35,8 +35,8 @@ from kibitz.search.mcts.tree.allocation import FULL, reserve_edges
 from kibitz.search.mcts.tree.nodes import (
     EDGE,
     EXPANDED,
+    PACKED_MOVES,
     THREADS,
-    WORDS,
     cold_at,
     edge_at,
     make_edges,
@@ -78,12 +78,12 @@ def logit_range(logits: int, count: int) -> tuple[float, float]:
     highest = spread(-np.inf, np.float32, LANES)
     lowest = spread(np.inf, np.float32, LANES)
     for start in range(0, count, LANES):
-        here = load_lanes(logits + 4 * start, np.float32, LANES)
+        loaded = load_lanes(logits + 4 * start, np.float32, LANES)
         valid = numbered(np.int32, LANES) < count - start
-        above = choose(valid, here, -np.inf)
+        above = choose(valid, loaded, -np.inf)
         store_lanes(logits + 4 * start, above)
         highest = larger(above, highest)
-        lowest = smaller(choose(valid, here, np.inf), lowest)
+        lowest = smaller(choose(valid, loaded, np.inf), lowest)
     return largest(highest), smallest(lowest)
 
 
@@ -92,8 +92,8 @@ def share_equally(moves: int, count: int, order: int) -> None:
     """Write the order of generation, with a prior of 1 / count for each."""
     prior = priors_of(1.0 / spread(count, np.float32, LANES)) << 16
     for start in range(0, count, LANES):
-        here = load_lanes(moves + 2 * start, np.uint16, LANES)
-        store_lanes(order + 4 * start, prior | converted(here, np.int32))
+        loaded = load_lanes(moves + 2 * start, np.uint16, LANES)
+        store_lanes(order + 4 * start, prior | converted(loaded, np.int32))
 
 
 @kernel
@@ -101,8 +101,8 @@ def exponentials(logits: int, count: int, highest: float, sharpness: float) -> f
     """Put exponentials in place of logits; returns their sum."""
     total, sharp = spread(0.0, np.float32, LANES), spread(sharpness, np.float32, LANES)
     for start in range(0, count, LANES):
-        here = load_lanes(logits + 4 * start, np.float32, LANES)
-        raised = exponential((here - highest) * sharp)
+        loaded = load_lanes(logits + 4 * start, np.float32, LANES)
+        raised = exponential((loaded - highest) * sharp)
         store_lanes(logits + 4 * start, raised)
         total += raised
     return sum_of(total)
@@ -162,21 +162,21 @@ def fill_edges(edges: int, cold: int, first: int, context: np.record, count: int
     order, edges, cold = address_in(context.order), edges + SIZE * first, cold + SIZE * first
     if count < AT_ONCE:
         for at in range(count):
-            one = load_lanes(order + 4 * at, np.uint32, 1)
-            put_edges(edges + SIZE * at, cold + SIZE * at, one)
+            packed = load_lanes(order + 4 * at, np.uint32, 1)
+            put_edges(edges + SIZE * at, cold + SIZE * at, packed)
         return
     for start in range(0, count, AT_ONCE):
         at = min(start, count - AT_ONCE)  # the last four end with the last edge
-        some = load_lanes(order + 4 * at, np.uint32, AT_ONCE)
-        put_edges(edges + SIZE * at, cold + SIZE * at, some)
+        packed = load_lanes(order + 4 * at, np.uint32, AT_ONCE)
+        put_edges(edges + SIZE * at, cold + SIZE * at, packed)
 
 
 @kernel
 def put_edges(edges: int, cold: int, order: Any) -> None:
     """Write some edges: all is 0 but the prior and the move, in the upper half of each record."""
-    words = converted(order, np.uint64)
-    store_lanes(edges, interleaved(words & 0, (words >> 16) << 48))
-    store_lanes(cold, interleaved(words & 0, (words & 0xFFFF) << 32))
+    packed = converted(order, np.uint64)
+    store_lanes(edges, interleaved(packed & 0, (packed >> 16) << 48))
+    store_lanes(cold, interleaved(packed & 0, (packed & 0xFFFF) << 32))
 
 
 @kernel
@@ -215,7 +215,7 @@ def expand(
     record.opened = 0
     if behaviour.by_prior and count > FEW_MOVES and node != 0:
         hold_moves(signed(tree.edges), first, context, count)
-        edge_at(tree, first - 1).prior = WORDS
+        edge_at(tree, first - 1).prior = PACKED_MOVES
         make_edges(tree, node, 0, 1)
     else:
         fill_edges(signed(tree.edges), signed(tree.cold), first, context, count)
@@ -236,7 +236,7 @@ def mark_opened(tree: np.record, behaviour: np.record, node: int, edge: int) -> 
 def _open(tree: np.record, behaviour: np.record, node: int, wanted: int) -> None:
     """Open the first `wanted` moves of a node."""
     header = signed(node_at(tree, node).first) - 1
-    if edge_at(tree, header).prior == WORDS:
+    if edge_at(tree, header).prior == PACKED_MOVES:
         _open_next(tree, behaviour, node, wanted, header)
         return
     if behaviour.shared != THREADS:

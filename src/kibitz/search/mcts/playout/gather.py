@@ -195,10 +195,10 @@ def back_up_batch(
             # a lone node goes with the next compaction
             cancel(tree, context, batch, place)
             return False
-        known, value, draw, position = False, 0.0, 0.0, leaves.positions[row, 0]
+        is_shared, value, draw, position = False, 0.0, 0.0, leaves.positions[row, 0]
         if behaviour.share_values:
-            known, value, draw = recall(tree, position)
-        if not known:
+            is_shared, value, draw = recall(tree, position)
+        if not is_shared:
             value = adjusted(behaviour, position, float(wdl[row, 0] - wdl[row, 2]))
             draw = float(wdl[row, 1])
         finish_leaf(records, depth, node, EXPANDED, UNPROVED, value, draw)

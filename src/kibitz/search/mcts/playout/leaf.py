@@ -165,5 +165,5 @@ def remember(tree: np.record, context: np.record, depth: int) -> None:
             value = math.floor(ONE - edge_at(tree, edge).value * ONE + 0.5)
             draw = math.floor(min(float(node.draw), 1.0) * DRAWN + 0.5)
             key = position.key
-            known = known_at(tree, _place(tree, key))
-            known.entry = _check(tree, key) | np.uint64(value << 16 | draw)
+            shared = known_at(tree, _place(tree, key))
+            shared.entry = _check(tree, key) | np.uint64(value << 16 | draw)

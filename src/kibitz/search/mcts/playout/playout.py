@@ -212,10 +212,10 @@ def visit_leaf(
     state, proof = classify(context, depth)
     value, draw = value_of_end(proof)
     if state == LEAF:
-        known = False
+        is_shared = False
         if behaviour.share_values:
-            known, value, draw = recall(tree, position)
-        if not known:
+            is_shared, value, draw = recall(tree, position)
+        if not is_shared:
             value, draw = value_of(evaluator, scratch, position)
             value = adjusted(behaviour, position, value)
         if context.table_pieces > 0:

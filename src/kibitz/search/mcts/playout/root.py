@@ -153,15 +153,15 @@ def sort_root(tree: np.record) -> None:
 
 
 @kernel
-def swap_edges(tree: np.record, one: int, other: int) -> None:
+def swap_edges(tree: np.record, first: int, second: int) -> None:
     """Swap two edges; the nodes below do not know of it yet."""
-    here, there = edge_words_at(tree, one), edge_words_at(tree, other)
-    here.value, there.value = there.value, here.value
-    here.counts, there.counts = there.counts, here.counts
-    cold, others = cold_words_at(tree, one), cold_words_at(tree, other)
-    cold.child_block, others.child_block = others.child_block, cold.child_block
-    frozen = cold.frozen_move_proof
-    cold.frozen_move_proof, others.frozen_move_proof = others.frozen_move_proof, frozen
+    left, right = edge_words_at(tree, first), edge_words_at(tree, second)
+    left.value, right.value = right.value, left.value
+    left.counts, right.counts = right.counts, left.counts
+    left_cold, right_cold = cold_words_at(tree, first), cold_words_at(tree, second)
+    left_cold.child_block, right_cold.child_block = right_cold.child_block, left_cold.child_block
+    frozen = left_cold.frozen_move_proof
+    left_cold.frozen_move_proof, right_cold.frozen_move_proof = right_cold.frozen_move_proof, frozen
 
 
 @kernel

@@ -51,9 +51,9 @@ def completed_logits(rule: np.record, tree: np.record, node: int, logits: np.nda
     scale = (rule.visit_offset + most) * rule.value_scale
     mixed = mixed_value(tree, node)
     for index in range(count):
-        here = edge_at(tree, first + index)
-        value = here.value if here.visits > 0 else mixed
-        logits[index] = math.log(prior_of(signed(here.prior))) + scale * 0.5 * (value + 1.0)
+        row = edge_at(tree, first + index)
+        value = row.value if row.visits > 0 else mixed
+        logits[index] = math.log(prior_of(signed(row.prior))) + scale * 0.5 * (value + 1.0)
 
 
 @kernel
@@ -68,17 +68,17 @@ def completed_policy(rule: np.record, tree: np.record, node: int, policy: np.nda
     mixed = mixed_value(tree, node)
     most, highest = 0, mixed
     for edge in range(first, first + count):
-        here = edge_at(tree, edge)
-        if here.visits > 0:
-            most = max(most, signed(here.visits))
-            highest = max(highest, here.value)
+        row = edge_at(tree, edge)
+        if row.visits > 0:
+            most = max(most, signed(row.visits))
+            highest = max(highest, row.value)
     steepness = 0.5 * (rule.visit_offset + most) * rule.value_scale
     untried = math.exp(steepness * (mixed - highest))
     total = 0.0
     for index in range(count):
-        here = edge_at(tree, first + index)
-        raised = math.exp(steepness * (here.value - highest)) if here.visits > 0 else untried
-        policy[index] = prior_of(signed(here.prior)) * raised
+        row = edge_at(tree, first + index)
+        raised = math.exp(steepness * (row.value - highest)) if row.visits > 0 else untried
+        policy[index] = prior_of(signed(row.prior)) * raised
         total += policy[index]
     for index in range(count):
         policy[index] /= total
@@ -96,19 +96,19 @@ def round_at(root: np.record, total: int) -> int:
 @kernel
 def _least_tries(tree: np.record, root: np.record, first: int, count: int, survivors: int) -> int:
     """Visits of the last of the `survivors` most tried moves, pending ones included."""
-    level, found = LARGEST, 0
-    while found < survivors:
+    level, counted = LARGEST, 0
+    while counted < survivors:
         below, alike = -1, 0
         for index in range(count):
-            here = edge_at(tree, first + index)
-            tries = signed(here.visits) + signed(here.pending)
+            row = edge_at(tree, first + index)
+            tries = signed(row.visits) + signed(row.pending)
             if root.gumbel[index] == -np.inf or tries >= level or tries < below:
                 continue
             alike = alike + 1 if tries == below else 1
             below = tries
         if alike == 0:
             break
-        level, found = below, found + alike
+        level, counted = below, counted + alike
     return level
 
 
@@ -124,8 +124,8 @@ def _select_root(
     least = _least_tries(tree, root, first, count, survivors)
     best, best_score = BLOCKED, -np.inf
     for index in range(count):
-        here = edge_at(tree, first + index)
-        if signed(here.visits) + signed(here.pending) != least:
+        row = edge_at(tree, first + index)
+        if signed(row.visits) + signed(row.pending) != least:
             continue
         score = context.scores[index] + root.gumbel[index]
         if score > best_score and cold_at(tree, first + index).child != BUSY:
@@ -156,8 +156,8 @@ def select_gumbel(
     for index in range(count):
         if depth == 0 and root.gumbel[index] == -np.inf:
             continue
-        here = edge_at(tree, first + index)
-        tries = signed(here.visits) + signed(here.pending)
+        row = edge_at(tree, first + index)
+        tries = signed(row.visits) + signed(row.pending)
         score = context.scores[index] - tries / (1.0 + total)
         if score > best_score and cold_at(tree, first + index).child != BUSY:
             best, best_score = first + index, score

@@ -58,11 +58,11 @@ def best_by(lanes: int) -> Callable[[int, int, float], tuple[float, int, int, in
             visits, rest = every(words, 2, 4), every(words, 3, 4)
             tried = converted(visits + (rest & 0xFFFF) + 1, np.float64)
             prior = ((rest >> 16) & 0xFFFF) + 1
-            here = values + share * converted(prior, np.float64) / tried
+            edge_scores = values + share * converted(prior, np.float64) / tried
             fewest = smaller(fewest, visits)
             priors = priors + prior
-            better = here > scores
-            scores = choose(better, here, scores)
+            better = edge_scores > scores
+            scores = choose(better, edge_scores, scores)
             places = choose(better, numbered(np.int64, lanes) + at, places)
             if at >= last:
                 break
@@ -152,9 +152,9 @@ def tried_mass(tree: np.record, first: int, opened: int) -> float:
     """Prior probability of the moves with finished visits."""
     units = np.int32(0)
     for edge in range(first, first + opened):
-        here = edge_at(tree, edge)
-        visited = np.int32(here.visits > 0)
-        units = np.int32(units + visited * (np.int32(here.prior) + np.int32(1)))
+        row = edge_at(tree, edge)
+        visited = np.int32(row.visits > 0)
+        units = np.int32(units + visited * (np.int32(row.prior) + np.int32(1)))
     return signed(units) / 65536.0
 
 
@@ -263,16 +263,16 @@ def _best_one_by_one(
     """The best edge, found one by one: few edges, pending visits, or mates that count."""
     best, best_score = BLOCKED, -np.inf
     for edge in range(first, end):
-        here = edge_at(tree, edge)
-        done, pending = signed(here.visits), signed(here.pending)
-        value = here.value if done > 0 else untried
+        row = edge_at(tree, edge)
+        done, pending = signed(row.visits), signed(row.pending)
+        value = row.value if done > 0 else untried
         if pending > 0:
             if cold_at(tree, edge).child == BUSY:
                 continue
             if rule.virtual_loss > 0.0:
                 lost = rule.virtual_loss * pending
                 value = ((value + 1.0) * max(1, done)) / (max(1, done) + lost) - 1.0
-        score = value + weight * prior_of(signed(here.prior)) / (1.0 + done + pending)
+        score = value + weight * prior_of(signed(row.prior)) / (1.0 + done + pending)
         if rule.faster_mate > 0.0:
             bonus = mate_bonus(signed(cold_at(tree, edge).proof))
             score += rule.faster_mate * weight * bonus / (1.0 + done + pending)

@@ -37,9 +37,9 @@ def azero_score(
     rule: np.record, tree: np.record, edge: int, weight: float, untried: float
 ) -> float:
     """Q + E P + E m of one move, in [0, 1] and bonuses."""
-    here, cold = edge_at(tree, edge), cold_at(tree, edge)
-    done, pending = signed(here.visits), signed(here.pending)
-    value = 0.5 * (here.value + 1.0) if done > 0 else untried
+    row, cold = edge_at(tree, edge), cold_at(tree, edge)
+    done, pending = signed(row.visits), signed(row.pending)
+    value = 0.5 * (row.value + 1.0) if done > 0 else untried
     proof = signed(cold.proof)
     if pending > 0 and not is_settled(proof):
         samples = 1.0
@@ -48,14 +48,14 @@ def azero_score(
             samples = max(1.0, float(done - excluded))
         value = value * samples / (samples + rule.virtual_loss * pending)
     explore = weight / (1.0 + done + pending)
-    return value + explore * (prior_of(signed(here.prior)) + rule.faster_mate * mate_bonus(proof))
+    return value + explore * (prior_of(signed(row.prior)) + rule.faster_mate * mate_bonus(proof))
 
 
 @kernel
 def linear_score(rule: np.record, tree: np.record, edge: int, visits: float) -> float:
     """L: grows with the parent's visits until the move has had its share."""
-    here = edge_at(tree, edge)
-    tries = signed(here.visits) + signed(here.pending)
+    row = edge_at(tree, edge)
+    tries = signed(row.visits) + signed(row.pending)
     return visits / (rule.linear_rate * tries + rule.linear_delay)
 
 

@@ -55,10 +55,10 @@ def select_forced(
     if depth == 0:
         first, visits = signed(node_at(tree, node).first), float(signed(edge_at(tree, via).visits))
         for edge in range(first, first + signed(node_at(tree, node).opened)):
-            here = edge_at(tree, edge)
-            tries = signed(here.visits) + signed(here.pending)
-            due = rule.share * prior_of(signed(here.prior)) * visits
-            if here.visits > 0 and tries * tries < due and cold_at(tree, edge).proof == 0:
+            row = edge_at(tree, edge)
+            tries = signed(row.visits) + signed(row.pending)
+            due = rule.share * prior_of(signed(row.prior)) * visits
+            if row.visits > 0 and tries * tries < due and cold_at(tree, edge).proof == 0:
                 return edge, 1
     return select(rule.inner, tree, context, via, node, depth)
 

@@ -90,7 +90,7 @@ def _close_untried(tree: np.record, root: int) -> None:
             while opened > 0 and edge_at(tree, first + opened - 1).visits == 0:
                 opened -= 1
             if opened < record.opened:
-                make_all_edges(tree, node)  # edges do not become words again
+                make_all_edges(tree, node)  # edges are not packed again
             record.opened = opened
 
 
@@ -106,12 +106,12 @@ def _lead(tree: np.record, root: int) -> int:
 
 
 @kernel
-def _swap_nodes(tree: np.record, one: int, other: int) -> None:
+def _swap_nodes(tree: np.record, first: int, second: int) -> None:
     """Swap two nodes; update the edges and block headers that lead to them."""
-    here, there = node_words_at(tree, one), node_words_at(tree, other)
+    left, right = node_words_at(tree, first), node_words_at(tree, second)
     for word in range(NODE_WORDS):
-        here.words[word], there.words[word] = there.words[word], here.words[word]
-    for node in (one, other):
+        left.words[word], right.words[word] = right.words[word], left.words[word]
+    for node in (first, second):
         record = node_at(tree, node)
         cold_at(tree, signed(record.parent_edge)).child = node
         if record.first != NONE:
@@ -122,10 +122,10 @@ def _swap_nodes(tree: np.record, one: int, other: int) -> None:
 def _adopt_root(tree: np.record, root: int) -> None:
     """Let edge 0 carry the statistics of the move into the new root."""
     above = signed(node_at(tree, root).parent_edge)
-    here, old = edge_at(tree, 0), edge_at(tree, above)
-    here.value = old.value
-    here.visits = old.visits
-    here.pending = 0
+    root_edge, old_edge = edge_at(tree, 0), edge_at(tree, above)
+    root_edge.value = old_edge.value
+    root_edge.visits = old_edge.visits
+    root_edge.pending = 0
     cold_at(tree, 0).proof = cold_at(tree, above).proof
     node_at(tree, root).parent_edge = 0
 
@@ -253,10 +253,10 @@ def _reached(memory: TreeMemory, board: Board, plies: int) -> int | None:
     node = 0
     for code in board.codes(since=len(board.moves) - plies):
         block = block_of(memory, node)
-        found = np.flatnonzero(memory.cold["move"][block] == code)
-        if len(found) == 0 or memory.cold["child"][block][found[0]] == NONE:
+        matches = np.flatnonzero(memory.cold["move"][block] == code)
+        if len(matches) == 0 or memory.cold["child"][block][matches[0]] == NONE:
             return None
-        node = int(memory.cold["child"][block][found[0]])
+        node = int(memory.cold["child"][block][matches[0]])
     return node if memory.nodes[node]["state"] == EXPANDED else None
 
 

@@ -103,10 +103,10 @@ ROOT = np.dtype(
     align=True,
 )
 # A node with many moves has few of them as edges: those that were chosen before and one more. The
-# others wait as words of prior << 16 | move at the end of the block, where the last edges will be;
-# no edge reaches the word of a later move. The block's header then has the prior WORDS.
-MOVE_WORDS = np.dtype([("words", np.uint32, 4)])
-WORDS = 1
+# others wait packed, as prior << 16 | move at the end of the block, where the last edges will be;
+# no edge reaches a later packed move. The block's header then has the prior PACKED_MOVES.
+PACKED_MOVES_ROW = np.dtype([("words", np.uint32, 4)])
+PACKED_MOVES = 1
 # The same bytes in as few words as they fill, for making edges and for copying.
 EDGE_WORDS = np.dtype([("value", np.float64), ("counts", np.uint64)])
 NODE_WORDS = NODE.itemsize // 8
@@ -116,7 +116,7 @@ edge_at = record_at(EDGE, "edges")
 cold_at = record_at(COLD, "cold")
 node_at = record_at(NODE, "nodes")
 edge_words_at = record_at(EDGE_WORDS, "edges")
-_move_words_at = record_at(MOVE_WORDS, "edges")
+_packed_moves_at = record_at(PACKED_MOVES_ROW, "edges")
 cold_words_at = record_at(COLD_WORDS, "cold")
 node_words_at = record_at(np.dtype([("words", np.uint64, NODE_WORDS)]), "nodes")
 _prefetch_edge = prefetch_at(EDGE, "edges")
@@ -204,31 +204,31 @@ def clear(tree: np.record) -> None:
 @kernel
 def clear_edge(tree: np.record, edge: int, move: int, prior: int) -> None:
     """Make an unvisited edge."""
-    here, cold = edge_words_at(tree, edge), cold_words_at(tree, edge)
-    here.value = 0.0
-    here.counts = np.uint64(prior) << np.uint64(48)
+    row, cold = edge_words_at(tree, edge), cold_words_at(tree, edge)
+    row.value = 0.0
+    row.counts = np.uint64(prior) << np.uint64(48)
     cold.child_block = 0
     cold.frozen_move_proof = np.uint64(move) << np.uint64(32)
 
 
 @kernel
 def edges_of(tree: np.record, node: int) -> int:
-    """How many moves of an expanded node are edges, from the first on; the others are words."""
+    """How many moves of an expanded node are edges, from the first on; the others are packed."""
     record = node_at(tree, node)
     count = signed(record.count)
-    if edge_at(tree, signed(record.first) - 1).prior == WORDS:
+    if edge_at(tree, signed(record.first) - 1).prior == PACKED_MOVES:
         return min(signed(record.opened) + 1, count)
     return count
 
 
 @kernel
 def make_edges(tree: np.record, node: int, start: int, end: int) -> None:
-    """Turn the moves [start, end) of a node from words into edges, in this order."""
+    """Turn the packed moves [start, end) of a node into edges, in this order."""
     record = node_at(tree, node)
     first, count = signed(record.first), signed(record.count)
     for index in range(start, end):
         word = 3 * count + index  # of the block
-        packed = signed(_move_words_at(tree, first + (word >> 2)).words[word & 3])
+        packed = signed(_packed_moves_at(tree, first + (word >> 2)).words[word & 3])
         clear_edge(tree, first + index, packed & 0xFFFF, packed >> 16)
 
 
@@ -236,7 +236,7 @@ def make_edges(tree: np.record, node: int, start: int, end: int) -> None:
 def make_all_edges(tree: np.record, node: int) -> None:
     """Turn all moves of a node into edges. No other thread may be in the tree."""
     header = edge_at(tree, signed(node_at(tree, node).first) - 1)
-    if header.prior == WORDS:
+    if header.prior == PACKED_MOVES:
         make_edges(tree, node, edges_of(tree, node), signed(node_at(tree, node).count))
         header.prior = 0
 
@@ -293,7 +293,7 @@ def quantise_prior(probability: float) -> Any:
 def block_of(memory: TreeMemory, node: int = 0) -> slice:
     """Where the edges of a node, or of the root, are; empty before it is expanded.
 
-    Of a node with many moves only some are edges, see MOVE_WORDS; of the root all are.
+    Of a node with many moves only some are edges, see PACKED_MOVES; of the root all are.
     """
     record = memory.nodes[node]
     if record["state"] != EXPANDED:
