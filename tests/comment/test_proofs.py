@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import chess
@@ -13,13 +14,14 @@ import pytest
 from kibitz.comment import claims
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
+from kibitz.comment.claims import outlook
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.claim import Claim, Step
 from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.facts import Scene, Unit, taken_by
-from kibitz.comment.judge import Seen
+from kibitz.comment.judge import Label, Seen
 from kibitz.comment.prover import Prover
 from kibitz.search.scores import Score
 
@@ -387,6 +389,60 @@ CASES: list[Told] = [
         [scene("2b1k3/8/8/8/8/3n4/2P5/4KB2 w - - 0 1", "cxd3")],
     ),
     (changed.OpensKing(True, 7), scene(SHELTER, "hxg3"), [scene(SHELTER, "fxg3")]),
+    (
+        outlook.Continues("1...Kd7 2.Kd2 Kd6"),
+        scene(KNIGHTS, "Ke2 Kd7 Kd2 Kd6", has=seen(0.0, "e8d7", "e2d2", "d7d6")),
+        [
+            scene(KNIGHTS, "Ke2 Kd7 Kd2 Ke6", has=seen(0.0, "e8d7", "e2d2", "d7e6")),
+            scene(KNIGHTS, "Ke2 Kd7 Kd2 Kd6"),
+        ],
+    ),
+    (
+        outlook.Leaves(0),
+        scene(KNIGHTS, "Ke2", has=seen(0.0, "e8d7")),
+        [
+            scene(KNIGHTS, "Ke2", has=seen(0.4, "e8d7")),
+            scene(RUNS, "Ke2", has=seen(0.0, "e8d7")),
+        ],
+    ),
+    (
+        outlook.BeatsNext(step("c3b5")),
+        scene(KNIGHTS, "Nd5", replace(seen(0.2, "c3d5"), other=seen(0.1, "c3b5"))),
+        [scene(KNIGHTS, "Ke2", replace(seen(0.2, "c3d5"), other=seen(0.1, "c3b5")))],
+    ),
+    (
+        outlook.Scored(-120),
+        scene(KNIGHTS, "Ke2", has=seen(0.4, "e8d7")),
+        [scene(KNIGHTS, "Ke2", has=seen(-0.4, "e8d7"))],
+    ),
+    (
+        outlook.Marked(Label.BLUNDER),
+        scene(KNIGHTS, "Ke2", seen(0.4, "e1d2"), seen(0.0, "e8d7")),
+        [scene(KNIGHTS, "Ke2", seen(0.2, "e1d2"), seen(0.0, "e8d7"))],
+    ),
+    # The pawn takes it.
+    (
+        outlook.Develops(unit("Ba6")),
+        scene("4k3/8/8/8/8/8/8/4KB2 w - - 0 1", "Ba6"),
+        [scene("4k3/1p6/8/8/8/8/8/4KB2 w - - 0 1", "Ba6")],
+    ),
+    (
+        outlook.Names("French Defense"),
+        scene(chess.STARTING_FEN, "(e4) e6"),
+        [scene(chess.STARTING_FEN, "(e4) e5")],
+    ),
+    # Either rook mates.
+    (
+        outlook.OnlyMate(),
+        scene(BACK_RANK, "Ra8#"),
+        [scene(BACK_RANK.replace("R5K1", "RR4K1"), "Ra8#")],
+    ),
+    # A queen covers g7, on which no pawn stands.
+    (
+        outlook.NoEscape((chess.F7, chess.G7, chess.H7), (chess.F8, chess.H8)),
+        scene(BACK_RANK, "Ra8#"),
+        [scene("6k1/5p1p/8/8/3Q4/8/8/R5K1 w - - 0 1", "Ra8#"), scene(BACK_RANK, "Ra7")],
+    ),
     (
         GivesUp(unit("Qb8"), (5,), (), "mate", 1),
         scene(PARIS, "Qb8+ Nxb8 Rd8#", seen(0.4, "b3b8"), seen(-1.0, "d7b8", mate=-1)),

@@ -113,6 +113,7 @@ SECOND = 0.2  # the same for what is said besides
 # Weight from which a claim is worth a comment of its own in a game.
 ALONE = {"beginner": 0.5, "club": 0.5, "expert": 0.55}
 LASTING = 4  # positions
+PAYS = 2  # pawns' worth that is left of a gain, after which a motif has paid
 SMALL = 300  # centipawns: a smaller gain, if only the exchange, is looked at once more
 HOPELESS = 0.9  # value for the other side from which a threat matters no more
 GAP = 0.1  # between the best and the second best move, where there are tactics
@@ -179,12 +180,12 @@ def kind_of(claim: Claim) -> str:
 
 
 def pays(scene: Scene) -> bool:
-    """Whether a move wins material by force, or mates."""
+    """Whether a move wins material by force, or mates; what wins a queen may cost a knight."""
     gain = scene.prover.gain(scene.before, scene.move)
     mates = scene.has is not None and scene.has.mate is not None and scene.has.mate < 0
     if mates or (gain is not None and gain > SURE_MATE):
         return True
-    return gain_of(scene) >= merit.LEAST and is_borne_out(scene)
+    return gain_of(scene) >= merit.LEAST and is_borne_out(scene, PAYS)
 
 
 def ranked(scene: Scene, claims: Iterable[Claim], memory: Memory, level: Level) -> list[Claim]:

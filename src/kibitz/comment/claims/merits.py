@@ -75,17 +75,19 @@ def gain_of(scene: Scene) -> int:
 CENTIPAWNS = {1: 100, 2: 300, 3: 300, 4: 500, 5: 900}
 
 
-def is_borne_out(scene: Scene) -> bool:
+def is_borne_out(scene: Scene, most: int = WORTH[chess.KING]) -> bool:
     """Whether the line that the engine expects ends with more material for the mover, too.
 
-    Where that line ends too early to tell, deeper searches go on from its end.
+    Of the gain all but a pawn has to be there, or as many pawns' worth as `most`. Where that line
+    ends too early to tell, deeper searches go on from its end.
     """
     if len(scene.follow) < LONG_ENOUGH:
         longer = None if scene.has is None or gain_of(scene) <= 0 else expected_again(scene)
-        return scene.has is None if longer is None else is_borne_out(longer)
+        return scene.has is None if longer is None else is_borne_out(longer, most)
     before = balance(scene.start, scene.mover)
     gain = gain_of(scene)
-    least = max(1, gain // 100 - 1)  # the engine's line may end before everything is taken
+    # The engine's line may end before everything is taken.
+    least = min(most, max(1, gain // 100 - 1))
     return gain > 0 and all(
         balance(board, scene.mover) >= before + least for board in scene.boards[-2:]
     )

@@ -11,13 +11,14 @@ import numpy as np
 
 from kibitz.comment.annotate import Words
 from kibitz.comment.claims.choice import LEVELS, Level, Memory, worth_saying
+from kibitz.comment.claims.claim import Claim
+from kibitz.comment.claims.outlook import outlooks
 from kibitz.comment.decoder.file import Decoder
 from kibitz.comment.decoder.sampling import Sampling
 from kibitz.comment.decoder.spelling import spelled
 from kibitz.comment.decoder.verify import verified
 from kibitz.comment.english.comment import Comment, Speaker
 from kibitz.comment.facts import Scene
-from kibitz.comment.judge import label
 from kibitz.position.board import Board
 
 TRIES = 8  # texts that are sampled for a move
@@ -121,33 +122,31 @@ SUITE = (
 
 
 def several(speaker: Speaker, scene: Scene, most: int = 5) -> list[tuple[str, str]]:
-    """Up to so many different comments on a move, and whose words they are."""
+    """Up to so many different comments on a move, and whose words they are.
+
+    First what there is to say of it, then each thing alone, then the same in other words.
+    """
     found: dict[str, str] = {}
     comment = Speaker.comment(speaker, scene)
     if isinstance(speaker, DecodedSpeaker) and comment.text:
         found = dict.fromkeys(speaker.held(scene, comment), "decoder")
-    for _ in range(2 * most):
-        if comment.text:
-            found.setdefault(comment.text, "table")
-        speaker.memory = Memory(used=speaker.memory.used)  # it may say everything once more
-        comment = Speaker.comment(speaker, scene)
-    for text in _each_alone(speaker, scene):  # where there are not so many ways to say all of it
-        if len(found) >= most:
-            break
-        found.setdefault(text, "table")
+    if comment.text:
+        found.setdefault(comment.text, "table")
+    alone = [*each_alone(scene, comment, speaker.level)]
+    other = Speaker(speaker.level)
+    for _ in range(FORMS):
+        for claim in alone:
+            if len(found) < most:
+                found.setdefault(other.told_alone(scene, claim), "table")
     return list(found.items())[:most]
 
 
-def _each_alone(speaker: Speaker, scene: Scene) -> Iterator[str]:
-    """What is said to readers of every level, and of a good move each claim alone, varied."""
-    is_good = scene.had is None or scene.has is None or not label(scene.had, scene.has)
-    for level in (speaker.level, *LEVELS):
-        other = Speaker(level)
-        other.memory = Memory(used=speaker.memory.used)
-        for _ in range(FORMS):
-            if text := other.comment(scene).text:
-                yield text
-            other.memory = Memory(used=speaker.memory.used)
-            if is_good:
-                claims = worth_saying(scene, Memory(), level, most=FORMS)
-                yield from (other.told(scene, [claim]) for claim in claims)
+def each_alone(scene: Scene, comment: Comment, level: Level) -> Iterator[Claim]:
+    """Each thing that can be said of a move, to readers of every level, the most telling first."""
+    told: list[Claim] = [*comment.claims] if len(comment.claims) > 1 else []
+    for one in (level, *LEVELS):
+        told += worth_saying(scene, Memory(), one, most=FORMS)
+    told += outlooks(scene)
+    if len(comment.claims) == 1:  # which has been said
+        told = [*(claim for claim in told if claim not in comment.claims), *comment.claims]
+    yield from dict.fromkeys(told)

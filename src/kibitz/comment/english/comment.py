@@ -11,6 +11,7 @@ import chess
 
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
+from kibitz.comment.claims import outlook
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.choice import (
@@ -153,6 +154,12 @@ class Speaker:
         big = self._label(scene) is not Label.INACCURACY
         return turn if known and big and turn.proved(scene) else None
 
+    def told_alone(self, scene: Scene, claim: Claim) -> str:
+        """A claim as a comment of its own."""
+        if type(claim).__module__ == fault.__name__:
+            return _capital(self._fault(scene, claim, told=False))
+        return self.told(scene, [claim])
+
     def _fault(self, scene: Scene, claim: Claim, told: bool) -> str:
         """A sentence about a cause or an alternative; the scores may be told by another."""
         if isinstance(claim, fault.Turns):
@@ -246,6 +253,11 @@ def claim_slots(claim: Claim, scene: Scene) -> dict[str, str]:
     if isinstance(claim, merit.Threatens):
         taker = scene.after.piece_type_at(claim.step.move.from_square)
         slots["taker"] = language.PIECES[taker or chess.PAWN]
+    if isinstance(claim, outlook.Scored):
+        slots["score"] = language.score(claim.centipawns)
+    if isinstance(claim, outlook.NoEscape):
+        squares = ([*map(chess.square_name, one)] for one in (claim.blocked, claim.covered))
+        slots["why"] = language.no_escape(*squares)
     if isinstance(claim, GivesUp):
         slots["gift"] = language.gift(claim.lost, claim.won)
     return slots | (_spelled_feature(claim) if isinstance(claim, Feature) else {})
@@ -324,8 +336,10 @@ def claim_key(claim: Claim, scene: Scene) -> str:
             name += _why_threatened(scene.after, claim.step, target)
         case merit.OnlyMove(hard=True):
             name += ".hard"
-        case fault.Keeps():
+        case fault.Keeps() | outlook.Leaves():
             name += f".{claim.has}"
+        case outlook.Marked():
+            name += f".{int(claim.mark)}"
         case changed.TakesFile(open=False):
             name += ".half"
         case changed.Seventh() if not scene.mover:
@@ -362,6 +376,8 @@ def _spelled(name: str, value: object) -> dict[str, str]:
     if isinstance(value, tuple) and value and isinstance(value[0], Unit):
         units = [language.unit(one.kind, chess.square_name(one.square)) for one in value]
         return {name: language.joined(units)}
+    if isinstance(value, str):
+        return {name: value}
     if isinstance(value, tuple) and name in ("won", "lost"):
         return {name: language.haul(value)}
     return {}

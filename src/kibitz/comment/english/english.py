@@ -47,8 +47,20 @@ def gift(lost: Sequence[int], won: Sequence[int]) -> str:
 
 def worth(*scores: int) -> dict[str, str]:
     """The scores of two moves in pawns."""
-    texts = [f"{one / 100:+.2f}".replace("-", "\u2212") for one in scores]
+    texts = [score(one) for one in scores]
     return dict(zip(("had", "has"), texts, strict=True)) if texts else {}
+
+
+def score(centipawns: int) -> str:
+    """A score in pawns."""
+    return f"{centipawns / 100:+.2f}".replace("-", "\u2212")
+
+
+def no_escape(blocked: Sequence[str], covered: Sequence[str]) -> str:
+    """Why a king has no square to go to."""
+    shut = f"its own men stand on {joined(blocked)}" if blocked else ""
+    verb = "are" if len(covered) > 1 else "is"
+    return ", and ".join([one for one in (shut, f"{joined(covered)} {verb} attacked") if one])
 
 
 def count(number: int) -> str:
@@ -318,6 +330,22 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     ),
     # what the best move keeps; numbers as in judge.standing
     "Prevents": ("does not allow {reply}", "rules out {reply}", "leaves no room for {reply}"),
+    # where a move leads
+    "Continues": ("is likely to be followed by {line}", "should lead to {line}"),
+    "Leaves.2": ("leaves {mover} winning",),
+    "Leaves.1": ("leaves {mover} better",),
+    "Leaves.0": ("leaves the game level",),
+    "Leaves.-1": ("leaves {mover} worse",),
+    "Leaves.-2": ("leaves {mover} lost",),
+    "BeatsNext": ("is better than {step}, the next best move", "is to be preferred to {step}"),
+    "Scored": ("leaves a score of {score}", "leads to a score of {score}"),
+    "Marked.6": ("is an inaccuracy", "is not the most exact move"),
+    "Marked.2": ("is a mistake",),
+    "Marked.4": ("is a blunder", "is a bad mistake"),
+    "Develops": ("develops the {kind}", "brings the {kind} into play"),
+    "Names": ("enters the {opening}", "brings about the {opening}"),
+    "OnlyMate": ("is the only move that mates at once", "is the one move that ends the game"),
+    "NoEscape": ("leaves the king no square: {why}", "takes all squares from the king: {why}"),
     "Keeps.2": ("keeps the win", "keeps {mover} winning"),
     "Keeps.1": ("keeps the better game", "keeps {mover} better"),
     "Keeps.0": ("keeps the game level", "holds the balance"),

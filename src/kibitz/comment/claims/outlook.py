@@ -1,0 +1,191 @@
+"""Claims about where a move leads: the moves and the standing to expect, a mate's squares.
+
+They are true of most moves, so they are said only where one asks for more than what stands out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import chess
+
+from kibitz.comment.claims.claim import Claim, Step, step
+from kibitz.comment.claims.features import HOME
+from kibitz.comment.claims.merits import LONG_ENOUGH
+from kibitz.comment.claims.positional import is_pawn_ending
+from kibitz.comment.claims.tactical import TakesLoose
+from kibitz.comment.facts import Scene, Unit, played
+from kibitz.comment.judge import Label, Seen, label, standing, stands_clear
+from kibitz.comment.openings import opening_of
+
+
+@dataclass(frozen=True)
+class Continues(Claim):
+    """The moves that the search expects."""
+
+    line: str
+
+    def proved(self, scene: Scene) -> bool:
+        """They are the first of what it has seen after the move."""
+        long_enough = scene.has is not None and len(scene.has.line) >= LONG_ENOUGH
+        return long_enough and self.line == expected_line(scene)
+
+
+def expected_line(scene: Scene) -> str:
+    """The first moves that are expected after a move, numbered."""
+    return scene.after.variation_san(scene.follow[:LONG_ENOUGH]).replace(". ", ".")
+
+
+@dataclass(frozen=True)
+class Leaves(Claim):
+    """How the game stands for the mover after the move; see judge.standing."""
+
+    has: int
+
+    def proved(self, scene: Scene) -> bool:
+        """By the search, well inside the standing, and not in a pawn ending."""
+        if scene.has is None or scene.has.mate is not None or is_pawn_ending(scene.after):
+            return False
+        return stands_clear(scene.has.value) and standing(-scene.has.value) == self.has
+
+
+@dataclass(frozen=True)
+class Scored(Claim):
+    """The score after a move."""
+
+    centipawns: int  # for White
+
+    def proved(self, scene: Scene) -> bool:
+        """By the search; a mate has no such score."""
+        return scene.has is not None and self.centipawns == _score_for_white(scene.has, scene)
+
+
+def _score_for_white(seen: Seen, scene: Scene) -> int | None:
+    """What was seen after a move, for White; None for a mate."""
+    sign = -1 if scene.mover else 1
+    return sign * seen.score.amount if seen.mate is None else None
+
+
+@dataclass(frozen=True)
+class Marked(Claim):
+    """The mark of a bad move."""
+
+    mark: Label
+
+    def proved(self, scene: Scene) -> bool:
+        """By what was seen before it and after it."""
+        seen_both = scene.had is not None and scene.has is not None
+        return bool(self.mark) and seen_both and mark_of(scene) is self.mark
+
+
+def mark_of(scene: Scene) -> Label:
+    """The mark that a move gets; none without a search."""
+    if scene.had is None or scene.has is None:
+        return Label.NONE
+    return label(scene.had, scene.has)
+
+
+@dataclass(frozen=True)
+class Develops(Claim):
+    """A knight or bishop leaves the square where it began."""
+
+    piece: Unit  # where it stands now
+
+    def proved(self, scene: Scene) -> bool:
+        """It goes from its square on the back rank to another rank, and cannot be taken there."""
+        square, piece = scene.move.from_square, self.piece
+        began = not scene.before.chess960 and square & 7 in HOME.get(piece.kind, ())
+        left = square >> 3 == (0 if scene.mover else 7) != piece.square >> 3
+        safe = not scene.prover.loss_on(scene.after, piece.square)
+        return piece == scene.piece and began and left and safe
+
+
+@dataclass(frozen=True)
+class Names(Claim):
+    """A move enters an opening that has a name."""
+
+    opening: str
+
+    def proved(self, scene: Scene) -> bool:
+        """The position after it has the name; the one before has none, or another."""
+        now, had = opening_of(scene.after), opening_of(scene.before)
+        return now is not None and now.name == self.opening and now != had
+
+
+@dataclass(frozen=True)
+class BeatsNext(Claim):
+    """The best move, and the one that comes next to it."""
+
+    step: Step
+
+    def proved(self, scene: Scene) -> bool:
+        """The search has them first and second."""
+        had = scene.had
+        if had is None or had.other is None or not had.other.line:
+            return False
+        first = had.line[:1] == (scene.move,) and had.other.line[0] == self.step.move
+        return first and had.value > had.other.value
+
+
+@dataclass(frozen=True)
+class OnlyMate(Claim):
+    """No other move mates at once."""
+
+    def proved(self, scene: Scene) -> bool:
+        """Every legal move is tried."""
+        others = (move for move in scene.before.legal_moves if move != scene.move)
+        return scene.after.is_checkmate() and not any(
+            played(scene.before, move).is_checkmate() for move in others
+        )
+
+
+@dataclass(frozen=True)
+class NoEscape(Claim):
+    """Why a king that is mated has no square."""
+
+    blocked: tuple[int, ...]  # squares beside it on which its own men stand
+    covered: tuple[int, ...]  # and those that are attacked
+
+    def proved(self, scene: Scene) -> bool:
+        """It is mate, and these are all the squares beside the king."""
+        return scene.after.is_checkmate() and self == _escapes(scene.after)
+
+
+def _escapes(board: chess.Board) -> NoEscape:
+    """The squares beside the king of the side to move, shut or attacked once it has left."""
+    king = board.king(board.turn)
+    assert king is not None
+    ring, own = chess.BB_KING_ATTACKS[king], board.occupied_co[board.turn]
+    without = board.occupied & ~chess.BB_SQUARES[king]
+    covered = (
+        square
+        for square in chess.scan_forward(ring & ~own)
+        if board.attackers_mask(not board.turn, square, without)
+    )
+    return NoEscape(tuple(chess.scan_forward(ring & own)), tuple(covered))
+
+
+def outlooks(scene: Scene) -> list[Claim]:
+    """Where a move leads, proved."""
+    return [claim for claim in _outlooks(scene) if claim.proved(scene)]
+
+
+def _outlooks(scene: Scene) -> Iterator[Claim]:
+    if scene.after.is_checkmate():
+        yield from (OnlyMate(), _escapes(scene.after))
+        if scene.taken is not None:
+            yield TakesLoose(scene.taken)
+        return
+    opening = opening_of(scene.after)
+    if opening is not None:
+        yield Names(opening.name)
+    yield from (Marked(mark_of(scene)), Develops(scene.piece))
+    if scene.has is not None:
+        yield Leaves(standing(-scene.has.value))
+        score = _score_for_white(scene.has, scene)
+        if score is not None:
+            yield Scored(score)
+    yield Continues(expected_line(scene))
+    if scene.had is not None and scene.had.other is not None and scene.had.other.line:
+        yield BeatsNext(step(scene.before, scene.had.other.line[0]))
