@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import zstandard
 
 from kibitz.cli import main
 from kibitz.core.settings import dump, load
@@ -36,6 +37,24 @@ def test_one_flag_changes_the_architecture(
     assert result["files"] == str(output / "n.safetensors")
     assert cards.read_card(output / "n.safetensors").size == network
     assert result["training_total"] > 0
+
+
+def test_packed_games_become_a_network_and_its_tactical_accuracy_in_one_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    moves = "1. e4 { [%eval 0.3] } 1... e5 { [%eval 0.2] } 2. Qh5 Nc6 3. Bc4 Nf6 4. Qxf7# 1-0"
+    texts = [f'[Event "{number}"]\n[Result "1-0"]\n\n{moves}\n\n' for number in range(40)]
+    (tmp_path / "games.pgn.zst").write_bytes(zstandard.compress("".join(texts).encode()))
+    (tmp_path / "mate.epd").write_text('6k1/5ppp/8/8/8/8/8/R6K w - - bm Ra8#; id "mate";\n')
+    words = ["train", "--network", "sparse-16x8", "--games", str(tmp_path / "games.pgn.zst")]
+    words += ["--suite", str(tmp_path / "mate.epd"), "--output", str(tmp_path / "n")]
+    words += ["--steps", "2", *SMALL, "--set", "data.validation=0"]
+    assert main(words) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["steps"] == 2
+    assert result["solved_of_mate"] == "1 of 1 (100.0 %) at 1000 nodes"
+    assert main(words) == 2
+    assert "imported here already" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("network", ["sparse-16x8", "plain-1x8"])

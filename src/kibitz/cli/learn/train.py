@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as jsonlib
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -14,12 +14,15 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from kibitz.arena.match.elo import Pairs, Tally, elo_text, of_games, of_pairs
+from kibitz.arena.match.game import Control
+from kibitz.arena.match.spec import parse_player
+from kibitz.arena.match.suites import Suite, run_suite, suite_of, summary
 from kibitz.cli.output import EXIT_STOPPED, FLAT, At, JsonFlag, columns, emit, spell
 from kibitz.core.errors import InputError, did_you_mean, missing_extra
 from kibitz.core.files import write_bytes
-from kibitz.core.log import graceful_stop, say
+from kibitz.core.log import graceful_stop, progress, say
 from kibitz.core.options import options_of
-from kibitz.core.places import Place
+from kibitz.core.places import Place, place
 from kibitz.core.settings import used
 from kibitz.nets.models.sizes import ADVICE
 from kibitz.train.config import RECIPES, TrainingSettings, from_file
@@ -30,6 +33,7 @@ from kibitz.zero.folder import Folder
 # --- train ----------------------------------------------------------------------------------------
 
 
+SUITE_NODES = 1_000  # for each position of a suite, at the end
 KINDS = {table.name: table.kind for table in options_of(TrainingSettings)}  # of the tables
 
 
@@ -87,6 +91,14 @@ def train(
     more: Annotated[
         list[str] | None, Parameter(name="--set", help="Any setting, table.key=value.")
     ] = None,
+    games: Annotated[
+        tuple[At, ...],
+        Parameter(help="PGN (.zst, .gz) to import first, into OUTPUT-games; repeatable."),
+    ] = (),
+    suite: Annotated[
+        tuple[Path, ...],
+        Parameter(help="EPD file that the network solves at the end; repeatable."),
+    ] = (),
     overfit: Annotated[
         bool, Parameter(help="Show the first batch again and again, as a check.")
     ] = False,
@@ -107,7 +119,12 @@ def train(
         raise InputError("no such recipe", value=recipe, fix=did_you_mean(recipe, RECIPES))
     overrides = [*RECIPES.get(recipe or "", ()), *flags.overrides()]
     overrides += ["run.overfit=true"] if overfit else []
-    settings = from_file(used(), [*overrides, *(more or [])])
+    overrides += more or []
+    settings, suites = from_file(used(), overrides), [(path, suite_of(path)) for path in suite]
+    if games:
+        folders = [*settings.data.folders, str(_imported(games, str(settings.run.output), resume))]
+        overrides.append(f"data.folders={jsonlib.dumps(folders, ensure_ascii=False)}")
+        settings = from_file(used(), overrides)
     command = shlex.join(["kibitz", *sys.argv[1:]])
     with graceful_stop() as stop:
         outcome = run(settings, command, stop, resume, allow_damaged)
@@ -122,8 +139,49 @@ def train(
         "files": ", ".join(str(path) for path in outcome.files),
     }
     if outcome.rank == 0:
+        result |= _tactics(suites, outcome.files) if not outcome.stopped else {}
         emit(result, as_json=json)
     return EXIT_STOPPED if outcome.stopped else 0
+
+
+def _imported(games: tuple[Place, ...], output: str, resume: bool) -> Place:
+    """Import games for a training into a folder beside its own; one that goes on has them."""
+    from kibitz.data.importing import KINDS, Imported, files_in, import_pgn
+    from kibitz.data.labels.labels import LabelModel
+
+    folder = place(f"{output}-games")
+    if resume and folder.exists():
+        return folder
+    if folder.exists():
+        fix = f"give --data {folder}, --resume, or another --output"
+        raise InputError("games are imported here already", value=str(folder), fix=fix)
+    done = Imported()
+    with progress("positions", total=None) as bar:
+        for piece in import_pgn(files_in(games, KINDS), folder, LabelModel()):
+            done = done.plus(piece)
+            bar.advance(piece.plies)
+    for text in done.bad + done.refused:
+        say(text)
+    if not done.games:
+        names = ", ".join(map(str, games))
+        raise InputError("no game to train on", value=names, fix="name PGN files with games")
+    say(f"{done.games} games, {done.plies} positions imported into {folder}")
+    return folder
+
+
+def _tactics(suites: list[tuple[Path, Suite]], files: Sequence[Place]) -> dict[str, str]:
+    """Tactical accuracy: the share of each suite that the network solves, by its playing form."""
+    if not (suites and files):
+        return {}
+    control, told = Control(nodes=SUITE_NODES), {}
+    player = parse_player(str(files[-1]))
+    for path, suite in suites:
+        total = summary(run_suite(suite.positions, player, control))
+        share = 100 * total.solved / total.positions
+        told[f"solved_of_{path.stem}"] = (
+            f"{total.solved} of {total.positions} ({share:.1f} %) at {SUITE_NODES} nodes"
+        )
+    return told
 
 
 @contextmanager
