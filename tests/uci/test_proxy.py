@@ -6,25 +6,34 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kibitz.core.errors import FileError, InputError
 from kibitz.engine import Engine
+from kibitz.engine.backend import MOST_CACHED
+from kibitz.engine.options import EngineOptions
 from kibitz.nets.discover import shipped_names
+from kibitz.nets.evaluators.cache import PredictionCache
+from kibitz.search.params import Settings
 from kibitz.uci import proxy
 from kibitz.uci.options import all_options
 from kibitz.uci.proxy import LONGEST_LINE, Address, Server, connect, is_loopback, parse_address
+from kibitz.uci.shares import CACHED_BYTES, CALLER_MIB, Shares, need_of
 from tests.uci.scripted import Gui
 
 PATIENCE = 60.0
 
 
 @contextmanager
-def serving(token: str = "") -> Iterator[Address]:
-    with Server(("127.0.0.1", 0), token, lambda: Engine("material", hash=4)) as server:
+def serving(token: str = "", shares: Shares | None = None) -> Iterator[Address]:
+    def new_engine() -> Engine:
+        return Engine("material", hash=4)
+
+    with Server(("127.0.0.1", 0), token, new_engine, shares) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
@@ -188,6 +197,156 @@ def test_single_bytes_do_not_prolong_the_wait(monkeypatch: pytest.MonkeyPatch) -
             for _ in range(6000):  # ten minutes of them, each well within the patience
                 connection.sendall(b"x")
                 time.sleep(0.1)
+
+
+# --- what all callers may take together -----------------------------------------------------------
+
+
+class Caller:
+    """A connection that stays open, and the lines that come back."""
+
+    def __init__(self, address: Address) -> None:
+        self.connection = socket.create_connection(address, timeout=PATIENCE)
+        self.incoming = self.connection.makefile("r", encoding="utf-8")
+
+    def ask(self, *lines: str, until: str = "readyok") -> list[str]:
+        self.connection.sendall("".join(f"{line}\n" for line in lines).encode())
+        heard: list[str] = []
+        while not heard or not heard[-1].startswith(until):
+            line = self.incoming.readline()
+            assert line, f"closed after {heard}"
+            heard.append(line.rstrip())
+        return heard
+
+    def close(self) -> None:
+        """Leave, and wait until the server has noticed: it has closed its end, too."""
+        self.connection.shutdown(socket.SHUT_WR)
+        while self.incoming.readline():
+            pass
+        self.incoming.close()
+        self.connection.close()
+
+
+def told(lines: list[str], word: str) -> str:
+    return next((line for line in lines if word in line), "")
+
+
+def test_hash_of_all_callers_has_a_limit() -> None:
+    shares = Shares(mib=3 * (CALLER_MIB + 50) + 1_000, threads=1)
+    with serving(shares=shares) as address:
+        callers = [Caller(address) for _ in range(3)]
+        many = "setoption name Hash value 900"
+        assert not told(callers[0].ask(many, "isready"), "Hash")
+        for caller in callers[1:]:
+            refusal = told(caller.ask(many, "isready"), "Hash")
+            assert "Hash takes more than the" in refusal
+            assert f"left of {shares.mib} MiB for all callers: 900" in refusal
+            assert refusal.endswith("give less, or start the server with a larger --most-memory")
+            assert told(caller.ask("uci", until="uciok"), "name Hash ").endswith("131072")
+            assert caller.ask("go nodes 20", until="bestmove")  # it plays on with what it has
+        callers[0].ask("setoption name Hash value 4", "isready")
+        assert not told(callers[1].ask(many, "isready"), "Hash")
+        callers[1].close()
+        while told(callers[2].ask(many, "isready"), "Hash"):
+            time.sleep(0.01)  # the share is given back when the session has ended
+        for caller in (callers[0], callers[2]):
+            caller.close()
+
+
+def test_what_is_loaded_counts_until_it_is_closed() -> None:
+    shares = Shares(mib=2 * (CALLER_MIB + 50) + 1_000, threads=1)
+    with serving(shares=shares) as address:
+        first, second = Caller(address), Caller(address)
+        first.ask("setoption name Hash value 900", "isready")
+        first.connection.sendall(b"setoption name Hash value 4\nd\n")  # wanted, not yet loaded
+        assert told(second.ask("setoption name Hash value 900", "isready"), "Hash takes more")
+        for caller in (first, second):
+            caller.close()
+
+
+def test_a_caller_for_whom_nothing_is_left_is_told() -> None:
+    with serving(shares=Shares(mib=CALLER_MIB + 300, threads=1)) as address:
+        first = Caller(address)
+        first.ask("setoption name Hash value 200", "isready")
+        refused = call(address, ["isready", "quit"])
+        assert len(refused) == 1
+        assert "--most-memory; the connection is closed" in refused[0]
+        first.close()
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("Threads", "5"), ("BackendOptions", "threads=5,batch=8")]
+)
+def test_threads_of_all_callers_have_a_limit(option: str, value: str) -> None:
+    with serving(shares=Shares(mib=100_000, threads=6)) as address:
+        callers = [Caller(address) for _ in range(3)]  # each has one
+        for caller in callers:
+            caller.ask("isready")
+        many = f"setoption name {option} value {value}"
+        refusal = told(callers[0].ask(many, "isready"), "--most-threads")
+        assert f"{option} takes more than the 4 left of 6 threads for all callers" in refusal
+        callers[2].close()
+        while told(callers[0].ask(many, "isready"), "--most-threads"):
+            time.sleep(0.01)
+        assert told(callers[1].ask("setoption name Threads value 2", "isready"), "--most-threads")
+        late = Caller(address)
+        late.ask("isready")  # one thread is everybody's
+        for caller in (*callers[:2], late):
+            caller.close()
+
+
+def os_threads() -> int:
+    return len([*Path("/proc/self/task").iterdir()])
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="the system does not count them")
+def test_threads_of_a_backend_end_with_it() -> None:
+    with serving(shares=Shares(mib=100_000, threads=100)) as address:
+        caller = Caller(address)
+        caller.ask("setoption name WeightsFile value kibitz-plain-4x64", "isready")
+        before = os_threads()
+        caller.ask("setoption name BackendOptions value threads=40", "isready")
+        assert before + 30 < os_threads() < before + 60
+        caller.ask("setoption name BackendOptions value threads=1", "isready")
+        while os_threads() > before + 10:
+            time.sleep(0.01)
+        caller.ask("setoption name BackendOptions value threads=40", "isready")
+        caller.close()
+        while os_threads() > before + 10:
+            time.sleep(0.01)
+
+
+def test_what_an_engine_may_take() -> None:
+    small, options = Settings(hash=1), EngineOptions(cache_size=0)
+    least = need_of(small, options)
+    assert (least.memory, least.threads) == (CALLER_MIB + 1 + 32 // 4, 1)
+    for line, mib, threads in [
+        ("threads=256", 0, 256),
+        ("device=cpu+cpu+cpu,threads=4", 2 * 32 // 4, 12),
+        ("batch=65536", 0, 1),  # MinibatchSize is less
+        ("batch=65536,padded=true", (65536 - 32) // 4, 1),
+    ]:
+        need = need_of(small, replace(options, backend_options=line))
+        assert need.memory - least.memory == mib
+        assert need.threads == threads
+    assert need_of(small, EngineOptions(cache_size=MOST_CACHED)).largest[0] == "NNCacheSize"
+    cached = PredictionCache(1_000_000 * CACHED_BYTES)
+    assert cached.size <= 1_000_000 * CACHED_BYTES < cached.size * 1.01
+
+
+def test_a_caller_who_reads_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proxy, "ANSWER_SECONDS", 1)
+    monkeypatch.setattr(proxy, "MOST_CALLERS", 1)
+    with serving() as address:
+        with socket.socket() as deaf:
+            deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            deaf.settimeout(PATIENCE)
+            deaf.connect(address)
+            with suppress(ConnectionError):  # the server gives up
+                for _ in range(3_000):
+                    deaf.sendall(b"uci\n" * 100)
+            while "too many callers" in call(address, ["isready", "quit"])[-1]:
+                time.sleep(0.05)
 
 
 # --- files ----------------------------------------------------------------------------------------

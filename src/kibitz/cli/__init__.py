@@ -64,7 +64,7 @@ COMMANDS = {
     "puzzle": Command("kibitz.cli.explain.puzzle:puzzle", "Find puzzles in games; solve them."),
     "play": Command("kibitz.cli.play.play:play", "Play against the engine in the terminal."),
     "analyse": Command("kibitz.cli.explain.search:analyse", "Analyse a position or a game."),
-    "uci": Command("kibitz.cli.play.play:uci", "Speak UCI with a GUI, here or over TCP."),
+    "uci": Command("kibitz.cli.play.uci:uci", "Speak UCI with a GUI, here or over TCP."),
     "search": Command("kibitz.cli.explain.search:search", "Search a position, with a live table."),
     "selfplay": Command("kibitz.cli.learn.selfplay:selfplay", "Play a network against itself."),
     "show": Command("kibitz.cli.measure.position:show", "Draw a position and say what it is."),

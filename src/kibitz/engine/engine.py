@@ -19,6 +19,7 @@ from kibitz.engine.options import (
     ALL_OPTIONS,
     AUTODISCOVER,
     NAMELESS,
+    Allowance,
     EngineOptions,
     file_options,
     handicap_of,
@@ -50,6 +51,7 @@ class Engine:
     def __init__(self, network: str | os.PathLike[str] = AUTODISCOVER, **options: Value) -> None:
         self._settings, self._options = Settings(), EngineOptions()
         self._given: dict[str, Value] = {}  # options that were given, not the settings file's
+        self.allowance: Allowance | None = None  # of a machine that is shared
         self._state, self._loading = threading.Lock(), threading.Lock()
         self._current: Search | None = None  # the one under way
         self._network = LoadedNetwork()
@@ -104,6 +106,8 @@ class Engine:
         variant_of(settings)  # refuses combinations that make no search
         with self._state:
             self._refuse_while_searching("an option cannot change")
+            if self.allowance is not None:
+                self.allowance.ask(settings, options)
             self._settings, self._options = settings, options
 
     def _refuse_while_searching(self, what: str) -> None:
@@ -175,11 +179,12 @@ class Engine:
         with self._loading:
             is_new = self._load()
             settings = resolved(settings, batched=self._network.batched, nodes=nodes)
-            if self._searcher is not None and not is_new and self._searcher.adopt(settings):
-                return self._searcher
-            self._close_searcher()  # before the next one takes its memory
-            self._warm_up(settings)
-            self._searcher = self._new_searcher(settings)
+            if self._searcher is None or is_new or not self._searcher.adopt(settings):
+                self._close_searcher()  # before the next one takes its memory
+                self._warm_up(settings)
+                self._searcher = self._new_searcher(settings)
+            if self.allowance is not None:
+                self.allowance.hold(self._settings, self._options)
             return self._searcher
 
     def _load(self) -> bool:
@@ -311,12 +316,13 @@ class Engine:
             self._searcher.new_game()
 
     def close(self) -> None:
-        """Stop, end threads and close files; a later search opens them again."""
+        """Stop, end threads, close files, let go of the network; a later search opens them again."""
         if (search := self._current) is not None:
             search.stop()
             search.finished.wait()
         with self._loading:
             self._close_searcher()
+            self._network.close()
 
     def __enter__(self) -> Self:
         return self

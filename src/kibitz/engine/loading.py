@@ -33,6 +33,7 @@ class LoadedNetwork:
     def __init__(self) -> None:
         self.options: EngineOptions | None = None  # that it was loaded with
         self.source = ""  # a short name or a file
+        self.name = ""  # what the evaluator is called
         self.cache: PredictionCache | None = None
         self.unused: list[str] = []  # a line for each option that it has no use for
         self._evaluator: Evaluator | None = None
@@ -43,11 +44,6 @@ class LoadedNetwork:
         """What evaluates positions; only after `load`."""
         assert self._evaluator is not None
         return self._evaluator
-
-    @property
-    def name(self) -> str:
-        """Its name; empty before `load`."""
-        return "" if self._evaluator is None else self._evaluator.name
 
     @property
     def batched(self) -> bool:
@@ -69,6 +65,7 @@ class LoadedNetwork:
         computed = (getattr(options, name) for name in LOADED_WITH[1:])
         self._evaluator, self.cache, self.unused = open_evaluator(location, *computed)
         self.options, self.source = options, named(location)
+        self.name = self._evaluator.name
         self._warm = set()
         return True
 
@@ -90,6 +87,14 @@ class LoadedNetwork:
         """Forget what the evaluator said of earlier positions."""
         if self.cache is not None:
             self.cache.clear()
+
+    def close(self) -> None:
+        """Let go of it; its threads and memory go at once.
+
+        Not left to the garbage collector, which never looks at what was frozen.
+        """
+        self._evaluator = self.cache = self.options = None
+        self._warm = set()
 
     def _variant(self, settings: Settings) -> tuple[str, ...]:
         """Which compiled search the settings ask for."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 from kibitz.core import settings
 from kibitz.core.options import check, number, options_of, setting
@@ -76,6 +76,16 @@ class EngineOptions:
     def limited_elo(self) -> int | None:
         """The Elo figure to play at; None for full strength."""
         return self.elo if self.limit_strength else elo_of_skill(self.skill)
+
+
+class Allowance(Protocol):
+    """What an engine may take of a machine that it shares with others."""
+
+    def ask(self, settings: Settings, options: EngineOptions) -> None:
+        """Raise an InputError where options take too much; else they count from now on."""
+
+    def hold(self, settings: Settings, options: EngineOptions) -> None:
+        """Count only these: what served others is closed."""
 
 
 ALL_OPTIONS = options_of(EngineOptions) + OPTIONS  # of an engine and its search

@@ -16,6 +16,7 @@ import itertools
 import os
 import socket
 import socketserver
+import struct
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -27,6 +28,7 @@ from kibitz.core.errors import FileError, InputError
 from kibitz.engine import Engine
 from kibitz.uci.loop import COMMANDS, run
 from kibitz.uci.session import Session
+from kibitz.uci.shares import Share, Shares
 
 TOKEN_VARIABLE = "KIBITZ_TOKEN"
 TOKEN_WORD = "token"  # the first line of a caller begins with it
@@ -35,6 +37,7 @@ PATIENCE_SECONDS = 10.0  # for the connection, and for the token
 FIRST_LINE_SECONDS = 60.0  # for the first command, which a person may have to type
 MOST_CALLERS = 32  # at the same time
 MOST_SILENT = 8  # of an address, that have not said their first line yet
+ANSWER_SECONDS = 30  # in which a caller takes what is sent; who does not read has gone
 HTTP_MARK = "HTTP/"  # in every request line, whatever word a browser is made to begin it with
 
 Address: TypeAlias = tuple[str, int]
@@ -76,11 +79,18 @@ class Server(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
     daemon_threads = True
 
-    def __init__(self, address: Address, token: str, new_engine: Callable[[], Engine]) -> None:
+    def __init__(
+        self,
+        address: Address,
+        token: str,
+        new_engine: Callable[[], Engine],
+        shares: Shares | None = None,
+    ) -> None:
         if not token and not is_loopback(address[0]):
             fix = f"give --token, or set {TOKEN_VARIABLE}"
             raise InputError("other machines need a token", value=address[0], fix=fix)
         self.token, self.new_engine = token, new_engine
+        self.shares = shares or Shares()
         self.seats = threading.BoundedSemaphore(MOST_CALLERS)
         self.silent = Counter[str]()  # callers before their first line, by address
         self.silent_lock = threading.Lock()
@@ -111,10 +121,24 @@ class Caller(socketserver.StreamRequestHandler):
         if not self.server.seats.acquire(blocking=False):
             self._refuse("too many callers")
             return
+        share = Share(self.server.shares)
         try:
-            run(Session(self._send, self.server.new_engine(), remote=True), lines)
+            self._obey(lines, share)
         finally:
+            share.end()
             self.server.seats.release()
+
+    def _obey(self, lines: Iterator[str], share: Share) -> None:
+        """Obey a caller with an engine of its own, if it fits beside those of others."""
+        engine = self.server.new_engine()
+        try:
+            share.ask(engine.settings, engine.options)
+        except InputError as error:
+            self._refuse(str(error))
+            return
+        engine.allowance = share
+        _give_up_after(self.connection, ANSWER_SECONDS)
+        run(Session(self._send, engine, remote=True), lines)
 
     def _checked(self) -> Iterator[str] | None:
         """What a caller has to say, once the first line was right; silent callers take no place."""
@@ -163,6 +187,13 @@ class Caller(socketserver.StreamRequestHandler):
 
     def _send(self, line: str) -> None:
         self.wfile.write(f"{line}\n".encode())
+
+
+def _give_up_after(connection: socket.socket, seconds: int) -> None:
+    """Have writing fail where the other end takes nothing for so long; reading may wait longer."""
+    limit = seconds * 1000 if os.name == "nt" else struct.pack("ll", seconds, 0)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # a lost one is noticed
 
 
 def is_command(first: str) -> bool:

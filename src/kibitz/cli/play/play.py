@@ -1,4 +1,4 @@
-"""`kibitz play` and `kibitz uci`: a game in the terminal, and the protocol of GUIs."""
+"""`kibitz play`: a game in the terminal."""
 
 from __future__ import annotations
 
@@ -367,33 +367,3 @@ COMMANDS = ("takeback", "hint", "moves", "board", "fen", "clock", "draw", "resig
 def _print(text: str) -> None:
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
-
-
-# --- kibitz uci -----------------------------------------------------------------------------------
-
-
-def uci(
-    *,
-    network: EngineFlag = AUTODISCOVER,
-    serve: Annotated[str, Parameter(help="Listen on HOST:PORT instead.")] = "",
-    connect: Annotated[str, Parameter(help="Use the engine at HOST:PORT.")] = "",
-    token: Annotated[str, Parameter(help="Shared secret for TCP; or set KIBITZ_TOKEN.")] = "",
-) -> int:
-    """Speak UCI; GUIs start the program kibitz-uci instead, which needs no arguments."""
-    if serve and connect:
-        raise InputError("either --serve or --connect", value=(serve, connect))
-    if not (serve or connect):
-        from kibitz.uci.__main__ import talk
-
-        return talk(network)
-    from kibitz.uci import proxy
-    from kibitz.uci.lines import write_line
-
-    secret, address = token or proxy.token_from_environment(), proxy.parse_address(serve or connect)
-    if connect:
-        proxy.connect(address, sys.stdin, write_line, secret)
-        return 0
-    with proxy.Server(address, secret, lambda: Engine(network)) as server:
-        say(f"listening on {address[0]}:{server.port}")
-        server.serve_forever()
-    return 0

@@ -25,7 +25,7 @@ import kibitz
 from kibitz.cli.output import JsonFlag, columns, emit
 from kibitz.core import settings
 from kibitz.core.files import cache_folder, data_folder
-from kibitz.core.workers import processors
+from kibitz.core.workers import memory, processors
 
 EXIT_BROKEN = 1
 PATIENCE = 120.0  # seconds for a question; a first import of torch from a slow disk takes some
@@ -189,22 +189,12 @@ def _program() -> Iterator[Finding]:
 
 
 def _machine() -> Iterator[Finding]:
-    cores, memory = processors(), _memory()
-    shown = "memory unknown" if memory is None else f"{memory / GIGABYTE:.1f} GiB of memory"
-    facts = {"cores": cores, "memory": memory}
-    low = memory is not None and memory < GIGABYTE
+    cores, total = processors(), memory()
+    shown = "memory unknown" if total is None else f"{total / GIGABYTE:.1f} GiB of memory"
+    facts = {"cores": cores, "memory": total}
+    low = total is not None and total < GIGABYTE
     fix = "under 1 GiB: give Kibitz a smaller Hash" if low else ""
     yield Finding("machine", "note" if low else "ok", f"{cores} cores, {shown}", fix, facts)
-
-
-def _memory() -> int | None:
-    """Bytes that this process may use: the machine's, or what its container has of them."""
-    if not hasattr(os, "sysconf") or "SC_PHYS_PAGES" not in os.sysconf_names:
-        return None
-    found = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    limit = Path("/sys/fs/cgroup/memory.max")
-    text = limit.read_text().strip() if limit.is_file() else ""
-    return min(found, int(text)) if text.isdecimal() else found
 
 
 def _compiler() -> Iterator[Finding]:
