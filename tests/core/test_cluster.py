@@ -1,4 +1,7 @@
-"""A cluster of three machines loses a process and a machine; every game is there once."""
+"""A cluster of three machines loses a process and a machine; every game is there once.
+
+Nobody joins it, or uses it, without its token.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +12,25 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import pytest
 
 from kibitz.cli import main
+from kibitz.core import cluster as clusters
+from kibitz.core.errors import InputError
 from kibitz.data.shard import read
 from kibitz.data.store import shards_in
 
-pytestmark = [
-    pytest.mark.slow,  # a machine of Ray takes seconds to start
-    pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed"),
-]
+
+def with_ray(test: Callable[..., None]) -> Callable[..., None]:
+    """A test with a cluster: a machine of Ray takes seconds to start."""
+    missing = importlib.util.find_spec("ray") is None
+    return pytest.mark.slow(pytest.mark.skipif(missing, reason="ray is not installed")(test))
+
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "local_cluster.py"
 PLAY = ("--network", "material", "--games", "300", "--set", "playouts=100", "--set", "group=25")
@@ -61,16 +68,23 @@ def started(machines: int) -> Iterator[Started]:
         yield Started(script.stdout.readline().split()[0], script.stdin, script.stdout, script.pid)
 
 
+TOKEN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "of this test, and of no other cluster"}
+
+
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Started]:
-    with started(3) as found:
-        yield found
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in TOKEN.items():
+            patch.setenv(name, value)
+        with started(3) as found:
+            yield found
 
 
 def command(cluster: Started, *words: str) -> list[str]:
     return [sys.executable, "-m", "kibitz", *words, "--cluster", cluster.address]
 
 
+@with_ray
 def test_every_game_once(cluster: Started, tmp_path: Path) -> None:
     assert main(["selfplay", str(tmp_path / "here"), *PLAY]) == 0
     there = tmp_path / "there"
@@ -89,6 +103,7 @@ def test_every_game_once(cluster: Started, tmp_path: Path) -> None:
     assert {path.name for path in paths} == {path.name for path in shards_in(tmp_path / "here")}
 
 
+@with_ray
 def test_the_head_is_lost_and_starts_again(cluster: Started, tmp_path: Path) -> None:
     assert main(["selfplay", str(tmp_path / "here"), *PLAY]) == 0
     there = tmp_path / "there"
@@ -117,6 +132,7 @@ def family(process: int) -> set[int]:
     return found
 
 
+@with_ray
 def test_matches_and_annotations(cluster: Started, tmp_path: Path) -> None:
     words = ("match", "material", "random", "--nodes", "20", "--games", "8", "--json")
     done = subprocess.run(command(cluster, *words), capture_output=True, text=True, check=True)
@@ -131,6 +147,7 @@ def test_matches_and_annotations(cluster: Started, tmp_path: Path) -> None:
     assert here.read_text() == there.read_text()
 
 
+@with_ray
 def test_what_cannot_be_shared_is_refused(
     cluster: Started, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -140,3 +157,148 @@ def test_what_cannot_be_shared_is_refused(
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "none.safetensors" in done.stderr
+
+
+# --- tokens ---------------------------------------------------------------------------------------
+
+WRONG = {
+    "no token": {"RAY_AUTH_MODE": "disabled", "RAY_AUTH_TOKEN": ""},
+    "another token": {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "a guess"},
+}
+
+
+@with_ray
+@pytest.mark.parametrize("wrong", [*WRONG])
+def test_no_machine_joins_later_without_the_token(cluster: Started, wrong: str) -> None:
+    ray = [sys.executable, "-c", "from ray.scripts.scripts import main; main()", "start"]
+    done = subprocess.run(
+        [*ray, "--address", cluster.address],
+        env={**os.environ, **WRONG[wrong]},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "InvalidAuthToken" in done.stderr
+    assert cluster.ask("add").startswith("added")  # with it
+
+
+@with_ray
+@pytest.mark.parametrize("wrong", [*WRONG])
+def test_no_command_uses_a_cluster_without_its_token(
+    cluster: Started, tmp_path: Path, wrong: str
+) -> None:
+    done = subprocess.run(
+        command(cluster, "selfplay", str(tmp_path), *PLAY),
+        env={**os.environ, **WRONG[wrong]},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    last = done.stderr.splitlines()[-1]  # Ray may have said something before
+    assert last.startswith("kibitz: error: ")
+    assert "token" in last
+
+
+@with_ray
+def test_a_cluster_without_a_token_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    with started(1) as unguarded:
+        done = subprocess.run(
+            command(unguarded, "selfplay", str(tmp_path), *PLAY),
+            env={**os.environ, **TOKEN},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert "this cluster lets in who has no token" in done.stderr
+    assert [*tmp_path.iterdir()] == []
+
+
+STAND_IN = """
+import os
+
+class exceptions:
+    class AuthenticationError(Exception):
+        pass
+
+class get_runtime_context:
+    gcs_address = "192.0.2.1:6379"
+
+class _raylet:
+    class GcsClient:
+        def __init__(self, address):
+            assert address == get_runtime_context.gcs_address
+            assert os.environ["RAY_AUTH_MODE"] == "disabled"
+            assert "RAY_AUTH_TOKEN" not in os.environ
+
+        def internal_kv_keys(self, prefix, namespace):
+            if os.environ["DOOR"] == "locked":
+                raise exceptions.AuthenticationError
+            if os.environ["DOOR"] == "lost":
+                raise ConnectionError("nobody answers")
+
+def init(**how):
+    if not os.environ.get("RAY_AUTH_TOKEN"):
+        raise exceptions.AuthenticationError
+
+def shutdown():
+    print("left", flush=True)
+"""  # Ray, as far as tokens go
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    (tmp_path / "ray.py").write_text(STAND_IN)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.delitem(sys.modules, "ray")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    for name, value in TOKEN.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("DOOR", "locked")
+    yield
+    sys.modules.pop("ray", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("RAY_AUTH_MODE", "disabled", "RAY_AUTH_MODE: 'disabled'; set it to token"),
+        ("RAY_AUTH_TOKEN", "", "ray get-auth-token --generate"),
+        ("DOOR", "open", "lets in who has no token: '192.0.2.1:6379'; start Ray on every machine"),
+        ("DOOR", "lost", "does not say whether it asks for a token.*nobody answers"),
+    ],
+)
+@pytest.mark.usefixtures("stand_in")
+def test_the_token_is_asked_for_before_the_first_task(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, says: str
+) -> None:
+    clusters.RayCluster("auto")  # as it should be
+    monkeypatch.setenv(name, value)
+    with pytest.raises(InputError, match=says):
+        clusters.RayCluster("auto")
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_without_a_word_about_tokens_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RAY_AUTH_MODE")
+    clusters.RayCluster("auto")
+    assert os.environ["RAY_AUTH_MODE"] == "token"
+
+
+def test_each_task_asks_whether_its_machine_has_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clusters, "_key", "work")
+    monkeypatch.setattr(clusters, "_work", str)
+    about: Any = ["work", None, []]
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    assert clusters._do(about, 1) == "1"
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    refused = clusters._do(about, 2)
+    assert isinstance(refused, InputError)
+    assert "works without a token" in str(refused)

@@ -3,6 +3,10 @@
 Ray does a task again when its process or machine is lost. Only this process writes results, so what
 it has written stays whatever happens to the others; if it ends itself, or with the head of the
 cluster, the same command goes on from there.
+
+Whoever reaches a port of Ray can run programs, unless there is a token, which every call between
+its processes then carries and every process checks. A cluster that answers without one is refused,
+and so is a process of it that works without one.
 """
 
 from __future__ import annotations
@@ -10,6 +14,9 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -33,10 +40,23 @@ from kibitz.core.workers import Job, bring
 RETRIES = 5  # times a task is done again when its process or machine was lost
 LOOK_SECONDS = 0.2  # how soon a Ctrl-C is noticed
 COUNT_SECONDS = 2.0  # between two looks at how many processors there are
-TOKENS = "RAY_AUTH_MODE"
+AUTH_MODE, WITH_TOKEN = "RAY_AUTH_MODE", "token"
+TOKENS = ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
+ANSWER_SECONDS = 60  # for the question whether a cluster answers without a token
+STRANGER = """\
+import sys, ray
+try:
+    ray._raylet.GcsClient(address=sys.argv[1]).internal_kv_keys(b"", None)
+except ray.exceptions.AuthenticationError:
+    print("refused")
+else:
+    print("answered")
+"""  # a call from a process that has no token
 QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",  # nothing is reported to anyone
-    "RAY_DEDUP_LOGS_SKIP_REGEX": ".",  # Ray would print pages between the lines of the result
+    # Ray would print pages between the lines of the result, and of what is wrong.
+    "RAY_DEDUP_LOGS_SKIP_REGEX": ".",
+    "RAY_BACKEND_LOG_LEVEL": "error",
 }
 
 Task = TypeVar("Task")
@@ -69,28 +89,33 @@ class RayCluster:
     def __init__(self, address: str) -> None:
         for name, value in QUIET.items():
             os.environ.setdefault(name, value)
+        if os.environ.setdefault(AUTH_MODE, WITH_TOKEN) != WITH_TOKEN:
+            fix = f"set it to {WITH_TOKEN}, here and where Ray is started; see docs/scale.md"
+            raise InputError(f"a cluster needs a token: {AUTH_MODE}", value=mode(), fix=fix)
         try:
             import ray
         except ImportError as error:
             raise missing_extra("--cluster", "ray", "cluster") from error
         try:
             ray.init(address=address, log_to_driver=False, logging_level="error")
+        except ray.exceptions.AuthenticationError as error:
+            fix = (
+                "make one with: ray get-auth-token --generate; the cluster must be started with it"
+            )
+            raise InputError("this machine has no token of a cluster", fix=fix) from error
         except (ConnectionError, RuntimeError, ValueError) as error:
-            fix = "start one with: ray start --head; give auto, or the HOST:PORT that it prints"
+            fix = (
+                "start one with: ray start --head; give auto, or the HOST:PORT that it prints; "
+                "where the cluster has another token than this machine it does not answer, either"
+            )
             raise InputError("no cluster of Ray is there", value=address, fix=fix) from error
         self._sent: dict[str, Any] = {}
         self._counted, self._processors = 0.0, 0
-        self._check_token()
-
-    def _check_token(self) -> None:
-        """Refuse several machines where anyone who reaches a port can run programs."""
-        import ray
-
-        machines = {node["NodeManagerAddress"] for node in ray.nodes() if node["Alive"]}
-        if len(machines) > 1 and os.environ.get(TOKENS) != "token":
+        try:
+            refuse_open(ray.get_runtime_context().gcs_address)
+        except InputError:
             ray.shutdown()
-            fix = f"start Ray with {TOKENS}=token everywhere; see docs/scale.md"
-            raise InputError("a cluster of several machines needs a token", fix=fix)
+            raise
 
     @property
     def processors(self) -> int:
@@ -151,6 +176,35 @@ class RayCluster:
         ray.shutdown()
 
 
+def mode() -> str:
+    """What Ray does about tokens in this process."""
+    return os.environ.get(AUTH_MODE, "")
+
+
+def refuse_open(address: str) -> None:
+    """Raise an InputError if a cluster answers a process that has no token."""
+    without = {name: value for name, value in os.environ.items() if name not in TOKENS}
+    asked = subprocess.run(
+        [sys.executable, "-c", STRANGER, address],
+        env={**without, AUTH_MODE: "disabled"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=ANSWER_SECONDS,
+        check=False,
+    )
+    answer = asked.stdout.strip()
+    if answer == "refused":
+        return
+    fix = f"start Ray on every machine with {AUTH_MODE}={WITH_TOKEN}; see docs/scale.md"
+    if answer == "answered":
+        raise InputError("this cluster lets in who has no token", value=address, fix=fix)
+    reason = (asked.stderr.strip().splitlines() or ["no answer"])[-1]
+    raise InputError(
+        f"the cluster does not say whether it asks for a token ({reason})", value=address, fix=fix
+    )
+
+
 def _next(running: list[Any], job: Job[Any, Done]) -> Iterator[Done]:
     """Take out the first result, or the first that is ready; none when stopped before."""
     import ray
@@ -186,6 +240,10 @@ def _do(about: Sequence[Any], task: Any) -> Any:
     global _key, _work
     key, errand, files = about
     try:
+        if mode() != WITH_TOKEN:  # the machine may have joined after the command began
+            fix = f"start Ray there with {AUTH_MODE}={WITH_TOKEN}; see docs/scale.md"
+            what = "a machine of the cluster works without a token"
+            raise InputError(what, value=socket.gethostname(), fix=fix)
         if key != _key:
             _work, _key = _prepared(errand, files), key
         assert _work is not None
