@@ -1,7 +1,7 @@
 """A cluster of Ray on this machine, each of its machines a group of processes, to try things out.
 
     RAY_AUTH_MODE=token python examples/local_cluster.py 3
-    RAY_AUTH_MODE=token kibitz selfplay games --cluster 192.0.2.2:6379     (the address it has printed)
+    RAY_AUTH_MODE=token kibitz selfplay games --cluster 192.0.2.2:6379   (the address it prints)
 
 Lines on standard input: `worker` kills a process at work, `node` removes a machine, `add` adds one;
 the end of input ends the cluster.

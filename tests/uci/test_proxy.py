@@ -337,16 +337,15 @@ def test_what_an_engine_may_take() -> None:
 def test_a_caller_who_reads_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proxy, "ANSWER_SECONDS", 1)
     monkeypatch.setattr(proxy, "MOST_CALLERS", 1)
-    with serving() as address:
-        with socket.socket() as deaf:
-            deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            deaf.settimeout(PATIENCE)
-            deaf.connect(address)
-            with suppress(ConnectionError):  # the server gives up
-                for _ in range(3_000):
-                    deaf.sendall(b"uci\n" * 100)
-            while "too many callers" in call(address, ["isready", "quit"])[-1]:
-                time.sleep(0.05)
+    with serving() as address, socket.socket() as deaf:
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        deaf.settimeout(PATIENCE)
+        deaf.connect(address)
+        with suppress(ConnectionError):  # the server gives up
+            for _ in range(3_000):
+                deaf.sendall(b"uci\n" * 100)
+        while "too many callers" in call(address, ["isready", "quit"])[-1]:
+            time.sleep(0.05)
 
 
 # --- files ----------------------------------------------------------------------------------------

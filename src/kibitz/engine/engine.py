@@ -316,7 +316,7 @@ class Engine:
             self._searcher.new_game()
 
     def close(self) -> None:
-        """Stop, end threads, close files, let go of the network; a later search opens them again."""
+        """Stop, end threads, close files and the network; a later search opens them again."""
         if (search := self._current) is not None:
             search.stop()
             search.finished.wait()
