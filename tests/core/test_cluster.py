@@ -29,7 +29,9 @@ from kibitz.data.store import shards_in
 def with_ray(test: Callable[..., None]) -> Callable[..., None]:
     """A test with a cluster: a machine of Ray takes seconds to start."""
     missing = importlib.util.find_spec("ray") is None
-    return pytest.mark.slow(pytest.mark.skipif(missing, reason="ray is not installed")(test))
+    marked: Callable[..., None] = pytest.mark.skipif(missing, reason="ray is not installed")(test)
+    pytest.mark.slow(marked)
+    return marked
 
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "local_cluster.py"

@@ -51,7 +51,7 @@ def need_of(settings: Settings, options: EngineOptions) -> Need:
         ("BackendOptions", options.backend_options): batch * sessions * BATCHED_MIB,
     }
     together = backend.get("threads", 1) * sessions
-    busiest = ("Threads", settings.threads)
+    busiest: tuple[str, object] = ("Threads", settings.threads)
     if together > settings.threads:
         busiest = ("BackendOptions", options.backend_options)
     mib = CALLER_MIB + math.ceil(sum(parts.values()))
