@@ -15,6 +15,8 @@ import pytest
 
 from kibitz.arena.bench import position as rivals
 from kibitz.cli import main
+from kibitz.comment.decoder.comments import SUITE
+from kibitz.engine import Engine
 from kibitz.position.fen import START
 
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
@@ -172,3 +174,19 @@ def test_a_generator_that_counts_wrong_is_named(
     monkeypatch.setattr(rivals, "installed", lambda: [broken])
     result = run(capsys, "bench", "position", "--rounds", "1", "--plies", "-3", code=1)
     assert result["disagreements"] == ["broken"]
+
+
+def test_bench_comment_times_each_move_without_an_engine(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("a comment without a search has started an engine")
+
+    monkeypatch.setattr(Engine, "ready", refuse)
+    result = run(capsys, "bench", "comment", "--rounds", "1")
+    times = [row["milliseconds"] for row in result["rows"]]
+    assert len(times) == len(SUITE)
+    assert min(times) > 0
+    assert result["slowest"] == max(times)
+    assert result["mean"] == pytest.approx(sum(times) / len(times), abs=0.01)
+    assert main(["bench", "comment", "--rounds", "0"]) == 2

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from typing import Annotated, TypeVar
 
 from cyclopts import App, Parameter
 
-from kibitz.cli.output import EXIT_STOPPED, JsonFlag, columns, emit
+from kibitz.cli.output import EXIT_STOPPED, JsonFlag, at_least, columns, emit
 from kibitz.core.errors import InputError
 from kibitz.core.log import graceful_stop, progress, say
 
@@ -224,3 +225,34 @@ def position(
     for name in result["disagreements"]:
         say(f"{name} counts differently")
     return EXIT_MISMATCH if result["disagreements"] else 0
+
+
+@bench.command(help="Comment on moves without a search.")
+def comment(*, rounds: Rounds = 5, json: JsonFlag = False) -> int:
+    """Say what is true of the moves of `kibitz comment --suite`, by the table's words."""
+    from chess import Move
+
+    from kibitz.comment.decoder.comments import SUITE
+    from kibitz.comment.english.comment import Speaker
+    from kibitz.comment.facts import Scene
+    from kibitz.comment.prover import Prover
+    from kibitz.position.board import Board
+
+    at_least(1, rounds=rounds)
+    rows = []
+    for case in SUITE:
+        board, spent = Board(case.fen), []
+        move = Move.from_uci(board.uci(board.parse(case.move)))
+        for _ in range(rounds):
+            began = time.perf_counter()
+            Speaker().comment(Scene(board.to_chess(), move, (), Prover()))
+            spent.append(1000 * (time.perf_counter() - began))
+        rows.append((case.name, case.move, round(min(spent), 2)))
+    slowest = max(milliseconds for *_, milliseconds in rows)
+    mean = round(sum(milliseconds for *_, milliseconds in rows) / len(rows), 2)
+    shown = [*rows, ("mean", "", mean), ("slowest", "", slowest)]
+    headings = ("position", "move", "milliseconds")
+    listed = [dict(zip(headings, row, strict=True)) for row in rows]
+    facts = {"rows": listed, "mean": mean, "slowest": slowest}
+    emit(facts, as_json=json, table=columns(headings, shown, title="a comment without a search"))
+    return 0
