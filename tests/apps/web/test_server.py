@@ -7,7 +7,8 @@ import http.client
 import json
 import socket
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import ExitStack, closing
+from contextlib import AsyncExitStack, ExitStack, closing
+from functools import partial
 from http.client import HTTPMessage as Message
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -19,16 +20,20 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Origin
 
+from kibitz.apps.web import desk as desks
+from kibitz.apps.web import jobs
 from kibitz.apps.web.desk import Desk, House
 from kibitz.apps.web.engines import Engines, Wanted
 from kibitz.apps.web.guard import host_of
+from kibitz.apps.web.jobs import Jobs
 from kibitz.apps.web.library import Library
 from kibitz.apps.web.positions import Node, PagePosition, described, game_in, pgn_of, read_text
-from kibitz.apps.web.server import MOST_OF_AN_ADDRESS
+from kibitz.apps.web.server import MOST_OF_AN_ADDRESS, MOST_PAGES
 from kibitz.apps.web.watch import proof_text
 from kibitz.core.errors import InputError, KibitzError
 from kibitz.position.board import Board
-from tests.apps.web.conftest import Server
+from kibitz.search.limits import Limits
+from tests.apps.web.conftest import GAMES, Server
 
 Talk: TypeAlias = Callable[["Page"], Coroutine[Any, Any, None]]
 
@@ -343,6 +348,135 @@ def test_of_many_requests_to_ponder_the_last_runs_and_ends_with_its_page(folder:
         asyncio.run(ponder())
     finally:
         house.close()
+
+
+def test_an_analysis_rests_and_goes_on_where_it_was(folder: Path) -> None:
+    server = Server(folder, "--minutes", "0.02")
+
+    async def watch(page: Page) -> None:
+        asked = {"panel": 0, "place": {}, "wanted": MATERIAL}
+        topic = (await page.ask("watch", **asked))["ok"]["topic"]
+        visits = 0
+
+        def rests(message: dict[str, Any]) -> bool:
+            nonlocal visits
+            visits = message.get("visits", visits)
+            return message.get("state") == "resting"
+
+        assert (await page.next(rests))["minutes"] == pytest.approx(0.02)
+        assert visits > 0
+        for _ in range(2):
+            again = (await page.ask("watch", **asked))["ok"]["topic"]
+            assert again != topic
+            first = await page.next(partial(_moves_of, again))
+            assert first["visits"] >= visits
+            await page.next(rests)
+
+    try:
+        talk(server, watch)
+    finally:
+        server.stop()
+
+
+def test_a_move_is_made_at_last_whatever_the_clock_says(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(desks, "THINK_SECONDS", 0.1)
+    house = House((folder,), engines=1, threads=1, memory=8)
+
+    async def think() -> None:
+        desk = Desk(house, cast(WebSocket, None))
+        limits = Limits(nodes=50_000_000)
+        result = await asyncio.to_thread(desk.think, Board(), Wanted("material"), limits)
+        assert result.move is not None
+        assert result.report.nodes < 50_000_000
+
+    try:
+        asyncio.run(think())
+    finally:
+        house.close()
+
+
+def _moves_of(topic: str, message: dict[str, Any]) -> bool:
+    """Whether a message is a snapshot of a topic."""
+    return message["topic"] == topic and "moves" in message
+
+
+def _heard(topic: str, message: bytes) -> None:
+    """What a page is sent."""
+
+
+def _heard_elsewhere(topic: str, message: bytes) -> None:
+    """What another one is sent."""
+
+
+def test_an_annotation_ends_when_its_page_does_not_come_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(jobs, "GRACE_SECONDS", 0.05)
+    kept = Jobs(Engines(2, 1, 8))
+    monkeypatch.setattr(kept, "_run", lambda job: job.stop.wait(60.0))  # as long as it may
+    left, looked_at = (kept.begin(GAMES, "club", 1_000, _heard, name) for name in "ab")
+    looked_at.posts.add(_heard_elsewhere)
+    kept.forget(_heard)
+    assert left.stop.wait(60.0)
+    assert "its page was gone" in left.facts()["error"]
+    kept.forget(_heard_elsewhere)
+    looked_at.posts.add(_heard)  # in time
+    assert not looked_at.stop.wait(0.3)
+    kept.close()
+
+
+def test_annotations_of_an_address_are_few_and_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = Jobs(Engines(4, 1, 8))
+    monkeypatch.setattr(kept, "_run", lambda job: job.stop.wait(60.0))
+    for _ in range(2):
+        kept.begin(GAMES, "club", 1_000, _heard, "192.0.2.1")
+    with pytest.raises(InputError, match="2 games from this address are being annotated"):
+        kept.begin(GAMES, "club", 1_000, _heard, "192.0.2.1")
+    kept.begin(GAMES, "club", 1_000, _heard, "192.0.2.2")
+    moves = " ".join(f"{2 * n + 1}. Nf3 Nf6 {2 * n + 2}. Ng1 Ng8" for n in range(100))
+    with pytest.raises(InputError, match="nodes: 1000000; expected at most 249376 for so long"):
+        kept.begin(moves, "club", 1_000_000, _heard, "192.0.2.3")
+    kept.close()
+
+
+def test_an_annotation_of_a_page_that_is_cut_off_is_found_again(server: Server) -> None:
+    job = ""
+
+    async def begin(page: Page) -> None:
+        nonlocal job
+        job = (await page.ask("annotate", pgn=GAMES, nodes=1_000_000))["ok"]["job"]
+
+    async def again(page: Page) -> None:
+        assert (await page.ask("job", job=job))["ok"]["state"] == "running"
+        await page.ask("job", job=job, stop=True)
+        await page.next(lambda each: each["topic"] == job and each["state"] == "stopped")
+
+    talk(server, begin)
+    talk(server, again)
+
+
+def test_pages_of_an_address_are_bounded(server: Server) -> None:
+    async def many(page: Page) -> None:
+        place = f"ws://{server.host}/socket"
+        async with AsyncExitStack() as stack:
+            for _ in range(MOST_PAGES - 1):
+                other = connect(place, origin=own_origin(server))
+                await stack.enter_async_context(other)
+            with pytest.raises(InvalidStatus, match="403"):
+                async with connect(place, origin=own_origin(server)):
+                    pass
+            assert (await page.ask("position", place={}))["ok"]
+        while True:
+            try:
+                async with connect(place, origin=own_origin(server)) as late:
+                    assert (await Page(late).ask("position", place={}))["ok"]
+                    return
+            except InvalidStatus:  # the server has not noticed yet that the others are gone
+                await asyncio.sleep(0.01)
+
+    talk(server, many)
 
 
 def test_an_engine_that_failed_is_not_used_again(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from kibitz.apps.web.engines import Engines, Held, Wanted
 from kibitz.apps.web.jobs import Jobs
 from kibitz.apps.web.library import MISTAKE, Library, names_only
 from kibitz.apps.web.positions import PagePosition
-from kibitz.apps.web.watch import Watch, Watches
+from kibitz.apps.web.watch import WATCH_SECONDS, Watch, Watches
 from kibitz.core.errors import InputError, KibitzError
 from kibitz.core.log import say
 from kibitz.engine.running import Search
@@ -35,17 +35,24 @@ OPEN_REQUESTS = 8  # of a connection that are answered at the same time
 REQUESTS_A_SECOND, BURST = 40.0, 120.0
 PANELS = 2
 PONDER_MS = 10 * 60_000  # a player who does not come back keeps no processor
+THINK_SECONDS = 10 * 60.0  # for a move, whatever the clock says
 
 
 class House:
     """What all connections share."""
 
     def __init__(
-        self, folders: tuple[Path, ...], *, engines: int, threads: int, memory: int
+        self,
+        folders: tuple[Path, ...],
+        *,
+        engines: int,
+        threads: int,
+        memory: int,
+        watch_seconds: float = WATCH_SECONDS,
     ) -> None:
         self.library = Library(folders)
         self.engines = Engines(engines, threads, memory, self.library.network)
-        self.watches, self.jobs = Watches(self.engines), Jobs(self.engines)
+        self.watches, self.jobs = Watches(self.engines, watch_seconds), Jobs(self.engines)
 
     def close(self) -> None:
         """End all that runs."""
@@ -79,8 +86,8 @@ class Pondering:
 class Desk:
     """What one connection has asked for; methods but `serve` may be called from any thread."""
 
-    def __init__(self, house: House, socket: WebSocket) -> None:
-        self.house, self._socket = house, socket
+    def __init__(self, house: House, socket: WebSocket, address: str = "") -> None:
+        self.house, self._socket, self.address = house, socket, address
         self._loop = asyncio.get_running_loop()
         self._slots: dict[str, bytes] = {}  # the newest message of each topic
         self._answers: asyncio.Queue[bytes] = asyncio.Queue(OPEN_REQUESTS)
@@ -217,7 +224,13 @@ class Desk:
                 self._thinking = search
             if self._closed:
                 search.stop()
-            return search.run()
+            timer = threading.Timer(THINK_SECONDS, search.stop)
+            timer.daemon = True
+            timer.start()
+            try:
+                return search.run()
+            finally:
+                timer.cancel()
 
     def ponder(self, board: Board, wanted: Wanted) -> None:
         """Search on the player's time, for as long as the connection lives and no other request."""

@@ -27,6 +27,8 @@ from kibitz.search.limits import Limits
 MOST_KEPT = 50  # reports
 MOST_PLIES = 1_000  # of a game
 MOST_NODES = 1_000_000  # for a position
+NODES_OF_JOB = 100_000_000  # for all positions of a game
+GRACE_SECONDS = 120.0  # for a page to come back, after which its annotation ends
 ANNOTATOR = Wanted(search="alphabeta", lines=2)
 
 
@@ -38,6 +40,7 @@ class Job:
     game: Game
     style: Style
     posts: set[Post]
+    address: str = ""  # of the page that asked for it
     done: int = 0
     total: int = 1
     state: str = "running"
@@ -73,8 +76,8 @@ class Jobs:
         self._engines, self._lock = engines, threading.Lock()
         self._jobs: dict[str, Job] = {}
 
-    def begin(self, pgn: str, level: Level, nodes: int, post: Post) -> Job:
-        """Start to annotate a game."""
+    def begin(self, pgn: str, level: Level, nodes: int, post: Post, address: str = "") -> Job:
+        """Start to annotate a game for a page at an address."""
         if not 1 <= nodes <= MOST_NODES:
             raise InputError("nodes", value=nodes, fix=f"expected 1 to {MOST_NODES}")
         game = parse_game(pgn)
@@ -82,18 +85,30 @@ class Jobs:
         if not all(moves) or not moves or len(moves) > MOST_PLIES:
             fix = f"expected 1 to {MOST_PLIES} moves, and none that passes"
             raise InputError("this game cannot be annotated", fix=fix)
+        if nodes * (len(moves) + 1) > NODES_OF_JOB:
+            fix = f"expected at most {NODES_OF_JOB // (len(moves) + 1)} for so long a game"
+            raise InputError("nodes", value=nodes, fix=fix)
         style = Style(level, limits=Limits(nodes=nodes))
-        job = Job(secrets.token_urlsafe(12), game, style, {post}, total=len(moves) + 1)
+        job = Job(secrets.token_urlsafe(12), game, style, {post}, address, total=len(moves) + 1)
         with self._lock:
-            running = sum(one.state == "running" for one in self._jobs.values())
-            if running >= self._engines.most:
+            running = [each for each in self._jobs.values() if each.state == "running"]
+            if len(running) >= self._engines.most:
                 raise InputError("too many games are being annotated", fix="wait for one to end")
+            of_address = sum(each.address == address for each in running)
+            if of_address >= self.most_of_an_address:
+                what = f"{of_address} games from this address are being annotated"
+                raise InputError(what, fix="stop one, or wait for one to end")
             self._jobs[job.name] = job
             for name in [*self._jobs][:-MOST_KEPT]:
                 if self._jobs[name].state != "running":
                     del self._jobs[name]
         threading.Thread(target=self._run, args=(job,), name="annotate", daemon=True).start()
         return job
+
+    @property
+    def most_of_an_address(self) -> int:
+        """How many games an address may have annotated at the same time: half the engines."""
+        return max(1, self._engines.most // 2)
 
     def find(self, name: str) -> Job:
         """A job by its name."""
@@ -103,9 +118,13 @@ class Jobs:
         return self._jobs[name]
 
     def forget(self, post: Post) -> None:
-        """Tell a page no more; its jobs go on."""
+        """Tell a page no more; a job ends when none of its pages comes back for a while."""
         for job in [*self._jobs.values()]:
             job.posts.discard(post)
+            if not job.posts and job.state == "running":
+                timer = threading.Timer(GRACE_SECONDS, _end_if_left, (job,))
+                timer.daemon = True
+                timer.start()
 
     def close(self) -> None:
         """End all jobs."""
@@ -133,6 +152,13 @@ class Jobs:
             if job.state == "running":
                 job.state, job.error = "failed", MISTAKE
             job.tell()
+
+
+def _end_if_left(job: Job) -> None:
+    """End a job whose pages are all gone."""
+    if not job.posts:
+        job.error = "The annotation was stopped, as its page was gone; start it again."
+        job.stop.set()
 
 
 def _page(game: Game) -> str:

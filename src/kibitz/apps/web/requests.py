@@ -266,7 +266,9 @@ class Annotate(Ask):
 
     def answer(self, desk: Desk) -> Any:
         """How it stands; more comes by itself."""
-        return desk.house.jobs.begin(self.pgn, self.level, self.nodes, desk.post).facts()
+        return desk.house.jobs.begin(
+            self.pgn, self.level, self.nodes, desk.post, desk.address
+        ).facts()
 
 
 class Job(Ask):

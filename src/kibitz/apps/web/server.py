@@ -37,6 +37,7 @@ STATIC = Path(__file__).parent / "static"
 SHARED = ("board.js", "board.css")  # with the report
 LONGEST_MESSAGE = 1 << 20  # bytes of a request; a PGN of 100 games has some 100 000
 MOST_CONNECTIONS = 100
+MOST_PAGES = 40  # connections of an address that are WebSockets
 MOST_OF_AN_ADDRESS = 64  # connections that are no WebSocket; a browser opens six
 PATIENCE_SECONDS = 10.0  # for a whole request, from its first byte or the connection on
 WORKERS = 32  # requests that are answered at the same time
@@ -69,7 +70,7 @@ class Site:
     """What the server answers."""
 
     def __init__(self, house: House) -> None:
-        self._house, self._connections = house, set[WebSocket]()
+        self._house, self._pages = house, Counter[str]()  # connections, by address
         page = (STATIC / "index.html").read_text(encoding="utf-8")
         self._page = page.replace("{pieces}", pieces()).replace("{version}", __version__)
 
@@ -113,15 +114,19 @@ class Site:
         return HTMLResponse(found, headers={"Content-Security-Policy": policy[1]})
 
     async def _converse(self, websocket: WebSocket) -> None:
-        if len(self._connections) >= MOST_CONNECTIONS:
+        address = websocket.client.host if websocket.client else ""
+        many = sum(self._pages.values()) >= MOST_CONNECTIONS
+        if many or self._pages[address] >= MOST_PAGES:
             await websocket.close(BUSY)
             return
         await websocket.accept()
-        self._connections.add(websocket)
+        self._pages[address] += 1
         try:
-            await Desk(self._house, websocket).serve(DECODER.decode)
+            await Desk(self._house, websocket, address).serve(DECODER.decode)
         finally:
-            self._connections.discard(websocket)
+            self._pages[address] -= 1
+            if not self._pages[address]:
+                del self._pages[address]
 
 
 class PatientProtocol(H11Protocol):

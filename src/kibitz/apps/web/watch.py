@@ -2,6 +2,8 @@
 
 Pages that ask for the same position and settings watch the same search. A snapshot is made on the
 search's own thread, once for all pages; the branch of the tree that a page has opened goes with it.
+A search rests after a while, as nobody may be looking at the page any more; it goes on with its
+tree when a page asks for it again.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from kibitz.search.scores import mate_moves, wdl_of
 SNAPSHOT_MS = 200  # between two snapshots
 STOP_SECONDS = 2.0  # a search stops in milliseconds, unless it is still compiling
 DIGITS = 5
+WATCH_SECONDS = 15 * 60.0  # after which a search rests
 
 Path = tuple[str, ...]  # moves below the root, in UCI
 Post = Callable[[str, bytes], None]  # topic, message; from any thread
@@ -43,10 +46,12 @@ class Watch:
         wanted: Wanted,
         engines: Engines,
         liked: Held | None = None,
+        seconds: float = WATCH_SECONDS,
     ) -> None:
         self.name, self.key, self.board = name, (place, wanted), place.board()
         self._engines, self.held = engines, engines.take(wanted, liked)
-        self._settled = False
+        self._settled = self._rests = False
+        self._seconds, self._timer = seconds, threading.Timer(seconds, self._rest)
         self._watchers: dict[Post, Path | None] = {}
         self._lock, self._last = threading.Lock(), b""
         self._sans: dict[tuple[Move, ...], list[str]] = {}
@@ -56,6 +61,20 @@ class Watch:
     def start(self) -> None:
         """Begin to search."""
         self._thread.start()
+        self.prolong()
+
+    def prolong(self) -> None:
+        """Rest only after the whole time from now on."""
+        with self._lock:
+            self._timer.cancel()
+            self._timer = threading.Timer(self._seconds, self._rest)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _rest(self) -> None:
+        """End the search and say why: nobody may be looking."""
+        self._rests = True
+        self.search.stop()
 
     @property
     def going(self) -> bool:
@@ -86,6 +105,7 @@ class Watch:
 
     def stop(self) -> None:
         """End the search; what it has found stays."""
+        self._timer.cancel()
         self.search.stop()
         self._thread.join(STOP_SECONDS)
 
@@ -97,9 +117,12 @@ class Watch:
         try:
             self.search.run(self._on_report)
             state = {"state": "stopped"}
+            if self._rests:
+                state = {"state": "resting", "minutes": self._seconds / 60}
         except KibitzError as error:
             state = {"state": "failed", "error": names_only(error)}
         finally:
+            self._timer.cancel()
             self._engines.give_back(self.held, failed=state["state"] == "failed")
             self._send(state)
 
@@ -158,8 +181,8 @@ class Watch:
 class Watches:
     """All searches that are watched."""
 
-    def __init__(self, engines: Engines) -> None:
-        self._engines, self._lock = engines, threading.Lock()
+    def __init__(self, engines: Engines, seconds: float = WATCH_SECONDS) -> None:
+        self._engines, self._seconds, self._lock = engines, seconds, threading.Lock()
         self._watches: list[Watch] = []
         self._made = 0
 
@@ -171,12 +194,14 @@ class Watches:
             if found is None:
                 self._made += 1
                 liked = None if before is None else before.held
-                found = Watch(f"watch {self._made}", place, wanted, self._engines, liked)
+                name = f"watch {self._made}"
+                found = Watch(name, place, wanted, self._engines, liked, self._seconds)
                 self._watches.append(found)
                 found.add(post)
                 found.start()
             else:
                 found.add(post)
+                found.prolong()
             return found
 
     def leave(self, watch: Watch, post: Post) -> None:

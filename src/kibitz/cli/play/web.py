@@ -9,12 +9,13 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from kibitz.cli.output import at_least
-from kibitz.core.errors import missing_extra
+from kibitz.core.errors import InputError, missing_extra
 from kibitz.core.log import say
 from kibitz.position.board import Board
 from kibitz.uci.proxy import is_loopback, token_from_environment
 
 PORT = 8321
+MOST_MINUTES = 7 * 24 * 60
 
 
 def web(
@@ -29,6 +30,9 @@ def web(
     engines: Annotated[int, Parameter(help="Engines that may run at the same time.")] = 4,
     threads: Annotated[int, Parameter(help="Search threads of each.")] = 1,
     hash: Annotated[int, Parameter(help="MiB of memory of each.")] = 128,  # noqa: A002
+    minutes: Annotated[
+        float, Parameter(help="Minutes after which an analysis rests until it is to go on.")
+    ] = 15.0,
     fen: Annotated[str, Parameter(help="The position that the page opens with.")] = "",
     open_: Annotated[
         bool, Parameter(name="--open", negative_bool="no-", help="Open the page in the browser.")
@@ -41,6 +45,10 @@ def web(
     """
     at_least(0, port=port)
     at_least(1, engines=engines, threads=threads, hash=hash)
+    if not 0.0 < minutes <= MOST_MINUTES:
+        raise InputError(
+            "--minutes", value=minutes, fix=f"give more than 0, at most {MOST_MINUTES}"
+        )
     try:
         from kibitz.apps.web.desk import House
         from kibitz.apps.web.server import Address, new_token, serve
@@ -52,7 +60,9 @@ def web(
     if not token and not is_loopback(host):
         token = new_token()
     place = f"#analyse/{Board(fen).fen().replace(' ', '_')}" if fen else ""
-    house = House(folders, engines=engines, threads=threads, memory=hash)
+    house = House(
+        folders, engines=engines, threads=threads, memory=hash, watch_seconds=60 * minutes
+    )
 
     def on_start(url: str) -> None:
         say(f"kibitz web: {url}{place}")

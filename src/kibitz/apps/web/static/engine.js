@@ -33,6 +33,7 @@ export class EnginePanel {
   wanted = { network: "", search: "mcts", preset: "default", rule: "", contempt: null, lines: 3 };
   #topic = "";
   #asked = ""; // what the server searches, as text
+  #resting = false; // it has searched for as long as it may without a new wish
   #busy = false;
   #history = [];
   #live = true;
@@ -67,7 +68,7 @@ export class EnginePanel {
     const head = html("div", { class: "engine-head" }, this.switch, this.score, html("div", { class: "engine-about" }, this.name, this.facts), gear);
     this.element = html("section", { class: "panel engine", "aria-label": `Engine ${number + 1}` }, head, this.settings, this.message, this.wdl, this.lines, this.think);
     this.lines.addEventListener("mouseleave", () => hooks.preview(null));
-    connection.addEventListener("open", () => ((this.#asked = ""), this.follow()));
+    connection.addEventListener("open", () => !this.#resting && this.#again());
     this.#describe();
   }
 
@@ -76,6 +77,13 @@ export class EnginePanel {
     const kind = search === "mcts" ? RULES[rule] ?? rule : SEARCHES.find(([key]) => key === search)[1];
     const usual = search === "mcts" && !rule;
     return [network || "Kibitz", usual ? "" : kind, preset === "default" ? "" : preset, contempt ? `contempt ${contempt}` : ""].filter(Boolean).join(" · ");
+  }
+
+  /** Ask anew for what is searched: the server has lost it, or it rests. */
+  #again() {
+    this.#resting = false;
+    this.#asked = "";
+    this.follow();
   }
 
   #describe() {
@@ -121,6 +129,7 @@ export class EnginePanel {
     connection.forget(this.#topic);
     connection.forget(`${this.#topic} below`);
     this.#history = [];
+    this.#resting = false;
     this.#live = true;
     this.#path = [];
     this.#rows.clear();
@@ -128,6 +137,13 @@ export class EnginePanel {
     this.#topic = topic;
     connection.listen(topic, (message) => this.#take(message));
     connection.listen(`${topic} below`, (message) => this.#takeBelow(message));
+  }
+
+  /** Say that the search has ended by itself, and how it goes on. */
+  #rest(minutes) {
+    this.#resting = true;
+    this.#say(`The engine rests after ${minutes} minutes without a new wish.`);
+    this.message.append(" ", button("Go on", () => this.#again()));
   }
 
   #say(text) {
@@ -138,6 +154,7 @@ export class EnginePanel {
   #take(message) {
     if (message.state === "loading" && !this.#history.length) this.facts.textContent = "loading; the first time it is compiled";
     if (message.state === "failed") this.#say(message.error);
+    if (message.state === "resting") this.#rest(message.minutes);
     if (!message.moves) return;
     message.rows = message.moves.map(asRow);
     this.#history.push({ snapshot: message, below: null });
