@@ -427,6 +427,11 @@ CASES: list[Told] = [
         [scene("4k3/1p6/8/8/8/8/8/4KB2 w - - 0 1", "Ba6")],
     ),
     (
+        outlook.NearsGoal(unit("Pd6"), 2),
+        scene(RUNS, "d6"),
+        [scene(RUNS.replace("4k3/8", "4k3/2p5"), "d6")],
+    ),
+    (
         outlook.Names("French Defense"),
         scene(chess.STARTING_FEN, "(e4) e6"),
         [scene(chess.STARTING_FEN, "(e4) e5")],

@@ -15,7 +15,7 @@ from kibitz.comment.claims.features import HOME
 from kibitz.comment.claims.merits import LONG_ENOUGH
 from kibitz.comment.claims.positional import is_pawn_ending
 from kibitz.comment.claims.tactical import TakesLoose
-from kibitz.comment.facts import Scene, Unit, played
+from kibitz.comment.facts import Scene, Unit, is_passed, played
 from kibitz.comment.judge import Label, Seen, label, standing, stands_clear
 from kibitz.comment.openings import opening_of
 
@@ -102,6 +102,22 @@ class Develops(Claim):
 
 
 @dataclass(frozen=True)
+class NearsGoal(Claim):
+    """A passed pawn has two or three squares left to go."""
+
+    pawn: Unit
+    squares: int
+
+    def proved(self, scene: Scene) -> bool:
+        """It has moved, is passed, and these are the squares before it."""
+        pawn, board = self.pawn, scene.after
+        if pawn != scene.piece or pawn.kind != chess.PAWN:
+            return False
+        left = 7 - (pawn.square >> 3) if pawn.white else pawn.square >> 3
+        return is_passed(board, pawn.square, pawn.white) and left == self.squares in (2, 3)
+
+
+@dataclass(frozen=True)
 class Names(Claim):
     """A move enters an opening that has a name."""
 
@@ -181,6 +197,7 @@ def _outlooks(scene: Scene) -> Iterator[Claim]:
     if opening is not None:
         yield Names(opening.name)
     yield from (Marked(mark_of(scene)), Develops(scene.piece))
+    yield from (NearsGoal(scene.piece, squares) for squares in (2, 3))
     if scene.has is not None:
         yield Leaves(standing(-scene.has.value))
         score = _score_for_white(scene.has, scene)

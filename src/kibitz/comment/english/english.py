@@ -343,6 +343,10 @@ PREDICATES: dict[str, tuple[str, ...]] = {
     "Marked.2": ("is a mistake",),
     "Marked.4": ("is a blunder", "is a bad mistake"),
     "Develops": ("develops the {kind}", "brings the {kind} into play"),
+    "NearsGoal": (
+        "brings the pawn within {squares} squares of promotion",
+        "leaves the passed pawn {squares} squares to go",
+    ),
     "Names": ("enters the {opening}", "brings about the {opening}"),
     "OnlyMate": ("is the only move that mates at once", "is the one move that ends the game"),
     "NoEscape": ("leaves the king no square: {why}", "takes all squares from the king: {why}"),
