@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import chess
@@ -13,16 +14,21 @@ import msgspec
 import pytest
 
 from kibitz.cli import main
+from kibitz.coach.puzzles.find import GAP, Hunt, Seeker, is_only
 from kibitz.coach.puzzles.formats import Format, read_puzzles, write_puzzles
 from kibitz.coach.puzzles.puzzle import Puzzle, key_of
 from kibitz.coach.puzzles.solve import Session
+from kibitz.comment.judge import value_of
 from kibitz.core.errors import DamagedFileError, InputError
 from kibitz.position.board import Board
+from kibitz.search.report import Report
+from kibitz.search.scores import Score
 
 # Smothered mate: 1...Kh8 2 Qg8+ Rxg8 3 Nf7#; all else draws or loses.
 MATE = "r4rk1/6pp/7N/8/2Q5/8/1q6/7K b - - 0 1"
 MIRRORED = "7k/1Q6/8/2q5/8/7n/6PP/R4RK1 w - - 0 1"
 QUIET = "4k3/pppp4/8/8/8/8/PPPP4/4K3 w - - 0 1"
+ADVANTAGE = Score("cp", 60)
 FLAGS = ["--network", "material", "--nodes", "2000", "--shallow", "5"]
 
 
@@ -72,6 +78,31 @@ def test_a_planted_mate_is_found_once(tmp_path: Path, capsys: pytest.CaptureFixt
     before = (tmp_path / "out.csv").read_bytes()
     assert find(tmp_path) == 0  # nothing is left to do
     assert (tmp_path / "out.csv").read_bytes() == before
+
+
+def test_a_puzzle_goes_on_while_the_others_are_worse_by_far(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """1...Kh8 2 Qg8+ Rxg8 3 Nf7#, where another second move would keep some advantage."""
+    seeker = Seeker(Hunt(nodes=2000, shallow=5, network="material"))
+    prove = seeker._prove
+
+    def kept(board: Board, moves: tuple[str, ...]) -> Report:
+        report = prove(board, moves)
+        if not moves or not board.moves[1:]:
+            return report
+        return replace(report, lines=(report.best._replace(score=ADVANTAGE),))
+
+    monkeypatch.setattr(seeker, "_prove", kept)
+    assert 0 < value_of(ADVANTAGE) < 1 - GAP
+    assert not is_only(1.0, value_of(ADVANTAGE), later=False)
+    try:
+        board = Board(MATE)
+        board.push("Kh8")
+        solution = seeker._solution(board.copy(history=False), board.parse("Qg8+"))
+    finally:
+        seeker.close()
+    assert [str(move) for move in solution.moves] == ["c4g8", "f8g8", "h6f7"]
 
 
 def test_an_interrupted_run_comes_to_the_same(tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ from kibitz.search.report import Report
 Finder: TypeAlias = Literal["plain", "contempt"]
 PROOF = 100  # times the nodes of the finder
 WINNING, LEVEL = 0.5, 0.0  # values of the solution at least, and of all other moves at most
+GAP = 0.7  # by which all others are worse than a later move, as in Lichess's puzzles
 DOUBTFUL = 0.2  # value of another move that is not looked at more closely
 LONGEST = 6  # moves of the solver
 SHOWN = 9  # plies in which motifs are looked for
@@ -205,7 +206,7 @@ class Seeker:
         while len(line) < 2 * LONGEST and board.outcome() is None:
             report = self._prove(board, ())
             best = report.best.moves
-            if (not line and best[0] != first) or not self._is_only(board, report):
+            if (not line and best[0] != first) or not self._is_only(board, report, bool(line)):
                 then = best
                 break
             score = score or str(report.best.score)
@@ -216,13 +217,16 @@ class Seeker:
                 board.push(move)
         return Solution(odd(line), odd([*line, *then][:SHOWN]), score)
 
-    def _is_only(self, board: Board, report: Report) -> bool:
+    def _is_only(self, board: Board, report: Report, later: bool) -> bool:
         """Whether the best move wins, and a search of the others sees no other one that might."""
         best = report.best
         others = tuple(board.uci(move) for move in board.legal_moves if move != best.moves[0])
         if value_of(best.score) < WINNING:
             return False
-        return not others or value_of(self._prove(board, others).best.score) <= LEVEL
+        if not others:
+            return True
+        second = value_of(self._prove(board, others).best.score)
+        return is_only(value_of(best.score), second, later)
 
     def _prove(self, board: Board, moves: tuple[str, ...]) -> Report:
         """A long search, of some moves only if they are named."""
@@ -282,6 +286,20 @@ class Seeker:
 def odd(line: list[Move]) -> list[Move]:
     """A line without a reply at its end."""
     return line[: len(line) - (len(line) % 2 == 0)]
+
+
+def is_only(best: float, second: float, later: bool) -> bool:
+    """Whether a winning move is the only one, by its value and that of the best other one.
+
+    The first move of a solution leaves the others level at most. A later one may leave more, as
+    the win has begun by then, if they are worse by far; they never win, as no value is above 1.
+
+    >>> [is_only(1.0, second, later=False) for second in (0.0, 0.25)]
+    [True, False]
+    >>> [is_only(1.0, second, later=True) for second in (0.25, 0.5)], is_only(0.6, 0.25, True)
+    ([True, False], False)
+    """
+    return second <= LEVEL or (later and second <= best - GAP)
 
 
 def stands_out(report: Report) -> bool:
