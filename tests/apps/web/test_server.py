@@ -20,8 +20,8 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Origin
 
+from kibitz.apps.web import contents, jobs
 from kibitz.apps.web import desk as desks
-from kibitz.apps.web import jobs
 from kibitz.apps.web.desk import Desk, House
 from kibitz.apps.web.engines import Engines, Wanted
 from kibitz.apps.web.guard import host_of
@@ -30,6 +30,7 @@ from kibitz.apps.web.library import Library
 from kibitz.apps.web.positions import Node, PagePosition, described, game_in, pgn_of, read_text
 from kibitz.apps.web.server import MOST_OF_AN_ADDRESS, MOST_PAGES
 from kibitz.apps.web.watch import proof_text
+from kibitz.cli import main
 from kibitz.core.errors import InputError, KibitzError
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits
@@ -596,6 +597,26 @@ def test_proofs_are_worded() -> None:
         "mated in 1",
         "",
     ]
+
+
+def test_a_field_without_end_is_no_puzzle(tmp_path: Path) -> None:
+    file = tmp_path / "puzzles.csv"
+    file.write_text("PuzzleId,FEN,Moves\n" + "x" * 200_000 + ",y,z\n")
+    with pytest.raises(InputError, match=r"no puzzles \(field larger than.*'puzzles.csv'"):
+        contents.puzzle(file, 0)
+
+
+@pytest.mark.parametrize("port", ["99999", "-1", "abc", "65536"])
+@pytest.mark.parametrize("command", [("web", "--no-open", "--port"), ("uci", "--serve")])
+def test_a_wrong_port_takes_one_line(
+    command: tuple[str, ...], port: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [*command, f":{port}" if command[0] == "uci" else port]
+    assert main(words) == 2
+    said = capsys.readouterr().err.strip()
+    assert said.startswith("kibitz: error: ")
+    assert port in said
+    assert "\n" not in said
 
 
 def test_folders_must_be_there(tmp_path: Path) -> None:

@@ -160,7 +160,10 @@ def suite(path: Path) -> list[dict[str, Any]]:
 @lru_cache(maxsize=4)
 def _puzzles(path: Path, _changed: float) -> list[dict[str, str]]:
     lines = islice(read_lines(path), MOST_PUZZLES + 1)
-    return list(csv.DictReader(io.StringIO("".join(lines))))
+    try:
+        return list(csv.DictReader(io.StringIO("".join(lines))))
+    except csv.Error as error:  # a field longer than any puzzle's, for one
+        raise InputError(f"this file has no puzzles ({error})", value=path.name) from error
 
 
 def puzzle(path: Path, number: int) -> dict[str, Any]:
