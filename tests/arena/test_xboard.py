@@ -124,6 +124,7 @@ def test_options_and_limits_that_it_does_not_have_are_named() -> None:
 def test_the_lines_of_thinking() -> None:
     assert parse_thinking("9 31 120 54021 e2e4 e7e5") == (9, 31, 54021)
     assert parse_thinking(" 5. -12 3 77 Nf3".strip()) == (5, -12, 77)
+    assert parse_thinking(f"9 31 120 {'9' * 5000} e2e4") is None  # no number that Python reads
     assert parse_thinking("# times @ 46989506") is None
 
 

@@ -22,7 +22,7 @@ from kibitz.uci.program import PATIENCE, Program, ProgramFault, SearchAnswer
 FEATURE_SECONDS = 2.0  # by the protocol: when a program must have announced something
 RESIGNS = "resign"  # in place of a move
 _FEATURE = re.compile(r"""(\w+)=("[^"]*"|\S+)""")
-_THINKING = re.compile(r"(\d+)[.&+ ]\s*(-?\d+)\s+(\d+)\s+(\d+)\b")
+_THINKING = re.compile(r"(\d{1,18})[.&+ ]\s*(-?\d{1,18})\s+(\d{1,18})\s+(\d{1,18})\b")
 _MOVE = re.compile(r"(?:\d+\. \.\.\. |my move is:? |move )(\S+)", re.IGNORECASE)
 _RESULTS = ("1-0", "0-1", "1/2-1/2")
 _REFUSALS = ("Illegal move", "Error (unknown command): usermove")

@@ -101,7 +101,7 @@ class Guard:
         if not self._is_ours(host_of(host)):
             return PlainTextResponse("This server is not known by that name.", 421)
         if scope["type"] == "websocket":
-            if urlsplit(headers.get("origin", "")).netloc != host:
+            if headers.get("origin", "").partition("://")[2] != host:
                 return PlainTextResponse("A page of another site may not connect.", 403)
         elif scope["method"] not in ("GET", "HEAD"):
             return PlainTextResponse("Only GET is answered.", 405)
