@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -13,13 +14,17 @@ from kibitz.search import scores
 from kibitz.search.proof import DRAW, TABLEBASE
 from kibitz.search.scores import (
     CENTIPAWNS,
+    DRAWISH,
+    ENOUGH_MATERIAL,
     Score,
     Wdl,
     centipawns,
     centipawns_2019,
+    centipawns_common,
     common_wdl,
     has_opposite_bishops,
     mate_moves,
+    material,
     score_of,
     value_of_2019,
     wdl_of,
@@ -68,18 +73,84 @@ def test_a_draw_that_is_proved_is_certain() -> None:
     assert common_wdl(Score("cp", 0), draw=True) == Wdl(0, 1000, 0)
 
 
+# White's pieces beside eight pawns a side, and then fewer, down to bare kings: a ladder of material.
+LADDER = [
+    "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",  # 78 points
+    "r2qk2r/pppppppp/8/8/8/8/PPPPPPPP/R2QK2R w - - 0 1",  # 54
+    "3qk3/pppppppp/8/8/8/8/PPPPPPPP/3QK3 w - - 0 1",  # 34
+    "r3k3/pppp4/8/8/8/8/PPPP4/R3K3 w - - 0 1",  # 18
+    "4k3/pp6/8/8/8/8/PPP5/4K3 w - - 0 1",  # 5
+    "4k3/8/8/8/8/8/8/4K3 w - - 0 1",
+]
 OPPOSITE = "8/5pk1/3b2p1/7p/PP5P/5BP1/5PK1/8 {} - - 0 1"
+
+
+def common(value: float, fen: str) -> int:
+    score = score_of("WDL_mu", value, 0, 0, Board(fen).position)
+    assert score.kind == "cp"
+    return score.amount
+
+
+@pytest.mark.parametrize("fen", [*LADDER, OPPOSITE.format("w")])
+def test_in_a_position_scores_grow_with_the_value_alone(fen: str) -> None:
+    position = Board(fen).position
+    scores = [score_of("WDL_mu", value / 1000, 0, 0, position).amount for value in range(-1000, 1001)]
+    assert scores == sorted(scores)
+    assert scores == [-score for score in reversed(scores)]
+    assert len(set(scores)) > 500
+
+
+def test_scores_grow_with_the_value_at_every_count_of_material() -> None:
+    for points in range(ENOUGH_MATERIAL + 1):
+        drawish = DRAWISH * (ENOUGH_MATERIAL - points) / ENOUGH_MATERIAL
+        scores = [centipawns_common(value / 1000, drawish) for value in range(-1000, 1001)]
+        assert all(low < high for low, high in pairwise(scores))
+        assert scores == [-score for score in reversed(scores)]
+
+
+@pytest.mark.parametrize("value", [1e-320, -1e-200, 1e-12])
+def test_the_smallest_values_have_scores(value: float) -> None:
+    assert centipawns_common(value) == pytest.approx(0.0, abs=1e-6)
+    assert centipawns_common(value, 180.0) == pytest.approx(0.0, abs=1e-6)
+
+
+def test_material_is_counted_on_both_sides() -> None:
+    assert [material(Board(fen).position) for fen in LADDER] == [78, 54, 34, 18, 5, 0]
+    assert material(Board("QQQQkQQQ/8/8/8/8/8/8/4K3 b - - 0 1").position) == 63
+
+
+# Values and scores of the fit, by hand from its formula: full material, rooks and pawns, bare kings.
+@pytest.mark.parametrize(
+    ("value", "full", "middle", "bare"),
+    [
+        (0.05, 40, 4, 2),
+        (0.13, 100, 43, 24),
+        (0.25, 181, 129, 91),
+        (0.5, 342, 307, 268),
+        (0.75, 568, 546, 516),
+        (0.9, 841, 825, 804),
+    ],
+)
+def test_golden_centipawns_of_the_common_scale(
+    value: float, full: int, middle: int, bare: int
+) -> None:
+    assert [common(value, LADDER[at]) for at in (0, 3, 5)] == [full, middle, bare]
+    assert [common(-value, LADDER[at]) for at in (0, 3, 5)] == [-full, -middle, -bare]
+
+
+def test_less_material_wins_less() -> None:
+    for value in (0.05, 0.2, 0.4, 0.8):
+        scores = [common(value, fen) for fen in LADDER]
+        assert scores == sorted(scores, reverse=True)
+        assert scores[0] > scores[-1]
 
 
 @pytest.mark.parametrize("side", "wb")
 def test_small_advantages_are_less_with_opposite_bishops(side: str) -> None:
-    position = Board(OPPOSITE.format(side)).position
-    assert has_opposite_bishops(position)
-    small, large = (score_of("WDL_mu", value, 0, 0, position).amount for value in (0.15, 0.9))
-    assert small < 0.5 * score_of("WDL_mu", 0.15, 0).amount
-    assert large > 0.9 * score_of("WDL_mu", 0.9, 0).amount
-    scores = [score_of("WDL_mu", value / 100, 0, 0, position).amount for value in range(-99, 100)]
-    assert scores == sorted(scores)
+    fen = OPPOSITE.format(side)
+    assert has_opposite_bishops(Board(fen).position)
+    assert common(0.15, fen) < 0.5 * score_of("WDL_mu", 0.15, 0).amount
+    assert common(0.9, fen) > 0.9 * score_of("WDL_mu", 0.9, 0).amount
 
 
 @pytest.mark.parametrize(
@@ -101,7 +172,7 @@ def test_better_values_give_more_centipawns(kind: str) -> None:
     assert scores == sorted(scores)
     assert scores == [-score for score in reversed(scores)]
     assert len(set(scores)) > 300
-    assert scores[-1] in (5_997, 12_798, 12_800)
+    assert scores[-1] in (5_999, 12_798, 12_800)
 
 
 @given(values, shares)

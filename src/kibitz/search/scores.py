@@ -3,7 +3,8 @@
 Centipawns can be written in three ways. `WDL_mu`, the default, is the common scale, on which +1.00
 means a 50 % chance to win, as in Stockfish since 15.1. The others are tangents: lc0's, and the one
 of 2019 of ChessCoach and DLChess. In one position all three grow with the value and heed nothing
-else: a better move never has a lower score. Wins, draws and losses are those of the common scale.
+else: a better move never has a lower score. Between positions the common scale heeds the material
+on the board. Wins, draws and losses are those of the common scale.
 """
 
 from __future__ import annotations
@@ -17,12 +18,17 @@ import numpy as np
 from kibitz.search.proof import DRAW, TABLEBASE
 
 PERMILLE = 1000
-# Centipawns for each unit of the logarithm of the odds, as Stockfish 15.1 has them; the score of a
-# 50 % chance to win, and the spread of results around it. How far games agree: docs/uci.md.
-COMMON_SLOPE, EVEN_CHANCE, SPREAD = 280.0, 100.0, 50.0
+# Centipawns for each unit of the logarithm of the odds: near 0, where the network is more modest
+# than Stockfish, and far from it; the logarithm half-way. The fit to Stockfish: docs/uci.md.
+NEAR_SLOPE, FAR_SLOPE, HALF_WAY = 400.0, 280.0, 0.65
+# Below so many centipawns less than half is shown of a score, as little material wins less: so
+# many with bare kings, none from so much material on; and in endings with bishops of opposite
+# colours alone.
+DRAWISH, ENOUGH_MATERIAL, OPPOSITE_BISHOPS = 180.0, 50, 200.0
+# The score of a 50 % chance to win, and the spread of results around it.
+EVEN_CHANCE, SPREAD = 100.0, 50.0
 NEARLY_SURE = 1.0 - 1e-9  # 6 000 centipawns
-# In endings with bishops of opposite colours alone a score is worth less than half below this.
-OPPOSITE_BISHOPS = 150.0
+WORTH = {"pawns": 1, "knights": 3, "bishops": 3, "rooks": 5, "queens": 9}
 DARK_SQUARES = 0xAA55AA55AA55AA55
 # A win by tablebase, less the plies to the next capture, pawn move or mate; Stockfish's number.
 TABLE_CENTIPAWNS = 20_000
@@ -75,26 +81,38 @@ def wdl_of(value: float, draw: float) -> Wdl:
 # --- centipawns -----------------------------------------------------------------------------------
 
 
-def centipawns_common(value: float) -> float:
-    """On the common scale: a multiple of the logarithm of the odds.
+def centipawns_common(value: float, drawish: float = 0.0) -> float:
+    """On the common scale, with what is `drawish` in the position.
 
-    >>> round(centipawns_common(0.1768))
-    100
+    It grows with the value: the slopes lie between NEAR_SLOPE and FAR_SLOPE less an eighth of their
+    difference, and x^3 / (x^2 + d^2) grows with x.
+
+    >>> [round(centipawns_common(value)) for value in (0.13, 0.5, 0.99)]
+    [100, 342, 1492]
+    >>> round(centipawns_common(0.13, drawish=180.0))
+    24
     """
     value = min(NEARLY_SURE, max(-NEARLY_SURE, value))
-    return COMMON_SLOPE * math.log((1.0 + value) / (1.0 - value))
+    odds = 2.0 * math.atanh(value)  # their logarithm
+    nearness = 1.0 / (1.0 + (odds / HALF_WAY) ** 2)
+    score = odds * (FAR_SLOPE + (NEAR_SLOPE - FAR_SLOPE) * nearness)
+    if not score:
+        return 0.0
+    lost = drawish / score
+    return score / (1.0 + lost * lost)
 
 
-def with_opposite_bishops(centipawns: float) -> float:
-    """A score on the common scale in an ending with bishops of opposite colours alone.
+def drawish_below(position: np.record) -> float:
+    """Centipawns below which less than half of a score is shown in a position, 0 for none."""
+    if has_opposite_bishops(position):
+        return OPPOSITE_BISHOPS
+    lacking = max(0, ENOUGH_MATERIAL - material(position))
+    return DRAWISH * lacking / ENOUGH_MATERIAL
 
-    Small advantages are not won there, large ones are as elsewhere.
 
-    >>> [round(with_opposite_bishops(score)) for score in (50, 150, 600)]
-    [5, 75, 565]
-    """
-    square = centipawns * centipawns
-    return centipawns * square / (square + OPPOSITE_BISHOPS * OPPOSITE_BISHOPS)
+def material(position: np.record) -> int:
+    """Of both sides: 1 for a pawn, 3 for a knight or bishop, 5 for a rook, 9 for a queen."""
+    return sum(worth * int(position[kind]).bit_count() for kind, worth in WORTH.items())
 
 
 def has_opposite_bishops(position: np.record) -> bool:
@@ -171,7 +189,7 @@ def score_of(
 ) -> Score:
     """Centipawns, or the mate if one is proved; `distance` in plies is that of a tablebase's win.
 
-    `position` is the root's, in which bishops of opposite colours may count on the common scale.
+    `position` is the root's, whose material counts on the common scale.
 
     >>> str(score_of("WDL_mu", 1.0, TABLEBASE, distance=19))
     'cp 19981'
@@ -182,6 +200,6 @@ def score_of(
     if abs(proof) == TABLEBASE:
         amount = TABLE_CENTIPAWNS - abs(distance)
         return Score("cp", amount if proof > 0 else -amount)
-    if score_type == COMMON and position is not None and has_opposite_bishops(position):
-        return Score("cp", round(with_opposite_bishops(centipawns_common(value))))
+    if score_type == COMMON and position is not None:
+        return Score("cp", round(centipawns_common(value, drawish_below(position))))
     return Score("cp", centipawns(score_type, value))
