@@ -1,6 +1,8 @@
 """Labels and accuracy: Lichess's limits, and sense in games that are decided."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from statistics import harmonic_mean, pstdev
 
 import chess
 import pytest
@@ -61,9 +63,54 @@ def test_marks_are_on_the_common_scale_whatever_is_shown() -> None:
 
 
 def test_accuracy_of_moves_is_as_lichess_has_it() -> None:
-    assert move_accuracy(50.0, 50.0) == pytest.approx(100.0, abs=0.001)
-    assert move_accuracy(60.0, 50.0) == pytest.approx(63.58, abs=0.01)
-    assert move_accuracy(40.0, 50.0) == pytest.approx(100.0, abs=0.001)
+    assert move_accuracy(50.0, 50.0) == 100.0
+    assert move_accuracy(60.0, 50.0) == pytest.approx(64.58, abs=0.01)  # with the point given
+    assert move_accuracy(40.0, 50.0) == 100.0
+    assert move_accuracy(100.0, 0.0) == 0.0
+
+
+def accuracy_of(scores: Sequence[int], first_white: bool = True) -> tuple[float, ...]:
+    """Accuracies of a game that begins at 15 centipawns, as Lichess takes it."""
+    found = accuracy([value_of(Score("cp", one)) for one in (15, *scores)], first_white)
+    return tuple(one for one in found if one is not None)
+
+
+# Lichess's own cases, of lila's AccuracyPercentTest.scala: scores, White, Black, how nearly.
+@pytest.mark.parametrize(
+    ("scores", "white", "black", "nearly"),
+    [
+        ([15, 15], 100, 100, 1),
+        ([-900, -900], 10, 100, 5),
+        ([15, 900], 100, 10, 5),
+        ([-900, 0], 10, 10, 5),
+        ([15] * 20, 100, 100, 1),
+        ([*[15] * 20, -900], 50, 100, 5),
+        ([*[15] * 21, 900], 100, 50, 5),
+        ([-50, 15] * 5, 76, 76, 8),
+        ([-50, 15] * 50, 76, 76, 8),
+        ([-135, 15] * 50, 54, 54, 8),
+        ([-435, 15] * 50, 20, 20, 8),
+    ],
+)
+def test_accuracy_of_games_is_as_lichess_has_it(
+    scores: list[int], white: float, black: float, nearly: float
+) -> None:
+    assert accuracy_of(scores) == pytest.approx((white, black), abs=nearly)
+    turned = accuracy_of([-one for one in scores], first_white=False)  # 15 counts for the other
+    assert turned == pytest.approx((black, white), abs=nearly + 3)
+
+
+def test_accuracy_weighs_a_move_by_the_positions_up_to_it() -> None:
+    """Of 80 plies Black's last loses ten points; a window of eight ends with the position after."""
+    _, black = accuracy([0.0] * 80 + [0.2], first_white=True)
+    lost, weight = move_accuracy(60.0, 50.0), pstdev([50.0] * 7 + [60.0])
+    weighted = (39 * 0.5 * 100.0 + weight * lost) / (39 * 0.5 + weight)
+    assert black == pytest.approx((weighted + harmonic_mean([*[100.0] * 39, lost])) / 2)
+
+
+def test_a_mate_counts_as_ten_pawns_in_accuracies() -> None:
+    values = [0.0, 0.0, value_of(Score("cp", 1000)), 0.5]
+    assert accuracy([*values[:2], 1.0, 0.5], True) == accuracy(values, True)
 
 
 def test_accuracy_of_a_game_tells_the_sides_apart() -> None:

@@ -122,6 +122,9 @@ def value_of(score: Score) -> float:
     return 2.0 / (1.0 + math.exp(-CENTIPAWN_SLOPE * max(-1000, min(1000, score.amount)))) - 1.0
 
 
+TEN_PAWNS = value_of(Score("cp", 1000))
+
+
 def label(before: Seen, after: Seen) -> Label:
     """How bad a move is, by what was there before it and what is there for the opponent after it.
 
@@ -162,35 +165,40 @@ def percent(value: float) -> float:
 
 
 def move_accuracy(before: float, after: float) -> float:
-    """Accuracy of one move in per cent, of the mover's chances in per cent (Lichess's formula)."""
-    lost = max(0.0, before - after)
-    return max(0.0, min(100.0, 103.1668 * math.exp(-0.04354 * lost) - 3.1669))
+    """Accuracy of one move in per cent, of the mover's chances in per cent (Lichess's formula).
+
+    Lichess adds a point to every move that loses something, as no analysis is exact.
+    """
+    if after >= before:
+        return 100.0
+    raw = 103.1668100711649 * math.exp(-0.04354415386753951 * (before - after)) - 3.166924740191411
+    return max(0.0, min(100.0, raw + 1.0))
 
 
 def accuracy(values: Sequence[float], first_white: bool) -> tuple[float | None, float | None]:
     """Accuracies of White and Black; `values` are White's, from the start to the end of the game.
 
-    The mean of the mean weighted by how wild the game was, and the harmonic mean, as on Lichess.
+    The mean of the mean weighted by how wild the game was before each move, and the harmonic mean:
+    lila's AccuracyPercent.scala. A mate counts as ten pawns there.
     """
-    chances = [percent(value) for value in values]
-    window = max(2, min(8, len(values) // 10))
-    weights = []
-    for ply in range(len(chances) - 1):
-        start = max(0, min(ply + 1 - window // 2, len(chances) - window))
-        weights.append(max(0.5, min(12.0, pstdev(chances[start : start + window]))))
-    found: list[float | None] = []
-    for side in (True, False):
-        moves = [
-            (move_accuracy(*_for(side, chances[ply], chances[ply + 1])), weights[ply])
-            for ply in range(len(chances) - 1)
-            if (ply % 2 == 0) == (side == first_white)
-        ]
-        if not moves:
-            found.append(None)
-            continue
-        mean = sum(one * weight for one, weight in moves) / sum(weight for _, weight in moves)
-        found.append(fmean([mean, harmonic_mean([max(one, 1.0) for one, _ in moves])]))
-    return found[0], found[1]
+    chances = [percent(max(-TEN_PAWNS, min(TEN_PAWNS, value))) for value in values]
+    moves = len(chances) - 1
+    window = max(2, min(8, moves // 10))
+    by_side: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
+    for ply in range(moves):
+        start = max(0, ply + 2 - window)  # the last of the window is the position after the move
+        weight = max(0.5, min(12.0, pstdev(chances[start : start + window])))
+        white = (ply % 2 == 0) == first_white
+        by_side[white].append((move_accuracy(*_for(white, *chances[ply : ply + 2])), weight))
+    return _averaged(by_side[True]), _averaged(by_side[False])
+
+
+def _averaged(moves: Sequence[tuple[float, float]]) -> float | None:
+    """Of the accuracies and weights of a side's moves, None without one."""
+    if not moves:
+        return None
+    weighted = sum(made * weight for made, weight in moves) / sum(weight for _, weight in moves)
+    return fmean([weighted, harmonic_mean([max(made, 1.0) for made, _ in moves])])
 
 
 def _for(white: bool, before: float, after: float) -> tuple[float, float]:
