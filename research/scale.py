@@ -1,7 +1,8 @@
 """Whether centipawns keep their promise: against results of games, and against judged positions.
 
 +1.00 is an even chance to win. Ten bins of scores say what games from there came to; ChessQA's
-Position Judgements (arXiv 2510.23948) ask which of some scores a strong engine would give.
+Position Judgements (arXiv 2510.23948) ask which of some scores a strong engine would give, and
+games with evaluations, as Lichess exports them, ask the same of other positions.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER, chosen
 from kibitz.nets.discover import named
 from kibitz.position.board import Board
+from kibitz.position.pgn import read_games
 from kibitz.search.scores import PERMILLE, Score, common_wdl
 from research.command import carry_out
 
@@ -36,6 +38,9 @@ app = App(
 # Lower ends of the bins, in centipawns of the side that is ahead; the last has no upper end.
 BINS = (0, 15, 30, 50, 75, 100, 135, 180, 250, 400)
 MATE_CENTIPAWNS = 100_000
+# ChessQA's options, and how far from one a score may lie that is asked for.
+OPTIONS, NEARNESS = (-400, -200, 0, 200, 400), 50
+FIRST_PLY = 8
 
 
 class Bin(NamedTuple):
@@ -114,6 +119,30 @@ def nearest(centipawns: int, options: Iterable[int]) -> int:
     return min(options, key=lambda option: abs(option - centipawns))
 
 
+def questions_of_games(path: Path, each: int) -> list[dict[str, Any]]:
+    """Positions of games with evaluations: at most `each` an option, and one an option and game."""
+    found: dict[int, list[dict[str, Any]]] = {option: [] for option in OPTIONS}
+    for game in read_games(path):
+        asked = {option for option, rows in found.items() if len(rows) >= each}
+        if len(asked) == len(OPTIONS):
+            break
+        for node in game.tree.mainline():
+            told = node.eval()
+            score = None if told is None or node.ply() < FIRST_PLY else told.white().score()
+            option = None if score is None else nearest(score, OPTIONS)
+            if score is None or option is None or abs(score - option) > NEARNESS:
+                continue
+            if option not in asked and any(node.board().legal_moves):
+                asked.add(option)
+                fen = node.board().fen()
+                found[option].append({"fen": fen, "answer": option, "options": OPTIONS})
+    rows = [row for rows in found.values() for row in rows]
+    if not rows:
+        fix = "name games with [%eval] as Lichess exports them"
+        raise InputError("no evaluation that an option is near", value=str(path), fix=fix)
+    return rows
+
+
 def questions_of(path: Path) -> list[dict[str, Any]]:
     """The questions of a file of ChessQA's, of position_judgement.jsonl."""
     try:
@@ -162,15 +191,18 @@ def games_command(
 
 @app.command(name="judgement")
 def judgement_command(
-    file: Annotated[Path, Parameter(help="ChessQA's position_judgement.jsonl.")],
+    file: Annotated[
+        Path, Parameter(help="ChessQA's position_judgement.jsonl, or games with [%eval].")
+    ],
     *,
     nodes: Annotated[int, Parameter(help="Nodes for each position.")] = 50_000,
+    each: Annotated[int, Parameter(help="Of games: most positions for each answer.")] = 50,
     network: NetworkFlag = AUTODISCOVER,
     json: JsonFlag = False,
 ) -> int:
     """Answer ChessQA's Position Judgements by the option nearest to the centipawns of a search."""
-    at_least(1, nodes=nodes)
-    questions = questions_of(file)
+    at_least(1, nodes=nodes, each=each)
+    questions = questions_of(file) if file.suffix == ".jsonl" else questions_of_games(file, each)
     shown = progress("judgement", total=len(questions))
     with Engine(chosen(network)) as engine, shown as bar, graceful_stop() as stop:
         answers = list(bar.over((judged(engine, one, nodes) for one in questions), stop))

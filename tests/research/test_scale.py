@@ -9,7 +9,7 @@ import pytest
 
 from kibitz.core.errors import InputError
 from kibitz.engine import Engine
-from research.scale import bins_of, judged, nearest, questions_of
+from research.scale import bins_of, judged, nearest, questions_of, questions_of_games
 
 GAME = """[Result "{result}"]
 
@@ -63,3 +63,18 @@ def test_questions_are_answered_by_the_nearest_option(tmp_path: Path) -> None:
     path.write_text("{}\n")
     with pytest.raises(InputError, match="Position Judgements"):
         questions_of(path)
+
+
+def test_questions_of_games_are_near_an_option_and_few_of_a_game(tmp_path: Path) -> None:
+    scores = [0.1] * 8 + [0.2, 0.3, 1.0, 2.4, 2.6, -3.6, 0.1, 4.0]
+    pawns = "a3 a6 b3 b6 c3 c6 d3 d6 e3 e6 f3 f6 g3 g6 h3 h6".split()
+    moves = [f"{move} {{ [%eval {score}] }}" for move, score in zip(pawns, scores, strict=True)]
+    path = tmp_path / "games.pgn"
+    path.write_text("\n\n".join(f'[Result "*"]\n\n{" ".join(moves)} *' for _ in range(3)))
+    answers = [one["answer"] for one in questions_of_games(path, 2)]
+    assert answers == [-400, -400, 0, 0, 200, 200, 400, 400]
+    first = questions_of_games(path, 1)[1]["fen"]  # the first of +0.10 after eight plies
+    assert first.startswith("rnbqkbnr/4pppp/pppp4/8/8/PPPP4/4PPPP/RNBQKBNR w")
+    path.write_text("1. e4 e5 1-0\n")
+    with pytest.raises(InputError, match="no evaluation"):
+        questions_of_games(path, 2)
