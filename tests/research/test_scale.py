@@ -67,7 +67,7 @@ def test_questions_are_answered_by_the_nearest_option(tmp_path: Path) -> None:
 
 def test_questions_of_games_are_near_an_option_and_few_of_a_game(tmp_path: Path) -> None:
     scores = [0.1] * 8 + [0.2, 0.3, 1.0, 2.4, 2.6, -3.6, 0.1, 4.0]
-    pawns = "a3 a6 b3 b6 c3 c6 d3 d6 e3 e6 f3 f6 g3 g6 h3 h6".split()
+    pawns = [f"{file}{rank}" for file in "abcdefgh" for rank in "36"]
     moves = [f"{move} {{ [%eval {score}] }}" for move, score in zip(pawns, scores, strict=True)]
     path = tmp_path / "games.pgn"
     path.write_text("\n\n".join(f'[Result "*"]\n\n{" ".join(moves)} *' for _ in range(3)))

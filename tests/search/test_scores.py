@@ -73,7 +73,7 @@ def test_a_draw_that_is_proved_is_certain() -> None:
     assert common_wdl(Score("cp", 0), draw=True) == Wdl(0, 1000, 0)
 
 
-# White's pieces beside eight pawns a side, and then fewer, down to bare kings: a ladder of material.
+# A ladder of material, from all of it down to bare kings.
 LADDER = [
     "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",  # 78 points
     "r2qk2r/pppppppp/8/8/8/8/PPPPPPPP/R2QK2R w - - 0 1",  # 54
@@ -94,7 +94,9 @@ def common(value: float, fen: str) -> int:
 @pytest.mark.parametrize("fen", [*LADDER, OPPOSITE.format("w")])
 def test_in_a_position_scores_grow_with_the_value_alone(fen: str) -> None:
     position = Board(fen).position
-    scores = [score_of("WDL_mu", value / 1000, 0, 0, position).amount for value in range(-1000, 1001)]
+    scores = [
+        score_of("WDL_mu", value / 1000, 0, 0, position).amount for value in range(-1000, 1001)
+    ]
     assert scores == sorted(scores)
     assert scores == [-score for score in reversed(scores)]
     assert len(set(scores)) > 500
@@ -119,7 +121,7 @@ def test_material_is_counted_on_both_sides() -> None:
     assert material(Board("QQQQkQQQ/8/8/8/8/8/8/4K3 b - - 0 1").position) == 63
 
 
-# Values and scores of the fit, by hand from its formula: full material, rooks and pawns, bare kings.
+# By hand, from the formula of docs/uci.md: full material, rooks and pawns, bare kings.
 @pytest.mark.parametrize(
     ("value", "full", "middle", "bare"),
     [
