@@ -31,7 +31,7 @@ from kibitz.core.files import cache_folder
 
 PROJECT = Path(__file__).parents[1]
 PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md"))]
-SLOW = {"learn", "training"}  # each trains and plays for minutes
+SLOW = {"decoder", "learn", "training"}  # each trains for minutes
 LONGEST = 600  # seconds of a block, far more than any takes; it needs a smaller budget then
 # Why a block may be left out, and how many are: a new one is counted here, and thought about.
 REASONS = {
