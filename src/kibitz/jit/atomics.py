@@ -77,10 +77,10 @@ def compare_and_swap(_context: Any, owner: Any, key: Any, expected: Any, value: 
 
 
 def _plain_swap_words(owner: Any, first: Any, second: Any, after: Any, following: Any) -> bool:
-    here, there = owner.dtype.names
-    if owner[here] != first or owner[there] != second:
+    low, high = owner.dtype.names
+    if owner[low] != first or owner[high] != second:
         return False
-    owner[here], owner[there] = after, following
+    owner[low], owner[high] = after, following
     return True
 
 
@@ -96,13 +96,13 @@ def swap_words(
 
     def code(target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         word, pair = ir.IntType(64), ir.IntType(128)
-        words = [
+        operands = [
             builder.bitcast(target.cast(builder, argument, kind, member), word)
             for argument, kind, member in zip(
                 arguments[1:], (first, second, after, following), members * 2, strict=True
             )
         ]
-        low, high, new_low, new_high = (builder.zext(one, pair) for one in words)
+        low, high, new_low, new_high = (builder.zext(operand, pair) for operand in operands)
         old, new = (
             builder.or_(lower, builder.shl(upper, pair(64)))
             for lower, upper in ((low, high), (new_low, new_high))

@@ -61,12 +61,12 @@ _IMPORT = re.compile(
 @functools.cache
 def imported_files(file: Path) -> frozenset[Path]:
     """Files of this package that `file` imports directly, from its text (nothing is executed)."""
-    found: set[Path] = set()
+    files: set[Path] = set()
     for module, names, plain in _IMPORT.findall(file.read_text(encoding="utf-8")):
         candidates = [module or plain]
         candidates += [f"{module}.{name}" for name in re.findall(r"\w+", names)]
-        found.update(path for path in map(_module_file, candidates) if path is not None)
-    return frozenset(found)
+        files.update(path for path in map(_module_file, candidates) if path is not None)
+    return frozenset(files)
 
 
 def _module_file(module: str) -> Path | None:
@@ -121,8 +121,8 @@ def _known_sums(folder: Path) -> dict[str, str]:
 
 def _write_checksums(folder: Path, kernel: str) -> None:
     """Write down the checksums of one kernel's files; named as in files."""
-    found = _known_sums(folder) | _sums_of(folder, f"*.{kernel}-*")
-    lines = [f"{checksum}  {name}\n" for name, checksum in sorted(found.items())]
+    sums = _known_sums(folder) | _sums_of(folder, f"*.{kernel}-*")
+    lines = [f"{checksum}  {name}\n" for name, checksum in sorted(sums.items())]
     (folder / CHECKSUMS).write_text("".join(lines), encoding="utf-8")
 
 
@@ -132,9 +132,9 @@ def _drop_damaged(folder: Path) -> None:
     if not folder.is_dir():
         return
     with locked(folder / "saving.lock"):
-        known = _known_sums(folder)
+        sums = _known_sums(folder)
         for name, checksum in _sums_of(folder).items():
-            if known.get(name) != checksum:
+            if sums.get(name) != checksum:
                 (folder / name).unlink(missing_ok=True)
 
 
@@ -270,9 +270,9 @@ class _Files(caching.CompileResultCacheImpl):
         forms, code = payload
         for module, name, kinds in forms:
             getattr(importlib.import_module(module), name).bind(kinds)
-        found = super().rebuild(target_context, code)
-        needs.keep(found, set(forms))
-        return found
+        compiled = super().rebuild(target_context, code)
+        needs.keep(compiled, set(forms))
+        return compiled
 
 
 class KernelCache(caching.FunctionCache):
@@ -288,14 +288,14 @@ class KernelCache(caching.FunctionCache):
         """Return the compiled form for a signature, or None and the lock to compile it."""
         folder = Path(self.cache_path)
         _drop_damaged(folder)
-        found = self._read(sig, target_context)
-        if found is not None:
-            return found
+        compiled = self._read(sig, target_context)
+        if compiled is not None:
+            return compiled
         if _locks.take(folder / f"{self._kernel}.lock"):
-            found = self._read(sig, target_context)
-            if found is not None:
+            compiled = self._read(sig, target_context)
+            if compiled is not None:
                 _locks.release()
-                return found
+                return compiled
             for listener in on_save:
                 listener(self._kernel)
         for listener in on_compile or [announce]:
@@ -338,15 +338,15 @@ def announced_by(tell: Callable[[str], None]) -> Iterator[None]:
 
     def compiling(_kernel: str) -> None:
         on_compile.remove(compiling)
-        told.append("compiling")
+        announced.append("compiling")
         tell("compiling kernels, once")
 
     def waiting() -> None:
-        if not told:  # else it is known what takes so long
-            told.append("waiting")
+        if not announced:  # else it is known what takes so long
+            announced.append("waiting")
             tell("another process compiles kernels; waiting for it")
 
-    told: list[str] = []
+    announced: list[str] = []
     on_compile.append(compiling)
     on_wait.append(waiting)
     try:

@@ -49,7 +49,7 @@ SELDOM = 100_000  # objects made between two collections of garbage
 FULL = int(_config.OPT)
 LIGHT = 1  # level of optimisation; at 0 dead constants keep some kernels out of the cache
 
-NOWHERE = 1  # an address, in a process that runs nothing
+NO_ADDRESS = 1  # an address, in a process that runs nothing
 
 _HINTS = {
     int: types.int64,
@@ -92,8 +92,8 @@ class Kernel:
 
     def inspect_llvm(self) -> dict[Any, str]:
         """LLVM code by signature, of the form for Python."""
-        found: dict[Any, str] = self.for_python.inspect_llvm()
-        return found
+        code: dict[Any, str] = self.for_python.inspect_llvm()
+        return code
 
 
 class CalledKernel(Kernel):
@@ -123,7 +123,7 @@ class CalledKernel(Kernel):
             if self.postponed is None:
                 address = self._address(kinds)
             else:
-                address = NOWHERE
+                address = NO_ADDRESS
                 self.postponed.append((self, kinds))
             text = hashlib.sha256(str(kinds).encode()).hexdigest()[:16]
             symbol = f"{self.__module__}.{self.py_func.__qualname__}.{text}"
@@ -134,17 +134,17 @@ class CalledKernel(Kernel):
 
     def _address(self, kinds: Any) -> int:
         self.for_kernels.compile(kinds)
-        found = self.for_kernels.overloads[kinds]
-        if found.signature.return_type != self.returned():
-            raise TypeError(f"{self.__module__}.{self.py_func.__qualname__}: {found.signature}")
-        address: int = found.library.get_pointer_to_function(found.fndesc.llvm_func_name)
+        compiled = self.for_kernels.overloads[kinds]
+        if compiled.signature.return_type != self.returned():
+            raise TypeError(f"{self.__module__}.{self.py_func.__qualname__}: {compiled.signature}")
+        address: int = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
         return address
 
 
 def _type_of_hint(hint: Any) -> Any:
     if hint in _HINTS:
         return _HINTS[hint]
-    return types.Tuple([_type_of_hint(one) for one in get_args(hint)])
+    return types.Tuple([_type_of_hint(part) for part in get_args(hint)])
 
 
 def _call_of(symbol: str) -> Any:

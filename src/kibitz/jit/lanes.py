@@ -153,9 +153,9 @@ def operation(result: Any, code: Any) -> Callable[[F], F]:
 
 def common(*kinds: Any) -> Any:
     """The type of lanes that all arguments have, or take on if they are numbers."""
-    found = {kind for kind in kinds if isinstance(kind, Lanes)}
+    shared = {kind for kind in kinds if isinstance(kind, Lanes)}
     fitting = all(isinstance(kind, Lanes | types.Number) for kind in kinds)
-    return found.pop() if len(found) == 1 and fitting else None
+    return shared.pop() if len(shared) == 1 and fitting else None
 
 
 def _declare_operator(name: str) -> None:

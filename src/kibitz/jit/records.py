@@ -37,8 +37,8 @@ def aligned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     memory = np.zeros(size + CACHE_LINE, dtype=np.uint8)
     start = -memory.ctypes.data % CACHE_LINE
-    found: np.ndarray = memory[start : start + size].view(dtype).reshape(shape)
-    return found
+    array: np.ndarray = memory[start : start + size].view(dtype).reshape(shape)
+    return array
 
 
 def plain_array(address: int) -> np.ndarray:

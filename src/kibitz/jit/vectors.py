@@ -92,13 +92,13 @@ def _rows_kind(_: Any, rows: Any, *others: Any) -> Lanes | None:
 
 
 def _rows(writer: Writer, table: Code, rows: Code, stride: Code, offset: Code, *_: Code) -> Code:
-    builder, found = writer.builder, []
+    builder, parts = writer.builder, []
     part = Lanes(writer.result.element, writer.result.count // rows.type.count)
     for index in range(rows.type.count):
         row = builder.sext(builder.extract_element(rows, I32(index)), I64)
         start = builder.add(table, builder.mul(row, stride))
-        found.append(writer.load(builder.add(start, offset), part))
-    return writer.join(found)
+        parts.append(writer.load(builder.add(start, offset), part))
+    return writer.join(parts)
 
 
 @operation(_rows_kind, _rows)
@@ -196,8 +196,8 @@ def smaller(first: Any, second: Any) -> Any:
 
 def _every_kind(lanes: Lanes, first: Any, step: Any) -> Lanes | None:
     every_lane = range(lanes.count)
-    found = every_lane[number_of(first) :: number_of(step)] if number_of(step) else ()
-    return Lanes(lanes.element, len(found)) if found else None
+    picked = every_lane[number_of(first) :: number_of(step)] if number_of(step) else ()
+    return Lanes(lanes.element, len(picked)) if picked else None
 
 
 def _every(writer: Writer, lanes: Code, *_: Code) -> Code:

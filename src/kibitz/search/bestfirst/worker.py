@@ -133,11 +133,11 @@ class Worker:
         self._score_root(allowed)
 
     def _score_root(self, allowed: frozenset[int] | None) -> None:
-        known: Any = self._line[: int(self.record.past) + 1].view(np.recarray)
-        legal = legal_codes(known[-1])
+        positions: Any = self._line[: int(self.record.past) + 1].view(np.recarray)
+        legal = legal_codes(positions[-1])
         answers = []
         for question in (self.values, self.moves):
-            leaves = leaves_of([known], question.evaluator.sees.history)
+            leaves = leaves_of([positions], question.evaluator.sees.history)
             answers.append(evaluated(question.evaluator, leaves))
             refuse_not_finite(question.evaluator.name, *answers[-1])
         win, self.draw, loss = answers[0].wdl[0].tolist()

@@ -119,10 +119,10 @@ def gather(
             set_share(control, tree, context, playouts - started)
         start_path(records)
         outcome, depth = follow(rule, records, 0)
-        known = depth
+        shared_plies = depth
         if outcome == NEW_LEAF:
             outcome = _claim(records, known_line, past, batch, leaves, depth)
-            known = depth - int(outcome == NEW_LEAF)  # a leaf that waits has no value yet
+            shared_plies = depth - int(outcome == NEW_LEAF)  # a leaf that waits has no value yet
         elif outcome == DONE:
             revisit(records, depth)
         if outcome == COLLISION and batch.collided < batch.capacity:
@@ -133,7 +133,7 @@ def gather(
         if outcome != NEW_LEAF and outcome != DONE:
             cancel_pending(tree, context, depth)
             return outcome
-        count_playout(records, depth, known)
+        count_playout(records, depth, shared_plies)
         started += 1
     return DONE
 

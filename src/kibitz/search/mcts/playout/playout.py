@@ -255,14 +255,14 @@ def finish_leaf(
 
 
 @inlined_kernel
-def count_playout(records: PlayoutRecords, depth: int, known: int) -> None:
-    """Count a playout, and share the values of its first `known` plies with transpositions."""
+def count_playout(records: PlayoutRecords, depth: int, shared_plies: int) -> None:
+    """Count a playout, and share the values of its first `shared_plies` with transpositions."""
     context = records.context
     context.playouts += 1
     context.depth_sum += depth
     context.deepest = max(context.deepest, depth)
     if records.behaviour.share_values:
-        remember(records.tree, context, known)
+        remember(records.tree, context, shared_plies)
 
 
 @inlined_kernel

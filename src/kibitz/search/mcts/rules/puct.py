@@ -130,13 +130,13 @@ def _remembered_weight(
     rule: np.record, context: np.record, exploration: np.record, visits: float, depth: int
 ) -> float:
     """c(N) sqrt(N), which a prior is multiplied by; small N come often, and a logarithm is long."""
-    known = depth > 0 and visits < REMEMBERED
-    place = int(visits) if known else 0
-    if known and context.weights[place] != 0.0:
+    is_small = depth > 0 and visits < REMEMBERED
+    place = int(visits) if is_small else 0
+    if is_small and context.weights[place] != 0.0:
         return float(context.weights[place])
     below = visits if rule.count_parent else max(visits - 1.0, 1.0)
     weight = exploration_weight(exploration, visits) * math.sqrt(below)
-    if known:
+    if is_small:
         context.weights[place] = weight
     return weight
 
