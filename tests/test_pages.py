@@ -1,9 +1,9 @@
 """README.md and every page of docs/ run top to bottom from an empty folder, with small budgets.
 
-A page needs no line here, only fences that say what they hold: `sh` blocks are run as scripts,
-in `console` blocks each line that begins with `$ ` is run and what it prints is compared, `python`
-blocks are doctests or scripts, and `toml` blocks are read. All happens in one folder that is empty
-at first, with a home and a data folder of its own.
+A page needs no line here, only fences that say what they hold: `sh` and `bash` blocks are run as
+scripts, in `console` blocks each line that begins with `$ ` is run and what it prints is compared,
+`python` blocks are doctests or scripts, and `toml` blocks are read. All happens in one folder that
+is empty at first, with a home and a data folder of its own.
 
 Comments before a block, invisible to readers, say more: `<!-- not run: REASON -->` (one of
 REASONS), `<!-- needs: PROGRAM -->` (left out where that is not installed), `<!-- file: NAME -->`
@@ -173,7 +173,7 @@ class Reader:
             name, _, path = text.partition(", as ")
             (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(PROJECT / path, self.folder / name)
-        if block.kind == "sh":
+        if block.kind in ("sh", "bash"):
             self.run(block.text, block.line)
         elif block.kind == "console":
             for command, line, shown in commands_of(block):
@@ -287,7 +287,7 @@ def test_commands_stand_in_fences_that_are_run() -> None:
         outside = FENCE.sub("", text)
         loose += [f"{name_of(page)}: {match[0].strip()}" for match in LOOSE.finditer(outside)]
         for block in blocks_of(text):
-            if block.kind not in ("sh", "console", "python", "toml"):
+            if block.kind not in ("sh", "bash", "console", "python", "toml"):
                 held = re.findall(r"^(?:\$ )?kibitz .*", block.text, re.MULTILINE)
                 loose += [f"{name_of(page)}: {line}" for line in held]
     assert loose == []

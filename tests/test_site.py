@@ -97,7 +97,7 @@ def test_the_reference_has_every_command_and_class(site: Path) -> None:
 def command_lines(page: Path) -> list[str]:
     """The lines of a page that call kibitz or research, lines that go on joined."""
     blocks = blocks_of(page.read_text("utf-8"))
-    text = "\n".join(block.text for block in blocks if block.kind in ("sh", "console"))
+    text = "\n".join(block.text for block in blocks if block.kind in ("sh", "bash", "console"))
     joined = text.replace("\\\n", " ")
     return re.findall(rf"^(?:\$ )?({PROGRAM}.*)", joined, re.MULTILINE)
 
