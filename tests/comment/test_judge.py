@@ -11,6 +11,7 @@ from kibitz.comment.judge import (
     Label,
     Seen,
     accuracy,
+    as_queens,
     in_hindsight,
     is_hard_to_find,
     is_only_move,
@@ -149,3 +150,17 @@ def test_hindsight_believes_the_moves_that_were_made() -> None:
     spare = Seen(Score("cp", -50), value_of(Score("cp", -50)), (other,))
     saved = in_hindsight(replace(had, other=spare), seen("mate", 2), made)
     assert (saved.score, saved.line, saved.second) == (spare.score, (other,), -1.0)
+
+
+@pytest.mark.parametrize(
+    ("fen", "line", "shown"),
+    [
+        ("4k3/8/8/8/8/8/3p4/2R1K3 b - - 0 1", "d2c1r", "d2c1r"),
+        ("4k3/8/8/8/8/8/K2p4/2R1R3 b - - 0 1", "d2c1r e1c1", "d2c1q e1c1"),
+        ("4k3/8/8/8/8/8/K2p4/2R1R3 b - - 0 1", "d2c1r e1e2", "d2c1r e1e2"),
+        ("4k3/8/8/8/8/8/K2p4/2R1R3 b - - 0 1", "e8d7 e1d1 d2c1b d1c1", "e8d7 e1d1 d2c1q d1c1"),
+    ],
+)
+def test_what_is_promoted_and_taken_at_once_is_a_queen(fen: str, line: str, shown: str) -> None:
+    moves = [chess.Move.from_uci(move) for move in line.split()]
+    assert " ".join(move.uci() for move in as_queens(chess.Board(fen), moves)) == shown

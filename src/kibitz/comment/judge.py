@@ -58,7 +58,7 @@ class Seen:
 def seen(board: chess.Board, report: Report) -> Seen:
     """A search's report in python-chess's moves."""
     lines = [
-        Seen(score, value_of(score), tuple(_made(board, move) for move in one.moves))
+        Seen(score, value_of(score), as_queens(board, [_made(board, move) for move in one.moves]))
         for one in report.lines[:2]
         for score in [one.common or one.score]
     ]
@@ -67,6 +67,24 @@ def seen(board: chess.Board, report: Report) -> Seen:
     other = lines[1] if len(lines) > 1 else None
     second = other.value if other else None
     return replace(lines[0], second=second, priors=priors, other=other)
+
+
+def as_queens(board: chess.Board, moves: Sequence[chess.Move]) -> tuple[chess.Move, ...]:
+    """A line in which what a pawn becomes is a queen where it is taken at once.
+
+    The position after that is the same, and a rook would make a reader look for a reason.
+    """
+    if not any(move.promotion for move in moves):
+        return tuple(moves)
+    line, at = [*moves], board.copy(stack=False)
+    for ply, move in enumerate(moves):
+        taken = ply + 1 < len(moves) and moves[ply + 1].to_square == move.to_square
+        if move.promotion and taken:
+            queen, after = replace(move, promotion=chess.QUEEN), at.copy(stack=False)
+            after.push(queen)
+            line[ply] = queen if moves[ply + 1] in after.legal_moves else move
+        at.push(line[ply])
+    return tuple(line)
 
 
 def _made(board: chess.Board, move: Move) -> chess.Move:
