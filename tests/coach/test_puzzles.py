@@ -78,6 +78,13 @@ def test_a_planted_mate_is_found_once(tmp_path: Path, capsys: pytest.CaptureFixt
     before = (tmp_path / "out.csv").read_bytes()
     assert find(tmp_path) == 0  # nothing is left to do
     assert (tmp_path / "out.csv").read_bytes() == before
+    capsys.readouterr()
+    assert find(tmp_path, "--moves", "3", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["puzzles"], told["written"], rows(tmp_path / "out.csv")) == (1, 0, [])
+    assert find(tmp_path, "--moves", "2") == 0  # the journal still has it
+    assert (tmp_path / "out.csv").read_bytes() == before
+    assert find(tmp_path, "--moves", "0") == 2
 
 
 def test_a_puzzle_goes_on_while_the_others_are_worse_by_far(

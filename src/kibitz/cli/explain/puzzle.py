@@ -14,6 +14,7 @@ from kibitz.cli.play.play import typed_lines
 from kibitz.coach.puzzles.collect import Collection, check_files
 from kibitz.coach.puzzles.find import Finder, Hunt
 from kibitz.coach.puzzles.formats import Format, format_of, read_puzzles, write_puzzles
+from kibitz.coach.puzzles.puzzle import Puzzle
 from kibitz.coach.puzzles.solve import Session
 from kibitz.core.errors import InputError, did_you_mean
 from kibitz.core.log import graceful_stop, say
@@ -50,6 +51,9 @@ def find(
     sc_limit: Annotated[
         int, Parameter(help="Visits at which the opponent's replies freeze.")
     ] = HUNT.sc_limit,
+    moves: Annotated[
+        int, Parameter(help="Only puzzles in which so many moves, at least, are to be found.")
+    ] = 1,
     limit: Annotated[int | None, Parameter(help="Only so many games.")] = None,
     workers: Annotated[int, Parameter(help="Processes.")] = 1,
     network: EngineFlag = AUTODISCOVER,
@@ -59,7 +63,8 @@ def find(
 
     The same command goes on with what was found before, also with more files.
     """
-    at_least(1, nodes=nodes, shallow=shallow, sc_limit=sc_limit, limit=limit, workers=workers)
+    at_least(1, nodes=nodes, shallow=shallow, sc_limit=sc_limit, moves=moves, limit=limit)
+    at_least(1, workers=workers)
     form = format_of(output, form)
     if nodes > MOST_NODES:
         raise InputError("--nodes", value=nodes, fix=f"give at most {MOST_NODES:_}")
@@ -71,10 +76,10 @@ def find(
         try:
             collection.find(files, limit, workers, stop)
         finally:
-            read, puzzles = collection.counts()["games"], collection.puzzles()
+            read, puzzles = collection.counts()["games"], collection.puzzles(moves)
             if read:  # else there is nothing to write: a file would look like a result
                 write_puzzles(output, puzzles, form)
-        emit(_told(collection, len(puzzles)), as_json=json)
+        emit(_told(collection, puzzles), as_json=json)
     if stop.requested:
         say(f"{output}: stopped; the same command goes on")
         return EXIT_STOPPED
@@ -85,9 +90,10 @@ def find(
     return 0
 
 
-def _told(collection: Collection, puzzles: int) -> dict[str, Any]:
+def _told(collection: Collection, kept: list[Puzzle]) -> dict[str, Any]:
     """What a search for puzzles has come to, earlier runs included."""
     counts, seconds = collection.counts(), collection.seconds
+    puzzles = len(collection.puzzles())
     return {
         "games": counts["games"],
         "bad_games": collection.bad,
@@ -99,6 +105,7 @@ def _told(collection: Collection, puzzles: int) -> dict[str, Any]:
         "one_move_stands_out": counts["clear"],
         "proved": counts["puzzles"],
         "puzzles": puzzles,
+        "written": len(kept),
         "duplicates": counts["puzzles"] - puzzles,
         "nodes_finding": counts["finding"],
         "nodes_proving": counts["proving"],

@@ -101,8 +101,8 @@ class Collection:
                     why = "it passes a move" if moves else "it has no moves"
                     skip(BadGame(str(path), game.number, game.line, why))
 
-    def puzzles(self) -> list[Puzzle]:
-        """The puzzles, those left out that have a position in common with an earlier one."""
+    def puzzles(self, moves: int = 1) -> list[Puzzle]:
+        """Puzzles of so many moves at least, without a position in common with an earlier one."""
         kept: list[Puzzle] = []
         seen: set[str] = set()
         for found in self._journal.entries:
@@ -111,7 +111,7 @@ class Collection:
                 if not keys & seen:
                     kept.append(puzzle)
                 seen |= keys
-        return kept
+        return [puzzle for puzzle in kept if len(puzzle.moves) // 2 + 1 >= moves]
 
     def counts(self) -> Counter[str]:
         """What all games have added up to."""
