@@ -79,7 +79,10 @@ def _print(found: list[Row]) -> None:
             verdict = row.verdict.upper() if row.bad else row.verdict
             interval = f" ({row.interval})" if row.interval else ""
             values = f"{row.theirs or '-'} / {row.ours or '-'}{interval}"
-            line = Text(f"  {verdict:15} {values:24} {row.what}", "red" if row.bad else "")
+            line = Text(
+                f"  {verdict:15} {values:24} {row.what}",
+                "red" if row.bad else "yellow" if row.verdict == "stale" else "",
+            )
             console.print(line)
             if row.bad or row.verdict == "not measured":
                 console.print(f"  {'':15} {row.command or 'no command'}", markup=False)

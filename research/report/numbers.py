@@ -67,7 +67,7 @@ class _Page:
         return Row(self.name, what, says, ours, "", verdict, command)
 
     def _measured(self, item: Sentence) -> Iterator[Row]:
-        command = self._results.command(item.of)
+        command, doubt = self._results.command(item.of), self._results.doubt(item.of)
         found = re.search(_pattern(item.text), self.text)
         if found is None:
             yield self._row(item.text, "", "", "not in the text", command)
@@ -76,7 +76,7 @@ class _Page:
         for at, (path, form) in enumerate(PLACE.findall(item.text), start=1):
             value = self._results.value(item.of, path)
             measured = "" if value is None else written(value, form)
-            same: Verdict = "as measured" if found[at] == measured else "differs"
+            same: Verdict = (doubt or "as measured") if found[at] == measured else "differs"
             verdict: Verdict = "no result" if value is None else same
             yield self._row(path, found[at], measured, verdict, command)
 

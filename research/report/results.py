@@ -7,21 +7,33 @@ of our pages refer to what it printed. A result is kept as it was printed, never
 from __future__ import annotations
 
 import json
+import platform
+import re
 import shlex
 import subprocess
 import sys
 import tempfile
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 import kibitz
-from kibitz.core.errors import ConfigError, DamagedFileError, InputError, did_you_mean
+from kibitz.core.errors import (
+    ConfigError,
+    DamagedFileError,
+    InputError,
+    KibitzError,
+    did_you_mean,
+)
 from kibitz.core.files import has_dates, read_bytes, write_bytes
 from kibitz.core.log import say
 from kibitz.core.workers import processors
+from kibitz.nets.card import read_card
+from kibitz.nets.discover import resolve
+from kibitz.nets.load import SIMPLE
 
 Verdict: TypeAlias = Literal[
     "reproduced",
@@ -29,6 +41,10 @@ Verdict: TypeAlias = Literal[
     "not comparable",
     "not measured",
     "as measured",
+    "stale",
+    "other command",
+    "other network",
+    "other version",
     "as logged",
     "given",
     "differs",
@@ -38,6 +54,9 @@ Verdict: TypeAlias = Literal[
     "no source",
 ]
 BAD: tuple[Verdict, ...] = (
+    "other command",
+    "other network",
+    "other version",
     "differs",
     "no result",
     "not in the text",
@@ -187,12 +206,24 @@ class Results:
         # Without places of this machine.
         result = _decoded(text.encode(), f"what {found.command} printed", name)
         self._known[name] = result
-        about: dict[str, Any] = {"command": found.command, "version": kibitz.__version__}
+        about = {"command": found.command, **provenance(result)}
         if has_dates():
-            about |= {"cores": processors(), "seconds": round(time.monotonic() - started)}
+            about["seconds"] = round(time.monotonic() - started)
         if keep:
             content = json.dumps({**about, "result": result}, indent=1)
             write_bytes(self.folder / f"{name}.json", f"{content}\n".encode())
+
+    def doubt(self, name: str) -> Verdict | None:
+        """Why a stored result may no longer be what its command prints; None without a reason."""
+        path = self.folder / f"{name}.json"
+        stored = _decoded(read_bytes(path), path, name) if path.exists() else {}
+        if not isinstance(stored, dict) or "commit" not in stored:
+            return "stale"  # of a time when results did not say where they come from
+        if stored["command"] != self.command(name):
+            return "other command"
+        if stored["version"] != kibitz.__version__:
+            return "other version"
+        return None if stored["networks"] == networks_of(stored["result"]) else "other network"
 
     def of(self, name: str) -> Any:
         """What a measurement has printed; None if it was never made."""
@@ -218,6 +249,47 @@ class Results:
     def command(self, name: str) -> str:
         """The command of a measurement."""
         return self.catalogue.measure[name].command if name in self.catalogue.measure else ""
+
+
+# --- where a result comes from --------------------------------------------------------------------
+
+
+def provenance(result: Any) -> dict[str, Any]:
+    """Version, commit, seed and networks of a result made now; machine and date, where wanted."""
+    seed = result.get("seed") if isinstance(result, dict) else None
+    about = {"version": kibitz.__version__, "commit": _commit(), "seed": seed}
+    about["networks"] = networks_of(result)
+    if has_dates():
+        date = datetime.now(UTC).date().isoformat()
+        about |= {"processor": _processor(), "cores": processors(), "date": date}
+    return about
+
+
+def networks_of(result: Any) -> dict[str, str]:
+    """The networks that a result names, and the checksums that their weights have now."""
+    name = result.get("network") if isinstance(result, dict) else None
+    if not isinstance(name, str) or name in SIMPLE:
+        return {}
+    try:
+        return {name: read_card(resolve(name)).sha256}
+    except KibitzError:
+        return {name: "missing"}  # not the one that was measured, whatever that was
+
+
+def _commit() -> str:
+    """The commit of the checkout, with a + if files differ from it."""
+    command = ["git", "describe", "--always", "--exclude=*", "--abbrev=12", "--dirty=+"]
+    where = Path(__file__).parent
+    done = subprocess.run(command, cwd=where, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
+def _processor() -> str:
+    """The name of the processor, as Linux has it, or its kind."""
+    path = Path("/proc/cpuinfo")
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    name = re.search(r"^model name\s*: (.+)$", text, re.MULTILINE)
+    return name[1] if name else platform.machine()
 
 
 def _decoded(content: bytes, where: object, name: str) -> Any:

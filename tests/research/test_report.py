@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import kibitz
 from kibitz.cli import app as main_app
 from kibitz.cli import main
 from kibitz.core.errors import ConfigError
@@ -81,13 +82,21 @@ RESULT = {
 }
 
 
+ABOUT = {
+    "command": "kibitz nothing --json",
+    "version": kibitz.__version__,
+    "commit": "0" * 12,
+    "networks": {},
+}
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A project with a page and a result."""
     folder = tmp_path / "research" / "results"
     folder.mkdir(parents=True)
     (folder / "report.toml").write_text(CATALOGUE)
-    (folder / "stored.json").write_text(json.dumps({"command": "x", "result": RESULT}))
+    (folder / "stored.json").write_text(json.dumps({**ABOUT, "result": RESULT}))
     (tmp_path / "README.md").write_text("It solved 11 of\n15 000 (83 %), twice and 3 more.\n")
     return tmp_path
 
@@ -125,7 +134,8 @@ def test_pages_get_what_was_measured(project: Path, capsys: pytest.CaptureFixtur
     assert (project / "out" / "report.svg").read_text().startswith("<svg")
 
 
-def test_a_result_is_kept_as_it_was_printed(project: Path) -> None:
+def test_a_result_is_kept_as_it_was_printed(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
     catalogue = project / "research" / "results" / "report.toml"
     printed = """python -c \\"print('{{\\\\\\"count\\\\\\": 3}}')\\" """
     catalogue.write_text(CATALOGUE.replace("python -c 'print(7)'", printed))
@@ -133,6 +143,8 @@ def test_a_result_is_kept_as_it_was_printed(project: Path) -> None:
     results.run("made", keep=True)
     stored = json.loads((project / "research" / "results" / "made.json").read_text())
     assert stored["result"] == {"count": 3}
+    known = {"command", "version", "commit", "seed", "networks", "processor", "cores", "date"}
+    assert set(stored) == known | {"seconds", "result"}
     assert results.value("made", "count") == 3
     assert results.value("made", "other/thing") is None
     assert of_paper(results.papers[2], results).verdict == "not measured"
@@ -163,6 +175,31 @@ def test_results_that_are_damaged_are_named(
         assert carry_out(app, [*words, "--write"]) == 1
         assert "12 of" not in (project / "README.md").read_text()
         assert "NO RESULT" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict"),
+    [
+        ({"command": "kibitz other"}, "other command"),
+        ({"version": "0.0.1"}, "other version"),
+        ({"networks": {"kibitz-64x256": "0" * 64}}, "other network"),
+    ],
+)
+def test_a_result_of_another_command_network_or_version_is_red(
+    change: dict[str, object], verdict: str, project: Path
+) -> None:
+    network = {"network": "kibitz-64x256"} if verdict == "other network" else {}
+    stored = project / "research" / "results" / "stored.json"
+    stored.write_text(json.dumps({**ABOUT, **change, "result": {**RESULT, **network}}))
+    _, pages = rows(Results(stored.parent, ""), project)
+    assert [(row.verdict, row.bad) for row in pages][1:3] == [(verdict, True)] * 2
+
+
+def test_a_result_that_does_not_say_where_it_comes_from_is_stale(project: Path) -> None:
+    stored = project / "research" / "results" / "stored.json"
+    stored.write_text(json.dumps({"command": "kibitz nothing --json", "result": RESULT}))
+    _, pages = rows(Results(stored.parent, ""), project)
+    assert [(row.verdict, row.bad) for row in pages][1:3] == [("stale", False)] * 2
 
 
 def test_numbers_as_pages_write_them() -> None:
@@ -219,9 +256,10 @@ def test_every_number_of_a_page_has_a_source(
     folder.mkdir(parents=True)
     (folder / "report.toml").write_text(ACCOUNTS)
     speeds = [{"net": "small", "speed": 120}, {"net": "large", "speed": 8}]
-    (folder / "speed.json").write_text(json.dumps({"result": {"rows": speeds}}))
+    (folder / "speed.json").write_text(json.dumps({**ABOUT, "result": {"rows": speeds}}))
     (tmp_path / "README.md").write_text(PAGE)
     log = tmp_path / "research" / "log" / "2020-01.md"
+    log.parent.mkdir()
     log.write_text("## 2020-01-01: how long?\n\nFor 12 s in 2020, `kibitz x`.\n")
     assert accounts(tmp_path) == [
         ("120", "as measured"),
