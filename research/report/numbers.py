@@ -20,6 +20,11 @@ PLACE = re.compile(r"\{([^{}|]+)(?:\|([^{}]*))?\}")  # of a measured number in a
 CODE = re.compile(r"<!--.*?-->|```.*?```|`[^`]*`|\]\([^)]*\)|^    .*?$", re.S | re.M)
 NUMBER = r"([-+]?\d+(?:[.,]\d+)*(?: \d{3}\b)*(?: %)?)"
 ALONE = re.compile(rf"(?<![\w.,/+-]){NUMBER}(?!\w|[.,-]\w)")  # no part of a word
+WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+WORD = rf"\b(?:{'|'.join(WORDS)}|eleven|twelve|twenty|fifty|hundred)\b"
+# Shares in words, "four of 59", "ten of ten"; "one of two" is no number.
+SHARE = re.compile(rf"({WORD}) (?:out )?of (?:the |all )?(?:{WORD}|\d)")
+IN_PLACE = f"{NUMBER[:-1]}|{WORD})"  # a measured number, also as a word
 HEADING = re.compile(r"^#+ +(.*?)\s*$", re.M)
 # What stands beside a number only if somebody measured it, so that no section can be given with it.
 MEASURED = re.compile(r"\s*(?:±|\+/-|Elo\b|\w*/s\b|[\w ]{0,12}\ba second\b)")
@@ -114,7 +119,8 @@ class _Page:
     def _others(self) -> Iterator[Row]:
         """Numbers that are given, or that nothing accounts for, with the line they stand in."""
         plain = CODE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), self.text)
-        for found in ALONE.finditer(plain):
+        shares = (found for found in SHARE.finditer(plain) if found[1] != "one")
+        for found in sorted((*ALONE.finditer(plain), *shares), key=lambda found: found.start(1)):
             at, end = found.span(1)
             beside = MEASURED.match(plain, end) or plain[:at].rstrip(" ").endswith(("±", "+/-"))
             if _inside(at, self._taken):
@@ -151,13 +157,19 @@ def rewrite(results: Results, root: Path) -> int:
 
 
 def written(value: Any, form: str) -> str:
-    """A number as pages write it: a thousands separator _ becomes a blank, % gets one before it."""
+    """A number as pages write it: a thousands separator _ becomes a blank, % gets one before it.
+
+    >>> written(15000, "_"), written(0.5, ".0%"), written(10, "word"), written(11, "word")
+    ('15 000', '50 %', 'ten', '11')
+    """
+    if form == "word":
+        return WORDS[value] if value < len(WORDS) else str(value)
     return format(value, form).replace("_", " ").replace("%", " %")
 
 
 def _pattern(text: str) -> str:
     """A regular expression for a sentence with places; lines may be broken elsewhere."""
-    return NUMBER.join(_words(part) for part in PLACE.split(text)[::3])
+    return IN_PLACE.join(_words(part) for part in PLACE.split(text)[::3])
 
 
 def _words(text: str) -> str:

@@ -288,6 +288,19 @@ def test_every_number_of_a_page_has_a_source(
     assert ("64", "no source") in accounts(tmp_path)
 
 
+def test_numbers_in_words_have_a_source_too(tmp_path: Path) -> None:
+    folder = tmp_path / "research" / "results"
+    folder.mkdir(parents=True)
+    sentence = ACCOUNTS.partition("[[document]]")[0]
+    sentence += '[[document]]\nfile = "README.md"\nof = "speed"\ntext = "{won|word} of ten won"\n'
+    (folder / "report.toml").write_text(sentence)
+    (folder / "speed.json").write_text(json.dumps({**ABOUT, "result": {"won": 9}}))
+    (tmp_path / "README.md").write_text("All ten of ten won; four of 59 lost; one of two.\n")
+    assert accounts(tmp_path) == [("ten", "differs"), ("four", "no source"), ("59", "no source")]
+    (tmp_path / "README.md").write_text("Sure, nine of ten won.\n")
+    assert accounts(tmp_path) == [("nine", "as measured")]
+
+
 def test_our_own_catalogue_is_in_order() -> None:
     """Every page says what the results say, and every name is that of a measurement."""
     root = Path(__file__).parents[2]
