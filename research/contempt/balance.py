@@ -142,11 +142,11 @@ class Wdl(SelfPlayPlan):
     limits: tuple[int, ...] = setting((1, 5, 10, 20, 32, OFF), "N_scl; 1e9: PUCT", low=1, high=OFF)
 
     def cells(self) -> list[SelfCell]:
-        """A match for each row, or for each matrix."""
+        """Games against itself for each limit."""
         return [self.contempt(limit) for limit in self.limits]
 
     def find(self, laboratory: Laboratory) -> Findings:
-        """Count the games of the cells."""
+        """Results by limit, and decided games for each draw."""
         return counted(_played(laboratory, self.cells()))
 
 
@@ -160,11 +160,11 @@ class Temperature(SelfPlayPlan):
     tau_2: HighTau = field(default=TAU_2)
 
     def cells(self) -> list[SelfCell]:
-        """A match for each row, or for each matrix."""
+        """Games against itself at each temperature."""
         return [self.contempt(OFF), self.against_itself(PUCT_2, self.tau_2)]
 
     def find(self, laboratory: Laboratory) -> Findings:
-        """Count the games of the cells."""
+        """Results by temperature, and decided games for each draw."""
         return counted(_played(laboratory, self.cells()))
 
 
@@ -183,12 +183,12 @@ class Repeats(SelfPlayPlan):
     depths: tuple[int, ...] = setting(DEPTHS, "moves after which beginnings are compared", low=1)
 
     def cells(self) -> list[SelfCell]:
-        """A match for each row, or for each matrix."""
+        """Games against itself for each search that is compared."""
         high = self.against_itself(PUCT_2, self.tau_2)
         return [*(self.contempt(limit) for limit in self.limits), high]
 
     def find(self, laboratory: Laboratory) -> Findings:
-        """Count the games of the cells."""
+        """The share of games that began as an earlier one, by their length."""
         return repeats(_played(laboratory, self.cells()), self.depths)
 
 
@@ -250,11 +250,11 @@ class Controller(SelfPlayPlan):
     power: float = setting(0.8, "the ratio falls with N_scl to this power", low=0.05, high=10)
 
     def cells(self) -> list[SelfCell]:
-        """A match for each row, or for each matrix."""
+        """As many rounds as there are, all as if the first limit stayed."""
         return [self._round(self.limit, number) for number in range(1, self.rounds + 1)]
 
     def find(self, laboratory: Laboratory) -> Findings:
-        """Count the games of the cells."""
+        """Play the rounds, each with the limit that the last one asks for."""
         rows: list[tuple[object, ...]] = []
         facts: list[Json] = []
         limit, limits = self.limit, list[float]()

@@ -70,13 +70,13 @@ class Match(Plan):
         return {"limits": f"{self.nodes} nodes a move", "opponent": "PUCT tau 2"}
 
     def cells(self) -> list[MatchCell]:
-        """A match for each row, or for each matrix."""
+        """One match, search-contempt against the high temperature."""
         contempt = self.player(TREE, *self.tau_1.options(), f"ScLimit={self.limit}")
         players = (contempt, self.player(TREE, *self.tau_2.options()))
         return [self.match("match", players, Control(nodes=self.nodes))]
 
     def find(self, laboratory: Laboratory) -> Findings:
-        """Count the games of the cells."""
+        """Its result and Elo, by colours, beside the paper's."""
         games = laboratory.play(self.cells()[0])
         rows: list[tuple[object, ...]] = []
         facts: list[Json] = []
@@ -150,7 +150,7 @@ class Odds(Plan):
         return self.match(name, (player, opponent), Control(nodes=nodes), odds=self.odds)
 
     def cells(self) -> list[MatchCell]:
-        """A match for each row, or for each matrix."""
+        """A match for each opponent, giver and number of nodes."""
         return [
             self._cell(opponent, giver, nodes)
             for opponent in self.opponents
@@ -159,7 +159,7 @@ class Odds(Plan):
         ]
 
     def find(self, laboratory: Laboratory) -> Findings:
-        """Count the games of the cells."""
+        """What each giver scored with each number of nodes."""
         rows: list[tuple[object, ...]] = []
         facts: list[Json] = []
         panels = []
@@ -279,7 +279,7 @@ class Compare(Plan):
         return random_openings(games // 2, seed=self.seed)
 
     def cells(self) -> list[MatchCell]:
-        """A match for each row, or for each matrix."""
+        """A match of all kinds at equal nodes, and one at equal time."""
         found, players = [], [self.player(kind) for kind in self.kinds]
         if self.nodes:
             name, control = f"{self.nodes} nodes", Control(nodes=self.nodes)
@@ -290,7 +290,7 @@ class Compare(Plan):
         return found
 
     def find(self, laboratory: Laboratory) -> Findings:
-        """Count the games of the cells."""
+        """Scores and Elo of each kind against each other."""
         rows: list[tuple[object, ...]] = []
         facts: list[Json] = []
         panels = []
