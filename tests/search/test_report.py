@@ -60,7 +60,7 @@ def test_lines_follow_visits_then_values(handmade: Any, reply: Any) -> None:
     assert [names(line) for line in report.lines] == [["c7c5", "g1f3", "b8c6"], ["e7e5"]]
     assert [line.number for line in report.lines] == [1, 2]
     assert report.best.score.amount == -40
-    assert report.best.wdl == Wdl(72, 736, 192)
+    assert report.best.wdl == Wdl(57, 712, 231)
     assert len(report_on(sicilian(handmade, reply)).lines) == 1
 
 
