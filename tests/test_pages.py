@@ -93,6 +93,7 @@ FENCE = re.compile(r"^(?P<indent> *)```(?P<kind>\w*)\n(?P<text>.*?)^(?P=indent)`
 COMMENT = re.compile(r"<!-- ([\w ]+): (.+?) -->")
 LOOSE = re.compile(r"^ {4,}(?:\$ )?(?:kibitz|pip|python3?|printf|setoption) .*", re.MULTILINE)
 WORD = re.compile(r"[A-Za-z]{2,}")
+NUMBER = re.compile(r"\d[\d.,]*(?: (?:ms|min))?")
 
 
 @dataclass(frozen=True)
@@ -219,9 +220,9 @@ class Reader:
 
     def compare(self, told: str, shown: list[str], line: int) -> None:
         """Every line that the page shows is among those that were printed, numbers apart."""
-        printed = [WORD.findall(text) for text in told.splitlines()]
+        printed = [WORD.findall(NUMBER.sub("", text)) for text in told.splitlines()]
         for text in shown:
-            words = WORD.findall(text)
+            words = WORD.findall(NUMBER.sub("", text))
             if not any(_among(words, other) for other in printed):
                 where = f"{self.page.name}:{line}"
                 raise AssertionError(f"{where}: shows what is not printed: {text}\n{told[-3000:]}")
