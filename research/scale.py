@@ -26,7 +26,7 @@ from kibitz.engine.options import AUTODISCOVER, chosen
 from kibitz.nets.discover import named
 from kibitz.position.board import Board
 from kibitz.position.pgn import read_games
-from kibitz.search.scores import PERMILLE, Score, common_wdl
+from kibitz.search.report import PERMILLE, Score, common_wdl
 from research.command import carry_out
 
 app = App(

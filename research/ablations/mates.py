@@ -24,11 +24,11 @@ from kibitz.position.moves import MAX_MOVES, generate
 from kibitz.position.notation import Move, relative
 from kibitz.position.play import play
 from kibitz.position.state import checkers, new_positions
-from kibitz.search.limits import Limits
+from kibitz.search.clock import Limits
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.params import Settings
 from kibitz.search.presets import preset
-from kibitz.search.scores import Score
+from kibitz.search.report import Score
 
 _MATE = re.compile(r"(?:bm\s+#|dm\s+)(\d+)")
 LONGEST_MATE = 3  # longer ones take brute force too long to verify

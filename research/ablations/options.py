@@ -18,9 +18,8 @@ from kibitz.core.options import Option, Value, put_table
 from kibitz.nets.evaluators.batched import BatchedEvaluator, InlineBatch
 from kibitz.nets.evaluators.inline import InlineEvaluator
 from kibitz.position.board import Board
-from kibitz.search.clock import budget
-from kibitz.search.limits import Limits
-from kibitz.search.mcts.rules.from_settings import to_rule
+from kibitz.search.clock import Limits, budget
+from kibitz.search.mcts.rules.parameters import to_rule
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.mcts.tree.nodes import block_of
 from kibitz.search.params import OFF, OPTIONS, RULE_NAMES, Settings

@@ -20,7 +20,7 @@ from kibitz.core.errors import ConfigError
 from kibitz.core.options import setting
 from kibitz.data.openings import RANDOM_PLIES, Opening, random_openings
 from kibitz.search.params import OFF
-from kibitz.search.scores import value_of_2019
+from kibitz.search.report import value_of_2019
 from kibitz.train.curve import COLOURS, Line, Panel
 from research.contempt.cells import Laboratory, MatchCell
 from research.contempt.plan import MOST_GAMES, TAU_1, TAU_2, Findings, HighTau, Json, Plan, Tau

@@ -13,8 +13,13 @@ from scipy.stats import chi2  # type: ignore[import-untyped]
 
 from kibitz.arena.match.assessment import kept
 from kibitz.arena.match.elo import Tally, expected_score
-from kibitz.arena.match.ladder import find_program, parse_opponent, usual_opponents
-from kibitz.arena.match.rating import LIKELY_95, rating_against
+from kibitz.arena.match.rating import (
+    LIKELY_95,
+    find_program,
+    parse_opponent,
+    rating_against,
+    usual_opponents,
+)
 from kibitz.cli import main
 from kibitz.core.errors import DamagedFileError, InputError
 

@@ -12,7 +12,9 @@ from scipy.special import logit  # type: ignore[import-untyped]
 from scipy.stats import binomtest  # type: ignore[import-untyped]
 
 from kibitz.arena.match.elo import (
+    Model,
     Pairs,
+    Sprt,
     Tally,
     block,
     draw_ratio,
@@ -22,7 +24,6 @@ from kibitz.arena.match.elo import (
     of_pairs,
 )
 from kibitz.arena.match.rating import ratings
-from kibitz.arena.match.sprt import Model, Sprt
 
 
 class Published(NamedTuple):

@@ -20,8 +20,8 @@ from kibitz.cli import main
 from kibitz.core.errors import InputError
 from kibitz.data.openings import Opening, random_openings, read_openings, shuffled
 from kibitz.position.board import Board
-from kibitz.search.limits import Limits
-from kibitz.search.scores import Score
+from kibitz.search.clock import Limits
+from kibitz.search.report import Score
 
 NO_RULES, UNTIMED = Rules(), Control()
 ROOK_ENDING = "7k/8/8/8/8/8/R7/K7 w - - 0 1"

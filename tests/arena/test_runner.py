@@ -20,12 +20,12 @@ from typing import Any
 import chess.pgn
 import pytest
 
+from kibitz.arena.match.elo import Sprt
 from kibitz.arena.match.game import Control, Terms, parse_times
 from kibitz.arena.match.journal import Journal, PlayedGame, Results
 from kibitz.arena.match.report import PgnFile
 from kibitz.arena.match.runner import Setup, run
 from kibitz.arena.match.spec import parse_players
-from kibitz.arena.match.sprt import Sprt
 from kibitz.cli import main
 from kibitz.core.errors import DamagedFileError, FileError, InputError
 from kibitz.core.log import Stop

@@ -27,9 +27,8 @@ from kibitz.arena.tuning.loop import (
     verdict_of,
 )
 from kibitz.arena.tuning.measures import Job
-from kibitz.arena.tuning.model import Model, even_points
 from kibitz.arena.tuning.report import standing, verdict_text, write_page
-from kibitz.arena.tuning.study import Measured, Study, settings_of
+from kibitz.arena.tuning.study import Measured, Model, Study, even_points, settings_of
 from kibitz.cli import main
 from kibitz.core.errors import ConfigError, DamagedFileError, InputError, MissingExtraError
 from kibitz.core.log import Stop

@@ -12,7 +12,7 @@ import pytest
 
 from kibitz.arena.match.game import Control, Terms, parse_times
 from kibitz.arena.match.journal import Journal, Results
-from kibitz.arena.match.ladder import LISTED, listed_opponents
+from kibitz.arena.match.rating import LISTED, listed_opponents
 from kibitz.arena.match.runner import Setup, run, try_out
 from kibitz.arena.match.spec import parse_player, parse_players
 from kibitz.core.errors import InputError

@@ -15,14 +15,12 @@ import pytest
 
 from kibitz.cli import main
 from kibitz.coach.puzzles.find import GAP, Hunt, Seeker, is_only
-from kibitz.coach.puzzles.formats import Format, read_puzzles, write_puzzles
-from kibitz.coach.puzzles.puzzle import Puzzle, key_of
+from kibitz.coach.puzzles.formats import Format, Puzzle, key_of, read_puzzles, write_puzzles
 from kibitz.coach.puzzles.solve import Session
 from kibitz.comment.judge import value_of
 from kibitz.core.errors import DamagedFileError, InputError
 from kibitz.position.board import Board
-from kibitz.search.report import Report
-from kibitz.search.scores import Score
+from kibitz.search.report import Report, Score
 
 # Smothered mate: 1...Kh8 2 Qg8+ Rxg8 3 Nf7#; all else draws or loses.
 MATE = "r4rk1/6pp/7N/8/2Q5/8/1q6/7K b - - 0 1"

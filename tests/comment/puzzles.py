@@ -16,7 +16,7 @@ from pathlib import Path
 
 import chess
 
-from kibitz.coach.puzzles.themes import MOTIFS, motifs_of
+from kibitz.coach.puzzles.solve import MOTIFS, motifs_of
 from kibitz.comment.prover import Prover
 
 

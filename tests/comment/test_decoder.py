@@ -17,6 +17,7 @@ from kibitz.comment.decoder.comments import SUITE, Case, DecodedSpeaker, Tally, 
 from kibitz.comment.decoder.corpus import HUMAN, TABLE, Example
 from kibitz.comment.decoder.file import (
     PAD,
+    PRESETS,
     UNKNOWN,
     Decoder,
     WordsCard,
@@ -26,7 +27,6 @@ from kibitz.comment.decoder.file import (
     save_words,
     train_tokens,
 )
-from kibitz.comment.decoder.sampling import PRESETS
 from kibitz.comment.decoder.transformer import SMOOTHING, WordsNetwork, sinusoids, words_loss
 from kibitz.comment.english.comment import Speaker
 from kibitz.comment.facts import Scene

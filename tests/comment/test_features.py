@@ -3,9 +3,8 @@
 import chess
 import pytest
 
-from kibitz.comment.claims.activity import FINDERS as ACTIVITY_FINDERS
 from kibitz.comment.claims.features import FINDERS, Finder
-from kibitz.comment.claims.structure import FINDERS as PAWN_FINDERS
+from kibitz.comment.claims.structure import PAWN_FINDERS, PIECE_FINDERS
 from kibitz.comment.facts import Scene, taken_by
 from kibitz.comment.prover import Prover
 
@@ -31,7 +30,7 @@ def scene(prover: Prover, fen: str, *line: str) -> Scene:
 
 def names(prover: Prover, fen: str, *line: str) -> set[str]:
     one = scene(prover, fen, *line)
-    finders = (*FINDERS, *PAWN_FINDERS, *ACTIVITY_FINDERS)
+    finders = (*FINDERS, *PAWN_FINDERS, *PIECE_FINDERS)
     return {found.name for find in finders for found in find(one)}
 
 
@@ -134,7 +133,7 @@ def test_a_look_alike_is_none(prover: Prover, name: str, fen: str, line: list[st
     assert name not in names(prover, fen, *line)
 
 
-@pytest.mark.parametrize("find", [*FINDERS, *PAWN_FINDERS, *ACTIVITY_FINDERS])
+@pytest.mark.parametrize("find", [*FINDERS, *PAWN_FINDERS, *PIECE_FINDERS])
 def test_each_feature_has_a_true_and_a_false_case(find: Finder) -> None:
     for table in (CASES, LOOK_ALIKES):
         assert find.__name__ in {name for name, _, _ in table}

@@ -23,7 +23,7 @@ from kibitz.comment.judge import (
 from kibitz.comment.judge import seen as seen_of
 from kibitz.engine import Engine
 from kibitz.position.board import Board
-from kibitz.search.scores import Score
+from kibitz.search.report import Score
 
 
 def seen(kind: str, amount: int, second: float | None = None) -> Seen:

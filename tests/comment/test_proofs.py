@@ -23,7 +23,7 @@ from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.facts import Scene, Unit, taken_by
 from kibitz.comment.judge import Label, Seen
 from kibitz.comment.prover import Prover
-from kibitz.search.scores import Score
+from kibitz.search.report import Score
 
 TABLES = Path(__file__).parent.parent / "fixtures" / "syzygy"
 PROVER = Prover(tables=str(TABLES))

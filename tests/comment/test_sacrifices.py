@@ -10,7 +10,7 @@ from kibitz.comment.judge import Seen
 from kibitz.comment.marks import add_lines
 from kibitz.comment.prover import Prover
 from kibitz.position.pgn import parse_game
-from kibitz.search.scores import Score
+from kibitz.search.report import Score
 
 
 @pytest.fixture(scope="module")

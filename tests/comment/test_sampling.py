@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from kibitz.comment.decoder.sampling import PRESETS, Method, Sampling, beam, distribution, sample
+from kibitz.comment.decoder.file import PRESETS, Method, Sampling, beam, distribution, sample
 from kibitz.core.errors import InputError
 
 LOGITS = np.log(np.array([0.4, 0.25, 0.15, 0.1, 0.06, 0.04]))

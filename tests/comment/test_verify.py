@@ -8,10 +8,10 @@ from dataclasses import replace
 import chess
 import pytest
 
-from kibitz.comment.claims.activity import centralises
 from kibitz.comment.claims.claim import Claim
 from kibitz.comment.claims.features import Feature, connected_rooks, development
 from kibitz.comment.claims.positional import DoubledPawns
+from kibitz.comment.claims.structure import centralises
 from kibitz.comment.decoder.comments import SUITE
 from kibitz.comment.decoder.spelling import spelled
 from kibitz.comment.decoder.verify import verified
@@ -19,7 +19,7 @@ from kibitz.comment.english.comment import Comment, Speaker
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import Seen
 from kibitz.comment.prover import Prover
-from kibitz.search.scores import Score
+from kibitz.search.report import Score
 
 PROVER = Prover()
 # The knight on c7 forks the king on e8 and the queen on a8.

@@ -12,7 +12,7 @@ import torch
 
 from kibitz.core.errors import KibitzError
 from kibitz.core.settings import dump
-from kibitz.search.bestfirst.calibration import Calibration, write_calibration
+from kibitz.search.bestfirst.worker import Calibration, write_calibration
 from kibitz.train import checkpoint
 from kibitz.train.checkpoint import Checkpoint
 from kibitz.zero.config import LearnSettings

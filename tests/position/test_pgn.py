@@ -33,7 +33,7 @@ from kibitz.position.pgn import (
     text_of,
     write_games,
 )
-from kibitz.position.reading.lines import pieces_of
+from kibitz.position.reading import pieces_of
 
 TORTURE = Path(__file__).parents[3] / "shared" / "data" / "torture"
 

@@ -10,8 +10,8 @@ from kibitz.nets.evaluators.batched import Evaluations, InlineBatch
 from kibitz.nets.evaluators.inline import inline_evaluator
 from kibitz.nets.evaluators.simple import Material, Uniform
 from kibitz.position.board import Board
-from kibitz.search.limits import Limits
-from kibitz.search.mcts.batches import Batches
+from kibitz.search.clock import Limits
+from kibitz.search.mcts.driver import Batches
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.params import Settings
 from tests.search.consistency import pending

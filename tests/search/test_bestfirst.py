@@ -21,8 +21,12 @@ from kibitz.position.board import Board
 from kibitz.position.exchange import exchange_value
 from kibitz.position.fen import START
 from kibitz.position.notation import relative
-from kibitz.search.bestfirst.calibration import (
+from kibitz.search.bestfirst.expand import list_moves
+from kibitz.search.bestfirst.nodes import MATE
+from kibitz.search.bestfirst.searcher import BestFirst, bisect
+from kibitz.search.bestfirst.worker import (
     Calibration,
+    Worker,
     calibrate,
     move_scores,
     read_calibration,
@@ -30,11 +34,7 @@ from kibitz.search.bestfirst.calibration import (
     rough_calibration,
     write_calibration,
 )
-from kibitz.search.bestfirst.expand import list_moves
-from kibitz.search.bestfirst.nodes import MATE
-from kibitz.search.bestfirst.searcher import BestFirst, bisect
-from kibitz.search.bestfirst.worker import Worker
-from kibitz.search.limits import Limits, Signals
+from kibitz.search.clock import Limits, Signals
 from kibitz.search.params import Settings
 from kibitz.search.report import Report
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from kibitz.core.errors import InputError
 from kibitz.jit.bits import signed
 from kibitz.jit.compile import kernel
-from kibitz.search.bestfirst.bins import bin_of, pop, push, select
 from kibitz.search.bestfirst.nodes import (
     CHUNK_MOVES,
     NONE,
@@ -30,7 +29,16 @@ from kibitz.search.bestfirst.nodes import (
     take_move,
 )
 from kibitz.search.bestfirst.searcher import bisect
-from kibitz.search.bestfirst.table import answered, find, finish, remember
+from kibitz.search.bestfirst.table import (
+    answered,
+    bin_of,
+    find,
+    finish,
+    pop,
+    push,
+    remember,
+    select,
+)
 
 BOUNDARIES = np.array([4.0, 2.5, 1.0, 0.5, 0.0])
 MEMORY = ListMemory(1, BOUNDARIES)

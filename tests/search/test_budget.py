@@ -13,11 +13,10 @@ from kibitz.nets.evaluators.batched import InlineBatch
 from kibitz.nets.evaluators.inline import inline_evaluator
 from kibitz.nets.evaluators.simple import Material
 from kibitz.position.board import Board
-from kibitz.search.clock import Standing, Timer
-from kibitz.search.limits import Limits, Signals
+from kibitz.search.clock import Limits, Signals, Standing, Timer
+from kibitz.search.mcts.driver import Threads
 from kibitz.search.mcts.rules.sble import survivors
 from kibitz.search.mcts.searcher import Searcher
-from kibitz.search.mcts.threads import Threads
 from kibitz.search.mcts.tree.context import CONTROL, ContextMemory, set_share
 from kibitz.search.mcts.tree.nodes import TreeMemory
 from kibitz.search.mcts.treesearch import TreeSearch

@@ -16,14 +16,14 @@ from kibitz.nets.evaluators.batched import InlineBatch
 from kibitz.nets.evaluators.inline import inline_evaluator
 from kibitz.nets.evaluators.simple import Material, Uniform
 from kibitz.position.board import Board
-from kibitz.search.bestfirst.calibration import (
+from kibitz.search.bestfirst.searcher import BestFirst
+from kibitz.search.bestfirst.worker import (
     Calibration,
     calibrate,
     is_for,
     read_calibration,
     write_calibration,
 )
-from kibitz.search.bestfirst.searcher import BestFirst
 from kibitz.search.params import Settings
 from tests.uci.scripted import Gui
 

@@ -9,7 +9,7 @@ import pytest
 from kibitz.jit.compile import COMPILED
 from kibitz.search.mcts.rules.parameters import Behaviour, Contempt, Puct, Rule, Sble
 from kibitz.search.mcts.rules.select import FROZEN
-from kibitz.search.mcts.tree.proofs import set_proof
+from kibitz.search.mcts.tree.nodes import set_proof
 from tests.search.compiled import Compiled
 from tests.search.hashed import HASHED
 

@@ -15,12 +15,11 @@ from kibitz.nets.evaluators.inline import inline_evaluator
 from kibitz.nets.evaluators.simple import Material
 from kibitz.position.board import Board
 from kibitz.position.notation import legal_codes, relative
-from kibitz.search.limits import Limits, depth_of, visits_of
+from kibitz.search.clock import Limits, depth_of, visits_of
 from kibitz.search.mate import MateSearch, may_check
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.params import Settings
-from kibitz.search.report import Report
-from kibitz.search.scores import Score
+from kibitz.search.report import Report, Score
 from kibitz.search.searcher import with_whole_mates
 from tests.search.test_proofs import mates_within
 

@@ -13,8 +13,7 @@ from kibitz import Board, Engine
 from kibitz.search.clock import Standing
 from kibitz.search.params import Settings
 from kibitz.search.presets import changes_of, preset, resolved
-from kibitz.search.report import Line, Report, RootStatistics
-from kibitz.search.scores import Score, wdl_of
+from kibitz.search.report import Line, Report, RootStatistics, Score, wdl_of
 from kibitz.search.searcher import BaseSearcher
 
 SHARED = sorted(Path(kibitz.search.__file__).parent.glob("*.py"))

@@ -12,8 +12,8 @@ from kibitz.core.errors import ConfigError
 from kibitz.core.files import write_bytes
 from kibitz.core.options import Option, read, written
 from kibitz.core.settings import dump, load
-from kibitz.search.mcts.rules.from_settings import ACCUMULATE_FROM, to_behaviour, to_rule
 from kibitz.search.mcts.rules.parameters import (
+    ACCUMULATE_FROM,
     FPU_ABSOLUTE,
     FPU_LOSS,
     FPU_WIN,
@@ -23,6 +23,8 @@ from kibitz.search.mcts.rules.parameters import (
     Gumbel,
     Puct,
     Sble,
+    to_behaviour,
+    to_rule,
 )
 from kibitz.search.params import OFF, OPTIONS, Settings, option_of
 from kibitz.search.presets import PRESETS, changes_of, preset

@@ -11,8 +11,17 @@ import pytest
 from kibitz.jit.compile import COMPILED
 from kibitz.nets.evaluators.simple import Material
 from kibitz.search.mcts.rules.parameters import Behaviour, Puct, Rule, Sble
-from kibitz.search.mcts.tree.nodes import COLD, EDGE, NODE, NONE, TERMINAL, TreeMemory
-from kibitz.search.mcts.tree.proofs import LOSS_PRIOR_DIVISOR, proof_from_children, set_proof
+from kibitz.search.mcts.tree.nodes import (
+    COLD,
+    EDGE,
+    LOSS_PRIOR_DIVISOR,
+    NODE,
+    NONE,
+    TERMINAL,
+    TreeMemory,
+    proof_from_children,
+    set_proof,
+)
 from kibitz.search.proof import AT_LEAST_DRAW, AT_MOST_DRAW, DRAW, UNPROVED
 from tests.search.compiled import Compiled
 

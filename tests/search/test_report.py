@@ -15,15 +15,14 @@ from kibitz.nets.evaluators.inline import inline_evaluator
 from kibitz.nets.evaluators.simple import Material
 from kibitz.position.board import Board
 from kibitz.position.fen import START
-from kibitz.search.limits import Limits
+from kibitz.search.clock import Limits
 from kibitz.search.mcts.answer import make_report
 from kibitz.search.mcts.rules.parameters import Contempt, Exploration, Gumbel, Puct, Rule, Sble
 from kibitz.search.mcts.statistics import moves_below
 from kibitz.search.method import open_search
 from kibitz.search.params import SearchName, Settings
 from kibitz.search.proof import TABLEBASE
-from kibitz.search.report import Totals
-from kibitz.search.scores import Score, Wdl
+from kibitz.search.report import Score, Totals, Wdl
 from kibitz.uci.format import policy_index, verbose_lines
 
 BLACK_TO_MOVE = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1"

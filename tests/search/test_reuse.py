@@ -7,7 +7,7 @@ import pytest
 
 from kibitz.position.board import Board
 from kibitz.position.state import POSITION
-from kibitz.search.mcts.tree.compaction import Line
+from kibitz.search.mcts.tree.memory import Line
 
 
 def _with_padding(board: Board, filling: int) -> np.ndarray:

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kibitz.position.board import Board
-from kibitz.search import scores
+from kibitz.search import report
 from kibitz.search.proof import DRAW, TABLEBASE
-from kibitz.search.scores import (
+from kibitz.search.report import (
     CENTIPAWNS,
     DRAWISH,
     ENOUGH_MATERIAL,
@@ -208,4 +208,4 @@ def test_scores_as_text() -> None:
 
 
 def test_examples_in_the_docstrings() -> None:
-    assert doctest.testmod(scores).failed == 0
+    assert doctest.testmod(report).failed == 0

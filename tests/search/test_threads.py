@@ -16,8 +16,8 @@ import pytest
 from kibitz.jit.compile import COMPILED
 from kibitz.search.mcts.rules.parameters import Behaviour, Contempt, Gumbel, Puct, Rule, Sble
 from kibitz.search.mcts.tree import nodes as tree_nodes
-from kibitz.search.mcts.tree.compaction import compact
 from kibitz.search.mcts.tree.context import ContextMemory
+from kibitz.search.mcts.tree.memory import compact
 from kibitz.search.mcts.tree.nodes import NONE, clear
 from tests.search.compiled import Compiled
 from tests.search.consistency import check_sums, check_tree, pending, used_nodes

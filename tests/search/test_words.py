@@ -18,7 +18,7 @@ from kibitz.search.mcts.rules.parameters import (
     looks_by_prior,
 )
 from kibitz.search.mcts.statistics import moves_below, packed_moves_of
-from kibitz.search.mcts.tree.compaction import compact
+from kibitz.search.mcts.tree.memory import compact
 from kibitz.search.mcts.tree.nodes import EXPANDED, NONE
 from tests.search.compiled import Compiled
 from tests.search.consistency import check_tree

@@ -33,13 +33,13 @@ from kibitz.nets.evaluators.simple import Material
 from kibitz.nets.load import Evaluator
 from kibitz.position.board import Board
 from kibitz.position.notation import absolute, relative
-from kibitz.search.limits import Limits
-from kibitz.search.mcts.batches import Batches
+from kibitz.search.clock import Limits
+from kibitz.search.mcts.driver import Batches
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.zero.selfplay.config import PRESETS, SelfPlay, preset
 from kibitz.zero.selfplay.game import ENDS, Finished, Seat
 from kibitz.zero.selfplay.play import GameSummary, SelfPlayReport, as_shard, play
-from kibitz.zero.selfplay.seats import Alone, InStep, Starts
+from kibitz.zero.selfplay.players import Alone, InStep, Starts
 from kibitz.zero.selfplay.targets import policy_target, searched_value
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="plays thousands of moves")

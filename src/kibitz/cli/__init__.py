@@ -49,10 +49,10 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
-    "annotate": Command("kibitz.cli.explain.annotate:annotate", "Annotate games in plain English."),
+    "annotate": Command("kibitz.cli.explain.comment:annotate", "Annotate games in plain English."),
     "comment": Command("kibitz.cli.explain.comment:comment", "Say what is true of one move."),
     "perft": Command("kibitz.cli.measure.position:perft", "Count the positions at a given depth."),
-    "bench": Command("kibitz.cli.measure.bench:bench", "Measure the speed of this machine."),
+    "bench": Command("kibitz.cli.measure.position:bench", "Measure the speed of this machine."),
     "lichess": Command("kibitz.cli.play.lichess:lichess", "Play on Lichess as a bot."),
     "match": Command("kibitz.cli.measure.match:match", "Play matches: Elo, SPRT, tables, PGN."),
     "net": Command("kibitz.cli.learn.net:net", "Make, show, export, quantise, compare networks."),
@@ -70,7 +70,7 @@ COMMANDS = {
     "show": Command("kibitz.cli.measure.position:show", "Draw a position and say what it is."),
     "suite": Command("kibitz.cli.measure.suite:suite", "Solve test suites in EPD."),
     "train": Command("kibitz.cli.learn.train:train", "Train a network on games."),
-    "learn": Command("kibitz.cli.learn.learn:learn", "Learn chess from nothing, by self-play."),
+    "learn": Command("kibitz.cli.learn.selfplay:learn", "Learn chess from nothing, by self-play."),
     "cycle": Command("kibitz.cli.learn.train:cycle", "Train, average, test and save in stages."),
     "curve": Command("kibitz.cli.learn.train:curve", "Show how trainings went: tables, figure."),
     "strength": Command(

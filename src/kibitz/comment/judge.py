@@ -16,8 +16,7 @@ from statistics import fmean, harmonic_mean, pstdev
 import chess
 
 from kibitz.position.notation import Move
-from kibitz.search.report import Report
-from kibitz.search.scores import Score
+from kibitz.search.report import Report, Score
 
 
 class Label(IntEnum):

@@ -24,8 +24,15 @@ from kibitz.core.log import say
 from kibitz.core.unpacking import open_unpacked
 from kibitz.position.board import Board
 from kibitz.position.notation import Move
-from kibitz.position.reading.languages import ENGLISH, UNREADABLE, Words
-from kibitz.position.reading.lines import TAG, Builder, Lines, UnreadableMoveError
+from kibitz.position.reading import (
+    ENGLISH,
+    TAG,
+    UNREADABLE,
+    Builder,
+    Lines,
+    UnreadableMoveError,
+    Words,
+)
 from kibitz.position.regular import MainLine, regular
 
 COLUMNS = 100  # of the movetext

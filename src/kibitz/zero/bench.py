@@ -20,8 +20,7 @@ from kibitz.nets.evaluators.inline import InlineEvaluator
 from kibitz.nets.load import Evaluator
 from kibitz.zero.selfplay.config import SelfPlay, preset
 from kibitz.zero.selfplay.game import Finished, Seat
-from kibitz.zero.selfplay.players import Counting, new_cache
-from kibitz.zero.selfplay.seats import Alone, InStep, Starts
+from kibitz.zero.selfplay.players import Alone, Counting, InStep, Starts, new_cache
 
 SMALL, WIDE = "sparse-64x64", "sparse-512x256"
 ROWS = 4

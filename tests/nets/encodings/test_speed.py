@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from kibitz.cli.measure.bench import encoding
+from kibitz.cli.measure.position import encoding
 from kibitz.core.errors import InputError
 from kibitz.nets.encodings.planes import LAYOUTS, ORDERS
 

@@ -17,7 +17,7 @@ from kibitz.core.journal import GrowingFile
 from kibitz.core.log import say
 from kibitz.position.board import Board
 from kibitz.position.pgn import text_of
-from kibitz.search.scores import Score
+from kibitz.search.report import Score
 
 GAMES, LOG = "games.pgn", "bot.log"
 RESULTS = {"white": "1-0", "black": "0-1"}

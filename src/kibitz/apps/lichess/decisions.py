@@ -9,8 +9,8 @@ from typing import Any
 from kibitz.apps.lichess.config import Lichess
 from kibitz.apps.lichess.messages import State
 from kibitz.position.board import SIDES, Board, Side
-from kibitz.search.limits import Limits
-from kibitz.search.scores import Score
+from kibitz.search.clock import Limits
+from kibitz.search.report import Score
 
 MATE_CP = 30_000
 TAKES_DRAW_MOVES = 3  # of the bot's own, all level or worse, before it takes a draw

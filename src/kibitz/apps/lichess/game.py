@@ -43,8 +43,7 @@ from kibitz.engine.running import Search
 from kibitz.position.board import Board, Side
 from kibitz.position.fen import START
 from kibitz.position.notation import Move
-from kibitz.search.report import Report, Result
-from kibitz.search.scores import Score
+from kibitz.search.report import Report, Result, Score
 
 OFFERS = "draw/yes", "draw/no", "takeback/yes", "takeback/no"
 QUESTIONS, QUESTIONS_SECONDS = 12, 60.0  # that are answered in so much time

@@ -20,12 +20,11 @@ from kibitz.apps.web.positions import LONGEST_VARIATION, PagePosition, san_line
 from kibitz.core.errors import InputError, KibitzError
 from kibitz.position.board import Board
 from kibitz.position.notation import Move
-from kibitz.search.limits import Limits
+from kibitz.search.clock import Limits
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.mcts.statistics import in_order, moves_below, node_below
 from kibitz.search.proof import DRAW, TABLEBASE, UNPROVED
-from kibitz.search.report import Line, MoveStatistics, Report
-from kibitz.search.scores import mate_moves, wdl_of
+from kibitz.search.report import Line, MoveStatistics, Report, mate_moves, wdl_of
 
 SNAPSHOT_MS = 200  # between two snapshots
 STOP_SECONDS = 2.0  # a search stops in milliseconds, unless it is still compiling

@@ -26,7 +26,7 @@ from kibitz.nets.models.make import random_weights
 from kibitz.nets.models.quantise import quantise
 from kibitz.nets.models.sizes import new_card
 from kibitz.position.board import Board
-from kibitz.search.limits import Limits
+from kibitz.search.clock import Limits
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.mcts.tree.nodes import COLD, EDGE, MOVED, NODE
 from kibitz.search.method import open_search

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 from kibitz.arena.match.elo import Estimate, Tally, of_pairs
 from kibitz.arena.match.game import Aborted, Control, Terms
 from kibitz.arena.match.journal import Journal, PlayedGame, Results
-from kibitz.arena.match.ladder import Opponent
-from kibitz.arena.match.rating import KnownRating, rating_against
+from kibitz.arena.match.rating import KnownRating, Opponent, rating_against
 from kibitz.arena.match.runner import Setup, run
 from kibitz.arena.match.spec import Spec, parse_player
 from kibitz.arena.match.suites import (

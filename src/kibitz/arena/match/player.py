@@ -19,10 +19,9 @@ from kibitz.engine import Engine
 from kibitz.position.board import Board
 from kibitz.position.fen import START, castles960, fen_of
 from kibitz.position.notation import Move
-from kibitz.search.limits import Limits
+from kibitz.search.clock import Limits
 from kibitz.search.params import Settings
-from kibitz.search.report import Report
-from kibitz.search.scores import Score
+from kibitz.search.report import Report, Score
 from kibitz.uci.client import Info, UciClient, parse_info
 from kibitz.uci.program import Program, ProgramFault, SearchAnswer
 from kibitz.uci.xboard import MATE_CP, RESIGNS, Clocks, XboardClient, parse_thinking

@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import NamedTuple
 
+from kibitz.arena.match.elo import Sprt
 from kibitz.arena.match.game import Aborted, Control, Seat, Terms, play_game
 from kibitz.arena.match.journal import Journal, MatchHeader, PlayedGame, Results
 from kibitz.arena.match.player import START_MS, Player, PlayerError, ProgramPlayer
 from kibitz.arena.match.spec import Spec
-from kibitz.arena.match.sprt import Sprt
 from kibitz.core.errors import InputError
 from kibitz.core.log import Stop, say
 from kibitz.core.workers import cluster, in_processes, in_threads, never

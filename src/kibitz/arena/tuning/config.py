@@ -1,19 +1,17 @@
-"""What is tuned, how it is measured and by which method: the table `tune` and its parameters.
-
-A parameter is a number of the search with a tuning step (`CPuct`, `CPuct=1:3`) or, where a
-training's loss is measured, any number of its tables with a range (`schedule.rate=1e-4:1e-2:log`).
-"""
+"""What is tuned and how, and the method SPSA."""
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Mapping
+import random
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
+from kibitz.arena.match.elo import Sprt
 from kibitz.arena.match.game import Control, parse_times
 from kibitz.arena.match.spec import parse_player
-from kibitz.arena.match.sprt import Sprt
 from kibitz.core.errors import ConfigError, InputError, did_you_mean
 from kibitz.core.options import Option, checked, find, options_of, setting, written
 from kibitz.engine.options import ALL_OPTIONS
@@ -216,3 +214,65 @@ def as_toml(parameters: list[Parameter], values: Mapping[str, Number]) -> str:
         own = [one for one in parameters if one.table == table]
         lines += [f"[{table}]", *(f"{one.key} = {written(values[one.name])}" for one in own)]
     return "\n".join(lines)
+
+
+# --- SPSA -----------------------------------------------------------------------------------------
+#
+# SPSA: all parameters are moved at once, by games between two players on either side of them.
+#
+# Simultaneous perturbation stochastic approximation (Spall, 1998): iteration k plays centre + c_k d
+# against centre - c_k d, where d has +1 or -1 tuning steps for each parameter, and moves the centre
+# by a_k / (2 c_k) times the lead along d; a_k = a / (A + k + 1)^0.602, c_k falls as (k + 1)^-0.101
+# to one step at the end, A is a tenth of the iterations. `a` follows from `gain`.
+
+
+ALPHA, GAMMA = 0.602, 0.101
+STABILITY = 0.1  # A as a share of the iterations
+LEAD = 0.05  # of a side that scores 52.5 %: twice the score less one
+
+
+def width(tuning: Tuning, number: int) -> float:
+    """How many steps the two sides of an iteration lie from its centre."""
+    return float((tuning.trials / (number + 1)) ** GAMMA)
+
+
+@functools.cache
+def paces(tuning: Tuning) -> list[float]:
+    """How many steps a lead of 1 moves the centre in each iteration: a_k / (2 c_k)."""
+    late = STABILITY * tuning.trials + 1
+    shapes = [float((late + k) ** -ALPHA) / width(tuning, k) for k in range(tuning.trials)]
+    return [tuning.gain / (LEAD * sum(shapes)) * shape for shape in shapes]
+
+
+def direction(tuning: Tuning, number: int, count: int) -> list[int]:
+    """The signs of an iteration's perturbation."""
+    generator = random.Random(f"spsa {tuning.seed} {number}")
+    return [generator.choice((-1, 1)) for _ in range(count)]
+
+
+def sides(
+    tuning: Tuning, parameters: Sequence[Parameter], centre: Mapping[str, float], number: int
+) -> tuple[Values, Values]:
+    """The two players of an iteration."""
+    signs = direction(tuning, number, len(parameters))
+    first, second = (
+        {
+            one.name: one.value(centre[one.name] + side * sign * width(tuning, number) * one.step)
+            for one, sign in zip(parameters, signs, strict=True)
+        }
+        for side in (1, -1)
+    )
+    return first, second
+
+
+def centre(
+    tuning: Tuning, parameters: Sequence[Parameter], scores: Mapping[int, float]
+) -> dict[str, float]:
+    """Where finished iterations, by their numbers, have moved the parameters."""
+    at = {one.name: min(one.high, max(one.low, one.default)) for one in parameters}
+    for number in sorted(scores):
+        moved = paces(tuning)[number] * (2 * scores[number] - 1)
+        for one, sign in zip(parameters, direction(tuning, number, len(parameters)), strict=True):
+            place = at[one.name] + moved * sign * one.step
+            at[one.name] = min(one.high, max(one.low, place))
+    return at

@@ -11,15 +11,12 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from kibitz.arena.match.elo import of_pairs
+from kibitz.arena.match.elo import Sprt, of_pairs
 from kibitz.arena.match.journal import Results
 from kibitz.arena.match.spec import parse_player
-from kibitz.arena.match.sprt import Sprt
-from kibitz.arena.tuning.config import Parameter, Tuning, Values, player_with
+from kibitz.arena.tuning.config import Parameter, Tuning, Values, centre, player_with, sides
 from kibitz.arena.tuning.measures import Job, Measure, play, train
-from kibitz.arena.tuning.model import Model
-from kibitz.arena.tuning.spsa import centre, sides
-from kibitz.arena.tuning.study import Measured, Study, Trial, initial_values
+from kibitz.arena.tuning.study import Measured, Model, Study, Trial, initial_values
 from kibitz.core.errors import InputError
 from kibitz.core.files import crc32_of, read_bytes, write_bytes
 from kibitz.core.journal import lock, open_lock

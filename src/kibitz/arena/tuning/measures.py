@@ -15,12 +15,11 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from kibitz.arena.match.elo import moments
+from kibitz.arena.match.elo import Sprt, moments
 from kibitz.arena.match.game import Control
 from kibitz.arena.match.journal import Journal, Results
 from kibitz.arena.match.runner import Setup, run
 from kibitz.arena.match.spec import Spec, parse_player, parse_players
-from kibitz.arena.match.sprt import Sprt
 from kibitz.arena.match.suites import Outcome, run_suite, suite_of
 from kibitz.arena.tuning.config import Tuning, Values, player_with
 from kibitz.arena.tuning.study import Measured

@@ -8,11 +8,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from kibitz.arena.tuning.config import Parameter, Values, as_toml
+from kibitz.arena.tuning.config import Parameter, Values, as_toml, centre
 from kibitz.arena.tuning.loop import Confirmation, best_of, confirmation_of, defaults_of, ranked
-from kibitz.arena.tuning.model import Model
-from kibitz.arena.tuning.spsa import centre
-from kibitz.arena.tuning.study import Study, Trial
+from kibitz.arena.tuning.study import Model, Study, Trial
 from kibitz.core.files import write_bytes
 from kibitz.train.curve import COLOURS, Line, Panel, draw, picture
 

@@ -1,4 +1,4 @@
-"""`kibitz comment`: one move in words, and the decoder: its corpus, its training, its suite."""
+"""`kibitz comment` and `kibitz annotate`: what is true of a move, and games in plain English."""
 
 from __future__ import annotations
 
@@ -24,7 +24,17 @@ from kibitz.cli.output import (
     milliseconds,
 )
 from kibitz.comment.analyse import NODES, SMALL_TABLE, Effort, Searches
-from kibitz.comment.annotate import NOTHING, TABLE, Style, Words, scene_on, scenes_of
+from kibitz.comment.annotate import (
+    NOTHING,
+    TABLE,
+    Moments,
+    Sides,
+    Style,
+    Words,
+    scene_on,
+    scenes_of,
+)
+from kibitz.comment.batch import annotate_file, check_output
 from kibitz.comment.claims.choice import Level
 from kibitz.comment.claims.claim import step
 from kibitz.comment.decoder.comments import SUITE, Case, Tally, decoded_words, several
@@ -37,23 +47,23 @@ from kibitz.comment.decoder.corpus import (
     with_claims,
     write_examples,
 )
-from kibitz.comment.decoder.file import Decoder, WordsCard
-from kibitz.comment.decoder.sampling import PRESETS, Method, Order, Sampling
+from kibitz.comment.decoder.file import PRESETS, Decoder, Method, Order, Sampling, WordsCard
 from kibitz.comment.decoder.scraper import Site, collect
 from kibitz.comment.english.comment import Speaker
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import MARKS, label, score_before
 from kibitz.comment.prover import Prover
+from kibitz.comment.report.page import Report
 from kibitz.core.errors import InputError, missing_extra
 from kibitz.core.log import Stop, graceful_stop, progress, say
 from kibitz.core.workers import processors
-from kibitz.data.importing import files_in
+from kibitz.data.importing import STANDARD_INPUT, files_in
 from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER
 from kibitz.position.board import Board
 from kibitz.position.fen import START
 from kibitz.position.pgn import read_games
-from kibitz.search.limits import Limits
+from kibitz.search.clock import Limits
 from kibitz.train.config import WordsSettings
 
 LevelFlag = Annotated[Level, Parameter(help="Whom the words are for.")]
@@ -348,3 +358,68 @@ def train(
     facts: dict[str, Any] = {"examples": len(examples), "steps": done.step, **done.losses}
     emit(facts | {"file": str(done.file or "")}, as_json=json)
     return EXIT_STOPPED if done.stopped else 0
+
+
+# --- annotate -------------------------------------------------------------------------------------
+#
+# `kibitz annotate`: what is true of a game's moves, in plain English.
+
+
+def annotate(
+    game: Annotated[
+        At, Parameter(help="PGN file, packed or not; - for the input.", allow_leading_hyphen=True)
+    ],
+    *,
+    output: Annotated[
+        Path | None, Parameter(name=["--output", "-o"], help="PGN to write; else it is printed.")
+    ] = None,
+    html: Annotated[Path | None, Parameter(help="HTML page to write: board, graph, story.")] = None,
+    level: LevelFlag = "club",
+    moments: Annotated[Moments, Parameter(help="Speak of all moves or of key moments.")] = "all",
+    nodes: Annotated[int | None, Parameter(help=f"Nodes for each position; {NODES:,}.")] = None,
+    time: Annotated[float | None, Parameter(help="Seconds for each position.")] = None,
+    side: Annotated[Sides, Parameter(help="Whose moves are commented on.")] = "both",
+    said_by: Annotated[WordsFlags, FLAT] = TABLES_WORDS,
+    network: EngineFlag = AUTODISCOVER,
+    threads: Annotated[
+        int | None, Parameter(help="Positions searched at the same time; by default one a core.")
+    ] = None,
+) -> int:
+    """Annotate games: marks, values, arrows, lines and comments; an output begun goes on."""
+    at_least(1, nodes=nodes, threads=threads)
+    if game == STANDARD_INPUT:
+        game = Path("/dev/stdin")
+    elif str(game).startswith("-"):
+        raise InputError("no such option", value=str(game), fix="see --help")
+    tally, faults = Tally(), list[str]()
+
+    def tell(fault: str) -> None:
+        faults.append(fault)
+        say(fault)
+
+    style = Style(level, side, moments, limits_of(nodes, time), said_by.chosen(tally))
+    report = None if html is None else Report()
+    if html is not None:
+        check_output(game, html, "--html")
+        if output is not None and html.resolve() == output.resolve():
+            raise InputError("the page is the output", value=str(html), fix="give another --html")
+    with (
+        engines_for(network, style.limits, threads or processors()) as (engine, *more),
+        graceful_stop() as stop,
+    ):
+        for done in annotate_file(game, output, engine, style, stop, tell, more):
+            if report is not None:
+                report.add(done)
+            elif output is None:
+                sys.stdout.write(f"{done}\n\n")
+                sys.stdout.flush()
+        for problem in engine.problems:
+            say(problem)
+    if tally.sampled:
+        say(f"the decoder's texts: {tally.facts()}")
+    if report is not None and html is not None and report.games:
+        report.write(html)
+        say(f"{html}: {report.games} games" if report.games > 1 else f"{html}: written")
+    if faults:
+        say(f"{len(faults)} left without comments by faults of Kibitz")
+    return EXIT_STOPPED if stop.requested else 1 if faults else 0

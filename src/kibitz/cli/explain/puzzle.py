@@ -13,8 +13,7 @@ from kibitz.cli.output import EXIT_STOPPED, At, EngineFlag, JsonFlag, at_least, 
 from kibitz.cli.play.play import typed_lines
 from kibitz.coach.puzzles.collect import Collection, check_files
 from kibitz.coach.puzzles.find import Finder, Hunt
-from kibitz.coach.puzzles.formats import Format, format_of, read_puzzles, write_puzzles
-from kibitz.coach.puzzles.puzzle import Puzzle
+from kibitz.coach.puzzles.formats import Format, Puzzle, format_of, read_puzzles, write_puzzles
 from kibitz.coach.puzzles.solve import Session
 from kibitz.core.errors import InputError, did_you_mean
 from kibitz.core.log import graceful_stop, say

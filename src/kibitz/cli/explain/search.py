@@ -31,12 +31,11 @@ from kibitz.nets.evaluators.inline import InlineEvaluator
 from kibitz.nets.load import Evaluator, load_evaluator
 from kibitz.position.board import Board
 from kibitz.position.fen import START
-from kibitz.search.limits import Limits
+from kibitz.search.clock import Limits
 from kibitz.search.method import open_search, warm
 from kibitz.search.params import RuleName, SearchName, Settings
 from kibitz.search.presets import changes_of, without_effect
-from kibitz.search.report import Line, Report, Result
-from kibitz.search.scores import Score
+from kibitz.search.report import Line, Report, Result, Score
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -1,17 +1,28 @@
-"""`kibitz data import` and `fit-labels`: games and labelled positions become shards and a model."""
+"""`kibitz data fetch` and `kibitz data import`: public games, and games that become shards."""
 
 from __future__ import annotations
 
+import lzma
+import tarfile
+import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
-from typing import Annotated
+from pathlib import Path
+from typing import IO, Annotated, Any, cast
+from urllib.parse import urlsplit
 
 import numpy as np
 from cyclopts import Parameter
 
-from kibitz.cli.output import EXIT_STOPPED, At, JsonFlag, at_least, emit
-from kibitz.core.errors import InputError
+from kibitz.cli.output import EXIT_STOPPED, At, JsonFlag, at_least, columns, emit
+from kibitz.core.downloads import TRIES, download, published
+from kibitz.core.errors import DamagedFileError, InputError
+from kibitz.core.files import atomic_write, data_folder
+from kibitz.core.journal import with_lock
 from kibitz.core.log import graceful_stop, progress, say
 from kibitz.core.places import Place
+from kibitz.core.unpacking import refuse_ratio
+from kibitz.data.catalogue import CATALOGUE, Entry, entry
 from kibitz.data.importing import (
     KINDS,
     LABELLED,
@@ -26,6 +37,138 @@ from kibitz.data.importing import (
 )
 from kibitz.data.labels.labels import LabelModel, fit
 from kibitz.data.openings import Pace, Wanted
+
+ARCHIVES = (".zip", ".tar.bz2")
+BLOCK = 1 << 20
+INSIDE = (".pgn", ".epd")  # of archives, what is taken out
+THIS_MACHINE = ("localhost", "127.0.0.1", "::1")  # where http is as good as https
+BAD_ARCHIVE = (
+    *(zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError),
+    *(EOFError, NotImplementedError, RuntimeError),  # methods unknown here; a password
+)
+
+
+def fetch(
+    name: Annotated[
+        str | None, Parameter(help="As in the catalogue; without one it is listed.")
+    ] = None,
+    *,
+    output: Annotated[
+        Path | None, Parameter(name=["--output", "-o"], help="Folder; by default in KIBITZ_DATA.")
+    ] = None,
+    mirror: Annotated[
+        str, Parameter(help="Ask this server, like https://my.host, in place of the publisher's.")
+    ] = "",
+    tries: Annotated[int, Parameter(help="Failures in a row that are put up with.")] = TRIES,
+    dry_run: Annotated[bool, Parameter(help="Only print the addresses.")] = False,
+    json: JsonFlag = False,
+) -> None:
+    """Download games, evaluations, puzzles, tables, books; the same command goes on."""
+    at_least(1, tries=tries)
+    if name is None:
+        rows = [(one.name, one.about, one.size, one.licence) for one in CATALOGUE]
+        listed = [
+            one._asdict() | {"urls": one.urls[:1], "files": len(one.urls)} for one in CATALOGUE
+        ]
+        table = columns(("name", "what", "size", "licence"), rows)
+        emit({"catalogue": listed}, as_json=json, table=None if json else table)
+        return
+    found = entry(name)
+    if mirror:
+        found = _mirrored(found, mirror)
+    folder = data_folder() / found.name if output is None else output
+    if dry_run:
+        facts = {**found._asdict(), "folder": str(folder)}
+        lines = [(url,) for url in (*found.urls, *filter(None, [found.checksums]))]
+        emit(facts, as_json=json, table=None if json else columns((), lines))
+        say(f"{found.size}; licence: {found.licence}; to {folder}")
+        return
+    files, fetched, size = [], 0, 0
+    with with_lock(folder, "fetch"):
+        for path, new in _fetched(found, folder, tries):
+            fetched += new
+            size += path.stat().st_size
+            files.append(_unpacked(path))
+    facts = {"files": len(files), "fetched": fetched, "bytes": size, "folder": str(folder)}
+    emit(facts | {"licence": found.licence}, as_json=json)
+    say(found.then.format(files[0] if len(files) == 1 else folder))
+
+
+def _mirrored(one: Entry, mirror: str) -> Entry:
+    """The same files on another server."""
+    try:
+        parts = urlsplit(mirror)
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise InputError("--mirror", value=mirror, fix=f"it is no address: {error}") from error
+    safe = parts.scheme == "https" or (parts.scheme == "http" and host in THIS_MACHINE)
+    if not host or not safe or port == 0:
+        raise InputError("--mirror", value=mirror, fix="begin with https://; files come over it")
+
+    def moved(url: str) -> str:
+        return url and mirror.rstrip("/") + urlsplit(url).path
+
+    return one._replace(urls=tuple(map(moved, one.urls)), checksums=moved(one.checksums))
+
+
+def _fetched(one: Entry, folder: Path, tries: int) -> Iterator[tuple[Path, bool]]:
+    """The files, and whether each of them is new."""
+    paths = [folder / Path(urlsplit(url).path).name for url in one.urls]
+    complete = all(path.exists() for path in paths)
+    checksums = published(one.checksums, tries=tries) if one.checksums and not complete else {}
+    with progress("bytes") as bar:
+        for url, path in zip(one.urls, paths, strict=True):
+            bar.describe(path.name)
+            sha256 = checksums.get(path.name, "")
+            if one.checksums and not sha256 and not path.exists():
+                what = f"no checksum of it is in {one.checksums}"
+                raise DamagedFileError(what, value=url, fix="nothing is fetched without one")
+            yield path, download(url, path, sha256, on_bytes=bar.advance, tries=tries)
+
+
+def _unpacked(path: Path) -> Path:
+    """The games or positions in an archive, one after the other in a file; else the file itself."""
+    kind = next((one for one in ARCHIVES if path.name.endswith(one)), "")
+    if not kind:
+        return path
+    inner = path.name.removesuffix(kind)
+    target = path.with_name(inner if inner.endswith(INSIDE) else f"{inner}.pgn")
+    if target.exists():
+        return target
+    try:
+        with atomic_write(target) as whole:
+            for member in _members(path):
+                with member:
+                    while block := member.read(BLOCK):
+                        whole.write(block)
+                        refuse_ratio(whole.tell(), path.stat().st_size, path)
+                    whole.write(b"\n")
+    except BAD_ARCHIVE as error:
+        fix = "delete it and fetch it again"
+        raise DamagedFileError(f"no archive ({error})", value=str(path), fix=fix) from error
+    return target
+
+
+def _members(path: Path) -> Iterator[IO[bytes]]:
+    """The files in an archive that hold games or positions."""
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            for name in archive.namelist():
+                if name.endswith(INSIDE):
+                    yield archive.open(name)
+        return
+    with tarfile.open(path, "r|bz2") as stream:  # read once, from the front
+        while (one := stream.next()) is not None:
+            inside = stream.extractfile(one) if one.name.endswith(INSIDE) else None
+            if inside is not None:
+                yield inside
+            cast(Any, stream).members.clear()  # its list of all members, which may be millions
+
+
+# --- importing ------------------------------------------------------------------------------------
+#
+# `kibitz data import` and `fit-labels`: games and labelled positions become shards and a model.
+
 
 Output = Annotated[At, Parameter(name=["--output", "-o"], help="Folder for the new shards.")]
 EXIT_REFUSED = 1  # of an import that could not read a file, and named it

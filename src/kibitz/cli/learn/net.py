@@ -230,8 +230,8 @@ def calibrate(
     from kibitz.nets.evaluators.batched import evaluated, values_of
     from kibitz.nets.evaluators.compare import leaves_from
     from kibitz.nets.load import load_batched
-    from kibitz.search.bestfirst.calibration import calibrate, write_calibration
     from kibitz.search.bestfirst.nodes import UNIT
+    from kibitz.search.bestfirst.worker import calibrate, write_calibration
 
     at_least(1, positions=positions)
     evaluator, leaves = load_batched(resolve(network)), leaves_from(source, positions)

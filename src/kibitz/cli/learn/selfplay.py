@@ -1,24 +1,40 @@
-"""`kibitz selfplay`: games of a network against itself, into shards."""
+"""`kibitz selfplay` and `kibitz learn`: games against itself, an engine from nothing."""
 
 from __future__ import annotations
 
+import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Annotated, Any
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import msgspec
 from cyclopts import Parameter
 
-from kibitz.cli.output import EXIT_STOPPED, At, JsonFlag, NetworkFlag, at_least, emit
+from kibitz.arena.match.spec import parse_players
+from kibitz.cli.learn.train import torch_needed
+from kibitz.cli.output import EXIT_STOPPED, At, JsonFlag, NetworkFlag, at_least, columns, emit
+from kibitz.core.errors import InputError
 from kibitz.core.files import open_read, write_bytes
-from kibitz.core.log import Bar, graceful_stop, progress, say
+from kibitz.core.log import Bar, Level, console, graceful_stop, level, progress, say
 from kibitz.core.places import Place
-from kibitz.core.settings import load_table
+from kibitz.core.settings import load_table, used
+from kibitz.data.openings import read_openings
 from kibitz.data.pgn import tree_of
 from kibitz.data.shard import games_of
 from kibitz.engine.options import AUTODISCOVER, chosen
 from kibitz.nets.discover import named
+from kibitz.zero.config import LearnSettings, from_file
+from kibitz.zero.folder import Folder
 from kibitz.zero.selfplay.config import PRESETS, SelfPlay, preset_changes
 from kibitz.zero.selfplay.play import GameSummary, about_games, as_shard, play
+from kibitz.zero.status import HEADINGS, Status, cells_of, status_of
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 SEED, GAMES = 1, 100
 
@@ -113,3 +129,141 @@ class _Show:
                 before = file.read()
         texts = "".join(text for _, text in sorted(self._texts.items()))
         write_bytes(self._pgn, before + texts.encode())
+
+
+# --- learn ----------------------------------------------------------------------------------------
+#
+# `kibitz learn`: from nothing to an engine, by games against itself, training and rating.
+
+
+SHOWN = 15  # generations in a live table, the newest
+
+
+def learn(
+    folder: Annotated[Path, Parameter(help="Where the run lives, with all it makes.")],
+    *,
+    resume: Annotated[bool, Parameter(help="Go on with the run there.")] = False,
+    role: Annotated[
+        Literal["all", "play", "train", "rate"],
+        Parameter(help="Do a part of a run that several processes share."),
+    ] = "all",
+    hours: Annotated[float | None, Parameter(help="Stop after so many hours.")] = None,
+    games: Annotated[int | None, Parameter(help="Stop after so many games in all.")] = None,
+    generations: Annotated[int | None, Parameter(help="Stop after so many networks.")] = None,
+    more: Annotated[
+        list[str] | None, Parameter(name="--set", help="Any setting, table.key=value.")
+    ] = None,
+    status: Annotated[bool, Parameter(help="Only say how the run stands.")] = False,
+    prune: Annotated[bool, Parameter(help="List what is needed no more.")] = False,
+    yes: Annotated[bool, Parameter(help="Delete what --prune lists.")] = False,
+    json: JsonFlag = False,
+) -> int:
+    """Learn chess from nothing; Ctrl-C stops, --resume goes on, after a kill, too."""
+    run = Folder(folder)
+    if yes and not prune:
+        raise InputError("--yes", fix="it belongs to --prune")
+    if status:
+        _show(run, json)
+        return 0
+    if prune:
+        return _prune(run, yes, json)
+    at_least(1, games=games, generations=generations)
+    if hours is not None and hours <= 0:
+        raise InputError("--hours", value=hours, fix="give more than 0; without it there is no end")
+    budget = {"hours": hours, "total_games": games, "generations": generations}
+    given = [f"learn.{key}={value}" for key, value in budget.items() if value is not None]
+    settings = _prepare(run, [*(more or []), *given], resume=resume, alone=role == "all")
+    with torch_needed():
+        from kibitz.train import keep_memory, wait_asleep
+
+        wait_asleep()
+        from kibitz.zero.loop import Learning
+    keep_memory()
+    with graceful_stop() as stop, _dashboard(run):
+        finished = Learning(run, role, stop, settings).run()
+    _show(run, json)
+    if not finished:
+        say(f"stopped; go on with: kibitz learn {quote(str(folder))} --resume")
+    return 0 if finished else EXIT_STOPPED
+
+
+def _prepare(run: Folder, overrides: list[str], *, resume: bool, alone: bool) -> LearnSettings:
+    """Begin a run with its settings file, or join the one that is there.
+
+    Who goes on with a run changes its file; who joins one has changes of its own.
+    """
+    if run.exists and alone and not resume:
+        fix = "go on with --resume, or name another folder"
+        raise InputError("a run is here already", value=str(run.root), fix=fix)
+    there = run.exists or resume
+    settings = run.settings(tuple(overrides)) if there else from_file(used(), overrides)
+    openings = settings.selfplay.validated().openings
+    if openings:
+        read_openings(openings)  # refused before the folder is made
+    parse_players(list(settings.learn.opponents))
+    if resume or not run.exists:
+        run.begin(settings)
+    return settings
+
+
+# --- how it stands --------------------------------------------------------------------------------
+
+
+def _show(run: Folder, json: bool) -> None:
+    """Print how the run stands."""
+    found = status_of(run)
+    rows = [row._asdict() for row in found.rows]
+    ratings = [rating._asdict() for rating in found.ratings.values()]
+    doing = [msgspec.to_builtins(now) for now in found.doing]
+    facts: dict[str, Any] = {"folder": str(run.root), "generations": rows, "ratings": ratings}
+    facts |= {"processes": doing, "best": found.best}
+    emit(facts, as_json=json, table=_table(run, found))
+
+
+def _table(run: Folder, found: Status, newest: int = 0) -> RenderableType:
+    """How the run stands, for a terminal; of many generations the newest."""
+    from rich.console import Group
+    from rich.text import Text
+
+    rows = [cells_of(row) for row in found.rows[-newest:]]
+    lines = [Text(line) for line in found.lines]
+    return Group(columns(HEADINGS, rows, title=str(run.root)), *lines)
+
+
+@contextmanager
+def _dashboard(run: Folder) -> Iterator[None]:
+    """Keep the table on a terminal up to date; elsewhere there are lines."""
+    if level() is not Level.NORMAL or not sys.stderr.isatty():
+        yield
+        return
+    from rich.live import Live
+
+    with Live(
+        get_renderable=lambda: _table(run, status_of(run), SHOWN),
+        console=console(),
+        refresh_per_second=1,
+        transient=True,
+    ):
+        yield
+
+
+# --- prune ----------------------------------------------------------------------------------------
+
+
+def _prune(run: Folder, yes: bool, json: bool) -> int:
+    """List what the run needs no more, by generation, and delete it if that is wanted."""
+    with torch_needed():
+        from kibitz.zero.prune import outdated
+    found = outdated(run)
+    rows = [(one.generation, one.what, one.files, one.size) for one in found]
+    if yes:
+        for one in found:
+            one.delete()
+    done = "deleted" if yes else "would be deleted"
+    title = f"{sum(one.size for one in found):,} bytes {done}"
+    listed = [dict(zip(("generation", "what", "files", "bytes"), row, strict=True)) for row in rows]
+    table = columns(("generation", "what", "files", "bytes"), rows, title=title)
+    emit({"deleted": yes, "found": listed}, as_json=json, table=table)
+    if found and not yes:
+        say("delete it with --prune --yes")
+    return 0

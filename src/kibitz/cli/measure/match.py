@@ -11,6 +11,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from kibitz.arena.match.elo import Model, Sprt
 from kibitz.arena.match.game import Control, Rules, Terms, parse_times
 from kibitz.arena.match.journal import Journal, PlayedGame, Results
 from kibitz.arena.match.report import (
@@ -26,7 +27,6 @@ from kibitz.arena.match.report import (
 )
 from kibitz.arena.match.runner import Setup, run, try_out
 from kibitz.arena.match.spec import introduced, parse_players
-from kibitz.arena.match.sprt import Model, Sprt
 from kibitz.cli.output import EXIT_STOPPED, FLAT, JsonFlag, at_least, columns, emit
 from kibitz.core.errors import InputError
 from kibitz.core.log import Level, graceful_stop, progress, say

@@ -1,12 +1,13 @@
-"""`kibitz show` and `kibitz perft`: a position drawn and described, and its legal moves counted."""
+"""`kibitz perft`, `kibitz show` and `kibitz bench`: rules counted, speeds measured."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
 from kibitz.cli.output import EXIT_STOPPED, JsonFlag, at_least, columns, emit, two_columns
 from kibitz.core.errors import InputError, PositionError
@@ -201,3 +202,253 @@ def _speed(leaves: int, seconds: float) -> dict[str, Any]:
 def _stopped() -> int:
     say("stopped before the count was complete", Level.QUIET)
     return EXIT_STOPPED
+
+
+# --- bench ----------------------------------------------------------------------------------------
+#
+# `kibitz bench`: the speed of this machine, measured by the room bench, as tables or JSON.
+
+
+NODES, BATCHED_NODES, THREADS = 200_000, 2_000, 2
+BATCHED_NETWORK = "kibitz-plain-4x64"
+SEARCH_HEADINGS = ("evaluator", "rule", "threads", "playouts/s", "average depth")
+ALPHABETA_HEADINGS = ("network", "threads", "nodes/s", "average depth")
+BATCH_HEADINGS = ("batch", "nodes/s", "average depth")
+BYTES = "bytes a node", "an edge"
+CACHED = "cache hits", "misses", "evictions", "full, per mille"
+
+Measured = TypeVar("Measured")
+Rounds = Annotated[int, Parameter(help="Measure so often; the fastest round counts.")]
+
+bench = App(name="bench", help="Measure the speed of this machine.", result_action="return_value")
+
+
+def _last(what: str, total: int, steps: Iterable[Measured]) -> Measured | None:
+    """The last of what a measurement yields, with progress; None if Ctrl-C stopped it."""
+    latest = None
+    with progress(what, total=total) as bar, graceful_stop() as stop:
+        for measured in bar.over(steps, stop):
+            latest = measured
+    if stop.requested:
+        say("stopped before everything was measured")
+        return None
+    return latest
+
+
+@bench.command(help="Encode positions in every layout, on one core.")
+def encoding(
+    *,
+    batch: Annotated[int, Parameter(help="Positions encoded at once.")] = 512,
+    rounds: Rounds = 5,
+    json: JsonFlag = False,
+) -> None:
+    """Encode positions in every layout, policy order and packed form on one core."""
+    from kibitz.arena.bench.evaluator import encoding_speed
+
+    if batch < 1 or rounds < 1:
+        raise InputError("--batch and --rounds at least 1", value=(batch, rounds))
+    rows = encoding_speed(batch, rounds)
+    table = columns(("layout", "positions/s", "bytes/position"), rows, title="encoding, one core")
+    listed = [row._asdict() for row in rows]
+    emit({"batch": batch, "threads": 1, "rows": listed}, as_json=json, table=table)
+
+
+@bench.command(help="Evaluate positions with networks of every family.")
+def evaluate(
+    *sizes: Annotated[str, Parameter(help="Sizes of networks; all families by default.")],
+    batches: Annotated[str, Parameter(help="Batch sizes.")] = "1,32,256",
+    threads: Annotated[int, Parameter(help="Threads that evaluate at the same time.")] = 1,
+    rounds: Rounds = 5,
+    json: JsonFlag = False,
+) -> None:
+    """Evaluate positions with random networks of every family, on one core or on several."""
+    from kibitz.arena.bench.evaluator import measure, peaks
+
+    if threads < 1 or rounds < 1:
+        raise InputError("--threads and --rounds at least 1", value=(threads, rounds))
+    counts, best = _batch_sizes(batches), peaks(rounds)
+    with progress("evaluate") as bar:
+        measured = bar.over(measure(sizes, counts, rounds, threads, best))
+        rows = [row for of_one_network in measured for row in of_one_network]
+    rounded = {name: round(peak, 1) for name, peak in best.items()}
+    title = "evaluations, one core" if threads == 1 else f"evaluations, {threads} threads"
+    headings = tuple(name.replace("_", " ") for name in rows[0]._fields)
+    listed = [row._asdict() for row in rows]
+    result = {"threads": threads, "peak_giga_operations": rounded, "rows": listed}
+    emit(result, as_json=json, table=columns(headings, rows, title=title))
+    say(f"peak of a core, billion operations a second: {rounded}")
+
+
+@bench.command(help="Search with every evaluator and rule.")
+def search(
+    *,
+    nodes: Annotated[
+        int | None, Parameter(help="Nodes for each position; 200 000, or 2 000 with --batches.")
+    ] = None,
+    rounds: Rounds = 3,
+    threads: Annotated[
+        int | None, Parameter(help="Measure PUCT with so many threads, too; by default 2.")
+    ] = None,
+    hash: Annotated[int, Parameter(help="Memory of the tree in MiB.")] = 1024,  # noqa: A002 - UCI
+    batches: Annotated[
+        str, Parameter(help="Measure a network with batches of these sizes instead: 1,8,32.")
+    ] = "",
+    network: Annotated[
+        str | None, Parameter(help=f"The network of --batches; {BATCHED_NETWORK} by default.")
+    ] = None,
+    json: JsonFlag = False,
+) -> int:
+    """Search fixed positions with every evaluator and rule, on one thread and on several.
+
+    With --batches: nodes a second by batch size, and what the prediction cache was good for.
+    """
+    if network is not None and not batches:
+        fix = "give sizes of batches, too, or see kibitz bench evaluate"
+        raise InputError("--network is that of --batches", value=network, fix=fix)
+    if threads is not None and batches:
+        raise InputError("--batches are of one thread", value=threads, fix="leave --threads out")
+    threads = THREADS if threads is None else threads
+    if nodes is None:
+        nodes = BATCHED_NODES if batches else NODES
+    if nodes < 1 or rounds < 1 or threads < 1:
+        raise InputError("--nodes, --rounds, --threads at least 1", value=(nodes, rounds, threads))
+    if batches:
+        return _batches(batches, network or BATCHED_NETWORK, hash, nodes, rounds, json)
+    from rich.console import Group
+
+    from kibitz.arena.bench import search as bench_search
+
+    sign, alphabeta = bench_search.signature(), bench_search.alphabeta_signature()
+    steps = bench_search.measure(threads, hash, nodes, rounds)
+    rows = _last("search", bench_search.EVALUATORS * rounds, steps)
+    more = bench_search.NODES_A_PLAYOUT * nodes
+    played = bench_search.measure_alphabeta(threads, hash, more, rounds)
+    lines = None if rows is None else _last("alpha-beta", rounds, played)
+    if rows is None or lines is None:
+        return EXIT_STOPPED
+    signs = {"signature": sign, "alphabeta_signature": alphabeta}
+    positions = list(bench_search.TIMED)
+    title = "\n".join([f"signature {sign}; {nodes} nodes for each of", *positions])
+    listed = [row._asdict() for row in rows]
+    result = {**signs, "nodes": nodes, "positions": positions, "rows": listed}
+    result |= {"alphabeta_nodes": more, "alphabeta": [row._asdict() for row in lines]}
+    headings, about = (*SEARCH_HEADINGS, *BYTES), f"alpha-beta, signature {alphabeta}; {more} nodes"
+    tables = columns(headings, rows, title=title), columns(ALPHABETA_HEADINGS, lines, title=about)
+    emit(result, as_json=json, table=Group(*tables))
+    return 0
+
+
+def _batches(
+    batches: str, network: str, megabytes: int, nodes: int, rounds: int, as_json: bool
+) -> int:
+    """Measure nodes a second by batch size."""
+    from kibitz.arena.bench.search import TIMED, measure_batches
+    from kibitz.nets.discover import resolve
+    from kibitz.nets.evaluators.inline import InlineEvaluator
+    from kibitz.nets.load import load_evaluator
+
+    sizes, evaluator = _batch_sizes(batches), load_evaluator(resolve(network))
+    if isinstance(evaluator, InlineEvaluator):
+        fix = f"take --network {BATCHED_NETWORK}, or leave --batches out"
+        raise InputError("this network is not asked in batches", value=network, fix=fix)
+    steps = measure_batches(evaluator, sizes, megabytes, nodes, rounds)
+    rows = _last("search", rounds, steps)
+    if rows is None:
+        return EXIT_STOPPED
+    title = "\n".join([f"{evaluator.name}; {nodes} nodes for each of", *TIMED])
+    headings = (*BATCH_HEADINGS, *BYTES, *CACHED)
+    table = columns(headings, [row[1:] for row in rows], title=title)
+    listed = [row._asdict() for row in rows]
+    emit({"nodes": nodes, "positions": list(TIMED), "rows": listed}, as_json=as_json, table=table)
+    return 0
+
+
+def _batch_sizes(text: str) -> list[int]:
+    """The sizes of `--batches`."""
+    words = text.split(",")
+    if not all(word.isdigit() and int(word) > 0 for word in words):
+        raise InputError("--batches", value=text, fix="write them like 1,32,256")
+    return [int(word) for word in words]
+
+
+@bench.command(help="Play games of networks against themselves.")
+def selfplay(
+    *,
+    seconds: Annotated[float, Parameter(help="Time for each row.")] = 10.0,
+    threads: Annotated[int, Parameter(help="That play; 0: one a processor.")] = 0,
+    network: Annotated[str, Parameter(help="Network that is asked in batches.")] = BATCHED_NETWORK,
+    json: JsonFlag = False,
+) -> int:
+    """Play with sparse networks, at few playouts and at 800, and with one asked in batches."""
+    from kibitz.core.workers import processors
+    from kibitz.nets.discover import resolve
+    from kibitz.nets.load import load_batched
+    from kibitz.zero.bench import ROWS, measure
+
+    if not seconds > 0 or threads < 0:
+        raise InputError("--seconds above 0, --threads 0 or more", value=(seconds, threads))
+    steps = measure(load_batched(resolve(network)), threads or processors(), seconds)
+    rows = _last("selfplay", ROWS, steps)
+    if rows is None:
+        return EXIT_STOPPED
+    headings = tuple(name.replace("_", " ") for name in rows[0]._fields)
+    cells = [["" if cell is None else cell for cell in row] for row in rows]
+    listed = [row._asdict() for row in rows]
+    emit({"seconds": seconds, "rows": listed}, as_json=json, table=columns(headings, cells))
+    return 0
+
+
+@bench.command
+def position(
+    *,
+    rounds: Rounds = 3,
+    plies: Annotated[int, Parameter(help="Take away from (or add to) every depth.")] = 0,
+    json: JsonFlag = False,
+) -> int:
+    """Count the classic perft positions against other generators, in turns on one thread."""
+    from kibitz.arena.bench.position import CLASSIC, compare, installed, measure
+
+    if rounds < 1 or plies < -3:
+        raise InputError("--rounds at least 1, --plies at least -3", value=(rounds, plies))
+    rivals = installed()
+    turns = rounds * len(CLASSIC) * (1 + len(rivals))
+    times = _last("perft", turns, measure(rivals, rounds, plies))
+    if times is None:
+        return EXIT_STOPPED
+    result, rows = compare(times, rivals, plies)
+    headings = ("generator", "million/s", "kibitz is x", *(f"no. {n}" for n in range(1, 7)))
+    emit(result, as_json=json, table=columns(headings, rows, title="perft, one thread"))
+    for name in result["disagreements"]:
+        say(f"{name} counts differently")
+    return EXIT_MISMATCH if result["disagreements"] else 0
+
+
+@bench.command(help="Comment on moves without a search.")
+def comment(*, rounds: Rounds = 5, json: JsonFlag = False) -> int:
+    """Say what is true of the moves of `kibitz comment --suite`, by the table's words."""
+    from chess import Move
+
+    from kibitz.comment.decoder.comments import SUITE
+    from kibitz.comment.english.comment import Speaker
+    from kibitz.comment.facts import Scene
+    from kibitz.comment.prover import Prover
+    from kibitz.position.board import Board
+
+    at_least(1, rounds=rounds)
+    rows = []
+    for case in SUITE:
+        board, spent = Board(case.fen), []
+        move = Move.from_uci(board.uci(board.parse(case.move)))
+        for _ in range(rounds):
+            began = time.perf_counter()
+            Speaker().comment(Scene(board.to_chess(), move, (), Prover()))
+            spent.append(1000 * (time.perf_counter() - began))
+        rows.append((case.name, case.move, round(min(spent), 2)))
+    slowest = max(milliseconds for *_, milliseconds in rows)
+    mean = round(sum(milliseconds for *_, milliseconds in rows) / len(rows), 2)
+    shown = [*rows, ("mean", "", mean), ("slowest", "", slowest)]
+    headings = ("position", "move", "milliseconds")
+    listed = [dict(zip(headings, row, strict=True)) for row in rows]
+    facts = {"rows": listed, "mean": mean, "slowest": slowest}
+    emit(facts, as_json=json, table=columns(headings, shown, title="a comment without a search"))
+    return 0

@@ -22,7 +22,7 @@ from kibitz.arena.match.assessment import (
 )
 from kibitz.arena.match.game import Control, parse_times
 from kibitz.arena.match.journal import PlayedGame
-from kibitz.arena.match.ladder import (
+from kibitz.arena.match.rating import (
     LISTED,
     Opponent,
     find_program,

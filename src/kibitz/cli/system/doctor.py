@@ -172,7 +172,7 @@ def tables() -> dict[str, Any]:
 
 def engines() -> dict[str, Any]:
     """The programs of the ladder that are installed, and where."""
-    from kibitz.arena.match.ladder import LISTED, find_program
+    from kibitz.arena.match.rating import LISTED, find_program
 
     names = ["stockfish", *(one.name for one in LISTED)]
     return {name: path for name in names if (path := find_program(name)) is not None}

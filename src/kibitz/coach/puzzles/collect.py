@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from kibitz.coach.puzzles.find import Found, GameTask, Hunt, end_seeker, look_through
-from kibitz.coach.puzzles.puzzle import Puzzle, key_of
+from kibitz.coach.puzzles.formats import Puzzle, key_of
 from kibitz.comment.openings import opening_in
 from kibitz.core.errors import InputError
 from kibitz.core.files import refuse_folder

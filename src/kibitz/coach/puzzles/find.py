@@ -21,8 +21,8 @@ from typing import Literal, NamedTuple, TypeAlias
 import chess
 import msgspec
 
-from kibitz.coach.puzzles.puzzle import Puzzle, key_of, name_of
-from kibitz.coach.puzzles.themes import motifs_of, standing_of
+from kibitz.coach.puzzles.formats import Puzzle, key_of, name_of
+from kibitz.coach.puzzles.solve import motifs_of, standing_of
 from kibitz.comment.judge import value_of
 from kibitz.comment.prover import Prover
 from kibitz.engine import Engine
@@ -30,7 +30,7 @@ from kibitz.engine.options import AUTODISCOVER
 from kibitz.nets.discover import at_work
 from kibitz.position.board import Board
 from kibitz.position.notation import Move
-from kibitz.search.limits import Limits
+from kibitz.search.clock import Limits
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.mcts.statistics import moves_below
 from kibitz.search.report import Report

@@ -1,8 +1,9 @@
-"""Files of puzzles: CSV with Lichess's columns, EPD, PGN; each is written and read."""
+"""Puzzles, and the files that hold them: CSV with Lichess's columns, EPD, PGN."""
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,14 +11,62 @@ from typing import Literal, TypeAlias, get_args
 
 import chess
 import chess.pgn
+import msgspec
 
-from kibitz.coach.puzzles.puzzle import Puzzle, key_of, name_of
 from kibitz.core.errors import DamagedFileError, InputError, KibitzError
 from kibitz.core.files import Location, read_bytes, write_bytes
 from kibitz.core.places import Place
 from kibitz.position.board import Board
 from kibitz.position.epd import Epd, read_epd
 from kibitz.position.pgn import read_games, text_of
+
+
+class Puzzle(msgspec.Struct, frozen=True, kw_only=True):
+    """A position with its solution; moves are UCI, castling as the king takes the rook."""
+
+    fen: str  # X-FEN; the solver is to move
+    moves: tuple[str, ...]  # the solver's and the opponent's in turn, from and to the solver
+    before: str = ""  # the position before the opponent's last move; empty if it is not known
+    last: str = ""  # that move
+    score: str = ""  # "cp 512" or "mate 3" for the solver
+    rating: int = 0  # as Lichess rates puzzles, estimated
+    nodes: int = 0  # that alpha-beta needs to find every move of the solver
+    prior: float = 0.0  # of the first move, by the network's policy
+    themes: tuple[str, ...] = ()
+    game: str = ""  # where it was found: an address, or file and game
+    opening: str = ""
+    name: str = ""  # its id
+
+    def board(self) -> Board:
+        """The position to solve, after the opponent's move if that is known."""
+        return Board(self.before, [self.last]) if self.last else Board(self.fen)
+
+    def positions(self) -> list[Board]:
+        """The positions in which the solver has to find a move."""
+        board = self.board()
+        found = [board.copy(history=False)]
+        for at, move in enumerate(self.moves):
+            board.push(move)
+            if at % 2 and at + 1 < len(self.moves):
+                found.append(board.copy(history=False))
+        return found
+
+
+def key_of(board: Board) -> str:
+    """What makes a position, whoever has which colour."""
+    seen = board if board.turn == "white" else board.copy(history=False).mirror()
+    return " ".join(seen.fen(shredder=True).split()[:4])
+
+
+def name_of(key: str) -> str:
+    """A short name that is always the same for a position."""
+    return hashlib.sha256(key.encode()).hexdigest()[:8]
+
+
+# --- files ----------------------------------------------------------------------------------------
+#
+# Files of puzzles: CSV with Lichess's columns, EPD, PGN; each is written and read.
+
 
 Format: TypeAlias = Literal["csv", "epd", "pgn"]
 FORMATS: dict[str, Format] = {name: name for name in get_args(Format)}

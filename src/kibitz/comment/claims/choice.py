@@ -12,7 +12,6 @@ import chess
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
-from kibitz.comment.claims.activity import FINDERS as ACTIVITY_FINDERS
 from kibitz.comment.claims.claim import Claim
 from kibitz.comment.claims.faults import AvoidsLoss
 from kibitz.comment.claims.features import FINDERS, Feature
@@ -20,7 +19,7 @@ from kibitz.comment.claims.merits import LEAST_THREAT, gain_of, is_borne_out, me
 from kibitz.comment.claims.motifs import motifs
 from kibitz.comment.claims.positional import changes
 from kibitz.comment.claims.sacrifices import GivesUp, confirmed_sacrifice
-from kibitz.comment.claims.structure import FINDERS as PAWN_FINDERS
+from kibitz.comment.claims.structure import PAWN_FINDERS, PIECE_FINDERS
 from kibitz.comment.facts import Scene, Unit, balance, is_unsafe, phase
 from kibitz.comment.prover import LAST_LOOK, SURE_MATE
 
@@ -367,7 +366,7 @@ def _proved_of(scene: Scene) -> list[Claim]:
         gives = confirmed_sacrifice(scene)
         found: list[Claim] = [gives] if gives else []
         found += [*motifs(scene), *merits(scene), *changes(scene)]
-        finders = (*FINDERS, *PAWN_FINDERS, *ACTIVITY_FINDERS)
+        finders = (*FINDERS, *PAWN_FINDERS, *PIECE_FINDERS)
         found += [feature for find in finders for feature in find(scene)]
         scene.known["proved"] = [
             claim for claim in found if type(claim) in WEIGHTS or isinstance(claim, Feature)

@@ -13,8 +13,7 @@ from kibitz.comment.annotate import Words
 from kibitz.comment.claims.choice import LEVELS, Level, Memory, worth_saying
 from kibitz.comment.claims.claim import Claim
 from kibitz.comment.claims.outlook import outlooks
-from kibitz.comment.decoder.file import Decoder
-from kibitz.comment.decoder.sampling import Sampling
+from kibitz.comment.decoder.file import Decoder, Sampling
 from kibitz.comment.decoder.spelling import spelled
 from kibitz.comment.decoder.verify import verified
 from kibitz.comment.english.comment import Comment, Speaker

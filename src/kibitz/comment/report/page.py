@@ -20,8 +20,7 @@ import chess.pgn
 import chess.svg
 
 from kibitz import __version__
-from kibitz.comment.english.english_story import STORY
-from kibitz.comment.english.story import told_by, white_value
+from kibitz.comment.english.story import STORY, told_by, white_value
 from kibitz.comment.facts import played
 from kibitz.comment.judge import Label, accuracy, key_moments
 from kibitz.comment.openings import opening_in

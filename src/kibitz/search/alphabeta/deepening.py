@@ -19,8 +19,8 @@ from kibitz.search.alphabeta.constants import (
     FAIL_HIGH_REDUCTION,
     WIDEST_WINDOW,
 )
+from kibitz.search.alphabeta.negamax import quiesce
 from kibitz.search.alphabeta.pruning import value_after
-from kibitz.search.alphabeta.quiescence import quiesce
 from kibitz.search.alphabeta.root import search_root
 from kibitz.search.alphabeta.thread import (
     ALL_PARTS,

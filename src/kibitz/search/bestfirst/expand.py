@@ -38,7 +38,6 @@ from kibitz.position.outcome import (
 )
 from kibitz.position.play import play
 from kibitz.position.state import checkers, copy_position
-from kibitz.search.bestfirst.bins import push
 from kibitz.search.bestfirst.nodes import (
     MATE,
     NONE,
@@ -63,6 +62,7 @@ from kibitz.search.bestfirst.table import (
     find,
     finish,
     is_cut,
+    push,
     remember,
     remember_static,
 )

@@ -16,10 +16,9 @@ import numpy as np
 from kibitz.nets.evaluators.inline import InlineEvaluator
 from kibitz.nets.load import Evaluator, as_batched
 from kibitz.position.notation import Move, absolute, legal_codes
-from kibitz.search.bestfirst.calibration import is_for, read_calibration, rough_calibration
 from kibitz.search.bestfirst.nodes import DECISIVE, INFINITE, MATE, NONE, UNIT
 from kibitz.search.bestfirst.table import find
-from kibitz.search.bestfirst.worker import Worker
+from kibitz.search.bestfirst.worker import Worker, is_for, read_calibration, rough_calibration
 from kibitz.search.clock import Standing
 from kibitz.search.params import Settings
 from kibitz.search.proof import UNPROVED

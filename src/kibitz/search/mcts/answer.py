@@ -17,8 +17,7 @@ import numpy as np
 from kibitz.position.moves import FLIP_MOVE
 from kibitz.position.notation import Move
 from kibitz.search.mcts.playout.leaf import non_pawn_material
-from kibitz.search.mcts.rules.from_settings import HALF_TO_FULL
-from kibitz.search.mcts.rules.parameters import Rule
+from kibitz.search.mcts.rules.parameters import HALF_TO_FULL, Rule
 from kibitz.search.mcts.statistics import (
     Outcomes,
     best_edge,
@@ -33,8 +32,16 @@ from kibitz.search.mcts.statistics import (
 from kibitz.search.mcts.tree.nodes import TreeMemory, block_of
 from kibitz.search.params import Settings
 from kibitz.search.proof import UNPROVED, is_settled, proved_value, wins
-from kibitz.search.report import Line, MoveStatistics, Report, Totals, line_of, numbered, shown
-from kibitz.search.scores import mate_moves
+from kibitz.search.report import (
+    Line,
+    MoveStatistics,
+    Report,
+    Totals,
+    line_of,
+    mate_moves,
+    numbered,
+    shown,
+)
 
 LONGEST_LINE = 100  # plies of a principal variation
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from kibitz.jit.records import one_record
-from kibitz.search.mcts.tree.compaction import make_room
 from kibitz.search.mcts.tree.context import CONTROL, ContextMemory
+from kibitz.search.mcts.tree.memory import make_room
 from kibitz.search.mcts.tree.nodes import EXPANDED, TreeMemory
 from kibitz.search.proof import is_settled
 

@@ -12,8 +12,7 @@ from typing import Any, Literal
 
 from kibitz.core.errors import ConfigError, InputError, did_you_mean
 from kibitz.core.options import checked, options_of, setting
-from kibitz.search.mcts.rules.from_settings import to_rule
-from kibitz.search.mcts.rules.parameters import Forced, Puct, Rule
+from kibitz.search.mcts.rules.parameters import Forced, Puct, Rule, to_rule
 from kibitz.search.params import OFF, Settings, option_of
 from kibitz.search.presets import PRESETS as SEARCHES
 from kibitz.search.presets import changes_of, for_targets

@@ -20,8 +20,8 @@ from kibitz.position.outcome import CHECKMATE, ONGOING, outcome, terminal
 from kibitz.position.play import play
 from kibitz.position.state import copy_position
 from kibitz.search.mcts.playout.root import gumbel_choice, mix_noise, plan_gumbel
-from kibitz.search.mcts.tree.compaction import compact
 from kibitz.search.mcts.tree.context import MAX_HISTORY, position_at, random_unit
+from kibitz.search.mcts.tree.memory import compact
 from kibitz.search.mcts.tree.nodes import (
     EXPANDED,
     NONE,

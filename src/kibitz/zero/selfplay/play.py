@@ -1,37 +1,119 @@
-"""Games against itself, many at a time, into shards: what can be stopped and goes on.
-
-Game n follows from the seed, n, the settings and the network alone. A group of games is a shard,
-written when its last game is over; until then the games that are over are kept in a file beside it.
-Games that are in the folder already are not played again.
-"""
+"""Games of a network against itself, into shards; what was not finished is kept."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+import zstandard
 
 from kibitz.core.errors import InputError
-from kibitz.core.files import write_bytes
-from kibitz.core.log import Stop
+from kibitz.core.files import ChecksumError, read_bytes, with_ending, without_ending, write_bytes
+from kibitz.core.log import Stop, say
 from kibitz.core.places import Place, files_below, place
+from kibitz.core.unpacking import unzstd
 from kibitz.data.openings import digest, read_openings
 from kibitz.data.shard import SUFFIX, Header, Shard, counted, offsets_of, provenance
 from kibitz.data.store import GENERATION, Store, add
 from kibitz.nets.card import read_card
 from kibitz.nets.discover import halves, named, resolve
 from kibitz.nets.load import SIMPLE
+from kibitz.position.state import POSITION
 from kibitz.zero.selfplay.config import SelfPlay
-from kibitz.zero.selfplay.game import ENDS, Finished, packed_starts
+from kibitz.zero.selfplay.game import ENDS, PLY, VISIT, Finished, packed_starts
 from kibitz.zero.selfplay.players import Players
-from kibitz.zero.selfplay.unfinished import Unfinished
+
+UNFINISHED = ".part"
+SAVE_SECONDS = 30.0  # between two times that the games of a group are kept
+MARK = b"kibitz-part-1"
+ARRAYS = {"start": POSITION, "plies": PLY, "visits": VISIT}
+TYPES = [str(dtype) for dtype in ARRAYS.values()]  # what the bytes of the arrays mean
+
+
+class Unfinished:
+    """The files of a run's groups, each known by the number of its first game."""
+
+    def __init__(self, folder: Place, about: dict[str, Any], wanted: range) -> None:
+        """`about` is how the games were played, `wanted` the numbers of the run's games."""
+        self._folder, self._about, self._wanted = folder, about, wanted
+        self._prefix = f"selfplay-{about[GENERATION]:04d}-{about['seed']}-"
+        self._saved = defaultdict[int, float](time.monotonic)
+
+    def save_now_and_then(self, first: int, games: Iterable[Finished]) -> None:
+        """Keep the games of a group if that was last done a while ago."""
+        if time.monotonic() - self._saved[first] > SAVE_SECONDS:
+            self.save(first, games)
+
+    def save(self, first: int, games: Iterable[Finished]) -> None:
+        """Keep the games of a group that are over."""
+        rows = [
+            [
+                value.tobytes() if isinstance(value, np.ndarray) else value
+                for value in (getattr(game, field.name) for field in fields(game))
+            ]
+            for game in games
+        ]
+        content = zstandard.compress(msgspec.msgpack.encode([self._about, TYPES, rows]))
+        path = self._folder / f"{self._prefix}{first:08d}{UNFINISHED}"
+        write_bytes(path, with_ending(content, MARK))
+        self._saved[first] = time.monotonic()
+
+    def load(self) -> dict[int, Finished]:
+        """All games that are kept, by their numbers."""
+        return {game.number: game for path in self._files().values() for game in self._read(path)}
+
+    def remove(self, *, but: Container[int] = ()) -> None:
+        """Remove the files of groups that are complete, or were cut otherwise."""
+        for first, path in self._files().items():
+            if first not in but:
+                path.unlink()
+
+    def _files(self) -> dict[int, Place]:
+        """The run's files by the first number of the group; other processes have their own."""
+        found = {}
+        for path in files_below(self._folder, f"{self._prefix}*{UNFINISHED}"):
+            number = path.name.removeprefix(self._prefix).removesuffix(UNFINISHED)
+            if number.isdecimal() and int(number) in self._wanted:
+                found[int(number)] = path
+        return found
+
+    def _read(self, path: Place) -> list[Finished]:
+        """The games of a file; none, with a line, if it is damaged or of another kind."""
+        try:
+            content = without_ending(read_bytes(path), MARK)
+        except ChecksumError:
+            say(f"damaged, its games are played again: {path}")
+            return []
+        about, types, rows = msgspec.msgpack.decode(unzstd(content, path))
+        if (about, types) != (self._about, TYPES):
+            say(f"games of other settings, or of another version, are played again: {path}")
+            return []
+        return [_game(row) for row in rows]
+
+
+def _game(row: list[Any]) -> Finished:
+    """A game as it was written."""
+    values = {field.name: value for field, value in zip(fields(Finished), row, strict=True)}
+    for name, dtype in ARRAYS.items():
+        values[name] = np.frombuffer(values[name], dtype=dtype).copy()
+    return Finished(**values)
+
+
+# --- playing --------------------------------------------------------------------------------------
+#
+# Games against itself, many at a time, into shards: what can be stopped and goes on.
+#
+# Game n follows from the seed, n, the settings and the network alone. A group of games is a shard,
+# written when its last game is over; until then the games that are over are kept in a file beside
+# it. Games that are in the folder already are not played again.
+
 
 KIND = "selfplay"
 NUMBER_BITS = 24  # a game's seed in a shard is the run's, followed by its number

@@ -1,23 +1,236 @@
-"""Who plays the games of a run: threads of this process, or the processes of a cluster."""
+"""Who plays in self-play: networks and programs, and the seats their games sit in."""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Protocol
 
+import numpy as np
+
 from kibitz.core.workers import cluster, in_processes, in_threads, processors
-from kibitz.data.openings import Opening
+from kibitz.data.openings import Opening, odds_starts
+from kibitz.jit.records import address_of, as_record
 from kibitz.nets.discover import at_work, files_of
-from kibitz.nets.encodings.leaves import Leaves
-from kibitz.nets.evaluators.batched import BatchedEvaluator, Evaluations
+from kibitz.nets.encodings.leaves import Leaves, new_leaves, part_of
+from kibitz.nets.evaluators.batched import BatchedEvaluator, Evaluations, refuse_not_finite
 from kibitz.nets.evaluators.cache import PredictionCache
 from kibitz.nets.evaluators.cachetable import BUCKET_BYTES
 from kibitz.nets.evaluators.inline import InlineEvaluator
 from kibitz.nets.load import load_evaluator
+from kibitz.position.board import Board
+from kibitz.position.fen import START, chess960_fen, read_fen
+from kibitz.position.moves import MAX_MOVES
+from kibitz.position.state import new_positions
+from kibitz.search.mcts.playout.gather import BatchMemory
+from kibitz.search.mcts.playout.playout import NO_ROOM
+from kibitz.search.mcts.rules.parameters import to_behaviour
+from kibitz.search.mcts.tree.context import LINE
+from kibitz.search.mcts.tree.nodes import BATCHES
+from kibitz.search.mcts.treesearch import TreeSearch
 from kibitz.zero.selfplay.config import SelfPlay
-from kibitz.zero.selfplay.game import Finished
-from kibitz.zero.selfplay.seats import Alone, InStep, Run, Starts
+from kibitz.zero.selfplay.game import SEAT, Finished, Seat, terms_of
+from kibitz.zero.selfplay.loop import (
+    NO_GAME,
+    NOTHING,
+    GameSearch,
+    Inline,
+    LeafBatch,
+    Rules,
+    Seats,
+    answer_all,
+    gather_all,
+    play_on,
+)
+from kibitz.zero.selfplay.moves import random_plies
+
+STRETCH_PLAYOUTS = 50_000  # of one call of the kernel, about: then Ctrl-C is looked at
+MOST_TRIES = 1_000  # random starts of a game, until one is not over
+
+# --- where games begin ----------------------------------------------------------------------------
+
+
+class Starts:
+    """Begins games: the start, the random numbers, whether it is played to its end."""
+
+    def __init__(self, settings: SelfPlay, seed: int, book: Sequence[Board] = ()) -> None:
+        self._settings, self._seed = settings, seed
+        self._book = _positions([board.fen(shredder=True) for board in book] or [START])
+        self._odds = _positions([] if settings.odds == "none" else odds_starts(settings.odds))
+        self._chess960 = new_positions(0)
+        if settings.chess960:
+            self._chess960 = _positions([chess960_fen(number) for number in range(960)])
+
+    def begin_game(self, seat: Seat, number: int) -> None:
+        """Begin a game in a seat."""
+        settings = self._settings
+        generator = random.Random(f"{self._seed} {number}")
+        starts = self._book
+        if len(self._odds):
+            starts = self._odds[number % 2 :: 2]  # White and Black by turns
+        elif generator.random() < settings.chess960:
+            starts = self._chess960
+        for _ in range(MOST_TRIES):
+            place = generator.randrange(len(starts))
+            words = [generator.getrandbits(64) for _ in range(3)]
+            played_out = generator.random() < settings.played_out
+            seat.begin(number, starts[place : place + 1], words, played_out)
+            count = generator.randint(*settings.random_plies)
+            if count == 0 or random_plies(seat.record, seat.searches[0].contexts[0].record, count):
+                return
+
+
+def _positions(fens: Sequence[str]) -> np.ndarray:
+    """POSITION [n]."""
+    positions = new_positions(len(fens))
+    for row, fen in enumerate(fens):
+        read_fen(fen, positions, row)
+    return positions
+
+
+# --- games ----------------------------------------------------------------------------------------
+
+
+class Run(Protocol):
+    """Where games come from and go to; shared by the threads of a run."""
+
+    def following(self) -> int | None:
+        """The number of a game to play; None: no more."""
+
+    def keep(self, game: Finished) -> None:
+        """Take a finished game."""
+
+    @property
+    def stopped(self) -> bool:
+        """Whether to leave games in the middle."""
+
+
+class Alone:
+    """One game after the other, search and all in one kernel."""
+
+    def __init__(self, evaluator: InlineEvaluator, settings: SelfPlay) -> None:
+        self._seat = Seat(settings)
+        self.seats = [self._seat]
+        self._evaluator, self._scratch = evaluator, evaluator.new_scratch()
+        behaviour = as_record(to_behaviour(settings.searching()))
+        terms, rule = as_record(terms_of(settings)), as_record(settings.rule_of_search())
+        self._rules = Rules(terms, rule, behaviour)
+        stretch = max(1, STRETCH_PLAYOUTS // settings.playouts)
+        self._stretch = 1 if settings.trees > 1 else stretch
+
+    def play(self, starts: Starts, run: Run) -> None:
+        """Play games as long as there are numbers."""
+        number = run.following()
+        while number is not None:
+            starts.begin_game(self._seat, number)
+            while not self._seat.over:
+                if run.stopped:
+                    return
+                self._play_on()
+            run.keep(self._seat.finished())
+            number = run.following()
+
+    def _play_on(self) -> None:
+        """Play a stretch of the game."""
+        search = self._seat.search
+        tree, context = search.memory.record, search.contexts[0].record
+        records = GameSearch(self._seat.record, tree, context, search.control)
+        inline = Inline(self._evaluator.record, self._scratch.record)
+        outcome = play_on(self._rules, records, inline, self._stretch)
+        if outcome == NO_ROOM:
+            search.make_room()
+
+
+class InStep:
+    """Many games, each with a leaf in every batch; one that ends makes way for the next."""
+
+    def __init__(
+        self, evaluator: BatchedEvaluator, settings: SelfPlay, cache: PredictionCache
+    ) -> None:
+        self._evaluator, self._cache = evaluator, cache  # the cache's memory must stay
+        behaviour = to_behaviour(settings.searching())
+        behaviour = behaviour._replace(shared=BATCHES, expand_at=1)
+        terms, rule = as_record(terms_of(settings)), as_record(settings.rule_of_search())
+        self._rules = Rules(terms, rule, as_record(behaviour))
+        rows = settings.rows
+        self.seats = [Seat(settings) for _ in range(rows)]
+        searches = [search for seat in self.seats for search in seat.searches]
+        lines = new_positions(len(searches) * LINE).reshape(len(searches), LINE)
+        self._paths = [BatchMemory(1) for _ in searches]
+        self._seats = Seats(np.zeros(len(searches), dtype=SEAT).view(np.recarray), lines)
+        for index, search in enumerate(searches):
+            search.contexts[0].move_line(lines[index])
+            self._connect(index, self.seats[index // settings.trees], search)
+        wdl, logits = np.zeros((rows, 3), np.float32), np.zeros(rows * MAX_MOVES, np.float32)
+        leaves = new_leaves(rows, evaluator.sees.history)
+        keys = np.zeros(rows, np.uint64)
+        self._batch = LeafBatch(leaves, keys, wdl, logits, cache.record, evaluator.sees)
+
+    def _connect(self, index: int, seat: Seat, search: TreeSearch) -> None:
+        """Tell kernels where a seat's game and one of its trees are."""
+        records = {
+            "game": seat.record,
+            "tree": search.memory.record,
+            "context": search.contexts[0].record,
+            "control": search.control,
+            "paths": self._paths[index].record,
+        }
+        for name, record in records.items():
+            self._seats.records[name][index] = address_of(record.base)
+            self._seats.records[f"{name}_size"][index] = 1
+
+    def play(self, starts: Starts, run: Run) -> None:
+        """Play games as long as there are numbers."""
+        for seat in self.seats:
+            self._next_game(seat, starts, run)
+        while not run.stopped:
+            filled = self._gather(starts, run)
+            if filled == 0:
+                return
+            self._evaluate(filled)
+
+    def _gather(self, starts: Starts, run: Run) -> int:
+        """Fill the batch with a leaf of every game; how many of its rows."""
+        filled, needy = gather_all(self._rules, self._seats, self._batch, 0)
+        while needy and not run.stopped:
+            for seat in self.seats:
+                self._help(seat, starts, run)
+            filled, needy = gather_all(self._rules, self._seats, self._batch, filled)
+        return int(filled)
+
+    def _help(self, seat: Seat, starts: Starts, run: Run) -> None:
+        """Replace a game that is over by the next one; make room where a tree is full."""
+        if seat.record.waits != NOTHING:
+            return
+        if seat.over:
+            run.keep(seat.finished())
+            self._next_game(seat, starts, run)
+        elif seat.search.control.full:
+            seat.search.make_room()
+
+    def _next_game(self, seat: Seat, starts: Starts, run: Run) -> None:
+        """Begin the next game in a seat, if there is one."""
+        number = run.following()
+        if number is None:
+            seat.record.waits = NO_GAME
+        else:
+            starts.begin_game(seat, number)
+
+    def _evaluate(self, filled: int) -> None:
+        """Ask the evaluator, and give each game what it waits for."""
+        leaves = part_of(self._batch.leaves, 0, filled)
+        moves = int(leaves.offsets[-1])
+        out = Evaluations(self._batch.wdl[:filled], self._batch.logits[:moves])
+        self._evaluator.evaluate(leaves, out)
+        refuse_not_finite(self._evaluator.name, *out)
+        answer_all(self._rules, self._seats, self._batch, filled)
+
+
+# --- players --------------------------------------------------------------------------------------
+#
+# Who plays the games of a run: threads of this process, or the processes of a cluster.
+
 
 MEBIBYTE = 1 << 20
 PIECES = 8  # at least, for each processor of a cluster: then all end at about the same time

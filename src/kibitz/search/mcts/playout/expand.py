@@ -31,7 +31,7 @@ from kibitz.jit.vectors import (
     store_lanes,
     sum_of,
 )
-from kibitz.search.mcts.tree.allocation import FULL, reserve_edges
+from kibitz.search.mcts.tree.memory import FULL, reserve_edges
 from kibitz.search.mcts.tree.nodes import (
     EDGE,
     EXPANDED,

@@ -16,9 +16,15 @@ from kibitz.jit.bits import signed
 from kibitz.jit.compile import kernel
 from kibitz.jit.records import address_of, one_record, record_at
 from kibitz.nets.encodings.leaves import Leaves, put_leaf
-from kibitz.search.mcts.playout.backup import cancel_pending
 from kibitz.search.mcts.playout.expand import expand
-from kibitz.search.mcts.playout.leaf import adjusted, classify, queue_probe, recall, value_of_end
+from kibitz.search.mcts.playout.leaf import (
+    adjusted,
+    cancel_pending,
+    classify,
+    queue_probe,
+    recall,
+    value_of_end,
+)
 from kibitz.search.mcts.playout.playout import (
     COLLISION,
     DONE,
@@ -32,8 +38,8 @@ from kibitz.search.mcts.playout.playout import (
     revisit,
     start_path,
 )
-from kibitz.search.mcts.tree.allocation import FULL, new_node
 from kibitz.search.mcts.tree.context import MAX_DEPTH, PAST, position_at, set_share
+from kibitz.search.mcts.tree.memory import FULL, new_node
 from kibitz.search.mcts.tree.nodes import EXPANDED, LEAF, NONE, WAITING, cold_at
 from kibitz.search.proof import UNPROVED
 

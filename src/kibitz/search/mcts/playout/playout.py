@@ -16,12 +16,15 @@ from kibitz.jit.compile import inlined_kernel, kernel
 from kibitz.nets.evaluators.inline import logits_of, value_of
 from kibitz.position.moves import generate
 from kibitz.position.play import play
-from kibitz.search.mcts.playout.backup import back_up, cancel_pending, flush_all, is_accumulated
 from kibitz.search.mcts.playout.expand import expand, mark_opened
 from kibitz.search.mcts.playout.leaf import (
     adjusted,
+    back_up,
+    cancel_pending,
     classify,
+    flush_all,
     forgive_drawn_sibling,
+    is_accumulated,
     queue_probe,
     recall,
     remember,
@@ -29,8 +32,8 @@ from kibitz.search.mcts.playout.leaf import (
 )
 from kibitz.search.mcts.rules.puct import BLOCKED
 from kibitz.search.mcts.rules.select import select
-from kibitz.search.mcts.tree.allocation import FULL, new_node, next_edge
 from kibitz.search.mcts.tree.context import MAX_DEPTH, position_at, set_share
+from kibitz.search.mcts.tree.memory import FULL, new_node, next_edge
 from kibitz.search.mcts.tree.nodes import (
     BATCHES,
     BUSY,
@@ -41,6 +44,7 @@ from kibitz.search.mcts.tree.nodes import (
     TERMINAL,
     THREADS,
     WAITING,
+    climb,
     cold_at,
     edge_at,
     node_at,
@@ -48,8 +52,8 @@ from kibitz.search.mcts.tree.nodes import (
     prefetch_block,
     prefetch_edge_to_write,
     prefetch_node_to_write,
+    set_proof,
 )
-from kibitz.search.mcts.tree.proofs import climb, set_proof
 from kibitz.search.proof import UNPROVED, is_settled
 
 # What a descent of the tree, or a whole playout, came to.

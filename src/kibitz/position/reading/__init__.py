@@ -1,1 +1,0 @@
-"""What reading PGN needs: lines in linear time, and the notations of other languages."""
