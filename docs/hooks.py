@@ -27,6 +27,7 @@ PAGES = {
     "CONTRIBUTING.md": "contributing.md",
     MAP: "map.md",
     "research/README.md": "research.md",
+    "research/contempt/README.md": "contempt.md",
     "research/log/README.md": "findings.md",
     "research/log/2026-11.md": "log/2026-11.md",
 }

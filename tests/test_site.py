@@ -23,6 +23,7 @@ PAGES = [
     PROJECT / "README.md",
     *sorted((PROJECT / "docs").glob("*.md")),
     PROJECT / "research" / "README.md",
+    PROJECT / "research" / "contempt" / "README.md",
 ]
 PROGRAM = r"(?:kibitz|python -m research\.\w+) "
 # Lines that show a form and are not to be typed: variables, choices, brackets, words in capitals.

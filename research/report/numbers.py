@@ -14,7 +14,10 @@ from typing import Any
 from kibitz.core.files import write_bytes
 from research.report.results import Given, Logged, Results, Row, Sentence, Verdict, of_paper
 
-PAGES = ("README.md", "research/README.md", "docs/*.md", "docs/examples/*.md")
+PAGES = (
+    *("README.md", "research/README.md", "research/contempt/README.md"),
+    *("docs/*.md", "docs/examples/*.md"),
+)
 LOG = "research/log/*.md"  # no such pages: entries are dated, each as true as it was
 PLACE = re.compile(r"\{([^{}|]+)(?:\|([^{}]*))?\}")  # of a measured number in a sentence
 CODE = re.compile(r"<!--.*?-->|```.*?```|`[^`]*`|\]\([^)]*\)|^    .*?$", re.S | re.M)
