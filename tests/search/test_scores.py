@@ -121,7 +121,7 @@ def test_material_is_counted_on_both_sides() -> None:
     assert material(Board("QQQQkQQQ/8/8/8/8/8/8/4K3 b - - 0 1").position) == 63
 
 
-# By hand, from the formula of docs/uci.md: full material, rooks and pawns, bare kings.
+# By hand, from the formula of research/README.md: full material, rooks and pawns, bare kings.
 @pytest.mark.parametrize(
     ("value", "full", "middle", "bare"),
     [

@@ -23,9 +23,8 @@ def test_the_table_of_options_is_the_engines() -> None:
 
 def test_each_measured_default_has_its_entry_in_the_log() -> None:
     logs = [path.read_text(encoding="utf-8") for path in (PROJECT / "research/log").glob("2*.md")]
-    heads = {line for text in logs for line in text.splitlines() if line.startswith("## ")}
-    questions = {line.partition(": ")[2] for line in heads}
-    assert set(ENTRIES) <= questions
+    heads = {line[3:] for text in logs for line in text.splitlines() if line.startswith("## ")}
+    assert {f"{date}: {question}" for date, question in ENTRIES} <= heads
     names = [name for measured in ENTRIES.values() for name in measured]
     assert len(names) == len(set(names)) == len(MEASURED)
     assert set(names) <= {option.name for option in OPTIONS}

@@ -94,7 +94,7 @@ ALL_OPTIONS = options_of(EngineOptions) + OPTIONS  # of an engine and its search
 # --- playing weaker on purpose --------------------------------------------------------------------
 # Up to 1850 points only chance grows: how evenly the root's visits are shared out, and how evenly
 # moves are drawn by them. Fewer nodes alone are no ladder: of a handful of visits the policy gets
-# nearly all, and 4 nodes play like 10. docs/uci.md has the matches.
+# nearly all, and 4 nodes play like 10. The log has the matches.
 
 
 class Handicap(NamedTuple):

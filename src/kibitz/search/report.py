@@ -17,7 +17,7 @@ from kibitz.search.tablebase import RootMove
 
 PERMILLE = 1000
 # Centipawns for each unit of the logarithm of the odds: near 0, where the network is more modest
-# than Stockfish, and far from it; the logarithm half-way. The fit to Stockfish: docs/uci.md.
+# than Stockfish, and far from it; the logarithm half-way. The fit: research/README.md.
 NEAR_SLOPE, FAR_SLOPE, HALF_WAY = 400.0, 280.0, 0.65
 # Below so many centipawns less than half is shown of a score, as little material wins less: so
 # many with bare kings, none from so much material on; and in endings with bishops of opposite

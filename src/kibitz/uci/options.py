@@ -107,7 +107,7 @@ def _known_networks() -> list[str]:
 def option_table() -> str:
     """All options as a table in Markdown."""
     head = [
-        "| option | default | range | what it does | only | measured in the log |",
+        "| option | default | range | what it does | only | measured |",
         "|---|---|---|---|---|---|",
     ]
     return "\n".join(head + [_row(option) for option in all_options()]) + "\n"

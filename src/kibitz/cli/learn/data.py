@@ -45,7 +45,7 @@ data = App(
 )
 
 _COMMANDS = {
-    "fetch": ("data_fetch:fetch", "Download public games, evaluations, puzzles, tables, books."),
+    "fetch": ("data_import:fetch", "Download public games, evaluations, puzzles, tables, books."),
     "import": ("data_import:import_games", "Bring games (PGN) or labelled positions (CSV) in."),
     "label": ("data_label:label_games", "Make games in which an engine evaluates every position."),
     "reanalyse": ("data_label:reanalyse_games", "Search stored games again, for policies."),

@@ -30,7 +30,7 @@ from kibitz.core.workers import memory, processors
 EXIT_BROKEN = 1
 PATIENCE = 120.0  # seconds for a question; a first import of torch from a slow disk takes some
 # The first start of all compiles for so many times as long as the small function of the check, on
-# two cores and on one (docs/uci.md says how starts are measured).
+# two cores and on one (measured in the log on 2026-11-22).
 FIRST_START = (65, 110)
 FIRST_KERNELS = "search.alphabeta.root"  # compiled last at the first start
 GIGABYTE = 1 << 30
