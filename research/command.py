@@ -25,6 +25,6 @@ def carry_out(program: App, arguments: Sequence[str] | None = None) -> int:
         program[command].usage = f"Usage: {called} {command} [OPTIONS] [ARGS]\n"
     cli.app.command(program)
     try:
-        return cli.main([name, *words])
+        return cli.main([name, *words], words_of(name))
     finally:
         del cli.app[name]

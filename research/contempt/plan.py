@@ -22,6 +22,7 @@ from kibitz.core.errors import ConfigError
 from kibitz.core.files import write_bytes
 from kibitz.core.log import plain
 from kibitz.core.options import setting
+from kibitz.core.provenance import described
 from kibitz.data.openings import Opening, chosen_openings, odds_starts
 from kibitz.train.curve import Panel, draw
 from research.contempt.cells import Cell, Laboratory, MatchCell
@@ -222,7 +223,8 @@ def result(plan: Plan, command: str, findings: Findings) -> Json:
 
 def keep(folder: Path, plan: Plan, command: str, findings: Findings) -> None:
     """Write the figure and the JSON of an experiment."""
-    content = json.dumps(plain(result(plan, command, findings)), indent=1, allow_nan=False)
+    found = described(result(plan, command, findings))
+    content = json.dumps(plain(found), indent=1, allow_nan=False)
     write_bytes(folder / f"{plan.name}.json", f"{content}\n".encode())
     figure = draw(findings.panels, findings.legend, caption(plan, command))
     write_bytes(folder / f"{plan.name}.svg", figure.encode())

@@ -1,5 +1,7 @@
 """The numbers of our own pages: each is measured, logged, given, or it has no source.
 
+A section with measured numbers that names a command of their kind must name theirs.
+
 *Measured*: a result has it. *Logged*: a dated entry of the log has it, with its command. *Given*:
 no measurement makes it (a setting, a format, a formula, another's figure). Any other is reported.
 """
@@ -7,7 +9,9 @@ no measurement makes it (a setting, a format, a formula, another's figure). Any 
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +32,9 @@ WORD = rf"\b(?:{'|'.join(WORDS)}|eleven|twelve|twenty|fifty|hundred)\b"
 # Shares in words, "four of 59", "ten of ten"; "one of two" is no number.
 SHARE = re.compile(rf"({WORD}) (?:out )?of (?:the |all )?(?:{WORD}|\d)")
 IN_PLACE = f"{NUMBER[:-1]}|{WORD})"  # a measured number, also as a word
+# A command in a line of its own or in a sentence, and what it leaves behind.
+COMMAND = re.compile(r"(?:`|^)((?:kibitz|python -m research)[. ](?:\\\n|[^`\n])+)(?:`|$)", re.M)
+OUTPUTS = ("--folder", "-o", "--output")
 HEADING = re.compile(r"^#+ +(.*?)\s*$", re.M)
 # What stands beside a number only if somebody measured it, so that no section can be given with it.
 MEASURED = re.compile(r"\s*(?:±|\+/-|Elo\b|\w*/s\b|[\w ]{0,12}\ba second\b)")
@@ -54,6 +61,7 @@ class _Page:
         self.text = path.read_text(encoding="utf-8")
         self._results, self._root = results, root
         self._taken: list[tuple[int, int]] = []  # by sentences that are measured or logged
+        self._measures: list[tuple[int, str]] = []  # where a sentence stands, and its command
         self._words: list[tuple[int, int]] = []  # given by their words
         self._loose: list[tuple[int, int]] = []  # given by their section, if not plainly measured
 
@@ -70,6 +78,7 @@ class _Page:
             if given.file == self.name:
                 yield from self._given(given)
         yield from self._others()
+        yield from self._commands()
 
     def _row(self, what: str, says: str, ours: str, verdict: Verdict, command: str = "") -> Row:
         return Row(self.name, what, says, ours, "", verdict, command)
@@ -81,6 +90,7 @@ class _Page:
             yield self._row(item.text, "", "", "not in the text", command)
             return
         self._taken.append(found.span())
+        self._measures.append((found.start(), command))
         for at, (path, form) in enumerate(PLACE.findall(item.text), start=1):
             value = self._results.value(item.of, path)
             measured = "" if value is None else written(value, form)
@@ -133,6 +143,39 @@ class _Page:
             given = _inside(at, self._words) or (_inside(at, self._loose) and not beside)
             verdict: Verdict = "given" if given else "no source"
             yield self._row(f"line {line}: {around}", found[1], "", verdict)
+
+    def _commands(self) -> Iterator[Row]:
+        """Commands beside measured numbers of their kind that are not those that made them."""
+        ends = [*(one.start() for one in HEADING.finditer(self.text)), len(self.text)]
+        for low, high in pairwise([0, *ends]):
+            made = [parts_of(one) for at, one in self._measures if low <= at < high]
+            kinds = {kind for kind, words in made if words}
+            for found in COMMAND.finditer(self.text, low, high):
+                kind, words = parts_of(found[1].replace("\\\n", " "))
+                if words and kind in kinds and (kind, words) not in made:
+                    theirs = "; ".join(" ".join(sorted(one)) for name, one in made if name == kind)
+                    what = f"the page's command: {found[1]}"
+                    yield self._row(what, " ".join(sorted(words)), theirs, "other command")
+
+
+def parts_of(command: str) -> tuple[str, frozenset[str]]:
+    """The kind of a command, and what else decides its numbers: flags, files without folders.
+
+    >>> parts_of("kibitz suite {data}/x.epd --nodes 5 -o y --json")[1] == {"x.epd", "--nodes 5"}
+    True
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError:  # not whole
+        words = command.split()
+    size = 4 if words[:1] == ["python"] else 3 if words[1:2] in (["bench"], ["puzzle"]) else 2
+    kind, rest = words[:size], [one.rpartition("/")[2] for one in words[size:] if one != "--json"]
+    said, given = set[str](), False
+    for word, after in pairwise([*rest, ""]):
+        valued, given = given, word.startswith("-") and after[:1] not in ("-", "")
+        if not valued and word not in OUTPUTS:
+            said.add(f"{word} {after}" if given else word)
+    return " ".join(kind), frozenset(said)
 
 
 def _inside(at: int, spans: list[tuple[int, int]]) -> bool:

@@ -7,14 +7,11 @@ of our pages refer to what it printed. A result is kept as it was printed, never
 from __future__ import annotations
 
 import json
-import platform
-import re
 import shlex
 import subprocess
 import sys
 import tempfile
-import time
-from datetime import UTC, datetime
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -25,15 +22,13 @@ from kibitz.core.errors import (
     ConfigError,
     DamagedFileError,
     InputError,
-    KibitzError,
     did_you_mean,
 )
-from kibitz.core.files import has_dates, read_bytes, write_bytes
+from kibitz.core.files import read_bytes, write_bytes
 from kibitz.core.log import say
-from kibitz.core.workers import processors
+from kibitz.core.provenance import KEY, MISSING
 from kibitz.nets.card import read_card
-from kibitz.nets.discover import resolve
-from kibitz.nets.load import SIMPLE
+from kibitz.nets.discover import SUFFIXES, shipped_file
 
 Verdict: TypeAlias = Literal[
     "reproduced",
@@ -182,6 +177,7 @@ class Results:
         except msgspec.DecodeError as error:  # of the grammar, or of an entry
             raise ConfigError(f"{path}: {error}") from error
         self._known: dict[str, Any] = {}
+        self._fresh: set[str] = set()  # measured by this run
         self.papers = [figure for one in self.catalogue.paper for figure in one.each()]
         self.sentences = [line for one in self.catalogue.document for line in one.each()]
 
@@ -192,7 +188,6 @@ class Results:
             raise InputError(
                 "no such measurement", value=name, fix=did_you_mean(name, self.catalogue.measure)
             )
-        started = time.monotonic()
         with tempfile.TemporaryDirectory() as scratch:
             work = str(self._work or scratch)
             program, *words = shlex.split(found.command.format(data=self._data, work=work))
@@ -205,16 +200,21 @@ class Results:
         text = done.stdout.replace(work, "{work}").replace(str(Path.cwd()), ".")
         # Without places of this machine.
         result = _decoded(text.encode(), f"what {found.command} printed", name)
+        about = result.pop(KEY, None) if isinstance(result, dict) else None
         self._known[name] = result
-        about = {"command": found.command, **provenance(result)}
-        if has_dates():
-            about["seconds"] = round(time.monotonic() - started)
-        if keep:
-            content = json.dumps({**about, "result": result}, indent=1)
+        self._fresh.add(name)
+        if about is None:
+            say(f"{name}: {found.command} does not say where its numbers come from: not kept")
+        elif keep:
+            # By the command of the catalogue, whose folders are those of any machine.
+            told = {**about, "command": found.command, "result": result}
+            content = json.dumps(told, indent=1)
             write_bytes(self.folder / f"{name}.json", f"{content}\n".encode())
 
     def doubt(self, name: str) -> Verdict | None:
         """Why a stored result may no longer be what its command prints; None without a reason."""
+        if name in self._fresh:
+            return None
         path = self.folder / f"{name}.json"
         stored = _decoded(read_bytes(path), path, name) if path.exists() else {}
         if not isinstance(stored, dict) or "commit" not in stored:
@@ -223,7 +223,8 @@ class Results:
             return "other command"
         if stored["version"] != kibitz.__version__:
             return "other version"
-        return None if stored["networks"] == networks_of(stored["result"]) else "other network"
+        networks = stored["networks"]
+        return None if networks == networks_now(networks) else "other network"
 
     def of(self, name: str) -> Any:
         """What a measurement has printed; None if it was never made."""
@@ -254,42 +255,20 @@ class Results:
 # --- where a result comes from --------------------------------------------------------------------
 
 
-def provenance(result: Any) -> dict[str, Any]:
-    """Version, commit, seed and networks of a result made now; machine and date, where wanted."""
-    seed = result.get("seed") if isinstance(result, dict) else None
-    about = {"version": kibitz.__version__, "commit": _commit(), "seed": seed}
-    about["networks"] = networks_of(result)
-    if has_dates():
-        date = datetime.now(UTC).date().isoformat()
-        about |= {"processor": _processor(), "cores": processors(), "date": date}
-    return about
+def networks_now(networks: Mapping[str, str]) -> dict[str, str]:
+    """The same networks with the checksums that they have now.
+
+    A network file is one that the measurement itself made, and keeps its checksum.
+    """
+    return {
+        name: text if Path(name).suffix in SUFFIXES else _checksum_of(name)
+        for name, text in networks.items()
+    }
 
 
-def networks_of(result: Any) -> dict[str, str]:
-    """The networks that a result names, and the checksums that their weights have now."""
-    name = result.get("network") if isinstance(result, dict) else None
-    if not isinstance(name, str) or name in SIMPLE:
-        return {}
-    try:
-        return {name: read_card(resolve(name)).sha256}
-    except KibitzError:
-        return {name: "missing"}  # not the one that was measured, whatever that was
-
-
-def _commit() -> str:
-    """The commit of the checkout, with a + if files differ from it."""
-    command = ["git", "describe", "--always", "--exclude=*", "--abbrev=12", "--dirty=+"]
-    where = Path(__file__).parent
-    done = subprocess.run(command, cwd=where, capture_output=True, text=True, check=False)
-    return done.stdout.strip()
-
-
-def _processor() -> str:
-    """The name of the processor, as Linux has it, or its kind."""
-    path = Path("/proc/cpuinfo")
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
-    name = re.search(r"^model name\s*: (.+)$", text, re.MULTILINE)
-    return name[1] if name else platform.machine()
+def _checksum_of(name: str) -> str:
+    shipped = shipped_file(name)
+    return MISSING if shipped is None else read_card(shipped).sha256
 
 
 def _decoded(content: bytes, where: object, name: str) -> Any:
@@ -332,6 +311,9 @@ def of_paper(item: Paper, results: Results) -> Row:
     told = "" if ours is None else f"{ours:,.4g}" if isinstance(ours, float) else f"{ours:,}"
     interval = f"{ends[0]:.4g} to {ends[1]:.4g}" if ends else ""
     what = f"{item.what} ({item.why_not})" if item.why_not else item.what
+    doubt = None if ours is None or item.why_not else results.doubt(name)
+    if doubt is not None:
+        what, verdict = f"{what} ({verdict})", doubt
     return Row(
         item.source, what, f"{item.figure:,.10g}", told, interval, verdict, results.command(name)
     )

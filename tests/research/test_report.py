@@ -137,15 +137,17 @@ def test_pages_get_what_was_measured(project: Path, capsys: pytest.CaptureFixtur
 def test_a_result_is_kept_as_it_was_printed(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
     catalogue = project / "research" / "results" / "report.toml"
-    printed = """python -c \\"print('{{\\\\\\"count\\\\\\": 3}}')\\" """
-    catalogue.write_text(CATALOGUE.replace("python -c 'print(7)'", printed))
+    command = "kibitz perft --depth 1 --json"
+    catalogue.write_text(CATALOGUE.replace("python -c 'print(7)'", command))
     results = Results(project / "research" / "results", "")
     results.run("made", keep=True)
     stored = json.loads((project / "research" / "results" / "made.json").read_text())
-    assert stored["result"] == {"count": 3}
+    assert stored["result"]["nodes"] == 20
+    assert stored["command"] == command
     known = {"command", "version", "commit", "seed", "networks", "processor", "cores", "date"}
     assert set(stored) == known | {"seconds", "result"}
-    assert results.value("made", "count") == 3
+    assert results.doubt("made") is None
+    assert results.value("made", "nodes") == 20
     assert results.value("made", "other/thing") is None
     assert of_paper(results.papers[2], results).verdict == "not measured"
 
@@ -183,14 +185,14 @@ def test_results_that_are_damaged_are_named(
         ({"command": "kibitz other"}, "other command"),
         ({"version": "0.0.1"}, "other version"),
         ({"networks": {"kibitz-64x256": "0" * 64}}, "other network"),
+        ({"networks": {"no-longer-shipped": "0" * 64}}, "other network"),
     ],
 )
 def test_a_result_of_another_command_network_or_version_is_red(
     change: dict[str, object], verdict: str, project: Path
 ) -> None:
-    network = {"network": "kibitz-64x256"} if verdict == "other network" else {}
     stored = project / "research" / "results" / "stored.json"
-    stored.write_text(json.dumps({**ABOUT, **change, "result": {**RESULT, **network}}))
+    stored.write_text(json.dumps({**ABOUT, **change, "result": RESULT}))
     _, pages = rows(Results(stored.parent, ""), project)
     assert [(row.verdict, row.bad) for row in pages][1:3] == [(verdict, True)] * 2
 
@@ -200,6 +202,43 @@ def test_a_result_that_does_not_say_where_it_comes_from_is_stale(project: Path) 
     stored.write_text(json.dumps({"command": "kibitz nothing --json", "result": RESULT}))
     _, pages = rows(Results(stored.parent, ""), project)
     assert [(row.verdict, row.bad) for row in pages][1:3] == [("stale", False)] * 2
+
+
+def test_figures_of_papers_say_what_is_doubtful_too(project: Path) -> None:
+    stored = project / "research" / "results" / "stored.json"
+    for change, verdict in (({"version": "0.0.1"}, "other version"), ({}, "reproduced")):
+        stored.write_text(json.dumps({**ABOUT, **change, "result": RESULT}))
+        papers, _ = rows(Results(stored.parent, ""), project)
+        assert (papers[0].verdict, papers[0].bad) == (verdict, bool(change))
+    stored.write_text(json.dumps({"command": "kibitz nothing --json", "result": RESULT}))
+    papers, _ = rows(Results(stored.parent, ""), project)
+    assert [(row.what, row.verdict) for row in papers[:2]] == [
+        ("inside its interval (reproduced)", "stale"),
+        ("too far (not reproduced)", "stale"),
+    ]
+
+
+def test_a_page_names_the_command_of_its_numbers(project: Path) -> None:
+    """In the section of the numbers; other sections and other kinds of commands are free."""
+    folder = project / "research" / "results"
+    command = "kibitz suite {data}/suites/wac.epd --nodes 20 -o {work}/x --json"
+    text = CATALOGUE.replace("kibitz nothing --json", command)
+    (folder / "report.toml").write_text(text)
+    about = {**ABOUT, "command": command}
+    (folder / "stored.json").write_text(json.dumps({**about, "result": RESULT}))
+    said = "# One\n\n{}\n\nIt solved 12 of 15 000 (83 %), twice.\n\n# Two\n\n`kibitz suite x.epd`\n"
+    for named, wrong in (
+        ("`kibitz suite wac.epd --nodes 20`", False),
+        ("```sh\nkibitz suite \\\n    wac.epd --nodes 20\n```", False),
+        ("`kibitz suite`, `kibitz perft --depth 3`", False),
+        ("`kibitz suite wac.epd --nodes 2`", True),
+        ("`kibitz suite wac.epd`", True),
+        ("`kibitz suite wac.epd --nodes 20 --early`", True),
+    ):
+        (project / "README.md").write_text(said.format(named))
+        _, pages = rows(Results(folder, ""), project)
+        found = [row for row in pages if row.verdict == "other command"]
+        assert [row.bad for row in found] == [True] * wrong, named
 
 
 def test_numbers_as_pages_write_them() -> None:

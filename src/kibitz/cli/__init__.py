@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
@@ -19,8 +20,8 @@ from cyclopts.argument import ArgumentCollection
 from cyclopts.config import Dict
 
 import kibitz
-from kibitz.cli.output import EXIT_STOPPED
-from kibitz.core import settings, workers
+from kibitz.cli.output import EXIT_STOPPED, note_seed
+from kibitz.core import provenance, settings, workers
 from kibitz.core.errors import ConfigError, InputError, KibitzError, did_you_mean, nearest, shorten
 from kibitz.core.files import check_epoch, leave_out_dates, local_path
 from kibitz.core.log import Level, open_closed_streams, set_level
@@ -88,6 +89,8 @@ SUBJECTS = {  # in the order of help
     "Measure": ("match", "strength", "suite", "technique", "tune", "bench", "perft"),
     "System": ("doctor",),
 }
+MEASURING = (*SUBJECTS["Measure"], "net", "puzzle")  # their JSON says where it comes from
+PROGRAM = ("kibitz",)
 IN_A_CHECKOUT = "it is in a checkout of the project now: python -m research."
 MOVED = {  # commands of earlier versions, and what to type instead
     "experiment": f"{IN_A_CHECKOUT}contempt, .ablations or .scale (research/README.md)",
@@ -199,7 +202,7 @@ def _is_path(hint: object) -> bool:
 
 def _use_settings(path: str | None) -> None:
     """Check the settings file and take the flags of commands from it; '' means no file."""
-    app.config = (_paths_here,)
+    app.config = (_paths_here, note_seed)
     if path != "":
         settings.use_file(path)
     found = settings.used()
@@ -209,7 +212,7 @@ def _use_settings(path: str | None) -> None:
             if name not in COMMANDS:
                 where = f"{found}: [{FLAGS}]: unknown table"
                 raise ConfigError(where, value=name, fix=did_you_mean(name, COMMANDS))
-        app.config = (_FlagsOfFile(str(found), given), _paths_here)
+        app.config = (_FlagsOfFile(str(found), given), _paths_here, note_seed)
 
 
 class _FlagsOfFile:
@@ -258,6 +261,17 @@ def _flag_and_value(word: str) -> list[str]:
     return [flag, value] if equals and flag in REPEATED else [word]
 
 
+def _begin(program: Sequence[str], words: Sequence[str]) -> None:
+    """Have the results of a command that measures say so; all programs of their own do."""
+    name = next((word for word in words if word not in BEFORE_COMMANDS), "")
+    if name in MEASURING:
+        provenance.begin(shlex.join([*program, *words]))
+    elif name and name not in COMMANDS:  # the program itself says it
+        rest = [*words]
+        rest.remove(name)
+        provenance.begin(shlex.join([*program, *rest]))
+
+
 def _check_command(words: Sequence[str]) -> None:
     """Refuse an unknown command, whatever flags stand around it.
 
@@ -286,10 +300,13 @@ def _unknown_flag(words: Sequence[str]) -> str:
     return "" if unknown is None else f"Unknown option: {unknown}{hint}"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code; what the user can mend takes one line."""
+def main(arguments: Sequence[str] | None = None, program: Sequence[str] = PROGRAM) -> int:
+    """Run the command line and return its exit code; what the user can mend takes one line.
+
+    `program` is what was called, if the first argument is a program of its own.
+    """
     open_closed_streams()
-    code = _run(arguments)
+    code = _run(arguments, program)
     try:
         send_all()
     except KibitzError as error:
@@ -297,11 +314,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _run(arguments: Sequence[str] | None) -> int:
+def _run(arguments: Sequence[str] | None, program: Sequence[str]) -> int:
     words = sys.argv[1:] if arguments is None else list(arguments)
     if not words and sys.stdin is not None and not sys.stdin.isatty():
         words = ["uci"]  # a GUI has started us
     try:
+        _begin(program, words)
         return _carry_out(words)
     except KeyboardInterrupt:
         return EXIT_STOPPED
@@ -327,6 +345,7 @@ def _run(arguments: Sequence[str] | None) -> int:
             joined.close()
         settings.use(None)
         leave_out_dates(False)
+        provenance.end()
         app.config = ()
 
 

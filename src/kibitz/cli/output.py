@@ -18,8 +18,11 @@ from cyclopts import Parameter
 from kibitz.core.errors import InputError, KibitzError
 from kibitz.core.log import plain
 from kibitz.core.places import Place, place
+from kibitz.core.provenance import described, use_seed
 
 if TYPE_CHECKING:
+    from cyclopts import App
+    from cyclopts.argument import ArgumentCollection
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
     from rich.table import Table
 
@@ -86,6 +89,14 @@ def from_flag(flag: str) -> Iterator[None]:
         raise
 
 
+def note_seed(_: App, __: tuple[str, ...], arguments: ArgumentCollection) -> None:
+    """Tell results the seed of a command, given or usual, before it runs."""
+    for argument in arguments:
+        if "--seed" in argument.names:
+            given = argument.tokens[-1].value if argument.tokens else argument.field_info.default
+            use_seed(int(given) if str(given).isdecimal() else given)
+
+
 # --- printing -------------------------------------------------------------------------------------
 
 
@@ -95,9 +106,12 @@ EXIT_STOPPED = 130  # the user has stopped a command, which says what it has unt
 
 
 def emit(result: Mapping[str, Any], *, as_json: bool, table: RenderableType | None = None) -> None:
-    """Print the result as one JSON object, or as ``table`` (two columns unless given)."""
+    """Print the result as one JSON object, or as ``table`` (two columns unless given).
+
+    JSON of a command that measures says where its numbers come from.
+    """
     if as_json:
-        sys.stdout.write(json.dumps(plain(dict(result)), allow_nan=False) + "\n")
+        sys.stdout.write(json.dumps(plain(described(result)), allow_nan=False) + "\n")
         sys.stdout.flush()
         return
     from rich.console import Console

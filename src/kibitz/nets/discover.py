@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ import kibitz
 from kibitz.core.errors import DamagedFileError, InputError, KibitzError
 from kibitz.core.files import Location, data_folder, local_path
 from kibitz.core.log import Level, say
+from kibitz.core.provenance import took_part
 from kibitz.core.workers import brought
 from kibitz.nets.card import ForeignFileError, NetworkCard, read_card
 
@@ -101,6 +103,19 @@ def named(what: Location) -> str:
         return PAIR.join(named(half) for half in pair)
     name = os.fspath(what)
     return Path(name).stem if Path(name).parent == SHIPPED_FOLDER else name
+
+
+def take_part(what: Location, *, later: bool = False) -> None:
+    """Have results name a network, by its file, with its checksum: now, or when they are told."""
+    for half in halves(what) or (what,):
+        where = os.fspath(half)
+        path = local_path(where)
+        if path is None or path.is_file():  # the evaluators that are built in have none
+            took_part(Path(named(where)).name, where, partial(_checksum, where), later=later)
+
+
+def _checksum(where: str) -> str:
+    return read_card(where).sha256
 
 
 def short_name(what: Location) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 from kibitz.core.errors import InputError, did_you_mean, missing_extra
 from kibitz.core.files import Location, local_path
 from kibitz.nets.card import NetworkCard, load, read_card
-from kibitz.nets.discover import SHIPPED, halves, shipped_names
+from kibitz.nets.discover import SHIPPED, halves, shipped_names, take_part
 from kibitz.nets.evaluators.batched import BatchedEvaluator, InlineBatch, Pair
 from kibitz.nets.evaluators.inline import InlineEvaluator, inline_evaluator
 from kibitz.nets.evaluators.load_sparse import sparse_evaluator
@@ -44,6 +44,7 @@ def load_evaluator(
         value, policy = (as_batched(load_evaluator(h, backend, devices, **arguments)) for h in pair)
         return Pair(value, policy)
     used = backend_of(what, backend)
+    take_part(what)
     if used == "torch":
         return _with_torch(what, devices, arguments)
     if _is_onnx(what):

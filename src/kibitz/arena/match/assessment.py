@@ -33,6 +33,7 @@ from kibitz.arena.match.suites import (
 from kibitz.core.errors import DamagedFileError, InputError
 from kibitz.core.files import crc32_of, read_bytes, write_bytes
 from kibitz.core.log import Stop
+from kibitz.core.provenance import described
 from kibitz.data.openings import Opening
 from kibitz.position.epd import Epd
 
@@ -237,7 +238,7 @@ def kept(
     result = make()
     if result is not None:
         content = {"settings": settings, "result": result, "crc": _checksum(settings, result)}
-        write_bytes(path, json.dumps(content, indent=1).encode())
+        write_bytes(path, json.dumps(described(content), indent=1).encode())
     return result
 
 

@@ -29,7 +29,7 @@ from kibitz.core.errors import InputError, did_you_mean
 from kibitz.core.files import local_path, sha256_of
 from kibitz.engine import Engine
 from kibitz.engine.options import chosen, file_options
-from kibitz.nets.discover import at_work, files_of, halves, named, shipped_names
+from kibitz.nets.discover import at_work, files_of, halves, named, shipped_names, take_part
 from kibitz.nets.load import SIMPLE, Backend
 from kibitz.search.params import Settings
 from kibitz.search.presets import changes_of
@@ -144,6 +144,7 @@ def parse_player(text: str) -> Spec:
     )
     if kind == "engine":
         spec.engine()  # refuses options before any game has begun
+        take_part(spec.what, later=True)
     elif kind in BUILT_IN and options:
         raise InputError(f"{kind} has no options", value=", ".join(options))
     return spec

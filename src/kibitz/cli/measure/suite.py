@@ -32,6 +32,7 @@ from kibitz.cli.output import (
 from kibitz.core.errors import InputError
 from kibitz.core.files import refuse_folder, write_bytes
 from kibitz.core.log import Level, Stop, graceful_stop, progress, say
+from kibitz.core.provenance import described
 from kibitz.position.epd import Epd
 
 # --- suite ----------------------------------------------------------------------------------------
@@ -89,7 +90,9 @@ def suite(
     _show(result, json)  # before the file, which may be refused: results are not lost then
     if out is not None:
         details = {str(path): [one._asdict() for one in rows] for path, rows in found.items()}
-        write_bytes(out, jsonlib.dumps({**result, "positions": details}, indent=1).encode())
+        write_bytes(
+            out, jsonlib.dumps(described({**result, "positions": details}), indent=1).encode()
+        )
     return EXIT_STOPPED if stop.requested else 0
 
 

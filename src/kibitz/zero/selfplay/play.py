@@ -23,7 +23,7 @@ from kibitz.data.openings import digest, read_openings
 from kibitz.data.shard import SUFFIX, Header, Shard, counted, offsets_of, provenance
 from kibitz.data.store import GENERATION, Store, add
 from kibitz.nets.card import read_card
-from kibitz.nets.discover import halves, named, resolve
+from kibitz.nets.discover import halves, named, resolve, take_part
 from kibitz.nets.load import SIMPLE
 from kibitz.position.state import POSITION
 from kibitz.zero.selfplay.config import SelfPlay
@@ -326,6 +326,7 @@ def play(
 
 def about_games(where: str, settings: SelfPlay, seed: int, generation: int) -> dict[str, Any]:
     """What shards say about how their games were played: games of one kind say the same."""
+    take_part(where, later=True)
     about = {
         "network": Path(named(where)).name,
         "sha256": _checksum(where),
