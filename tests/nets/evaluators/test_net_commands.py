@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kibitz.cli import main
+from kibitz.core import provenance
 from kibitz.nets.card import load_weights, read_card
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -25,6 +26,7 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
     printed = capsys.readouterr().out
     result: dict[str, Any] = json.loads(printed)
     assert printed.count("\n") == 1
+    result.pop(provenance.KEY)  # which names the command
     return result
 
 
