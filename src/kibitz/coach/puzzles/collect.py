@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from kibitz.coach.puzzles.find import Found, GameTask, Hunt, end_seeker, look_through
+from kibitz.coach.puzzles.find import GamePuzzles, GameTask, Hunt, end_seeker, look_through
 from kibitz.coach.puzzles.formats import Puzzle, key_of
 from kibitz.comment.openings import opening_in
 from kibitz.core.errors import InputError
@@ -51,7 +51,7 @@ class Collection:
         header = HuntHeader(**{**vars(hunt), "network": named(hunt.network)})
         work = "search for puzzles"
         self._path = journal_of(output)
-        self._journal = JournalFile(self._path, header, Found, work=work, piece="game")
+        self._journal = JournalFile(self._path, header, GamePuzzles, work=work, piece="game")
         self.hunt, self.bad, self.again = hunt, 0, 0
 
     def close(self) -> None:
@@ -66,30 +66,30 @@ class Collection:
     def find(self, files: list[Place], limit: int | None, workers: int, stop: Stop) -> None:
         """Look through games that no earlier run has looked through."""
         work = partial(look_through, self.hunt)
-        puzzles = sum(len(one.puzzles) for one in self._journal.entries)
+        puzzles = sum(len(entry.puzzles) for entry in self._journal.entries)
         with progress("games", total=limit) as bar:
             tasks, needs = self._tasks(files, limit), files_of(self.hunt.network)
-            for found in in_processes(work, tasks, workers, in_order=True, needs=needs):
-                self._journal.add(found)
-                puzzles += len(found.puzzles)
+            for entry in in_processes(work, tasks, workers, in_order=True, needs=needs):
+                self._journal.add(entry)
+                puzzles += len(entry.puzzles)
                 bar.describe(f"games; {puzzles} puzzles")
                 bar.advance()
                 if stop.requested:
                     return
 
     def _tasks(self, files: list[Place], limit: int | None) -> Iterator[GameTask]:
-        known = {one.key for one in self._journal.entries}
+        finished = {entry.key for entry in self._journal.entries}
         listed: set[str] = set()
         for task in islice(self._games(files), limit):
             if task.key in listed:
                 self.again += 1
-            elif task.key not in known:
+            elif task.key not in finished:
                 yield task
             listed.add(task.key)
 
     def _games(self, files: list[Place]) -> Iterator[GameTask]:
-        def skip(one: BadGame) -> None:
-            say(str(one))
+        def skip(bad_game: BadGame) -> None:
+            say(str(bad_game))
             self.bad += 1
 
         for path in files:
@@ -105,8 +105,8 @@ class Collection:
         """Puzzles of so many moves at least, without a position in common with an earlier one."""
         kept: list[Puzzle] = []
         seen: set[str] = set()
-        for found in self._journal.entries:
-            for puzzle in found.puzzles:
+        for entry in self._journal.entries:
+            for puzzle in entry.puzzles:
                 keys = {key_of(board) for board in puzzle.positions()}
                 if not keys & seen:
                     kept.append(puzzle)
@@ -116,16 +116,16 @@ class Collection:
     def counts(self) -> Counter[str]:
         """What all games have added up to."""
         total = Counter(games=len(self._journal.entries))
-        for found in self._journal.entries:
+        for entry in self._journal.entries:
             for name in ("positions", "proposed", "winning", "hard", "clear", "finding", "proving"):
-                total[name] += getattr(found, name)
-            total["puzzles"] += len(found.puzzles)
+                total[name] += getattr(entry, name)
+            total["puzzles"] += len(entry.puzzles)
         return total
 
     @property
     def seconds(self) -> float:
         """Processor time of all games."""
-        return sum(one.seconds for one in self._journal.entries)
+        return sum(entry.seconds for entry in self._journal.entries)
 
 
 def task_of(game: Game, source: str) -> GameTask:

@@ -73,7 +73,7 @@ class GameTask(NamedTuple):
     opening: str
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class GamePuzzles(msgspec.Struct, frozen=True, kw_only=True):
     """What was found in a game, and what it took."""
 
     key: str
@@ -108,17 +108,17 @@ class Seeker:
         self._proofs = Engine(network, search="alphabeta", hash=large)
         contempt = {"sc_limit": hunt.sc_limit} if hunt.finder == "contempt" else {}
         self._tree = Engine(network, search="mcts", hash=small, **contempt)
-        self._counts = Counter[str]()  # by the fields of Found
+        self._counts = Counter[str]()  # by the fields of GamePuzzles
 
     def close(self) -> None:
         """End the engines."""
         for engine in (self._pairs, self._single, self._proofs, self._tree):
             engine.close()
 
-    def look_through(self, task: GameTask) -> Found:
+    def look_through(self, task: GameTask) -> GamePuzzles:
         """The puzzles of a game; no two of them share a position."""
         self._counts = counts = Counter[str]()
-        found: list[Puzzle] = []
+        puzzles: list[Puzzle] = []
         seen: set[str] = set()
         started = time.process_time()
         for before, last in self._proposals(task):
@@ -131,10 +131,10 @@ class Seeker:
             counts["proposed"] += 1
             puzzle = self._proved(before, last, board, task)
             if puzzle is not None:
-                found.append(puzzle)
-                seen |= {key_of(one) for one in puzzle.positions()}
+                puzzles.append(puzzle)
+                seen |= {key_of(position) for position in puzzle.positions()}
         seconds = time.process_time() - started
-        return Found(key=task.key, puzzles=tuple(found), seconds=seconds, **counts)
+        return GamePuzzles(key=task.key, puzzles=tuple(puzzles), seconds=seconds, **counts)
 
     # --- proposals ------------------------------------------------------------------------------
 
@@ -156,8 +156,10 @@ class Seeker:
         report = self._look(self._tree, board, self.hunt.nodes)
         tree = self._tree.searcher
         assert isinstance(tree, Searcher)
-        ours = sorted(report.moves, key=lambda one: -one.visits)[:LINES]
-        for move, edge, visits in [(one.move, one.edge, one.visits) for one in ours]:
+        ours = sorted(report.moves, key=lambda candidate: -candidate.visits)[:LINES]
+        for move, edge, visits in [
+            (candidate.move, candidate.edge, candidate.visits) for candidate in ours
+        ]:
             after = board.copy(history=False)
             after.push(move)
             before = after.copy(history=False)
@@ -249,7 +251,7 @@ class Seeker:
         came = before.uci(last)
         then = board.to_chess()
         standing = standing_of(then, (len(line) + 1) // 2, score)
-        found = motifs_of(before.to_chess(), chess.Move.from_uci(came), texts, self._prover)
+        motifs = motifs_of(before.to_chess(), chess.Move.from_uci(came), texts, self._prover)
         bare = Puzzle(
             fen=board.fen(),
             moves=tuple(texts[: len(line)]),
@@ -257,7 +259,7 @@ class Seeker:
             last=came,
             score=score,
             prior=self._prior(board, line[0]),
-            themes=tuple(sorted(found | standing)),
+            themes=tuple(sorted(motifs | standing)),
             game=f"{task.name}#{then.ply()}",
             opening=task.opening,
             name=name_of(key_of(board)),
@@ -271,7 +273,7 @@ class Seeker:
         """The prior of a move, by the network's policy."""
         self._tree.new_game()
         report = self._tree.play(board, nodes=2).report
-        return next(one.prior for one in report.moves if one.move == move)
+        return next(candidate.prior for candidate in report.moves if candidate.move == move)
 
     def _nodes_needed(self, board: Board, move: Move) -> int:
         """Nodes, doubled from the short look to the finder's, from which on the win is found."""
@@ -324,7 +326,7 @@ def rating_of(puzzle: Puzzle) -> int:
 _seeker: Seeker | None = None  # of this process; kept from game to game
 
 
-def look_through(hunt: Hunt, task: GameTask) -> Found:
+def look_through(hunt: Hunt, task: GameTask) -> GamePuzzles:
     """The puzzles of a game, by this process's seeker."""
     global _seeker
     if _seeker is None or _seeker.hunt != hunt:

@@ -44,12 +44,12 @@ class Puzzle(msgspec.Struct, frozen=True, kw_only=True):
     def positions(self) -> list[Board]:
         """The positions in which the solver has to find a move."""
         board = self.board()
-        found = [board.copy(history=False)]
+        boards = [board.copy(history=False)]
         for at, move in enumerate(self.moves):
             board.push(move)
             if at % 2 and at + 1 < len(self.moves):
-                found.append(board.copy(history=False))
-        return found
+                boards.append(board.copy(history=False))
+        return boards
 
 
 def key_of(board: Board) -> str:
@@ -79,11 +79,11 @@ DEVIATION = 350  # of a rating without plays, as Glicko has it
 
 def format_of(path: Place, given: Format | None = None) -> Format:
     """The format that is asked for, or that the file's name ends in."""
-    found = given or FORMATS.get(path.suffix.lower().removeprefix("."))
-    if found is None:
+    kind = given or FORMATS.get(path.suffix.lower().removeprefix("."))
+    if kind is None:
         fix = "end its name in .csv, .epd or .pgn, or give --format"
         raise InputError("no format of puzzles", value=path.name, fix=fix)
-    return found
+    return kind
 
 
 def write_puzzles(path: Location, puzzles: Sequence[Puzzle], form: Format) -> None:
@@ -93,10 +93,10 @@ def write_puzzles(path: Location, puzzles: Sequence[Puzzle], form: Format) -> No
 
 def read_puzzles(path: Place, given: Format | None = None) -> list[Puzzle]:
     """The puzzles of a file; those that are wrong are named by the line or the game."""
-    found = list(_READERS[format_of(path, given)](path))
-    if not found:
+    puzzles = list(_READERS[format_of(path, given)](path))
+    if not puzzles:
         raise InputError("no puzzle in", value=str(path), fix="is it a file of puzzles?")
-    return found
+    return puzzles
 
 
 # --- CSV ------------------------------------------------------------------------------------------
@@ -106,10 +106,11 @@ def _csv_of(puzzles: Sequence[Puzzle]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    for one in puzzles:
-        moves, themes = " ".join((one.last, *one.moves)), " ".join(one.themes)
-        tags = one.opening.replace(" ", "_")
-        row = (one.name, one.before, moves, one.rating, DEVIATION, 0, 0, themes, one.game, tags)
+    for puzzle in puzzles:
+        moves, themes = " ".join((puzzle.last, *puzzle.moves)), " ".join(puzzle.themes)
+        tags = puzzle.opening.replace(" ", "_")
+        first = (puzzle.name, puzzle.before, moves, puzzle.rating, DEVIATION, 0, 0)
+        row = (*first, themes, puzzle.game, tags)
         writer.writerow(row)
     return text.getvalue()
 
@@ -149,20 +150,25 @@ def _read_rows(path: Place, lines: csv.DictReader[str]) -> Iterator[Puzzle]:
 
 
 def _epd_of(puzzles: Sequence[Puzzle]) -> str:
-    return "".join(f"{_line_of(one)}\n" for one in puzzles)
+    return "".join(f"{_line_of(puzzle)}\n" for puzzle in puzzles)
 
 
-def _line_of(one: Puzzle) -> Epd:
-    line = Board(one.fen, one.moves).moves
-    kind, amount = one.score.split() if one.score else ("", "0")
-    about = {"c0": " ".join(one.themes), "c1": one.before, "c2": one.last, "c3": str(one.rating)}
+def _line_of(puzzle: Puzzle) -> Epd:
+    line = Board(puzzle.fen, puzzle.moves).moves
+    kind, amount = puzzle.score.split() if puzzle.score else ("", "0")
+    about = {
+        "c0": " ".join(puzzle.themes),
+        "c1": puzzle.before,
+        "c2": puzzle.last,
+        "c3": str(puzzle.rating),
+    }
     return Epd(
-        fen=one.fen,
+        fen=puzzle.fen,
         best=(line[0],),
         line=line,
-        name=one.name,
-        comments={**about, "c4": one.game},
-        nodes=one.nodes or None,
+        name=puzzle.name,
+        comments={**about, "c4": puzzle.game},
+        nodes=puzzle.nodes or None,
         centipawns=int(amount) if kind == "cp" else None,
         mate_in=int(amount) if kind == "mate" else None,
     )
@@ -193,19 +199,23 @@ def _read_epd(path: Place) -> Iterator[Puzzle]:
 
 
 def _pgn_of(puzzles: Sequence[Puzzle]) -> str:
-    return "".join(f"{text_of(_tree_of(one))}\n\n" for one in puzzles)
+    return "".join(f"{text_of(_tree_of(puzzle))}\n\n" for puzzle in puzzles)
 
 
-def _tree_of(one: Puzzle) -> chess.pgn.Game:
+def _tree_of(puzzle: Puzzle) -> chess.pgn.Game:
     tree = chess.pgn.Game()
-    tree.setup(Board(one.before).to_chess())
-    tree.headers["Event"] = f"Puzzle {one.name}"
-    tree.headers["Site"] = one.game
-    about = {"PuzzleId": one.name, "PuzzleRating": str(one.rating), "Score": one.score}
-    for name, value in {**about, "Themes": " ".join(one.themes), "Opening": one.opening}.items():
+    tree.setup(Board(puzzle.before).to_chess())
+    tree.headers["Event"] = f"Puzzle {puzzle.name}"
+    tree.headers["Site"] = puzzle.game
+    about = {"PuzzleId": puzzle.name, "PuzzleRating": str(puzzle.rating), "Score": puzzle.score}
+    for name, value in {
+        **about,
+        "Themes": " ".join(puzzle.themes),
+        "Opening": puzzle.opening,
+    }.items():
         tree.headers[name] = value
     node: chess.pgn.GameNode = tree
-    for text in (one.last, *one.moves):
+    for text in (puzzle.last, *puzzle.moves):
         node = node.add_variation(chess.Move.from_uci(text))
     return tree
 

@@ -62,25 +62,25 @@ def motifs_of(
     moves = [chess.Move.from_uci(text) for text in line]
     board, kind = played(before, last), took.kind if took else None
     scene: Scene | None = Scene(board, moves[0], tuple(moves[1:]), prover, last, kind)
-    found: set[str] = set()
+    names: set[str] = set()
     first = True
     while scene is not None:
         for claim in motifs(scene):
             if first or not isinstance(claim, claims.TakesLoose):
-                found |= set(_tags(claim, not scene.follow))
+                names |= set(_tags(claim, not scene.follow))
         scene, first = scene.later(), False
-    return found
+    return names
 
 
 def standing_of(board: chess.Board, solver_moves: int, score: str) -> set[str]:
     """The tags of length, phase and size of the win; `score` is "cp 512" or "mate 3"."""
     kind, amount = score.split()
-    found = {LENGTHS[min(solver_moves, len(LENGTHS)) - 1], phase(board)}
+    themes = {LENGTHS[min(solver_moves, len(LENGTHS)) - 1], phase(board)}
     if kind == "mate":
-        return found | {"mate", f"mateIn{min(int(amount), LONGEST_MATE)}"}
+        return themes | {"mate", f"mateIn{min(int(amount), LONGEST_MATE)}"}
     if int(amount) >= CRUSHING:
-        return found | {"crushing"}
-    return found | ({"advantage"} if int(amount) >= ADVANTAGE else set())
+        return themes | {"crushing"}
+    return themes | ({"advantage"} if int(amount) >= ADVANTAGE else set())
 
 
 # --- solving --------------------------------------------------------------------------------------
@@ -116,8 +116,8 @@ class Session:
             themes = f"; {', '.join(puzzle.themes)}" if puzzle.themes else ""
             words = {"solved": "Solved", "helped": "Solved, with help", "failed": "Not solved"}
             self._tell(f"{words[outcome]}{themes}\n")
-        told = "{solved} solved, {helped} with help, {failed} not".format(**self.score)
-        self._tell(f"{self.score.total()} of {len(puzzles)} puzzles: {told}")
+        counts = "{solved} solved, {helped} with help, {failed} not".format(**self.score)
+        self._tell(f"{self.score.total()} of {len(puzzles)} puzzles: {counts}")
 
     def _solves(self, puzzle: Puzzle) -> bool:
         """One puzzle; False if the solver gives up."""
@@ -140,9 +140,9 @@ class Session:
                 board.push(reply)
         return True
 
-    def _answer(self, board: Board, wanted: Move, puzzle: Puzzle) -> Move | None:
+    def _answer(self, board: Board, solution: Move, puzzle: Puzzle) -> Move | None:
         """The right move, once it was given; None if the solver gives up."""
-        hints = _hints(board, wanted, puzzle)
+        hints = _hints(board, solution, puzzle)
         self._tell(f"{board.turn} to move")
         for line in self._lines:
             word = line.strip()
@@ -155,7 +155,7 @@ class Session:
                     return None
                 case "hint":
                     self._helped = True
-                    self._tell(hints.pop(0) if hints else f"Play {board.san(wanted)}")
+                    self._tell(hints.pop(0) if hints else f"Play {board.san(solution)}")
                 case "moves":
                     self._tell(" ".join(board.san(move) for move in board.legal_moves))
                 case "fen":
@@ -163,28 +163,28 @@ class Session:
                 case "help":
                     self._tell(HELP)
                 case _:
-                    move = self._tried(board, word, wanted)
+                    move = self._tried(board, word, solution)
                     if move is not None:
                         return move
         raise EOFError
 
-    def _tried(self, board: Board, word: str, wanted: Move) -> Move | None:
+    def _tried(self, board: Board, word: str, solution: Move) -> Move | None:
         """The move that was typed if it is right; any move that mates at once is."""
         try:
             move = board.parse(word)
         except KibitzError as error:
             self._tell(f"{error}")
             return None
-        if move == wanted or board.san(move).endswith("#"):
+        if move == solution or board.san(move).endswith("#"):
             return move
         self._helped = True
         self._tell(f"{board.san(move)} is not it; try again, or: hint, solution")
         return None
 
 
-def _hints(board: Board, wanted: Move, puzzle: Puzzle) -> list[str]:
+def _hints(board: Board, solution: Move, puzzle: Puzzle) -> list[str]:
     """What may be said before the move itself."""
-    piece = PIECES[(board.piece_at(wanted.origin) or "p").lower()]
+    piece = PIECES[(board.piece_at(solution.origin) or "p").lower()]
     themes = ["Themes: " + ", ".join(puzzle.themes)] if puzzle.themes else []
     return [*themes, f"A {piece} moves"]
 
