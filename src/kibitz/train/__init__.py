@@ -46,6 +46,6 @@ def keep_memory() -> bool:
         mallopt = ctypes.CDLL(None).mallopt
     except AttributeError:  # musl has none
         return False
-    wanted = ((_MMAP_MAX, 0), (_TRIM_THRESHOLD, LARGEST), (_TOP_PAD, PAD), (_ARENA_MAX, 1))
-    taken = [mallopt(name, value) for name, value in wanted]
+    options = ((_MMAP_MAX, 0), (_TRIM_THRESHOLD, LARGEST), (_TOP_PAD, PAD), (_ARENA_MAX, 1))
+    taken = [mallopt(name, value) for name, value in options]
     return all(taken)

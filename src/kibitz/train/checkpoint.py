@@ -69,9 +69,9 @@ class Average:
             raise InputError("an average of nothing", fix="update it once before it is used")
         # With decay d, n updates hold only 1 - d ** n of what an average ought to.
         power = self.updates * math.log(self.decay) if self.decay else -math.inf
-        held = 1.0 if self.kind == "swa" else -math.expm1(power)
+        total_weight = 1.0 if self.kind == "swa" else -math.expm1(power)
         return {
-            name: tensor / held if tensor.is_floating_point() else tensor.clone()
+            name: tensor / total_weight if tensor.is_floating_point() else tensor.clone()
             for name, tensor in self._sums.items()
         }
 
@@ -231,9 +231,9 @@ def newest(folder: Path, damaged_allowed: bool) -> tuple[Path, Checkpoint] | Non
     A damaged one is an error, unless it may be passed over for the one before.
     """
     for path in reversed(checkpoints_in(folder)):
-        found = _load_or_pass(path, damaged_allowed)
-        if found is not None:
-            return path, found
+        checkpoint = _load_or_pass(path, damaged_allowed)
+        if checkpoint is not None:
+            return path, checkpoint
     return None
 
 
@@ -265,16 +265,16 @@ def prune(folder: Path, keep: int) -> list[Path]:
 
 def optimiser_parts(optimiser: Optimizer) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Return an optimiser's tensors, `optimiser.N.name`, and the rest of its state."""
-    found = optimiser.state_dict()
+    state = optimiser.state_dict()
     tensors: dict[str, Tensor] = {}
     numbers: dict[str, dict[str, Any]] = {}
-    for index, entries in found["state"].items():
+    for index, entries in state["state"].items():
         for name, value in entries.items():
             if isinstance(value, Tensor):
                 tensors[f"optimiser.{index}.{name}"] = value
             else:
                 numbers.setdefault(str(index), {})[name] = value
-    return tensors, {"groups": found["param_groups"], "numbers": numbers}
+    return tensors, {"groups": state["param_groups"], "numbers": numbers}
 
 
 def restore_optimiser(optimiser: Optimizer, checkpoint: Checkpoint) -> None:
@@ -291,11 +291,11 @@ def restore_optimiser(optimiser: Optimizer, checkpoint: Checkpoint) -> None:
 
 def random_parts() -> dict[str, Tensor]:
     """Return the state of torch's random numbers, on the GPUs as well."""
-    found = {"random.cpu": torch.get_rng_state()}
+    states_by_name = {"random.cpu": torch.get_rng_state()}
     if torch.cuda.is_available():
         states = torch.cuda.get_rng_state_all()
-        found |= {f"random.cuda{index}": state for index, state in enumerate(states)}
-    return found
+        states_by_name |= {f"random.cuda{index}": state for index, state in enumerate(states)}
+    return states_by_name
 
 
 def restore_random(checkpoint: Checkpoint) -> None:
@@ -336,8 +336,8 @@ def validation_loss(figures: dict[str, float], weights: LossWeights) -> float:
     """Return what validations are compared by; infinite if it is not a number."""
     names = [name for name in vars(weights) if name in figures]
     losses = {name: torch.tensor(figures[name], dtype=torch.float64) for name in names}
-    found = float(weighted_sum(losses, weights)) if losses else math.nan
-    return found if math.isfinite(found) else math.inf
+    loss = float(weighted_sum(losses, weights)) if losses else math.nan
+    return loss if math.isfinite(loss) else math.inf
 
 
 def save_best(folder: Path, best: Best) -> None:
@@ -353,11 +353,11 @@ def load_best(folder: Path, damaged_allowed: bool = False) -> Best | None:
     Damaged ones are an error, unless they may be done without.
     """
     path = folder / BEST
-    found = _load_or_pass(path, damaged_allowed) if path.exists() else None
-    if found is None:
+    checkpoint = _load_or_pass(path, damaged_allowed) if path.exists() else None
+    if checkpoint is None:
         return None
-    state = found.state
-    return Best(state["step"], state["loss"], state["figures"], found.part("network"))
+    state = checkpoint.state
+    return Best(state["step"], state["loss"], state["figures"], checkpoint.part("network"))
 
 
 def forget_best(folder: Path) -> None:

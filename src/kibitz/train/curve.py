@@ -37,8 +37,8 @@ def names_of(runs: list[Run]) -> list[str]:
 
     Of the rank correlations only one is shown.
     """
-    found = {name.removeprefix(VALIDATION) for run in runs for name in run.figures} - DETAILS
-    return [*(name for name in FIRST if name in found), *sorted(found - set(FIRST))]
+    names = {name.removeprefix(VALIDATION) for run in runs for name in run.figures} - DETAILS
+    return [*(name for name in FIRST if name in names), *sorted(names - set(FIRST))]
 
 
 def tables(run: Run, rows: int) -> list[tuple[str, list[str], list[list[Any]]]]:
@@ -54,7 +54,7 @@ def tables(run: Run, rows: int) -> list[tuple[str, list[str], list[list[Any]]]]:
             VALIDATION + name for name in names if VALIDATION + name in run.figures
         ],
     }
-    return [(title, *_table(run, found, rows)) for title, found in shown.items() if found]
+    return [(title, *_table(run, figures, rows)) for title, figures in shown.items() if figures]
 
 
 def _table(run: Run, names: list[str], rows: int) -> tuple[list[str], list[list[Any]]]:
@@ -95,15 +95,15 @@ def figure(runs: list[Run]) -> str:
 
 def _elo_panels(runs: list[Run], colours: list[str]) -> list[Panel]:
     """Return a panel for each opponent that was met."""
-    opponents = dict.fromkeys(one.opponent for run in runs for one in run.strength)
+    opponents = dict.fromkeys(strength.opponent for run in runs for strength in run.strength)
     panels = []
     for opponent in opponents:
         lines = []
         for run, colour in zip(runs, colours, strict=True):
-            met = [one for one in run.strength if one.opponent == opponent]
-            drawn = [(one, at) for one in met if (at := one.drawn_at) is not None]
-            points = [(float(one.step), at) for one, at in drawn]
-            errors = tuple(one.error for one, _ in drawn)
+            met = [strength for strength in run.strength if strength.opponent == opponent]
+            drawn = [(strength, at) for strength in met if (at := strength.drawn_at) is not None]
+            points = [(float(strength.step), at) for strength, at in drawn]
+            errors = tuple(strength.error for strength, _ in drawn)
             if points:
                 lines.append(Line(points, colour, errors=errors))
         if lines:
@@ -221,7 +221,7 @@ def ticks(low: float, high: float) -> list[float]:
     """
     rough = (high - low) / TICKS
     power = 10.0 ** math.floor(math.log10(rough))
-    step = power * next(one for one in (1, 2, 2.5, 5, 10) if one * power >= rough * 0.999)
+    step = power * next(factor for factor in (1, 2, 2.5, 5, 10) if factor * power >= rough * 0.999)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [round(number * step, 12) for number in range(first, last + 1)]
 
@@ -254,7 +254,7 @@ def _panel(panel: Panel) -> list[str]:
     for tick in ticks(x.low, x.high):
         at = x.place(tick)
         parts.append(_text(at, HEIGHT - BOTTOM + 15, _number(tick), anchor="middle"))
-    for line in sorted(panel.lines, key=lambda one: not one.faint):
+    for line in sorted(panel.lines, key=lambda drawn: not drawn.faint):
         parts += _line(line, x, y)
     return parts
 

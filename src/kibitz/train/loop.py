@@ -107,9 +107,9 @@ def train(
         main = share.rank == 0
         if main:
             stack.enter_context(_folder(run.output))
-        found = found_checkpoint(settings, resume, damaged_allowed)
+        checkpoint = found_checkpoint(settings, resume, damaged_allowed)
         window = window_of(settings)
-        state = begin(settings, found, window, share, device)
+        state = begin(settings, checkpoint, window, share, device)
         stack.enter_context(state.loader)
         total = total_steps(settings, window, state.loader)
         held_out = held_out_of(settings, window) if main else None
@@ -119,7 +119,7 @@ def train(
         job = Job(settings, command, share, window, total, held_out, write, on_step)
         if main:
             warn_of_few_steps(settings, total)
-            state.best = _best(job, found is not None, damaged_allowed)
+            state.best = _best(job, checkpoint is not None, damaged_allowed)
         began, first = time.perf_counter(), state.step
         log = Log(job)
         stopped = _steps(state, job, log, stop)
@@ -148,8 +148,8 @@ def _folder(output: Path) -> Iterator[None]:
         with with_lock(output, "training"):
             yield
     except BaseException:
-        made = new and output.is_dir()
-        if made and {path.name for path in output.glob("*")} <= {LOCK_FILE, METRICS}:
+        is_made = new and output.is_dir()
+        if is_made and {path.name for path in output.glob("*")} <= {LOCK_FILE, METRICS}:
             shutil.rmtree(output)
         raise
 
@@ -260,13 +260,13 @@ def held_out_of(settings: TrainingSettings, window: Window) -> HeldOut | None:
 def warn_of_idle_head(card: NetworkCard, held_out: HeldOut, result_share: float) -> None:
     """Say why the head for the search's value, if there is one, can learn nothing of its own."""
     values = held_out.samples.values[held_out.rows]
-    known = values[~np.isnan(values)]
+    searched = values[~np.isnan(values)]
     if not card.heads.mcts_value:
         return
-    if not len(known):
+    if not len(searched):
         why = "nothing: no position has one"
-    elif known.min() == known.max():
-        why = f"a constant: all searches came to {known[0]:+.2f}, as with a uniform network"
+    elif searched.min() == searched.max():
+        why = f"a constant: all searches came to {searched[0]:+.2f}, as with a uniform network"
     elif result_share == 0:
         why = "what the value learns: data.result_share is 0; give more, or leave the head out"
     else:
@@ -292,8 +292,8 @@ def _validate(state: TrainState, job: Job, *, average: bool = False) -> None:
             copies = {name: tensor.detach().cpu().clone() for name, tensor in weights}
             state.best = Best(state.step, loss, figures, copies)
             checkpoints.save_best(job.checkpoints, state.best)
-    found = {f"{prefix}validation_{name}": value for name, value in figures.items()}
-    job.write(state.step, **found, validation_positions=len(rows))
+    fields = {f"{prefix}validation_{name}": value for name, value in figures.items()}
+    job.write(state.step, **fields, validation_positions=len(rows))
     shown = ", ".join(f"{name} {figures[name]:.4f}" for name in figures if name not in DETAILS)
     say(f"step {state.step}{whose}, {len(rows)} positions of held-out games: {shown}")
 

@@ -69,8 +69,8 @@ def cross_entropy(logits: Tensor, targets: Tensor, offsets: Tensor) -> Tensor:
     if logits.device.type == "cpu" and logits.dtype == torch.float32:
         _check(logits, targets, offsets)
         function: Any = _CrossEntropy
-        found: Tensor = function.apply(logits, targets.float(), offsets.long())
-        return found
+        loss: Tensor = function.apply(logits, targets.float(), offsets.long())
+        return loss
     terms = targets * log_softmax(logits, offsets)
     return -row_sums(terms, rows_of(offsets, len(logits)), len(offsets) - 1)
 
@@ -79,8 +79,8 @@ def _check(logits: Tensor, targets: Tensor, offsets: Tensor) -> None:
     """Kernels do not check bounds, so nothing out of bounds may reach them."""
     ordered = bool((offsets[1:] >= offsets[:-1]).all()) and int(offsets[0]) == 0
     if not ordered or not int(offsets[-1]) == len(logits) == len(targets):
-        found = f"{len(logits)} logits, {len(targets)} targets, offsets up to {int(offsets[-1])}"
-        raise IndexError(f"logits and targets must match their offsets: {found}")
+        sizes = f"{len(logits)} logits, {len(targets)} targets, offsets up to {int(offsets[-1])}"
+        raise IndexError(f"logits and targets must match their offsets: {sizes}")
 
 
 class _CrossEntropy(torch.autograd.Function):
@@ -124,20 +124,20 @@ def losses(
     outputs: Outputs, batch: TensorBatch, heads: Heads, weights: LossWeights
 ) -> dict[str, Tensor]:
     """Return the loss of each head, unweighted scalars, and their weighted sum as "total"."""
-    found: dict[str, Tensor] = {}
+    parts: dict[str, Tensor] = {}
     if heads.value != "none":
-        found["value"] = value_loss(outputs["value"].float(), batch, heads.value)
+        parts["value"] = value_loss(outputs["value"].float(), batch, heads.value)
     if heads.policy:
-        found["policy"] = policy_loss(outputs["policy"], batch, batch.policy)
+        parts["policy"] = policy_loss(outputs["policy"], batch, batch.policy)
     if heads.mcts_value:
         output = outputs["mcts_value"].float()
-        found["mcts_value"] = squared_error(output, batch.search_value, batch.search_weight)
+        parts["mcts_value"] = squared_error(output, batch.search_value, batch.search_weight)
     if heads.soft_policy:
         targets = softened(batch.policy, batch.move_offsets, weights.soft_temperature)
-        found["soft_policy"] = policy_loss(outputs["soft_policy"], batch, targets)
+        parts["soft_policy"] = policy_loss(outputs["soft_policy"], batch, targets)
     if heads.moves_left:
-        found["moves_left"] = moves_left_loss(outputs["moves_left"].float(), batch)
-    return found | {"total": weighted_sum(found, weights)}
+        parts["moves_left"] = moves_left_loss(outputs["moves_left"].float(), batch)
+    return parts | {"total": weighted_sum(parts, weights)}
 
 
 def counted(loss: str, batch: TensorBatch) -> Tensor:
@@ -146,9 +146,9 @@ def counted(loss: str, batch: TensorBatch) -> Tensor:
     return weight.sum()
 
 
-def weighted_sum(found: dict[str, Tensor], weights: LossWeights) -> Tensor:
+def weighted_sum(parts: dict[str, Tensor], weights: LossWeights) -> Tensor:
     """Return the sum of losses times the weights of their names, a scalar."""
-    terms = [getattr(weights, name) * loss for name, loss in found.items()]
+    terms = [getattr(weights, name) * loss for name, loss in parts.items()]
     return torch.stack(terms).sum()
 
 
@@ -158,14 +158,14 @@ def mean(losses: Tensor, weight: Tensor) -> Tensor:
     return (losses * weight).sum() / torch.where(total > 0, total, 1)
 
 
-def known(targets: Tensor, weight: Tensor) -> Tensor:
+def zero_unweighted(targets: Tensor, weight: Tensor) -> Tensor:
     """Return targets (B,) or (B, 3) with 0 where the weight (B,) is 0: there they may be nan."""
     return torch.where((weight > 0).view(-1, *[1] * (targets.dim() - 1)), targets, 0)
 
 
 def squared_error(values: Tensor, targets: Tensor, weight: Tensor) -> Tensor:
     """Return the mean squared difference of values and targets, (B,) both."""
-    return mean((values - known(targets, weight)) ** 2, weight)
+    return mean((values - zero_unweighted(targets, weight)) ** 2, weight)
 
 
 def value_loss(output: Tensor, batch: TensorBatch, kind: str) -> Tensor:
@@ -174,9 +174,9 @@ def value_loss(output: Tensor, batch: TensorBatch, kind: str) -> Tensor:
     if kind == "tanh":
         return squared_error(output, batch.value, weight)
     if kind == "rank":
-        total, pairs = pairwise_ranking(output, known(batch.value, weight), weight)
+        total, pairs = pairwise_ranking(output, zero_unweighted(batch.value, weight), weight)
         return total / pairs.clamp(min=1)
-    terms = known(batch.wdl, weight) * functional.log_softmax(output, dim=1)
+    terms = zero_unweighted(batch.wdl, weight) * functional.log_softmax(output, dim=1)
     return mean(-terms.sum(1), weight)
 
 
@@ -198,13 +198,13 @@ def legal(logits: Tensor, batch: TensorBatch) -> Tensor:
 
 def policy_loss(logits: Tensor, batch: TensorBatch, targets: Tensor) -> Tensor:
     """Return the mean cross-entropy of logits (M,) or (B, K) against probabilities (M,)."""
-    found = cross_entropy(legal(logits, batch), targets, batch.move_offsets)
-    return mean(found, batch.policy_weight)
+    entropies = cross_entropy(legal(logits, batch), targets, batch.move_offsets)
+    return mean(entropies, batch.policy_weight)
 
 
 def moves_left_loss(plies: Tensor, batch: TensorBatch) -> Tensor:
     """Return Huber's loss of the distance to the end, in units of 40 plies."""
-    targets = known(batch.plies_left, batch.plies_left_weight)
+    targets = zero_unweighted(batch.plies_left, batch.plies_left_weight)
     error = functional.huber_loss(plies, targets, reduction="none", delta=HUBER_PLIES)
     return mean(error / PLIES_SCALE, batch.plies_left_weight)
 
@@ -292,14 +292,14 @@ def distilled_losses(
             fix = "this teacher has no value"
             raise InputError("value_share", value=settings.value_share, fix=fix)
         targets = with_teachers_value(batch, taught.value, taught.wdl, settings.value_share)
-    found = losses(outputs, targets, heads, weights)
+    parts = losses(outputs, targets, heads, weights)
     if heads.policy and share:
         if taught.policy is None:
             raise InputError("policy_share", value=share, fix="this teacher has no policy")
         soft = policy_distillation(outputs["policy"], batch, taught.policy, settings.temperature)
-        found["policy"] = share * soft + (1 - share) * found["policy"]
-    del found["total"]
-    return found | {"total": weighted_sum(found, weights)}
+        parts["policy"] = share * soft + (1 - share) * parts["policy"]
+    del parts["total"]
+    return parts | {"total": weighted_sum(parts, weights)}
 
 
 def policy_distillation(
@@ -312,8 +312,8 @@ def policy_distillation(
     """
     offsets = batch.move_offsets
     targets = softmax(teacher / temperature, offsets)
-    found = cross_entropy(legal(logits, batch) / temperature, targets, offsets)
-    return temperature**2 * mean(found, (offsets[1:] > offsets[:-1]).float())
+    entropies = cross_entropy(legal(logits, batch) / temperature, targets, offsets)
+    return temperature**2 * mean(entropies, (offsets[1:] > offsets[:-1]).float())
 
 
 def with_teachers_value(
@@ -322,10 +322,10 @@ def with_teachers_value(
     """Mix the teacher's value (B,) into the targets; where there were none it is the target."""
     weight = batch.value_weight
     portion = torch.where(weight > 0, share, 1.0)
-    own = known(batch.wdl, weight)
+    own = zero_unweighted(batch.wdl, weight)
     wdl = _with_draws(value, own[:, 1]) if wdl is None else wdl
     return batch._replace(
-        value=torch.lerp(known(batch.value, weight), value, portion),
+        value=torch.lerp(zero_unweighted(batch.value, weight), value, portion),
         wdl=torch.lerp(own, wdl, portion[:, None]),
         value_weight=torch.ones_like(weight),
     )

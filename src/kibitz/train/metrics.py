@@ -100,8 +100,8 @@ class Strength:
     @property
     def drawn_at(self) -> float | None:
         """Where a figure has its point: at the difference, else at the bound."""
-        known = (self.elo, self.low, self.high)
-        return next((value for value in known if value is not None), None)
+        bounds = (self.elo, self.low, self.high)
+        return next((value for value in bounds if value is not None), None)
 
     @property
     def error(self) -> float:
@@ -192,8 +192,8 @@ def in_order(trainings: Mapping[Path, Lines], reports: Mapping[Path, Report]) ->
         if report.time is not None:
             moments[path] = Moment(report.time, str(path), is_report=True)
             continue
-        beside = [one for one in trainings if one.is_relative_to(path.parent.parent)]
-        last = max(began[one] for one in beside or trainings)
+        beside = [folder for folder in trainings if folder.is_relative_to(path.parent.parent)]
+        last = max(began[folder] for folder in beside or trainings)
         moments[path] = last._replace(is_report=True)
     return sorted(moments, key=lambda path: moments[path])
 
@@ -213,12 +213,12 @@ def read_metrics(path: Path) -> Lines:
 
 def _decoded(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(line)
+        record = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise DamagedFileError(f"line {number} is not JSON ({error})", value=str(path)) from error
-    if not isinstance(found, dict) or type(found.get("step")) is not int:
+    if not isinstance(record, dict) or type(record.get("step")) is not int:
         raise DamagedFileError(f"line {number} has no step", value=str(path))
-    return found
+    return record
 
 
 def _take(run: Run, line: dict[str, Any], before: int) -> None:

@@ -60,7 +60,7 @@ class TrainState:
 
 def begin(
     settings: TrainingSettings,
-    found: Checkpoint | None,
+    checkpoint: Checkpoint | None,
     window: Window,
     share: Share,
     device: torch.device,
@@ -68,20 +68,20 @@ def begin(
     """Return the state of a new training, or of one that goes on, as the checkpoint has it."""
     run, data = settings.run, settings.data
     torch.manual_seed(run.seed)
-    learner = learner_of(settings, found, share, device)
+    learner = learner_of(settings, checkpoint, share, device)
     how = recipe(learner.card, data.result_share)
     seen = recipe(learner.teacher.card, 0.0) if learner.teacher else None
-    place = place_of(found, window)
+    place = place_of(checkpoint, window)
     loader = Loader(window, how, run.batch, run.seed, place, share, str(device), seen)
     average = None
     if settings.average.kind != "none":
         average = Average(settings.average.kind, settings.average.decay)
-    if found is None:
+    if checkpoint is None:
         return TrainState(learner, loader, average, step=0, date=now())
     if average is not None:
-        average.restore(found.part("average"))
-    checkpoints.restore_random(found)
-    step, date = int(found.state["step"]), found.state.get("date", now())
+        average.restore(checkpoint.part("average"))
+    checkpoints.restore_random(checkpoint)
+    step, date = int(checkpoint.state["step"]), checkpoint.state.get("date", now())
     return TrainState(learner, loader, average, step, date)
 
 
@@ -157,10 +157,10 @@ def found_checkpoint(
             fix = "go on with --resume, or choose another --output"
             raise InputError("a training is here already", value=str(folder), fix=fix)
         return None
-    found = checkpoints.newest(folder, damaged_allowed)
-    if found is None:
+    newest = checkpoints.newest(folder, damaged_allowed)
+    if newest is None:
         return None
-    path, checkpoint = found
+    path, checkpoint = newest
     _check_same(settings, checkpoint)
     say(f"going on from {path}")
     return checkpoint
@@ -168,33 +168,33 @@ def found_checkpoint(
 
 def _check_same(settings: TrainingSettings, checkpoint: Checkpoint) -> None:
     """Refuse to go on with settings under which the result would be neither one nor the other."""
-    given, found = as_json(settings), checkpoint.state["settings"]
-    there, here = Path(found["run"]["output"]), Path(given["run"]["output"])
-    for table, before in found.items():
+    given, saved = as_json(settings), checkpoint.state["settings"]
+    old_folder, new_folder = Path(saved["run"]["output"]), Path(given["run"]["output"])
+    for table, before in saved.items():
         for key, value in before.items():
-            same = value, _moved(value, there, here)
+            same = value, _moved(value, old_folder, new_folder)
             if key not in MAY_CHANGE.get(table, ()) and given[table].get(key) not in same:
                 what = f"{table}.{key} was {value!r} when this training began, now it is"
                 fix = "keep it, or choose another --output"
                 raise InputError(what, value=given[table].get(key), fix=fix)
 
 
-def _moved(value: Any, there: Path, here: Path) -> Any:
+def _moved(value: Any, old_folder: Path, new_folder: Path) -> Any:
     """A setting whose places are beside an output that was moved from there to here."""
     if isinstance(value, list):
-        return [_moved(one, there, here) for one in value]
-    while there.name and there.name == here.name:
-        there, here = there.parent, here.parent
-    if isinstance(value, str) and Path(value).is_relative_to(there):
-        return str(here / Path(value).relative_to(there))
+        return [_moved(item, old_folder, new_folder) for item in value]
+    while old_folder.name and old_folder.name == new_folder.name:
+        old_folder, new_folder = old_folder.parent, new_folder.parent
+    if isinstance(value, str) and Path(value).is_relative_to(old_folder):
+        return str(new_folder / Path(value).relative_to(old_folder))
     return value
 
 
 def as_json(settings: TrainingSettings) -> dict[str, Any]:
     """Return settings as JSON gives them back."""
     text = msgspec.json.encode(dataclasses.asdict(settings), enc_hook=os.fspath)
-    found: dict[str, Any] = json.loads(text)
-    return found
+    tables: dict[str, Any] = json.loads(text)
+    return tables
 
 
 def warn_of_few_steps(settings: TrainingSettings, total: int) -> None:
@@ -212,7 +212,7 @@ def warn_of_few_steps(settings: TrainingSettings, total: int) -> None:
 
 
 def learner_of(
-    settings: TrainingSettings, found: Checkpoint | None, share: Share, device: torch.device
+    settings: TrainingSettings, checkpoint: Checkpoint | None, share: Share, device: torch.device
 ) -> Learner:
     """Return the network with its optimiser, new or as the checkpoint left them."""
     run = settings.run
@@ -224,13 +224,13 @@ def learner_of(
     else:
         card = new_card(run.network, encoding=run.encoding)
         network = build(card)
-    if found is not None:
-        card = msgspec.convert(found.state["card"], NetworkCard)
-        network.load_state_dict(found.part("network"))
+    if checkpoint is not None:
+        card = msgspec.convert(checkpoint.state["card"], NetworkCard)
+        network.load_state_dict(checkpoint.part("network"))
     channels_last(network.to(device))
     optimiser = make_optimiser(network, settings.optimiser, settings.schedule.rate)
-    if found is not None:
-        checkpoints.restore_optimiser(optimiser, found)
+    if checkpoint is not None:
+        checkpoints.restore_optimiser(optimiser, checkpoint)
     return Learner(
         network=network,
         card=card,
@@ -274,12 +274,12 @@ def window_of(settings: TrainingSettings) -> Window:
     return window
 
 
-def place_of(found: Checkpoint | None, window: Window) -> PlaceInData:
+def place_of(checkpoint: Checkpoint | None, window: Window) -> PlaceInData:
     """Return where to go on: where it stopped, or at a new epoch if the data has changed since."""
-    if found is None:
+    if checkpoint is None:
         return PlaceInData()
-    place = PlaceInData(*found.state["place"])
-    if found.state["window"] == fingerprint(window):
+    place = PlaceInData(*checkpoint.state["place"])
+    if checkpoint.state["window"] == fingerprint(window):
         return place
     say("the data has changed since the checkpoint: a new epoch begins")
     return PlaceInData(place.epoch + 1)

@@ -177,17 +177,17 @@ class Learner:
         self.network.train()
         set_rate(self.optimiser, rate)
         self.optimiser.zero_grad(set_to_none=True)
-        found = self._losses(batch)
+        parts = self._losses(batch)
         if self.share.processes > 1:
-            found = balanced(found, batch, self.weights, self.share)
-        torch.autograd.backward(found["total"])
+            parts = balanced(parts, batch, self.weights, self.share)
+        torch.autograd.backward(parts["total"])
         limit = self.clip or math.inf
         length = nn.utils.clip_grad_norm_(self.network.parameters(), limit, foreach=True)
-        self._check(batch, found["total"], length, number)
+        self._check(batch, parts["total"], length, number)
         self.optimiser.step()
         if isinstance(self.network, SparseNetwork):
             self.network.clip_weights()
-        detached = {name: loss.detach() for name, loss in found.items()}
+        detached = {name: loss.detach() for name, loss in parts.items()}
         return {**averaged(detached, self.share), "gradient": length}
 
     def forward(self, batch: TensorBatch) -> Outputs:
@@ -279,18 +279,18 @@ def shared(network: nn.Module, share: Share, device: torch.device) -> Callable[.
 
 
 def balanced(
-    found: dict[str, Tensor], batch: TensorBatch, weights: LossWeights, share: Share
+    parts: dict[str, Tensor], batch: TensorBatch, weights: LossWeights, share: Share
 ) -> dict[str, Tensor]:
     """Scale each mean so that the mean over all processes is that over all their positions.
 
     The processes' batches are equally long, but not all positions have every target.
     """
-    names = [name for name in found if name != "total"]
+    names = [name for name in parts if name != "total"]
     mine = torch.stack([counted(name, batch) for name in names])
     total = mine.clone()
     distributed.all_reduce(total)
     factors = mine * share.processes / total.clamp(min=1)
-    scaled = {name: found[name] * factor for name, factor in zip(names, factors, strict=True)}
+    scaled = {name: parts[name] * factor for name, factor in zip(names, factors, strict=True)}
     return {**scaled, "total": weighted_sum(scaled, weights)}
 
 

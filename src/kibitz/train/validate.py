@@ -43,21 +43,21 @@ def validate(learner: Learner, batches: Iterable[TensorBatch]) -> dict[str, floa
     kind = learner.card.heads.value
     for batch in batches:
         outputs, losses = learner.evaluate(batch)
-        found = {
+        figures = {
             name: (float(loss), float(counted(name, batch)))
             for name, loss in losses.items()
             if name != "total"
         }
         if "value" in outputs:
-            (values, _), known = values_of(outputs["value"], kind), batch.value_weight
-            found |= _value_figures(values, batch)
-            ranked.append((values[known > 0].cpu(), batch.value[known > 0].cpu()))
+            (values, _), weight = values_of(outputs["value"], kind), batch.value_weight
+            figures |= _value_figures(values, batch)
+            ranked.append((values[weight > 0].cpu(), batch.value[weight > 0].cpu()))
         if "policy" in outputs:
-            logits, known = legal(outputs["policy"], batch), batch.policy_weight
+            logits, weight = legal(outputs["policy"], batch), batch.policy_weight
             for name, first in ACCURACIES.items():
-                share = policy_accuracy(logits, batch.policy, batch.move_offsets, known, first)
-                found[name] = share, float(known.sum())
-        for name, (mean, count) in found.items():
+                share = policy_accuracy(logits, batch.policy, batch.move_offsets, weight, first)
+                figures[name] = share, float(weight.sum())
+        for name, (mean, count) in figures.items():
             if count:
                 sums[name] = sums.get(name, 0.0) + mean * count
                 counts[name] = counts.get(name, 0.0) + count
@@ -79,11 +79,11 @@ def _rank_figures(ranked: list[tuple[Tensor, Tensor]]) -> dict[str, float]:
 
 def _value_figures(values: Tensor, batch: TensorBatch) -> dict[str, tuple[float, float]]:
     """Return the figures of values (B,) with the number of positions each is a mean over."""
-    known = batch.value_weight
-    decided = (known > 0) & (batch.value.abs() > DECIDED)
+    weight = batch.value_weight
+    decided = (weight > 0) & (batch.value.abs() > DECIDED)
     return {
-        "value_error": (value_error(values, batch.value, known), float(known.sum())),
-        "sign": (sign_accuracy(values, batch.value, known), float(decided.sum())),
+        "value_error": (value_error(values, batch.value, weight), float(weight.sum())),
+        "sign": (sign_accuracy(values, batch.value, weight), float(decided.sum())),
     }
 
 
@@ -92,8 +92,8 @@ def _value_figures(values: Tensor, batch: TensorBatch) -> dict[str, tuple[float,
 
 def value_error(values: Tensor, targets: Tensor, weight: Tensor) -> float:
     """Return the mean distance of values from targets, (B,) each, where there is weight."""
-    known = weight > 0
-    return _mean((values - targets)[known].abs())
+    weighted = weight > 0
+    return _mean((values - targets)[weighted].abs())
 
 
 def sign_accuracy(values: Tensor, targets: Tensor, weight: Tensor) -> float:

@@ -72,8 +72,8 @@ def train_words(
     export: bool = True,
 ) -> Trained:
     """Train a decoder in a folder, or go on there; the file is `NAME.words` in it."""
-    kept = [one for one in examples if not is_held_out(one, settings.held_out)]
-    held = [one for one in examples if is_held_out(one, settings.held_out)]
+    kept = [example for example in examples if not is_held_out(example, settings.held_out)]
+    held_out = [example for example in examples if is_held_out(example, settings.held_out)]
     if not kept:
         raise InputError("no examples to train on", value=len(examples), fix="give more games")
     folder.mkdir(parents=True, exist_ok=True)
@@ -89,7 +89,7 @@ def train_words(
         torch.manual_seed(settings.seed)
         model = WordsNetwork(card, network if tower is not None else None)
         training = _Training(model, card, settings, folder, stop)
-        rows, validation = (_rows(part, processor, card) for part in (kept, held))
+        rows, validation = (_rows(part, processor, card) for part in (kept, held_out))
         training.resume()
         metrics = stack.enter_context(Metrics(folder / "metrics.jsonl"))
         losses = training.run(rows, validation, metrics)
@@ -100,7 +100,7 @@ def train_words(
             parameters=count_parameters(model),
             steps=training.step,
             loss=losses.get("loss", 0.0),
-            data=tuple(sorted({f"{one.source} ({one.licence})" for one in kept})),
+            data=tuple(sorted({f"{example.source} ({example.licence})" for example in kept})),
         )
         encode, following = exported(model)
         path = folder / f"{card.name}.words"
@@ -112,7 +112,7 @@ def _tokens(folder: Path, examples: Sequence[Example], card: WordsCard) -> bytes
     """The vocabulary of a folder, made the first time."""
     path = folder / TOKENS
     if not path.exists():
-        texts = [text for one in examples for text in (one.text, one.claims) if text]
+        texts = [text for example in examples for text in (example.text, example.claims) if text]
         symbols = [author_symbol(author) for author in (HUMAN, TABLE)]
         write_bytes(path, train_tokens(texts, card.vocabulary, symbols))
     return read_bytes(path)
@@ -121,11 +121,11 @@ def _tokens(folder: Path, examples: Sequence[Example], card: WordsCard) -> bytes
 def _rows(examples: Sequence[Example], tokens: Any, card: WordsCard) -> list[Row]:
     """Examples in tokens, without those that are too long."""
     rows = []
-    for one in examples:
-        first = tokens.piece_to_id(author_symbol(one.author))
-        text = [first, *tokens.encode(one.text), LAST]
+    for example in examples:
+        first = tokens.piece_to_id(author_symbol(example.author))
+        text = [first, *tokens.encode(example.text), LAST]
         if len(text) <= card.longest + 1:
-            rows.append(Row(one, tokens.encode(one.claims)[: card.longest_claims], text))
+            rows.append(Row(example, tokens.encode(example.claims)[: card.longest_claims], text))
     return rows
 
 
@@ -142,15 +142,15 @@ class _Training:
     ) -> None:
         self.network, self.card, self.settings = network, card, settings
         self.folder, self.stop, self.step = folder, stop, 0
-        learned = [one for one in network.parameters() if one.requires_grad]
+        learned = [parameter for parameter in network.parameters() if parameter.requires_grad]
         self.optimiser = Adam(learned, settings.rate)
 
     def resume(self) -> None:
         """Go on from the newest checkpoint, if there is one."""
-        found = checkpoints.newest(self.folder, damaged_allowed=True)
-        if found is None:
+        newest = checkpoints.newest(self.folder, damaged_allowed=True)
+        if newest is None:
             return
-        path, checkpoint = found
+        path, checkpoint = newest
         if msgspec.convert(checkpoint.state["card"], WordsCard) != self.card:
             fix = "give another folder"
             raise InputError("a training of another decoder", value=str(path), fix=fix)
@@ -162,7 +162,7 @@ class _Training:
     def save(self) -> None:
         """Write a checkpoint and remove those that are old."""
         tensors, optimiser = checkpoints.optimiser_parts(self.optimiser)
-        weights = {f"network.{name}": one for name, one in self.network.state_dict().items()}
+        weights = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
         state = {"step": self.step, "optimiser": optimiser}
         state["card"] = msgspec.to_builtins(self.card)
         whole = Checkpoint({**weights, **tensors, **checkpoints.random_parts()}, state)
@@ -217,7 +217,7 @@ class _Training:
     def validate(self, rows: Sequence[Row], mean: float) -> dict[str, float]:
         """The loss on held-out games, of all and by author."""
         self.network.eval()
-        found: dict[str, list[tuple[float, int]]] = {}
+        losses: dict[str, list[tuple[float, int]]] = {}
         with torch.no_grad():
             for author in (HUMAN, TABLE):
                 part = [row for row in rows if row.example.author == author]
@@ -225,10 +225,10 @@ class _Training:
                     batch = part[at : at + self.settings.batch]
                     loss = float(self._loss(batch, mean))
                     for name in ("loss", f"loss_{author}"):
-                        found.setdefault(name, []).append((loss, len(batch)))
+                        losses.setdefault(name, []).append((loss, len(batch)))
         return {
             name: sum(loss * count for loss, count in parts) / sum(count for _, count in parts)
-            for name, parts in found.items()
+            for name, parts in losses.items()
         }
 
 
