@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from kibitz.cli import main
 from kibitz.data.importing import pieces_of, read_piece
 from kibitz.data.labels.labels import LabelModel, of_json, parse
-from kibitz.data.openings import Wanted, choose, in_comment, pace_of, whole_games
+from kibitz.data.openings import GameFilter, choose, in_comment, pace_of, whole_games
 from kibitz.data.shard import games_of
 from kibitz.data.store import Store, shards_in
 
@@ -52,7 +52,7 @@ def lichess_like(count: int, seed: int = 1) -> str:
     return "\n\n".join(texts) + "\n"
 
 
-def wanted_by_python_chess(text: str, wanted: Wanted) -> list[str]:
+def wanted_by_python_chess(text: str, wanted: GameFilter) -> list[str]:
     """The players of White in the games that are to be imported."""
     found, stream = [], io.StringIO(text)
     while (game := chess.pgn.read_game(stream)) is not None:
@@ -72,16 +72,18 @@ def wanted_by_python_chess(text: str, wanted: Wanted) -> list[str]:
 
 
 CHOICES = [
-    Wanted(rating=1800),
-    Wanted(evaluated=True),
-    Wanted(1500, ("blitz", "rapid"), True),
-    Wanted(paces=("correspondence", "classical")),
+    GameFilter(rating=1800),
+    GameFilter(evaluated=True),
+    GameFilter(1500, ("blitz", "rapid"), True),
+    GameFilter(paces=("correspondence", "classical")),
 ]
 
 
 @pytest.mark.parametrize("wanted", CHOICES)
 @pytest.mark.parametrize("characters", [1, 3000, 1_000_000])
-def test_the_same_games_as_python_chess(wanted: Wanted, characters: int, tmp_path: Path) -> None:
+def test_the_same_games_as_python_chess(
+    wanted: GameFilter, characters: int, tmp_path: Path
+) -> None:
     text = lichess_like(60)
     (tmp_path / "games.pgn").write_text(text)
     found: list[str] = []
@@ -117,7 +119,7 @@ def test_a_packed_file_is_imported_by_any_number_of_workers(
         results.append(json.loads(capsys.readouterr().out) | {"output": ""})
         results[-1]["names"] = sorted(path.name for path in output.glob("*.shard"))
     assert results[0] == results[1]
-    wanted = Wanted(1500, ("blitz", "rapid"))
+    wanted = GameFilter(1500, ("blitz", "rapid"))
     assert results[0]["games"] == len(wanted_by_python_chess(text, wanted))
     assert sum(results[0][name] for name in ("games", "empty", "skipped", "unwanted")) == 80
 
@@ -179,7 +181,7 @@ def test_nothing_of_a_text_is_lost() -> None:
         assert "".join("".join(lines) for _, lines in pieces) == text
         first, lines = pieces[-1]
         assert first == text.count("\n") - len(lines) + 1
-    assert choose(text, Wanted(rating=9999)).text == "\n" * text.count("\n")
+    assert choose(text, GameFilter(rating=9999)).text == "\n" * text.count("\n")
 
 
 # --- Lichess's evaluated positions ----------------------------------------------------------------

@@ -119,14 +119,14 @@ CATALOGUE = (
 def entry(name: str) -> Entry:
     """The entry of a name; a month stands in it where the catalogue has YYYY-MM."""
     month = re.fullmatch(r"(.*-)(\d{4}-(?:0[1-9]|1[0-2]))", name)
-    wanted = month[1] + MONTH if month else name
-    known = {one.name: one for one in CATALOGUE}
-    if wanted not in known:
-        raise InputError("not in the catalogue", value=name, fix=did_you_mean(wanted, known))
-    if wanted.endswith(MONTH) and not month:
+    entry_name = month[1] + MONTH if month else name
+    by_name = {listed.name: listed for listed in CATALOGUE}
+    if entry_name not in by_name:
+        raise InputError("not in the catalogue", value=name, fix=did_you_mean(entry_name, by_name))
+    if entry_name.endswith(MONTH) and not month:
         raise InputError("which month?", value=name, fix=f"write {name.replace(MONTH, '2013-01')}")
-    found = known[wanted]
+    listed = by_name[entry_name]
     if not month:
-        return found
-    urls = tuple(url.replace(MONTH, month[2]) for url in found.urls)
-    return found._replace(name=name, urls=urls)
+        return listed
+    urls = tuple(url.replace(MONTH, month[2]) for url in listed.urls)
+    return listed._replace(name=name, urls=urls)

@@ -36,7 +36,7 @@ from kibitz.data.labels.labels import (
     peek,
     shard_of_lines,
 )
-from kibitz.data.openings import Wanted, choose, whole_games
+from kibitz.data.openings import GameFilter, choose, whole_games
 from kibitz.data.pgn import read_pgn
 from kibitz.data.shard import (
     SUFFIX,
@@ -56,7 +56,7 @@ CHARACTERS = 500_000  # of a piece of a PGN, at least
 STANDARD_INPUT = Path("-")
 KINDS = (".pgn", ".csv")  # and shards, where games of any kind are read
 LABELLED = (".csv", ".jsonl")  # the second one only where it is named, not in folders
-ALL = Wanted()
+ALL = GameFilter()
 
 
 class Imported(NamedTuple):
@@ -102,19 +102,19 @@ def kind_of(path: Place, kinds: Sequence[str] = KINDS) -> str:
 
 def files_in(places: Sequence[Place], kinds: Sequence[str] = KINDS) -> list[Place]:
     """The files that files and folders stand for; in folders, what is named as one of the kinds."""
-    found: list[Place] = []
+    files: list[Place] = []
     for place in places:
         if place == STANDARD_INPUT:
-            found.append(place)
+            files.append(place)
         elif place.is_dir():
             inside = files_below(place, "*")
-            found += [path for path in inside if _bare(path).suffix.lower() in kinds]
+            files += [path for path in inside if _bare(path).suffix.lower() in kinds]
         else:
-            found.append(existing(place))
-    if not found:
+            files.append(existing(place))
+    if not files:
         where = ", ".join(map(str, places))
         raise InputError(f"no {' or '.join(kinds)} file here", value=where, fix="name files")
-    return found
+    return files
 
 
 def count_games(paths: Sequence[Place]) -> int | None:
@@ -193,8 +193,8 @@ def scores_and_results(paths: Sequence[Place]) -> Iterator[tuple[np.ndarray, np.
             for text in _bad_lines(path, parsed):
                 say(text)
             views = 1 - 2 * parsed.positions["side"].astype("int8")
-            known = parsed.results != UNKNOWN_RESULT
-            yield parsed.scores[known], (parsed.results * views)[known]
+            decided = parsed.results != UNKNOWN_RESULT
+            yield parsed.scores[decided], (parsed.results * views)[decided]
 
 
 # --- PGN ------------------------------------------------------------------------------------------
@@ -226,13 +226,13 @@ class Read(NamedTuple):
         bad = tuple(
             str(
                 replace(
-                    one,
+                    game,
                     source=str(self.path),
-                    number=one.number + before,
-                    line=one.line + self.line - 1,
+                    number=game.number + before,
+                    line=game.line + self.line - 1,
                 )
             )
-            for one in self.bad
+            for game in self.bad
         )
         refused = (f"the rest of a file skipped: {self.fault}",) if self.fault else ()
         return Imported(empty=self.empty, bad=bad, refused=refused, unwanted=self.unwanted)
@@ -263,20 +263,20 @@ def _lines(path: Place, faults: list[str]) -> Iterator[str]:
         faults.append(str(error))
 
 
-def read_piece(piece: Piece, model: LabelModel, wanted: Wanted = ALL) -> Read:
+def read_piece(piece: Piece, model: LabelModel, game_filter: GameFilter = ALL) -> Read:
     """Read the games of a piece, those that are wanted."""
     name = "standard input" if piece.path == STANDARD_INPUT else piece.path.name
     bad: list[BadGame] = []
-    chosen = None if wanted == ALL else choose(piece.text, wanted)
+    chosen = None if game_filter == ALL else choose(piece.text, game_filter)
     text = piece.text if chosen is None else chosen.text
     games = list(read_pgn(io.StringIO(text), model, name, bad.append))
-    bad = [replace(one, tree=None) for one in bad]  # a sentence is enough for other processes
+    bad = [replace(game, tree=None) for game in bad]  # a sentence is enough for other processes
     shard = shard_of([game for game in games if game.plies])
     without, all_games, unwanted = len(games) - shard.games, len(games) + len(bad), 0
     if chosen is not None:
         all_games, unwanted = chosen.games, chosen.games - len(chosen.kept)
         places = dict(enumerate(chosen.kept, start=1))
-        bad = [replace(one, number=places.get(one.number, one.number)) for one in bad]
+        bad = [replace(game, number=places.get(game.number, game.number)) for game in bad]
     return Read(
         piece.path, piece.line, all_games, without, tuple(bad), shard, piece.fault, unwanted
     )
@@ -297,12 +297,12 @@ def import_pgn(
     output: Place,
     model: LabelModel,
     *,
-    wanted: Wanted = ALL,
+    game_filter: GameFilter = ALL,
     plies: int = PLIES,
     workers: int = 1,
 ) -> Iterator[Imported]:
     """Import PGN files (`-` is standard input); yields a shard, or the end of a file, at a time."""
-    work, seen = partial(read_piece, model=model, wanted=wanted), Seen()
+    work, seen = partial(read_piece, model=model, game_filter=game_filter), Seen()
     done = in_processes(work, pieces_of(paths), workers, in_order=True)
     for path, pieces in groupby(done, key=lambda read: read.path):
         yield from _import_file(path, _pgn_shards(path, pieces), output, plies, seen)
@@ -317,9 +317,9 @@ class Seen:
     def copies(self, seeds: np.ndarray) -> int:
         """How many of some games, uint64 [G], came before; from now on all of them have."""
         new = np.unique(seeds)
-        for known in self._sorted:
-            at = np.minimum(np.searchsorted(known, new), len(known) - 1)
-            new = new[known[at] != new]
+        for earlier in self._sorted:
+            at = np.minimum(np.searchsorted(earlier, new), len(earlier) - 1)
+            new = new[earlier[at] != new]
         if len(new):
             self._sorted.append(new)
         while len(self._sorted) > 1 and len(self._sorted[-2]) < 2 * len(self._sorted[-1]):
@@ -330,21 +330,21 @@ class Seen:
 def _import_file(
     path: Place, pieces: Iterator[tuple[Shard, Imported]], output: Place, plies: int, seen: Seen
 ) -> Iterator[Imported]:
-    told = Imported()
+    imported = Imported()
 
     def shards() -> Iterator[Shard]:
-        nonlocal told
+        nonlocal imported
         for shard, piece in pieces:
-            told = told.plus(piece)
+            imported = imported.plus(piece)
             yield shard
 
     for number, shard in enumerate(cut(shards(), plies), start=1):
         header = msgspec.structs.replace(shard.header, provenance=provenance("data import"))
         add(output, shard._replace(header=header), f"{_stem_of(path)}-{number:05d}")
         copies = seen.copies(shard.seeds)
-        yield told.plus(Imported(shard.games, shard.plies, 1, copies=copies))
-        told = Imported()
-    yield told
+        yield imported.plus(Imported(shard.games, shard.plies, 1, copies=copies))
+        imported = Imported()
+    yield imported
 
 
 # --- anything -------------------------------------------------------------------------------------

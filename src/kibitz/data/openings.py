@@ -27,7 +27,7 @@ _TAG = re.compile(r'^\[(\w+)\s+"([^"]*)"', re.MULTILINE)
 _CONTROL = re.compile(r"(?:\d+/)?(\d+)(?:\+(\d+(?:\.\d+)?))?")
 
 
-class Wanted(NamedTuple):
+class GameFilter(NamedTuple):
     """Which games are read; all by default."""
 
     rating: int = 0  # that both players have at least
@@ -42,7 +42,9 @@ class Wanted(NamedTuple):
             return True
         tags = dict(_TAG.findall(text))
         ratings = [tags.get(name, "") for name in ("WhiteElo", "BlackElo")]
-        if self.rating and not all(one.isdecimal() and int(one) >= self.rating for one in ratings):
+        if self.rating and not all(
+            rating.isdecimal() and int(rating) >= self.rating for rating in ratings
+        ):
             return False
         return not self.paces or pace_of(tags.get("TimeControl", "")) in self.paces
 
@@ -51,10 +53,10 @@ def pace_of(control: str) -> Pace | None:
     """What a tag TimeControl like 300+3 is called on Lichess; None if it is not known."""
     if control == "-":
         return "correspondence"
-    found = _CONTROL.fullmatch(control)
-    if found is None:
+    match = _CONTROL.fullmatch(control)
+    if match is None:
         return None
-    seconds = int(found[1]) + MOVES * float(found[2] or 0)
+    seconds = int(match[1]) + MOVES * float(match[2] or 0)
     return PACES[sum(seconds >= bound for bound in BOUNDS)]
 
 
@@ -65,20 +67,20 @@ def whole_games(lines: Iterable[str], characters: int) -> Iterator[tuple[int, li
     no such place for too long is cut anywhere, so that memory has an end. There is always a last
     piece, which may be empty.
     """
-    held: list[str] = []
+    piece: list[str] = []
     size, first = 0, 1
     inside = moves = blank = False
     for number, line in enumerate(lines, start=1):
         tag = line.startswith("[") and not inside
         if (tag and blank and moves and size >= characters) or size >= max(LONGEST, characters):
-            yield first, held
-            held, size, first = [], 0, number
-        held.append(line)
+            yield first, piece
+            piece, size, first = [], 0, number
+        piece.append(line)
         size += len(line)
         blank = not line.strip()
         moves = not tag and (moves or not blank)  # tags may have empty lines between them
         inside = inside if tag else in_comment(line, inside)
-    yield first, held
+    yield first, piece
 
 
 def in_comment(line: str, inside: bool) -> bool:
@@ -86,8 +88,8 @@ def in_comment(line: str, inside: bool) -> bool:
     if not inside and line.startswith("%"):
         return False
     if ";" not in line:  # the last brace says it
-        opened, closed = line.rfind("{"), line.rfind("}")
-        return inside if opened == closed else opened > closed
+        last_open, last_close = line.rfind("{"), line.rfind("}")
+        return inside if last_open == last_close else last_open > last_close
     while True:
         if inside:
             end = line.find("}")
@@ -108,7 +110,7 @@ class Chosen(NamedTuple):
     games: int  # all there were
 
 
-def choose(text: str, wanted: Wanted) -> Chosen:
+def choose(text: str, game_filter: GameFilter) -> Chosen:
     """Leave out the games that are not wanted."""
     kept, parts, games = [], [], 0
     for _, lines in whole_games(text.splitlines(keepends=True), 0):
@@ -117,7 +119,7 @@ def choose(text: str, wanted: Wanted) -> Chosen:
             parts.append(game)
             continue
         games += 1
-        if wanted.takes(game):
+        if game_filter.takes(game):
             kept.append(games)
             parts.append(game)
         else:
@@ -160,11 +162,11 @@ def read_openings(location: Location, plies: int | None = None) -> list[Opening]
 
 
 def _some(location: Location, boards: Iterable[Board], plies: int | None) -> list[Opening]:
-    found = [_opening(board) for board in boards if board.outcome(claim=True) is None]
-    if not found:
+    openings = [_opening(board) for board in boards if board.outcome(claim=True) is None]
+    if not openings:
         fix = "PGN, EPD or lines of moves"
         raise InputError("no opening in this file", value=str(location), fix=fix)
-    return [one._replace(moves=one.moves[:plies]) for one in found]
+    return [opening._replace(moves=opening.moves[:plies]) for opening in openings]
 
 
 def _opening(board: Board) -> Opening:
@@ -274,7 +276,7 @@ def odds_in(fen: str, side: Side) -> str:
     >>> odds_in("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNB1KBNR w KQkq - 0 1", "white")
     'queen'
     """
-    full, given = (Board(one) for one in (START, fen))
+    full, given = (Board(position) for position in (START, fen))
     missing = []
     for square in range(64):
         usual, piece = full.piece_at(square), given.piece_at(square)
@@ -282,8 +284,8 @@ def odds_in(fen: str, side: Side) -> str:
             if piece is not None or usual is None or usual.isupper() != (side == "white"):
                 return ""
             missing.append(usual.upper())
-    found = _MISSING.get("".join(missing), "")
-    return found if given.turn == "white" and given.ply == 0 else ""
+    odds = _MISSING.get("".join(missing), "")
+    return odds if given.turn == "white" and given.ply == 0 else ""
 
 
 # --- order ----------------------------------------------------------------------------------------
@@ -322,5 +324,5 @@ def source_of(location: Location | None, plies: int | None) -> str:
 
 def digest(openings: Sequence[Opening]) -> str:
     """Twelve hex digits that stand for a list of openings in its order."""
-    text = "\n".join(f"{one.fen} {' '.join(one.moves)}" for one in openings)
+    text = "\n".join(f"{opening.fen} {' '.join(opening.moves)}" for opening in openings)
     return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -129,9 +129,9 @@ def _seed(start: str, moves: np.ndarray) -> int:
 
 def _source(tags: chess.pgn.Headers, name: str, model: LabelModel) -> dict[str, Any]:
     """What a shard says of a game: its file, its tags, and what its evaluations were taken for."""
-    known = {tag: text for tag, text in tags.items() if text.strip("?. ")}
-    first = {tag.lower(): known[tag] for tag in OWN_KEYS if tag in known}
-    others = {tag: text for tag, text in known.items() if tag not in (*OWN_KEYS, *IN_THE_GAME)}
+    filled = {tag: text for tag, text in tags.items() if text.strip("?. ")}
+    first = {tag.lower(): filled[tag] for tag in OWN_KEYS if tag in filled}
+    others = {tag: text for tag, text in filled.items() if tag not in (*OWN_KEYS, *IN_THE_GAME)}
     more = {"tags": others} if others else {}
     return {"kind": "pgn", "file": name, "labels": model._asdict()} | first | more
 
@@ -161,28 +161,28 @@ def _scores(comments: Sequence[str], sides: list[int]) -> np.ndarray:
     return scores
 
 
-def _score_after(found: re.Match[str], view: int) -> float:
+def _score_after(match: re.Match[str], view: int) -> float:
     """The score of `[%eval ...]` for the side to move; `view` is 1 for White."""
-    if found["mate"]:
-        is_mate = len(found["mate"]) <= LONGEST_MATE
-        return score_of(None, view * int(found["mate"])) if is_mate else math.nan
-    return score_of(view * _centipawns(found["cp"]), None)
+    if match["mate"]:
+        is_mate = len(match["mate"]) <= LONGEST_MATE
+        return score_of(None, view * int(match["mate"])) if is_mate else math.nan
+    return score_of(view * _centipawns(match["cp"]), None)
 
 
 def _engine_score(comment: str, side: int) -> float:
     """The score an engine gave with its move, for itself."""
     text = comment.strip()
-    found = _BY_WHITE.fullmatch(text)
-    if found:
-        return (1 - 2 * side) * score_of(_centipawns(found[1] or found[2]), None)
-    found = _BY_MOVER.match(text)
-    if not found:
+    match = _BY_WHITE.fullmatch(text)
+    if match:
+        return (1 - 2 * side) * score_of(_centipawns(match[1] or match[2]), None)
+    match = _BY_MOVER.match(text)
+    if not match:
         return math.nan
-    if found[3]:
-        if len(found[3]) > LONGEST_MATE:
+    if match[3]:
+        if len(match[3]) > LONGEST_MATE:
             return math.nan
-        return score_of(None, int(found[2] + found[3]))
-    return score_of(_centipawns(found[1]), None)
+        return score_of(None, int(match[2] + match[3]))
+    return score_of(_centipawns(match[1]), None)
 
 
 def _centipawns(pawns: str) -> int:

@@ -258,11 +258,11 @@ def find_fault(shard: Shard) -> str:
         "visit_offsets": (plies + 1,),
     }
     for name, dtype in DTYPES.items():
-        found = getattr(shard, name)
-        if found.dtype != dtype:
-            return f"{name}: expected {np.dtype(dtype)}, found {found.dtype}"
-        if found.shape != shapes[name]:
-            return f"{name}: expected shape {shapes[name]}, found {found.shape}"
+        array = getattr(shard, name)
+        if array.dtype != dtype:
+            return f"{name}: expected {np.dtype(dtype)}, found {array.dtype}"
+        if array.shape != shapes[name]:
+            return f"{name}: expected shape {shapes[name]}, found {array.shape}"
     for name, total in (("offsets", plies), ("visit_offsets", visits)):
         offsets = getattr(shard, name)
         if offsets[0] != 0 or offsets[-1] != total or (np.diff(offsets) < 0).any():

@@ -71,16 +71,16 @@ def add(folder: Place, shard: Shard, stem: str) -> Place:
 
 def shards_in(*places: Place) -> list[Place]:
     """The shard files that files and folders (with their sub-folders) stand for, by name."""
-    found: list[Place] = []
+    paths: list[Place] = []
     for place in places:
         if place.is_dir():
-            found += files_below(place, f"*{SUFFIX}")
+            paths += files_below(place, f"*{SUFFIX}")
         else:
-            found.append(existing(place))
-    if not found:
+            paths.append(existing(place))
+    if not paths:
         where = ", ".join(map(str, places))
         raise InputError(f"no {SUFFIX} file here", value=where, fix="import or play games first")
-    return found
+    return paths
 
 
 Check = Callable[[Shard, Place], None]
@@ -125,11 +125,11 @@ class Store:
     ) -> Iterator[tuple[Place, Kind]]:
         for path in paths:
             try:
-                found = reader(path)
+                content = reader(path)
             except DamagedFileError as error:
                 self._leave_out(path, error)
             else:
-                yield path, found
+                yield path, content
 
     def _leave_out(self, path: Place, error: DamagedFileError) -> None:
         if str(path) in self.damaged:
@@ -164,10 +164,10 @@ def rewrite(shards: Iterable[Shard], folder: Place, stem: str, plies: int) -> To
 
 def outdated(store: Store, keep: int) -> list[tuple[int, Place]]:
     """Shards older than the last `keep` generations, with theirs; those without one are kept."""
-    found = [(header.provenance.get(GENERATION), path) for path, header in store.headers()]
-    dated = [(one, path) for one, path in found if isinstance(one, int)]
-    kept = set(sorted({one for one, _ in dated})[-keep:])
-    old = [(one, path) for one, path in dated if one not in kept]
+    dated_paths = [(header.provenance.get(GENERATION), path) for path, header in store.headers()]
+    dated = [(generation, path) for generation, path in dated_paths if isinstance(generation, int)]
+    kept = set(sorted({generation for generation, _ in dated})[-keep:])
+    old = [(generation, path) for generation, path in dated if generation not in kept]
     return sorted(old, key=lambda pair: (pair[0], pair[1].parts))
 
 
@@ -194,13 +194,20 @@ class Summary:
 
     def add(self, shard: Shard) -> None:
         """Count a shard."""
-        known = ~np.isnan(shard.values)
+        has_value = ~np.isnan(shard.values)
         policies = int((np.diff(shard.visit_offsets) > 0).sum())
-        numbers = (1, shard.games, shard.plies, len(shard.visit_moves), int(known.sum()), policies)
+        numbers = (
+            1,
+            shard.games,
+            shard.plies,
+            len(shard.visit_moves),
+            int(has_value.sum()),
+            policies,
+        )
         self.counts.update(dict(zip(COUNTED, numbers, strict=True)))
         for name, flag in COUNTED_FLAGS.items():
             self.counts[name] += int((shard.flags & flag != 0).sum())
-        self.values += np.histogram(shard.values[known], BINS, (-1.0, 1.0))[0]
+        self.values += np.histogram(shard.values[has_value], BINS, (-1.0, 1.0))[0]
         for number, name in RESULT_NAMES.items():
             self.results[name] += int((shard.results == number).sum())
         self.ends.update(shard.header.ends[number] for number in shard.ends.tolist())
@@ -315,20 +322,20 @@ def _without_idle_sources(shard: Shard) -> Shard:
 def cut(shards: Iterable[Shard], plies: int) -> Iterator[Shard]:
     """The same games in shards of about so many plies, cut between games."""
     waiting: list[Shard] = []
-    held = games = 0
+    waiting_plies = games = 0
     for shard in shards:
         start = 0
         while start < shard.games:
-            room = plies - held
+            room = plies - waiting_plies
             beyond = np.searchsorted(shard.offsets, shard.offsets[start] + room)
             most = start + MOST_SOURCES - games  # each may have a source of its own
             end = max(start + 1, min(int(beyond), shard.games, most))
             waiting.append(select(shard, np.arange(start, end)))
-            held, games = held + waiting[-1].plies, games + waiting[-1].games
+            waiting_plies, games = waiting_plies + waiting[-1].plies, games + waiting[-1].games
             start = end
-            if held >= plies or games >= MOST_SOURCES:
+            if waiting_plies >= plies or games >= MOST_SOURCES:
                 yield concatenate(waiting)
-                waiting, held, games = [], 0, 0
+                waiting, waiting_plies, games = [], 0, 0
     if waiting:
         yield concatenate(waiting)
 

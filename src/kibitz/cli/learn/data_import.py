@@ -36,7 +36,7 @@ from kibitz.data.importing import (
     scores_and_results,
 )
 from kibitz.data.labels.labels import LabelModel, fit
-from kibitz.data.openings import Pace, Wanted
+from kibitz.data.openings import GameFilter, Pace
 
 ARCHIVES = (".zip", ".tar.bz2")
 BLOCK = 1 << 20
@@ -203,12 +203,12 @@ def import_games(
         raise InputError("nothing to import", fix="name files")
     at_least(1, workers=workers, plies=plies, games=games)
     at_least(0, rating=rating)
-    wanted = Wanted(rating, time_control, evaluated)
+    game_filter = GameFilter(rating, time_control, evaluated)
     if b < 1:
         raise InputError("-b", value=b, fix="give 1 or more")
     done, skipped, refused = Imported(), 0, 0
     with graceful_stop() as stop, progress("positions", total=None) as bar:
-        for piece in _pieces(known(files), output, workers, plies, LabelModel(a, b), wanted):
+        for piece in _pieces(known(files), output, workers, plies, LabelModel(a, b), game_filter):
             done = done.plus(piece._replace(bad=(), refused=()))  # counted: there may be many
             skipped, refused = skipped + len(piece.bad), refused + len(piece.refused)
             bar.advance(piece.plies)
@@ -219,7 +219,7 @@ def import_games(
     result = {"games": done.games, "positions": done.plies, "shards": done.shards}
     result |= {"skipped": skipped, "empty": done.empty, "refused": refused}
     result |= {"copies": done.copies}
-    result |= {"unwanted": done.unwanted} if wanted != Wanted() else {}
+    result |= {"unwanted": done.unwanted} if game_filter != GameFilter() else {}
     emit(result | {"output": str(output)}, as_json=json)
     if stop.requested:
         return EXIT_STOPPED
@@ -240,13 +240,20 @@ def known(places: Sequence[Place], kinds: Sequence[str] = KINDS) -> list[Place]:
 
 
 def _pieces(
-    files: list[Place], output: Place, workers: int, plies: int, model: LabelModel, wanted: Wanted
+    files: list[Place],
+    output: Place,
+    workers: int,
+    plies: int,
+    model: LabelModel,
+    game_filter: GameFilter,
 ) -> Iterator[Imported]:
     labelled = [path for path in files if kind_of(path) in LABELLED]
     games = [path for path in files if path not in labelled]
     for path in labelled:
         yield from import_labelled(path, output, model, plies=plies, workers=workers)
-    yield from import_pgn(games, output, model, wanted=wanted, plies=plies, workers=workers)
+    yield from import_pgn(
+        games, output, model, game_filter=game_filter, plies=plies, workers=workers
+    )
 
 
 def fit_labels(

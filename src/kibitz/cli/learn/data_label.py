@@ -24,7 +24,7 @@ from kibitz.data.batches.sample import check_rules
 from kibitz.data.importing import KINDS, PLIES, Imported, count_games, read_all
 from kibitz.data.labels.evaluating import Evaluating, Labelling, PlayJob, Teacher, TeacherJob
 from kibitz.data.labels.labels import LabelModel
-from kibitz.data.labels.teaching import Made, evaluated_by, label, relabel, source_of
+from kibitz.data.labels.teaching import LabelledGame, evaluated_by, label, relabel, source_of
 from kibitz.data.openings import Opening, read_openings
 from kibitz.data.shard import SUFFIX, Shard
 from kibitz.data.store import Store, shards_in
@@ -44,7 +44,7 @@ MOST_GAMES = 1 << 24
 GAMES, SEED = 1000, 1
 STANDARD: tuple[Opening, ...] = (Opening(),)
 
-Work = Iterator[Made]
+Work = Iterator[LabelledGame]
 
 
 def label_games(

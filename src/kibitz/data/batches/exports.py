@@ -80,9 +80,11 @@ def _columns(samples: Samples, games: int) -> dict[str, list[Any]]:
         "game": (samples.game.astype(np.int64) + games).tolist(),
         "fen": [fen_of(position) for position in positions],
         "move": _texts(positions, samples.played),
-        "value": _known(samples.values),
-        "draw": _known(samples.draws),
-        "result": [None if one == UNKNOWN_RESULT else one for one in samples.results.tolist()],
+        "value": _none_for_nan(samples.values),
+        "draw": _none_for_nan(samples.draws),
+        "result": [
+            None if result == UNKNOWN_RESULT else result for result in samples.results.tolist()
+        ],
         "best": _texts(positions, best),
     }
 
@@ -102,7 +104,7 @@ def _texts(positions: np.ndarray, moves: np.ndarray) -> list[str | None]:
     return [absolute(position, move).uci() if move else None for position, move in pairs]
 
 
-def _known(numbers: np.ndarray) -> list[float | None]:
+def _none_for_nan(numbers: np.ndarray) -> list[float | None]:
     return [None if math.isnan(number) else number for number in numbers.tolist()]
 
 

@@ -112,17 +112,17 @@ class Loader:
 
     def _chunk_at(self, place: PlaceInData) -> Chunk:
         """Return the chunk of a place, and begin to load the one after it."""
-        here = place._replace(batch=0)
-        if self._chunk is None or self._chunk[0] != here:
+        chunk_place = place._replace(batch=0)
+        if self._chunk is None or self._chunk[0] != chunk_place:
             self._chunk = None  # let go of the old one first
-            if self._coming is not None and self._coming[0] == here:
+            if self._coming is not None and self._coming[0] == chunk_place:
                 chunk = self._coming[1].result()
             else:
                 chunk = self._window.chunk(place.epoch, place.chunk)
-            self._chunk = here, chunk
+            self._chunk = chunk_place, chunk
             self._check(chunk)
             if self._window.chunks > 1:
-                following = self._next_chunk(here)
+                following = self._next_chunk(chunk_place)
                 job = self._chunks.submit(self._window.chunk, following.epoch, following.chunk)
                 self._coming = following, job
         return self._chunk[1]

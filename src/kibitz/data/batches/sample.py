@@ -208,13 +208,15 @@ def _openings(shard: Shard) -> np.ndarray:
     """Hash the start and the first plies of each game, uint64 [G]."""
     starts = packed_starts(shard)
     named = [starts[name] for name in ("occupied", "low", "high")]
-    found = _hash(*named, _state(starts))
+    hashes = _hash(*named, _state(starts))
     moves = np.append(shard.moves, np.uint16(NO_MOVE)).astype(np.uint64)
     for ply in range(OPENING_PLIES):
         at = shard.offsets[:-1] + ply
         inside = at < shard.offsets[1:]
-        found = _hash(found, np.where(inside, moves[np.where(inside, at, -1)], np.uint64(NO_MOVE)))
-    return found
+        hashes = _hash(
+            hashes, np.where(inside, moves[np.where(inside, at, -1)], np.uint64(NO_MOVE))
+        )
+    return hashes
 
 
 def _state(packed: np.ndarray) -> np.ndarray:

@@ -55,12 +55,12 @@ class Chunk(NamedTuple):
         numbers = order(self.size, key, first, last)
         ends = np.cumsum(self.counts)
         source = np.searchsorted(ends, numbers, side="right")
-        found = np.empty_like(numbers)
+        drawn_rows = np.empty_like(numbers)
         for index, (rows, count) in enumerate(zip(self.rows, self.counts, strict=True)):
-            here = source == index
-            within = numbers[here] - (ends[index] - count) + epoch * count
-            found[here] = rows[within % len(rows)] if len(rows) else 0
-        return found
+            from_source = source == index
+            within = numbers[from_source] - (ends[index] - count) + epoch * count
+            drawn_rows[from_source] = rows[within % len(rows)] if len(rows) else 0
+        return drawn_rows
 
 
 def parse_source(text: str) -> Source:
@@ -82,18 +82,18 @@ def shards_in(folder: Place, generations: int = 0) -> list[Place]:
 
     With `generations`, only those of so many folders (or, lying side by side, shards) at the end.
     """
-    found = store.shards_in(folder)
+    paths = store.shards_in(folder)
     if not generations or folder.is_file():
-        return found
-    groups = sorted({below(path, folder)[0] for path in found})[-generations:]
-    return [path for path in found if below(path, folder)[0] in groups]
+        return paths
+    groups = sorted({below(path, folder)[0] for path in paths})[-generations:]
+    return [path for path in paths if below(path, folder)[0] in groups]
 
 
 class Loaded(NamedTuple):
     """One shard in memory."""
 
     samples: Samples
-    held: np.ndarray  # bool [S]
+    held_out: np.ndarray  # bool [S]
 
 
 def load_shard(path: Place, validation: float, played: bool = True) -> Loaded:
@@ -107,18 +107,18 @@ def load_shard(path: Place, validation: float, played: bool = True) -> Loaded:
 
 def join(sources: Sequence[tuple[float, Sequence[Loaded]]]) -> Chunk:
     """Return the chunk of the shards of each source."""
-    rows, held, first = [], [], 0
+    rows, held_out_rows, first = [], [], 0
     for _, shards in sources:
         mine = [np.empty(0, dtype=np.int64)]
-        for one in shards:
-            useful = teaching(one.samples)
-            mine.append(first + np.flatnonzero(useful & ~one.held))
-            held.append(first + np.flatnonzero(useful & one.held))
-            first += len(one.held)
+        for shard in shards:
+            useful = teaching(shard.samples)
+            mine.append(first + np.flatnonzero(useful & ~shard.held_out))
+            held_out_rows.append(first + np.flatnonzero(useful & shard.held_out))
+            first += len(shard.held_out)
         rows.append(np.concatenate(mine))
-    parts = [one.samples for _, shards in sources for one in shards]
+    parts = [shard.samples for _, shards in sources for shard in shards]
     weights = tuple(weight for weight, _ in sources)
-    return Chunk(joined(parts), tuple(rows), np.concatenate(held), weights)
+    return Chunk(joined(parts), tuple(rows), np.concatenate(held_out_rows), weights)
 
 
 @dataclass
@@ -190,13 +190,13 @@ class Window:
     def _held_out(self, most: int) -> Chunk:
         """Return held-out games of as many shards as it takes, one source after the other."""
         parts: list[Loaded] = []
-        found = 0
+        positions = 0
         for at in order(len(self.files), key_of(0), 0, len(self.files)):
-            one = load_shard(self.files[at], self.validation, self.played)
-            samples = of_games(one.samples, np.unique(one.samples.game[one.held]))
+            shard = load_shard(self.files[at], self.validation, self.played)
+            samples = of_games(shard.samples, np.unique(shard.samples.game[shard.held_out]))
             parts.append(Loaded(samples, np.ones(len(samples.game), dtype=bool)))
-            found += len(samples.game)
-            if found >= most:
+            positions += len(samples.game)
+            if positions >= most:
                 break
         return join([(1.0, parts)])
 
@@ -214,7 +214,7 @@ class Window:
             return paths
         kept: list[Place] = []
         for path in reversed(paths):
-            if sum(self._size(one) for one in kept) >= self.newest:
+            if sum(self._size(kept_path) for kept_path in kept) >= self.newest:
                 break
             kept.insert(0, path)
         return kept

@@ -108,8 +108,8 @@ class TeacherJob:
 
     def settings_in(self, source: dict[str, Any]) -> dict[str, Any]:
         """What the source of a game says about how it was made; the same in all games of a run."""
-        found: dict[str, Any] = source.get(EVALUATED, {})
-        return found
+        settings: dict[str, Any] = source.get(EVALUATED, {})
+        return settings
 
 
 @dataclass(frozen=True)
@@ -162,15 +162,15 @@ class Teacher(UciClient):
 
     def evaluate(self, position: str, limit: str) -> Evaluation:
         """Search `fen ... moves ...` within `nodes 2000` or `depth 8`."""
-        found = self.search(position, limit)
-        return evaluation_of(found.move, found.lines)
+        result = self.search(position, limit)
+        return evaluation_of(result.move, result.lines)
 
 
-def evaluation_of(best: str, told: Sequence[str]) -> Evaluation:
+def evaluation_of(best: str, output: Sequence[str]) -> Evaluation:
     """What the last lines of a search say; scores that are bounds only if there are no others."""
     lines: dict[int, Line] = {}
     for bound in (False, True):
-        for text in reversed(told):
+        for text in reversed(output):
             if " score " not in text:
                 continue
             try:
@@ -189,17 +189,19 @@ def evaluation_of(best: str, told: Sequence[str]) -> Evaluation:
     return Evaluation(best, tuple(lines[rank] for rank in sorted(lines)))
 
 
-def ply_of(board: Board, move: Move, found: Evaluation, job: TeacherJob) -> Ply:
+def ply_of(board: Board, move: Move, evaluation: Evaluation, job: TeacherJob) -> Ply:
     """The record of a search, as if the best move, `move`, were played.
 
     Several lines become a policy: visits in the ratio exp(value / temperature).
     """
-    value, draw = wdl_of_score(found.lines[0].score, job.model)
+    value, draw = wdl_of_score(evaluation.lines[0].score, job.model)
     best = int(relative(board.position, move))
     visits: tuple[tuple[int, int], ...] = ((best, 1),)
-    if len(found.lines) > 1:
-        values, _ = wdl(np.array([line.score for line in found.lines]), job.model)
-        codes = [int(relative(board.position, legal(board, line.move))) for line in found.lines]
+    if len(evaluation.lines) > 1:
+        values, _ = wdl(np.array([line.score for line in evaluation.lines]), job.model)
+        codes = [
+            int(relative(board.position, legal(board, line.move))) for line in evaluation.lines
+        ]
         weights = np.exp((values - values.max()) / job.settings.temperature)
         counts = np.rint(POLICY_COUNTS * weights / weights.sum()).astype(int).tolist()
         visits = tuple((code, n) for code, n in zip(codes, counts, strict=True) if n)
@@ -225,9 +227,9 @@ class _Game:
     def evaluate(self) -> tuple[Ply, Move, float]:
         """Search the position on the board: its record, the best move and its score."""
         position = f"fen {self.start}{self._moves and ' moves'}{self._moves}"
-        found = self._teacher.evaluate(position, self._job.settings.limit)
-        move = legal(self.board, found.best)
-        return ply_of(self.board, move, found, self._job), move, found.lines[0].score
+        evaluation = self._teacher.evaluate(position, self._job.settings.limit)
+        move = legal(self.board, evaluation.best)
+        return ply_of(self.board, move, evaluation, self._job), move, evaluation.lines[0].score
 
     def push(self, move: Move) -> None:
         """Make a move."""
@@ -251,9 +253,9 @@ def evaluate_game(game: Game, job: TeacherJob, teacher: Teacher) -> Game:
     for ply in rest:
         if not board.legal_moves:
             break
-        found, _, _ = progress.evaluate()
+        evaluated, _, _ = progress.evaluate()
         flags = ply.flags & ~NOT_A_POLICY
-        plies.append(replace(found, move=ply.move, flags=flags, root_value=ply.root_value))
+        plies.append(replace(evaluated, move=ply.move, flags=flags, root_value=ply.root_value))
         if ply.move != NO_MOVE:
             progress.push(absolute(board.position, ply.move))
     labels = {"labels": job.model._asdict()}
@@ -263,15 +265,15 @@ def evaluate_game(game: Game, job: TeacherJob, teacher: Teacher) -> Game:
 def identities(shard: Shard) -> list[bytes]:
     """What tells games apart, evaluated or not: their start, moves, source, result and seed."""
     sources = [_identity_of_source(source) for source in shard.header.sources]
-    found = []
+    digests = []
     for game in range(shard.games):
         moves = shard.moves[shard.offsets[game] : shard.offsets[game + 1]]
         digest = hashlib.blake2b(sources[shard.sources[game]], digest_size=16)
         digest.update(shard.starts[game].tobytes())
         digest.update(moves[moves != NO_MOVE].tobytes())
         digest.update(shard.results[game].tobytes() + shard.seeds[game].tobytes())
-        found.append(digest.digest())
-    return found
+        digests.append(digest.digest())
+    return digests
 
 
 def _identity_of_source(source: dict[str, Any]) -> bytes:

@@ -123,8 +123,8 @@ def fit(cp: np.ndarray, results: np.ndarray) -> Fit:
     cp, results = np.asarray(cp, dtype=np.float64), np.asarray(results)
     used = (np.abs(cp) <= MATE - LONGEST_MATE) & np.isin(results, (-1, 0, 1))
     pairs, counts = np.unique(np.stack((cp[used], results[used])), axis=1, return_counts=True)
-    found = {sign for sign in (-1, 0, 1) if (pairs[1] == sign).any()}
-    if found != {-1, 0, 1}:
+    signs = {sign for sign in (-1, 0, 1) if (pairs[1] == sign).any()}
+    if signs != {-1, 0, 1}:
         fix = "use games that were won, drawn and lost"
         raise InputError("cannot fit the label model: some result never occurs", fix=fix)
     scores, outcomes = pairs
@@ -254,14 +254,14 @@ def of_json(lines: Iterable[str]) -> Iterator[str]:
     """
     for number, line in enumerate(lines):
         try:
-            one = msgspec.json.decode(line, type=_Evaluated)
+            record = msgspec.json.decode(line, type=_Evaluated)
         except msgspec.MsgspecError:
             yield line
             continue
-        best = max(one.evals, key=lambda found: found.depth).pvs[0]
-        sign = -1 if one.fen.split()[1:2] == ["b"] else 1  # Lichess's view is White's
+        best = max(record.evals, key=lambda search: search.depth).pvs[0]
+        sign = -1 if record.fen.split()[1:2] == ["b"] else 1  # Lichess's view is White's
         scores = ["" if score is None else str(sign * score) for score in (best.cp, best.mate)]
-        move, fen = best.line.partition(" ")[0], " ".join([*one.fen.split(), "0", "1"][:6])
+        move, fen = best.line.partition(" ")[0], " ".join([*record.fen.split(), "0", "1"][:6])
         run, game = divmod(number, 1 << 24)
         yield ",".join([str(run), str(game), fen, *scores, move, "\n"])
 

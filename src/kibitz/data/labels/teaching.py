@@ -52,7 +52,7 @@ class Task(NamedTuple):
     game: Game | None = None
 
 
-class Made(NamedTuple):
+class LabelledGame(NamedTuple):
     """What became of a task: a game, or why it was dropped."""
 
     number: int
@@ -68,29 +68,29 @@ def end_teacher() -> None:
         _teacher = None
 
 
-def _made(job: TeacherJob, task: Task) -> Made:
+def _labelled(job: TeacherJob, task: Task) -> LabelledGame:
     """A game, or why it was dropped; the engine is started when there is none."""
     global _teacher
     try:
         if _teacher is None:
             _teacher = job.teacher()
         if task.game is not None:
-            return Made(task.number, evaluate_game(task.game, job, _teacher))
+            return LabelledGame(task.number, evaluate_game(task.game, job, _teacher))
         assert isinstance(job, PlayJob)
-        return Made(task.number, play_game(job, task.number, _teacher))
+        return LabelledGame(task.number, play_game(job, task.number, _teacher))
     except ProgramFault as error:
         end_teacher()
-        return Made(task.number, None, f"game {task.number} dropped: {error}")
+        return LabelledGame(task.number, None, f"game {task.number} dropped: {error}")
 
 
-class Kept:
+class KeptGames:
     """The finished games of a run: large shards, and small ones not yet packed into them."""
 
     def __init__(self, job: TeacherJob, folder: Place, plies: int) -> None:
         self.folder, self._stem, self._plies = folder, job.stem, plies
         self.done: set[Hashable] = set()
         self._loose: dict[Place, Shard] = {}
-        self._games: list[Made] = []  # not yet written
+        self._games: list[LabelledGame] = []  # not yet written
         self._written = -math.inf  # when the last ones were
         paths: list[Place] = []
         if folder.is_dir():
@@ -111,17 +111,17 @@ class Kept:
     def _is_loose(self, path: Place) -> bool:
         return path.name.startswith(f"{self._stem}-game-")
 
-    def add(self, made: Made) -> None:
+    def add(self, labelled: LabelledGame) -> None:
         """Keep a game: write it, if the last ones were not written just now."""
-        self._games.append(made)
+        self._games.append(labelled)
         if time.monotonic() - self._written >= _PAUSE:
             self._write()
-            if sum(one.plies for one in self._loose.values()) >= self._plies:
+            if sum(shard.plies for shard in self._loose.values()) >= self._plies:
                 self.pack()
 
     def _write(self) -> None:
         """Put the games that were kept into a small shard."""
-        games = [made.game for made in self._games if made.game is not None]
+        games = [kept.game for kept in self._games if kept.game is not None]
         if games:
             shard = shard_of(games, provenance("data label"))
             stem = f"{self._stem}-game-{self._games[0].number:07d}"
@@ -150,7 +150,7 @@ def label(
     stop: Callable[[], bool],
     plies: int,
     counts: Counter[str],
-) -> Iterator[Made]:
+) -> Iterator[LabelledGame]:
     """Play what is missing of so many games into a folder; yields games and why some are not.
 
     After `stop` says so, the games in progress are finished. `counts` gets what was `there`.
@@ -172,7 +172,7 @@ def relabel(
     stop: Callable[[], bool],
     plies: int,
     counts: Counter[str],
-) -> Iterator[Made]:
+) -> Iterator[LabelledGame]:
     """Evaluate the positions of games into a folder; yields games and why some are not.
 
     `counts` gets the games that are there already (`there`), and exact copies, which are left out.
@@ -186,15 +186,15 @@ def _missing(
     seen: set[Hashable] = set()
     number = 0
     for shard in shards:
-        wanted = []
+        missing = []
         for game, key in enumerate(identities(shard)):
             what = "copies" if key in seen else "there" if key in done else "missing"
             counts[what] += 1
             seen.add(key)
             if what == "missing":
-                wanted.append(game)
-        games = games_of(select(shard, np.array(wanted, dtype=np.int64)))
-        yield from (Task(number + at, game) for at, game in zip(wanted, games, strict=True))
+                missing.append(game)
+        games = games_of(select(shard, np.array(missing, dtype=np.int64)))
+        yield from (Task(number + at, game) for at, game in zip(missing, games, strict=True))
         number += shard.games
 
 
@@ -205,33 +205,33 @@ def _run(
     workers: int,
     stop: Callable[[], bool],
     plies: int,
-) -> Iterator[Made]:
+) -> Iterator[LabelledGame]:
     """Make the games that `missing` finds beside those that are done, and keep them."""
     with with_lock(folder, "labelling"):
-        kept, dropped = Kept(job, folder, plies), 0
+        kept, dropped = KeptGames(job, folder, plies), 0
         if kept.done:
             say(f"{len(kept.done):,} games are in {kept.folder} already")
         try:
-            wanted = takewhile(lambda _: not stop(), missing(kept.done))
-            for made in in_processes(partial(_made, job), wanted, workers):
-                dropped = 0 if made.game else dropped + 1
-                if made.game:
-                    kept.add(made)
+            tasks = takewhile(lambda _: not stop(), missing(kept.done))
+            for labelled in in_processes(partial(_labelled, job), tasks, workers):
+                dropped = 0 if labelled.game else dropped + 1
+                if labelled.game:
+                    kept.add(labelled)
                 elif dropped >= MOST_DROPPED:
                     what = f"the engine failed {dropped} times in a row, at last"
-                    raise InputError(what, value=made.fault)
-                yield made
+                    raise InputError(what, value=labelled.fault)
+                yield labelled
         finally:
             end_teacher()
             kept.pack()
 
 
-def _compare(wanted: dict[str, Any], found: dict[str, Any], path: Place) -> None:
+def _compare(given: dict[str, Any], written: dict[str, Any], path: Place) -> None:
     """Refuse to mix games made with different settings."""
-    other = [key for key in sorted({*found, *wanted}) if found.get(key) != wanted.get(key)]
+    other = [key for key in sorted({*written, *given}) if written.get(key) != given.get(key)]
     if other:
-        both = [f"{key} {found.get(key)!r} there, {wanted.get(key)!r} now" for key in other]
-        other_seed = ", another --seed" if wanted.get("kind") == "teacher" else ""
+        both = [f"{key} {written.get(key)!r} there, {given.get(key)!r} now" for key in other]
+        other_seed = ", another --seed" if given.get("kind") == "teacher" else ""
         fix = f"use the same settings{other_seed} or another folder"
         raise InputError(f"{path}: made with other settings ({'; '.join(both)})", fix=fix)
 
