@@ -19,10 +19,10 @@ from kibitz.nets.evaluators.batched import BatchedEvaluator, InlineBatch
 from kibitz.nets.evaluators.inline import InlineEvaluator
 from kibitz.position.board import Board
 from kibitz.search.clock import Limits, budget
-from kibitz.search.mcts.rules.parameters import to_rule
+from kibitz.search.mcts.rules.parameters import OFF, RULES, to_rule
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.mcts.tree.nodes import block_of
-from kibitz.search.params import OFF, OPTIONS, RULE_NAMES, Settings
+from kibitz.search.params import OPTIONS, Settings
 from kibitz.search.presets import why_without_effect
 
 Evaluator: TypeAlias = InlineEvaluator | BatchedEvaluator
@@ -34,7 +34,7 @@ OTHER_KINDS = {"search", "bestfirst_batch", "bestfirst_quiet"} | {
     "bestfirst_file",
 }
 TREE_OPTIONS = tuple(option for option in OPTIONS if option.name not in OTHER_KINDS)
-KINDS = (*RULE_NAMES, *(rule + CONTEMPT for rule in RULE_NAMES if rule != "gumbel"))
+KINDS = (*RULES, *(rule + CONTEMPT for rule, entry in RULES.items() if entry.may_freeze))
 
 MIDDLEGAME = "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10"
 LATE = "4k3/2r2p2/4p1p1/8/3P4/5P2/4R1P1/4K3 w - - 60 90"  # near the fifty-move rule

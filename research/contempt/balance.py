@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from kibitz.arena.match.elo import Tally, of_games, wilson
 from kibitz.core.options import setting
-from kibitz.search.params import OFF
+from kibitz.search.mcts.rules.parameters import OFF
 from kibitz.train.curve import COLOURS, Line, Panel
 from kibitz.zero.selfplay.config import SelfPlay, next_sc_limit
 from research.contempt.cells import Laboratory, SelfCell

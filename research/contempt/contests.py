@@ -19,7 +19,7 @@ from kibitz.arena.match.spec import parse_players
 from kibitz.core.errors import ConfigError
 from kibitz.core.options import setting
 from kibitz.data.openings import RANDOM_PLIES, Opening, random_openings
-from kibitz.search.params import OFF
+from kibitz.search.mcts.rules.parameters import OFF
 from kibitz.search.report import value_of_2019
 from kibitz.train.curve import COLOURS, Line, Panel
 from research.contempt.cells import Laboratory, MatchCell

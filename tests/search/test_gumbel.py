@@ -13,10 +13,10 @@ from kibitz.nets.evaluators.simple import Material
 from kibitz.position.board import Board
 from kibitz.search.clock import Limits, Signals
 from kibitz.search.mcts.playout.root import PLANNED
+from kibitz.search.mcts.rules.parameters import RULES
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.mcts.tree.nodes import TreeMemory, block_of
 from kibitz.search.params import Settings
-from kibitz.search.presets import GUMBEL_TARGETS
 from kibitz.search.report import Report
 from kibitz.zero.selfplay.config import SelfPlay
 from tests.search.consistency import pending
@@ -121,7 +121,7 @@ def test_a_move_is_chosen_without_noise_and_halving_begins_at_few_nodes() -> Non
 def test_targets_are_made_with_noise_over_many_moves() -> None:
     settings = SelfPlay(rule="gumbel").searching()
     assert (settings.gumbel_noise, settings.gumbel_considered) == (1.0, 16)
-    assert len(chosen(0, **GUMBEL_TARGETS)[0]) == 15
+    assert len(chosen(0, **RULES["gumbel"].for_targets)[0]) == 15
     given = SelfPlay(rule="gumbel", options=("GumbelNoise=0", "GumbelConsidered=8")).searching()
     assert (given.gumbel_noise, given.gumbel_considered) == (0.0, 8)
     assert SelfPlay(rule="puct").searching().gumbel_noise == Settings().gumbel_noise

@@ -10,7 +10,8 @@ import pytest
 from kibitz.core.errors import EvaluationError
 from kibitz.engine import Engine
 from kibitz.position.board import Board
-from kibitz.search.params import OFF, Settings
+from kibitz.search.mcts.rules.parameters import OFF
+from kibitz.search.params import Settings
 from kibitz.search.searcher import BaseSearcher
 from kibitz.uci.lines import StandardInput
 from kibitz.uci.options import all_options

@@ -22,9 +22,9 @@ from kibitz.position.moves import NO_MOVE
 from kibitz.position.notation import relative
 from kibitz.search.clock import Limits
 from kibitz.search.mcts.rules.gumbel import completed_policy
+from kibitz.search.mcts.rules.parameters import RULES
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.params import Settings
-from kibitz.search.presets import GUMBEL_TARGETS
 from kibitz.zero.selfplay.targets import SHARES, policy_target
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="searches thousands of positions")
@@ -136,7 +136,7 @@ def test_values_are_replaced_if_that_is_wanted(
 
 
 def test_the_gumbel_rule_teaches_its_completed_policy() -> None:
-    settings = Settings(search_rule="gumbel", hash=4, **GUMBEL_TARGETS)
+    settings = Settings(search_rule="gumbel", hash=4, **RULES["gumbel"].for_targets)
     with Searcher(inline_evaluator(Material()), settings) as searcher:
         searcher.search(Board(), Limits(nodes=16))
         target = dict(policy_target(searcher.memory, searcher.rule))
@@ -151,7 +151,7 @@ def test_the_gumbel_rule_teaches_its_completed_policy() -> None:
 def test_a_won_move_gets_most_of_the_policy() -> None:
     board = Board(MATE_IN_ONE)
     for rule in ("puct", "gumbel"):
-        settings = Settings(search_rule=rule, hash=4, **GUMBEL_TARGETS)
+        settings = Settings(search_rule=rule, hash=4, **RULES["gumbel"].for_targets)
         with Searcher(inline_evaluator(Material()), settings) as searcher:
             searcher.search(board, Limits(nodes=64))
             target = dict(policy_target(searcher.memory, searcher.rule))

@@ -69,15 +69,20 @@ def class_name_of(record_type: Any) -> str:
 
 
 class _KernelByClass:
-    def __init__(self, kernels: Mapping[str, Callable[..., Any]]) -> None:
-        self._kernels = kernels
+    def __init__(
+        self, kernels: Mapping[str, Callable[..., Any]], default: Callable[..., Any] | None
+    ) -> None:
+        self._kernels, self._default = kernels, default
 
     def __call__(self, *arguments: Any) -> Any:
         return self.choose(arguments[0])(*arguments)
 
     def choose(self, record: Any) -> Callable[..., Any]:
         """Return the kernel for a record or its numba type."""
-        return self._kernels[class_name_of(record)]
+        name = class_name_of(record)
+        if self._default is None:
+            return self._kernels[name]
+        return self._kernels.get(name, self._default)
 
 
 class _KernelByClassType(types.Callable, types.Dummy):
@@ -108,12 +113,15 @@ def _type_of_kernel_by_class(function: _KernelByClass, _context: Any) -> Any:
     return _KernelByClassType(function)
 
 
-def kernel_by_class(kernels: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
+def kernel_by_class(
+    kernels: Mapping[str, Callable[..., Any]], default: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
     """A function that calls the kernel named after the class of its first argument, a record.
 
-    Numba picks the kernel when the caller is compiled; the table may be filled until then.
+    Of a class that the table has not, the kernel is the default, if there is one. Numba
+    picks the kernel when the caller is compiled; the table may be filled until then.
     """
-    return _KernelByClass(kernels)
+    return _KernelByClass(kernels, default)
 
 
 def _dtype_of(numbers: Any) -> np.dtype:

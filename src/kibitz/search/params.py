@@ -12,17 +12,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 from kibitz.core.errors import ConfigError, did_you_mean
 from kibitz.core.options import Option, Value, check, find, number, options_of, read, setting
 from kibitz.search import where as on
+from kibitz.search.mcts.rules.parameters import OFF, RuleName
 
-RuleName: TypeAlias = Literal["puct", "azero", "sble", "gumbel"]
 SearchName: TypeAlias = Literal["auto", "mcts", "alphabeta", "bestfirst"]
-RULE_NAMES: tuple[RuleName, ...] = get_args(RuleName)
-
-OFF = 1_000_000_000  # ScLimit that no search reaches
 
 
 @dataclass(frozen=True)

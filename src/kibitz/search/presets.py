@@ -10,7 +10,8 @@ from typing import Any
 
 from kibitz.core.errors import ConfigError, did_you_mean
 from kibitz.core.options import Need, Option
-from kibitz.search.params import OFF, OPTIONS, RULE_NAMES, RuleName, Settings, option_of
+from kibitz.search.mcts.rules.parameters import OFF, RULES
+from kibitz.search.params import OPTIONS, Settings, option_of
 from kibitz.search.where import CONTEMPT, DRIVERS, HEEDED
 
 # --- the kind of search --------------------------------------------------------------------------
@@ -97,45 +98,17 @@ def without_effect(settings: Settings, base: Settings, *, batched: bool) -> list
 
 # --- presets --------------------------------------------------------------------------------------
 
-_PLAIN: dict[str, Any] = {"policy_temperature": 1.0, "variance_scaling": 0.0}
-_CHESSCOACH_AZERO: dict[str, Any] = {
-    **_PLAIN,
-    "cpuct": 2.35,
-    "cpuct_base": 185_000.0,
-    "cpuct_factor": 1.0,
-    "fpu": "loss",
-    "root_fpu": "win",
-    "virtual_loss": 0.1,
-    "faster_mate": 1.0,
-}
-_CONSTANTS: dict[RuleName, dict[str, Any]] = {  # of rules that need others than the defaults
-    "azero": {
-        **_PLAIN,
-        "cpuct": 1.25,
-        "cpuct_base": 19_652.0,
-        "cpuct_factor": 1.0,
-        "fpu": "loss",
-    },
-    "sble": _CHESSCOACH_AZERO,
-    "gumbel": _PLAIN,
-}
-# The Gumbel rule's defaults choose moves; targets want noise that samples them, and many values.
-GUMBEL_TARGETS: dict[str, Any] = {
-    "gumbel_noise": 1.0,
-    "gumbel_considered": 16,
-    "gumbel_value_scale": 0.5,
-}
 PRESETS: dict[str, dict[str, Any]] = {
     "default": {},
     "alphazero": {
-        **_CONSTANTS["azero"],
+        **RULES["azero"].constants,
         "search_rule": "azero",
         "expand_at": 1,
         "prove": False,
         "noise_alpha": 0.3,
     },
     "chesscoach": {
-        **_CONSTANTS["sble"],
+        **RULES["sble"].constants,
         "search_rule": "sble",
         "expand_at": 1,
         "value_average": "moving",
@@ -190,19 +163,15 @@ def preset(name: str) -> Settings:
 
 def for_targets(settings: Settings, given: Iterable[str]) -> Settings:
     """Settings of a search that makes targets; what was `given`, by names in Python, stays."""
-    if settings.search_rule != "gumbel":
-        return settings
-    kept = {*given, *settings.changed()}
-    return settings.with_(**{name: v for name, v in GUMBEL_TARGETS.items() if name not in kept})
+    kept, targets = {*given, *settings.changed()}, RULES[settings.search_rule].for_targets
+    return settings.with_(**{name: v for name, v in targets.items() if name not in kept})
 
 
 def changes_of(name: str, rule: str) -> dict[str, Any]:
     """What a preset, and a rule if one is named, change of the settings."""
-    named = [known_rule for known_rule in RULE_NAMES if known_rule == rule]
-    if rule and not named:
-        raise ConfigError("no such rule", value=rule, fix=did_you_mean(rule, RULE_NAMES))
+    entries = [entry for known, entry in RULES.items() if known == rule]
+    if rule and not entries:
+        raise ConfigError("no such rule", value=rule, fix=did_you_mean(rule, RULES))
     preset(name)
-    constants = (
-        {**_CONSTANTS.get(named[0], {}), "search_rule": rule, "search": "mcts"} if named else {}
-    )
+    constants = {**entries[0].constants, "search_rule": rule, "search": "mcts"} if entries else {}
     return {**PRESETS[name], **constants}

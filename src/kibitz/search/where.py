@@ -6,6 +6,7 @@ Warnings, the pages of options and `python -m research.ablations options` all re
 from __future__ import annotations
 
 from kibitz.core.options import EVERYWHERE, Need, Where
+from kibitz.search.mcts.rules.parameters import Puct, names_with
 
 # How a search is run, and how that is said.
 DRIVERS = {
@@ -30,11 +31,11 @@ HEEDED = {
 
 # --- by rule --------------------------------------------------------------------------------------
 
-EXPLORING = Where(("puct", "azero", "sble"))  # rules that weigh priors by CPuct
-CHOOSING = Where(("puct", "azero", "sble"))  # rules that leave the choice of the move to visits
-FREEZING = Where(("puct", "azero", "sble"))  # rules that search-contempt may wrap
+EXPLORING = Where(names_with(lambda rule: rule.weighs_priors))
+CHOOSING = Where(names_with(lambda rule: rule.plays_most_visited))
+FREEZING = Where(names_with(lambda rule: rule.may_freeze))
 ONLY_PUCT = Where(("puct",))  # AlphaZero's rule always counts the parent's visit
-PUCT = Where(("puct", "azero"))
+PUCT = Where(names_with(lambda rule: rule.numbers is Puct))
 SBLE = Where(("sble",))
 GUMBEL = Where(("gumbel",))
 CONTEMPT = Where(("contempt",))

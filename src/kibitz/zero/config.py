@@ -15,7 +15,7 @@ from kibitz.core.files import Location
 from kibitz.core.options import check, setting
 from kibitz.core.settings import file_values, load
 from kibitz.nets.models.sizes import parse
-from kibitz.search.params import OFF
+from kibitz.search.mcts.rules.parameters import OFF
 from kibitz.train.config import (
     DataSettings,
     DistillSettings,

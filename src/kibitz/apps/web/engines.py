@@ -14,7 +14,8 @@ import msgspec
 from kibitz.core.errors import InputError
 from kibitz.engine import Engine
 from kibitz.engine.options import STRONGEST, WEAKEST
-from kibitz.search.params import OFF, RULE_NAMES, SearchName
+from kibitz.search.mcts.rules.parameters import OFF, RULE_NAMES
+from kibitz.search.params import SearchName
 from kibitz.search.presets import PRESETS, changes_of
 
 

@@ -10,7 +10,7 @@ import hashlib
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,11 +27,12 @@ from kibitz.nets.models.quantise import quantise
 from kibitz.nets.models.sizes import new_card
 from kibitz.position.board import Board
 from kibitz.search.clock import Limits
+from kibitz.search.mcts.rules.parameters import RULES as SEARCH_RULES
+from kibitz.search.mcts.rules.parameters import names_with
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.mcts.tree.nodes import COLD, EDGE, MOVED, NODE
 from kibitz.search.method import open_search
 from kibitz.search.params import Settings
-from kibitz.search.presets import GUMBEL_TARGETS
 from kibitz.search.report import Report
 from kibitz.search.searcher import BaseSearcher
 
@@ -45,11 +46,11 @@ POSITIONS = (
 )
 TIMED = POSITIONS[:4]
 _EMPTY = (0, 0.0)  # nodes, average depth
-RULES: tuple[Literal["puct", "sble", "gumbel"], ...] = ("puct", "sble", "gumbel")
+RULES = names_with(lambda rule: rule.in_bench)
 SIGNATURE_NODES, SIGNATURE_DEPTH = 3_000, 8  # of the tree search, and of alpha-beta
 SPARSE_SIZE = "sparse-512x256-threats"
 # lc0's form, whose trees others' figures are about, and the Gumbel rule as it makes targets.
-PLAIN = Settings(variance_scaling=0.0, **GUMBEL_TARGETS)
+PLAIN = Settings(variance_scaling=0.0, **SEARCH_RULES["gumbel"].for_targets)
 CACHED = 200_000  # positions, as engines remember by default
 NODES_A_PLAYOUT = 5  # alpha-beta searches so many nodes for every playout of the other rows
 CONTEMPT_LIMIT = 28  # search-contempt's own setting for odds games

@@ -32,8 +32,9 @@ from kibitz.nets.load import Evaluator, load_evaluator
 from kibitz.position.board import Board
 from kibitz.position.fen import START
 from kibitz.search.clock import Limits
+from kibitz.search.mcts.rules.parameters import RuleName
 from kibitz.search.method import open_search, warm
-from kibitz.search.params import RuleName, SearchName, Settings
+from kibitz.search.params import SearchName, Settings
 from kibitz.search.presets import changes_of, without_effect
 from kibitz.search.report import Line, Report, Result, Score
 

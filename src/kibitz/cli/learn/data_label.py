@@ -31,8 +31,9 @@ from kibitz.data.store import Store, shards_in
 from kibitz.engine.options import AUTODISCOVER, chosen, search_settings
 from kibitz.nets.discover import named
 from kibitz.nets.load import load_evaluator
+from kibitz.search.mcts.rules.parameters import RULE_NAMES, RuleName, alternatives
 from kibitz.search.method import warm
-from kibitz.search.params import RuleName, option_of
+from kibitz.search.params import option_of
 from kibitz.search.presets import for_targets
 from kibitz.uci.program import PATIENCE, ProgramFault
 from kibitz.zero.selfplay.reanalyse import Reanalysis, reanalyse
@@ -229,7 +230,7 @@ def reanalyse_games(
     output: Annotated[At, Parameter(name=["--output", "-o"], help="Folder for the new shards.")],
     network: NetworkFlag = AUTODISCOVER,
     nodes: Annotated[int, Parameter(help="Playouts for every position.")] = 64,
-    rule: Annotated[RuleName | None, Parameter(help="puct, azero, sble or gumbel.")] = None,
+    rule: Annotated[RuleName | None, Parameter(help=f"{alternatives(RULE_NAMES)}.")] = None,
     preset: Annotated[str, Parameter(help="Settings to start from.")] = "default",
     option: Annotated[
         tuple[str, ...], Parameter(help="Of the search, as NAME=VALUE; may be repeated.")

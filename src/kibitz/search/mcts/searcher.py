@@ -20,13 +20,14 @@ from kibitz.search.mate import Mate
 from kibitz.search.mcts.answer import Mates, choose_move, make_report, principal_variation
 from kibitz.search.mcts.driver import Driver, Threads
 from kibitz.search.mcts.playout.root import gumbel_choice, prepare_root
-from kibitz.search.mcts.rules.parameters import Gumbel, to_behaviour, to_rule
+from kibitz.search.mcts.rules.behaviour import to_behaviour
+from kibitz.search.mcts.rules.parameters import OFF, Gumbel, to_rule
 from kibitz.search.mcts.statistics import best_move, best_proof, root_is_settled, standing
 from kibitz.search.mcts.tree.context import QUESTIONS, ContextMemory
 from kibitz.search.mcts.tree.memory import Line, keep_subtree
 from kibitz.search.mcts.tree.nodes import TreeMemory, block_of, clear, climb, set_proof
 from kibitz.search.mcts.treesearch import TreeSearch
-from kibitz.search.params import OFF, Settings
+from kibitz.search.params import Settings
 from kibitz.search.proof import TABLEBASE, UNPROVED, answer_to, is_settled, rank_of
 from kibitz.search.report import Report
 from kibitz.search.searcher import ENDLESS, BaseSearcher

@@ -11,14 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kibitz.jit.records import as_record
 from kibitz.position.moves import FLIP_MOVE, NO_MOVE
 from kibitz.position.notation import Move
 from kibitz.search.clock import Standing
-from kibitz.search.mcts.rules.gumbel import mixed_value
-from kibitz.search.mcts.rules.parameters import Gumbel, Puct, Rule, Sble, innermost
-from kibitz.search.mcts.rules.puct import exploration_weight, first_play_value
-from kibitz.search.mcts.rules.sble import untried_score
+from kibitz.search.mcts.rules.parameters import Rule, entry_of, innermost, scoring_of
 from kibitz.search.mcts.tree.nodes import (
     BUSY,
     EDGE,
@@ -227,31 +223,14 @@ def root_is_settled(memory: TreeMemory) -> bool:
 
 def exploration_below(memory: TreeMemory, rule: Rule, edge: int = 0) -> float:
     """By what a move's prior / (1 + visits) is multiplied, for values in [-1, 1]; 0: the root."""
-    above = memory.edges[edge]
+    above, scoring = memory.edges[edge], scoring_of(entry_of(rule))
     visits = float(above["visits"]) + float(above["pending"])
-    match innermost(rule):
-        case Puct() as puct:
-            below = visits if puct.count_parent else max(visits - 1.0, 1.0)
-            exploration = as_record(puct.exploration if edge else puct.root_exploration)
-            return float(exploration_weight(exploration, visits)) * math.sqrt(below)
-        case Sble() as sble:  # scores in [0, 1]
-            exploration = as_record(sble.exploration if edge else sble.root_exploration)
-            return 2.0 * float(exploration_weight(exploration, visits)) * math.sqrt(visits)
-        case Gumbel():
-            return 0.0  # it weighs no priors
+    return scoring.exploration(innermost(rule), edge, visits)
 
 
 def untried_value(memory: TreeMemory, rule: Rule, edge: int = 0, node: int = 0) -> float:
     """What the rule takes an unvisited move to be worth, at the node below an edge."""
-    match innermost(rule):
-        case Puct() as puct:
-            first_play = as_record(puct.first_play if edge else puct.root_first_play)
-            first, opened = block_of(memory, node).start, int(memory.nodes[node]["opened"])
-            return float(first_play_value(first_play, memory.record, edge, node, first, opened))
-        case Sble():
-            return 2.0 * float(untried_score(memory.record, node, 1 if edge else 0)) - 1.0
-        case Gumbel():
-            return float(mixed_value(memory.record, node))
+    return scoring_of(entry_of(rule)).untried(innermost(rule), memory, edge, node)
 
 
 # --- order ----------------------------------------------------------------------------------------

@@ -12,8 +12,18 @@ from typing import Any, Literal
 
 from kibitz.core.errors import ConfigError, InputError, did_you_mean
 from kibitz.core.options import checked, options_of, setting
-from kibitz.search.mcts.rules.parameters import Forced, Puct, Rule, to_rule
-from kibitz.search.params import OFF, Settings, option_of
+from kibitz.search.mcts.rules.parameters import (
+    OFF,
+    RULES,
+    Forced,
+    Puct,
+    Rule,
+    RuleName,
+    alternatives,
+    names_with,
+    to_rule,
+)
+from kibitz.search.params import Settings, option_of
 from kibitz.search.presets import PRESETS as SEARCHES
 from kibitz.search.presets import changes_of, for_targets
 
@@ -22,6 +32,7 @@ MEGABYTE = 1 << 20
 BYTES_A_PLAYOUT = 1_600  # of a tree: a node, and edges for its 40 moves
 LEAST_BYTES = 160_000
 OF_THE_RUN = ("workers", "group", "rows", "cache")  # settings that change no game
+FORCING = f"use rule {alternatives(names_with(lambda rule: rule.may_force))}"
 Odds = Literal["none", "pawn", "knight", "bishop", "rook", "queen"]
 
 
@@ -31,7 +42,7 @@ class SelfPlay:
 
     # --- search
     search: str = setting("default", "preset of the search: default, alphazero, lc0, ...")
-    rule: Literal["preset", "puct", "azero", "sble", "gumbel"] = setting(
+    rule: Literal["preset", RuleName] = setting(
         "gumbel", "how moves are selected; preset: as the search's preset does"
     )
     options: tuple[str, ...] = setting((), "of the search, as NAME=VALUE")
@@ -106,7 +117,7 @@ class SelfPlay:
                 "ScLimit freezes one side's replies: a tree for each side, trees=2",
             ),
             (contempt and self.forced > 0, "forced", "not with search-contempt"),
-            (search.search_rule == "sble" and self.forced > 0, "forced", "use rule puct or azero"),
+            (not RULES[search.search_rule].may_force and self.forced > 0, "forced", FORCING),
             (
                 search.search not in ("auto", "mcts"),
                 "Search",

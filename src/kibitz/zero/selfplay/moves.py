@@ -146,8 +146,7 @@ def _plan_nothing(
     """Plan nothing: other rules choose anew at every playout."""
 
 
-_PLANS = {"Gumbel": _plan, **dict.fromkeys(("Puct", "Sble", "Contempt", "Forced"), _plan_nothing)}
-plan = kernel_by_class(_PLANS)
+plan = kernel_by_class({"Gumbel": _plan}, _plan_nothing)
 
 
 @kernel
@@ -290,12 +289,7 @@ def _choose_by_gumbel(
     return best if is_settled(proof) else gumbel_choice(tree, context, rule)
 
 
-choose = kernel_by_class(
-    {
-        "Gumbel": _choose_by_gumbel,
-        **dict.fromkeys(("Puct", "Sble", "Contempt", "Forced"), _choose_by_visits),
-    }
-)
+choose = kernel_by_class({"Gumbel": _choose_by_gumbel}, _choose_by_visits)
 
 # --- the end of a move ----------------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ from kibitz.position.moves import MAX_MOVES
 from kibitz.position.state import new_positions
 from kibitz.search.mcts.playout.gather import BatchMemory
 from kibitz.search.mcts.playout.playout import NO_ROOM
-from kibitz.search.mcts.rules.parameters import to_behaviour
+from kibitz.search.mcts.rules.behaviour import to_behaviour
 from kibitz.search.mcts.tree.context import LINE
 from kibitz.search.mcts.tree.nodes import BATCHES
 from kibitz.search.mcts.treesearch import TreeSearch

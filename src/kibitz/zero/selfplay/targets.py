@@ -114,13 +114,7 @@ def _pruned(rule: np.record, tree: np.record, scores: np.ndarray, counts: np.nda
 
 # (rule, tree, scores, counts): how often each of the root's moves counts in the policy; float64 and
 # an unsigned type, [moves]
-counts_of = kernel_by_class(
-    {
-        "Gumbel": _completed,
-        "Forced": _pruned,
-        **dict.fromkeys(("Puct", "Sble", "Contempt"), _visits),
-    }
-)
+counts_of = kernel_by_class({"Gumbel": _completed, "Forced": _pruned}, _visits)
 
 
 @kernel

@@ -16,8 +16,17 @@ import numpy as np
 
 from kibitz.jit.bits import signed
 from kibitz.jit.compile import kernel
+from kibitz.search.mcts.rules.parameters import Gumbel, Scoring
 from kibitz.search.mcts.rules.puct import BLOCKED
-from kibitz.search.mcts.tree.nodes import BUSY, cold_at, edge_at, node_at, prior_of, root_at
+from kibitz.search.mcts.tree.nodes import (
+    BUSY,
+    TreeMemory,
+    cold_at,
+    edge_at,
+    node_at,
+    prior_of,
+    root_at,
+)
 
 LARGEST = np.iinfo(np.int64).max
 
@@ -162,3 +171,17 @@ def select_gumbel(
         if score > best_score and cold_at(tree, first + index).child != BUSY:
             best, best_score = first + index, score
     return best, 1
+
+
+# --- for reports ----------------------------------------------------------------------------------
+
+
+def _exploration(rule: Gumbel, edge: int, visits: float) -> float:
+    return 0.0  # it weighs no priors
+
+
+def _untried(rule: Gumbel, memory: TreeMemory, edge: int, node: int) -> float:
+    return float(mixed_value(memory.record, node))
+
+
+GUMBEL = Scoring(select_gumbel, _exploration, _untried)

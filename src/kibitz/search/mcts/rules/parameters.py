@@ -1,17 +1,25 @@
-"""Selection rules as bundles of numbers, one NamedTuple class for each.
+"""Selection rules as bundles of numbers, one NamedTuple class for each, and the table of rules.
 
 A rule's class picks its scoring kernel at compile time; its fields are plain numbers. Values and
-constants are for scores in [-1, 1] unless a field says otherwise.
+constants are for scores in [-1, 1] unless a field says otherwise. `RULES` has an entry for each
+name of the option SearchRule: all that the rest of Kibitz asks about a rule without compiling it.
 """
 
 from __future__ import annotations
 
+import importlib
 import math
-from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from kibitz.core.errors import ConfigError
-from kibitz.search.params import OFF, Settings
+
+RuleName: TypeAlias = Literal["puct", "azero", "sble", "gumbel"]
+RULE_NAMES: tuple[RuleName, ...] = get_args(RuleName)
+Settings: TypeAlias = Any  # of search/params.py, whose options take the names of rules from here
+
+OFF = 1_000_000_000  # ScLimit that no search reaches
 
 # How an unvisited move is valued.
 FPU_LOSS, FPU_WIN, FPU_ABSOLUTE, FPU_REDUCTION = range(4)
@@ -83,7 +91,7 @@ class Contempt(NamedTuple):
     """
 
     inner: Puct | Sble = Puct()
-    limit: int = 1_000_000_000
+    limit: int = OFF
     parity: int = 1  # plies from the root modulo 2 at which nodes freeze; 0 is negative contempt
     temperature: float = 1.0  # of the frozen distribution
     admit: int = 0  # 1: replies unvisited at freezing keep a weight of their prior
@@ -98,31 +106,8 @@ class Forced(NamedTuple):
     prune: int = 1  # 1: playouts that were only forced are no part of the policy to learn
 
 
-Rule: TypeAlias = Puct | Sble | Gumbel | Contempt | Forced
-
-
-class Behaviour(NamedTuple):
-    """What holds for every rule: expansion, backup and proofs."""
-
-    policy_temperature: float = 1.0
-    root_policy_temperature: float = 1.0
-    by_prior: int = 0  # 1: the rule looks at tried moves and the likeliest other one, no others
-    expand_at: int = 2  # visits after which a node gets its moves; 1 or 2
-    build: float = 1.0  # moving average: step 1 / clamp(build * weight, 1, cap)
-    cap: float = 1e18
-    prove: int = 1  # mates, stalemates and tablebase results climb the tree
-    descend_proven: int = 0  # 1: keep searching for shorter mates below proved moves
-    clear_losses: int = 0  # 1: a move proved lost gets a thousandth of its prior
-    draw_sibling: int = 0  # 1: after a drawn first visit untried siblings are worth the root
-    rule50_scaling: float = 0.0  # 1: ChessCoach's shrinking of values towards a draw
-    share_values: int = 0  # 1: a leaf known from elsewhere in the tree begins with its value there
-    accumulate_from: int = 1 << 40  # visits of a move from which threads accumulate locally
-    shared: int = 0  # who else is in the tree: NOBODY, BATCHES not finished yet, other THREADS
-
-
-def looks_by_prior(rule: Rule) -> bool:
-    """Whether of the moves not tried yet the rule only ever looks at the likeliest."""
-    return isinstance(rule, Sble) or (isinstance(rule, Puct) and rule.gini == 0.0)
+Unwrapped: TypeAlias = Puct | Sble | Gumbel
+Rule: TypeAlias = Unwrapped | Contempt | Forced
 
 
 def names_of(rule: Rule) -> tuple[str, ...]:
@@ -130,9 +115,66 @@ def names_of(rule: Rule) -> tuple[str, ...]:
     return (type(rule).__name__, type(innermost(rule)).__name__)
 
 
-def innermost(rule: Rule) -> Puct | Sble | Gumbel:
+def innermost(rule: Rule) -> Unwrapped:
     """The rule under a wrapper."""
     return rule.inner if isinstance(rule, Contempt | Forced) else rule
+
+
+# --- what is asked about a rule -------------------------------------------------------------------
+
+
+class Scoring(NamedTuple):
+    """What a rule computes; it stands in the rule's own file."""
+
+    # Kernel (rule, tree, context, via, node, depth) -> an edge of `node`, which edge `via` leads
+    # to, `depth` plies below the root, or BLOCKED; and whether the choice may be believed.
+    select: Callable[..., tuple[int, int]]
+    # For reports, in Python, of the node below an edge (0: the root):
+    # (rule, edge, visits) -> by what a move's prior / (1 + visits) is multiplied, and
+    exploration: Callable[[Any, int, float], float]
+    # (rule, memory of the tree, edge, node) -> what an unvisited move is taken to be worth.
+    untried: Callable[[Any, Any, int, int], float]
+
+
+def _never(_: Any) -> bool:
+    return False
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A rule as the rest of Kibitz knows it; what is left out holds of every rule."""
+
+    numbers: type[Unwrapped]
+    scoring: str  # where it is, as module:name; importing it compiles
+    from_settings: Callable[[Settings], Unwrapped]
+    # Settings its authors chose, and those of searches whose results are learned from.
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    for_targets: Mapping[str, Any] = field(default_factory=dict)
+    weighs_priors: bool = False  # it heeds CPuct and what belongs to it
+    plays_most_visited: bool = True  # if not, its own formula chooses the move
+    may_freeze: bool = False  # search-contempt may wrap it
+    may_force: bool = False  # self-play may force playouts at its root
+    sums_visits: bool = False  # threads may add up visits before they tell the tree
+    # Whether of the moves not tried yet it only ever looks at the likeliest.
+    by_prior: Callable[[Any], bool] = _never
+    in_bench: bool = False  # `kibitz bench search` measures it, and the signature has it
+
+
+def entry_of(rule: Rule) -> Entry:
+    """The entry of a rule, or of the one it wraps."""
+    return next(entry for entry in RULES.values() if entry.numbers is type(innermost(rule)))
+
+
+def scoring_of(entry: Entry) -> Scoring:
+    """What a rule computes."""
+    module, _, name = entry.scoring.partition(":")
+    scoring: Scoring = getattr(importlib.import_module(module), name)
+    return scoring
+
+
+def looks_by_prior(rule: Rule) -> bool:
+    """Whether of the moves not tried yet the rule only ever looks at the likeliest."""
+    return rule is innermost(rule) and entry_of(rule).by_prior(rule)
 
 
 # --- from settings --------------------------------------------------------------------------------
@@ -155,14 +197,16 @@ UNREACHABLE = math.inf  # a threshold that switches a term off
 
 def to_rule(settings: Settings) -> Rule:
     """The rule that settings describe, wrapped in search-contempt if ScLimit is not off."""
-    rule = RULES[settings.search_rule](settings)
+    name, entry = settings.search_rule, RULES[settings.search_rule]
+    rule = entry.from_settings(settings)
     if settings.sc_limit == OFF:
         return rule
-    if isinstance(rule, Gumbel):
-        fix = "use SearchRule puct, azero or sble"
-        raise ConfigError("ScLimit: no frozen replies with SearchRule gumbel", fix=fix)
+    if not entry.may_freeze:
+        fix = f"use SearchRule {alternatives(names_with(lambda entry: entry.may_freeze))}"
+        raise ConfigError(f"ScLimit: no frozen replies with SearchRule {name}", fix=fix)
+    inner: Any = rule
     return Contempt(
-        inner=rule,
+        inner=inner,
         limit=settings.sc_limit,
         parity=0 if settings.sc_negative else 1,
         temperature=settings.sc_temperature,
@@ -229,34 +273,75 @@ def _gumbel(settings: Settings) -> Gumbel:
     )
 
 
-RULES: dict[str, Callable[[Settings], Puct | Sble | Gumbel]] = {
-    "puct": _puct,
-    "azero": _azero,
-    "sble": _sble,
-    "gumbel": _gumbel,
+# --- the table ------------------------------------------------------------------------------------
+
+_PLAIN: dict[str, Any] = {"policy_temperature": 1.0, "variance_scaling": 0.0}
+_PUCT = Entry(
+    numbers=Puct,
+    scoring="kibitz.search.mcts.rules.puct:PUCT",
+    from_settings=_puct,
+    weighs_priors=True,
+    may_freeze=True,
+    may_force=True,
+    sums_visits=True,
+    by_prior=lambda rule: bool(rule.gini == 0.0),
+    in_bench=True,
+)
+_AZERO = replace(
+    _PUCT,
+    from_settings=_azero,
+    constants={
+        **_PLAIN,
+        "cpuct": 1.25,
+        "cpuct_base": 19_652.0,
+        "cpuct_factor": 1.0,
+        "fpu": "loss",
+    },
+    in_bench=False,
+)
+_SBLE = Entry(
+    numbers=Sble,
+    scoring="kibitz.search.mcts.rules.sble:SBLE",
+    from_settings=_sble,
+    constants={
+        **_PLAIN,
+        "cpuct": 2.35,
+        "cpuct_base": 185_000.0,
+        "cpuct_factor": 1.0,
+        "fpu": "loss",
+        "root_fpu": "win",
+        "virtual_loss": 0.1,
+        "faster_mate": 1.0,
+    },
+    weighs_priors=True,
+    may_freeze=True,
+    sums_visits=True,
+    by_prior=lambda _: True,
+    in_bench=True,
+)
+_GUMBEL = Entry(
+    numbers=Gumbel,
+    scoring="kibitz.search.mcts.rules.gumbel:GUMBEL",
+    from_settings=_gumbel,
+    constants=_PLAIN,
+    # The defaults choose moves; targets want noise that samples them, and many values.
+    for_targets={"gumbel_noise": 1.0, "gumbel_considered": 16, "gumbel_value_scale": 0.5},
+    plays_most_visited=False,
+    in_bench=True,
+)
+RULES: dict[RuleName, Entry] = {
+    "puct": _PUCT,
+    "azero": _AZERO,
+    "sble": _SBLE,
+    "gumbel": _GUMBEL,
 }
 
-# Other rules count visits exactly: replies to be frozen, playouts as the Gumbel rule plans them.
-ACCUMULATE_FROM = 1024
+
+def names_with(holds: Callable[[Entry], bool]) -> tuple[RuleName, ...]:
+    """Names of the rules of which something holds."""
+    return tuple(name for name, entry in RULES.items() if holds(entry))
 
 
-def to_behaviour(settings: Settings) -> Behaviour:
-    """What holds for every rule."""
-    rule, default = to_rule(settings), Behaviour()
-    moving = settings.value_average == "moving"
-    shares_sums = isinstance(rule, Puct | Sble)
-    return Behaviour(
-        policy_temperature=settings.policy_temperature,
-        root_policy_temperature=settings.root_policy_temperature or settings.policy_temperature,
-        by_prior=int(looks_by_prior(rule)),
-        expand_at=settings.expand_at,
-        build=settings.average_build if moving else default.build,
-        cap=settings.average_cap if moving else default.cap,
-        prove=int(settings.prove),
-        descend_proven=int(settings.search_proven),
-        clear_losses=int(settings.clear_losses),
-        draw_sibling=int(settings.draw_sibling),
-        rule50_scaling=settings.rule50_scaling,
-        share_values=int(settings.share_values),
-        accumulate_from=ACCUMULATE_FROM if shares_sums else default.accumulate_from,
-    )
+def alternatives(names: tuple[str, ...]) -> str:
+    """Names in words: a, b or c."""
+    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))

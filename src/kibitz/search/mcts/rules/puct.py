@@ -14,6 +14,7 @@ import numpy as np
 
 from kibitz.jit.bits import signed
 from kibitz.jit.compile import inlined_kernel, kernel
+from kibitz.jit.records import as_record
 from kibitz.jit.vectors import (
     bits_as,
     choose,
@@ -27,9 +28,18 @@ from kibitz.jit.vectors import (
     spread,
     sum_of,
 )
-from kibitz.search.mcts.rules.parameters import FPU_ABSOLUTE, FPU_LOSS, FPU_WIN
+from kibitz.search.mcts.rules.parameters import FPU_ABSOLUTE, FPU_LOSS, FPU_WIN, Puct, Scoring
 from kibitz.search.mcts.tree.context import REMEMBERED
-from kibitz.search.mcts.tree.nodes import BUSY, EDGE, cold_at, edge_at, node_at, prior_of
+from kibitz.search.mcts.tree.nodes import (
+    BUSY,
+    EDGE,
+    TreeMemory,
+    block_of,
+    cold_at,
+    edge_at,
+    node_at,
+    prior_of,
+)
 from kibitz.search.proof import TABLEBASE
 
 LANES, LEAST = 8, 4  # moves at a time; fewer are taken by fours, and fewer than LEAST not at all
@@ -279,3 +289,21 @@ def _best_one_by_one(
         if score > best_score:
             best, best_score = edge, score
     return best
+
+
+# --- for reports ----------------------------------------------------------------------------------
+
+
+def _exploration(rule: Puct, edge: int, visits: float) -> float:
+    below = visits if rule.count_parent else max(visits - 1.0, 1.0)
+    exploration = as_record(rule.exploration if edge else rule.root_exploration)
+    return float(exploration_weight(exploration, visits)) * math.sqrt(below)
+
+
+def _untried(rule: Puct, memory: TreeMemory, edge: int, node: int) -> float:
+    first_play = as_record(rule.first_play if edge else rule.root_first_play)
+    first, opened = block_of(memory, node).start, int(memory.nodes[node]["opened"])
+    return float(first_play_value(first_play, memory.record, edge, node, first, opened))
+
+
+PUCT = Scoring(select_puct, _exploration, _untried)

@@ -13,8 +13,19 @@ import numpy as np
 
 from kibitz.jit.bits import signed
 from kibitz.jit.compile import kernel
+from kibitz.jit.records import as_record
+from kibitz.search.mcts.rules.parameters import Sble, Scoring
 from kibitz.search.mcts.rules.puct import BLOCKED, exploration_weight, mate_bonus, visits_of
-from kibitz.search.mcts.tree.nodes import BUSY, NONE, WAITING, cold_at, edge_at, node_at, prior_of
+from kibitz.search.mcts.tree.nodes import (
+    BUSY,
+    NONE,
+    WAITING,
+    TreeMemory,
+    cold_at,
+    edge_at,
+    node_at,
+    prior_of,
+)
 from kibitz.search.proof import is_settled
 
 SURVIVORS_MAX = 1024
@@ -110,3 +121,18 @@ def select_sble(
         return BLOCKED, 0
     close = best_azero - context.scores[best - first] <= rule.backup_threshold
     return best, 1 if close and best_score >= blocked_score else 0
+
+
+# --- for reports ----------------------------------------------------------------------------------
+
+
+def _exploration(rule: Sble, edge: int, visits: float) -> float:
+    exploration = as_record(rule.exploration if edge else rule.root_exploration)
+    return 2.0 * float(exploration_weight(exploration, visits)) * math.sqrt(visits)
+
+
+def _untried(rule: Sble, memory: TreeMemory, edge: int, node: int) -> float:
+    return 2.0 * float(untried_score(memory.record, node, 1 if edge else 0)) - 1.0
+
+
+SBLE = Scoring(select_sble, _exploration, _untried)

@@ -12,29 +12,20 @@ itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from kibitz.jit.atomics import atomic_load, atomic_store, compare_and_swap
 from kibitz.jit.bits import signed
 from kibitz.jit.compile import kernel
 from kibitz.jit.records import kernel_by_class
-from kibitz.search.mcts.rules.gumbel import select_gumbel
-from kibitz.search.mcts.rules.puct import BLOCKED, select_puct
-from kibitz.search.mcts.rules.sble import select_sble
+from kibitz.search.mcts.rules.parameters import RULES, scoring_of
+from kibitz.search.mcts.rules.puct import BLOCKED
 from kibitz.search.mcts.tree.context import random_unit
 from kibitz.search.mcts.tree.nodes import BUSY, cold_at, edge_at, node_at, prior_of
 from kibitz.search.proof import loses, wins
 
-KERNELS: dict[str, Callable[..., tuple[int, int]]] = {
-    "Puct": select_puct,
-    "Sble": select_sble,
-    "Gumbel": select_gumbel,
-}
-# (rule, tree, context, via, node, depth) -> an edge of `node`, which edge `via` leads to, `depth`
-# plies below the root, and whether the choice may be believed
-select = kernel_by_class(KERNELS)
+KERNELS = {entry.numbers.__name__: scoring_of(entry).select for entry in RULES.values()}
+select = kernel_by_class(KERNELS)  # see Scoring
 
 
 @kernel
