@@ -320,6 +320,20 @@ def test_letters_of_other_languages(letters: str, notation: str) -> None:
     assert (len(read.moves), bad) == (16, [])
 
 
+@pytest.mark.parametrize(
+    ("text", "moves"),
+    [
+        ("1. e4 e5 2. \u2658 f3 \u265e\u00a0c6 *", "e4 e5 Nf3 Nc6"),
+        ("1. e4 e5 2. Sf3N Sc6D *", "e4 e5 Nf3 Nc6"),
+        ("1. e4 e5 2. Nf3N Nc6 *", "e4 e5 Nf3 Nc6"),
+        ("1. e4 d5 2. e5 f5 3. exf6e.p. Sxf6 *", "e4 d5 e5 f5 exf6 Nxf6"),
+        ("C20 1. e4 e5 B33 {E4} *", "e4 e5"),
+    ],
+)
+def test_signs_and_spaces_that_books_print_are_no_part_of_a_move(text: str, moves: str) -> None:
+    assert parse_game(text).moves == parse_game(moves).moves
+
+
 def test_promotions_in_another_language() -> None:
     start = '[SetUp "1"]\n[FEN "7k/P7/8/8/8/8/7p/K7 w - - 0 1"]\n\n'
     for text in ("1. a8D+ Kg7 2. Dd5", "1. a8=D+ Kg7 2. Dd5", "1. a8(D)+ Kg7 2. D:d5"):
@@ -334,6 +348,10 @@ def test_promotions_in_another_language() -> None:
         ("1. e4 e5 2. Xf3 Nc6 *", "2. Xf3 is not a move in algebraic notation"),
         ("1. e4 e5 2. Sf3 Nc6 *", "2. Sf3 is not a move in algebraic notation"),
         ("1. e4 e5 2. Sf3 Sc6 3. Sxe7 *", "3. Nxe7 is not a legal move (in German notation)"),
+        ("1. E4 E5 2. Nf3 Nc6 *", "1. E4 is not a move in algebraic notation"),
+        ("1. e4 e5 2. nF3 *", "2. nF3 is not a move in algebraic notation"),
+        ("1. P-K4 P-K4 *", "1. P-K4 is not a move in algebraic notation"),
+        ("1. \u04354 e5 *", "is not a move in algebraic notation"),
         ("1. e4 e5 2. Nf6 *", "2. Nf6 is not a legal move"),
         ("1. e4 f6 2. Qh5+ d5 *", "2... d5 is not a legal move: Black is in check"),
         ("1. Nf3 e5 2. Nc3 d6 3. Nc3e4 f6 4. Ng5 *", "can be the move of more than one piece"),

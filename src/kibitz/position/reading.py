@@ -35,10 +35,13 @@ UNREADABLE = (
 _UPPER = "A-Z\u00c0-\u00d6\u00d8-\u00de\u0410-\u042f"
 _WORD = re.compile(
     r"^%[^\n]*|^\[\w+[ \t]+\"[^\n]*|\{[^}]*\}?|;[^\n]*"  # lines of no moves, tags, comments
-    rf"|(?<![\w$%-])(?P<piece>\u041a\u0440|[{_UPPER}]|[\u2654-\u265f]\ufe0e?)?"
+    rf"|(?<![\w$%-])(?P<piece>\u041a\u0440|[{_UPPER}]|[\u2654-\u265f]\ufe0e?[ \u00a0]?)?"
     r"(?P<squares>[a-z]?\d?[x:\u00d7-]?[a-z]\d{1,2})"
     rf"(?:=\(?(?P<named>[a-z{_UPPER}\u2654-\u265f])\)?"
-    rf"|(?<=[a-h][18])\(?(?P<bare>[nbrqk{_UPPER}\u2654-\u265f])\)?)?(?!\w)",
+    rf"|(?<=[a-h][18])\(?(?P<bare>[nbrqk{_UPPER}\u2654-\u265f])\)?)?"
+    r"(?P<sign>e\.?p\b\.?|mate|[ND])?(?!\w)"  # en passant, mate; a new move, a diagram
+    # Words with a square that are no moves: E4, P-K4, eE4; a parser might see half of one.
+    r"|(?<![\w$%-])(?![A-E]\d\d\b)(?=[\w-]*(?:[A-Ha-h\u0410-\u044f]|[-x][KQRBN]+)[1-8](?!\d))[\w-]+",
     re.MULTILINE,
 )
 _SQUARES = re.compile(r"[a-h]?[1-8]?[x:\u00d7-]?[a-h][1-8]")
@@ -78,8 +81,11 @@ class Words:
         unreadable: list[str] = []
 
         def english(word: re.Match[str]) -> str:
-            if word["squares"] is None:
+            if word["squares"] is None and word[0][0] in "%[{;":
                 return word[0]
+            if word["squares"] is None:
+                unreadable.append(word[0])
+                return UNREADABLE
             piece = _letter(word["piece"], letters)
             promotion = _letter(word["named"] or word["bare"], letters)
             known = piece is not None and promotion is not None
@@ -96,7 +102,7 @@ def _letter(piece: str | None, letters: Mapping[str, str]) -> str | None:
     """A piece by its English letter; empty for none, None for a letter of no piece."""
     if not piece:
         return ""
-    piece = piece.rstrip("\ufe0e")
+    piece = piece.rstrip("\ufe0e \u00a0")
     return piece if piece in "nbrqk" else letters.get(piece)
 
 
