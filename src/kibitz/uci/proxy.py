@@ -18,7 +18,7 @@ import socket
 import socketserver
 import struct
 import threading
-from collections import Counter
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from io import BufferedIOBase
@@ -36,7 +36,7 @@ LONGEST_LINE = 1 << 20  # bytes; a game of 6 000 moves has 30 000
 PATIENCE_SECONDS = 10.0  # for the connection, and for the token
 FIRST_LINE_SECONDS = 60.0  # for the first command, which a person may have to type
 MOST_CALLERS = 32  # at the same time
-MOST_SILENT = 8  # of an address, that have not said their first line yet
+MOST_SILENT = 8  # of an address, that have not said their first line yet; then the first goes
 ANSWER_SECONDS = 30  # in which a caller takes what is sent; who does not read has gone
 HTTP_MARK = "HTTP/"  # in every request line, whatever word a browser is made to begin it with
 
@@ -92,7 +92,7 @@ class Server(socketserver.ThreadingTCPServer):
         self.token, self.new_engine = token, new_engine
         self.shares = shares or Shares()
         self.seats = threading.BoundedSemaphore(MOST_CALLERS)
-        self.silent = Counter[str]()  # callers before their first line, by address
+        self.silent: dict[str, deque[Caller]] = {}  # before their first line, by address
         self.silent_lock = threading.Lock()
         if ":" in address[0]:
             self.address_family = socket.AF_INET6
@@ -142,15 +142,20 @@ class Caller(socketserver.StreamRequestHandler):
 
     def _checked(self) -> Iterator[str] | None:
         """What a caller has to say, once the first line was right; silent callers take no place."""
-        host, silent = str(self.client_address[0]), self.server.silent
-        with self.server.silent_lock:
-            silent[host] += 1
-            many = silent[host] > MOST_SILENT
+        host, server = str(self.client_address[0]), self.server
+        with server.silent_lock:
+            silent = server.silent.setdefault(host, deque())
+            silent.append(self)
+            if len(silent) > MOST_SILENT:  # who has something to say has said it long ago
+                silent.popleft()._hang_up()
         try:
-            return None if many else self._first_line()
+            return self._first_line()
         finally:
-            with self.server.silent_lock:
-                silent[host] -= 1
+            with server.silent_lock:
+                if self in silent:
+                    silent.remove(self)
+                    if not silent:
+                        del server.silent[host]
 
     def _first_line(self) -> Iterator[str] | None:
         """Check the first line; what is to be obeyed."""
