@@ -5,17 +5,22 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import os
 import socket
+import time
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import AsyncExitStack, ExitStack, closing
+from contextlib import AsyncExitStack, ExitStack, closing, suppress
 from functools import partial
 from http.client import HTTPMessage as Message
 from pathlib import Path
 from typing import Any, TypeAlias, cast
+from unittest.mock import Mock
 
 import chess
 import pytest
+import uvicorn
 from starlette.websockets import WebSocket
+from uvicorn.server import ServerState
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Origin
@@ -28,7 +33,8 @@ from kibitz.apps.web.guard import host_of
 from kibitz.apps.web.jobs import Jobs
 from kibitz.apps.web.library import Library
 from kibitz.apps.web.positions import Node, PagePosition, described, game_in, pgn_of, read_text
-from kibitz.apps.web.server import MOST_OF_AN_ADDRESS, MOST_PAGES
+from kibitz.apps.web.server import MOST_PAGES
+from kibitz.apps.web.sockets import MOST_OF_AN_ADDRESS, MOST_PIECES, PatientSocket
 from kibitz.apps.web.watch import proof_text
 from kibitz.cli import main
 from kibitz.core.errors import InputError, KibitzError
@@ -175,29 +181,149 @@ def test_the_token_leads_to_no_other_server(guarded: Server) -> None:
     assert (status, headers["Location"]) == (303, "/evil.example")
 
 
-def test_connections_that_say_nothing_leave_room_for_others(server: Server) -> None:
-    """An address has so many of them and no more; a page that is open stays so all the while."""
+@pytest.mark.parametrize("rest", [b"Host: ", b"Host: localhost\r\n\r\n"])
+def test_connections_that_are_held_shut_nobody_out(server: Server, rest: bytes) -> None:
+    """Half requests, and answers that nobody reads; a page that is open stays so meanwhile."""
 
     async def stay(page: Page) -> None:
-        await asyncio.to_thread(_crowd, server)
+        await asyncio.to_thread(_crowd, server, b"GET /static/board.js HTTP/1.1\r\n" + rest)
         await _says_hello(page)
 
     talk(server, stay)
 
 
-def _crowd(server: Server) -> None:
-    """Hold connections until the server has had enough of them."""
+def _crowd(server: Server, request: bytes) -> None:
+    """Hold more connections than an address may have; the first of them give way."""
     with ExitStack() as stack:
-        silent = [
-            stack.enter_context(closing(socket.create_connection(("127.0.0.1", server.port))))
-            for _ in range(MOST_OF_AN_ADDRESS + 3)
-        ]
-        silent[0].sendall(b"GET / HTTP/1.1\r\nHost: ")
-        silent[-1].settimeout(60)
-        assert silent[-1].recv(1) == b""  # one too many
-        silent[0].settimeout(60)
-        assert silent[0].recv(1) == b""  # half a request, for as long as patience lasts
-    assert get(server, "/")[0] == 200
+        held = []
+        for _ in range(MOST_OF_AN_ADDRESS + 3):
+            held.append(stack.enter_context(closing(socket.socket())))
+            held[-1].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            held[-1].connect(("127.0.0.1", server.port))
+            held[-1].setblocking(False)
+            held[-1].send(request * (500 if request.endswith(b"\n") else 1))
+        while not _answers(server):  # only once it is clear that nobody reads what is sent
+            assert request.endswith(b"\n")
+            time.sleep(0.1)
+        if not request.endswith(b"\n"):
+            with pytest.raises(BlockingIOError):
+                held[-1].recv(1)  # it still waits
+        held[0].settimeout(60)
+        with suppress(ConnectionResetError):
+            while held[0].recv(1 << 20):
+                pass  # the first to come has ended
+
+
+def _answers(server: Server) -> bool:
+    try:
+        return get(server, "/")[0] == 200
+    except (ConnectionError, http.client.HTTPException):
+        return False
+
+
+def test_half_a_request_is_not_waited_for_long(server: Server) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as half:
+        half.sendall(b"GET / HTTP/1.1\r\nHost: ")
+        assert half.recv(1) == b""
+
+
+def test_few_connections_are_taken_at_once(tmp_path: Path) -> None:
+    """300 at a time are more than the files that a process may often have."""
+    if not hasattr(os, "fork"):
+        pytest.skip("no limits of files here")
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (128, before[1]))
+    try:
+        server = Server(tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    try:
+        with ExitStack() as stack:
+            for _ in range(300):
+                stack.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+            assert get(server, "/")[0] == 200
+    finally:
+        server.stop()
+    assert not [line for line in server.log if "out of system resource" in line]
+
+
+class Line:
+    """The server's end of a WebSocket, whose other end reads when it is told to."""
+
+    async def open(self) -> None:
+        self.sent, self.heard = list[bytes](), list[Any]()
+        transport = Mock(spec=asyncio.Transport)
+        transport.write.side_effect = self.sent.append
+        transport.is_closing.return_value = False
+        config = uvicorn.Config(self._application, interface="asgi3")
+        self.end = PatientSocket(config, ServerState(), {})
+        self.end.connection_made(transport)
+        head = ["GET / HTTP/1.1", "Host: x", "Upgrade: websocket", "Connection: Upgrade"]
+        head += ["Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA=="]
+        self.end.data_received("\r\n".join([*head, "", ""]).encode())
+        while not self.sent:
+            await asyncio.sleep(0)
+        self.sent.clear()
+
+    async def _application(self, _: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "websocket.accept"})
+        while True:
+            self.heard.append(await receive())
+
+    def hear(self, opcode: int, data: bytes = b"", *, last: bool = True) -> None:
+        """A short frame of the other end, masked by zeros."""
+        self.end.data_received(bytes([128 * last + opcode, 128 + len(data)]) + bytes(4) + data)
+
+
+def test_pings_of_a_deaf_page_are_not_answered() -> None:
+    """Their answers would fill the memory."""
+
+    async def ping() -> None:
+        line = Line()
+        await line.open()
+        line.hear(9, b"a")
+        line.end.pause_writing()
+        for _ in range(1000):
+            line.hear(9, b"b")
+        assert line.sent == [b"\x8a\x01a"]
+        line.end.resume_writing()
+        line.hear(9, b"c")
+        assert line.sent[1:] == [b"\x8a\x01c"]
+
+    asyncio.run(ping())
+
+
+def test_a_message_in_countless_pieces_is_kept_as_few() -> None:
+    async def talk() -> None:
+        line = Line()
+        await line.open()
+        line.hear(1, b"x", last=False)
+        for number in range(3 * MOST_PIECES):
+            line.hear(0, b"y" * (number % 2), last=False)
+            assert len(line.end.frames) <= MOST_PIECES + 1
+        line.hear(0, b"z")
+        await asyncio.sleep(0)
+        assert line.heard[0]["text"] == f"x{'y' * (3 * MOST_PIECES // 2)}z"
+
+    asyncio.run(talk())
+
+
+def test_bytes_that_are_no_text_end_a_connection_in_silence(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def talk() -> None:
+        line = Line()
+        await line.open()
+        line.hear(1, b"\xff\xfe")
+        await asyncio.sleep(0)
+        assert line.heard[0]["code"] == 1007
+        assert line.sent[0].startswith(b"\x88")
+
+    asyncio.run(talk())
+    assert not caplog.records
 
 
 # --- what is refused ------------------------------------------------------------------------------

@@ -12,9 +12,8 @@ from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
-import h11
 import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -23,12 +22,12 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.websockets import WebSocket
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from kibitz import __version__
 from kibitz.apps.web.desk import Desk, House
 from kibitz.apps.web.guard import Guard
 from kibitz.apps.web.requests import DECODER
+from kibitz.apps.web.sockets import AT_ONCE, PatientProtocol, PatientSocket
 from kibitz.comment.report.page import ASSETS, pieces
 from kibitz.core.errors import InputError, KibitzError
 from kibitz.engine import Engine
@@ -38,8 +37,6 @@ SHARED = ("board.js", "board.css")  # with the report
 LONGEST_MESSAGE = 1 << 20  # bytes of a request; a PGN of 100 games has some 100 000
 MOST_CONNECTIONS = 100
 MOST_PAGES = 40  # connections of an address that are WebSockets
-MOST_OF_AN_ADDRESS = 64  # connections that are no WebSocket; a browser opens six
-PATIENCE_SECONDS = 10.0  # for a whole request, from its first byte or the connection on
 WORKERS = 32  # requests that are answered at the same time
 BUSY = 1013  # closes a WebSocket that came too much
 _POLICY = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
@@ -129,62 +126,6 @@ class Site:
                 del self._pages[address]
 
 
-class PatientProtocol(H11Protocol):
-    """HTTP with a deadline for every request, and with few connections for each address.
-
-    Who sends half a request, or none, would otherwise hold a connection for ever.
-    """
-
-    _from: ClassVar[Counter[str]] = Counter()  # connections that are open, by address
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Count a connection, and close it where its address has enough."""
-        super().connection_made(transport)
-        self._peer = self.client[0] if self.client else ""
-        self._from[self._peer] += 1
-        self._deadline: asyncio.TimerHandle | None = None
-        self._upgraded = False  # to a WebSocket
-        self._wait()
-        if self._from[self._peer] > MOST_OF_AN_ADDRESS:
-            transport.abort()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Take a connection from the count."""
-        self._leave()
-        super().connection_lost(exc)
-
-    def data_received(self, data: bytes) -> None:
-        """Take bytes; a request that is whole has no deadline any more."""
-        super().data_received(data)
-        waits = self.cycle is None or self.cycle.response_complete
-        if waits and not self._upgraded:
-            self._wait()
-        else:
-            self._answered()
-
-    def handle_websocket_upgrade(self, event: h11.Request) -> None:
-        """Leave a WebSocket to its own protocol, which asks for signs of life."""
-        self._upgraded = True
-        self._leave()
-        super().handle_websocket_upgrade(event)
-
-    def _leave(self) -> None:
-        """Have no deadline any more, and no part in the count."""
-        self._answered()
-        self._from[self._peer] -= 1
-        if not self._from[self._peer]:
-            del self._from[self._peer]
-
-    def _wait(self) -> None:
-        if self._deadline is None:
-            self._deadline = self.loop.call_later(PATIENCE_SECONDS, self.transport.abort)
-
-    def _answered(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
-
-
 def serve(house: House, address: Address, on_start: Callable[[str], None]) -> None:
     """Serve until Ctrl-C; `on_start` gets the address once it answers."""
     listening = _listen(address)
@@ -194,6 +135,8 @@ def serve(house: House, address: Address, on_start: Callable[[str], None]) -> No
         access_log=False,
         server_header=False,
         http=PatientProtocol,
+        backlog=AT_ONCE,
+        ws=PatientSocket,
         ws_max_size=LONGEST_MESSAGE,
         ws_max_queue=4,
         ws_ping_interval=20.0,
@@ -218,7 +161,7 @@ def _listen(address: Address) -> socket.socket:
         shown = f"{address.host}:{address.port}"
         fix = f"{getattr(error, 'strerror', None) or error}; give another --port"
         raise InputError("cannot listen there", value=shown, fix=fix) from error
-    listening.listen(128)
+    listening.listen(AT_ONCE)
     return listening
 
 
