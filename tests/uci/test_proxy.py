@@ -21,6 +21,7 @@ from kibitz.nets.evaluators.cache import PredictionCache
 from kibitz.search.params import Settings
 from kibitz.uci import proxy
 from kibitz.uci.options import all_options
+from kibitz.uci.protocol import Channel
 from kibitz.uci.proxy import LONGEST_LINE, Address, Server, connect, is_loopback, parse_address
 from kibitz.uci.shares import CACHED_BYTES, CALLER_MIB, Shares, need_of
 from tests.uci.scripted import Gui
@@ -334,6 +335,34 @@ def test_what_an_engine_may_take() -> None:
     assert need_of(small, EngineOptions(cache_size=MOST_CACHED)).largest[0] == "NNCacheSize"
     cached = PredictionCache(1_000_000 * CACHED_BYTES)
     assert cached.size <= 1_000_000 * CACHED_BYTES < cached.size * 1.01
+
+
+def test_a_line_is_not_sent_to_who_has_gone() -> None:
+    tried: list[str] = []
+
+    def send(line: str) -> None:
+        tried.append(line)
+        raise BlockingIOError("the other side takes nothing")
+
+    channel = Channel(send)
+    for line in ("option name Hash", "option name Threads", "uciok"):
+        channel.write(line)  # each of them would wait once more
+    assert tried == ["option name Hash"]
+
+
+def test_a_server_that_closes_ends_its_callers_searches() -> None:
+    with ExitStack() as stack:
+        with serving() as address:
+            caller = stack.enter_context(socket.create_connection(address, timeout=PATIENCE))
+            caller.sendall(b"go infinite\n")
+            answers = caller.makefile("rb")
+            while not answers.readline().startswith(b"info depth"):
+                pass
+            jobs = [one for one in threading.enumerate() if one.name == "uci job"]
+            assert jobs
+        for job in jobs:
+            job.join(PATIENCE)
+            assert not job.is_alive()
 
 
 def test_a_caller_who_reads_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

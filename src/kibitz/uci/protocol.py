@@ -179,9 +179,11 @@ class Channel:
         self._log: IO[str] | None = None
 
     def write(self, line: str) -> None:
-        """Send a line."""
+        """Send a line; none is tried any more once the other side has gone."""
         with self._writing:
             self._add_to_log("<<", line)
+            if self.gone:
+                return
             try:
                 self._out(line)
             except OSError:  # the other side has closed its end

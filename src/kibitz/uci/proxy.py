@@ -93,7 +93,8 @@ class Server(socketserver.ThreadingTCPServer):
         self.shares = shares or Shares()
         self.seats = threading.BoundedSemaphore(MOST_CALLERS)
         self.silent: dict[str, deque[Caller]] = {}  # before their first line, by address
-        self.silent_lock = threading.Lock()
+        self.callers: set[Caller] = set()
+        self.lock = threading.Lock()  # of these two
         if ":" in address[0]:
             self.address_family = socket.AF_INET6
         try:
@@ -101,6 +102,13 @@ class Server(socketserver.ThreadingTCPServer):
         except OSError as error:
             where = "{}:{}".format(*address)
             raise FileError(f"cannot listen ({error.strerror or error})", value=where) from error
+
+    def server_close(self) -> None:
+        """Listen no more, and hang up on all callers, which ends their searches."""
+        super().server_close()
+        with self.lock:
+            for caller in self.callers:
+                caller.hang_up()
 
     @property
     def port(self) -> int:
@@ -112,6 +120,18 @@ class Caller(socketserver.StreamRequestHandler):
     """One connection."""
 
     server: Server
+
+    def setup(self) -> None:
+        """Be known to the server."""
+        super().setup()
+        with self.server.lock:
+            self.server.callers.add(self)
+
+    def finish(self) -> None:
+        """Be forgotten."""
+        with self.server.lock:
+            self.server.callers.discard(self)
+        super().finish()
 
     def handle(self) -> None:
         """Obey a caller who may be here and for whom there is a place."""
@@ -143,15 +163,15 @@ class Caller(socketserver.StreamRequestHandler):
     def _checked(self) -> Iterator[str] | None:
         """What a caller has to say, once the first line was right; silent callers take no place."""
         host, server = str(self.client_address[0]), self.server
-        with server.silent_lock:
+        with server.lock:
             silent = server.silent.setdefault(host, deque())
             silent.append(self)
             if len(silent) > MOST_SILENT:  # who has something to say has said it long ago
-                silent.popleft()._hang_up()
+                silent.popleft().hang_up()
         try:
             return self._first_line()
         finally:
-            with server.silent_lock:
+            with server.lock:
                 if self in silent:
                     silent.remove(self)
                     if not silent:
@@ -162,7 +182,7 @@ class Caller(socketserver.StreamRequestHandler):
         lines = _lines(self.rfile)
         patience = PATIENCE_SECONDS if self.server.token else FIRST_LINE_SECONDS
         # Not a timeout of the socket, which every single byte would prolong.
-        closing = threading.Timer(patience, self._hang_up)
+        closing = threading.Timer(patience, self.hang_up)
         closing.start()
         first = next(lines, "")
         closing.cancel()
@@ -175,7 +195,7 @@ class Caller(socketserver.StreamRequestHandler):
             return None
         return itertools.chain([first], lines) if is_command(first) else None
 
-    def _hang_up(self) -> None:
+    def hang_up(self) -> None:
         """End a connection; a reader that waits for its next line gets none."""
         with suppress(OSError):  # it has ended already
             self.connection.shutdown(socket.SHUT_RDWR)
