@@ -12,13 +12,13 @@ import chess
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
-from kibitz.comment.claims.claim import Claim
+from kibitz.comment.claims.claim import Claim, Weights
 from kibitz.comment.claims.faults import AvoidsLoss
 from kibitz.comment.claims.features import FINDERS, Feature
 from kibitz.comment.claims.merits import LEAST_THREAT, gain_of, is_borne_out, merits, threatened
 from kibitz.comment.claims.motifs import motifs
 from kibitz.comment.claims.positional import changes
-from kibitz.comment.claims.sacrifices import GivesUp, confirmed_sacrifice
+from kibitz.comment.claims.sacrifices import GIVEN, GivesUp, confirmed_sacrifice
 from kibitz.comment.claims.structure import PAWN_FINDERS, PIECE_FINDERS
 from kibitz.comment.facts import Scene, Unit, balance, is_unsafe, phase
 from kibitz.comment.prover import LAST_LOOK, SURE_MATE
@@ -26,87 +26,16 @@ from kibitz.comment.prover import LAST_LOOK, SURE_MATE
 Level: TypeAlias = Literal["beginner", "club", "expert"]
 LEVELS: tuple[Level, ...] = ("beginner", "club", "expert")
 
-# How much a claim matters to a beginner, a club player, an expert. Below LEAST it is not said.
-WEIGHTS: dict[type[Claim], tuple[float, float, float]] = {
-    tactic.Mates: (0.9, 0.8, 0.6),
-    merit.MateIn: (0.95, 0.95, 0.9),
-    tactic.Fork: (0.9, 0.85, 0.6),
-    tactic.Skewers: (0.9, 0.85, 0.7),
-    tactic.Traps: (0.9, 0.9, 0.8),
-    tactic.Discovers: (0.85, 0.85, 0.7),
-    tactic.DoubleCheck: (0.8, 0.75, 0.5),
-    tactic.Deflects: (0.75, 0.85, 0.8),
-    tactic.Attracts: (0.7, 0.85, 0.8),
-    tactic.RemovesGuard: (0.8, 0.85, 0.7),
-    tactic.Interferes: (0.7, 0.9, 0.9),
-    tactic.Intermezzo: (0.6, 0.85, 0.85),
-    tactic.Clears: (0.4, 0.6, 0.7),
-    tactic.Pins: (0.7, 0.5, 0.3),
-    tactic.UsesPin: (0.7, 0.65, 0.45),
-    tactic.TakesLoose: (0.8, 0.6, 0.35),
-    GivesUp: (0.97, 0.97, 0.97),
-    merit.Wins: (0.85, 0.8, 0.6),
-    merit.Nets: (0.6, 0.65, 0.6),
-    merit.Verdict: (0.6, 0.75, 0.8),
-    merit.Threatens: (0.75, 0.6, 0.4),
-    merit.Parries: (0.65, 0.5, 0.4),
-    merit.OnlyMove: (0.3, 0.7, 0.85),
-    changed.PassedPawn: (0.5, 0.55, 0.5),
-    changed.PassedPawnAdvances: (0.5, 0.45, 0.35),
-    changed.IsolatedPawn: (0.3, 0.45, 0.45),
-    changed.DoubledPawns: (0.4, 0.45, 0.4),
-    changed.TakesFile: (0.4, 0.4, 0.3),
-    changed.Seventh: (0.5, 0.45, 0.35),
-    changed.Outpost: (0.45, 0.5, 0.45),
-    changed.BishopPair: (0.3, 0.45, 0.5),
-    changed.LosesCastling: (0.6, 0.55, 0.45),
-    changed.OppositeCastling: (0.45, 0.5, 0.45),
-    changed.QueensLeave: (0.3, 0.35, 0.3),
-    changed.PawnEnding: (0.5, 0.5, 0.45),
-    changed.OppositeBishops: (0.35, 0.5, 0.5),
-    changed.OpensKing: (0.45, 0.5, 0.45),
+# How much each claim matters; what is in no table is not said.
+WEIGHTS: dict[type[Claim], Weights] = {
+    **tactic.WEIGHTS,
+    **merit.WEIGHTS,
+    **changed.WEIGHTS,
+    **GIVEN,
 }
-# The same for features, by their names.
-FEATURE_WEIGHTS: dict[str, tuple[float, float, float]] = {
-    "battery": (0.45, 0.5, 0.45),
-    "doubled_rooks": (0.45, 0.48, 0.43),
-    "connected_rooks": (0.45, 0.4, 0.3),
-    "development": (0.6, 0.5, 0.45),
-    "last_minor": (0.42, 0.4, 0.3),
-    "blockade": (0.45, 0.5, 0.48),
-    "behind_passed": (0.5, 0.5, 0.43),
-    "chases": (0.55, 0.42, 0.3),
-    "trades_ahead": (0.6, 0.5, 0.4),
-    "strikes": (0.4, 0.45, 0.44),
-    "connected_passed": (0.6, 0.65, 0.6),
-    "backward": (0.35, 0.47, 0.5),
-    "hanging_pawns": (0.3, 0.5, 0.55),
-    "bad_bishop": (0.4, 0.52, 0.55),
-    "opens_file": (0.42, 0.44, 0.4),
-    "escape_square": (0.6, 0.48, 0.43),
-    "king_to_centre": (0.48, 0.45, 0.42),
-    "opposition": (0.6, 0.6, 0.55),
-    "heads_for": (0.45, 0.5, 0.5),
-    "backs_up": (0.4, 0.46, 0.48),
-    "repeats": (0.45, 0.45, 0.43),
-    "fifty_moves": (0.6, 0.6, 0.55),
-    "imbalance": (0.6, 0.65, 0.65),
-    "attacks_loose": (0.5, 0.46, 0.42),
-    "guards": (0.5, 0.44, 0.3),
-    "steps_away": (0.48, 0.3, 0.2),
-    "offers_trade": (0.48, 0.5, 0.48),
-    "centralises": (0.46, 0.43, 0.35),
-    "fianchetto": (0.46, 0.4, 0.2),
-    "gains_space": (0.46, 0.48, 0.46),
-    "unpins": (0.5, 0.46, 0.43),
-    "closes_in": (0.5, 0.5, 0.48),
-}
-# Said once a game, for each side.
-ONCE = (
-    *("development", "last_minor", "connected_rooks", "trades_ahead", "escape_square"),
-    *("fianchetto", "centralises"),
-)
-NO_REASONS = (*ONCE, "opens_file", "repeats", "fifty_moves", "imbalance")
+FEATURES = {**FINDERS, **PAWN_FINDERS, **PIECE_FINDERS}
+# The same by the names of finders.
+FEATURE_WEIGHTS = {find.__name__: weights for find, weights in FEATURES.items()}
 LEAST = {"beginner": 0.38, "club": 0.4, "expert": 0.42}
 SECOND = 0.2  # the same for what is said besides
 # Weight from which a claim is worth a comment of its own in a game.
@@ -149,16 +78,14 @@ OF_ONE_KIND: tuple[frozenset[str], ...] = tuple(
         "Parries chases guards steps_away unpins",
         "steps_away Threatens attacks_loose",
         "attacks_loose Threatens chases Traps",
-        "attacks_loose Fork",
-        "attacks_loose Pins",
-        "attacks_loose Wins",
-        "attacks_loose Nets",
-        "offers_trade chases",
-        "offers_trade GivesUp",
         "gains_space Outpost strikes backs_up",
         "centralises Outpost heads_for",
         "battery closes_in doubled_rooks",
     )
+) + tuple(
+    frozenset((name, other))
+    for name, weights in FEATURE_WEIGHTS.items()
+    for other in weights.like.split()
 )
 
 
@@ -256,7 +183,7 @@ def _weight(claim: Claim, memory: Memory, level: Level) -> float:
 
 def _first_weight(claim: Claim, level: Level) -> float:
     weights = FEATURE_WEIGHTS[claim.name] if isinstance(claim, Feature) else WEIGHTS[type(claim)]
-    return weights[LEVELS.index(level)]
+    return weights[:3][LEVELS.index(level)]
 
 
 def is_slight(claim: Claim, level: Level) -> bool:
@@ -276,7 +203,7 @@ def _was_said(claim: Claim, memory: Memory) -> bool:
     if isinstance(claim, (merit.Threatens, merit.Parries)):
         same = (one for one in memory.said if isinstance(one, type(claim)))
         return any(one.step.move == claim.step.move for one in same)
-    if isinstance(claim, Feature) and claim.name in ONCE:
+    if isinstance(claim, Feature) and FEATURE_WEIGHTS[claim.name].once:
         return f"{claim.name}.{claim.white}" in memory.once
     return claim in memory.said
 
@@ -347,8 +274,8 @@ def is_a_reason(claim: Claim, scene: Scene) -> bool:
         case changed.QueensLeave() | changed.PawnEnding() | changed.OppositeBishops():
             return False
         case Feature(white=white):
-            bad = claim.name in ("backward", "hanging_pawns", "bad_bishop")
-            return white != scene.mover if bad else claim.name not in NO_REASONS
+            weights = FEATURE_WEIGHTS[claim.name]
+            return white != scene.mover if weights.drawback else weights.reason
     return True
 
 
@@ -366,8 +293,7 @@ def _proved_of(scene: Scene) -> list[Claim]:
         gives = confirmed_sacrifice(scene)
         found: list[Claim] = [gives] if gives else []
         found += [*motifs(scene), *merits(scene), *changes(scene)]
-        finders = (*FINDERS, *PAWN_FINDERS, *PIECE_FINDERS)
-        found += [feature for find in finders for feature in find(scene)]
+        found += [feature for find in FEATURES for feature in find(scene)]
         scene.known["proved"] = [
             claim for claim in found if type(claim) in WEIGHTS or isinstance(claim, Feature)
         ]

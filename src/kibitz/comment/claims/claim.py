@@ -20,6 +20,18 @@ class Claim(ABC):
         """Whether it is true."""
 
 
+class Weights(NamedTuple):
+    """How much a claim matters, and how that is told; below LEAST of choice.py it is not said."""
+
+    beginner: float
+    club: float
+    expert: float
+    once: bool = False  # said once a game, for each side
+    reason: bool = True  # it says why a move is good
+    drawback: bool = False  # it is bad for the side whose it is
+    like: str = ""  # names of other claims that say the same; only one of them is said
+
+
 def stands(board: chess.Board, *pieces: Unit) -> bool:
     """Whether pieces stand where they are said to."""
     return all(board.piece_at(one.square) == chess.Piece(one.kind, one.white) for one in pieces)

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import chess
 
-from kibitz.comment.claims.claim import Claim, Step, passed
+from kibitz.comment.claims.claim import Claim, Step, Weights, passed
 from kibitz.comment.facts import (
     SLIDERS,
     Scene,
@@ -298,8 +298,21 @@ def _unlike(board: chess.Board) -> tuple[Kinds, Kinds] | None:
     return None
 
 
-FINDERS: tuple[Finder, ...] = (
-    *(battery, doubled_rooks, connected_rooks, development, last_minor, blockade),
-    *(behind_passed, chases, trades_ahead, king_to_centre, opposition),
-    *(heads_for, backs_up, repeats, fifty_moves, imbalance),
-)
+FINDERS: dict[Finder, Weights] = {
+    battery: Weights(0.45, 0.5, 0.45),
+    doubled_rooks: Weights(0.45, 0.48, 0.43),
+    connected_rooks: Weights(0.45, 0.4, 0.3, once=True, reason=False),
+    development: Weights(0.6, 0.5, 0.45, once=True, reason=False),
+    last_minor: Weights(0.42, 0.4, 0.3, once=True, reason=False),
+    blockade: Weights(0.45, 0.5, 0.48),
+    behind_passed: Weights(0.5, 0.5, 0.43),
+    chases: Weights(0.55, 0.42, 0.3),
+    trades_ahead: Weights(0.6, 0.5, 0.4, once=True, reason=False),
+    king_to_centre: Weights(0.48, 0.45, 0.42),
+    opposition: Weights(0.6, 0.6, 0.55),
+    heads_for: Weights(0.45, 0.5, 0.5),
+    backs_up: Weights(0.4, 0.46, 0.48),
+    repeats: Weights(0.45, 0.45, 0.43, reason=False),
+    fifty_moves: Weights(0.6, 0.6, 0.55, reason=False),
+    imbalance: Weights(0.6, 0.65, 0.65, reason=False),
+}

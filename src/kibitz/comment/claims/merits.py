@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import chess
 
-from kibitz.comment.claims.claim import Claim, Step, passed, stands, step
+from kibitz.comment.claims.claim import Claim, Step, Weights, passed, stands, step
 from kibitz.comment.facts import RECENT, WORTH, Scene, Unit, balance, is_defended, played, taken_by
 from kibitz.comment.judge import is_hard_to_find, is_only_move
 from kibitz.comment.prover import SURE_MATE
@@ -413,3 +413,14 @@ def _own_step(scene: Scene, board: chess.Board, move: chess.Move) -> Step:
     dots = "." if scene.mover else "..."
     number = scene.before.fullmove_number + 1
     return Step(move, f"{number}{dots}{board.san(move)}")
+
+
+WEIGHTS: dict[type[Claim], Weights] = {
+    MateIn: Weights(0.95, 0.95, 0.9),
+    Wins: Weights(0.85, 0.8, 0.6),
+    Nets: Weights(0.6, 0.65, 0.6),
+    Verdict: Weights(0.6, 0.75, 0.8),
+    Threatens: Weights(0.75, 0.6, 0.4),
+    Parries: Weights(0.65, 0.5, 0.4),
+    OnlyMove: Weights(0.3, 0.7, 0.85),
+}

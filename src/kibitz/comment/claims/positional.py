@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import chess
 
-from kibitz.comment.claims.claim import Claim, stands
+from kibitz.comment.claims.claim import Claim, Weights, stands
 from kibitz.comment.facts import (
     Scene,
     Unit,
@@ -317,3 +317,21 @@ def _isolates(scene: Scene, pawn: Unit) -> bool:
         return False
     doubled = file in doubled_files(scene.after, pawn.white)
     return not doubled and not is_isolated(scene.before, pawn.square, pawn.white)
+
+
+WEIGHTS: dict[type[Claim], Weights] = {
+    PassedPawn: Weights(0.5, 0.55, 0.5),
+    PassedPawnAdvances: Weights(0.5, 0.45, 0.35),
+    IsolatedPawn: Weights(0.3, 0.45, 0.45),
+    DoubledPawns: Weights(0.4, 0.45, 0.4),
+    TakesFile: Weights(0.4, 0.4, 0.3),
+    Seventh: Weights(0.5, 0.45, 0.35),
+    Outpost: Weights(0.45, 0.5, 0.45),
+    BishopPair: Weights(0.3, 0.45, 0.5),
+    LosesCastling: Weights(0.6, 0.55, 0.45),
+    OppositeCastling: Weights(0.45, 0.5, 0.45),
+    QueensLeave: Weights(0.3, 0.35, 0.3),
+    PawnEnding: Weights(0.5, 0.5, 0.45),
+    OppositeBishops: Weights(0.35, 0.5, 0.5),
+    OpensKing: Weights(0.45, 0.5, 0.45),
+}

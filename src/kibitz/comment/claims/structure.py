@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import chess
 
+from kibitz.comment.claims.claim import Weights
 from kibitz.comment.claims.features import CENTRE, Feature, Finder
 from kibitz.comment.facts import (
     Scene,
@@ -151,9 +152,15 @@ def escape_square(scene: Scene) -> Iterator[Feature]:
         yield Feature(escape_square, scene.mover, square=square)
 
 
-PAWN_FINDERS: tuple[Finder, ...] = (
-    *(strikes, connected_passed, backward, hanging_pawns, bad_bishop, opens_file, escape_square),
-)
+PAWN_FINDERS: dict[Finder, Weights] = {
+    strikes: Weights(0.4, 0.45, 0.44),
+    connected_passed: Weights(0.6, 0.65, 0.6),
+    backward: Weights(0.35, 0.47, 0.5, drawback=True),
+    hanging_pawns: Weights(0.3, 0.5, 0.55, drawback=True),
+    bad_bishop: Weights(0.4, 0.52, 0.55, drawback=True),
+    opens_file: Weights(0.42, 0.44, 0.4, reason=False),
+    escape_square: Weights(0.6, 0.48, 0.43, once=True, reason=False),
+}
 
 
 # --- pieces ---------------------------------------------------------------------------------------
@@ -308,7 +315,14 @@ def _near_king(board: chess.Board, white: bool) -> list[Unit]:
     return [one for one in pieces if board.attacks_mask(one.square) & ring]
 
 
-PIECE_FINDERS: tuple[Finder, ...] = (
-    *(attacks_loose, guards, steps_away, offers_trade, centralises, fianchetto),
-    *(gains_space, unpins, closes_in),
-)
+PIECE_FINDERS: dict[Finder, Weights] = {
+    attacks_loose: Weights(0.5, 0.46, 0.42, like="Fork Pins Wins Nets"),
+    guards: Weights(0.5, 0.44, 0.3),
+    steps_away: Weights(0.48, 0.3, 0.2),
+    offers_trade: Weights(0.48, 0.5, 0.48, like="chases GivesUp"),
+    centralises: Weights(0.46, 0.43, 0.35, once=True, reason=False),
+    fianchetto: Weights(0.46, 0.4, 0.2, once=True, reason=False),
+    gains_space: Weights(0.46, 0.48, 0.46),
+    unpins: Weights(0.5, 0.46, 0.43),
+    closes_in: Weights(0.5, 0.5, 0.48),
+}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import chess
 
-from kibitz.comment.claims.claim import Claim, is_between, passed, stands
+from kibitz.comment.claims.claim import Claim, Weights, is_between, passed, stands
 from kibitz.comment.facts import (
     SLIDERS,
     Scene,
@@ -423,3 +423,22 @@ class EnPassant(Claim):
     def proved(self, scene: Scene) -> bool:
         """The move says so."""
         return scene.before.is_en_passant(scene.move)
+
+
+WEIGHTS: dict[type[Claim], Weights] = {
+    Mates: Weights(0.9, 0.8, 0.6),
+    Fork: Weights(0.9, 0.85, 0.6),
+    Skewers: Weights(0.9, 0.85, 0.7),
+    Traps: Weights(0.9, 0.9, 0.8),
+    Discovers: Weights(0.85, 0.85, 0.7),
+    DoubleCheck: Weights(0.8, 0.75, 0.5),
+    Deflects: Weights(0.75, 0.85, 0.8),
+    Attracts: Weights(0.7, 0.85, 0.8),
+    RemovesGuard: Weights(0.8, 0.85, 0.7),
+    Interferes: Weights(0.7, 0.9, 0.9),
+    Intermezzo: Weights(0.6, 0.85, 0.85),
+    Clears: Weights(0.4, 0.6, 0.7),
+    Pins: Weights(0.7, 0.5, 0.3),
+    UsesPin: Weights(0.7, 0.65, 0.45),
+    TakesLoose: Weights(0.8, 0.6, 0.35),
+}

@@ -15,6 +15,7 @@ from kibitz.comment.claims import outlook
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
 from kibitz.comment.claims.choice import (
+    FEATURE_WEIGHTS,
     MUST_PAY,
     Level,
     Memory,
@@ -240,8 +241,8 @@ def _speaks_against(claim: Claim, scene: Scene) -> bool:
             return claim.white == scene.mover
         case changed.BishopPair():
             return claim.white != scene.mover
-        case Feature(name="backward" | "hanging_pawns" | "bad_bishop"):
-            return claim.white == scene.mover
+        case Feature():
+            return FEATURE_WEIGHTS[claim.name].drawback and claim.white == scene.mover
     return False
 
 
