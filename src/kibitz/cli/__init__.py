@@ -36,10 +36,6 @@ GLOBAL = ("--quiet", "--verbose", "--reproducible")  # what all commands have in
 BEFORE_COMMANDS = (*HELP_FLAGS, *GLOBAL)
 REPEATED = ("--set", "--option")  # KEY=VALUE, as often as there are keys
 WITH_VALUE = ("--config", "--cluster")  # these have one, too
-SHARE_WORK = (  # what a cluster can do
-    *("annotate", "data", "learn", "match", "puzzle", "selfplay"),
-    *("strength", "suite", "tune"),
-)
 
 
 class Command(NamedTuple):
@@ -47,48 +43,90 @@ class Command(NamedTuple):
 
     home: str
     help: str
+    shares_work: bool = False  # a cluster can do its work
 
 
-COMMANDS = {
-    "annotate": Command("kibitz.cli.explain.comment:annotate", "Annotate games in plain English."),
-    "comment": Command("kibitz.cli.explain.comment:comment", "Say what is true of one move."),
-    "perft": Command("kibitz.cli.measure.position:perft", "Count the positions at a given depth."),
-    "bench": Command("kibitz.cli.measure.position:bench", "Measure the speed of this machine."),
-    "lichess": Command("kibitz.cli.play.lichess:lichess", "Play on Lichess as a bot."),
-    "match": Command("kibitz.cli.measure.match:match", "Play matches: Elo, SPRT, tables, PGN."),
-    "net": Command("kibitz.cli.learn.net:net", "Make, show, export, quantise, compare networks."),
-    "data": Command("kibitz.cli.learn.data:data", "Import, label, inspect and export games."),
-    "doctor": Command(
-        "kibitz.cli.system.doctor:doctor",
-        "Look what this machine has, what is missing, how to get it.",
-    ),
-    "puzzle": Command("kibitz.cli.explain.puzzle:puzzle", "Find puzzles in games; solve them."),
-    "play": Command("kibitz.cli.play.play:play", "Play against the engine in the terminal."),
-    "analyse": Command("kibitz.cli.explain.search:analyse", "Analyse a position or a game."),
-    "uci": Command("kibitz.cli.play.uci:uci", "Speak UCI with a GUI, here or over TCP."),
-    "search": Command("kibitz.cli.explain.search:search", "Search a position, with a live table."),
-    "selfplay": Command("kibitz.cli.learn.selfplay:selfplay", "Play a network against itself."),
-    "show": Command("kibitz.cli.measure.position:show", "Draw a position and say what it is."),
-    "suite": Command("kibitz.cli.measure.suite:suite", "Solve test suites in EPD."),
-    "train": Command("kibitz.cli.learn.train:train", "Train a network on games."),
-    "learn": Command("kibitz.cli.learn.selfplay:learn", "Learn chess from nothing, by self-play."),
-    "cycle": Command("kibitz.cli.learn.train:cycle", "Train, average, test and save in stages."),
-    "curve": Command("kibitz.cli.learn.train:curve", "Show how trainings went: tables, figure."),
-    "strength": Command(
-        "kibitz.cli.measure.strength:strength", "Measure a player: suites, a ladder."
-    ),
-    "web": Command("kibitz.cli.play.web:web", "Play, analyse and watch in the browser."),
-    "tune": Command("kibitz.cli.measure.tune:tune", "Tune options, and confirm it."),
-    "technique": Command("kibitz.cli.measure.suite:technique", "Play endings that are won."),
+SUBJECTS: dict[str, dict[str, Command]] = {  # all commands, in the order of help
+    "Play": {
+        "play": Command("kibitz.cli.play.play:play", "Play against the engine in the terminal."),
+        "web": Command("kibitz.cli.play.web:web", "Play, analyse and watch in the browser."),
+        "lichess": Command("kibitz.cli.play.lichess:lichess", "Play on Lichess as a bot."),
+        "uci": Command("kibitz.cli.play.uci:uci", "Speak UCI with a GUI, here or over TCP."),
+    },
+    "Explain": {
+        "annotate": Command(
+            "kibitz.cli.explain.comment:annotate",
+            "Annotate games in plain English.",
+            shares_work=True,
+        ),
+        "comment": Command("kibitz.cli.explain.comment:comment", "Say what is true of one move."),
+        "analyse": Command("kibitz.cli.explain.search:analyse", "Analyse a position or a game."),
+        "search": Command(
+            "kibitz.cli.explain.search:search", "Search a position, with a live table."
+        ),
+        "show": Command("kibitz.cli.measure.position:show", "Draw a position and say what it is."),
+        "puzzle": Command(
+            "kibitz.cli.explain.puzzle:puzzle",
+            "Find puzzles in games; solve them.",
+            shares_work=True,
+        ),
+    },
+    "Learn": {
+        "learn": Command(
+            "kibitz.cli.learn.selfplay:learn",
+            "Learn chess from nothing, by self-play.",
+            shares_work=True,
+        ),
+        "data": Command(
+            "kibitz.cli.learn.data:data",
+            "Import, label, inspect and export games.",
+            shares_work=True,
+        ),
+        "train": Command("kibitz.cli.learn.train:train", "Train a network on games."),
+        "selfplay": Command(
+            "kibitz.cli.learn.selfplay:selfplay", "Play a network against itself.", shares_work=True
+        ),
+        "net": Command(
+            "kibitz.cli.learn.net:net", "Make, show, export, quantise, compare networks."
+        ),
+        "cycle": Command(
+            "kibitz.cli.learn.train:cycle", "Train, average, test and save in stages."
+        ),
+        "curve": Command(
+            "kibitz.cli.learn.train:curve", "Show how trainings went: tables, figure."
+        ),
+    },
+    "Measure": {
+        "match": Command(
+            "kibitz.cli.measure.match:match",
+            "Play matches: Elo, SPRT, tables, PGN.",
+            shares_work=True,
+        ),
+        "strength": Command(
+            "kibitz.cli.measure.strength:strength",
+            "Measure a player: suites, a ladder.",
+            shares_work=True,
+        ),
+        "suite": Command(
+            "kibitz.cli.measure.suite:suite", "Solve test suites in EPD.", shares_work=True
+        ),
+        "technique": Command("kibitz.cli.measure.suite:technique", "Play endings that are won."),
+        "tune": Command(
+            "kibitz.cli.measure.tune:tune", "Tune options, and confirm it.", shares_work=True
+        ),
+        "bench": Command("kibitz.cli.measure.position:bench", "Measure the speed of this machine."),
+        "perft": Command(
+            "kibitz.cli.measure.position:perft", "Count the positions at a given depth."
+        ),
+    },
+    "System": {
+        "doctor": Command(
+            "kibitz.cli.system.doctor:doctor",
+            "Look what this machine has, what is missing, how to get it.",
+        ),
+    },
 }
-
-SUBJECTS = {  # in the order of help
-    "Play": ("play", "web", "lichess", "uci"),
-    "Explain": ("annotate", "comment", "analyse", "search", "show", "puzzle"),
-    "Learn": ("learn", "data", "train", "selfplay", "net", "cycle", "curve"),
-    "Measure": ("match", "strength", "suite", "technique", "tune", "bench", "perft"),
-    "System": ("doctor",),
-}
+COMMANDS = {name: command for commands in SUBJECTS.values() for name, command in commands.items()}
 MEASURING = (*SUBJECTS["Measure"], "net", "puzzle")  # their JSON says where it comes from
 PROGRAM = ("kibitz",)
 IN_A_CHECKOUT = "it is in a checkout of the project now: python -m research."
@@ -112,11 +150,10 @@ app = App(
 )
 app.meta.suppress_keyboard_interrupt = False  # not inherited, unlike the rest
 
-for _place, (_subject, _names) in enumerate(SUBJECTS.items()):
+for _place, (_subject, _commands) in enumerate(SUBJECTS.items()):
     _group = Group(_subject, sort_key=_place)
-    for _at, _name in enumerate(_names):
-        _home, _help = COMMANDS[_name]
-        app.command(_home, name=_name, help=_help, group=_group, sort_key=_at)
+    for _at, (_name, _command) in enumerate(_commands.items()):
+        app.command(_command.home, name=_name, help=_command.help, group=_group, sort_key=_at)
 
 
 @app.meta.default
@@ -173,8 +210,9 @@ def _join(address: str | None, command: str) -> None:
     """Let a cluster do the work of the command that can be shared out."""
     if address is None:
         return
-    if command in COMMANDS and command not in SHARE_WORK:
-        fix = f"leave it out; these share out work: {', '.join(SHARE_WORK)}"
+    if command in COMMANDS and not COMMANDS[command].shares_work:
+        names = sorted(name for name, other in COMMANDS.items() if other.shares_work)
+        fix = f"leave it out; these share out work: {', '.join(names)}"
         raise InputError("--cluster is not for this command", value=command, fix=fix)
     from kibitz.core.cluster import RayCluster
 

@@ -24,7 +24,7 @@ from kibitz.nets.models.convolutional import (
     plain_network,
     residual_network,
 )
-from kibitz.nets.models.sizes import check_card, inputs_of, new_card, parse, policy_rows
+from kibitz.nets.models.sizes import FAMILIES, check_card, inputs_of, new_card, parse, policy_rows
 from kibitz.nets.models.sparse import SHARED, SparseNetwork, SparseSizes, kept
 
 Array = NDArray[Any]
@@ -35,31 +35,55 @@ def build(what: NetworkCard | str) -> nn.Module:
     """Return a freshly initialised network for a card or a size string."""
     card = new_card(what) if isinstance(what, str) else what
     check_card(card)
-    size, inputs, heads = parse(card.size), inputs_of(card), card.heads
-    blocks, width, options = size.blocks, size.width, size.options
-    match size.family:
-        case "tower":
-            return Tower(inputs, blocks, width, "se" in options, heads)
-        case "plain":
-            return plain_network(inputs, blocks, width, heads)
-        case "residual" | "se" as family:
-            return residual_network(
-                inputs, blocks, width, heads, family == "se", "input" in options
-            )
-        case "dilated":
-            return DilatedNetwork(inputs, width, moves=heads.policy)
-    moves = POLICY_SIZES[card.policy_order]
+    module, _, name = FAMILIES[card.family].network.partition(":")
+    network: nn.Module = getattr(importlib.import_module(module), name)(card)
+    return network
+
+
+# --- the networks of families ---------------------------------------------------------------------
+
+
+def tower(card: NetworkCard) -> nn.Module:
+    """ChessCoach's network."""
+    size = parse(card.size)
+    return Tower(inputs_of(card), size.blocks, size.width, "se" in size.options, card.heads)
+
+
+def plain(card: NetworkCard) -> nn.Module:
+    """DLChess's network without shortcuts."""
+    size = parse(card.size)
+    return plain_network(inputs_of(card), size.blocks, size.width, card.heads)
+
+
+def residual(card: NetworkCard) -> nn.Module:
+    """DLChess's network with shortcuts; its family says whether with squeeze-excitation."""
+    size = parse(card.size)
+    squeeze, start = size.family == "se", "input" in size.options
+    return residual_network(inputs_of(card), size.blocks, size.width, card.heads, squeeze, start)
+
+
+def dilated(card: NetworkCard) -> nn.Module:
+    """One of Batch-First's two networks."""
+    return DilatedNetwork(inputs_of(card), parse(card.size).width, moves=card.heads.policy)
+
+
+def sparse(card: NetworkCard) -> nn.Module:
+    """The network of the CPU; its heads are always win, draw, loss and policy."""
+    size, moves = parse(card.size), POLICY_SIZES[card.policy_order]
     return SparseNetwork(
-        SparseSizes(  # the heads are always win, draw, loss and policy
-            features=inputs,
-            width=width,
+        SparseSizes(
+            features=inputs_of(card),
+            width=size.width,
             policy_width=size.policy_width,
             moves=moves,
             kinds=policy_rows(card) - moves,
-            perspectives=2 if "both" in options else 1,
-            direct="direct" in options,
+            perspectives=2 if "both" in size.options else 1,
+            direct="direct" in size.options,
         )
     )
+
+
+# --- files ----------------------------------------------------------------------------------------
 
 
 def channels_last(network: nn.Module) -> nn.Module:

@@ -39,6 +39,7 @@ class Family(NamedTuple):
     encoding: str
     policy_order: str
     heads: Heads
+    network: str  # what makes one of a card, as module:function; it imports torch
 
 
 class Size(NamedTuple):
@@ -66,15 +67,25 @@ _KINDS = r"(eval|move)(?:-x(\d+))?"
 _SPARSE = ("threats", "tactics", "both", "direct")
 SMALLEST_SQUEEZED = 8
 
+_BUILD = "kibitz.nets.models.build"
 FAMILIES = {
     "tower": Family(
-        _BLOCKS, ("se",), "tower-8x128", "history109", "chesscoach", Heads(mcts_value=True)
+        *(_BLOCKS, ("se",), "tower-8x128", "history109", "chesscoach", Heads(mcts_value=True)),
+        network=f"{_BUILD}:tower",
     ),
-    "plain": Family(_BLOCKS, (), "plain-4x64", "oriented22", "dlchess", Heads()),
-    "residual": Family(_BLOCKS, ("input",), "residual-4x64", "oriented22", "dlchess", Heads()),
-    "se": Family(_BLOCKS, ("input",), "se-4x64", "oriented22", "dlchess", Heads()),
-    "dilated": Family(_KINDS, (), "dilated-eval", "onehot15", "batchfirst", Heads("rank")),
-    "sparse": Family(_WIDTHS, _SPARSE, "sparse-512", "sparse768", "table1858", Heads("wdl")),
+    "plain": Family(_BLOCKS, (), "plain-4x64", "oriented22", "dlchess", Heads(), f"{_BUILD}:plain"),
+    "residual": Family(
+        _BLOCKS, ("input",), "residual-4x64", "oriented22", "dlchess", Heads(), f"{_BUILD}:residual"
+    ),
+    "se": Family(
+        _BLOCKS, ("input",), "se-4x64", "oriented22", "dlchess", Heads(), f"{_BUILD}:residual"
+    ),
+    "dilated": Family(
+        _KINDS, (), "dilated-eval", "onehot15", "batchfirst", Heads("rank"), f"{_BUILD}:dilated"
+    ),
+    "sparse": Family(
+        _WIDTHS, _SPARSE, "sparse-512", "sparse768", "table1858", Heads("wdl"), f"{_BUILD}:sparse"
+    ),
 }
 
 
