@@ -36,7 +36,7 @@ LONGEST = 600  # seconds of a block, far more than any takes; it needs a smaller
 # Why a block may be left out, and how many are: a new one is counted here, and thought about.
 REASONS = {
     "downloads": 12,
-    "hours": 4,
+    "hours": 3,
     "does not end": 4,
     "a Lichess account": 3,
     "another program": 3,

@@ -272,7 +272,7 @@ def observed(evaluator: Evaluator, settings: Settings, probe: Probe, driver: str
 
 # --- the table ------------------------------------------------------------------------------------
 
-TABLE_MARK = "<!-- options by rule and driver -->\n"  # in docs/search.md, which ends with the table
+TABLE_MARK = "<!-- options by rule and driver -->\n"  # in research/README.md, which ends with it
 
 SIGNS = {"inline": "1", "threads": "2", "batched": "b"}  # of the drivers, in the table
 FAILED = ("silent", "wrong")  # outcomes that no option may have

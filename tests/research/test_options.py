@@ -64,8 +64,8 @@ def test_what_is_missing_without_another_option_is_missing_indeed() -> None:
 
 
 def test_the_page_shows_what_the_rows_say() -> None:
-    # After a change: python -m research.ablations.options docs/search.md
-    page = Path(__file__).parents[2] / "docs" / "search.md"
+    # After a change: python -m research.ablations.options research/README.md
+    page = Path(__file__).parents[2] / "research" / "README.md"
     assert page.read_text(encoding="utf-8").split(TABLE_MARK)[1] == page_table()
 
 
