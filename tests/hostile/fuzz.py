@@ -7,13 +7,13 @@ import resource
 import shutil
 import signal
 import time
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from kibitz.core.log import Level, level, set_level
 from tests.hostile.kind import MIB, Answer, Kind, Target, fault_of, working_in
-from tests.hostile.mutate import mutated
 
 SECONDS = 120  # after which an input is said to hang
 MOST_MIB = 2500  # of the process that does it all, torch and compiled kernels included
@@ -60,7 +60,7 @@ def fuzz(
         for number in range(count):
             generator = random.Random(f"{seed} {number}")
             target = targets[number % len(targets)][1]
-            content = target.seal(mutated(target.content, generator)[: target.most])
+            content = target.seal(target.mutate(target.content, generator)[: target.most])
             (folder / "last-input").write_bytes(content)  # of a run that crashes
             start = time.monotonic()
             answer = _given(target, content, folder / "work", seconds)
@@ -93,6 +93,8 @@ def _given(target: Target, content: bytes, folder: Path, seconds: int) -> Answer
         return target.give(content, folder)
     except TimeoutError:
         return Answer(-1, f"no answer in {seconds} seconds")
+    except Exception:  # noqa: BLE001 - what is told of below
+        return Answer(1, traceback.format_exc())
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import random
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kibitz.cli import main
+from tests.hostile.mutate import mutated
 
 ANSWERS = (0, 1, 2)  # exit codes: done, done in part, refused
 MIB = 1 << 20
@@ -46,6 +48,7 @@ class Target(NamedTuple):
     give: Callable[[bytes, Path], Answer]
     seal: Callable[[bytes], bytes] = bytes
     most: int = 1 << 21
+    mutate: Callable[[bytes, random.Random], bytes] = mutated
 
 
 class Kind(NamedTuple):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from tests.hostile.commands import COMMAND_LINES
+from tests.hostile.frames import FRAMES
 from tests.hostile.kind import Kind
 from tests.hostile.networks import NETWORKS
 from tests.hostile.shards import SHARDS
 from tests.hostile.states import STATES
 from tests.hostile.texts import TEXTS
 
-KINDS: tuple[Kind, ...] = (NETWORKS, SHARDS, TEXTS, STATES)
+KINDS: tuple[Kind, ...] = (COMMAND_LINES, FRAMES, NETWORKS, SHARDS, STATES, TEXTS)

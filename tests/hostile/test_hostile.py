@@ -1,6 +1,6 @@
 """Hostile inputs in this process: the named ones, and some of the mutated ones.
 
-`python -m tests.hostile --count 5000` runs more of them, and measures.
+`python -m tests.hostile ` runs more of them, and measures.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tests.hostile.kind import Kind, fault_of, run_command, working_in
 from tests.hostile.kinds import KINDS
 from tests.hostile.mutate import MUTATIONS, mutated
 
-COUNT = 100
+COUNT = 60  # of each kind
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
@@ -27,11 +27,12 @@ def test_every_named_input_is_refused_by_name(kind: Kind, tmp_path: Path) -> Non
             assert attack.told in " ".join(answer.told.split()), attack.name
 
 
-def test_mutated_inputs_of_all_kinds_are_answered(tmp_path: Path) -> None:
-    report = fuzz(KINDS, tmp_path / "fuzz", COUNT)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_mutated_inputs_of_all_kinds_are_answered(kind: Kind, tmp_path: Path) -> None:
+    report = fuzz([kind], tmp_path / "fuzz", COUNT)
     assert report.falls == [], "\n".join(map(str, report.falls))
-    assert report.codes[2] > COUNT / 10  # what is refused
-    assert report.codes[0] > COUNT / 20  # what is still sound
+    assert report.codes.keys() & {1, 2}  # what is refused
+    assert report.codes.get(0, 0) > 0  # what is still sound
 
 
 def test_mutations_change_what_they_get() -> None:
