@@ -331,6 +331,34 @@ def test_the_entry_point_is_where_the_package_says() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            "net compare material uniform --from FILE --positions 99999999999999999999",
+            "--positions: '99999999999999999999'; give at most 9223372036854775807",
+        ),
+        (
+            "comment corpus FILE -o OUT --games -99999999999999999999",
+            "--games: '-99999999999999999999'; give at most 9223372036854775807",
+        ),
+        (
+            "data combine FILE -o OUT\0",
+            "--output: '{}\\x00'; leave out the null character",
+        ),
+        ("show --config FILE", "fen: '\\x00'; leave out the null character"),
+    ],
+)
+def test_values_that_no_system_takes_are_refused(
+    words: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, out = tmp_path / "some.toml", tmp_path / "out"
+    file.write_text('[commands.show]\nfen = "\\u0000"\n')
+    given = [word.replace("FILE", str(file)).replace("OUT", str(out)) for word in words.split(" ")]
+    assert main(given) == 2
+    assert told.format(out) in capsys.readouterr().err
+
+
 def test_a_misspelt_flag_before_a_file_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     """Commands that read `-` take what begins with a hyphen for a file."""
     for words in (["annotate", "--nodez", "5", "g.pgn"], ["data", "import", "--outputt", "x", "y"]):

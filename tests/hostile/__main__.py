@@ -12,16 +12,18 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from tests.hostile.fuzz import MOST_MIB, SECONDS, fuzz
-from tests.hostile.kind import Answer, Attack, Kind, fault_of
+from tests.hostile.kind import ANSWERS, Answer, Attack, Kind, fault_of
 from tests.hostile.kinds import KINDS
 
 COUNT = 5100  # mutated inputs of all kinds
+HEAD = (*("inputs", "accepted", "partly", "refused", "tracebacks", "slowest s"), "most MiB")
 
 
 class Row(NamedTuple):
@@ -29,11 +31,13 @@ class Row(NamedTuple):
 
     kind: str
     inputs: int
-    refused: int  # with a message; some of a file of games, too
     accepted: int
+    partly: int  # exit code 1: some of it was refused
+    refused: int  # exit code 2
     falls: list[str]  # tracebacks, and what was above its cap
     tracebacks: int
-    seconds: float  # of the slowest
+    slowest: str
+    seconds: float  # it took
     mib: int
     most_mib: int
 
@@ -48,18 +52,22 @@ def main() -> int:
     parser.add_argument("--row", action="store_true", help="print one kind's row as JSON")
     given = parser.parse_args()
     kinds = [kind for kind in KINDS if not given.kind or kind.name in given.kind]
-    share = -(-given.count // len(kinds))
+    share, rows = -(-given.count // len(kinds)), list[Row]()
     with tempfile.TemporaryDirectory(prefix="hostile-") as folder:
         if given.row:
             _tell(json.dumps(_mutated(kinds[0], Path(folder) / "fuzz", given.count, given.seed)))
             return 0
-        tasks = [(kind.name, share, given.seed) for kind in kinds]
-        with ThreadPoolExecutor(os.cpu_count() or 1) as workers:
-            rows = list(workers.map(lambda task: _in_a_process(*task), tasks))
+        tasks = [partial(_in_a_process, kind.name, share, given.seed) for kind in kinds]
         if not given.no_attacks:
-            rows += [_attacked(kind, Path(folder) / kind.name) for kind in kinds]
-    rows = [row for row in rows if row.inputs]
-    for line in _table(rows):
+            tasks += [partial(_attacked, kind, Path(folder) / kind.name) for kind in kinds]
+        _tell(_line("kind", HEAD))
+        with ThreadPoolExecutor(os.cpu_count() or 1) as workers:
+            for made in as_completed([workers.submit(task) for task in tasks]):
+                row = made.result()
+                if row.inputs:  # not every kind has named ones
+                    rows.append(row)
+                    _tell(_told(row))
+    for line in _summed(rows):
         _tell(line)
     return int(any(row.falls for row in rows))
 
@@ -69,16 +77,22 @@ def _tell(line: str) -> None:
     sys.stdout.flush()
 
 
-def _table(rows: list[Row]) -> Iterator[str]:
-    """The table, and below it what fell."""
-    head = ("inputs", "refused", "accepted", "tracebacks", "slowest s", "most MiB")
-    yield f"{'kind':18}" + "".join(f"{name:>13}" for name in head)
-    for row in rows:
-        seconds, mib = f"{row.seconds:.1f}/{SECONDS}", f"{row.mib}/{row.most_mib}"
-        cells = (row.inputs, row.refused, row.accepted, row.tracebacks, seconds, mib)
-        yield f"{row.kind:18}" + "".join(f"{cell:>13}" for cell in cells)
-    sums = (sum(row[column] for row in rows) for column in (1, 2, 3))
-    yield f"{'all':18}" + "".join(f"{cell:>13}" for cell in sums)
+def _line(name: str, cells: Iterable[object]) -> str:
+    return f"{name:18}" + "".join(f"{cell!s:>12}" for cell in cells)
+
+
+def _told(row: Row) -> str:
+    """A line of the table."""
+    seconds, mib = f"{row.seconds:.1f}/{SECONDS}", f"{row.mib}/{row.most_mib}"
+    codes = row.accepted, row.partly, row.refused
+    return _line(row.kind, (row.inputs, *codes, row.tracebacks, seconds, mib))
+
+
+def _summed(rows: list[Row]) -> Iterator[str]:
+    """The last line of the table, and below it what was slowest and what fell."""
+    numbers = ((row.inputs, row.accepted, row.partly, row.refused, row.tracebacks) for row in rows)
+    yield _line("all", (sum(column) for column in zip(*numbers, strict=True)))
+    yield from (f"slowest of {row.kind}: {row.slowest}" for row in rows)
     for row in rows:
         yield from (f"FELL {row.kind}: {fall}" for fall in row.falls)
 
@@ -95,7 +109,7 @@ def _in_a_process(kind: str, count: int, seed: int) -> Row:
         return Row(*json.loads(done.stdout.splitlines()[-1]))
     except (ValueError, IndexError):
         fall = f"ended with {done.returncode}: {done.stderr[-1000:]}"
-        return Row(kind, count, 0, 0, [fall], 0, 0.0, 0, MOST_MIB)
+        return Row(kind, count, 0, 0, 0, [fall], 0, "", 0.0, 0, MOST_MIB)
 
 
 def _mutated(kind: Kind, folder: Path, count: int, seed: int) -> Row:
@@ -109,12 +123,11 @@ def _mutated(kind: Kind, folder: Path, count: int, seed: int) -> Row:
     if report.peak_mib > MOST_MIB:
         falls.append(f"more than {MOST_MIB} MiB")
     tracebacks = sum("Traceback" in fall.answer.told for fall in report.falls)
-    accepted = report.codes.get(0, 0)
-    refused = count - accepted - len(report.falls)
-    slowest = report.slowest[0][0] if report.slowest else 0.0
-    return Row(
-        kind.name, count, refused, accepted, falls, tracebacks, slowest, report.peak_mib, MOST_MIB
-    )
+    accepted, partly, refused = (report.codes.get(code, 0) for code in ANSWERS)
+    codes = accepted, partly, refused
+    seconds, number, target = max(report.slowest, default=(0.0, 0, ""))
+    slowest, mib = f"input {number}, {target}", report.peak_mib
+    return Row(kind.name, count, *codes, falls, tracebacks, slowest, seconds, mib, MOST_MIB)
 
 
 # --- named inputs ---------------------------------------------------------------------------------
@@ -123,7 +136,8 @@ def _mutated(kind: Kind, folder: Path, count: int, seed: int) -> Row:
 def _attacked(kind: Kind, home: Path) -> Row:
     """Give every named input of a kind to a process of its own."""
     home.mkdir(parents=True)
-    falls, traced, slowest, most, codes = list[str](), 0, 0.0, 0, list[int]()
+    falls, traced, most, codes = list[str](), 0, 0, list[int]()
+    slowest = 0.0, ""
     attacks = kind.attacks(home)
     cap = max((attack.most_mib for attack in attacks), default=0)
     for attack in attacks:
@@ -132,14 +146,15 @@ def _attacked(kind: Kind, home: Path) -> Row:
         fault = fault_of(answer) or wrong(attack, answer)
         if mib > attack.most_mib:
             fault = fault or f"more than {attack.most_mib} MiB"
-        slowest, most = max(slowest, time.monotonic() - start), max(most, mib)
+        slowest = max(slowest, (time.monotonic() - start, attack.name))
+        most = max(most, mib)
         codes.append(answer.code)
         traced += "Traceback" in answer.told
         falls += [f"{attack.name}: {fault}"] * bool(fault)
-    accepted = codes.count(0)
-    refused = len(codes) - accepted - len(falls)
-    name = f"{kind.name}, named"
-    return Row(name, len(codes), refused, accepted, falls, traced, slowest, most, cap)
+    accepted, partly, refused = (codes.count(code) for code in ANSWERS)
+    counts = accepted, partly, refused
+    seconds, name = slowest
+    return Row(f"{kind.name}, named", len(codes), *counts, falls, traced, name, seconds, most, cap)
 
 
 def wrong(attack: Attack, answer: Answer) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import io
 import json
 import logging
@@ -44,6 +45,7 @@ from kibitz.uci.xboard import Clocks, XboardClient, parse_thinking
 from tests.hostile.kind import Answer, Kind, Target
 
 PATIENCE = 20.0  # seconds for what a server has to say
+HUNG_UP = (errno.ECONNRESET, errno.EPIPE, errno.ENOTCONN)  # as a server may before the end
 LOOKED = 0.5  # seconds after which a page leaves, whatever it has asked for
 TOKEN = "word"
 PLACE = {"fen": START, "moves": ["e2e4", "e5"], "chess960": False}
@@ -220,14 +222,15 @@ class Page:
 def _exchange(port: int, content: bytes) -> bytes:
     """Send bytes to a server, and that there are no more; all that it says."""
     heard = b""
-    with (
-        socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection,
-        contextlib.suppress(OSError),  # the server may hang up before the end
-    ):
-        connection.sendall(content)
-        connection.shutdown(socket.SHUT_WR)
-        while piece := connection.recv(1 << 16):
-            heard += piece
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
+        try:
+            connection.sendall(content)
+            connection.shutdown(socket.SHUT_WR)
+            while piece := connection.recv(1 << 16):
+                heard += piece
+        except OSError as error:
+            if error.errno not in HUNG_UP:
+                raise
     return heard
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.hostile.commands import COMMAND_LINES
+from tests.hostile.folders import FOLDERS
 from tests.hostile.frames import FRAMES
 from tests.hostile.kind import Kind
 from tests.hostile.networks import NETWORKS
@@ -10,4 +11,4 @@ from tests.hostile.shards import SHARDS
 from tests.hostile.states import STATES
 from tests.hostile.texts import TEXTS
 
-KINDS: tuple[Kind, ...] = (COMMAND_LINES, FRAMES, NETWORKS, SHARDS, STATES, TEXTS)
+KINDS: tuple[Kind, ...] = (COMMAND_LINES, FOLDERS, FRAMES, NETWORKS, SHARDS, STATES, TEXTS)

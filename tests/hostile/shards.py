@@ -21,7 +21,8 @@ from tests.hostile.kind import Attack, Kind, Target, file_target
 GIBIBYTES = 20 << 30
 
 
-def _shard() -> Shard:
+def sound_shard() -> Shard:
+    """A few games, as self-play would leave them."""
     shard = random_shard(6, 20, seed=3)
     draws = np.minimum(shard.draws, 1 - np.abs(shard.values)).astype(np.float32)
     return shard._replace(draws=draws)
@@ -37,7 +38,7 @@ def _packed(tensors: bytes) -> bytes:
 
 def _saved(**changes: Any) -> bytes:
     """A shard with other arrays, whose header counts them and whose checksum is right."""
-    shard = counted(_shard()._replace(**changes))
+    shard = counted(sound_shard()._replace(**changes))
     arrays = {name: np.ascontiguousarray(getattr(shard, name)) for name in DTYPES}
     text = msgspec.json.encode(shard.header).decode()
     return _packed(safetensors.numpy.save(arrays, {"header": text}))
@@ -56,7 +57,7 @@ def _claiming() -> bytes:
 
 
 def _starts(position: int) -> np.ndarray:
-    starts = _shard().starts.copy()
+    starts = sound_shard().starts.copy()
     starts[:, position] = 2**64 - 1
     return starts
 
@@ -73,9 +74,11 @@ MADE: dict[str, Callable[[], bytes]] = {
     "header that is nested": lambda: _packed(struct.pack("<Q", 100_000) + b'{"a":' + b"[" * 99_995),
     "pieces everywhere": lambda: _saved(starts=_starts(0)),
     "state of no side": lambda: _saved(starts=_starts(3)),
-    "moves of no board": lambda: _saved(moves=np.full_like(_shard().moves, 0xFFFF)),
-    "visits of no board": lambda: _saved(visit_moves=np.full_like(_shard().visit_moves, 0xFFFF)),
-    "offsets out of range": lambda: _saved(visit_offsets=_shard().visit_offsets + (1 << 40)),
+    "moves of no board": lambda: _saved(moves=np.full_like(sound_shard().moves, 0xFFFF)),
+    "visits of no board": lambda: _saved(
+        visit_moves=np.full_like(sound_shard().visit_moves, 0xFFFF)
+    ),
+    "offsets out of range": lambda: _saved(visit_offsets=sound_shard().visit_offsets + (1 << 40)),
     "no zstd": lambda: _sealed(b"no zstd"),
 }
 
@@ -107,7 +110,7 @@ def attacks(folder: Path) -> list[Attack]:
 
 
 def _unpacked(folder: Path) -> bytes:
-    write(folder / "sound.shard", _shard())
+    write(folder / "sound.shard", sound_shard())
     return zstandard.decompress((folder / "sound.shard").read_bytes())
 
 

@@ -1,6 +1,6 @@
 """Hostile inputs in this process: the named ones, and some of the mutated ones.
 
-`python -m tests.hostile ` runs more of them, and measures.
+`python -m tests.hostile` runs more of them, and measures.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from tests.hostile.fuzz import fuzz
 from tests.hostile.kind import Kind, fault_of, run_command, working_in
 from tests.hostile.kinds import KINDS
 from tests.hostile.mutate import MUTATIONS, mutated
+from tests.hostile.networks import NETWORKS
 
-COUNT = 60  # of each kind
+COUNT = 40  # of each kind
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
@@ -32,7 +33,8 @@ def test_mutated_inputs_of_all_kinds_are_answered(kind: Kind, tmp_path: Path) ->
     report = fuzz([kind], tmp_path / "fuzz", COUNT)
     assert report.falls == [], "\n".join(map(str, report.falls))
     assert report.codes.keys() & {1, 2}  # what is refused
-    assert report.codes.get(0, 0) > 0  # what is still sound
+    if kind is not NETWORKS:  # a checksum of the weights refuses nearly all of them
+        assert report.codes.get(0, 0) > 0  # what is still sound
 
 
 def test_mutations_change_what_they_get() -> None:

@@ -43,7 +43,7 @@ LICHESS = (
 )
 PUZZLES = (
     b"PuzzleId,FEN,Moves,Rating,RatingDeviation,Popularity,NbPlays,Themes,GameUrl,OpeningTags\n"
-    b"00001,6k1/5ppp/8/8/8/8/8/R4NK1 w - - 0 1,f1e3 g8f8 a1a8,1500,75,90,10,mate mateIn1,"
+    b"00001,6k1/5ppp/8/8/8/8/8/R4NK1 w - - 0 1,f1e3 g8f8,1500,75,90,10,mate mateIn1,"
     b"https://lichess.org/x,\n"
 )
 SETTINGS = b"""[search]
@@ -110,7 +110,6 @@ READ: tuple[tuple[str, bytes, tuple[str, ...]], ...] = (
             "show --config FILE",
             "search --nodes 2 --config FILE",
             "cycle FILE",
-            "doctor --config FILE",
         ),
     ),
     ("metrics.jsonl", METRICS, ("curve FILE -o OUT.svg --force",)),
@@ -163,6 +162,7 @@ def attacks(folder: Path) -> list[Attack]:
     add("words.pgn", b"ab c\n" * (1 << 18), "data import FILE -o OUT", "nothing was imported", 1)
     add("binary.pgn", bytes(range(256)) * 400, "puzzle find FILE -o OUT.csv", "no game")
     add("binary.toml", bytes(range(256)), "show --config FILE", "not UTF-8")
+    add("binary.toml", bytes(range(256)), "doctor --config FILE", "not UTF-8")
     add("deep.toml", b"a = " + b"[" * 100_000, "show --config FILE", "kibitz: error")
     add("number.toml", b"[search]\ncpuct = " + b"9" * 5000, "show --config FILE", "kibitz: error")
     add("deep.jsonl", b'{"fen":' + b"[" * 100_000 + b"\n", "data import FILE -o OUT", "skipped", 1)

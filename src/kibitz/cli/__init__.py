@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple, get_args
 
 from cyclopts import App, CycloptsError, Group, MissingArgumentError, Parameter
-from cyclopts.argument import ArgumentCollection
+from cyclopts.argument import Argument, ArgumentCollection
 from cyclopts.config import Dict
 
 import kibitz
@@ -134,6 +135,7 @@ MOVED = {  # commands of earlier versions, and what to type instead
     "experiment": f"{IN_A_CHECKOUT}contempt, .ablations or .scale (research/README.md)",
     "report": f"{IN_A_CHECKOUT}report (research/README.md)",
 }
+_WHOLE = re.compile(r"[-+]?[0-9_]{1,4000}")  # Python reads no longer ones
 COMMON = Group("For all commands", sort_key=len(SUBJECTS))  # after what a command has of its own
 
 app = App(
@@ -222,6 +224,7 @@ def _join(address: str | None, command: str) -> None:
 def _paths_here(_: App, __: tuple[str, ...], arguments: ArgumentCollection) -> None:
     """Put the path of a working copy where a URL was given for a path of this machine."""
     for argument in arguments:
+        _refuse_extremes(argument)
         if _is_path(argument.hint) and any(token.value == "" for token in argument.tokens):
             fix = "name a file or a folder; . is this one"
             raise InputError(argument.name, value="", fix=fix)
@@ -234,8 +237,24 @@ def _paths_here(_: App, __: tuple[str, ...], arguments: ArgumentCollection) -> N
             ]
 
 
+def _refuse_extremes(argument: Argument) -> None:
+    """Refuse what no system takes: a number that counts nothing, a null character in a name."""
+    for token in argument.tokens:
+        if "\0" in token.value:
+            fix = "leave out the null character; no file and no text has one"
+            raise InputError(argument.name, value=token.value, fix=fix)
+        whole = _has_type(argument.hint, int) and _WHOLE.fullmatch(token.value)
+        if whole and abs(int(token.value)) > sys.maxsize:
+            fix = f"give at most {sys.maxsize}"
+            raise InputError(argument.name, value=token.value, fix=fix)
+
+
+def _has_type(hint: object, *types: object) -> bool:
+    return hint in types or any(_has_type(part, *types) for part in get_args(hint))
+
+
 def _is_path(hint: object) -> bool:
-    return hint in (Path, Place) or any(_is_path(part) for part in get_args(hint))
+    return _has_type(hint, Path, Place)
 
 
 def _use_settings(path: str | None) -> None:
