@@ -32,7 +32,8 @@ from kibitz.apps.lichess.messages import (
 from kibitz.apps.lichess.rules import Now, why_declined
 from kibitz.apps.web.desk import Desk, House
 from kibitz.apps.web.requests import DECODER
-from kibitz.apps.web.server import LONGEST_MESSAGE, Address, PatientProtocol, Site
+from kibitz.apps.web.server import LONGEST_MESSAGE, Address, Site
+from kibitz.apps.web.sockets import PatientProtocol, PatientSocket
 from kibitz.core.errors import KibitzError
 from kibitz.engine import Engine
 from kibitz.position.fen import START
@@ -193,7 +194,8 @@ class Page:
     def __init__(self, house: House) -> None:
         config = uvicorn.Config(
             Site(house).application(Address("127.0.0.1", 0)), http=PatientProtocol,
-            ws_max_size=LONGEST_MESSAGE, access_log=False, log_config=None, lifespan="off",
+            ws=PatientSocket, ws_max_size=LONGEST_MESSAGE, access_log=False, log_config=None,
+            lifespan="off",
         )  # fmt: skip
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port = self._listening.getsockname()[1]
