@@ -385,7 +385,7 @@ def test_the_page_on_architecture_names_what_exists() -> None:
     tests = [path.read_text(encoding="utf-8") for path in TESTS]
     words = set(re.findall(r"\w+", "\n".join((*TEXTS, *tests))))
     code = set(re.findall(r"`(?:\w+\.)?(_?[a-zA-Z]\w+)(?:\([^`]*)?`", text)) - NAMES
-    assert len(code) > 80
+    assert len(code) > 40
     assert {name for name in code if name not in words and "NAME" not in name} == set()
 
 
