@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
+import numpy as np
+
 from kibitz.arena.match.elo import Tally, of_games, wilson
 from kibitz.core.options import setting
 from kibitz.search.mcts.rules.parameters import OFF
@@ -146,8 +148,43 @@ class Wdl(SelfPlayPlan):
         return [self.contempt(limit) for limit in self.limits]
 
     def find(self, laboratory: Laboratory) -> Findings:
-        """Results by limit, and decided games for each draw."""
-        return counted(_played(laboratory, self.cells()))
+        """Results by limit, decided games for each draw, and how they change with the limit."""
+        found = counted(_played(laboratory, self.cells()))
+        limits = {self.contempt(limit).name: limit for limit in self.limits if limit != OFF}
+        told = trend(
+            [(limits[one["search"]], one) for one in found.facts if one["search"] in limits]
+        )
+        if told is None:
+            return found
+        line = (
+            f"trend: with every doubling of N_scl (w+l)/d changes by a factor of "
+            f"{told['factor']:.2f} ({told['low']:.2f} to {told['high']:.2f}, 95 %); "
+            f"{told['falls']} of {told['steps']} steps fall"
+        )
+        return replace(found, more={"trend": told}, lines=[line])
+
+
+def trend(facts: Sequence[tuple[int, Json]]) -> Json | None:
+    """The factor by which a doubling of N_scl changes decided games for each draw, with 95 %.
+
+    A line through the logarithms of both, each weighed by the games behind it; None below two.
+    """
+    rows = sorted(facts, key=lambda row: row[0])
+    if len(rows) < 2:
+        return None
+    decided = [one["wins"] + one["losses"] + 0.5 for _, one in rows]  # half a game against log 0
+    drawn = [one["draws"] + 0.5 for _, one in rows]
+    at = np.log2([float(limit) for limit, _ in rows])
+    height = np.log(np.array(decided) / np.array(drawn))
+    weight = 1 / (1 / np.array(decided) + 1 / np.array(drawn))
+    apart = at - np.average(at, weights=weight)
+    spread = float((weight * apart * apart).sum())
+    slope = float((weight * apart * height).sum()) / spread
+    error = 1.96 / math.sqrt(spread)
+    ends = (math.exp(slope - error), math.exp(slope + error))
+    falls = int((np.diff(height) < 0).sum())
+    steps = {"falls": falls, "steps": len(rows) - 1}
+    return {"factor": math.exp(slope), "low": ends[0], "high": ends[1], **steps}
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import ClassVar, Literal
 
 from kibitz.arena.match.elo import Tally, of_games, wilson
@@ -184,7 +184,29 @@ class Odds(Plan):
             (giver or "PUCT", COLOURS[at % len(COLOURS)]) for at, giver in enumerate(self.givers)
         ]
         headings = ("opponent", "giver", "nodes", "w-d-l", "score %", "95 %", "hoped %", "paper %")
-        return Findings(headings, rows, facts, panels, legend)
+        told = trends(facts)
+        below = [
+            f"trend: {one['giver']} against {one['opponent']} {one['trend']} with nodes: "
+            + ", ".join(f"{100 * score:.1f} %" for score in one["scores"])
+            for one in told
+        ]
+        return Findings(headings, rows, facts, panels, legend, {"trends": told}, below)
+
+
+def trends(facts: Sequence[Json]) -> list[Json]:
+    """Whether the score of each giver rises, falls or does neither with its nodes."""
+    groups: dict[tuple[str, str], list[tuple[int, float]]] = {}
+    for one in facts:
+        key = (one["opponent"], one["giver"])
+        groups.setdefault(key, []).append((one["nodes"], one["score"]))
+    found = []
+    for (opponent, giver), some in groups.items():
+        scores = [score for _, score in sorted(some)]
+        signs = {(after > before) - (after < before) for before, after in pairwise(scores)} - {0}
+        kind = {(): "stays", (1,): "rises", (-1,): "falls"}.get((*signs,), "rises and falls")
+        if len(scores) > 1:
+            found.append({"opponent": opponent, "giver": giver, "trend": kind, "scores": scores})
+    return found
 
 
 def _odds_row(opponent: str, giver: str, nodes: int, games: Sequence[PlayedGame]) -> Json:

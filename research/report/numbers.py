@@ -148,7 +148,8 @@ class _Page:
         """Commands beside measured numbers of their kind that are not those that made them."""
         ends = [*(one.start() for one in HEADING.finditer(self.text)), len(self.text)]
         for low, high in pairwise([0, *ends]):
-            made = [parts_of(one) for at, one in self._measures if low <= at < high]
+            there = (one for at, one in self._measures if low <= at < high)
+            made = [parts_of(one) for one in dict.fromkeys(there)]
             kinds = {kind for kind, words in made if words}
             for found in COMMAND.finditer(self.text, low, high):
                 kind, words = parts_of(found[1].replace("\\\n", " "))

@@ -40,9 +40,10 @@ from research.contempt.balance import (
     Wdl,
     counted,
     repeats,
+    trend,
 )
 from research.contempt.cells import Laboratory
-from research.contempt.contests import PAPER_MATCH, Compare, Match, Odds, hoped
+from research.contempt.contests import PAPER_MATCH, Compare, Match, Odds, hoped, trends
 from research.contempt.counts import (
     Moves,
     decided_per_draw,
@@ -430,3 +431,46 @@ def test_every_kind_is_a_command_of_its_own() -> None:
         assert load(kind).described()["network"]
     assert issubclass(Controller, SelfPlayPlan)
     assert counted({}).rows == []
+
+
+# --- trends ---------------------------------------------------------------------------------------
+
+
+def of_results(wins: int, draws: int, losses: int) -> dict[str, int]:
+    return {"wins": wins, "draws": draws, "losses": losses}
+
+
+def test_the_trend_over_the_limits_has_an_interval() -> None:
+    """Of the paper's own games it falls; of games that are alike nothing can be said."""
+    paper = [
+        (32, of_results(14, 76, 10)),
+        (5, of_results(33, 42, 25)),
+        (10, of_results(19, 56, 25)),
+    ]
+    found = trend(paper)
+    assert found is not None
+    assert found["low"] < found["factor"] < found["high"] < 1
+    assert (found["falls"], found["steps"]) == (2, 2)
+    assert found["factor"] == pytest.approx((0.316 / 1.381) ** (1 / 2.68), abs=0.05)
+    same = trend([(limit, of_results(10, 80, 10)) for limit in (1, 2, 4)])
+    assert same is not None
+    assert same["low"] < 1 < same["high"]
+    assert same["factor"] == pytest.approx(1)
+    assert trend(paper[:1]) is None
+
+
+def test_givers_of_odds_rise_or_fall_with_their_nodes() -> None:
+    paper = {"PUCT": (0.2343, 0.3525, 0.2540), "ScLimit=28": (0.3676, 0.5781, 0.8173)}
+    scores = {**paper, "even": (0.5, 0.5), "down": (0.2, 0.1), "alone": (0.5,)}
+    facts = [
+        {"opponent": "a", "giver": giver, "nodes": nodes, "score": score}
+        for giver, some in scores.items()
+        for nodes, score in zip((100, 800, 20_000), some, strict=False)
+    ]
+    found = {one["giver"]: one["trend"] for one in trends(facts[::-1])}
+    assert found == {
+        "PUCT": "rises and falls",
+        "ScLimit=28": "rises",
+        "even": "stays",
+        "down": "falls",
+    }
