@@ -103,3 +103,24 @@ def test_what_is_wrong_takes_one_line(
     error = capsys.readouterr().err
     assert why in error
     assert len(error.strip().splitlines()) == 1
+
+
+def test_a_mate_is_called_one(capsys: pytest.CaptureFixture[str]) -> None:
+    fen = "4rkr1/4p1p1/8/8/8/8/8/4K2R w K - 0 1"
+    assert main(["comment", "--fen", fen, "--move", "O-O", "--nodes", "0"]) == 0
+    assert capsys.readouterr().out == "O-O# is checkmate.\n"
+
+
+def test_games_that_cannot_be_read_cost_no_other_and_are_told_in_the_exit_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, output = tmp_path / "games.pgn", tmp_path / "out.pgn"
+    whole = '[Event "whole"]\n\n1. f3 e5 2. g4 Qh4# 0-1\n'
+    source.write_text(f'{whole}\n[Event "torn"]\n\n1. e4 e5 2. Bb9 *\n\n{whole}')
+    words = ["annotate", str(source), "-o", str(output), "--nodes", "50", "--network", "material"]
+    for _ in range(2):  # and so it is when everything has been done before
+        assert main(words) == 1
+        assert "game 2 (line 5) skipped" in capsys.readouterr().err
+        assert output.read_text().count('[Event "whole"]') == 2
+    source.write_text(whole)
+    assert main([*words[:3], str(tmp_path / "other.pgn"), *words[4:]]) == 0

@@ -247,6 +247,12 @@ CASES: list[Told] = [
         scene(EN_PRISE, "Nd5 cxd5"),
         [scene("4k3/8/2b5/8/4P3/2N5/8/4K3 w - - 0 1", "Nd5 Bxd5")],
     ),
+    # The bishop is taken, and the knight that the king guarded goes in return.
+    (
+        fault.EnPrise(unit("Bh7"), step("g8h7")),
+        scene("r2q2k1/2pb1npp/p7/8/8/2NB3P/PP4P1/R5K1 w - - 0 1", "Bxh7 Kxh7"),
+        [scene("r2q2k1/2pb1npp/p7/3Q4/8/2NB3P/PP4P1/R5K1 w - - 0 1", "Bxh7 Kxh7")],
+    ),
     (
         fault.EnPrise(unit("nd4"), step("b3d4")),
         scene("4k3/8/2n5/8/8/1N6/8/3QK3 b - - 0 1", "Nd4 Nxd4"),
@@ -388,7 +394,12 @@ CASES: list[Told] = [
         scene("2b1k3/8/8/8/8/3n4/2P5/2B1K3 w - - 0 1", "cxd3"),
         [scene("2b1k3/8/8/8/8/3n4/2P5/4KB2 w - - 0 1", "cxd3")],
     ),
-    (changed.OpensKing(True, 7), scene(SHELTER, "hxg3"), [scene(SHELTER, "fxg3")]),
+    # A pawn that had gone far ahead stood before the king no more.
+    (
+        changed.OpensKing(True, 7),
+        scene(SHELTER, "hxg3"),
+        [scene(SHELTER, "fxg3"), scene("3q4/8/8/6k1/7P/8/8/Q5K1 b - - 0 1", "Kxh4")],
+    ),
     (
         outlook.Continues("1...Kd7 2.Kd2 Kd6"),
         scene(KNIGHTS, "Ke2 Kd7 Kd2 Kd6", has=seen(0.0, "e8d7", "e2d2", "d7d6")),

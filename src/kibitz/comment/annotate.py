@@ -152,6 +152,11 @@ def comment_on(
     return Speaker(level).comment(scene_on(engine, board, move, limits)).text
 
 
+def silence(move: str) -> str:
+    """What stands for the words on a move, in SAN, of which there is nothing to say."""
+    return f"{move} is checkmate." if move.endswith("#") else NOTHING
+
+
 def scene_on(
     engine: Engine, board: Board, move: str, limits: Limits | None, more: Sequence[Engine] = ()
 ) -> Scene:

@@ -47,18 +47,20 @@ def annotate_file(
     stop: Stop,
     on_fault: Callable[[str], None] = say,
     more: Sequence[Engine] = (),
+    on_bad: Callable[[BadGame], None] = lambda bad: say(str(bad)),
 ) -> Iterator[Game]:
     """The games of a file or of a folder's files, annotated; each is written before it is yielded.
 
     Those that an earlier run has left in the output come first. Nothing is compiled before the
     input and the output are known to be in order. `on_fault` is told of a game
-    that a fault of ours has left bare. `more` engines share the searching.
+    that a fault of ours has left bare, `on_bad` of one that cannot be read. `more` engines share
+    the searching.
     """
     bad: list[BadGame] = []
 
     def skip(one: BadGame) -> None:
         bad.append(one)
-        say(str(one))
+        on_bad(one)
 
     by = signature(engine, style)
     if output is not None:

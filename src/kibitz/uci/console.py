@@ -13,7 +13,7 @@ import time
 from dataclasses import asdict
 
 from kibitz.comment.analyse import NODES
-from kibitz.comment.annotate import NOTHING, comment_on
+from kibitz.comment.annotate import comment_on, silence
 from kibitz.comment.claims.choice import LEVELS
 from kibitz.core.errors import InputError
 from kibitz.core.options import Value
@@ -163,7 +163,8 @@ def comment(session: Session, rest: str) -> None:
     if not before.moves:
         fix = "send position startpos moves e2e4, for one"
         raise InputError("comment: the position has no last move", fix=fix)
-    move = before.uci(before.pop())
+    last = before.pop()
+    move, san = before.uci(last), before.san(last)
     weights = session.engine.options.weights
 
     def work(job: Job) -> None:
@@ -173,7 +174,7 @@ def comment(session: Session, rest: str) -> None:
         if job.signals.stop.is_set():
             session.info("comment stopped")
         else:
-            session.write(text or NOTHING)
+            session.write(text or silence(san))
 
     session.start(work)
 

@@ -25,7 +25,6 @@ from kibitz.cli.output import (
 )
 from kibitz.comment.analyse import NODES, SMALL_TABLE, Effort, Searches
 from kibitz.comment.annotate import (
-    NOTHING,
     TABLE,
     Moments,
     Sides,
@@ -33,6 +32,7 @@ from kibitz.comment.annotate import (
     Words,
     scene_on,
     scenes_of,
+    silence,
 )
 from kibitz.comment.batch import annotate_file, check_output
 from kibitz.comment.claims.choice import Level
@@ -62,7 +62,7 @@ from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER
 from kibitz.position.board import Board
 from kibitz.position.fen import START
-from kibitz.position.pgn import read_games
+from kibitz.position.pgn import BadGame, read_games
 from kibitz.search.clock import Limits
 from kibitz.train.config import WordsSettings
 
@@ -216,11 +216,11 @@ def _told(scene: Scene, speaker: Speaker, level: Level, suite: str) -> dict[str,
 def _print(facts: dict[str, Any]) -> None:
     if "comments" not in facts:
         mark = facts.get("mark", "")
-        silent = f"{facts['move']}{mark}" if mark else NOTHING
+        silent = f"{facts['move']}{mark}" if mark else silence(facts["move"])
         sys.stdout.write(f"{facts['comment'] or silent}\n")
         return
     sys.stdout.write(f"{facts['name']}: {facts['move']} ({facts['fen']})\n")
-    for text, whose in facts["comments"] or [(NOTHING, "table")]:
+    for text, whose in facts["comments"] or [(silence(facts["move"]), "table")]:
         sys.stdout.write(f"  {text}{' *' if whose == 'decoder' else ''}\n")
     sys.stdout.flush()
 
@@ -391,11 +391,15 @@ def annotate(
         game = Path("/dev/stdin")
     elif str(game).startswith("-"):
         raise InputError("no such option", value=str(game), fix="see --help")
-    tally, faults = Tally(), list[str]()
+    tally, faults, skipped = Tally(), list[str](), list[str]()
 
     def tell(fault: str) -> None:
         faults.append(fault)
         say(fault)
+
+    def skip(bad: BadGame) -> None:
+        skipped.append(str(bad))
+        say(str(bad))
 
     style = Style(level, side, moments, limits_of(nodes, time), said_by.chosen(tally))
     report = None if html is None else Report()
@@ -407,7 +411,7 @@ def annotate(
         engines_for(network, style.limits, threads or processors()) as (engine, *more),
         graceful_stop() as stop,
     ):
-        for done in annotate_file(game, output, engine, style, stop, tell, more):
+        for done in annotate_file(game, output, engine, style, stop, tell, more, skip):
             if report is not None:
                 report.add(done)
             elif output is None:
@@ -422,4 +426,4 @@ def annotate(
         say(f"{html}: {report.games} games" if report.games > 1 else f"{html}: written")
     if faults:
         say(f"{len(faults)} left without comments by faults of Kibitz")
-    return EXIT_STOPPED if stop.requested else 1 if faults else 0
+    return EXIT_STOPPED if stop.requested else 1 if faults or skipped else 0

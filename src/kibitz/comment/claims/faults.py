@@ -33,7 +33,7 @@ class EnPrise(Claim):
     reply: Step
 
     def proved(self, scene: Scene) -> bool:
-        """The reply takes it, and what takes back there does not make up for it.
+        """The reply takes it, and what is taken back, there or elsewhere, does not make up for it.
 
         A piece that is traded and costs a pawn is not lost, nor is a queen that costs a rook.
         """
@@ -45,7 +45,13 @@ class EnPrise(Claim):
             and self.reply.move in board.legal_moves
             and taken_by(board, self.reply.move) == self.piece
             and scene.prover.loss_on(board, self.piece.square) >= took + least
+            and self._costs(scene) >= took + least
         )
+
+    def _costs(self, scene: Scene) -> int:
+        """Centipawns that it costs once the side that lost it has won back what it can."""
+        after = played(scene.after, self.reply.move)
+        return WORTH_OF[self.piece.kind] - (scene.prover.gain(after) or 0)
 
 
 WORTH_OF = {**CENTIPAWNS, 6: 0}

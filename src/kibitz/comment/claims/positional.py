@@ -233,13 +233,16 @@ class OpensKing(Claim):
     file: int
 
     def proved(self, scene: Scene) -> bool:
-        """The king's wing has one pawn less on the files beside the king, queens on the board."""
+        """A pawn at most two ranks before the king leaves a file beside it bare, queens on."""
         king = scene.after.king(self.white)
         if king is None or king != scene.before.king(self.white) or not scene.after.queens:
             return False
-        mask = chess.BB_FILES[self.file]
-        before = scene.before.pieces_mask(chess.PAWN, self.white) & mask
-        after = scene.after.pieces_mask(chess.PAWN, self.white) & mask
+        file = chess.BB_FILES[self.file]
+        near = (
+            chess.BB_RANK_2 | chess.BB_RANK_3 if self.white else chess.BB_RANK_7 | chess.BB_RANK_6
+        )
+        before = scene.before.pieces_mask(chess.PAWN, self.white) & file & near
+        after = scene.after.pieces_mask(chess.PAWN, self.white) & file
         at_home = king >> 3 == (0 if self.white else 7) and king & 7 not in (3, 4)
         return at_home and abs(self.file - (king & 7)) <= 1 and bool(before) and not after
 
