@@ -37,7 +37,7 @@ CODE = re.compile(r"(^```.*?^```|`[^`\n]*`)", re.MULTILINE | re.DOTALL)
 PYTHON = (
     ("kibitz.position.board", "Board"),
     ("kibitz.engine.engine", "Engine"),
-    ("kibitz.search.clock", "Limits"),
+    ("kibitz.search.limits", "Limits"),
     ("kibitz.search.report", "Report"),
     ("kibitz.position.pgn", "read_games", "Game", "write_games"),
     ("kibitz.data.store", "Store"),

@@ -24,7 +24,7 @@ from kibitz.position.moves import MAX_MOVES, generate
 from kibitz.position.notation import Move, relative
 from kibitz.position.play import play
 from kibitz.position.state import checkers, new_positions
-from kibitz.search.clock import Limits
+from kibitz.search.limits import Limits
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.params import Settings
 from kibitz.search.presets import preset

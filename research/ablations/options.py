@@ -18,7 +18,8 @@ from kibitz.core.options import Option, Value, put_table
 from kibitz.nets.evaluators.batched import BatchedEvaluator, InlineBatch
 from kibitz.nets.evaluators.inline import InlineEvaluator
 from kibitz.position.board import Board
-from kibitz.search.clock import Limits, budget
+from kibitz.search.clock import budget
+from kibitz.search.limits import Limits
 from kibitz.search.mcts.rules.parameters import OFF, RULES, to_rule
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.mcts.tree.nodes import block_of
@@ -169,7 +170,7 @@ PROBES: dict[str, Probe] = {
     "minimax_material": Probe(15_258, {**MINIMAX, "minimax_material": 0}, LATE),
     "minimax_visits": Probe(10**6, MINIMAX, LATE),
     "minimax_ignore": Probe(1.0, MINIMAX, LATE),
-    "score_type": Probe("centipawn", fen=LATE),
+    "score_type": Probe("centipawn_2019", fen=LATE),
 }
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from kibitz.comment.engine import Engine, annotate
     from kibitz.nets.load import load_evaluator as load_network
     from kibitz.position.board import Board
-    from kibitz.search.clock import Limits
+    from kibitz.search.limits import Limits
 
 __version__ = "0.2.0"
 
@@ -22,7 +22,7 @@ __all__ = ["Board", "Engine", "Limits", "__version__", "annotate", "load_network
 _HOMES = {
     "Board": ("kibitz.position.board", "Board"),
     "Engine": ("kibitz.comment.engine", "Engine"),
-    "Limits": ("kibitz.search.clock", "Limits"),
+    "Limits": ("kibitz.search.limits", "Limits"),
     "annotate": ("kibitz.comment.engine", "annotate"),
     "load_network": ("kibitz.nets.load", "load_evaluator"),
 }

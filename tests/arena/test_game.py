@@ -20,7 +20,7 @@ from kibitz.cli import main
 from kibitz.core.errors import InputError
 from kibitz.data.openings import Opening, random_openings, read_openings, shuffled
 from kibitz.position.board import Board
-from kibitz.search.clock import Limits
+from kibitz.search.limits import Limits
 from kibitz.search.report import Score
 
 NO_RULES, UNTIMED = Rules(), Control()

@@ -27,7 +27,7 @@ from kibitz.cli import main
 from kibitz.core.errors import InputError
 from kibitz.position.board import Board
 from kibitz.position.epd import parse_epd
-from kibitz.search.clock import Limits
+from kibitz.search.limits import Limits
 
 STS = (
     "1kr5/3n4/q3p2p/p2n2p1/PppB1P2/5BP1/1P2Q2P/3R2K1 w - - bm f5; "

@@ -27,7 +27,7 @@ from kibitz.comment.judge import accuracy, value_of
 from kibitz.engine import Engine
 from kibitz.position.board import Board
 from kibitz.position.pgn import Game, parse_game, read_games
-from kibitz.search.clock import Limits
+from kibitz.search.limits import Limits
 from kibitz.search.report import Result, Score
 from tests.comment.checker import Count, Judge, level_of, read_game, tell_all
 

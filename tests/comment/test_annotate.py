@@ -27,7 +27,7 @@ from kibitz.core.log import Stop
 from kibitz.engine import Engine
 from kibitz.position.board import Board
 from kibitz.position.pgn import parse_game, read_games
-from kibitz.search.clock import Limits
+from kibitz.search.limits import Limits
 from kibitz.search.report import Score
 from tests.comment.checker import RULES, everything, statements
 

@@ -19,7 +19,7 @@ from kibitz.comment.judge import Seen
 from kibitz.comment.prover import Look, Prover
 from kibitz.engine import Engine
 from kibitz.position.pgn import parse_game
-from kibitz.search.clock import Limits
+from kibitz.search.limits import Limits
 from kibitz.search.report import Score
 
 TABLES = Path(__file__).parent.parent / "fixtures" / "syzygy"

@@ -15,7 +15,7 @@ from kibitz.comment.decoder.corpus import TABLE, read_examples
 from kibitz.comment.english.comment import Speaker
 from kibitz.engine import Engine
 from kibitz.position.board import Board
-from kibitz.search.clock import Limits
+from kibitz.search.limits import Limits
 
 GAME = """[Event "?"]
 

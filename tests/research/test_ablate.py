@@ -14,7 +14,7 @@ from kibitz.nets.evaluators.inline import InlineEvaluator, inline_evaluator
 from kibitz.nets.evaluators.simple import Material
 from kibitz.nets.load import load_evaluator
 from kibitz.position.board import Board
-from kibitz.search.clock import Limits
+from kibitz.search.limits import Limits
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.params import Settings
 from kibitz.search.report import Report

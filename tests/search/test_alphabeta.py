@@ -19,7 +19,7 @@ from kibitz.position.notation import legal_codes
 from kibitz.search.alphabeta.constants import FADE_PLIES, MOST_CERTAIN, ODDS_SCALE
 from kibitz.search.alphabeta.searcher import AlphaBeta, proof_of
 from kibitz.search.alphabeta.thread import MATE, TABLE
-from kibitz.search.clock import Limits, Signals
+from kibitz.search.limits import Limits, Signals
 from kibitz.search.mate import MateSearch
 from kibitz.search.params import Settings
 from kibitz.search.proof import TABLEBASE

@@ -10,7 +10,7 @@ from kibitz.nets.evaluators.batched import Evaluations, InlineBatch
 from kibitz.nets.evaluators.inline import inline_evaluator
 from kibitz.nets.evaluators.simple import Material, Uniform
 from kibitz.position.board import Board
-from kibitz.search.clock import Limits
+from kibitz.search.limits import Limits
 from kibitz.search.mcts.driver import Batches
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.params import Settings

@@ -34,7 +34,7 @@ from kibitz.search.bestfirst.worker import (
     rough_calibration,
     write_calibration,
 )
-from kibitz.search.clock import Limits, Signals
+from kibitz.search.limits import Limits, Signals
 from kibitz.search.params import Settings
 from kibitz.search.report import Report
 

@@ -13,7 +13,8 @@ from kibitz.nets.evaluators.batched import InlineBatch
 from kibitz.nets.evaluators.inline import inline_evaluator
 from kibitz.nets.evaluators.simple import Material
 from kibitz.position.board import Board
-from kibitz.search.clock import Limits, Signals, Standing, Timer
+from kibitz.search.clock import Standing, Timer
+from kibitz.search.limits import Limits, Signals
 from kibitz.search.mcts.driver import Threads
 from kibitz.search.mcts.rules.parameters import RuleName
 from kibitz.search.mcts.rules.sble import survivors

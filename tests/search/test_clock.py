@@ -12,8 +12,6 @@ from kibitz.core.errors import InputError
 from kibitz.search import clock as clock_module
 from kibitz.search.clock import (
     Budget,
-    Clock,
-    Limits,
     Reason,
     Standing,
     Timer,
@@ -27,6 +25,7 @@ from kibitz.search.clock import (
     soft_limit,
     verdict,
 )
+from kibitz.search.limits import Clock, Limits
 from kibitz.search.params import Settings
 from kibitz.search.proof import DRAW, TABLEBASE
 

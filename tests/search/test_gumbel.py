@@ -11,7 +11,7 @@ from kibitz.nets.evaluators.batched import InlineBatch
 from kibitz.nets.evaluators.inline import inline_evaluator
 from kibitz.nets.evaluators.simple import Material
 from kibitz.position.board import Board
-from kibitz.search.clock import Limits, Signals
+from kibitz.search.limits import Limits, Signals
 from kibitz.search.mcts.playout.root import PLANNED
 from kibitz.search.mcts.rules.parameters import RULES
 from kibitz.search.mcts.searcher import Searcher

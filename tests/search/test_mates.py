@@ -15,7 +15,7 @@ from kibitz.nets.evaluators.inline import inline_evaluator
 from kibitz.nets.evaluators.simple import Material
 from kibitz.position.board import Board
 from kibitz.position.notation import legal_codes, relative
-from kibitz.search.clock import Limits, depth_of, visits_of
+from kibitz.search.limits import Limits, depth_of, visits_of
 from kibitz.search.mate import MateSearch, may_check
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.params import Settings

@@ -19,7 +19,7 @@ from kibitz.nets.evaluators.inline import inline_evaluator
 from kibitz.nets.evaluators.simple import Material
 from kibitz.position.board import Board
 from kibitz.position.fen import parse_fen
-from kibitz.search.clock import Limits, Signals
+from kibitz.search.limits import Limits, Signals
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.method import open_search
 from kibitz.search.params import SearchName, Settings

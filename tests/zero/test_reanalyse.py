@@ -20,7 +20,7 @@ from kibitz.nets.evaluators.simple import Material
 from kibitz.position.board import Board
 from kibitz.position.moves import NO_MOVE
 from kibitz.position.notation import relative
-from kibitz.search.clock import Limits
+from kibitz.search.limits import Limits
 from kibitz.search.mcts.rules.gumbel import completed_policy
 from kibitz.search.mcts.rules.parameters import RULES
 from kibitz.search.mcts.searcher import Searcher

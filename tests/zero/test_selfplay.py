@@ -33,7 +33,7 @@ from kibitz.nets.evaluators.simple import Material
 from kibitz.nets.load import Evaluator
 from kibitz.position.board import Board
 from kibitz.position.notation import absolute, relative
-from kibitz.search.clock import Limits
+from kibitz.search.limits import Limits
 from kibitz.search.mcts.driver import Batches
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.zero.selfplay.config import PRESETS, SelfPlay, preset

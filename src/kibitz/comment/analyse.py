@@ -27,7 +27,7 @@ from kibitz.comment.judge import (
 )
 from kibitz.comment.prover import LAST_LOOK
 from kibitz.position.board import Board
-from kibitz.search.clock import Limits
+from kibitz.search.limits import Limits
 from kibitz.search.report import Score
 
 if TYPE_CHECKING:

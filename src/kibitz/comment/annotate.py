@@ -26,7 +26,7 @@ from kibitz.engine.options import chosen
 from kibitz.nets.discover import named
 from kibitz.position.board import Board
 from kibitz.position.pgn import Game
-from kibitz.search.clock import Limits
+from kibitz.search.limits import Limits
 
 if TYPE_CHECKING:
     from kibitz.engine import Engine

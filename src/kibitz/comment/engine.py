@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from kibitz.engine import Engine as SearchingEngine
-from kibitz.search.clock import Limits
+from kibitz.search.limits import Limits
 
 if TYPE_CHECKING:
     from kibitz.comment.claims.choice import Level

@@ -25,7 +25,7 @@ from kibitz.engine.options import (
     handicap_of,
 )
 from kibitz.engine.running import Analysis, Search
-from kibitz.search.clock import Limits
+from kibitz.search.limits import Limits
 from kibitz.search.method import open_search, variant_of
 from kibitz.search.params import Settings
 from kibitz.search.presets import resolved, without_effect

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from kibitz.search.clock import Limits, Signals
+from kibitz.search.limits import Limits, Signals
 
 if TYPE_CHECKING:
     from kibitz.position.board import Board

@@ -11,7 +11,7 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from kibitz.search.clock import Limits
+from kibitz.search.limits import Limits
 from kibitz.search.mcts.rules.parameters import names_of, to_rule
 from kibitz.search.params import Settings
 from kibitz.search.presets import resolved

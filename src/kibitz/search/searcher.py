@@ -17,7 +17,8 @@ import numpy as np
 
 from kibitz.position.board import Board
 from kibitz.position.notation import Move, legal_codes
-from kibitz.search.clock import Limits, Signals, Timer
+from kibitz.search.clock import Timer
+from kibitz.search.limits import Limits, Signals
 from kibitz.search.mate import Mate, MateSearch
 from kibitz.search.params import Settings
 from kibitz.search.report import Listener, Report, Result, Totals, end_of, report_of_end

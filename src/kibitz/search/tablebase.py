@@ -23,7 +23,7 @@ from kibitz.core.options import EMPTY_TEXT
 from kibitz.position.attacks import FLIP, NO_SQUARE
 from kibitz.position.board import Board
 from kibitz.position.notation import Move, relative
-from kibitz.search.clock import Limits
+from kibitz.search.limits import Limits
 from kibitz.search.proof import AT_LEAST_DRAW, AT_MOST_DRAW, DRAW, TABLEBASE, UNPROVED
 
 CACHED_POSITIONS = 1 << 16

@@ -22,7 +22,7 @@ from kibitz.engine.running import Search
 from kibitz.position.attacks import square_name
 from kibitz.position.board import Board
 from kibitz.position.count import Stopped, divide
-from kibitz.search.clock import Limits, Signals
+from kibitz.search.limits import Limits, Signals
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.mcts.statistics import in_order, moves_below, node_below
 from kibitz.search.params import Settings

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from kibitz.core.errors import InputError, shorten
 from kibitz.core.log import say
-from kibitz.search.clock import LARGEST, Limits
+from kibitz.search.limits import LARGEST, Limits
 
 if TYPE_CHECKING:
     from kibitz.position.board import Board

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from kibitz.core.errors import InputError, KibitzError
 from kibitz.engine import Engine
 from kibitz.engine.running import Search
-from kibitz.search.clock import Limits, Signals
+from kibitz.search.limits import Limits, Signals
 from kibitz.uci.options import UciOptions
 from kibitz.uci.protocol import Channel, PositionCommand, Write, board_at, legal_only
 

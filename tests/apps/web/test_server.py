@@ -39,7 +39,7 @@ from kibitz.apps.web.watch import proof_text
 from kibitz.cli import main
 from kibitz.core.errors import InputError, KibitzError
 from kibitz.position.board import Board
-from kibitz.search.clock import Limits
+from kibitz.search.limits import Limits
 from tests.apps.web.conftest import GAMES, Server
 
 Talk: TypeAlias = Callable[["Page"], Coroutine[Any, Any, None]]

@@ -27,7 +27,7 @@ from kibitz.nets.evaluators.simple import Material, Uniform
 from kibitz.nets.load import load_evaluator
 from kibitz.nets.models.make import create, random_weights
 from kibitz.nets.models.sizes import new_card
-from kibitz.search.clock import Limits
+from kibitz.search.limits import Limits
 from kibitz.search.mcts.driver import Batches
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.params import Settings

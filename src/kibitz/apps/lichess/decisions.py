@@ -9,7 +9,7 @@ from typing import Any
 from kibitz.apps.lichess.config import Lichess
 from kibitz.apps.lichess.messages import State
 from kibitz.position.board import SIDES, Board, Side
-from kibitz.search.clock import Limits
+from kibitz.search.limits import Limits
 from kibitz.search.report import Score
 
 MATE_CP = 30_000

@@ -28,7 +28,7 @@ from kibitz.core.errors import InputError, KibitzError
 from kibitz.core.log import say
 from kibitz.engine.running import Search
 from kibitz.position.board import Board
-from kibitz.search.clock import Limits
+from kibitz.search.limits import Limits
 from kibitz.search.report import Result
 
 OPEN_REQUESTS = 8  # of a connection that are answered at the same time

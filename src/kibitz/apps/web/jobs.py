@@ -22,7 +22,7 @@ from kibitz.comment.judge import key_moments
 from kibitz.comment.report.page import Report
 from kibitz.core.errors import InputError, KibitzError
 from kibitz.position.pgn import Game, parse_game
-from kibitz.search.clock import Limits
+from kibitz.search.limits import Limits
 
 MOST_KEPT = 50  # reports
 MOST_PLIES = 1_000  # of a game

@@ -17,7 +17,7 @@ from kibitz.comment.annotate import NOTHING, comment_on
 from kibitz.comment.claims.choice import Level
 from kibitz.core.errors import InputError
 from kibitz.position.board import Board
-from kibitz.search.clock import Limits
+from kibitz.search.limits import Limits
 from kibitz.search.report import Result
 
 MOST_NODES = 100_000_000  # of a move

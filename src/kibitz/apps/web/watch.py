@@ -20,7 +20,7 @@ from kibitz.apps.web.positions import LONGEST_VARIATION, PagePosition, san_line
 from kibitz.core.errors import InputError, KibitzError
 from kibitz.position.board import Board
 from kibitz.position.notation import Move
-from kibitz.search.clock import Limits
+from kibitz.search.limits import Limits
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.mcts.statistics import in_order, moves_below, node_below
 from kibitz.search.proof import DRAW, TABLEBASE, UNPROVED

@@ -26,7 +26,7 @@ from kibitz.nets.models.make import random_weights
 from kibitz.nets.models.quantise import quantise
 from kibitz.nets.models.sizes import new_card
 from kibitz.position.board import Board
-from kibitz.search.clock import Limits
+from kibitz.search.limits import Limits
 from kibitz.search.mcts.rules.parameters import RULES as SEARCH_RULES
 from kibitz.search.mcts.rules.parameters import names_with
 from kibitz.search.mcts.searcher import Searcher

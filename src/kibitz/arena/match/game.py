@@ -20,7 +20,7 @@ from kibitz.arena.match.player import START_MS, Answer, Player, PlayerError, Res
 from kibitz.core.errors import InputError
 from kibitz.data.openings import Opening
 from kibitz.position.board import SIDES, Board, Side
-from kibitz.search.clock import Limits
+from kibitz.search.limits import Limits
 
 UNTIMED_MS = 60_000.0  # what a move may take where only nodes or depth limit it
 _TIMES = re.compile(r"(?:(\d+)/)?(\d+(?:\.\d+)?)(?:\+(\d+(?:\.\d+)?))?")

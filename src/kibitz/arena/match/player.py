@@ -19,7 +19,7 @@ from kibitz.engine import Engine
 from kibitz.position.board import Board
 from kibitz.position.fen import START, castles960, fen_of
 from kibitz.position.notation import Move
-from kibitz.search.clock import Limits
+from kibitz.search.limits import Limits
 from kibitz.search.params import Settings
 from kibitz.search.report import Report, Score
 from kibitz.uci.client import Info, UciClient, parse_info

@@ -35,7 +35,7 @@ from kibitz.data.openings import Opening
 from kibitz.position.board import Board
 from kibitz.position.epd import Epd, read_epd
 from kibitz.position.notation import Move
-from kibitz.search.clock import Limits
+from kibitz.search.limits import Limits
 from kibitz.search.presets import resolved
 
 SLOPE, INTERCEPT, STS_POSITIONS, STS_POINTS = 445.23, -242.85, 1500, 10

@@ -63,7 +63,7 @@ from kibitz.engine.options import AUTODISCOVER
 from kibitz.position.board import Board
 from kibitz.position.fen import START
 from kibitz.position.pgn import BadGame, read_games
-from kibitz.search.clock import Limits
+from kibitz.search.limits import Limits
 from kibitz.train.config import WordsSettings
 
 LevelFlag = Annotated[Level, Parameter(help="Whom the words are for.")]

@@ -31,7 +31,7 @@ from kibitz.nets.evaluators.inline import InlineEvaluator
 from kibitz.nets.load import Evaluator, load_evaluator
 from kibitz.position.board import Board
 from kibitz.position.fen import START
-from kibitz.search.clock import Limits
+from kibitz.search.limits import Limits
 from kibitz.search.mcts.rules.parameters import RuleName
 from kibitz.search.method import open_search, warm
 from kibitz.search.params import SearchName, Settings

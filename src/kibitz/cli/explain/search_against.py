@@ -19,7 +19,7 @@ from kibitz.core.workers import in_threads
 from kibitz.nets.discover import named
 from kibitz.nets.load import load_evaluator
 from kibitz.position.board import Board
-from kibitz.search.clock import Limits
+from kibitz.search.limits import Limits
 from kibitz.search.method import open_search, warm
 from kibitz.search.params import Settings
 from kibitz.search.report import MoveStatistics, Report, Result

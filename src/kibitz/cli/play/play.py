@@ -35,7 +35,7 @@ from kibitz.position.board import SIDES, Board, Side
 from kibitz.position.fen import START
 from kibitz.position.notation import Move, shown
 from kibitz.position.pgn import game_of
-from kibitz.search.clock import Limits
+from kibitz.search.limits import Limits
 
 HELP = (
     "a move (e4, Nf3, e2e4), or: takeback, hint, moves, board, fen, clock, draw, resign, quit, help"

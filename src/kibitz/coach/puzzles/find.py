@@ -30,7 +30,7 @@ from kibitz.engine.options import AUTODISCOVER
 from kibitz.nets.discover import at_work
 from kibitz.position.board import Board
 from kibitz.position.notation import Move
-from kibitz.search.clock import Limits
+from kibitz.search.limits import Limits
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.mcts.statistics import moves_below
 from kibitz.search.report import Report

@@ -15,7 +15,7 @@ from kibitz.nets.evaluators.batched import BatchedEvaluator
 from kibitz.nets.evaluators.inline import InlineEvaluator
 from kibitz.position.board import Board
 from kibitz.position.notation import Move, absolute, legal_codes
-from kibitz.search.clock import Limits, Signals, depth_of
+from kibitz.search.limits import Limits, Signals, depth_of
 from kibitz.search.mate import Mate
 from kibitz.search.mcts.answer import Mates, choose_move, make_report, principal_variation
 from kibitz.search.mcts.driver import Driver, Threads
