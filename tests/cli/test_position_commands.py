@@ -156,7 +156,7 @@ def test_bench_position(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("rival", rivals.installed(), ids=lambda rival: rival.name)
 def test_rivals_count_right(rival: rivals.Rival) -> None:
-    with rival.opened() as count:
+    with rival.open_counter() as count:
         assert count(START, 3) == 8902
         assert count(KIWIPETE, 2) == 2039
         assert rivals.timed(count, KIWIPETE, 1).leaves == 48

@@ -210,16 +210,16 @@ def peaks(rounds: int = 5) -> dict[str, float]:
     weights, hidden = aligned((PEAK_ROWS, PEAK_BYTES), np.uint8), aligned((PEAK_BYTES,), np.float32)
     rows, out = np.arange(PEAK_ROWS, dtype=np.int32), np.zeros(PEAK_ROWS, np.int32)
     places = [int(array.ctypes.data) for array in (weights, hidden, rows, out)]
-    found = {}
+    rates = {}
     for name, work, size in (
         ("int8", _int8_peak, 1),
         ("int16", _int16_peak, 2),
         ("float32", _float32_peak, 4),
     ):
         operations = 2 * PEAK_ROUNDS * PEAK_ROWS * PEAK_BYTES // size
-        found[name] = best_rate(functools.partial(work, *places), operations, rounds) / 1e9
-    found["float32"] = max(found["float32"], _matrix_peak(rounds))
-    return found
+        rates[name] = best_rate(functools.partial(work, *places), operations, rounds) / 1e9
+    rates["float32"] = max(rates["float32"], _matrix_peak(rounds))
+    return rates
 
 
 def _matrix_peak(rounds: int) -> float:
@@ -291,16 +291,16 @@ def measure(
     leaves = random_leaves(max(batches), seed=2)
     with tempfile.TemporaryDirectory() as folder:
         for subject in _subjects(sizes, Path(folder)):
-            evaluator, found = subject.evaluator, []
+            evaluator, timings = subject.evaluator, []
             if isinstance(evaluator, InlineEvaluator):
                 for kind, make_positions in POSITIONS.items():
                     rate = inline_speed(evaluator, make_positions(COUNT), rounds, threads)
-                    found.append((1, kind, rate))
+                    timings.append((1, kind, rate))
             else:
                 for batch in batches:
                     rate = batched_speed(evaluator, leaves, batch, rounds, threads)
-                    found.append((batch, "scattered", rate))
-            yield [_row(subject, *one, threads, peaks) for one in found]
+                    timings.append((batch, "scattered", rate))
+            yield [_row(subject, *timing, threads, peaks) for timing in timings]
 
 
 def _row(
@@ -324,10 +324,10 @@ def _subjects(sizes: tuple[str, ...], folder: Path) -> Iterator[Subject]:
 
 
 def _torch_is_here() -> bool:
-    here = all(importlib.util.find_spec(name) for name in ("torch", "onnx", "onnxscript"))
-    if not here:
+    is_installed = all(importlib.util.find_spec(name) for name in ("torch", "onnx", "onnxscript"))
+    if not is_installed:
         say("without torch and onnx no convolutional networks can be made: left out")
-    return here
+    return is_installed
 
 
 def _sparse(size: str, folder: Path) -> Iterator[Subject]:

@@ -42,7 +42,7 @@ class Rival(NamedTuple):
 
     name: str
     fewer_plies: int
-    opened: Callable[[], Any]  # a context that yields a Counter
+    open_counter: Callable[[], Any]  # a context that yields a Counter
 
 
 class Timed(NamedTuple):
@@ -65,7 +65,7 @@ def measure(rivals: Sequence[Rival], rounds: int, plies: int) -> Iterator[Times]
     with ExitStack() as stack:
         counters: dict[str, tuple[Counter, int]] = {OURSELVES: (_count, 0)}
         for rival in rivals:
-            counters[rival.name] = (stack.enter_context(rival.opened()), rival.fewer_plies)
+            counters[rival.name] = (stack.enter_context(rival.open_counter()), rival.fewer_plies)
         _count(CLASSIC[0][0], 4)  # kernels are loaded, or compiled, before the clock starts
         times: Times = {name: [[] for _ in CLASSIC] for name in counters}
         for _, index, name in product(range(rounds), range(len(CLASSIC)), counters):
@@ -84,11 +84,13 @@ def compare(
 ) -> tuple[dict[str, Any], list[tuple[Any, ...]]]:
     """What the fastest rounds come to, as a result and as rows of a table."""
     best = {
-        name: [min(rounds, key=lambda one: one.seconds) for rounds in counts]
+        name: [min(rounds, key=lambda timing: timing.seconds) for rounds in counts]
         for name, counts in times.items()
     }
     totals = {
-        name: Timed(sum(one.leaves for one in counts), sum(one.seconds for one in counts))
+        name: Timed(
+            sum(timing.leaves for timing in counts), sum(timing.seconds for timing in counts)
+        )
         for name, counts in best.items()
     }
     ours = totals[OURSELVES]
@@ -104,18 +106,18 @@ def compare(
     }
     rows = []
     for name, total in sorted(totals.items(), key=lambda item: -item[1].speed):
-        each = (one.speed / 1e6 for one in best[name])
+        each = (timing.speed / 1e6 for timing in best[name])
         rows.append((name, total.speed / 1e6, ours.speed / total.speed, *each))
     return result, rows
 
 
 def _disagrees(rival: Rival, best: dict[str, list[Timed]], plies: int) -> bool:
     """Whether a generator counted something else than we do at the same depth."""
-    expected = [one.leaves for one in best[OURSELVES]]
+    expected = [timing.leaves for timing in best[OURSELVES]]
     if rival.fewer_plies:
         depths = [max(depth + plies - rival.fewer_plies, 1) for _, depth in CLASSIC]
         expected = [_count(fen, depth) for (fen, _), depth in zip(CLASSIC, depths, strict=True)]
-    return [one.leaves for one in best[rival.name]] != expected
+    return [timing.leaves for timing in best[rival.name]] != expected
 
 
 # --- other generators -----------------------------------------------------------------------------
@@ -124,8 +126,8 @@ def _disagrees(rival: Rival, best: dict[str, list[Timed]], plies: int) -> bool:
 def timed(count: Counter, fen: str, depth: int) -> Timed:
     """Run one count against the clock."""
     started = time.perf_counter()
-    found = count(fen, depth)
-    return Timed(found, time.perf_counter() - started)
+    count_of_leaves = count(fen, depth)
+    return Timed(count_of_leaves, time.perf_counter() - started)
 
 
 def installed() -> list[Rival]:
@@ -133,13 +135,13 @@ def installed() -> list[Rival]:
     rivals = []
     if stockfish_path() is not None:
         rivals.append(Rival("Stockfish, go perft", 0, stockfish))
-    for module, name, fewer_plies, opened in (
+    for module, name, fewer_plies, open_counter in (
         ("rust_chess", "rust-chess", 1, rust_chess),
         ("chess", "python-chess", 2, python_chess),
         ("pyffish", "pyffish", 4, pyffish),
     ):
         if importlib.util.find_spec(module) is not None:
-            rivals.append(Rival(name, fewer_plies, opened))
+            rivals.append(Rival(name, fewer_plies, open_counter))
     return rivals
 
 

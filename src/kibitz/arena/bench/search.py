@@ -191,7 +191,10 @@ def measure_alphabeta(
     evaluator, counts = load_evaluator(resolve("default")), sorted({1, threads})
     runs = [Settings(search="alphabeta", threads=count, hash=megabytes) for count in counts]
     with ExitStack() as stack:
-        searches = [stack.enter_context(closing(open_search(evaluator, one))) for one in runs]
+        searches = [
+            stack.enter_context(closing(open_search(evaluator, run_settings)))
+            for run_settings in runs
+        ]
         for search in searches:
             search.search(Board(), Limits(nodes=nodes))  # loads kernels, touches the memory
         fastest = [[float("inf")] * len(TIMED) for _ in runs]
@@ -199,8 +202,8 @@ def measure_alphabeta(
             rows = []
             for search, count, seconds in zip(searches, counts, fastest, strict=True):
                 reports = [_timed(search, place, nodes, seconds) for place in range(len(TIMED))]
-                found = [(report.nodes, float(report.depth)) for report in reports]
-                rows.append(AlphaBetaSpeed(evaluator.name, count, *_summed(found, seconds)))
+                reached = [(report.nodes, float(report.depth)) for report in reports]
+                rows.append(AlphaBetaSpeed(evaluator.name, count, *_summed(reached, seconds)))
             yield rows
 
 
@@ -225,8 +228,8 @@ def measure_batches(
             for size, searcher, seconds in zip(batches, searchers, fastest, strict=True):
                 cache.clear()
                 reports = [_timed(searcher, place, nodes, seconds) for place in range(len(TIMED))]
-                found = [(report.nodes, report.mean_depth) for report in reports]
-                speed, sizes = _summed(found, seconds), bytes_of(searcher)
+                reached = [(report.nodes, report.mean_depth) for report in reports]
+                speed, sizes = _summed(reached, seconds), bytes_of(searcher)
                 rows.append(BatchedSpeed(cached.name, size, *speed, *sizes, *cache.use()))
             yield rows
 

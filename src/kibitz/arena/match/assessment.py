@@ -146,7 +146,9 @@ def run_suites(
 ) -> list[dict[str, Any]]:
     """Solve all suites; one that was stopped in the middle is left out."""
     rows: list[dict[str, Any]] = []
-    for path, (epds, skipped) in [(one, suite_of(one, plan.limit)) for one in plan.suites]:
+    for path, (epds, skipped) in [
+        (suite_path, suite_of(suite_path, plan.limit)) for suite_path in plan.suites
+    ]:
         settings = {
             "player": plan.player.identity,
             "control": str(plan.suite_control),
@@ -178,7 +180,7 @@ def _solve_suite(
         **total._asdict(),
         "milliseconds": round(total.milliseconds, 1),
         "seconds_a_position": round(total.milliseconds / 1000 / len(epds), 4),
-        "nodes_a_position": round(sum(one.nodes for one in outcomes) / len(epds), 1),
+        "nodes_a_position": round(sum(outcome.nodes for outcome in outcomes) / len(epds), 1),
         "rating": None if total.rating is None else round(total.rating, 1),
     }
 
@@ -205,7 +207,7 @@ def _play_ending(
 ) -> dict[str, Any] | None:
     tell(ending)
     try:
-        found = run_technique(
+        result = run_technique(
             ending,
             plan.player,
             parse_player("material"),
@@ -216,8 +218,8 @@ def _play_ending(
         )
     except Aborted:
         return None
-    plies = None if found.plies is None else round(found.plies, 1)
-    return {**found._asdict(), "plies": plies, "interval": list(found.interval)}
+    plies = None if result.plies is None else round(result.plies, 1)
+    return {**result._asdict(), "plies": plies, "interval": list(result.interval)}
 
 
 # --- results that are kept ------------------------------------------------------------------------
@@ -244,9 +246,9 @@ def kept(
 
 def _read(path: Path, settings: dict[str, Any]) -> dict[str, Any]:
     try:
-        found = json.loads(read_bytes(path))
-        before, result = found["settings"], found["result"]
-        sound = found["crc"] == _checksum(before, result)
+        record = json.loads(read_bytes(path))
+        before, result = record["settings"], record["result"]
+        sound = record["crc"] == _checksum(before, result)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise DamagedFileError("not a result", value=str(path), fix="remove it") from error
     if not sound:
@@ -276,8 +278,8 @@ def _in_a_name(text: str) -> str:
 
 def combined(rungs: list[Rung]) -> KnownRating | None:
     """The likeliest rating from all games against opponents whose ratings are known."""
-    known = [(rung.rating, rung.tally) for rung in rungs if rung.rating is not None]
-    return rating_against(known) if any(tally.games for _, tally in known) else None
+    rated = [(rung.rating, rung.tally) for rung in rungs if rung.rating is not None]
+    return rating_against(rated) if any(tally.games for _, tally in rated) else None
 
 
 def as_json(
@@ -285,24 +287,24 @@ def as_json(
 ) -> dict[str, Any]:
     """Everything that was found, and how; numbers that do not exist are null."""
     rating = combined(rungs)
-    known = None if rating is None else {n: _rounded(v) for n, v in rating._asdict().items()}
+    rating_json = None if rating is None else {n: _rounded(v) for n, v in rating._asdict().items()}
     return {
         "settings": plan.settings(),
         "suites": suites,
         "ladder": [_rung_json(rung) for rung in rungs],
-        "rating": known,
+        "rating": rating_json,
         "endings": endings,
     }
 
 
 def _rung_json(rung: Rung) -> dict[str, Any]:
-    found, forfeits = rung.estimate, rung.forfeits
+    estimate, forfeits = rung.estimate, rung.forfeits
     return {
         **{name: getattr(rung, name) for name in ("name", "player", "network", "rating", "source")},
         "games": rung.tally.games,
         **rung.tally._asdict(),
-        **{name: _rounded(getattr(found, name)) for name in ("elo", "error", "low", "high")},
-        "interval": found.interval,
+        **{name: _rounded(getattr(estimate, name)) for name in ("elo", "error", "low", "high")},
+        "interval": estimate.interval,
         "our_forfeits": forfeits[0],
         "their_forfeits": forfeits[1],
     }

@@ -244,13 +244,13 @@ def block(title: str, tally: Tally, pairs: Pairs) -> list[str]:
 
     Where it prints inf or nan, there is the bound that is known, or a dash.
     """
-    found = of_pairs(pairs)
+    estimate = of_pairs(pairs)
     return [
         f"Results of {title}:",
-        f"Elo: {_elo(found)}, "
-        f"nElo: {_number(found.nelo)}"
-        + ("" if found.nelo_error is None else f" +/- {found.nelo_error:.2f}"),
-        f"LOS: {_percent(found.los)}, DrawRatio: {_percent(draw_ratio(pairs))}, "
+        f"Elo: {_elo(estimate)}, "
+        f"nElo: {_number(estimate.nelo)}"
+        + ("" if estimate.nelo_error is None else f" +/- {estimate.nelo_error:.2f}"),
+        f"LOS: {_percent(estimate.los)}, DrawRatio: {_percent(draw_ratio(pairs))}, "
         f"PairsRatio: {_number(pairs_ratio(pairs))}",
         f"Games: {tally.games}, Wins: {tally.wins}, Losses: {tally.losses}, "
         f"Draws: {tally.draws}, Points: {tally.points:.1f} "
@@ -260,10 +260,10 @@ def block(title: str, tally: Tally, pairs: Pairs) -> list[str]:
     ]
 
 
-def _elo(found: Estimate) -> str:
-    if found.interval == "normal":
-        return f"{found.elo:.2f} +/- {found.error:.2f}"
-    return found.text(2) + (" (95 %, Wilson)" if found.interval else "")
+def _elo(estimate: Estimate) -> str:
+    if estimate.interval == "normal":
+        return f"{estimate.elo:.2f} +/- {estimate.error:.2f}"
+    return estimate.text(2) + (" (95 %, Wilson)" if estimate.interval else "")
 
 
 def _number(value: float | None) -> str:

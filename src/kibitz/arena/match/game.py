@@ -66,14 +66,14 @@ def parse_times(text: str) -> Control:
     >>> parse_times("40/60+0.6")
     Control(base=60000, increment=600, moves=40, movetime=None, nodes=None, depth=None)
     """
-    found = _TIMES.fullmatch(text.strip())
-    if found is None or float(found[2]) <= 0:
+    match = _TIMES.fullmatch(text.strip())
+    if match is None or float(match[2]) <= 0:
         fix = "seconds and increment, like 10+0.1 or 40/60"
         raise InputError("time control", value=text, fix=fix)
-    moves = int(found[1]) if found[1] else None
+    moves = int(match[1]) if match[1] else None
     if moves == 0:
         raise InputError("time control", value=text, fix="a period has at least one move")
-    return Control(round(1000 * float(found[2])), round(1000 * float(found[3] or 0)), moves)
+    return Control(round(1000 * float(match[2])), round(1000 * float(match[3] or 0)), moves)
 
 
 def parse_minutes(text: str) -> Control:
@@ -98,7 +98,7 @@ class GameClock:
     def __init__(self, white: Control, black: Control, margin: float = 0.0) -> None:
         self.controls: dict[Side, Control] = {"white": white, "black": black}
         self.left = {side: float(self.controls[side].base or 0) for side in SIDES}  # ms
-        self._made = dict.fromkeys(SIDES, 0)
+        self._moves_made = dict.fromkeys(SIDES, 0)
         self._margin = margin  # ms by which a clock may be overstepped
 
     def __str__(self) -> str:
@@ -122,7 +122,7 @@ class GameClock:
             nodes=control.nodes,
             movetime=control.movetime,
             depth=control.depth,
-            movestogo=period - self._made[side] % period if period and control.base else None,
+            movestogo=period - self._moves_made[side] % period if period and control.base else None,
             **times,
         )
 
@@ -141,8 +141,8 @@ class GameClock:
         if control.base is not None:
             # What the margin forgives is not taken from the moves to come.
             self.left[side] = max(0.0, self.left[side] - milliseconds) + control.increment
-            self._made[side] += 1
-            if control.moves and self._made[side] % control.moves == 0:
+            self._moves_made[side] += 1
+            if control.moves and self._moves_made[side] % control.moves == 0:
                 self.left[side] += control.base
         return in_time
 

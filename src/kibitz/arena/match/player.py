@@ -164,15 +164,15 @@ class EnginePlayer:
         alarm.start()
         started = time.perf_counter()
         try:
-            found = search.run(listen)
+            result = search.run(listen)
             spent = _since(started)
         finally:
             alarm.cancel()
-        if found.move is None:
+        if result.move is None:
             raise PlayerError("lie", f"no move in {board.fen()}")
-        report = found.report
+        report = result.report
         return Answer(
-            found.move, spent, report.best.score, report.depth, report.nodes, tuple(heads)
+            result.move, spent, report.best.score, report.depth, report.nodes, tuple(heads)
         )
 
     def close(self) -> None:
@@ -225,7 +225,7 @@ class ProgramPlayer(ABC, Generic[Client]):
         if self.client is None:
             raise PlayerError("crash", "the program does not run")
         try:
-            return self._asked(self.client, board, limits, patience / 1000)
+            return self._search(self.client, board, limits, patience / 1000)
         except ProgramFault as error:
             self._drop()
             detail = f"no answer for {patience:.0f} ms" if error.kind == "hang" else str(error)
@@ -239,7 +239,7 @@ class ProgramPlayer(ABC, Generic[Client]):
         """Start the program; it has so many seconds to be ready."""
 
     @abstractmethod
-    def _asked(self, client: Client, board: Board, limits: Limits, patience: float) -> Answer:
+    def _search(self, client: Client, board: Board, limits: Limits, patience: float) -> Answer:
         """Let the program search a position, and return what it answers."""
 
     def _drop(self) -> None:
@@ -279,7 +279,7 @@ class UciPlayer(ProgramPlayer[UciClient]):
                 client.set_option(name, "false")
         return client
 
-    def _asked(self, client: UciClient, board: Board, limits: Limits, patience: float) -> Answer:
+    def _search(self, client: UciClient, board: Board, limits: Limits, patience: float) -> Answer:
         start = board.positions()[0]
         chess960 = board.chess960 or castles960(start)
         if chess960 and "uci_chess960" not in client.options:
@@ -303,22 +303,24 @@ class XboardPlayer(ProgramPlayer[XboardClient]):
     def _open(self, seconds: float) -> XboardClient:
         return XboardClient(self._command, self._options, seconds)
 
-    def _asked(self, client: XboardClient, board: Board, limits: Limits, patience: float) -> Answer:
+    def _search(
+        self, client: XboardClient, board: Board, limits: Limits, patience: float
+    ) -> Answer:
         start, clocks = board.positions()[0], _clocks(board, limits)
         if board.chess960 or castles960(start):
             raise PlayerError("lie", "xboard programs play no Chess960 here")
         if self._new:
             client.new_game(fen_of(start), START, clocks)
             self._new = False
-        found = client.search([move.uci() for move in board.moves], clocks, patience)
-        if found.move == RESIGNS:
+        reply = client.search([move.uci() for move in board.moves], clocks, patience)
+        if reply.move == RESIGNS:
             raise Resignation("resignation")
-        move = _legal(board, found.move)
-        for line in reversed(found.lines):
-            if (told := parse_thinking(line)) is not None:
-                depth, cp, nodes = told
-                return Answer(move, found.milliseconds, _xboard_score(cp), depth, nodes)
-        return Answer(move, found.milliseconds)
+        move = _legal(board, reply.move)
+        for line in reversed(reply.lines):
+            if (thinking := parse_thinking(line)) is not None:
+                depth, cp, nodes = thinking
+                return Answer(move, reply.milliseconds, _xboard_score(cp), depth, nodes)
+        return Answer(move, reply.milliseconds)
 
 
 def _clocks(board: Board, limits: Limits) -> Clocks:
@@ -344,8 +346,8 @@ def _xboard_score(cp: int) -> Score:
 
 def _go_words(limits: Limits) -> str:
     """The words after `go`."""
-    found = ((name, getattr(limits, name)) for name in GO_WORDS)
-    given = {name: value for name, value in found if value is not None}
+    words = ((name, getattr(limits, name)) for name in GO_WORDS)
+    given = {name: value for name, value in words if value is not None}
     # Some programs take 0 for no limit.
     return " ".join(f"{n} {v if n.endswith('inc') else max(1, v)}" for n, v in given.items())
 

@@ -41,11 +41,11 @@ def ratings(
     With an anchor, `mean` is that player's rating and errors are of the difference from it.
     """
     points, games = _matrices(len(names), results)
-    wanted, played = points.copy(), games.copy()
+    scored, played = points.copy(), games.copy()
     met = games > 0
-    wanted[met] += PRIOR_GAMES / 2
+    scored[met] += PRIOR_GAMES / 2
     played[met] += PRIOR_GAMES
-    elo = _likeliest(wanted, played)
+    elo = _likeliest(scored, played)
     errors = DEVIATIONS_95 * np.sqrt(np.maximum(0.0, _variances(elo, played, anchor)))
     elo += mean - (elo.mean() if anchor is None else elo[anchor])
     rows = [
@@ -222,45 +222,47 @@ def parse_opponent(text: str) -> Opponent:
     options = {name.casefold(): value for name, value in spec.options.items()}
     limited = options.get("uci_limitstrength", "").casefold() == "true"
     if given:
-        known = given[-1].removeprefix("rating=").strip()
+        rating_text = given[-1].removeprefix("rating=").strip()
     elif spec.kind == "uci" and limited and "uci_elo" in options:
-        known = options["uci_elo"]
+        rating_text = options["uci_elo"]
     else:
         return Opponent(spec, None)
     try:
-        rating = float(known)
+        rating = float(rating_text)
     except ValueError:
         rating = math.nan
     if not abs(rating) <= LARGEST_RATING:  # nor is nan
         fix = f"give a number from -{LARGEST_RATING} to {LARGEST_RATING}"
-        raise InputError(f"opponent {text}: rating", value=known, fix=fix)
+        raise InputError(f"opponent {text}: rating", value=rating_text, fix=fix)
     return Opponent(spec, rating)
 
 
 def find_program(name: str) -> str | None:
     """Path of an installed program."""
     places = (name, *(f"{folder}/{name}" for folder in PROGRAM_FOLDERS))
-    return next((found for place in places if (found := shutil.which(place))), None)
+    return next((program for place in places if (program := shutil.which(place))), None)
 
 
 def usual_opponents(stockfish: str | None, quick: bool) -> list[str]:
     """Players of this package and, where Stockfish is installed, some levels of it."""
-    found = ["random", "greedy"] if quick else ["random", "greedy", "material"]
+    opponents = ["random", "greedy"] if quick else ["random", "greedy", "material"]
     if stockfish is not None:
         levels = QUICK_LEVELS if quick else LEVELS
-        found += [
+        opponents += [
             f"uci:{stockfish},UCI_LimitStrength=true,UCI_Elo={elo},Hash=16,name=stockfish-{elo}"
             for elo in levels
         ]
-    return found
+    return opponents
 
 
 def listed_opponents() -> list[Opponent]:
     """The programs of the ladder that are installed."""
-    found = []
-    for one in LISTED:
-        path = find_program(one.name)
+    opponents = []
+    for listed in LISTED:
+        path = find_program(listed.name)
         if path is not None:
-            spec = parse_player(f"{one.command.replace(one.name, path, 1)},name={one.name}")
-            found.append(Opponent(spec, one.rating, one.source))
-    return found
+            spec = parse_player(
+                f"{listed.command.replace(listed.name, path, 1)},name={listed.name}"
+            )
+            opponents.append(Opponent(spec, listed.rating, listed.source))
+    return opponents

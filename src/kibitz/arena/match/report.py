@@ -116,7 +116,7 @@ class PgnFile:
     ) -> None:
         self._names, self._controls, self._journal = names, controls, journal
         self._file, self._waiting = GrowingFile(path), list[bytes]()
-        self._there = self._read(path)
+        self._games_in_file = self._read(path)
 
     def _read(self, path: Path) -> set[tuple[bytes, ...]]:
         """The games of the file, known by their tags; one that a crash cut off is taken out."""
@@ -133,8 +133,8 @@ class PgnFile:
     def add(self, played: PlayedGame) -> None:
         """Add a game unless it is there; it is with the operating system when this returns."""
         text = str(to_game(played, self._names, self._controls)).encode()
-        if _known_by(text) not in self._there:
-            self._there.add(_known_by(text))
+        if _known_by(text) not in self._games_in_file:
+            self._games_in_file.add(_known_by(text))
             self._waiting.append(text + b"\n\n")
             refused = self._write()
             if refused is not None and len(self._waiting) == 1:
@@ -200,7 +200,7 @@ def title(
     specs = setup.players[first], setup.players[second]
     facts = [tuple(str(setup.control_of(spec)) for spec in specs)]
     facts += list(zip(resources[first], resources[second], strict=True))
-    shown = [one if one == other else f"{one} - {other}" for one, other in facts]
+    shown = [ours if ours == other else f"{ours} - {other}" for ours, other in facts]
     return f"{specs[0].name} vs {specs[1].name} ({', '.join([*shown, book])})"
 
 
@@ -232,14 +232,19 @@ def crosstable(setup: Setup, results: Results) -> tuple[list[str], list[list[Any
     numbers = (str(number) for number in range(1, len(order) + 1))
     headings = ["", "player", "Elo", "+/-", "points", "games", *numbers]
     rows: list[list[Any]] = []
-    for number, one in enumerate(order, start=1):
-        elo = round(one.elo, 1) + 0.0  # never -0.0
-        shown = [f"{elo:+.1f}", f"{one.error:.1f}", f"{one.points:g}", one.games]
+    for number, row_player in enumerate(order, start=1):
+        elo = round(row_player.elo, 1) + 0.0  # never -0.0
+        shown = [
+            f"{elo:+.1f}",
+            f"{row_player.error:.1f}",
+            f"{row_player.points:g}",
+            row_player.games,
+        ]
         cells = []
         for other in order:
-            tally = results.tally(places[one.name], places[other.name])
-            cells.append("·" if other is one else tally.text if tally.games else "")
-        rows.append([number, one.name, *shown, *cells])
+            tally = results.tally(places[row_player.name], places[other.name])
+            cells.append("·" if other is row_player else tally.text if tally.games else "")
+        rows.append([number, row_player.name, *shown, *cells])
     return headings, rows
 
 
@@ -248,10 +253,10 @@ def pair_rows(setup: Setup, results: Results) -> list[list[Any]]:
     rows: list[list[Any]] = []
     for first, second in meetings(len(setup.players), gauntlet=setup.gauntlet):
         tally, pairs = results.tally(first, second), results.pairs(first, second)
-        found = of_pairs(pairs)
+        estimate = of_pairs(pairs)
         names = f"{setup.players[first].name} vs {setup.players[second].name}"
-        los = "-" if found.los is None else f"{100 * found.los:.1f} %"
-        rows.append([names, tally.text, found.text(), los, " ".join(map(str, pairs.five))])
+        los = "-" if estimate.los is None else f"{100 * estimate.los:.1f} %"
+        rows.append([names, tally.text, estimate.text(), los, " ".join(map(str, pairs.five))])
     return rows
 
 
@@ -281,7 +286,7 @@ def forfeit_lines(setup: Setup, results: Results) -> list[str]:
 def as_json(setup: Setup, results: Results) -> dict[str, Any]:
     """Everything above for programs; numbers that do not exist are null."""
     ratings_of = {row.name: row for row in rated(setup, results)}
-    found: dict[str, Any] = {
+    report: dict[str, Any] = {
         "players": [
             {
                 "name": spec.name,
@@ -306,7 +311,7 @@ def as_json(setup: Setup, results: Results) -> dict[str, Any]:
     }
     sprt, pairs = setup.sprt, results.pairs(0, 1)
     if sprt is not None:
-        found["sprt"] = {
+        report["sprt"] = {
             "elo0": sprt.elo0,
             "elo1": sprt.elo1,
             "model": sprt.model,
@@ -314,7 +319,7 @@ def as_json(setup: Setup, results: Results) -> dict[str, Any]:
             "bounds": [sprt.lower, sprt.upper],
             "accepted": sprt.verdict(pairs),
         }
-    return found
+    return report
 
 
 def _pair_json(setup: Setup, results: Results, first: int, second: int) -> dict[str, Any]:

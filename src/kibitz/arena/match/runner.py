@@ -137,9 +137,9 @@ def run(
     Once `stop` is requested, games in progress are left after the current move, not recorded, and
     played from their beginning when the match is continued.
     """
-    there = sum(one.number in journal.games for one in setup.pairings())
-    if there:
-        say(f"{there} of {setup.games} games were there already")
+    already_played = sum(pairing.number in journal.games for pairing in setup.pairings())
+    if already_played:
+        say(f"{already_played} of {setup.games} games were there already")
     match = _Match(setup, journal, stop, on_game)
     if cluster() is None:
         with undisturbed():
@@ -188,7 +188,9 @@ class _Match:
         self, setup: Setup, journal: Journal, stop: Stop, on_game: Callable[[PlayedGame], None]
     ) -> None:
         self._setup, self._journal, self._stop, self._on_game = setup, journal, stop, on_game
-        self._to_play = (one for one in setup.pairings() if one.number not in journal.games)
+        self._to_play = (
+            pairing for pairing in setup.pairings() if pairing.number not in journal.games
+        )
         self._lock = threading.Lock()
         self._failed = False
 
@@ -260,4 +262,4 @@ def _own_name(player: Player) -> str:
     """What a running program calls itself, in letters that fit a tag and a table."""
     client = player.client if isinstance(player, ProgramPlayer) else None
     letters = "" if client is None else client.name
-    return "".join(one for one in letters if one.isprintable()).strip()[:LONGEST_NAME]
+    return "".join(letter for letter in letters if letter.isprintable()).strip()[:LONGEST_NAME]

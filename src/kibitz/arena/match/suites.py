@@ -105,14 +105,14 @@ def suite_of(path: Path, limit: int | None = None) -> Suite:
     if not lines:
         raise InputError("no position in this suite", value=str(path), fix="a line is an EPD")
     try:
-        found = [epd for epd in lines if most_points(epd)]
+        usable = [epd for epd in lines if most_points(epd)]
     except InputError as error:  # of moves in c0 and c7
         error.what = f"{path}: {error.what}"
         raise
-    if not found:
+    if not usable:
         fix = "name an EPD file with solutions"
         raise InputError("no position of this suite has bm, am or points", value=str(path), fix=fix)
-    return Suite(found[:limit], len(lines) - len(found))
+    return Suite(usable[:limit], len(lines) - len(usable))
 
 
 def graded(epd: Epd) -> dict[Move, int]:
@@ -125,7 +125,7 @@ def graded(epd: Epd) -> dict[Move, int]:
         return {board.parse(move): int(text) for move, text in zip(moves, points, strict=True)}
     listed = [_POINTS.fullmatch(part) for part in epd.comments.get("c0", "").split(",")]
     if all(listed):
-        return {board.parse(one[1]): int(one[2]) for one in listed if one}
+        return {board.parse(match[1]): int(match[2]) for match in listed if match}
     return dict.fromkeys(epd.best, 1)
 
 
@@ -186,22 +186,26 @@ def _solve_early(epd: Epd, board: Board, player: Player, control: Control, name:
 
     The solution stands when it was the move from some number of nodes on up to twice as many.
     """
-    wanted, nodes, spent, since = FIRST_NODES, 0, 0.0, 0
+    node_limit, nodes, spent, since = FIRST_NODES, 0, 0.0, 0
     while True:
         left = None if control.movetime is None else max(1, round(control.movetime - spent))
-        limits = Limits(nodes=min(wanted, control.nodes or wanted), movetime=left)
+        limits = Limits(nodes=min(node_limit, control.nodes or node_limit), movetime=left)
         answer = player.think(board, limits, PATIENCE_MS + (left or UNTIMED_MS))
         nodes, spent = nodes + (answer.nodes or 0), spent + answer.milliseconds
         points, most = points_for(epd, answer.move)
         solved = bool(most) and points == most
-        since = (since or wanted) if solved else 0
+        since = (since or node_limit) if solved else 0
         proved = answer.score is not None and answer.score.kind == "mate"
         over = proved or nodes < (limits.nodes or 0) - 1  # by itself, or by the time
-        if over or (control.nodes or LARGEST) <= wanted or (since and wanted >= STANDS * since):
+        if (
+            over
+            or (control.nodes or LARGEST) <= node_limit
+            or (since and node_limit >= STANDS * since)
+        ):
             required = min(since, nodes) if solved else None
             move = board.san(answer.move)
             return Outcome(name, move, points, most, nodes, required, spent)
-        wanted = math.ceil(GROWTH * wanted)
+        node_limit = math.ceil(GROWTH * node_limit)
 
 
 def _required(board: Board, answer: Answer, epd: Epd) -> int:
@@ -242,7 +246,7 @@ def run_suite(
     if early and not _can_go_on(spec):
         fix = "give a player with Search=mcts, or leave out --early"
         raise InputError("only our tree search ends a search early", value=spec.name, fix=fix)
-    found: dict[int, Outcome] = {}
+    by_number: dict[int, Outcome] = {}
     waiting, lock = list(reversed(range(len(epds)))), threading.Lock()
 
     def work() -> None:
@@ -255,7 +259,7 @@ def run_suite(
                     number = waiting.pop()
                 outcome = solve(epds[number], player, control, early=early)
                 with lock:
-                    found[number] = outcome
+                    by_number[number] = outcome
                     advance(outcome)
         except BaseException:
             with lock:
@@ -269,24 +273,26 @@ def run_suite(
         for outcome in in_processes(
             solver, epds, 0, in_order=True, needs=spec.files, stopped=lambda: stopped.requested
         ):
-            found[len(found)] = outcome
+            by_number[len(by_number)] = outcome
             advance(outcome)
     else:
         in_threads(work, min(concurrency, len(epds)))
-    return [found[number] for number in sorted(found)]
+    return [by_number[number] for number in sorted(by_number)]
 
 
 def summary(outcomes: Sequence[Outcome], failure_nodes: int = 0) -> Summary:
     """Add up; every position without full points adds `failure_nodes` to the nodes required."""
     return Summary(
         positions=len(outcomes),
-        solved=sum(one.solved for one in outcomes),
-        points=sum(one.points for one in outcomes),
-        most=sum(one.best for one in outcomes),
-        required=sum((one.required or 0) if one.solved else failure_nodes for one in outcomes),
-        failed=sum(one.nodes for one in outcomes if not one.solved),
-        faults=sum(bool(one.fault) for one in outcomes),
-        milliseconds=sum(one.milliseconds for one in outcomes),
+        solved=sum(outcome.solved for outcome in outcomes),
+        points=sum(outcome.points for outcome in outcomes),
+        most=sum(outcome.best for outcome in outcomes),
+        required=sum(
+            (outcome.required or 0) if outcome.solved else failure_nodes for outcome in outcomes
+        ),
+        failed=sum(outcome.nodes for outcome in outcomes if not outcome.solved),
+        faults=sum(bool(outcome.fault) for outcome in outcomes),
+        milliseconds=sum(outcome.milliseconds for outcome in outcomes),
     )
 
 

@@ -124,7 +124,7 @@ class Parameter(NamedTuple):
     def part(self, number: float) -> float:
         """Where a value lies in the range, from 0 to 1."""
         low, high, at = (
-            math.log(one) if self.log else one for one in (self.low, self.high, number)
+            math.log(value) if self.log else value for value in (self.low, self.high, number)
         )
         return (at - low) / (high - low)
 
@@ -138,19 +138,19 @@ class Parameter(NamedTuple):
 def parameters_of(tuning: Tuning) -> list[Parameter]:
     """The parameters of a tuning; the error names the one at fault."""
     read = _of_training if tuning.metric == "loss" else _of_search
-    found = [read(tuning, *text.partition("=")[::2]) for text in tuning.parameters]
-    names = [one.name for one in found]
+    parameters = [read(tuning, *text.partition("=")[::2]) for text in tuning.parameters]
+    names = [parameter.name for parameter in parameters]
     for name in names:
         if names.count(name) > 1:
             raise InputError("a parameter given twice", value=name, fix="give it once")
-    return found
+    return parameters
 
 
 def _of_search(tuning: Tuning, name: str, given: str) -> Parameter:
-    known = [option.uci for option in ALL_OPTIONS if option.step]
+    names = [option.uci for option in ALL_OPTIONS if option.step]
     option = find(ALL_OPTIONS, name)
     if option is None:
-        raise InputError("no such option to tune", value=name, fix=did_you_mean(name, known))
+        raise InputError("no such option to tune", value=name, fix=did_you_mean(name, names))
     if not option.step:
         fix = "numbers that have one are listed in docs/tuning.md"
         raise InputError(f"{option.uci} has no tuning step", value=name, fix=fix)
@@ -204,15 +204,20 @@ def _ranged(option: Option, name: str, table: str, default: float, given: str) -
 
 def player_with(tuning: Tuning, values: Mapping[str, Number]) -> str:
     """The player with some options changed, as kibitz match knows it."""
-    return ",".join([tuning.player, *(f"{name}={written(one)}" for name, one in values.items())])
+    return ",".join(
+        [tuning.player, *(f"{name}={written(number)}" for name, number in values.items())]
+    )
 
 
 def as_toml(parameters: list[Parameter], values: Mapping[str, Number]) -> str:
     """The values as lines for the settings file."""
     lines = []
-    for table in dict.fromkeys(one.table for one in parameters):
-        own = [one for one in parameters if one.table == table]
-        lines += [f"[{table}]", *(f"{one.key} = {written(values[one.name])}" for one in own)]
+    for table in dict.fromkeys(parameter.table for parameter in parameters):
+        own = [parameter for parameter in parameters if parameter.table == table]
+        lines += [
+            f"[{table}]",
+            *(f"{parameter.key} = {written(values[parameter.name])}" for parameter in own),
+        ]
     return "\n".join(lines)
 
 
@@ -257,8 +262,10 @@ def sides(
     signs = direction(tuning, number, len(parameters))
     first, second = (
         {
-            one.name: one.value(centre[one.name] + side * sign * width(tuning, number) * one.step)
-            for one, sign in zip(parameters, signs, strict=True)
+            parameter.name: parameter.value(
+                centre[parameter.name] + side * sign * width(tuning, number) * parameter.step
+            )
+            for parameter, sign in zip(parameters, signs, strict=True)
         }
         for side in (1, -1)
     )
@@ -269,10 +276,15 @@ def centre(
     tuning: Tuning, parameters: Sequence[Parameter], scores: Mapping[int, float]
 ) -> dict[str, float]:
     """Where finished iterations, by their numbers, have moved the parameters."""
-    at = {one.name: min(one.high, max(one.low, one.default)) for one in parameters}
+    at = {
+        parameter.name: min(parameter.high, max(parameter.low, parameter.default))
+        for parameter in parameters
+    }
     for number in sorted(scores):
         moved = paces(tuning)[number] * (2 * scores[number] - 1)
-        for one, sign in zip(parameters, direction(tuning, number, len(parameters)), strict=True):
-            place = at[one.name] + moved * sign * one.step
-            at[one.name] = min(one.high, max(one.low, place))
+        for parameter, sign in zip(
+            parameters, direction(tuning, number, len(parameters)), strict=True
+        ):
+            place = at[parameter.name] + moved * sign * parameter.step
+            at[parameter.name] = min(parameter.high, max(parameter.low, place))
     return at

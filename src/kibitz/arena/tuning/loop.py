@@ -39,7 +39,7 @@ class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
 def tune(study: Study, measure: Measure, stop: Stop) -> bool:
     """Measure trials until there are enough; False if asked to stop before, or others go on."""
     with progress("trials", total=study.tuning.trials) as bar:
-        bar.advance(sum(one.measured is not None for one in study.trials()))
+        bar.advance(sum(each.measured is not None for each in study.trials()))
         while not stop.requested:
             with study.next() as trial:
                 if trial is None:
@@ -50,7 +50,7 @@ def tune(study: Study, measure: Measure, stop: Stop) -> bool:
                 study.finish(trial, measured)
                 bar.advance()
                 say(f"trial {trial.place + 1}: {line_of(trial.values, measured)}")
-    left = sum(one.measured is None for one in study.trials())
+    left = sum(each.measured is None for each in study.trials())
     if left and not stop.requested:
         say(f"another process is at the last {left} trials")
     return not left and not stop.requested
@@ -64,31 +64,33 @@ def line_of(values: Values, measured: Measured) -> str:
 
 def _measured(study: Study, trial: Trial, measure: Measure, stop: Stop) -> Measured | None:
     """The mean of a trial's repeats; None if asked to stop."""
-    tuning, found = study.tuning, list[Measured]()
+    tuning, repeats = study.tuning, list[Measured]()
     values, against = _whole(study, trial.values), Values()
     if tuning.method == "spsa":
         values, against = sides(tuning, study.parameters, trial.values, trial.place)
     for number in range(tuning.repeats):
         seed = random.Random(f"trial {tuning.seed} {trial.place} {number}").getrandbits(31)
         job = Job(f"{trial.place:04}-{number}", values, against, seed)
-        one = measure(job, stop)
-        if one is None:
+        repeat = measure(job, stop)
+        if repeat is None:
             return None
-        found.append(one)
-    return mean_of(found)
+        repeats.append(repeat)
+    return mean_of(repeats)
 
 
-def mean_of(found: list[Measured]) -> Measured:
+def mean_of(repeats: list[Measured]) -> Measured:
     """The mean of several measurements; its error by theirs or their spread, whichever is more."""
-    values = [one.value for one in found]
-    error = math.sqrt(sum(one.error**2 for one in found)) / len(found)
-    if len(found) > 1:
-        error = max(error, statistics.stdev(values) / math.sqrt(len(found)))
-    return Measured(statistics.fmean(values), error, " ".join(one.text for one in found))
+    values = [repeat.value for repeat in repeats]
+    error = math.sqrt(sum(repeat.error**2 for repeat in repeats)) / len(repeats)
+    if len(repeats) > 1:
+        error = max(error, statistics.stdev(values) / math.sqrt(len(repeats)))
+    return Measured(statistics.fmean(values), error, " ".join(repeat.text for repeat in repeats))
 
 
 def _whole(study: Study, values: Values) -> Values:
-    return {one.name: one.value(values[one.name]) for one in study.parameters}
+    return {
+        parameter.name: parameter.value(values[parameter.name]) for parameter in study.parameters
+    }
 
 
 # --- the best -------------------------------------------------------------------------------------
@@ -96,22 +98,29 @@ def _whole(study: Study, values: Values) -> Values:
 
 def model_of(study: Study, trials: list[Trial]) -> Model | None:
     """The model of all measurements; spsa has none, as each of its matches has two sides."""
-    done = [(one.values, one.measured) for one in trials if one.measured is not None]
+    done = [(trial.values, trial.measured) for trial in trials if trial.measured is not None]
     if study.tuning.method == "spsa" or len(done) < 2:
         return None
-    points = [[one.part(values[one.name]) for one in study.parameters] for values, _ in done]
+    points = [
+        [parameter.part(values[parameter.name]) for parameter in study.parameters]
+        for values, _ in done
+    ]
     errors = np.array([measured.error for _, measured in done])
     if study.tuning.repeats > 1:  # a few repeats say little of their own spread
         errors = np.full_like(errors, math.sqrt(float((errors**2).mean())))
-    return Model(np.array(points), np.array([one.value for _, one in done]), errors)
+    return Model(np.array(points), np.array([measurement.value for _, measurement in done]), errors)
 
 
 def ranked(study: Study) -> tuple[list[tuple[Trial, float, float]], Model | None]:
     """Measured trials, best first, with mean and deviation of the model; and the model."""
-    trials = [one for one in study.trials() if one.measured is not None]
+    trials = [trial for trial in study.trials() if trial.measured is not None]
     model = model_of(study, trials)
     if model is None:
-        rows = [(one, one.measured.value, one.measured.error) for one in trials if one.measured]
+        rows = [
+            (trial, trial.measured.value, trial.measured.error)
+            for trial in trials
+            if trial.measured
+        ]
     else:
         means, deviations = model.predict(model.points)
         rows = list(zip(trials, means.tolist(), deviations.tolist(), strict=True))
@@ -122,7 +131,7 @@ def ranked(study: Study) -> tuple[list[tuple[Trial, float, float]], Model | None
 def best_of(study: Study) -> Values | None:
     """The values to play with: of the best trial by the model's mean, or where spsa has come to."""
     if study.tuning.method == "spsa":
-        scores = {one.place: one.measured.value for one in study.trials() if one.measured}
+        scores = {trial.place: trial.measured.value for trial in study.trials() if trial.measured}
         return _whole(study, centre(study.tuning, study.parameters, scores)) if scores else None
     rows, _ = ranked(study)
     return _whole(study, rows[0][0].values) if rows else None
@@ -130,7 +139,7 @@ def best_of(study: Study) -> Values | None:
 
 def defaults_of(study: Study) -> Values:
     """What the player, or the training, has without tuning."""
-    return {one.name: one.default for one in study.parameters}
+    return {parameter.name: parameter.default for parameter in study.parameters}
 
 
 # --- the match that confirms ----------------------------------------------------------------------
@@ -145,10 +154,10 @@ def confirm(study: Study, stop: Stop) -> Confirmation | None:
         if not lock(file, wait=False):
             say("another process plays the match against the defaults")
             return None
-        found = _confirmed(study, best, stop)
-    if found is not None:
-        write_bytes(study.root / CONFIRMATION, msgspec.json.encode(found))
-    return found
+        confirmation = _confirmed(study, best, stop)
+    if confirmation is not None:
+        write_bytes(study.root / CONFIRMATION, msgspec.json.encode(confirmation))
+    return confirmation
 
 
 def _confirmed(study: Study, best: Values, stop: Stop) -> Confirmation | None:
@@ -187,8 +196,8 @@ def confirmation_of(root: Path, best: Values | None) -> Confirmation | None:
     path = root / CONFIRMATION
     if not path.is_file():
         return None
-    found = msgspec.json.decode(read_bytes(path), type=Confirmation)
-    return found if found.values == best else None
+    confirmation = msgspec.json.decode(read_bytes(path), type=Confirmation)
+    return confirmation if confirmation.values == best else None
 
 
 def check_effect(tuning: Tuning, parameters: Sequence[Parameter]) -> None:

@@ -72,8 +72,8 @@ def identity(tuning: Tuning) -> str:
 
 def by_match(tuning: Tuning, folder: Path, job: Job, stop: Stop) -> Measured | None:
     """The mean score of games in pairs; the error is that of the pairs."""
-    players = [player_with(tuning, one) for one in (job.values, job.against)]
-    first, second = (parse_player(one).engine().settings for one in players)
+    players = [player_with(tuning, values) for values in (job.values, job.against)]
+    first, second = (parse_player(text).engine().settings for text in players)
     if first == second:
         return Measured(0.5, 0.0, "no change")
     path = folder / "matches" / f"{job.name}.jsonl"
@@ -124,20 +124,24 @@ def play(
 
 def by_suites(tuning: Tuning, job: Job, stop: Stop) -> Measured | None:
     """Points, or nodes required, of all positions."""
-    spec, found = parse_player(player_with(tuning, job.values)), list[Outcome]()
+    spec, outcomes = parse_player(player_with(tuning, job.values)), list[Outcome]()
     control = Control(nodes=tuning.nodes)
     for file in tuning.suites:
         epds = suite_of(Path(file)).positions
-        found += run_suite(epds, spec, control, concurrency=tuning.concurrency, stop=stop)
+        outcomes += run_suite(epds, spec, control, concurrency=tuning.concurrency, stop=stop)
         if stop.requested:
             return None
     failure = tuning.failure_nodes or FAILURE * tuning.nodes
     each = [
-        one.points if tuning.metric == "points" else one.required if one.solved else failure
-        for one in found
+        outcome.points
+        if tuning.metric == "points"
+        else outcome.required
+        if outcome.solved
+        else failure
+        for outcome in outcomes
     ]
-    numbers = [float(one or 0) for one in each]
-    solved = f"{sum(one.solved for one in found)}/{len(found)}"
+    numbers = [float(number or 0) for number in each]
+    solved = f"{sum(outcome.solved for outcome in outcomes)}/{len(outcomes)}"
     error = statistics.stdev(numbers) * math.sqrt(len(numbers)) if len(numbers) > 1 else 0.0
     return Measured(sum(numbers), error, solved)
 

@@ -36,13 +36,13 @@ def standing(study: Study) -> Standing:
     """Read how a tuning stands."""
     trials, best = study.trials(), best_of(study)
     rows, model = ranked(study)
-    found = confirmation_of(study.root, best)
-    verdict = verdict_text(best, best == defaults_of(study), found)
+    confirmation = confirmation_of(study.root, best)
+    verdict = verdict_text(best, best == defaults_of(study), confirmation)
     return Standing(
         done=len(rows),
         going=len(trials) - len(rows),
         best=best,
-        confirmation=found,
+        confirmation=confirmation,
         verdict=verdict,
         toml="" if best is None else f"# {verdict}\n{as_toml(study.parameters, best)}",
         rows=rows,
@@ -51,56 +51,64 @@ def standing(study: Study) -> Standing:
     )
 
 
-def verdict_text(best: Values | None, same: bool, found: Confirmation | None) -> str:
+def verdict_text(best: Values | None, same: bool, confirmation: Confirmation | None) -> str:
     """What is known of the best values; without a match that says so they are no improvement."""
     if best is None:
         return "nothing measured yet"
     if same:
         return "nothing better than the defaults was found"
-    if found is None:
+    if confirmation is None:
         return "not confirmed: no match against the defaults was played"
-    words = {"H1": "confirmed", "H0": "rejected", None: "not confirmed"}[found.accepted]
-    said = "accepted" if found.accepted else "undecided"
-    return f"{words}: {found.elo} Elo in {found.games} games; {found.test}, {said}"
+    words = {"H1": "confirmed", "H0": "rejected", None: "not confirmed"}[confirmation.accepted]
+    said = "accepted" if confirmation.accepted else "undecided"
+    games = f"{confirmation.elo} Elo in {confirmation.games} games"
+    return f"{words}: {games}; {confirmation.test}, {said}"
 
 
-def facts(study: Study, found: Standing) -> dict[str, Any]:
+def facts(study: Study, state: Standing) -> dict[str, Any]:
     """All of it for programs."""
     return {
         "folder": str(study.root),
         "settings": study.tuning.__dict__,
         "trials": [
-            {"trial": one.place + 1, **one.values, **one.measured._asdict(), "model": [mean, error]}
-            for one, mean, error in found.rows
-            if one.measured is not None
+            {
+                "trial": trial.place + 1,
+                **trial.values,
+                **trial.measured._asdict(),
+                "model": [mean, error],
+            }
+            for trial, mean, error in state.rows
+            if trial.measured is not None
         ],
-        "going_on": found.going,
-        "best": found.best,
-        "importance": dict(zip((one.name for one in study.parameters), found.shares, strict=False)),
+        "going_on": state.going,
+        "best": state.best,
+        "importance": dict(
+            zip((parameter.name for parameter in study.parameters), state.shares, strict=False)
+        ),
         "confirmation": None
-        if found.confirmation is None
-        else msgspec.to_builtins(found.confirmation),
-        "verdict": found.verdict,
-        "toml": found.toml,
+        if state.confirmation is None
+        else msgspec.to_builtins(state.confirmation),
+        "verdict": state.verdict,
+        "toml": state.toml,
     }
 
 
-def table(study: Study, found: Standing) -> tuple[list[str], list[list[Any]]]:
+def table(study: Study, state: Standing) -> tuple[list[str], list[list[Any]]]:
     """Headings and rows of the best trials; of spsa the last ones."""
-    names = [one.name for one in study.parameters]
-    rows = found.rows
+    names = [parameter.name for parameter in study.parameters]
+    rows = state.rows
     if study.tuning.method == "spsa":
         rows = sorted(rows, key=lambda row: -row[0].place)
     listed = [
         [
-            one.place + 1,
-            *(f"{one.values[name]:g}" for name in names),
-            f"{one.measured.value:.4g} +/- {one.measured.error:.2g}",
+            trial.place + 1,
+            *(f"{trial.values[name]:g}" for name in names),
+            f"{trial.measured.value:.4g} +/- {trial.measured.error:.2g}",
             f"{mean:.4g} +/- {deviation:.2g}",
-            one.measured.text,
+            trial.measured.text,
         ]
-        for one, mean, deviation in rows[:SHOWN]
-        if one.measured is not None
+        for trial, mean, deviation in rows[:SHOWN]
+        if trial.measured is not None
     ]
     return ["trial", *names, study.tuning.metric, "model", ""], listed
 
@@ -108,27 +116,27 @@ def table(study: Study, found: Standing) -> tuple[list[str], list[list[Any]]]:
 # --- the page -------------------------------------------------------------------------------------
 
 
-def write_page(study: Study, found: Standing) -> None:
+def write_page(study: Study, state: Standing) -> None:
     """Write report.html, which needs no other file, and its figures by themselves."""
-    panels, legend = figures(study, found)
+    panels, legend = figures(study, state)
     drawn = draw(panels, legend) if panels else ""
-    headings, rows = table(study, found)
-    head = "".join(f"<th>{escape(one)}</th>" for one in headings)
+    headings, rows = table(study, state)
+    head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
     body = "".join(
         f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows
     )
     shares = "".join(
-        f"<tr><td>{escape(one.name)}</td><td><meter value='{share:.3f}'></meter></td>"
+        f"<tr><td>{escape(parameter.name)}</td><td><meter value='{share:.3f}'></meter></td>"
         f"<td>{share:.0%}</td></tr>"
-        for one, share in zip(study.parameters, found.shares, strict=False)
+        for parameter, share in zip(study.parameters, state.shares, strict=False)
     )
     parts = [
         "<!doctype html><html lang='en'><meta charset='utf-8'><title>Tuning</title>",
         "<style>body{font:15px sans-serif;margin:2em}td,th{padding:.2em .8em;text-align:right}",
         "pre{background:#eee;padding:1em}</style>",
-        f"<h1>{escape(study.root.resolve().name)}</h1><p>{found.done} of {study.tuning.trials} ",
+        f"<h1>{escape(study.root.resolve().name)}</h1><p>{state.done} of {study.tuning.trials} ",
         f"trials by {study.tuning.method}, {escape(study.tuning.player)}</p>",
-        f"<p><b>{escape(found.verdict)}</b></p><pre>{escape(found.toml)}</pre>",
+        f"<p><b>{escape(state.verdict)}</b></p><pre>{escape(state.toml)}</pre>",
         f"<h2>Trials</h2><table><tr>{head}</tr>{body}</table>",
         f"<h2>Importance</h2><p>Share of the model's variance that each parameter explains by "
         f"itself.</p><table>{shares}</table>"
@@ -142,24 +150,26 @@ def write_page(study: Study, found: Standing) -> None:
     write_bytes(study.root / PAGE, "".join(parts).encode())
 
 
-def figures(study: Study, found: Standing) -> tuple[list[Panel], list[tuple[str, str]]]:
+def figures(study: Study, state: Standing) -> tuple[list[Panel], list[tuple[str, str]]]:
     """The measurements in their order, and what each parameter does; with the legend."""
-    if not found.rows:
+    if not state.rows:
         return [], []
     if study.tuning.method == "spsa":
-        return [_path(study, found, one) for one in study.parameters], []
-    panels = [_history(study, found)]
-    if found.model is not None:
-        for at, (one, share) in enumerate(zip(study.parameters, found.shares, strict=True)):
-            curve = _dependence(study, found.model, at, one)
+        return [_path(study, state, parameter) for parameter in study.parameters], []
+    panels = [_history(study, state)]
+    if state.model is not None:
+        for at, (parameter, share) in enumerate(zip(study.parameters, state.shares, strict=True)):
+            curve = _dependence(study, state.model, at, parameter)
             panels.append(replace(curve, title=f"{curve.title}, importance {share:.0%}"))
     return panels, [("measured", COLOURS[5]), ("model's mean, best so far", COLOURS[0])]
 
 
-def _history(study: Study, found: Standing) -> Panel:
-    rows = sorted(found.rows, key=lambda row: row[0].place)
-    points = [(float(one.place + 1), one.measured.value) for one, _, _ in rows if one.measured]
-    errors = tuple(one.measured.error for one, _, _ in rows if one.measured)
+def _history(study: Study, state: Standing) -> Panel:
+    rows = sorted(state.rows, key=lambda row: row[0].place)
+    points = [
+        (float(trial.place + 1), trial.measured.value) for trial, _, _ in rows if trial.measured
+    ]
+    errors = tuple(trial.measured.error for trial, _, _ in rows if trial.measured)
     pick = min if study.tuning.lower else max
     means = [mean for _, mean, _ in rows]
     best = [(at, pick(means[: number + 1])) for number, (at, _) in enumerate(points)]
@@ -167,22 +177,24 @@ def _history(study: Study, found: Standing) -> Panel:
     return Panel(study.tuning.metric, lines, "trial")
 
 
-def _dependence(study: Study, model: Model, place: int, one: Parameter) -> Panel:
+def _dependence(study: Study, model: Model, place: int, parameter: Parameter) -> Panel:
     grid, means, deviations = model.curve(place)
-    at = [float(one.at(part)) for part in grid.tolist()]
+    at = [float(parameter.at(part)) for part in grid.tolist()]
     lines = [
         Line([*zip(at, (means + side * deviations).tolist(), strict=True)], colour)
         for side, colour in ((-1.0, COLOURS[7]), (1.0, COLOURS[7]), (0.0, COLOURS[0]))
     ]
-    return Panel(f"{study.tuning.metric} by {one.name}", lines, one.name, from_zero=False)
+    return Panel(
+        f"{study.tuning.metric} by {parameter.name}", lines, parameter.name, from_zero=False
+    )
 
 
-def _path(study: Study, found: Standing, one: Parameter) -> Panel:
+def _path(study: Study, state: Standing, parameter: Parameter) -> Panel:
     """Where spsa has been."""
-    scores = {row.place: row.measured.value for row, _, _ in found.rows if row.measured}
+    scores = {row.place: row.measured.value for row, _, _ in state.rows if row.measured}
     upto = [
         centre(study.tuning, study.parameters, {k: scores[k] for k in sorted(scores)[:number]})
         for number in range(len(scores) + 1)
     ]
-    points = [(float(number), at[one.name]) for number, at in enumerate(upto)]
-    return Panel(one.name, [Line(points, COLOURS[0])], "iteration")
+    points = [(float(number), at[parameter.name]) for number, at in enumerate(upto)]
+    return Panel(parameter.name, [Line(points, COLOURS[0])], "iteration")

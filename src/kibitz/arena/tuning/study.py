@@ -67,7 +67,10 @@ class Model:
         count = self.points.shape[1]
         whole = float(self.predict(even_points(4 * AROUND, count))[0].var())
         own = [float(self.curve(place)[1].var()) for place in range(count)]
-        return [min(1.0, one / whole) if whole > 1e-12 * self._scale**2 else 0.0 for one in own]
+        return [
+            min(1.0, variance / whole) if whole > 1e-12 * self._scale**2 else 0.0
+            for variance in own
+        ]
 
     def _likeliest(self) -> Array:
         """Logarithms of amplitude, noise and lengths with the highest posterior."""
@@ -84,9 +87,9 @@ class Model:
             near = best if number >= TRIES else middle
             width = 1.0 if number < TRIES else 0.3
             tried = near + width * spread * generator.standard_normal(len(middle))
-            found = worth(tried)
-            if found > highest:
-                best, highest = tried, found
+            tried_worth = worth(tried)
+            if tried_worth > highest:
+                best, highest = tried, tried_worth
         return best
 
     def _solved(self, logs: Array) -> tuple[Array, Array, float]:
@@ -167,17 +170,17 @@ class Trial(NamedTuple):
 def settings_of(root: Path, file: Location | None, overrides: Sequence[str]) -> Tuning:
     """Settings of the tuning there, or of a new one; others than it began with are refused."""
     path = root / SETTINGS
-    given = [f"tune.{one}" for one in overrides]
+    given = [f"tune.{override}" for override in overrides]
     if not path.is_file():
         return load(TuneFile, file, overrides=given, partial=True).tune
     before = load(TuneFile, path).tune
-    wanted = load(TuneFile, path, overrides=given).tune
-    for name in (one.name for one in fields(Tuning)):
-        old, new = getattr(before, name), getattr(wanted, name)
-        if old != new and (name not in MAY_CHANGE or (name, wanted.method) == ("trials", "spsa")):
+    tuning = load(TuneFile, path, overrides=given).tune
+    for name in (field.name for field in fields(Tuning)):
+        old, new = getattr(before, name), getattr(tuning, name)
+        if old != new and (name not in MAY_CHANGE or (name, tuning.method) == ("trials", "spsa")):
             what = f"{root} is of another tuning: {name} was {old!r}"
             raise InputError(what, value=new, fix="repeat the settings, or name another folder")
-    return wanted
+    return tuning
 
 
 # --- trials ---------------------------------------------------------------------------------------
@@ -207,16 +210,16 @@ class Study:
 
     def trials(self) -> list[Trial]:
         """All trials, finished or not, in the order in which they began."""
-        notes, found = self._study.user_attrs, list[Trial]()
+        notes, trials = self._study.user_attrs, list[Trial]()
         states = self._optuna.trial.TrialState
-        for one in self._study.get_trials(deepcopy=False):
-            if one.state in (states.COMPLETE, states.RUNNING) and len(one.params) == len(
+        for trial in self._study.get_trials(deepcopy=False):
+            if trial.state in (states.COMPLETE, states.RUNNING) and len(trial.params) == len(
                 self.parameters
             ):
-                note = notes.get(f"trial {one.number}", {})
-                measured = Measured(one.value, **note) if one.value is not None else None
-                found.append(Trial(len(found), one.number, dict(one.params), measured))
-        return found
+                note = notes.get(f"trial {trial.number}", {})
+                measured = Measured(trial.value, **note) if trial.value is not None else None
+                trials.append(Trial(len(trials), trial.number, dict(trial.params), measured))
+        return trials
 
     @contextmanager
     def next(self) -> Iterator[Trial | None]:
@@ -237,7 +240,7 @@ class Study:
             self._study.tell(trial.number, measured.value)
 
     def _claimed(self) -> Trial | None:
-        for trial in (one for one in self.trials() if one.measured is None):
+        for trial in (candidate for candidate in self.trials() if candidate.measured is None):
             claim = self._claim(trial.number)
             if claim is not None:
                 return trial._replace(claim=claim)
@@ -251,16 +254,16 @@ class Study:
         )
         if values is not None and not waiting:
             self._study.enqueue_trial(values)
-        asked = self._study.ask(self._distributions())
-        claim = self._claim(asked.number)
+        suggestion = self._study.ask(self._distributions())
+        claim = self._claim(suggestion.number)
         assert claim is not None, "a new trial is claimed"
-        return Trial(len(trials), asked.number, dict(asked.params), claim=claim)
+        return Trial(len(trials), suggestion.number, dict(suggestion.params), claim=claim)
 
     def _chosen(self, place: int, trials: list[Trial]) -> Values | None:
         """What is tried next; None if Optuna's sampler is to say."""
         tuning, seed = self.tuning, random.Random(f"sampler {self.tuning.seed} {place}")
         if tuning.method == "spsa":
-            scores = {one.place: one.measured.value for one in trials if one.measured}
+            scores = {trial.place: trial.measured.value for trial in trials if trial.measured}
             return dict(centre(tuning, self.parameters, scores))
         if place < tuning.initial:
             return initial_values(tuning, self.parameters, place)
@@ -274,18 +277,20 @@ class Study:
     def _distributions(self) -> dict[str, optuna.distributions.BaseDistribution]:
         kinds = self._optuna.distributions
         return {
-            one.name: kinds.IntDistribution(round(one.low), round(one.high), log=one.log)
-            if one.whole and self.tuning.method != "spsa"
-            else kinds.FloatDistribution(one.low, one.high, log=one.log)
-            for one in self.parameters
+            parameter.name: kinds.IntDistribution(
+                round(parameter.low), round(parameter.high), log=parameter.log
+            )
+            if parameter.whole and self.tuning.method != "spsa"
+            else kinds.FloatDistribution(parameter.low, parameter.high, log=parameter.log)
+            for parameter in self.parameters
         }
 
     def _drop_torn(self) -> None:
         """Give up trials whose process died before it had all parameters."""
-        for one in self._study.get_trials(deepcopy=False):
-            running = one.state == self._optuna.trial.TrialState.RUNNING
-            if running and len(one.params) < len(self.parameters):
-                self._study.tell(one.number, state=self._optuna.trial.TrialState.FAIL)
+        for trial in self._study.get_trials(deepcopy=False):
+            running = trial.state == self._optuna.trial.TrialState.RUNNING
+            if running and len(trial.params) < len(self.parameters):
+                self._study.tell(trial.number, state=self._optuna.trial.TrialState.FAIL)
 
     # --- files ------------------------------------------------------------------------------------
 
@@ -334,10 +339,13 @@ class _FolderLock:
 def initial_values(tuning: Tuning, parameters: Sequence[Parameter], place: int) -> Values:
     """The defaults, then points spread evenly over the ranges; the seed shifts them."""
     if place == 0:
-        return {one.name: one.value(one.default) for one in parameters}
+        return {parameter.name: parameter.value(parameter.default) for parameter in parameters}
     start = random.Random(f"initial {tuning.seed}").random()
     parts = even_points(place, len(parameters), start)[-1]
-    return {one.name: one.at(float(part)) for one, part in zip(parameters, parts, strict=True)}
+    return {
+        parameter.name: parameter.at(float(part))
+        for parameter, part in zip(parameters, parts, strict=True)
+    }
 
 
 def _optuna() -> Any:
