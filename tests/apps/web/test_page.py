@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.apps.web.conftest import GAMES, Server
+from tests.apps.web.conftest import GAMES, PUZZLES, Server
 from tests.comment.browser import FOUND, Tab, browser
 
 PATIENCE = 240_000  # milliseconds in which anything must have happened
@@ -488,6 +488,38 @@ def test_nothing_came_from_elsewhere_and_nothing_failed(tab: Tab, server: Server
     assert tab.trouble == []
     elsewhere = [url for url in tab.requests if not url.startswith((server.url, "data:", "about:"))]
     assert elsewhere == []
+
+
+def test_a_rested_engine_goes_on_and_a_reload_keeps_a_puzzle(tab: Tab, tmp_path: Path) -> None:
+    columns, puzzle = PUZZLES.splitlines()
+    two = [columns, puzzle, puzzle.replace("test1", "test2")]
+    (tmp_path / "two.csv").write_text("\n".join([*two, ""]))
+    server = Server(tmp_path, "--minutes", "0.05")
+    try:
+        show(tab, server, "analyse")
+        tab.js("document.querySelector('.switch').click()")
+        wait(tab, "document.body.innerText.includes('The engine rests')")
+        tab.js("document.querySelector('.lines').replaceChildren()")
+        press(tab, "Go on")
+        wait(tab, "document.querySelectorAll('.lines li').length === 3")
+        wait(tab, "document.body.innerText.includes('The engine rests')")
+        tab.size(390, 844)
+        height = "document.querySelector('.lines li').offsetHeight"
+        cut = tab.js(height)
+        tab.js("document.querySelector('.line-more').click()")
+        assert tab.js(height) > cut  # all moves of the line are there
+        assert tab.js("document.querySelector('.line-more').ariaExpanded") == "true"
+        tab.js("document.querySelector('.line-more').click()")
+        assert tab.js(height) == cut
+        tab.size(1280, 900)
+        show(tab, server, "puzzles")
+        press(tab, "Next")
+        wait(tab, "JSON.parse(sessionStorage['kibitz-puzzles']).value.number === 1")
+        show(tab, server, "puzzles", keep=True)
+        wait(tab, "document.querySelector('.outcome').innerText.startsWith('White to move')")
+        assert tab.js("JSON.parse(sessionStorage['kibitz-puzzles']).value.number") == 1
+    finally:
+        server.stop()
 
 
 def test_files_of_the_page_are_short() -> None:
