@@ -73,6 +73,8 @@ def test_every_command_exists_and_explains_itself(
         (["data", "nosuch", "--help"], '"nosuch"'),
         (["--jsno"], "--jsno"),
         (["perft", "--dpeth", "3"], "--dpeth"),
+        (["perft", "3"], "not expected: '3'; see kibitz perft --help"),
+        (["net", "list", "a", "b"], "not expected: 'a' 'b'; see kibitz net list --help"),
         (["perft", "--depth", "deep"], '"deep"'),
     ],
 )

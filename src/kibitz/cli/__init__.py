@@ -16,7 +16,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, get_args
 
-from cyclopts import App, CycloptsError, Group, MissingArgumentError, Parameter
+from cyclopts import (
+    App,
+    CycloptsError,
+    Group,
+    MissingArgumentError,
+    Parameter,
+    UnusedCliTokensError,
+)
 from cyclopts.argument import Argument, ArgumentCollection
 from cyclopts.config import Dict
 
@@ -341,11 +348,24 @@ def _check_command(words: Sequence[str]) -> None:
         raise InputError("no such command", value=first, fix=fix)
 
 
+def _command_of(words: Sequence[str]) -> tuple[App, str]:
+    """The command that the words name, and how it is typed."""
+    path, group, typed = [word for word in words if word[0:1] != "-"], app, "kibitz"
+    while path and path[0] in group:
+        typed += f" {path[0]}"
+        group = group[path.pop(0)]
+    return group, typed
+
+
+def _not_expected(unused: Sequence[str], words: Sequence[str]) -> str:
+    """Name the words that a command has no use for, and where its arguments are listed."""
+    listed = " ".join(repr(word) for word in unused)
+    return f"not expected: {listed}; see {_command_of(words)[1]} --help"
+
+
 def _unknown_flag(words: Sequence[str]) -> str:
     """Names a flag that the command has not, where one was taken for a file; or an empty text."""
-    path, group = [word for word in words if word[0:1] != "-"], app
-    while path and path[0] in group:
-        group = group[path.pop(0)]
+    group, _ = _command_of(words)
     if group is app or group.default_command is None:
         return ""
     known = {name for one in group.assemble_argument_collection() for name in one.names}
@@ -418,6 +438,8 @@ def _carry_out(words: list[str]) -> int:
         name = error.argument.name if error.argument else ""
         missing = f"{name} is missing" if error.keyword is None and name not in words else ""
         return _refuse(_unknown_flag(words) or missing or str(error))
+    except UnusedCliTokensError as error:
+        return _refuse(_unknown_flag(words) or _not_expected(error.unused_tokens or (), words))
     except CycloptsError as error:
         return _refuse(_unknown_flag(words) or str(error))
     except KibitzError as error:
