@@ -145,7 +145,7 @@ def test_who_has_no_tree_is_refused(
         (["8/8/8/8/8/8/8/8 w - - 0 1"], "king"),
         (["--network", "nowhere.safetensors"], "nowhere.safetensors"),
         (["--network", "nobody"], "--network: no such network"),
-        (["--nodes", "9" * 23], "--nodes: go nodes"),
+        (["--nodes", "9" * 23], "--nodes: '999"),
         (["--option", "CPuctt=3"], "--option: no such option"),
         (["--option", "CPuct=many"], "--option: CPuct"),
         (["--preset", "lc1"], "--preset: no such preset"),

@@ -110,7 +110,7 @@ WORK = (
     *("kibitz.cli.system.doctor._program", "kibitz.uci.__main__.talk"),
     *("kibitz.cli.explain.puzzle.Collection.find", "kibitz.cli.learn.data_label.label"),
     *("kibitz.cli.learn.data_label.relabel", "kibitz.cli.learn.data_label.reanalyse"),
-    *("kibitz.cli.learn.selfplay.play", "kibitz.cli.measure.bench._last"),
+    *("kibitz.cli.learn.selfplay.play", "kibitz.cli.measure.position._last"),
     *("kibitz.cli.measure.match.run", "kibitz.cli.measure.strength.run_suites"),
     *("kibitz.cli.measure.suite.run_suite", "kibitz.cli.measure.suite.run_technique"),
     *("kibitz.cli.measure.tune.work", "kibitz.core.downloads.download"),
