@@ -85,7 +85,7 @@ def _provenance(run: _Run, result: Mapping[str, Any]) -> dict[str, Any]:
     }
     if has_dates():
         date = datetime.now(UTC).date().isoformat()
-        seconds = round(time.monotonic() - run.started, 1)
+        seconds = round(time.monotonic() - run.started, 3)
         about |= {"processor": processor(), "cores": processors(), "date": date, "seconds": seconds}
     return about
 
