@@ -234,7 +234,7 @@ def test_few_connections_are_taken_at_once(tmp_path: Path) -> None:
     import resource
 
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (128, before[1]))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, before[1]))
     try:
         server = Server(tmp_path)
     finally:
