@@ -93,7 +93,7 @@ def _given(target: Target, content: bytes, folder: Path, seconds: int) -> Answer
         return target.give(content, folder)
     except TimeoutError:
         return Answer(-1, f"no answer in {seconds} seconds")
-    except Exception:  # noqa: BLE001 - what is told of below
+    except Exception:  # noqa: BLE001 - the traceback is the result
         return Answer(1, traceback.format_exc())
     finally:
         signal.alarm(0)

@@ -208,7 +208,7 @@ def score_of(
 # What a search reports: scores, lines, the moves of the root, counts; the same for every kind.
 #
 # All values are for the side to move at the root; moves are in White's view. How values become
-# scores is in scores.py.
+# scores stands above.
 
 
 # --- reports --------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ class PatientProtocol(H11Protocol):
 
     Who sends half a request, or none, or does not read, would otherwise hold a connection for ever.
     Where there are too many, the one that has waited longest gives way: a request that is whole
-    does not wait, so those who hold connections shut nobody out.
+    does not wait, so connections that are only held keep no other out.
     """
 
     _open: ClassVar[dict[PatientProtocol, None]] = {}  # connections in the order they came

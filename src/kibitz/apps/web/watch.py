@@ -2,7 +2,7 @@
 
 Pages that ask for the same position and settings watch the same search. A snapshot is made on the
 search's own thread, once for all pages; the branch of the tree that a page has opened goes with it.
-A search rests after a while, as nobody may be looking at the page any more; it goes on with its
+A search rests after a while, in case the page was left open; it goes on with its
 tree when a page asks for it again.
 """
 
@@ -71,7 +71,7 @@ class Watch:
             self._timer.start()
 
     def _rest(self) -> None:
-        """End the search and say why: nobody may be looking."""
+        """End a search that has run for its time, and say why."""
         self._rests = True
         self.search.stop()
 

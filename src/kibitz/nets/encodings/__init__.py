@@ -1,6 +1,6 @@
 """What networks see and say: position -> **encoding** -> network. Compiled, without torch.
 
-`leaves.py` is the batch every evaluator is given; `layouts.py` names planes and policy indices;
+`leaves.py` is the batch every evaluator is given; `planes.py` names planes and policy indices;
 features of positions and of moves, packed forms and mirrors are in modules of their own. How many
 features moves have stands here, where the sizes of networks read it without loading a compiler.
 """

@@ -87,7 +87,7 @@ TREE = np.dtype(
         ("nodes_size", np.int64),
         ("moved", np.uint64),  # address of uint32 [nodes_size], working memory of compaction
         ("moved_size", np.int64),
-        ("known", np.uint64),  # address of KNOWN [known_size], a power of two; see sharing.py
+        ("known", np.uint64),  # address of KNOWN [known_size], a power of two; see playout/leaf.py
         ("known_size", np.int64),
         ("root", np.uint64),  # address of ROOT [root_size], one
         ("root_size", np.int64),
