@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
 
+import chess
+import chess.pgn
 import pytest
 
 from kibitz.cli import main
@@ -162,6 +165,8 @@ def test_refusals(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["net", "new", "sprse-64"], "did you mean 'sparse'"),
         (["net", "compare", "uniform"], "nothing to compare"),
         (["net", "compare", "uniform", "material", "--positions", "0"], "--positions"),
+        (["net", "compare", "uniform", "--games", ".", "--held-out", "0"], "--held-out"),
+        (["net", "compare", "uniform", "--games", ".", "--from", "a.epd"], "--from with --games"),
         (["bench", "evaluate", "--batches", "1,x"], "--batches"),
         (["bench", "evaluate", "--threads", "0"], "--threads"),
     ):
@@ -206,3 +211,45 @@ def test_bench_evaluate_rows(capsys: pytest.CaptureFixture[str]) -> None:
         assert row["evaluations_per_second"] > 0
         assert row["threads"] == 2
         assert row["width"] == (64 if row["network"] == "sparse-64-threats" else 8)
+
+
+def test_evaluators_are_compared_on_games(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The built-in evaluator of no opinion has figures that one can count by hand."""
+    pgn = "\n\n".join(
+        f'[Event "{number}"]\n[Result "{result}"]\n\n{moves} {result}'
+        for number, (moves, result) in enumerate(
+            (("1. e4 e5 2. Nf3 Nc6", "1-0"), ("1. d4 d5 2. c4", "1/2-1/2"), ("1. c4", "0-1"))
+        )
+    )
+    (tmp_path / "games.pgn").write_text(pgn)
+    assert main(["data", "import", "games.pgn", "-o", "games"]) == 0
+    capsys.readouterr()
+    arguments = "net", "compare", "uniform", "material", "shipped", "--games", "games"
+    compared = said(capsys, *arguments, "--held-out", "1")
+    uniform, material, shipped = compared["rows"]
+    legal, decided = _counted(pgn)
+    assert uniform["positions"] == len(legal) == 8
+    assert uniform["top1"] == pytest.approx(sum(1 / count for count in legal) / len(legal))
+    assert uniform["top3"] == pytest.approx(sum(3 / count for count in legal) / len(legal))
+    assert uniform["value_error"] == pytest.approx(decided / len(legal))
+    assert uniform["result_error"] == pytest.approx(decided / len(legal) / 4)
+    assert uniform["parameters"] == material["parameters"] == 0 < shipped["parameters"]
+    assert shipped["top3"] > uniform["top3"]
+    assert all(row["evaluations_per_second"] > 0 for row in compared["rows"])
+    assert main([*arguments, "--held-out", "1e-9"]) == 2
+    assert "no positions are held out here" in capsys.readouterr().err
+
+
+def _counted(pgn: str) -> tuple[list[int], int]:
+    """Legal moves of each position that was played from, and how many are of decided games."""
+    legal, decided = [], 0
+    stream = io.StringIO(pgn)
+    while (game := chess.pgn.read_game(stream)) is not None:
+        board = game.board()
+        for move in game.mainline_moves():
+            legal.append(board.legal_moves.count())
+            decided += game.headers["Result"] != "1/2-1/2"
+            board.push(move)
+    return legal, decided

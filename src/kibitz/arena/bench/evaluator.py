@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import math
 import tempfile
 import threading
 import time
@@ -21,14 +22,22 @@ import numpy as np
 
 from kibitz.arena.bench import Work, best_rate
 from kibitz.core.log import say
+from kibitz.data.batches.batch import leaves_at
+from kibitz.data.batches.sample import Samples
+from kibitz.data.shard import UNKNOWN_RESULT
 from kibitz.jit.compile import kernel
 from kibitz.jit.records import aligned
 from kibitz.nets import card as cards
 from kibitz.nets.encodings.features import MAX_ACTIVE, PLAIN, TACTICS, THREATS, batch_features
-from kibitz.nets.encodings.leaves import Leaves, part_of, random_leaves
+from kibitz.nets.encodings.leaves import MOST_HISTORY, Leaves, part_of, random_leaves
 from kibitz.nets.encodings.packing import WORDS, pack_batch, unpack_batch
 from kibitz.nets.encodings.planes import LAYOUTS, ORDERS, encode, encode_words, policy_indices
-from kibitz.nets.evaluators.batched import BatchedEvaluator, new_evaluations
+from kibitz.nets.evaluators.batched import (
+    BatchedEvaluator,
+    new_evaluations,
+    part_of_evaluations,
+    values_of,
+)
 from kibitz.nets.evaluators.inline import InlineEvaluator, inline_evaluator, logits_of, value_of
 from kibitz.nets.evaluators.layers import INT8, dot_products, float32_tail_dots, int16_tail_dots
 from kibitz.nets.evaluators.simple import Material, Uniform
@@ -175,6 +184,72 @@ def batched_speed(
         evaluator.evaluate(part, own.out)
 
     return best_rate(work, batch, rounds, threads)
+
+
+class Agreement(NamedTuple):
+    """How well an evaluator says what the games of a data set say."""
+
+    positions: int
+    top1: float  # how often the target's best move is the policy's first one
+    top3: float  # ... is among its first three
+    value_error: float  # mean distance of values in [-1, 1] from the search's (the result, if none)
+    result_error: float  # mean square of (expected score in [0, 1] - the game's result)
+    evaluations_per_second: int  # in batches of at most AGREEMENT_BATCH, on one thread
+
+
+AGREEMENT_BATCH = 512
+
+
+def agreement(evaluator: BatchedEvaluator, samples: Samples, rows: np.ndarray) -> Agreement:
+    """Measure an evaluator on rows, int64 [B], of games; figures without positions are NaN."""
+    leaves = leaves_at(samples, rows, MOST_HISTORY)
+    out = new_evaluations(leaves)
+    for first in range(0, len(rows), AGREEMENT_BATCH):
+        last = min(first + AGREEMENT_BATCH, len(rows))
+        part = part_of(leaves, first, last)
+        evaluator.evaluate(part, part_of_evaluations(out, leaves, first, last))
+    values, results = values_of(out.wdl), samples.results[rows].astype(np.float64)
+    finished = results != UNKNOWN_RESULT
+    searched = samples.values[rows].astype(np.float64)
+    targets = np.where(np.isnan(searched), np.where(finished, results, np.nan), searched)
+    ranks = _ranks(samples, rows, leaves, out.logits)
+    return Agreement(
+        positions=len(rows),
+        top1=_among_first(ranks, 1),
+        top3=_among_first(ranks, 3),
+        value_error=_mean(np.abs(values - targets)[~np.isnan(targets)]),
+        result_error=_mean(((values - results)[finished] / 2) ** 2),
+        evaluations_per_second=round(
+            batched_speed(evaluator, leaves, min(AGREEMENT_BATCH, len(rows)), rounds=3)
+        ),
+    )
+
+
+def _ranks(samples: Samples, rows: np.ndarray, leaves: Leaves, logits: np.ndarray) -> np.ndarray:
+    """Moves that the policy prefers to the target's best one, and those level with it.
+
+    int64 [rows with a target, 2]; the best one itself is counted as level.
+    """
+    ranks = []
+    for place, row in enumerate(rows):
+        first, last = samples.target_offsets[row : row + 2]
+        if first == last:
+            continue
+        weights = samples.target_weights[first:last]
+        best = samples.target_moves[first:last][weights == weights.max()]
+        legal = slice(leaves.offsets[place], leaves.offsets[place + 1])
+        target = logits[legal][np.isin(leaves.moves[legal], best)].max()
+        ranks.append(((logits[legal] > target).sum(), (logits[legal] == target).sum()))
+    return np.array(ranks, dtype=np.int64).reshape(-1, 2)
+
+
+def _among_first(ranks: np.ndarray, count: int) -> float:
+    """How often the best move is among the first so many; of level moves each is as likely."""
+    return _mean(np.clip((count - ranks[:, 0]) / ranks[:, 1], 0, 1))
+
+
+def _mean(numbers: np.ndarray) -> float:
+    return float(numbers.mean()) if len(numbers) else math.nan
 
 
 # --- what the processor could do ------------------------------------------------------------------

@@ -20,7 +20,7 @@ from kibitz.nets.models.sizes import ADVICE
 
 if TYPE_CHECKING:
     from kibitz.nets.encodings.leaves import Leaves
-    from kibitz.nets.evaluators.compare import Difference
+    from kibitz.nets.evaluators.batched import BatchedEvaluator
 
 net = App(
     name="net",
@@ -195,23 +195,67 @@ def compare(
     *others: Annotated[str, Parameter(help="What is compared with it.")],
     positions: Positions = 10_000,
     source: Source = None,
+    games: Annotated[
+        str | None, Parameter(help="A folder of games: say how well each predicts them, how fast.")
+    ] = None,
+    held_out: Annotated[
+        float, Parameter(help="With --games: the share that training held out, 1 for all games.")
+    ] = 0.01,
     json: JsonFlag = False,
 ) -> None:
-    """Say how far the evaluations of several evaluators are from those of the first."""
+    """Say how far evaluators are from the first, or with --games from what was played."""
     from kibitz.nets.evaluators.compare import difference_of, leaves_from
 
+    at_least(1, positions=positions)
+    if games is not None:
+        if source is not None:
+            raise InputError("--from with --games", value=str(source), fix="give one of the two")
+        _compare_on_games((first, *others), games, held_out, positions, json)
+        return
     if not others:
         raise InputError("nothing to compare with", value=first, fix="name another evaluator")
-    at_least(1, positions=positions)
     leaves = leaves_from(source, positions)
     say(f"comparing on {len(leaves.known)} positions")
     evaluations = {what: _evaluation(what, leaves) for what in (first, *others)}
-    found = {
+    differences = {
         what: difference_of(evaluations[first], evaluations[what], leaves.offsets)
         for what in others
     }
-    rows = [{"evaluator": what, **one._asdict()} for what, one in found.items()]
-    emit({"first": first, "rows": rows}, as_json=json, table=_table(found))
+    rows = [{"evaluator": what, **figures._asdict()} for what, figures in differences.items()]
+    emit({"first": first, "rows": rows}, as_json=json, table=_table(rows))
+
+
+def _compare_on_games(
+    evaluators: tuple[str, ...], games: str, share: float, positions: int, json: bool
+) -> None:
+    """Print a row of figures an evaluator, all on the same held-out positions."""
+    from kibitz.arena.bench.evaluator import agreement
+    from kibitz.data.batches.window import Window, parse_source
+
+    if not 0 < share <= 1:
+        raise InputError("--held-out", value=share, fix="give a share above 0, at most 1")
+    window = Window((parse_source(games),), validation=share, memory=1)
+    samples, rows = window.validation_rows(positions)
+    if not len(rows):
+        fix = "give more games, or a larger --held-out"
+        raise InputError("no positions are held out here", value=games, fix=fix)
+    table = [
+        {
+            "evaluator": name,
+            "parameters": _parameters(name),
+            **agreement(_load(name), samples, rows)._asdict(),
+        }
+        for name in evaluators
+    ]
+    emit({"games": games, "held_out": share, "rows": table}, as_json=json, table=_table(table))
+
+
+def _parameters(name: str) -> int:
+    """Trainable parameters, 0 of what has no file; of a pair, both networks'."""
+    from kibitz.nets.load import SIMPLE
+
+    files = (resolve(part) for part in name.removeprefix("torch:").split("+"))
+    return sum(cards.read_card(Path(file)).parameters for file in files if file not in SIMPLE)
 
 
 @net.command
@@ -253,20 +297,23 @@ def calibrate(
     emit(facts, as_json=json)
 
 
-def _evaluation(what: str, leaves: Leaves) -> Any:
-    from kibitz.nets.evaluators.batched import evaluated
+def _load(what: str) -> BatchedEvaluator:
     from kibitz.nets.load import load_batched
 
     name = what.removeprefix("torch:")
-    return evaluated(load_batched(resolve(name), "auto" if name == what else "torch"), leaves)
+    return load_batched(resolve(name), "auto" if name == what else "torch")
 
 
-def _table(found: dict[str, Difference]) -> Any:
-    headings = ("evaluator", *next(iter(found.values()))._fields)
-    names = tuple(heading.replace("_", " ") for heading in headings)
-    rows = [(what, *(_short(number) for number in one)) for what, one in found.items()]
-    return columns(names, rows)
+def _evaluation(what: str, leaves: Leaves) -> Any:
+    from kibitz.nets.evaluators.batched import evaluated
+
+    return evaluated(_load(what), leaves)
 
 
-def _short(number: float) -> Any:
-    return number if isinstance(number, int) else f"{number:.3g}"
+def _table(rows: list[dict[str, Any]]) -> Any:
+    names = tuple(heading.replace("_", " ") for heading in rows[0])
+    return columns(names, [[_short(figure) for figure in row.values()] for row in rows])
+
+
+def _short(figure: Any) -> Any:
+    return f"{figure:.3g}" if isinstance(figure, float) else figure
