@@ -49,7 +49,9 @@ ARMS: dict[str, tuple[str, ...]] = {
         "selfplay.sc_limit=5",
         "learn.ratio=1",
     ),
+    # The Gumbel rule's targets, as `kibitz learn` has them, against visits of PUCT with noise.
     "gumbel": (),
+    "puct": ("selfplay.rule=puct", "selfplay.noise=0.25"),
 }
 
 
