@@ -100,7 +100,8 @@ def from_zero_command(
     folder: Annotated[Path, Parameter(help="Where both runs live, and the curve.")],
     *,
     arms: Annotated[
-        tuple[str, str], Parameter(help="Two of temperature, contempt, gumbel, puct, or TOML files.")
+        tuple[str, str],
+        Parameter(help="Two of temperature, contempt, gumbel, puct, or TOML files."),
     ] = ("temperature", "contempt"),
     generations: Annotated[int, Parameter(help="Networks that each arm trains.")] = 6,
     evaluations: Annotated[int, Parameter(help="Playouts of each arm and generation.")] = 2_000_000,

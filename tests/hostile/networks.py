@@ -10,9 +10,10 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import safetensors.numpy
 
 from kibitz.core.files import HEADER_KEY, ZEROS, fill_header
-from kibitz.nets.card import NetworkCard, save, save_onnx
+from kibitz.nets.card import NetworkCard, save, save_onnx, weights_sha256
 from kibitz.nets.models.make import create, random_weights
 from kibitz.nets.models.quantise import quantise
 from kibitz.nets.models.sizes import new_card
@@ -75,12 +76,28 @@ def attacks(folder: Path) -> list[Attack]:
     return found
 
 
+CARDS_CHECKSUM = b'\\"sha256\\":\\"'
+
+
 def resealed(content: bytes) -> bytes:
-    """A mutated file whose checksum is right again, where there is still one to be found."""
+    """A mutated file whose checksums are right again, where there are still any to be found."""
     at = content.find(b'"seal":"')
     if at < 0 or len(content) < at + 72:
         return content
+    content = _with_weights_checksum(content)
     return fill_header(content[: at + 8] + ZEROS.encode() + content[at + 72 :])
+
+
+def _with_weights_checksum(content: bytes) -> bytes:
+    """The card's checksum of the weights made anew, of a file that safetensors can still read."""
+    at = content.find(CARDS_CHECKSUM) + len(CARDS_CHECKSUM)
+    if at < len(CARDS_CHECKSUM) or len(content) < at + 64:
+        return content
+    try:
+        weights = safetensors.numpy.load(content)
+    except (safetensors.SafetensorError, KeyError, ValueError):
+        return content  # as it is: refused before the weights are looked at
+    return content[:at] + weights_sha256(weights).encode() + content[at + 64 :]
 
 
 def targets(folder: Path) -> Sequence[Target]:

@@ -165,6 +165,7 @@ def test_refusals(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["net", "new", "sprse-64"], "did you mean 'sparse'"),
         (["net", "compare", "uniform"], "nothing to compare"),
         (["net", "compare", "uniform", "material", "--positions", "0"], "--positions"),
+        (["net", "compare", "uniform", "material", "--positions", "9999999"], "500000 or fewer"),
         (["net", "compare", "uniform", "--games", ".", "--held-out", "0"], "--held-out"),
         (["net", "compare", "uniform", "--games", ".", "--from", "a.epd"], "--from with --games"),
         (["bench", "evaluate", "--batches", "1,x"], "--batches"),

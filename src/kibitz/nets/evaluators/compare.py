@@ -77,8 +77,13 @@ def _priors(logits: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     return priors
 
 
+MOST_LEAVES = 500_000  # some 3 GiB with their history and moves
+
+
 def leaves_from(source: Location | None, count: int, seed: int = 1) -> Leaves:
     """At most `count` leaves: of the FENs or EPDs in a file, or the ends of random games."""
+    if count > MOST_LEAVES:
+        raise InputError("too many positions", value=count, fix=f"take {MOST_LEAVES} or fewer")
     if source is None:
         return random_leaves(count, seed)
     games = list(islice(_positions_in(source), count))
