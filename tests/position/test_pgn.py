@@ -354,6 +354,8 @@ def test_promotions_in_another_language() -> None:
         ("1. \u04354 e5 *", "is not a move in algebraic notation"),
         ("1. e4 e5 2. Nf6 *", "2. Nf6 is not a legal move"),
         ("1. e4 f6 2. Qh5+ d5 *", "2... d5 is not a legal move: Black is in check"),
+        ("1. e4 e5 2. N f3 Nc6 *", "2. N f3 is not a move in algebraic notation"),
+        ("1. e4 e5 2. B c4 Sc6 *", "2. B c4 is not a move in algebraic notation"),
         ("1. Nf3 e5 2. Nc3 d6 3. Nc3e4 f6 4. Ng5 *", "can be the move of more than one piece"),
     ],
 )
@@ -371,13 +373,14 @@ def test_letters_that_fit_two_languages_with_different_moves_are_no_guess() -> N
 
 def test_a_part_of_a_game_comes_with_what_is_wrong_behind_it() -> None:
     text = (
-        '[Event "a"]\n\n1. e4 e5 (1... c5 2. Nc6) 2. Nf3 *\n\n[Event "b"]\n\n1. d4 d5 2. Kd5 a6 *\n'
+        '[Event "a"]\n\n1. e4 e5 (1... c5 2. Nc6) 2. Nf3 Nd5 *\n\n[Event "b"]\n\n'
+        "1. d4 d5 2. Kd5 a6 *\n"
         '\n[Event "c"]\n\n1. d4 d5 2. Qxh9 a6 *\n'
     )
     bad: list[BadGame] = []
     assert [*read_games(io.StringIO(text), bad.append)] == []
     assert [(one.reason, one.move) for one in bad] == [
-        ("2. Nc6 is not a legal move", ""),
+        ("2... Nd5 is not a legal move", "2... Nd5"),
         ("2. Kd5 is not a legal move", "2. Kd5"),
         ("2. Qxh9 is not a move in algebraic notation", "2. Qxh9"),
     ]
@@ -516,16 +519,36 @@ def test_marks_of_no_standard_and_depths_of_no_person_are_refused_or_left_out() 
 
 def test_after_a_bad_variation_the_game_goes_on_from_its_own_position() -> None:
     """python-chess goes on from the variation's: dxe5 would be a move of Black after 1. e4."""
+    text = "1. e4 (1. d4 e5 2. Kd4) (1. c4 (1. f4 Ke2) Ke5) d5 2. exd5 1-0"
     bad: list[BadGame] = []
-    text = "1. e4 (1. d4 e5 2. Kd4) (1. c4 (1. f4 Ke2) Ke5) d5 2. exd5 *"
-    assert not [*read_games(io.StringIO(f'[Event "?"]\n\n{text}'), bad.append)]
-    assert bad[0].tree is not None
-    assert [move.uci() for move in bad[0].tree.mainline_moves()] == ["e2e4", "d7d5", "e4d5"]
-    bad.clear()
+    (game,) = read_games(io.StringIO(f'[Event "?"]\n\n{text}'), bad.append)
+    assert not bad
+    assert game.cut == "2. Kd4 is not a legal move"
+    assert [move.uci() for move in game.moves] == ["e2e4", "d7d5", "e4d5"]
+    assert game.result == "1-0"
+    assert [line.uci() for line in game.tree.variations] == ["e2e4", "d2d4", "c2c4", "f2f4"]
     text = "1. e4 (1. d4 e5 2. Kd4) dxe5 *"
     assert not [*read_games(io.StringIO(f'[Event "?"]\n\n{text}'), bad.append)]
     assert bad[0].tree is not None
     assert [move.uci() for move in bad[0].tree.mainline_moves()] == ["e2e4"]
+
+
+def test_a_bad_variation_is_cut_and_said(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (
+        '[Event "a"]\n\n1. e4 e5 2. Sf3 (2. Lc4 Sc6 (2... Kd4) 3. Dh5 Ke3 4. a3) Sc6 0-1\n\n'
+        '[Event "b"]\n\n1. e4 (1. d4 d5) e5 *\n'
+    )
+    first, second = read_games(io.StringIO(text), lambda bad: pytest.fail(str(bad)))
+    (told,) = [line for line in capsys.readouterr().err.splitlines() if "cut" in line]
+    assert "game 1 (line 1): a variation is cut: 2... Kd4 is not a legal move" in told
+    assert str(first).endswith("1. e4 e5 2. Nf3 ( 2. Bc4 Nc6 3. Qh5 ) 2... Nc6 0-1")
+    assert (first.notation, first.result, second.cut) == ("German", "0-1", "")
+
+
+def test_a_result_within_a_variation_ends_it_alone() -> None:
+    game = parse_game("1. e4 e5 (1... c5 2. Nf3 1-0 2... d6) 2. Nf3 (2. f4 *) Nc6 1/2-1/2")
+    assert str(game).endswith("1. e4 e5 ( 1... c5 2. Nf3 ) 2. Nf3 ( 2. f4 ) 2... Nc6 1/2-1/2")
+    assert not game.cut
 
 
 def test_long_lines_are_cut_between_comments_alone() -> None:

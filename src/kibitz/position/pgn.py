@@ -71,6 +71,7 @@ class Game:
     tree: chess.pgn.Game
     line: int = 0  # where it begins in its file
     notation: str = ""  # the language of its letters, or "figurine"; empty for English
+    cut: str = ""  # why a variation ends earlier than it was written; the game itself is whole
 
     @property
     def tags(self) -> dict[str, str]:
@@ -136,8 +137,10 @@ def read_main_lines(
 
 
 def _noted(games: Iterator[Game], noted: set[str]) -> Iterator[Game]:
-    """Games, with a word about each notation that is not English when it is met first."""
+    """Games, with a word about variations that were cut, and each new notation but English."""
     for game in games:
+        if game.cut:
+            say(f"game {game.number} (line {game.line}): a variation is cut: {game.cut}")
         if game.notation and game.notation not in noted:
             noted.add(game.notation)
             say(f"game {game.number} is read in {game.notation} notation, as are others like it")
@@ -187,11 +190,13 @@ def _read(
     tree, fault = _parsed(cast(TextIO, lines))
     if fault and tree is None:
         lines.skip_game()
-    notation, no_start = "", ""
+    notation, no_start, cut = "", "", ""
     if tree is not None:
         no_start = fault = _wrong_start(tree)
         if not no_start:
             tree, notation, fault = _in_its_notation(tree, Words("".join(lines.taken)))
+            if fault and tree.errors and all(map(_is_in_variation, tree.errors)):
+                cut, fault = shorten(fault, 300), ""
             fault = fault or _fault(tree, tagged, lines.taken)
     if lines.swallows:
         fault = "a comment that begins with { does not end before the next game"
@@ -200,12 +205,23 @@ def _read(
         move = "" if part is None or lines.swallows else _move_at_fault(part)
         on_bad(BadGame(name, number, line, shorten(fault, 300), part, move))
     elif tree is not None:
-        yield Game(number, tree, line, notation)
+        yield Game(number, tree, line, notation, cut)
+
+
+def _worst_error(tree: chess.pgn.Game) -> Exception | None:
+    """The first error of a game, where there is one of the main line that one."""
+    main = (error for error in tree.errors if not _is_in_variation(error))
+    return next(main, tree.errors[0] if tree.errors else None)
+
+
+def _is_in_variation(error: Exception) -> bool:
+    """Whether only a variation ends by it."""
+    return isinstance(error, UnreadableMoveError) and error.in_variation
 
 
 def _move_at_fault(tree: chess.pgn.Game) -> str:
     """The move at which the main line ends by a fault, with its number; empty for variations."""
-    error = tree.errors[0] if tree.errors else None
+    error = _worst_error(tree)
     at_end = isinstance(error, UnreadableMoveError) and error.fen == tree.end().board().fen()
     return error.move if isinstance(error, UnreadableMoveError) and at_end else ""
 
@@ -270,11 +286,11 @@ def _reading(text: str, notation: str, unreadable: list[str]) -> _Reading | None
     tree, _ = _parsed(io.StringIO(text))
     if tree is None:
         return None
-    first = tree.errors[0] if tree.errors else None
-    fault = str(first) if first else ""
-    if unreadable and isinstance(first, UnreadableMoveError):
+    error = _worst_error(tree)
+    fault = str(error) if error else ""
+    if unreadable and isinstance(error, UnreadableMoveError):
         fault = fault.replace(UNREADABLE, unreadable[0])
-        first.move = first.move.replace(UNREADABLE, unreadable[0])
+        error.move = error.move.replace(UNREADABLE, unreadable[0])
     if fault and notation:
         fault = f"{fault} (in {notation} notation)"
     return _Reading(tree, notation, fault)

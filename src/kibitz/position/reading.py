@@ -35,7 +35,7 @@ UNREADABLE = (
 _UPPER = "A-Z\u00c0-\u00d6\u00d8-\u00de\u0410-\u042f"
 _WORD = re.compile(
     r"^%[^\n]*|^\[\w+[ \t]+\"[^\n]*|\{[^}]*\}?|;[^\n]*"  # lines of no moves, tags, comments
-    rf"|(?<![\w$%-])(?P<piece>\u041a\u0440|[{_UPPER}]|[\u2654-\u265f]\ufe0e?[ \u00a0]?)?"
+    rf"|(?<![\w$%-])(?P<piece>(?:\u041a\u0440|[{_UPPER}]|[\u2654-\u265f]\ufe0e?)\s?)?"
     r"(?P<squares>[a-z]?\d?[x:\u00d7-]?[a-z]\d{1,2})"
     rf"(?:=\(?(?P<named>[a-z{_UPPER}\u2654-\u265f])\)?"
     rf"|(?<=[a-h][18])\(?(?P<bare>[nbrqk{_UPPER}\u2654-\u265f])\)?)?"
@@ -63,7 +63,7 @@ class Words:
             if piece and piece[0] in _FIGURES:
                 self.has_figurines = True
             elif piece and not piece.islower():
-                self.pieces.add(piece)
+                self.pieces.add(piece.rstrip())
 
     def languages(self) -> list[str]:
         """The notations that know all letters of the moves, English first."""
@@ -99,10 +99,15 @@ class Words:
 
 
 def _letter(piece: str | None, letters: Mapping[str, str]) -> str | None:
-    """A piece by its English letter; empty for none, None for a letter of no piece."""
+    """A piece by its English letter; empty for none, None for a letter of no piece.
+
+    A letter apart is none: `N a6` may be a knight's move, or a novelty and a pawn's.
+    """
     if not piece:
         return ""
-    piece = piece.rstrip("\ufe0e \u00a0")
+    if piece[0] not in _FIGURES and piece[-1].isspace():
+        return None
+    piece = piece.rstrip("\ufe0e \u00a0\n")
     return piece if piece in "nbrqk" else letters.get(piece)
 
 
@@ -117,6 +122,7 @@ TAG = re.compile(r'\[\w+[ \t]+"')
 _COMMENT = re.compile(r"\{[^}]*\}?|;[^\n]*")
 _ESCAPED = re.compile(r'\\(["\\])')
 DEEPEST = 1000  # variations within variations; more is nobody's comment, and fills the memory
+RESULTS = ("1-0", "0-1", "1/2-1/2", "*")
 LAST_MARK = 255  # the last NAG of the standard
 LONG = 4096  # characters of a line from which on it is handed out in pieces
 FURTHEST = 10_000  # lines in which the end of a comment is looked for
@@ -355,22 +361,36 @@ class Builder(chess.pgn.GameBuilder[chess.pgn.Game]):
         return super().result()
 
     def parse_san(self, board: chess.Board, san: str) -> chess.Move:
-        """The move that SAN means, or what is wrong with it."""
+        """The move that SAN means, or what is wrong with it.
+
+        python-chess takes a result in or after a variation for a move.
+        """
+        if san in RESULTS:
+            self._is_lost = True
+            if len(self._boards) == 1:
+                self.visit_result(san)
+            raise _ResultError
         try:
             return super().parse_san(board, san)
         except ValueError as error:
             self._is_lost = True
-            raise UnreadableMoveError(board, san, error) from error
+            raise UnreadableMoveError(board, san, error, len(self._boards) > 1) from error
 
     def handle_error(self, error: Exception) -> None:
         """Keep an error for the caller."""
-        self.game.errors.append(error)
+        if not isinstance(error, _ResultError):
+            self.game.errors.append(error)
+
+
+class _ResultError(ValueError):
+    """A result stands where python-chess wants a move: the variation, or the game, ends."""
 
 
 class UnreadableMoveError(ValueError):
     """What is wrong with a move, in words for a player of chess."""
 
-    def __init__(self, board: chess.Board, san: str, error: ValueError) -> None:
+    def __init__(self, board: chess.Board, san: str, error: ValueError, in_variation: bool) -> None:
+        self.in_variation = in_variation
         dots = "." if board.turn else "..."
         self.move, self.fen = f"{board.fullmove_number}{dots} {san}", board.fen()
         side = "White" if board.turn else "Black"
