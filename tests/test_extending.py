@@ -88,13 +88,12 @@ USES = {
     ),
     "A claim of commentary": (
         "import chess\n"
-        "from kibitz.comment.claims.choice import Memory, worth_saying\n"
+        "from kibitz.comment.select import Memory, worth_saying\n"
         "from kibitz.comment.english.comment import Speaker\n"
         "from kibitz.comment.facts import Scene\n"
-        "from kibitz.comment.prover import Prover\n"
         "board = chess.Board('4k3/8/8/8/8/8/3Q4/6K1 w - - 0 1')\n"
         "for move in ('d2d1', 'd2e1'):\n"
-        "    scene = Scene(board, chess.Move.from_uci(move), (), Prover())\n"
+        "    scene = Scene(board, chess.Move.from_uci(move), ())\n"
         "    claims = worth_saying(scene, Memory(), 'beginner', 5)\n"
         "    texts = [Speaker('beginner').predicate(claim, scene) for claim in claims]\n"
         "    print('brings the queen back to d1' in texts)\n",

@@ -157,9 +157,10 @@ def test_the_tree_search_stands_on_its_tree() -> None:
 
 FLOORS_OF_COMMENTARY = (  # from the bottom up; a folder stands for all its modules
     {"tactics", "judge"},
-    {"prover"},
-    {"facts", "openings", "analyse"},
+    {"force", "analysis"},
+    {"analyse", "facts", "openings", "kept"},
     {"claims"},
+    {"select"},
     {"english"},
     {"marks", "annotate", "batch", "engine", "report"},
     {"decoder"},
@@ -177,6 +178,15 @@ def test_commentary_stands_on_facts() -> None:
         inside = {name.removeprefix(room) for name in imports(path) if name.startswith(room)}
         above = {name for name in inside if height[name.split(".")[0]] > height[own]}
         assert above == set(), path
+
+
+def test_nothing_after_the_analysis_searches() -> None:
+    """From the record of an analysis on, no module of commentary can start an engine."""
+    room = PACKAGE / "comment"
+    pure = [room / "analysis.py", room / "facts.py", room / "select.py", room / "marks.py"]
+    for path in [*pure, *(room / "claims").glob("*.py"), *(room / "english").glob("*.py")]:
+        assert not {name for name in imports(path) if name.startswith("kibitz.engine")}, path
+        assert "Searches" not in path.read_text(encoding="utf-8"), path
 
 
 def test_large_folders_have_floors() -> None:

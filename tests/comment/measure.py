@@ -22,8 +22,8 @@ from statistics import fmean, pstdev
 import chess.pgn
 
 from kibitz.comment.annotate import Style, annotate
-from kibitz.comment.claims.choice import LEVELS, Level
 from kibitz.comment.judge import accuracy, value_of
+from kibitz.comment.select import LEVELS, Level
 from kibitz.engine import Engine
 from kibitz.position.board import Board
 from kibitz.position.pgn import Game, parse_game, read_games

@@ -17,7 +17,6 @@ from pathlib import Path
 import chess
 
 from kibitz.coach.puzzles.solve import MOTIFS, motifs_of
-from kibitz.comment.prover import Prover
 
 
 def read(paths: list[str], half: str) -> Iterator[dict[str, str]]:
@@ -37,10 +36,10 @@ def read(paths: list[str], half: str) -> Iterator[dict[str, str]]:
                     yield row
 
 
-def found_in(row: dict[str, str], prover: Prover) -> set[str]:
+def found_in(row: dict[str, str]) -> set[str]:
     """The tags that the motifs of all the solver's moves stand for."""
     last, *moves = row["Moves"].split()
-    return motifs_of(chess.Board(row["FEN"]), chess.Move.from_uci(last), moves, prover)
+    return motifs_of(chess.Board(row["FEN"]), chess.Move.from_uci(last), moves)
 
 
 def main() -> None:
@@ -48,12 +47,11 @@ def main() -> None:
     half, paths = sys.argv[1], sys.argv[2:]
     show = sys.argv.pop() if half == "build" and sys.argv[-1] in MOTIFS else ""
     paths = [path for path in paths if path != show]
-    prover = Prover()
     tagged, hit, wrong = Counter[str](), Counter[str](), Counter[str]()
     total = 0
     for row in read(paths, half):
         total += 1
-        tags, found = set(row["Themes"].split()), found_in(row, prover)
+        tags, found = set(row["Themes"].split()), found_in(row)
         for theme in MOTIFS:
             tagged[theme] += theme in tags
             hit[theme] += theme in tags and theme in found

@@ -2,6 +2,8 @@
 
 import doctest
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -235,6 +237,24 @@ def test_a_file_goes_on_where_it_was_stopped(engine: Engine, tmp_path: Path) -> 
     assert output.read_text() == complete
     with pytest.raises(InputError, match="made in another way"):
         list(annotate_file(source, output, engine, Style("expert"), Stop()))
+
+
+def test_two_runs_do_not_write_into_one_file(engine: Engine, tmp_path: Path) -> None:
+    source, output, style = tmp_path / "games.pgn", tmp_path / "out.pgn", STYLE
+    source.write_text(f"{TRAP}\n{TRAP}\n")
+    first = annotate_file(source, output, engine, style, Stop())
+    next(first)
+    written = output.read_bytes()
+    words = ["annotate", str(source), "-o", str(output), "--network", "material", "--nodes", "300"]
+    other = subprocess.run(
+        [sys.executable, "-m", "kibitz", *words], capture_output=True, text=True, check=False
+    )
+    assert other.returncode != 0
+    assert "another process annotates into this file" in other.stderr
+    assert str(output) in other.stderr
+    assert output.read_bytes() == written
+    assert len(list(first)) == 1  # the one that has the file goes on
+    assert len(list(read_games(output))) == 2
 
 
 def test_a_fault_in_one_game_costs_no_other(

@@ -1,38 +1,40 @@
 """Claims that depend on tables or a deeper look hold only where these say so."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import chess
 import pytest
 
+from kibitz.comment.analysis import Analysis
 from kibitz.comment.annotate import Style, annotate
-from kibitz.comment.claims.choice import LEVELS, Memory, is_confirmed, worth_saying
 from kibitz.comment.claims.claim import Step
 from kibitz.comment.claims.faults import answer_line
 from kibitz.comment.claims.merits import OnlyMove, Threatens, Verdict, Wins, merits, threat_pays
 from kibitz.comment.claims.tactical import Discovers
 from kibitz.comment.decoder.verify import verified
 from kibitz.comment.english.comment import Speaker
-from kibitz.comment.facts import Scene, Unit
+from kibitz.comment.facts import UNSEARCHED, Scene, Unit
 from kibitz.comment.judge import Seen
-from kibitz.comment.prover import Look, Prover
+from kibitz.comment.select import LEVELS, Memory, is_confirmed, worth_saying
 from kibitz.engine import Engine
 from kibitz.position.pgn import parse_game
 from kibitz.search.limits import Limits
 from kibitz.search.report import Score
+from tests.comment.looks import judged_by, seen_by
 
 TABLES = Path(__file__).parent.parent / "fixtures" / "syzygy"
 
 
-def scene(prover: Prover, fen: str, *line: str) -> Scene:
+def scene(analysis: Analysis, fen: str, *line: str) -> Scene:
     board = chess.Board(fen)
     after = board.copy()
     moves = [after.push_san(san) for san in line]
-    return Scene(board, moves[0], tuple(moves[1:]), prover)
+    return Scene(board, moves[0], tuple(moves[1:]), analysis)
 
 
-def always(seen: Seen) -> Look:
+def always(seen: Seen) -> Callable[[chess.Board, int], Seen]:
     """A deeper search that sees the same everywhere."""
 
     def look(_: chess.Board, __: int) -> Seen:
@@ -54,7 +56,7 @@ def always(seen: Seen) -> Look:
 def test_a_verdict_of_the_tables_is_told_when_it_is_new(
     fen: str, move: str, result: int | None, words: str
 ) -> None:
-    one = scene(Prover(tables=str(TABLES)), fen, move)
+    one = scene(judged_by(TABLES), fen, move)
     found = [claim for claim in merits(one) if isinstance(claim, Verdict)]
     assert found == ([] if result is None else [Verdict(result)])
     for other in {-1, 0, 1} - {result}:
@@ -63,7 +65,7 @@ def test_a_verdict_of_the_tables_is_told_when_it_is_new(
 
 
 def test_nothing_is_said_of_tables_that_are_not_there() -> None:
-    one = scene(Prover(), "4k3/8/8/8/8/8/4r3/R3K3 w - - 0 1", "Kxe2")
+    one = scene(UNSEARCHED, "4k3/8/8/8/8/8/4r3/R3K3 w - - 0 1", "Kxe2")
     assert not Verdict(1).proved(one)
 
 
@@ -75,8 +77,8 @@ KEPT, LOST = "e8e7 e1e2 e7f7 e2e3 f7e7 e3f3", "e8e7 d5e5 e7d6 e1e2 d6e5 e2d2"
 @pytest.mark.parametrize(("follow", "confirmed"), [(KEPT, True), (LOST, False)])
 def test_a_gain_is_told_only_if_the_deeper_line_keeps_it(follow: str, confirmed: bool) -> None:
     line = tuple(map(chess.Move.from_uci, follow.split()))
-    prover = Prover(look=always(Seen(Score("cp", 0), 0.0, line)))
-    one = scene(prover, LOOSE, "Rxd5", "Ke7", "Ke2", "Kf7", "Ke3")
+    analysis = seen_by(always(Seen(Score("cp", 0), 0.0, line)))
+    one = scene(analysis, LOOSE, "Rxd5", "Ke7", "Ke2", "Kf7", "Ke3")
     assert Wins((5,), ()).proved(one)
     assert is_confirmed(Wins((5,), ()), one) is confirmed
 
@@ -87,8 +89,8 @@ def test_a_threat_is_told_only_if_the_deeper_line_keeps_something(
 ) -> None:
     """After Rd2 and a pass Rxd5 takes the knight; then the other side moves."""
     line = tuple(map(chess.Move.from_uci, follow.split()))
-    prover = Prover(look=always(Seen(Score("cp", 0), 0.0, line)))
-    one = scene(prover, "4k3/8/8/3n4/8/8/R7/4K3 w - - 0 1", "Rd2", "Ke7")
+    analysis = seen_by(always(Seen(Score("cp", 0), 0.0, line)))
+    one = scene(analysis, "4k3/8/8/3n4/8/8/R7/4K3 w - - 0 1", "Rd2", "Ke7")
     taken = Step(chess.Move.from_uci("d2d5"), "2.Rxd5")
     threat = Threatens(taken, Unit(chess.KNIGHT, chess.D5, False))
     assert threat_pays(threat, one) is confirmed
@@ -98,7 +100,7 @@ def test_a_threat_is_told_only_if_the_deeper_line_keeps_something(
 @pytest.mark.parametrize(("rook", "told"), [("3r2k1", True), ("r5k1", False)])
 def test_beginners_are_told_of_a_threat_to_an_unguarded_pawn(rook: str, told: bool) -> None:
     fen = f"{rook}/p4ppp/8/8/8/2N5/1P3PPP/5RK1 w - - 0 1"
-    one = scene(Prover(), fen, "Nb5", "h6")
+    one = scene(UNSEARCHED, fen, "Nb5", "h6")
     for level in LEVELS:
         said = worth_saying(one, Memory(), level, 2)
         threats = [claim for claim in said if isinstance(claim, Threatens)]
@@ -114,12 +116,12 @@ def test_a_line_that_ends_early_is_looked_at_again() -> None:
         there = at.piece_at(chess.F3) is not None
         return Seen(Score("cp", 0), 0.0, back if there else line)
 
-    assert Prover(look=look).expected(board) == [*line, *back, *line]
-    assert Prover().expected(board) is None
+    assert seen_by(look).expected(board) == [*line, *back, *line]
+    assert UNSEARCHED.expected(board) is None
 
 
 def test_without_a_deeper_look_a_scene_stays_as_it_is() -> None:
-    one = scene(Prover(), LOOSE, "Rxd5")
+    one = scene(UNSEARCHED, LOOSE, "Rxd5")
     assert one.deeper is one
 
 
@@ -127,7 +129,7 @@ def test_an_only_move_needs_the_deeper_look_to_agree() -> None:
     best = (chess.Move.from_uci("d2d5"),)
     for second, confirmed in ((-0.01, False), (-0.5, True)):
         seen = Seen(Score("cp", 0), 0.0, best, second=second)
-        one = scene(Prover(look=always(seen)), LOOSE, "Rxd5")
+        one = scene(seen_by(always(seen)), LOOSE, "Rxd5")
         assert is_confirmed(OnlyMove(False), one) is confirmed
 
 
@@ -152,14 +154,14 @@ def test_the_move_that_leaves_the_named_openings_is_told_once() -> None:
 )
 def test_an_answer_is_followed_until_it_wins_something(line: str, words: str) -> None:
     board = "4k3/8/8/3q4/8/2N5/8/4K3 b - - 0 1"
-    assert answer_line(scene(Prover(), board, *line.split())) == words
+    assert answer_line(scene(UNSEARCHED, board, *line.split())) == words
     moves = ("Kd6", "Nxd5", "Kxd5", "Kd2", "Kd4")
-    trade = scene(Prover(), "8/4k3/8/3n4/8/2N5/8/4K3 b - - 0 1", *moves)
+    trade = scene(UNSEARCHED, "8/4k3/8/3n4/8/2N5/8/4K3 b - - 0 1", *moves)
     assert answer_line(trade) == "2.Nxd5 Kxd5 3.Kd2"
 
 
 def test_what_a_fork_wins_is_told_as_its_outcome() -> None:
-    one = scene(Prover(), "q3k3/8/8/3N4/8/8/8/4K3 w - - 0 1", "Nc7+", "Kd7", "Nxa8")
+    one = scene(UNSEARCHED, "q3k3/8/8/3N4/8/8/8/4K3 w - - 0 1", "Nc7+", "Kd7", "Nxa8")
     text = Speaker("club").comment(one).text
     assert ", and so " in text
     assert verified(text, one, Speaker("club").comment(one)).holds
@@ -180,6 +182,6 @@ def test_a_gain_whose_line_ends_early_is_followed_further(longer: str, said: boo
     def look(seen_at: chess.Board, _: int) -> Seen:
         return replace(has, line=line[seen_at.ply() - after.ply() :])
 
-    prover = Prover(look=look)
-    claims = worth_saying(Scene(board, made, line[:2], prover, has=has), Memory(), "club", 2)
+    analysis = seen_by(look)
+    claims = worth_saying(Scene(board, made, line[:2], analysis, has=has), Memory(), "club", 2)
     assert (Discovers in map(type, claims)) is said

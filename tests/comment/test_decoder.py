@@ -30,7 +30,6 @@ from kibitz.comment.decoder.file import (
 from kibitz.comment.decoder.transformer import SMOOTHING, WordsNetwork, sinusoids, words_loss
 from kibitz.comment.english.comment import Speaker
 from kibitz.comment.facts import Scene
-from kibitz.comment.prover import Prover
 from kibitz.core.errors import DamagedFileError, InputError
 from kibitz.core.log import Stop
 from kibitz.nets.models.build import build
@@ -244,7 +243,7 @@ def test_it_speaks_the_same_by_the_same_seed_and_only_what_holds(trained: Path) 
     ]
     assert texts[0] == texts[1]
     assert len(texts[2]) == 3
-    scene = Scene(chess.Board(PIN), chess.Move.from_uci("f8b4"), (), Prover())
+    scene = Scene(chess.Board(PIN), chess.Move.from_uci("f8b4"), ())
     tally = Tally()
     said = DecodedSpeaker("club", decoder, PRESETS["covet"], tally).comment(scene)
     assert said.text == Speaker().comment(scene).text  # eight steps teach no sentence
@@ -275,5 +274,5 @@ def _flipped(content: bytearray) -> bytes:
 @pytest.mark.parametrize("case", [one for one in SUITE if one.name in ("pin", "gain", "discovery")])
 def test_a_move_of_the_suite_has_five_comments(case: Case) -> None:
     board = chess.Board(case.fen)
-    texts = several(Speaker(), Scene(board, board.parse_san(case.move), (), Prover()))
+    texts = several(Speaker(), Scene(board, board.parse_san(case.move), ()))
     assert len({text for text, _ in texts}) == 5

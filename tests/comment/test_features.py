@@ -6,15 +6,9 @@ import pytest
 from kibitz.comment.claims.features import FINDERS, Finder
 from kibitz.comment.claims.structure import PAWN_FINDERS, PIECE_FINDERS
 from kibitz.comment.facts import Scene, taken_by
-from kibitz.comment.prover import Prover
 
 
-@pytest.fixture(scope="module")
-def prover() -> Prover:
-    return Prover()
-
-
-def scene(prover: Prover, fen: str, *line: str) -> Scene:
+def scene(fen: str, *line: str) -> Scene:
     """A move and those after it; moves in brackets were made before."""
     board, last, took = chess.Board(fen), None, None
     for san in line:
@@ -25,11 +19,11 @@ def scene(prover: Prover, fen: str, *line: str) -> Scene:
     after = board.copy()
     moves = [after.push_san(san) for san in line if not san.startswith("(")]
     kind = took.kind if took else None
-    return Scene(board, moves[0], tuple(moves[1:]), prover, last, kind)
+    return Scene(board, moves[0], tuple(moves[1:]), last=last, last_took=kind)
 
 
-def names(prover: Prover, fen: str, *line: str) -> set[str]:
-    one = scene(prover, fen, *line)
+def names(fen: str, *line: str) -> set[str]:
+    one = scene(fen, *line)
     finders = (*FINDERS, *PAWN_FINDERS, *PIECE_FINDERS)
     return {found.name for find in finders for found in find(one)}
 
@@ -81,8 +75,8 @@ CASES: list[tuple[str, str, list[str]]] = [
 
 
 @pytest.mark.parametrize(("name", "fen", "line"), CASES)
-def test_a_feature_is_found(prover: Prover, name: str, fen: str, line: list[str]) -> None:
-    assert name in names(prover, fen, *line)
+def test_a_feature_is_found(name: str, fen: str, line: list[str]) -> None:
+    assert name in names(fen, *line)
 
 
 LOOK_ALIKES: list[tuple[str, str, list[str]]] = [
@@ -129,8 +123,8 @@ LOOK_ALIKES: list[tuple[str, str, list[str]]] = [
 
 
 @pytest.mark.parametrize(("name", "fen", "line"), LOOK_ALIKES)
-def test_a_look_alike_is_none(prover: Prover, name: str, fen: str, line: list[str]) -> None:
-    assert name not in names(prover, fen, *line)
+def test_a_look_alike_is_none(name: str, fen: str, line: list[str]) -> None:
+    assert name not in names(fen, *line)
 
 
 @pytest.mark.parametrize("find", [*FINDERS, *PAWN_FINDERS, *PIECE_FINDERS])
@@ -139,14 +133,14 @@ def test_each_feature_has_a_true_and_a_false_case(find: Finder) -> None:
         assert find.__name__ in {name for name, _, _ in table}
 
 
-def test_a_knight_does_not_head_for_where_it_came_from(prover: Prover) -> None:
+def test_a_knight_does_not_head_for_where_it_came_from() -> None:
     fen = "4k3/p7/8/8/4P3/5N2/8/4K3 w - - 0 1"
     line = ("Nh4", "Ke7", "Nf5")
-    assert "heads_for" in names(prover, fen, *line)
-    assert "heads_for" not in names(prover, fen.replace("8/4P3/5N2", "5N2/4P3/8"), *line)
+    assert "heads_for" in names(fen, *line)
+    assert "heads_for" not in names(fen.replace("8/4P3/5N2", "5N2/4P3/8"), *line)
 
 
-def test_a_guard_is_not_missed_where_it_makes_no_difference(prover: Prover) -> None:
+def test_a_guard_is_not_missed_where_it_makes_no_difference() -> None:
     fen = "4k3/8/3q4/8/8/4N3/8/4K3 w - - 0 1"
-    assert "attacks_loose" not in names(prover, fen, "Nf5", "Qe5+")
-    assert "attacks_loose" in names(prover, fen.replace("q", "b"), "Nf5", "Bc5")
+    assert "attacks_loose" not in names(fen, "Nf5", "Qe5+")
+    assert "attacks_loose" in names(fen.replace("q", "b"), "Nf5", "Bc5")

@@ -22,11 +22,11 @@ from kibitz.comment.claims.features import Feature
 from kibitz.comment.claims.sacrifices import GivesUp
 from kibitz.comment.facts import Scene, Unit, taken_by
 from kibitz.comment.judge import Label, Seen
-from kibitz.comment.prover import Prover
 from kibitz.search.report import Score
+from tests.comment.looks import judged_by
 
 TABLES = Path(__file__).parent.parent / "fixtures" / "syzygy"
-PROVER = Prover(tables=str(TABLES))
+ANALYSIS = judged_by(TABLES)
 LETTERS = dict(zip("PNBRQK", range(1, 7), strict=True))
 
 
@@ -53,7 +53,7 @@ def scene(fen: str, line: str, had: Seen | None = None, has: Seen | None = None)
     after = board.copy()
     moves = [after.push_san(san) for san in line.split()]
     kind = took.kind if took else None
-    return Scene(board, moves[0], tuple(moves[1:]), PROVER, last, kind, had, has)
+    return Scene(board, moves[0], tuple(moves[1:]), ANALYSIS, last, kind, had, has)
 
 
 def step(move: str) -> Step:
@@ -508,4 +508,4 @@ def test_what_was_lost_before_quiet_moves_is_no_part_of_an_exchange(
     board = chess.Board("6k1/2q5/8/3p4/4P3/8/8/2R3K1 b - - 0 1")
     for san in moves.split():
         board.push_san(san)
-    assert merit.exchanged(Scene(board, chess.Move.from_uci("c1c7"), (), PROVER)) == won
+    assert merit.exchanged(Scene(board, chess.Move.from_uci("c1c7"), ())) == won

@@ -3,22 +3,22 @@
 import chess
 import pytest
 
+from kibitz.comment.analysis import Analysis
+from kibitz.comment.claims.claim import Claim
+from kibitz.comment.claims.faults import Turns
 from kibitz.comment.claims.sacrifices import ACCEPTED, confirmed_sacrifice, sacrifice
 from kibitz.comment.english.comment import Comment, Speaker
-from kibitz.comment.facts import Scene
+from kibitz.comment.facts import UNSEARCHED, Scene
 from kibitz.comment.judge import Seen
-from kibitz.comment.marks import add_lines
-from kibitz.comment.prover import Prover
+from kibitz.comment.marks import add_lines, lines_of
 from kibitz.position.pgn import parse_game
 from kibitz.search.report import Score
+from tests.comment.looks import seen_by
 
 
-@pytest.fixture(scope="module")
-def prover() -> Prover:
-    return Prover()
-
-
-def scene(prover: Prover, fen: str, line: str, value: float = 0.4, mate: int = 0) -> Scene:
+def scene(
+    fen: str, line: str, value: float = 0.4, mate: int = 0, analysis: Analysis = UNSEARCHED
+) -> Scene:
     """A move with the line that follows; the value for the mover is the same before and after."""
     board = chess.Board(fen)
     after = board.copy()
@@ -26,7 +26,7 @@ def scene(prover: Prover, fen: str, line: str, value: float = 0.4, mate: int = 0
     score = Score("mate", -mate) if mate else Score("cp", 0)
     had = Seen(Score("cp", 0), value, moves)
     has = Seen(score, -1.0 if mate else -value, moves[1:])
-    return Scene(board, moves[0], moves[1:], prover, had=had, has=has)
+    return Scene(board, moves[0], moves[1:], analysis, had=had, has=has)
 
 
 # Paris 1858, before moves 10, 13 and 16.
@@ -42,7 +42,6 @@ CASES = [
 
 @pytest.mark.parametrize(("fen", "line", "mate", "aim", "lost", "won"), CASES)
 def test_a_sacrifice_is_told_with_what_it_is_for(
-    prover: Prover,
     fen: str,
     line: str,
     mate: int,
@@ -50,7 +49,7 @@ def test_a_sacrifice_is_told_with_what_it_is_for(
     lost: tuple[int, ...],
     won: tuple[int, ...],
 ) -> None:
-    one = scene(prover, fen, line, mate=mate)
+    one = scene(fen, line, mate=mate)
     found = sacrifice(one)
     assert found is not None
     assert (found.aim, found.lost, found.won) == (aim, lost, won)
@@ -72,31 +71,28 @@ def test_a_sacrifice_is_told_with_what_it_is_for(
         ),
     ],
 )
-def test_what_only_looks_like_one_is_none(prover: Prover, fen: str, line: str) -> None:
-    found = sacrifice(scene(prover, fen, line))
+def test_what_only_looks_like_one_is_none(fen: str, line: str) -> None:
+    found = sacrifice(scene(fen, line))
     assert found is None or found.aim == "back"
 
 
-def test_nothing_is_sacrificed_where_the_value_falls(prover: Prover) -> None:
-    one = scene(prover, KNIGHT, CASES[0][1])
+def test_nothing_is_sacrificed_where_the_value_falls() -> None:
+    one = scene(KNIGHT, CASES[0][1])
     assert one.has is not None
     worse = Seen(one.has.score, 0.5, one.has.line)
-    assert (
-        sacrifice(Scene(one.before, one.move, one.follow, prover, had=one.had, has=worse)) is None
-    )
+    assert sacrifice(Scene(one.before, one.move, one.follow, had=one.had, has=worse)) is None
 
 
-def test_a_mate_that_costs_a_queen_is_told_however_many_sacrifices_there_were(
-    prover: Prover,
-) -> None:
+def test_a_mate_that_costs_a_queen_is_told_however_many_sacrifices_there_were() -> None:
     speaker = Speaker()
     for fen, line, mate, *_ in CASES:
-        claims = speaker.comment(scene(prover, fen, line, mate=mate)).claims
+        claims = speaker.comment(scene(fen, line, mate=mate)).claims
         assert type(claims[0]).__name__ == "GivesUp"
 
 
 # New York 1956, before move 17...Be6 offers the queen.
 OFFER = "r3r1k1/pp3pbp/1qp3p1/2B5/2BP2b1/Q1n2N2/P4PPP/3R1K1R b - - 3 17"
+ACCEPTS = "Be6 Qxc3 Qxc5 dxc5 Bxc3 Bxe6 Rxe6"
 
 
 @pytest.mark.parametrize(("accepted", "aim"), [(0.5, "offer"), (0.15, "")])
@@ -106,15 +102,15 @@ def test_an_offer_is_proved_by_the_longest_look_at_its_acceptance(
     def look(_: chess.Board, times: int) -> Seen:
         return Seen(Score("cp", 0), accepted if times == ACCEPTED else 0.13, ())
 
-    one = scene(Prover(look=look), OFFER, "Be6 Qxc3 Qxc5 dxc5 Bxc3 Bxe6 Rxe6", value=0.13)
+    one = scene(OFFER, ACCEPTS, 0.13, analysis=seen_by(look))
     found = sacrifice(one)
     assert (found.aim if found else "") == aim
     assert found is None or found.lost == (chess.QUEEN,)
 
 
-def test_an_offer_that_allows_mate_names_it(prover: Prover) -> None:
+def test_an_offer_that_allows_mate_names_it() -> None:
     fen = "5rk1/4r1np/1p1ppnp1/2p3N1/5P2/1qP3PQ/3PRN1P/4R2K w - - 0 23"
-    one = scene(prover, fen, "Ng4 Qd5+ Kg1 Nxg4 Qxh7#", value=0.9)
+    one = scene(fen, "Ng4 Qd5+ Kg1 Nxg4 Qxh7#", value=0.9)
     found = sacrifice(one)
     assert found is not None
     assert (found.aim, found.moves) == ("mated", 1)
@@ -133,12 +129,12 @@ def test_a_variation_shows_what_accepting_an_offer_leads_to() -> None:
         moves = tuple(board.push_san(san) for san in expected.split())
         return Seen(Score("cp", 529), 0.5, moves)
 
-    one = scene(Prover(look=look), OFFER, "Be6 Qxc3 Qxc5 dxc5 Bxc3 Bxe6 Rxe6", value=0.13)
+    one = scene(OFFER, ACCEPTS, 0.13, analysis=seen_by(look))
     found = sacrifice(one)
     assert found is not None
     assert found.aim == "offer"
     node = game.variations[0]
-    add_lines(node, one, Comment("", (found,)), "club")
+    add_lines(node, lines_of(one, Comment("", (found,)), "club"))
     added = node.variations[1]
     assert added.comment == "[%eval -5.29]"
     assert [added.san(), *(each.san() for each in added.mainline())] == [
@@ -147,13 +143,17 @@ def test_a_variation_shows_what_accepting_an_offer_leads_to() -> None:
     ]
 
 
-@pytest.mark.parametrize(("made", "words", "lines"), [(0.05, "", 2), (0.05, "A", 1), (0.15, "", 1)])
-def test_a_mark_without_words_has_the_better_line(made: float, words: str, lines: int) -> None:
+@pytest.mark.parametrize(
+    ("made", "said", "lines"), [(0.05, (), 2), (0.05, (Turns(0, -1),), 1), (0.15, (), 1)]
+)
+def test_a_mark_without_words_has_the_better_line(
+    made: float, said: tuple[Claim, ...], lines: int
+) -> None:
     game = parse_game("1. a3 e5 *").tree
     better, move = chess.Move.from_uci("e2e4"), chess.Move.from_uci("a2a3")
     had, has = Seen(Score("cp", 30), 0.2, (better,)), Seen(Score("cp", 0), -made, ())
-    one = Scene(chess.Board(), move, (), Prover(), had=had, has=has)
-    add_lines(game.variations[0], one, Comment(words), "club")
+    one = Scene(chess.Board(), move, (), had=had, has=has)
+    add_lines(game.variations[0], lines_of(one, Comment("", said), "club"))
     assert [node.move for node in game.variations] == [move, better][:lines]
     assert "30]" in game.variations[-1].comment or lines == 1
 
@@ -181,7 +181,7 @@ def test_castling_is_lost_whatever_takes(fen: str, lines: tuple[str, ...], aim: 
         value = 0.13 if board.turn else -0.13
         return Seen(Score("cp", 0), value, known.get(board.epd(), ()))
 
-    one = scene(Prover(look=look), fen, lines[0], value=0.13)
+    one = scene(fen, lines[0], 0.13, analysis=seen_by(look))
     first, found = sacrifice(one), confirmed_sacrifice(one)
     assert first is not None
     assert first.aim == "castling"

@@ -18,10 +18,8 @@ from kibitz.comment.decoder.verify import verified
 from kibitz.comment.english.comment import Comment, Speaker
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import Seen
-from kibitz.comment.prover import Prover
 from kibitz.search.report import Score
 
-PROVER = Prover()
 # The knight on c7 forks the king on e8 and the queen on a8.
 FORK = "q3k3/p4ppp/8/3N4/8/8/P4PPP/4K3 w - - 0 1"
 PIN = "rnbqkbnr/ppp2ppp/4p3/3p4/3PP3/2N5/PPP2PPP/R1BQKBNR b KQkq - 1 3"
@@ -36,7 +34,7 @@ DOUBLED = DoubledPawns(white=True, file=0)
 def scene_of(fen: str, san: str, *follow: str) -> Scene:
     board = chess.Board(fen)
     move = board.parse_san(san)
-    return Scene(board, move, tuple(map(chess.Move.from_uci, follow)), PROVER)
+    return Scene(board, move, tuple(map(chess.Move.from_uci, follow)))
 
 
 def blunder() -> Scene:

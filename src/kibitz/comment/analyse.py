@@ -1,7 +1,8 @@
 """All searching that comments rest on: what is seen before and after the moves of a game.
 
-    game -> **analyse** -> scenes -> claims -> words
+    game -> **analyse** -> analysis -> facts -> claims -> select -> words
 
+The positions of a game are searched first, then, in passes, what claims about its moves ask for.
 Every search begins with an empty table, so what is seen depends on the position and the limits
 alone: not on what was searched before, nor on how many engines share the work.
 """
@@ -13,10 +14,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from queue import SimpleQueue
+from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 import chess
 
+from kibitz.comment.analysis import LAST_LOOK, Analysis, Unsearched
 from kibitz.comment.judge import (
     Seen,
     in_hindsight,
@@ -25,15 +28,16 @@ from kibitz.comment.judge import (
     seen,
     tried,
 )
-from kibitz.comment.prover import LAST_LOOK
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits
 from kibitz.search.report import Score
+from kibitz.search.tablebase import Tablebases
 
 if TYPE_CHECKING:
     from kibitz.engine import Engine
 
 NODES = 20_000  # of the search of every position
+REMEMBERED = 150  # plies: after so many without a capture or a pawn's move a game is drawn
 AGAIN = 10  # times as many where a move seems to be bad, or the only good one
 DEEP = 40_000  # at least, before what depends on a search is said
 SMALL_TABLE, TABLE = 16, 64  # MiB; a table is emptied before every search
@@ -93,7 +97,8 @@ class Searches:
     """
 
     def __init__(self, *engines: Engine) -> None:
-        self.tables = engines[0].settings.syzygy_path
+        self._tables, self._probing = Tablebases(engines[0].settings.syzygy_path), Lock()
+        self.has_tables = bool(engines[0].settings.syzygy_path)
         self._idle: SimpleQueue[Engine] = SimpleQueue()
         for engine in engines:
             self._idle.put(engine)
@@ -121,6 +126,24 @@ class Searches:
         finally:
             self._idle.put(engine)
 
+    def answered(self, analysis: Analysis, effort: Effort, ask: Callable[[], Answer]) -> Answer:
+        """The answer of pure work on an analysis; what it finds missing there is searched."""
+        while True:
+            try:
+                return ask()
+            except Unsearched as missing:
+                self.add(analysis, effort, missing)
+
+    def add(self, analysis: Analysis, effort: Effort, missing: Unsearched) -> None:
+        """Search what an analysis lacks."""
+        if missing.times:
+            limits = effort.deep(missing.times)
+            analysis.looks[missing.name] = self.see(missing.board, limits)
+        else:
+            position = Board.from_chess(missing.board).position
+            with self._probing:
+                analysis.verdicts[missing.name] = self._tables.wdl(position)
+
     def all(self, work: Iterable[Callable[[], Answer]]) -> Iterator[Answer]:
         """The answers of pieces of work, in their order; they are done side by side."""
         if self._count == 1:
@@ -133,6 +156,28 @@ class Searches:
             finally:
                 for one in futures:
                     one.cancel()
+
+
+def analyse(
+    start: chess.Board,
+    moves: Sequence[chess.Move],
+    first: int,
+    searches: Searches,
+    effort: Effort,
+    on_ply: OnPly = lambda: None,
+) -> Analysis:
+    """What is seen before and after the moves of a game from one on, counted from 0."""
+    board, boards = start.copy(stack=False), []
+    for ply, move in enumerate([*moves, None]):
+        if ply >= first:
+            boards.append(board.copy(stack=min(board.halfmove_clock, REMEMBERED)))
+        if move is not None:
+            board.push(move)
+    views = seen_along(boards, moves[first:], searches, effort, on_ply)
+    begins = start.shredder_fen(en_passant="fen")
+    return Analysis(
+        begins, start.chess960, tuple(moves), tuple(views), has_tables=searches.has_tables
+    )
 
 
 # --- the positions of a game ----------------------------------------------------------------------

@@ -10,17 +10,27 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import chess
 import chess.pgn
 
-from kibitz.comment.analyse import NODES, Effort, OnPly, Searches, seen_along
-from kibitz.comment.claims.choice import LEVELS, Level
+from kibitz.comment.analyse import NODES, Effort, OnPly, Searches, analyse
+from kibitz.comment.analysis import Analysis, Unsearched
 from kibitz.comment.claims.claim import step
 from kibitz.comment.english import english as language
 from kibitz.comment.english.comment import Comment, Speaker
 from kibitz.comment.english.story import Told, story_of
-from kibitz.comment.facts import RECENT, REMEMBERED, Scene, played, taken_by
+from kibitz.comment.facts import Scene, scenes_of
 from kibitz.comment.judge import Label, Seen, key_moments, labels_of
-from kibitz.comment.marks import ANNOTATOR, add_lines, forget, put_mark, put_words, signed
+from kibitz.comment.kept import Kept
+from kibitz.comment.marks import (
+    ANNOTATOR,
+    Line,
+    add_lines,
+    forget,
+    lines_of,
+    put_mark,
+    put_words,
+    signed,
+)
 from kibitz.comment.openings import Opening, opening_in
-from kibitz.comment.prover import Prover
+from kibitz.comment.select import LEVELS, Level, Memory, select
 from kibitz.core.errors import InputError, did_you_mean
 from kibitz.engine.options import chosen
 from kibitz.nets.discover import named
@@ -76,54 +86,121 @@ def annotate(
     style: Style,
     on_ply: OnPly = lambda: None,
     more: Sequence[Engine] = (),
+    kept: Kept | None = None,
 ) -> Annotated:
     """Annotate the main line of a game, in place; what others wrote in it stays.
 
     Of each move is said what `comment` says of it in this game, but for what the reader has been
-    told before. `more` engines of the same network and options share the searching.
+    told before. `more` engines of the same network and options share the searching; what `kept`
+    has of the game is not searched again.
     """
     tree = game.tree
     forget(tree)
-    nodes = list(tree.mainline())
-    searches = Searches(engine, *more)
-    views, scenes = scenes_of(tree, searches, style.limits, on_ply)
-    told, opened = _told(tree, views)
-    keys = key_moments(told.values, told.labels)
-    spoken = [
-        scene
-        for ply, scene in enumerate(scenes)
-        if style.speaks_of(scene.mover) and (style.moments == "all" or ply in keys)
-    ]
-    for _ in searches.all(partial(Speaker(style.level).comment, scene) for scene in spoken):
-        pass  # what it proves is known to the scenes when they are spoken of in order
-    speaker = style.words.speaker(style.level)
-    speaker.sparing = True
-    comments: list[Comment] = []
-    board = tree.board()
-    for ply, node in enumerate(nodes):
-        scene = scenes[ply]
-        leaves = ""
-        fine = told.labels[ply] is Label.NONE
-        if fine and KNOWN <= ply == opened + 1 and style.level != "beginner":
-            leaves = _theory_text(board, node.move)
-        board.push(node.move)
-        comment = Comment()
-        if style.speaks_of(scene.mover):
-            put_mark(node, told.labels[ply])
-            if style.moments == "all" or ply in keys:
-                comment = speaker.comment(scene)
-                add_lines(node, scene, comment, style.level)
-        name = _opening_text(told.opening) if ply == opened else ""
-        texts = [name, leaves, comment.text]
-        texts.append(_end_text(board))
-        text = " ".join(text for text in texts if text)
-        put_words(node, views[ply + 1], comment, text, board.turn)
-        comments.append(comment)
-    story = story_of(tree, told, comments) if nodes else ""
-    put_words(tree, views[0], Comment(), story, tree.board().turn)
+    searches, effort = Searches(engine, *more), Effort(style.limits)
+    analysis = _analysis_of(tree, searches, effort, on_ply, kept)
+    answers = analysis.size
+    told, named = _told(tree, analysis.views)
+    said = _said(analysis, told, style, searches, effort)
+    if kept is not None and analysis.size > answers:
+        kept.keep(analysis)
+    _write(tree, analysis, told, named, said, style)
     tags = tree.headers
     tags[ANNOTATOR] = signed(tags.get(ANNOTATOR, ""), signature(engine, style))
-    return Annotated(game, told, comments)
+    return Annotated(game, told, [one.comment for one in said])
+
+
+class Said(NamedTuple):
+    """A comment on a move, and its lines."""
+
+    comment: Comment = Comment()
+    lines: Sequence[Line] = ()
+
+
+def _analysis_of(
+    tree: chess.pgn.Game,
+    searches: Searches,
+    effort: Effort,
+    on_ply: OnPly = lambda: None,
+    kept: Kept | None = None,
+) -> Analysis:
+    """What searches see of a game's main line: that which is kept, or a new one."""
+    start, moves = tree.board(), tuple(node.move for node in tree.mainline())
+    analysis = None if kept is None else kept.find(start, moves)
+    if analysis is not None:
+        for _ in analysis.views:
+            on_ply()
+        return analysis
+    return analyse(start, moves, 0, searches, effort, on_ply)
+
+
+def _said(
+    analysis: Analysis, told: Told, style: Style, searches: Searches, effort: Effort
+) -> list[Said]:
+    """What is said of every move; what claims need for it is searched, in passes, and kept.
+
+    First every move is spoken of as if it were the only one, side by side; then all in their
+    order, as what was said before decides what is said now.
+    """
+    scenes = scenes_of(analysis)
+    keys = key_moments(told.values, told.labels)
+    spoken = [
+        style.speaks_of(scene.mover) and (style.moments == "all" or ply in keys)
+        for ply, scene in enumerate(scenes)
+    ]
+
+    def alone(scene: Scene) -> None:
+        lines_of(scene, select(scene, Memory(), style.level), style.level)
+
+    asks = (partial(alone, scene) for scene, speaks in zip(scenes, spoken, strict=True) if speaks)
+    for _ in searches.all(partial(searches.answered, analysis, effort, ask) for ask in asks):
+        pass
+    while missing := _spoken(scenes, spoken, style, TABLE)[1]:
+        for _ in searches.all(partial(searches.add, analysis, effort, one) for one in missing):
+            pass
+    return _spoken(scenes, spoken, style, style.words)[0]
+
+
+def _spoken(
+    scenes: Sequence[Scene], spoken: Sequence[bool], style: Style, words: Words
+) -> tuple[list[Said], list[Unsearched]]:
+    """What is said of every move in its order, and the searches that are missing for it."""
+    speaker = words.speaker(style.level)
+    speaker.sparing = True
+    said, missing = list[Said](), list[Unsearched]()
+    for scene, speaks in zip(scenes, spoken, strict=True):
+        try:
+            comment = speaker.comment(scene) if speaks else Comment()
+            said.append(Said(comment, lines_of(scene, comment, style.level) if speaks else ()))
+        except Unsearched as question:
+            missing.append(question)
+    return said, missing
+
+
+def _write(
+    tree: chess.pgn.Game,
+    analysis: Analysis,
+    told: Told,
+    named_until: int,
+    said: Sequence[Said],
+    style: Style,
+) -> None:
+    """Write marks, values, words and lines into a game."""
+    nodes, board = list(tree.mainline()), tree.board()
+    for ply, (node, (comment, lines)) in enumerate(zip(nodes, said, strict=True)):
+        leaves = ""
+        fine = told.labels[ply] is Label.NONE
+        if fine and KNOWN <= ply == named_until + 1 and style.level != "beginner":
+            leaves = _theory_text(board, node.move)
+        if style.speaks_of(board.turn):
+            put_mark(node, told.labels[ply])
+            add_lines(node, lines)
+        board.push(node.move)
+        name = _opening_text(told.opening) if ply == named_until else ""
+        texts = [name, leaves, comment.text, _end_text(board)]
+        text = " ".join(text for text in texts if text)
+        put_words(node, analysis.views[ply + 1], comment, text, board.turn)
+    story = story_of(tree, told, [one.comment for one in said]) if nodes else ""
+    put_words(tree, analysis.views[0], Comment(), story, tree.board().turn)
 
 
 def signature(engine: Engine, style: Style) -> str:
@@ -149,7 +226,8 @@ def comment_on(
     """What is to be said of one move of a position; without limits nothing is searched."""
     if level not in LEVELS:
         raise InputError("no such level of readers", value=level, fix=did_you_mean(level, LEVELS))
-    return Speaker(level).comment(scene_on(engine, board, move, limits)).text
+    scene = scene_on(engine, board, move, limits, lambda scene: select(scene, Memory(), level))
+    return Speaker(level).comment(scene).text
 
 
 def silence(move: str) -> str:
@@ -157,10 +235,18 @@ def silence(move: str) -> str:
     return f"{move} is checkmate." if move.endswith("#") else NOTHING
 
 
+Asks: TypeAlias = Callable[[Scene], object]  # pure work whose searches are wanted
+
+
 def scene_on(
-    engine: Engine, board: Board, move: str, limits: Limits | None, more: Sequence[Engine] = ()
+    engine: Engine,
+    board: Board,
+    move: str,
+    limits: Limits | None,
+    asks: Asks,
+    more: Sequence[Engine] = (),
 ) -> Scene:
-    """One move of a position, as `scenes_of` sees it in a game that ends with it.
+    """One move of a position, as in a game that ends with it, with all searches that work asks for.
 
     Moves that the board remembers count as made before: what they have taken is no gain, and what
     occurs again is a repetition. `more` engines of the same kind share the work.
@@ -168,54 +254,28 @@ def scene_on(
     before = board.to_chess()
     made = chess.Move.from_uci(board.uci(board.parse(move)))
     if limits is None:
-        return Scene(before, made, (), Prover())
+        return Scene(before, made, ())
     searches, effort = Searches(engine, *more), Effort(limits)
-    boards = [before, played(before, made, stack=RECENT)]
-    had, has = seen_along(boards, [made], searches, effort)
-    return _scene(before, made, had, has, _prover(searches, effort))
+    moves = [*before.move_stack, made]
+    analysis = analyse(before.root(), moves, len(moves) - 1, searches, effort)
+    return _answered(scenes_of(analysis)[0], searches, effort, asks)
 
 
-def scenes_of(
-    tree: chess.pgn.Game, searches: Searches, limits: Limits, on_ply: OnPly = lambda: None
-) -> tuple[list[Seen], list[Scene]]:
-    """What is seen in the positions of a game's main line, and its moves with what is seen."""
-    effort, moves = Effort(limits), [node.move for node in tree.mainline()]
-    views = seen_along(_positions(tree), moves, searches, effort, on_ply)
-    prover = _prover(searches, effort)
-    scenes, board = [], tree.board()
-    for ply, move in enumerate(moves):
-        scenes.append(_scene(board, move, views[ply], views[ply + 1], prover))
-        board.push(move)
-    return views, scenes
+def scene_in(
+    tree: chess.pgn.Game, ply: int, limits: Limits | None, asks: Asks, engines: Sequence[Engine]
+) -> Scene:
+    """A move of a game's main line, by its ply from 0, as it is seen in the whole game."""
+    if limits is None:
+        node = [*tree.mainline()][ply]
+        return Scene(node.parent.board(), node.move, ())
+    searches, effort = Searches(*engines), Effort(limits)
+    analysis = _analysis_of(tree, searches, effort)
+    return _answered(scenes_of(analysis)[ply], searches, effort, asks)
 
 
-def _prover(searches: Searches, effort: Effort) -> Prover:
-    """Proves claims, by a deeper search where they depend on one."""
-
-    def look(board: chess.Board, times: int) -> Seen:
-        return searches.see(board, effort.deep(times))
-
-    return Prover(tables=searches.tables, look=look)
-
-
-def _positions(tree: chess.pgn.Game) -> list[chess.Board]:
-    """The positions of a game, each with those before it that may be repeated."""
-    board = tree.board()
-    boards = [board.copy(stack=False)]
-    for node in tree.mainline():
-        board.push(node.move)
-        boards.append(board.copy(stack=min(board.halfmove_clock, REMEMBERED)))
-    return boards
-
-
-def _scene(board: chess.Board, move: chess.Move, had: Seen, has: Seen, prover: Prover) -> Scene:
-    before = board.copy(stack=RECENT)
-    last, took = None, None
-    if before.move_stack:
-        earlier = before.copy(stack=1)
-        last = earlier.pop()
-        took = taken_by(earlier, last)
-    return Scene(before, move, has.line, prover, last, took.kind if took else None, had, has)
+def _answered(scene: Scene, searches: Searches, effort: Effort, asks: Asks) -> Scene:
+    searches.answered(scene.analysis, effort, partial(asks, scene))
+    return scene
 
 
 # --- words beside the comments --------------------------------------------------------------------

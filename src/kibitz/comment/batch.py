@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -15,9 +15,11 @@ import chess.pgn
 
 from kibitz.comment.analyse import Effort, OnPly
 from kibitz.comment.annotate import TABLE, Style, annotate, signature
+from kibitz.comment.kept import Kept
 from kibitz.comment.marks import ANNOTATOR, signed
 from kibitz.core.errors import InputError, KibitzError
 from kibitz.core.files import refuse_folder
+from kibitz.core.journal import GrowingFile
 from kibitz.core.log import Bar, Stop, progress, say
 from kibitz.core.places import Place, files_below
 from kibitz.core.unpacking import COMPRESSED
@@ -71,29 +73,78 @@ def annotate_file(
     if first is None:
         reason = f"{len(bad)} skipped" if bad else "it is empty"
         raise InputError("no game to annotate", value=str(source), fix=reason)
-    done = iter(()) if output is None else _done(output, by)
-    with progress(str(source), total=_count(files)) as bar:
-        new = 0
-        for game in chain([first], games):
+    games = chain([first], games)
+    with ExitStack() as stack, progress(str(source), total=_count(files)) as bar:
+        file = None if output is None else stack.enter_context(_opened(output))
+        run = _Run(games, [engine, *more], style, by, stop, on_fault, bar, file)
+        yield from run.games()
+        if not run.new:
+            say(f"{output}: all games are annotated")
+
+
+@contextmanager
+def _opened(output: Path) -> Iterator[GrowingFile]:
+    """The output, which no other process may write meanwhile."""
+    file = GrowingFile(output)
+    try:
+        if output.is_file() and not file.lock():
+            fix = "wait for it, or give another -o"
+            raise InputError("another process annotates into this file", value=str(output), fix=fix)
+        yield file
+    finally:
+        file.close()
+
+
+@dataclass
+class _Run:
+    """Games that are annotated one after the other, and their output."""
+
+    source: Iterator[Game]
+    engines: Sequence[Engine]
+    style: Style
+    by: str  # the signature
+    stop: Stop
+    on_fault: Callable[[str], None]
+    bar: Bar
+    output: GrowingFile | None
+    new: int = 0
+
+    def games(self) -> Iterator[Game]:
+        """Those that an earlier run has left, then new ones, each written before it is yielded."""
+        done = iter(()) if self.output is None else _done(self.output, self.by)
+        for game in self.source:
             earlier = next(done, None)
-            if earlier is not None:
-                _same(game, earlier, output)
-                bar.advance()
+            if earlier is not None and self.output is not None:
+                _same(game, earlier, self.output.path)
+                self.bar.advance()
                 yield earlier
             elif cluster() is not None:
-                rest = chain([game], games)
-                for sent in _elsewhere(rest, engine, style, stop):
-                    new += 1
-                    bar.advance()
-                    yield _kept(sent, by, output, on_fault)
+                rest = chain([game], self.source)
+                for sent in _elsewhere(rest, self.engines[0], self.style, self.stop):
+                    self.bar.advance()
+                    yield self._written(sent)
             else:
-                told = None if stop.requested else _one(game, [engine, *more], style, stop, bar)
+                told = None
+                if not self.stop.requested:
+                    told = _one(game, self.engines, self.style, self.stop, self.bar)
                 if told is None:
+                    self.new += 1  # not all games are annotated
                     return
-                new += 1
-                yield _kept(told, by, output, on_fault)
-        if not new:
-            say(f"{output}: all games are annotated")
+                yield self._written(told)
+
+    def _written(self, done: Done) -> Game:
+        """Write a game after those before it, and tell if it was left as it is.
+
+        A crash costs only the one under way.
+        """
+        self.new += 1
+        if done.fault:
+            self.on_fault(done.fault)
+        tags = done.game.tree.headers
+        tags[ANNOTATOR] = signed(tags.get(ANNOTATOR, ""), self.by)  # where nothing was said, too
+        if self.output is not None:
+            self.output.add(f"{done.game}\n\n".encode(errors="replace"))
+        return done.game
 
 
 def check_output(source: Place, output: Path, flag: str = "-o") -> None:
@@ -133,14 +184,6 @@ def _count(files: Sequence[Place]) -> int | None:
     return sum(line.startswith("[Event ") for line in lines) or None
 
 
-def _kept(done: Done, by: str, output: Path | None, on_fault: Callable[[str], None]) -> Game:
-    """Write a game, and tell if it was left as it is."""
-    if done.fault:
-        on_fault(done.fault)
-    _append(done.game, by, output)
-    return done.game
-
-
 def _one(game: Game, engines: Sequence[Engine], style: Style, stop: Stop, bar: Bar) -> Done | None:
     """Annotate a game; None if the run was stopped before its end."""
     nodes = list(game.tree.mainline())
@@ -172,7 +215,8 @@ def _whole_or_bare(
     """
     bare = str(game)
     try:
-        return Done(annotate(game, engines[0], style, on_ply, engines[1:]).game)
+        kept = Kept(engines[0], Effort(style.limits))
+        return Done(annotate(game, engines[0], style, on_ply, engines[1:], kept).game)
     except (KibitzError, OSError, MemoryError, Stopped):
         raise
     except Exception as error:  # noqa: BLE001 - whatever it is, it is named, and the game left
@@ -222,51 +266,39 @@ def _elsewhere(games: Iterable[Game], engine: Engine, style: Style, stop: Stop) 
         yield Done(replace(sent.popleft(), tree=parse_game(text).tree), fault)
 
 
-def _append(game: Game, by: str, output: Path | None) -> None:
-    """Write a game after those before it, so that a crash costs only the one under way."""
-    tags = game.tree.headers
-    tags[ANNOTATOR] = signed(tags.get(ANNOTATOR, ""), by)  # where nothing could be said, too
-    if output is not None:
-        with output.open("a", encoding="utf-8", errors="replace") as file:
-            file.write(f"{game}\n\n")
-            file.flush()
-            os.fsync(file.fileno())
-
-
 # --- going on -------------------------------------------------------------------------------------
 
 
-def _done(output: Path, by: str) -> Iterator[Game]:
+def _done(output: GrowingFile, by: str) -> Iterator[Game]:
     """The games an earlier run has left, after one that a crash has cut was taken away."""
-    if not output.exists() or not output.stat().st_size:
+    content = output.read()
+    if not content:
         return
     error = InputError(
         "the output exists and was made in another way",
-        value=str(output),
+        value=str(output.path),
         fix="give another -o, or remove it",
     )
 
     def refuse(_: BadGame) -> None:
         raise error
 
-    if by.encode() not in output.read_bytes():
+    if by.encode() not in content:
         raise error
-    _cut_torn_game(output)
-    for game in read_games(output, refuse):
+    _cut_torn_game(output, content)
+    for game in read_games(output.path, refuse):
         if not game.tags.get(ANNOTATOR, "").endswith(by):
             raise error
         yield game
 
 
-def _cut_torn_game(output: Path) -> None:
+def _cut_torn_game(output: GrowingFile, content: bytes) -> None:
     """Take away a last game that is not whole: tags and moves each end with an empty line."""
-    with output.open("rb+") as file:
-        content = file.read()
-        whole = content.endswith(b"\n\n")
-        last = content.rstrip(b"\n").rfind(b"\n\n") + 2 if whole else 0
-        if not whole or content.startswith(b"[", last):
-            starts = content.rfind(b"\n\n[") + 2
-            file.truncate(starts if starts > 1 else 0)
+    whole = content.endswith(b"\n\n")
+    last = content.rstrip(b"\n").rfind(b"\n\n") + 2 if whole else 0
+    if not whole or content.startswith(b"[", last):
+        starts = content.rfind(b"\n\n[") + 2
+        output.cut(starts if starts > 1 else 0)
 
 
 def _same(game: Game, other: Game, output: Path | None) -> None:

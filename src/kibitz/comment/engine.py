@@ -9,7 +9,7 @@ from kibitz.engine import Engine as SearchingEngine
 from kibitz.search.limits import Limits
 
 if TYPE_CHECKING:
-    from kibitz.comment.claims.choice import Level
+    from kibitz.comment.select import Level
     from kibitz.position.board import Board
 
 
@@ -45,7 +45,7 @@ def annotate(
     from kibitz.comment.analyse import NODES, Effort
     from kibitz.comment.annotate import Style
     from kibitz.comment.annotate import annotate as annotate_game
-    from kibitz.comment.claims.choice import LEVELS
+    from kibitz.comment.select import LEVELS
     from kibitz.core.errors import InputError, NotationError, did_you_mean
     from kibitz.position.pgn import BadGame, read_games
 

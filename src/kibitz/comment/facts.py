@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import chess
 
+from kibitz.comment.analysis import Analysis
 from kibitz.comment.judge import Seen
-from kibitz.comment.prover import Prover
 
 WORTH = {
     chess.PAWN: 1,
@@ -23,9 +23,9 @@ WORTH = {
     chess.QUEEN: 9,
     chess.KING: 99,
 }
-REMEMBERED = 150  # plies: after so many without a capture or a pawn's move a game is drawn
 RECENT = 16  # plies: who wins back what was given within them has won nothing
 SLIDERS = (chess.BISHOP, chess.ROOK, chess.QUEEN)
+UNSEARCHED = Analysis()  # without searches
 
 
 class Unit(NamedTuple):
@@ -48,7 +48,7 @@ class Scene:
     before: chess.Board
     move: chess.Move
     follow: tuple[chess.Move, ...]  # the reply first
-    prover: Prover
+    analysis: Analysis = UNSEARCHED
     last: chess.Move | None = None  # the move that led to the position
     last_took: int | None = None  # what that move captured
     had: Seen | None = None  # what a search has seen before the move
@@ -104,7 +104,7 @@ class Scene:
         assert self.reply is not None
         took = self.taken.kind if self.taken else None
         return Scene(
-            self.after, self.reply, self.follow[1:], self.prover, self.move, took, self.has
+            self.after, self.reply, self.follow[1:], self.analysis, self.move, took, self.has
         )
 
     @cached_property
@@ -114,7 +114,7 @@ class Scene:
         line = self.had.line
         return Scene(
             self.before,
-            *(line[0], line[1:], self.prover, self.last, self.last_took),
+            *(line[0], line[1:], self.analysis, self.last, self.last_took),
             *(self.had, self.had.then),
         )
 
@@ -126,10 +126,10 @@ class Scene:
     def seen_with(self, times: int) -> Scene:
         """The same move as a deeper search, by so many times its nodes, sees it."""
         if times not in self.known:
-            has = self.prover.deeper(self.after, times)
+            has = self.analysis.deeper(self.after, times)
             if has is None:
                 return self
-            had = self.prover.deeper(self.before, times)
+            had = self.analysis.deeper(self.before, times)
             self.known[times] = replace(self, follow=has.line, had=had, has=has)
         deeper: Scene = self.known[times]
         return deeper
@@ -155,7 +155,24 @@ class Scene:
             return None
         took = taken_by(self.boards[1], self.follow[0])
         rest, kind = self.follow[2:], took.kind if took else None
-        return Scene(self.boards[2], self.follow[1], rest, self.prover, self.follow[0], kind)
+        return Scene(self.boards[2], self.follow[1], rest, self.analysis, self.follow[0], kind)
+
+
+def scenes_of(analysis: Analysis) -> list[Scene]:
+    """The moves that were searched, with what was seen before and after them."""
+    scenes, board = [], analysis.board()
+    for ply, move in enumerate(analysis.moves):
+        if ply >= analysis.first:
+            had, has = analysis.views[ply - analysis.first :][:2]
+            before, last, took = board.copy(stack=RECENT), None, None
+            if before.move_stack:
+                earlier = before.copy(stack=1)
+                last = earlier.pop()
+                took = taken_by(earlier, last)
+            kind = took.kind if took else None
+            scenes.append(Scene(before, move, has.line, analysis, last, kind, had, has))
+        board.push(move)
+    return scenes
 
 
 def played(board: chess.Board, *moves: chess.Move, stack: int = 0) -> chess.Board:

@@ -7,20 +7,21 @@ value before its first comment. So a game can be annotated again, and what other
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import chess
 import chess.engine
 import chess.pgn
 import chess.svg
 
-from kibitz.comment.claims.choice import Level, Memory, worth_saying
 from kibitz.comment.claims.claim import Claim, Step
 from kibitz.comment.claims.sacrifices import GivesUp, accepted
 from kibitz.comment.english.comment import Comment, Speaker
 from kibitz.comment.english.story import told_by
 from kibitz.comment.facts import Scene, Unit
 from kibitz.comment.judge import Label, Seen, label
+from kibitz.comment.select import Level, Memory, Selection, worth_saying
 from kibitz.position.pgn import main_turns
 
 ANNOTATOR = "Annotator"  # the tag that says how a game was annotated
@@ -102,8 +103,16 @@ def _value(view: Seen, turn: bool) -> str:
     return f"{_VALUE}{sign * view.score.amount / 100:.2f}]"
 
 
-def add_lines(node: chess.pgn.ChildNode, scene: Scene, comment: Comment, level: Level) -> None:
-    """The lines that a comment on a bad move or a sacrifice speaks of, as variations.
+class Line(NamedTuple):
+    """A variation that a comment speaks of."""
+
+    moves: tuple[chess.Move, ...]
+    after: bool = False  # it begins after the move, not in its place
+    words: tuple[str, ...] = ()  # of its moves; of the first the value, as [%eval]
+
+
+def lines_of(scene: Scene, comment: Comment | Selection, level: Level) -> list[Line]:
+    """The lines that a comment on a bad move or a sacrifice speaks of.
 
     A marked move without words has the line that was better.
     """
@@ -111,47 +120,51 @@ def add_lines(node: chess.pgn.ChildNode, scene: Scene, comment: Comment, level: 
     had, has, turn = scene.had, scene.has, scene.before.turn
     silent = False
     if had is not None and has is not None and had.line[:1] not in ((), (scene.move,)):
-        silent = not comment.text and label(had, has) is not Label.NONE
+        silent = not comment.claims and label(had, has) is not Label.NONE
+    lines: list[Line] = []
     if (silent or kinds & {"Better", "MissesMate"}) and had is not None:
-        value = _value(had, turn)
-        _add_line(node.parent, scene.instead, value, level)
+        lines.append(_line(scene.instead, _value(had, turn), level))
     refutes = kinds & {"Allows", "AllowsMate", "EnPrise", "Abandons", "Overlooks", "GivesUp"}
-    # After the last move of a game a line would be taken for more of the game.
-    if refutes and node.variations and scene.has and scene.reply != node.variations[0].move:
-        _add_line(node, scene.other, _value(scene.has, not turn), level)
+    if refutes and scene.has and scene.reply:
+        lines.append(_line(scene.other, _value(scene.has, not turn), level, after=True))
     for claim in comment.claims:
         if not isinstance(claim, GivesUp) or claim.aim not in ("offer", "offered", "mated"):
             continue
-        taken = accepted(scene, claim) if node.variations else None
+        taken = accepted(scene, claim)
         if taken is not None:
-            _add_line(node, taken[0], _value(taken[1], turn), level)
+            lines.append(_line(taken[0], _value(taken[1], turn), level, after=True))
+    return lines
 
 
-def _add_line(parent: chess.pgn.GameNode, scene: Scene, value: str, level: Level) -> None:
-    """A variation with its value, and words of its own where the line has a point."""
-    if parent.has_variation(scene.move):
-        return
-    memory = Memory()
-    speaker = Speaker(level)
-    node: chess.pgn.GameNode = parent
+def _line(scene: Scene, value: str, level: Level, after: bool = False) -> Line:
+    """A line with its value, and words where it has a point."""
+    memory, speaker = Memory(), Speaker(level)
     moves = (scene.move, *scene.follow)[:LONGEST]
+    words = [value, *[""] * (len(moves) - 1)]
     later: Scene | None = scene.later()
-    for ply, move in enumerate(moves):
-        node = node.add_variation(move, comment="" if ply else value)
-        if ply and ply % 2 == 0 and later is not None:
-            claims = worth_saying(later, memory, level, 1)
-            points = [one for one in claims if type(one).__module__.endswith(".tactical")]
-            if points and not any(one.comment for one in _branch(node, parent)[:-1]):
-                node.comment = speaker.told(later, points)
-            later = later.later()
+    for number in range(2, len(moves), 2):
+        if later is None or any(words[1:]):
+            break
+        claims = worth_saying(later, memory, level, 1)
+        points = [one for one in claims if type(one).__module__.endswith(".tactical")]
+        if points:
+            words[number] = speaker.told(later, points)
+        later = later.later()
+    return Line(moves, after, tuple(words))
 
 
-def _branch(node: chess.pgn.GameNode, parent: chess.pgn.GameNode) -> Sequence[chess.pgn.GameNode]:
-    found: list[chess.pgn.GameNode] = []
-    while node is not parent and node.parent is not None:
-        found.append(node)
-        node = node.parent
-    return found
+def add_lines(node: chess.pgn.ChildNode, lines: Iterable[Line]) -> None:
+    """Write lines as variations."""
+    follows = bool(node.variations)
+    for line in lines:
+        # After the last move of a game a line would be taken for more of the game.
+        if line.after and not follows:
+            continue
+        parent: chess.pgn.GameNode = node if line.after else node.parent
+        if parent.has_variation(line.moves[0]):
+            continue
+        for move, words in zip(line.moves, line.words, strict=True):
+            parent = parent.add_variation(move, comment=words)
 
 
 def _arrows(comment: Comment) -> list[chess.svg.Arrow]:

@@ -180,7 +180,7 @@ def read_kept(location: Location) -> bytes:
     content = fetch(url)
     if len(content) <= room:
         write_bytes(path, content)
-        _make_room(folder, room)
+        make_room(folder, room)
     return content
 
 
@@ -191,7 +191,7 @@ def _room() -> int:
     return int(text) << 20
 
 
-def _make_room(folder: Path, room: int) -> None:
+def make_room(folder: Path, room: int) -> None:
     """Remove what was not read for longest."""
     found = []
     for path in folder.iterdir():

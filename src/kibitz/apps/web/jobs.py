@@ -15,11 +15,13 @@ from kibitz.apps.web.engines import Engines, Wanted
 from kibitz.apps.web.library import MISTAKE, names_only
 from kibitz.apps.web.positions import tree_of
 from kibitz.apps.web.watch import Post
+from kibitz.comment.analyse import Effort
 from kibitz.comment.annotate import Style, annotate
 from kibitz.comment.batch import Stopped
-from kibitz.comment.claims.choice import Level
 from kibitz.comment.judge import key_moments
+from kibitz.comment.kept import Kept
 from kibitz.comment.report.page import Report
+from kibitz.comment.select import Level
 from kibitz.core.errors import InputError, KibitzError
 from kibitz.position.pgn import Game, parse_game
 from kibitz.search.limits import Limits
@@ -140,7 +142,8 @@ class Jobs:
 
         try:
             with self._engines.use(ANNOTATOR) as engine:
-                told = annotate(job.game, engine, job.style, on_ply).told
+                kept = Kept(engine, Effort(job.style.limits))
+                told = annotate(job.game, engine, job.style, on_ply, kept=kept).told
             job.page, job.result = _page(job.game), tree_of(job.game)
             job.result["keys"] = key_moments(told.values, told.labels)
             job.state = "done"

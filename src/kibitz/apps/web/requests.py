@@ -14,7 +14,7 @@ from kibitz.apps.web.jobs import ANNOTATOR
 from kibitz.apps.web.positions import Node, PagePosition, described
 from kibitz.apps.web.watch import at_a_glance, snapshot
 from kibitz.comment.annotate import NOTHING, comment_on
-from kibitz.comment.claims.choice import Level
+from kibitz.comment.select import Level
 from kibitz.core.errors import InputError
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits

@@ -23,19 +23,19 @@ from kibitz.cli.output import (
     emit,
     milliseconds,
 )
-from kibitz.comment.analyse import NODES, SMALL_TABLE, Effort, Searches
+from kibitz.comment.analyse import NODES, SMALL_TABLE, Effort
 from kibitz.comment.annotate import (
     TABLE,
+    Asks,
     Moments,
     Sides,
     Style,
     Words,
+    scene_in,
     scene_on,
-    scenes_of,
     silence,
 )
 from kibitz.comment.batch import annotate_file, check_output
-from kibitz.comment.claims.choice import Level
 from kibitz.comment.claims.claim import step
 from kibitz.comment.decoder.comments import SUITE, Case, Tally, decoded_words, several
 from kibitz.comment.decoder.corpus import (
@@ -52,8 +52,8 @@ from kibitz.comment.decoder.scraper import Site, collect
 from kibitz.comment.english.comment import Speaker
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import MARKS, label, score_before
-from kibitz.comment.prover import Prover
 from kibitz.comment.report.page import Report
+from kibitz.comment.select import Level
 from kibitz.core.errors import InputError, missing_extra
 from kibitz.core.log import Stop, graceful_stop, progress, say
 from kibitz.core.workers import processors
@@ -151,12 +151,17 @@ def say_of(
     words = said_by.chosen(tally)
     cases = SUITE if move is None else (Case("", fen, move),)
     rows: list[dict[str, Any]] = []
+
+    def asks(scene: Scene) -> object:
+        plain = Speaker(level)  # a decoder says what the table would
+        return several(plain, scene) if suite else plain.comment(scene)
+
     with engines_for(network, limits, 1 if game is None else processors()) as engines:
         for case in cases:
             if game is None:
-                scene = scene_on(engines[0], Board(case.fen), case.move, limits)
+                scene = scene_on(engines[0], Board(case.fen), case.move, limits, asks)
             else:
-                scene = _scene_in(game, case.move, engines, limits)
+                scene = _scene_in(game, case.move, engines, limits, asks)
             facts = _told(scene, words.speaker(level), level, case.name)
             rows.append(facts)
             if not json:
@@ -178,7 +183,9 @@ def engines_for(network: str, limits: Limits | None, count: int) -> Iterator[lis
         yield [stack.enter_context(engine) for engine in opened]
 
 
-def _scene_in(path: Path, move: str, engines: Sequence[Engine], limits: Limits | None) -> Scene:
+def _scene_in(
+    path: Path, move: str, engines: Sequence[Engine], limits: Limits | None, asks: Asks
+) -> Scene:
     """A move of a file's first game, numbered as in 12...Nf6."""
     game = next(iter(read_games(path)), None)
     if game is None:
@@ -189,11 +196,7 @@ def _scene_in(path: Path, move: str, engines: Sequence[Engine], limits: Limits |
     if wanted not in texts:
         fix = "write it with its number, as in 12...Nf6"
         raise InputError("no such move in the game", value=move, fix=fix)
-    ply = texts.index(wanted)
-    if limits is None:
-        node = [*game.tree.mainline()][ply]
-        return Scene(node.parent.board(), node.move, (), Prover())
-    return scenes_of(game.tree, Searches(*engines), limits)[1][ply]
+    return scene_in(game.tree, texts.index(wanted), limits, asks, engines)
 
 
 def _told(scene: Scene, speaker: Speaker, level: Level, suite: str) -> dict[str, Any]:
@@ -278,14 +281,14 @@ def corpus(
 ) -> int:
     """Make a corpus of the comments in games, with a table of what is kept and dropped."""
     at_least(1, nodes=nodes, games=games)
-    table, prover = Table(), Prover()
+    table = Table()
     source = source or ", ".join(place.name for place in files)
     found = (game for place in files_in(files, (".pgn",)) for game in read_games(place))
 
     def examples(stop: Stop) -> Iterator[Example]:
         for game in bar.over(islice(found, games), stop):
             for example in examples_of(game, table, source, licence):
-                yield with_claims(example, prover) if claims else example
+                yield with_claims(example) if claims else example
 
     def own_words(engine: Engine, stop: Stop) -> Iterator[Example]:
         style = Style(level, limits=Limits(nodes=nodes))

@@ -431,7 +431,6 @@ def comment(*, rounds: Rounds = 5, json: JsonFlag = False) -> int:
     from kibitz.comment.decoder.comments import SUITE
     from kibitz.comment.english.comment import Speaker
     from kibitz.comment.facts import Scene
-    from kibitz.comment.prover import Prover
     from kibitz.position.board import Board
 
     at_least(1, rounds=rounds)
@@ -441,7 +440,7 @@ def comment(*, rounds: Rounds = 5, json: JsonFlag = False) -> int:
         move = Move.from_uci(board.uci(board.parse(case.move)))
         for _ in range(rounds):
             began = time.perf_counter()
-            Speaker().comment(Scene(board.to_chess(), move, (), Prover()))
+            Speaker().comment(Scene(board.to_chess(), move, ()))
             spent.append(1000 * (time.perf_counter() - began))
         rows.append((case.name, case.move, round(min(spent), 2)))
     slowest = max(milliseconds for *_, milliseconds in rows)

@@ -240,7 +240,8 @@ class Game:
 
     def _say_what_was_wrong(self, coach: Engine, before: Board, move: Move) -> None:
         """A comment on the player's move if it was a mistake; no clock runs meanwhile."""
-        scene = scene_on(coach, before, before.uci(move), Limits(nodes=COACH_NODES))
+        limits, asks = Limits(nodes=COACH_NODES), Speaker("beginner").comment
+        scene = scene_on(coach, before, before.uci(move), limits, asks)
         if scene.had is None or scene.has is None:
             return
         fault = label(scene.had, scene.has)

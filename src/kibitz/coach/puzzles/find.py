@@ -24,7 +24,6 @@ import msgspec
 from kibitz.coach.puzzles.formats import Puzzle, key_of, name_of
 from kibitz.coach.puzzles.solve import motifs_of, standing_of
 from kibitz.comment.judge import value_of
-from kibitz.comment.prover import Prover
 from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER
 from kibitz.nets.discover import at_work
@@ -100,7 +99,7 @@ class Seeker:
     """Looks through games one after the other; each as if it were the first."""
 
     def __init__(self, hunt: Hunt) -> None:
-        self.hunt, self._prover = hunt, Prover()
+        self.hunt = hunt
         network = at_work(hunt.network)
         small, large = (1 + (times * hunt.nodes * BYTES >> 20) for times in (10, PROOF))
         self._pairs = Engine(network, search="alphabeta", multipv=2, hash=small)
@@ -251,7 +250,7 @@ class Seeker:
         came = before.uci(last)
         then = board.to_chess()
         standing = standing_of(then, (len(line) + 1) // 2, score)
-        motifs = motifs_of(before.to_chess(), chess.Move.from_uci(came), texts, self._prover)
+        motifs = motifs_of(before.to_chess(), chess.Move.from_uci(came), texts)
         bare = Puzzle(
             fen=board.fen(),
             moves=tuple(texts[: len(line)]),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import chess
 
+from kibitz.comment import force
 from kibitz.comment.claims.claim import Claim, Step, passed, stands, step
 from kibitz.comment.claims.merits import (
     CENTIPAWNS,
@@ -44,14 +45,14 @@ class EnPrise(Claim):
             self.piece == scene.piece
             and self.reply.move in board.legal_moves
             and taken_by(board, self.reply.move) == self.piece
-            and scene.prover.loss_on(board, self.piece.square) >= took + least
+            and force.loss_on(board, self.piece.square) >= took + least
             and self._costs(scene) >= took + least
         )
 
     def _costs(self, scene: Scene) -> int:
         """Centipawns that it costs once the side that lost it has won back what it can."""
         after = played(scene.after, self.reply.move)
-        return WORTH_OF[self.piece.kind] - (scene.prover.gain(after) or 0)
+        return WORTH_OF[self.piece.kind] - (force.gain(after) or 0)
 
 
 WORTH_OF = {**CENTIPAWNS, 6: 0}
@@ -67,7 +68,7 @@ class Abandons(Claim):
 
     def proved(self, scene: Scene) -> bool:
         """The target was safe while the guard stood, and is lost now."""
-        prover, square = scene.prover, self.target.square
+        square = self.target.square
         return (
             self.guard == scene.piece
             and stands(scene.before, self.target)
@@ -75,8 +76,8 @@ class Abandons(Claim):
             and square not in scene.after.attacks(self.guard.square)
             and self.reply.move in scene.after.legal_moves
             and taken_by(scene.after, self.reply.move) == self.target
-            and prover.loss_on(scene.before, square) == 0
-            and prover.loss_on(scene.after, square) >= LEAST
+            and force.loss_on(scene.before, square) == 0
+            and force.loss_on(scene.after, square) >= LEAST
         )
 
 
@@ -95,8 +96,8 @@ class Overlooks(Claim):
         threat = threat_of(scene, self.reply.move)
         if threat is None or scene.reply != self.reply.move or scene.after.is_check():
             return False
-        gain = scene.prover.gain(threat.before, self.reply.move)
-        now = scene.prover.gain(scene.after, self.reply.move)
+        gain = force.gain(threat.before, self.reply.move)
+        now = force.gain(scene.after, self.reply.move)
         both = all(one.proved(threat) and one.proved(scene.other) for one in self.why)
         return both and gain is not None and now is not None and min(gain, now) >= LEAST_THREAT
 
@@ -106,7 +107,7 @@ def threat_of(scene: Scene, reply: chess.Move) -> Scene | None:
     board = passed(scene.before)
     if board is None or reply not in board.legal_moves:
         return None
-    return Scene(board, reply, (), scene.prover)
+    return Scene(board, reply, (), scene.analysis)
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,9 @@ class AllowsMate(Claim):
             return False
         if self.moves == 1:
             return played(scene.after, self.reply.move).is_checkmate()
-        return MateIn(self.moves - 1).proved(Scene(scene.after, self.reply.move, (), scene.prover))
+        return MateIn(self.moves - 1).proved(
+            Scene(scene.after, self.reply.move, (), scene.analysis)
+        )
 
 
 @dataclass(frozen=True)
@@ -165,7 +168,7 @@ class AvoidsLoss(Claim):
         if scene.has is not None and scene.has.value >= BETTER:
             return False
         had = balance(scene.before, scene.mover)
-        gain = scene.prover.gain(scene.after)
+        gain = force.gain(scene.after)
         enough = len(scene.boards) > LONG_ENOUGH and gain is not None and gain < LEAST
         return enough and all(balance(one, scene.mover) >= had for one in scene.boards[-2:])
 
@@ -205,7 +208,7 @@ class MissesMate(Claim):
         """The shortest one, which the move made does not begin."""
         if scene.after.is_checkmate() or shortest_mate(scene.before) != self.moves:
             return False
-        first = Scene(scene.before, self.step.move, (), scene.prover)
+        first = Scene(scene.before, self.step.move, (), scene.analysis)
         if self.moves == 1:
             return first.after.is_checkmate()
         return MateIn(self.moves - 1).proved(first) and not MateIn(self.moves - 1).proved(scene)
@@ -226,6 +229,18 @@ class Turns(Claim):
         if not clear or is_pawn_ending(scene.after) or not _fits_material(self.has, scene):
             return False
         return (standing(scene.had.value), standing(-scene.has.value)) == (self.had, self.has)
+
+
+TURNS = {(2, 1), (2, 0), (2, -1), (2, -2), (1, 0), (1, -1), (1, -2), (0, -1), (0, -2), (-1, -2)}
+
+
+def turn_of(scene: Scene) -> Turns | None:
+    """How a mistake changes the standing, if it does so by much."""
+    if scene.had is None or scene.has is None or scene.has.mate is not None:
+        return None
+    turn = Turns(standing(scene.had.value), standing(-scene.has.value))
+    big = label(scene.had, scene.has) in (Label.MISTAKE, Label.BLUNDER)
+    return turn if (turn.had, turn.has) in TURNS and big and turn.proved(scene) else None
 
 
 def _fits_material(stands: int, scene: Scene) -> bool:

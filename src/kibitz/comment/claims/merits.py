@@ -13,10 +13,11 @@ from functools import lru_cache
 
 import chess
 
+from kibitz.comment import force
 from kibitz.comment.claims.claim import Claim, Step, Weights, passed, stands, step
 from kibitz.comment.facts import RECENT, WORTH, Scene, Unit, balance, is_defended, played, taken_by
+from kibitz.comment.force import SURE_MATE
 from kibitz.comment.judge import is_hard_to_find, is_only_move
-from kibitz.comment.prover import SURE_MATE
 from kibitz.position.board import Board
 from kibitz.position.notation import legal_codes
 from kibitz.search.mate import MateSearch
@@ -65,7 +66,7 @@ class Wins(Claim):
 
 def gain_of(scene: Scene) -> int:
     """Centipawns a move wins by force, of an exchange as a whole; -1 if unknown."""
-    gain = scene.prover.gain(scene.before, scene.move)
+    gain = force.gain(scene.before, scene.move)
     if gain is None or abs(gain) > SURE_MATE:
         return -1
     owed = balance(scene.start, scene.mover) - balance(scene.before, scene.mover)
@@ -95,7 +96,7 @@ def is_borne_out(scene: Scene, most: int = WORTH[chess.KING]) -> bool:
 
 def expected_again(scene: Scene) -> Scene | None:
     """The scene with a line of deeper searches; None if there is none that is long enough."""
-    line = scene.prover.expected(scene.after)
+    line = scene.analysis.expected(scene.after)
     enough = line is not None and len(line) >= LONG_ENOUGH
     return replace(scene, follow=tuple(line)) if line is not None and enough else None
 
@@ -107,7 +108,7 @@ def exchanged(scene: Scene) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """
     if not is_one_exchange(scene):
         return None
-    board = played(scene.before, *scene.prover.line(scene.before, scene.move))
+    board = played(scene.before, *force.line(scene.before, scene.move))
     theirs = gone(scene.start, board, not scene.mover)
     own = gone(scene.start, board, scene.mover)
     if theirs is None or own is None:
@@ -162,7 +163,7 @@ class Nets(Claim):
             return False
         start, end, white = scene.start, scene.boards[-1], scene.mover
         least = balance(start, white) + 1
-        hangs = scene.prover.gain(end)
+        hangs = force.gain(end)
         theirs, own = gone(start, end, not white), gone(start, end, white)
         if theirs is None or own is None or hangs is None:
             return False
@@ -192,7 +193,7 @@ class Verdict(Claim):
 
     def proved(self, scene: Scene) -> bool:
         """The tables know it, and did not know the one before, or said something else of it."""
-        had, has = scene.prover.outcome(scene.before), scene.prover.outcome(scene.after)
+        had, has = scene.analysis.outcome(scene.before), scene.analysis.outcome(scene.after)
         return has is not None and -has == self.result != had
 
 
@@ -249,8 +250,8 @@ class Threatens(Claim):
 def threatened(threat: Threatens, scene: Scene) -> int:
     """Centipawns that a threat would win and that were not to be won before; -1 if unknown."""
     board = passed(scene.after)
-    gain = None if board is None else scene.prover.gain(board, threat.step.move)
-    had = scene.prover.gain(scene.before)
+    gain = None if board is None else force.gain(board, threat.step.move)
+    had = force.gain(scene.before)
     return -1 if gain is None or had is None else min(gain, gain - had)
 
 
@@ -274,7 +275,7 @@ def threat_pays(threat: Threatens, scene: Scene) -> bool:
 
 def keeps_more(board: chess.Board, scene: Scene, had: int, times: int = 1) -> bool:
     """Whether the mover ends with more material in what deeper searches expect of a position."""
-    seen, line = scene.prover.deeper(board, times), scene.prover.expected(board, times)
+    seen, line = scene.analysis.deeper(board, times), scene.analysis.expected(board, times)
     if seen is None or line is None:
         return True
     if seen.mate is not None:
@@ -283,7 +284,7 @@ def keeps_more(board: chess.Board, scene: Scene, had: int, times: int = 1) -> bo
     for move in line:
         board.push(move)
         found.append(balance(board, scene.mover))
-    hangs = scene.prover.gain(board) if board.turn != scene.mover else 0
+    hangs = force.gain(board) if board.turn != scene.mover else 0
     return min(found[-2:]) > had and hangs is not None and found[-1] - hangs / 100 > had
 
 
@@ -320,7 +321,7 @@ class Parries(Claim):
             return False
         if self.target is None:
             return _mates(board, self.step.move) and mates_at_once(scene.after) is None
-        gain, now = scene.prover.gain(board, self.step.move), scene.prover.gain(scene.after)
+        gain, now = force.gain(board, self.step.move), force.gain(scene.after)
         return (
             taken_by(board, self.step.move) == self.target
             and gain is not None
@@ -337,7 +338,7 @@ class Parries(Claim):
             return board is not None
         if self.target is None:
             return not _mates(board, move)
-        gain = scene.prover.gain(board, move)
+        gain = force.gain(board, move)
         return gain is not None and gain < LEAST
 
 
@@ -355,11 +356,10 @@ class OnlyMove(Claim):
             return False
         if self.hard != is_hard_to_find(scene.had, scene.move):
             return False
-        best = scene.prover.gain(scene.before, scene.move)
+        best = force.gain(scene.before, scene.move)
         others = (move for move in scene.before.legal_moves if move != scene.move)
         return best is not None and all(
-            (gain := scene.prover.gain(scene.before, move)) is not None
-            and gain <= best - LEAST_THREAT
+            (gain := force.gain(scene.before, move)) is not None and gain <= best - LEAST_THREAT
             for move in others
         )
 
@@ -384,7 +384,7 @@ def _merits(scene: Scene) -> Iterator[Claim]:
             yield Wins(*found)
         yield Wins((), ())
     yield from netted(scene)
-    known = scene.prover.outcome(scene.after)
+    known = scene.analysis.outcome(scene.after)
     if known is not None:
         yield Verdict(-known)
     yield from _threats(scene)
@@ -396,7 +396,7 @@ def _threats(scene: Scene) -> Iterator[Claim]:
         if board is None:
             continue
         mating = mates_at_once(board)
-        best = mating or scene.prover.best(board)
+        best = mating or force.best(board)
         if best is None:
             continue
         target = None if mating else taken_by(board, best)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import chess
 
+from kibitz.comment import force
 from kibitz.comment.claims.claim import Claim, Step, step
 from kibitz.comment.claims.features import HOME
 from kibitz.comment.claims.merits import LONG_ENOUGH
@@ -97,7 +98,7 @@ class Develops(Claim):
         square, piece = scene.move.from_square, self.piece
         began = not scene.before.chess960 and square & 7 in HOME.get(piece.kind, ())
         left = square >> 3 == (0 if scene.mover else 7) != piece.square >> 3
-        safe = not scene.prover.loss_on(scene.after, piece.square)
+        safe = not force.loss_on(scene.after, piece.square)
         return piece == scene.piece and began and left and safe
 
 

@@ -13,6 +13,8 @@ from typing import Literal, TypeAlias
 
 import chess
 
+from kibitz.comment import force
+from kibitz.comment.analysis import LAST_LOOK
 from kibitz.comment.claims.claim import Claim, Step, Weights, step
 from kibitz.comment.claims.merits import (
     LEAST,
@@ -25,7 +27,6 @@ from kibitz.comment.claims.merits import (
 )
 from kibitz.comment.facts import RECENT, WORTH, Scene, Unit, balance, played, taken_by
 from kibitz.comment.judge import BETTER, LIMITS, Seen, standing, stands_clear
-from kibitz.comment.prover import LAST_LOOK
 
 Aim: TypeAlias = Literal[
     "",
@@ -87,7 +88,7 @@ def _costs_castling(scene: Scene, square: int) -> bool:
     """Whether the other side loses its castling soon, whatever it takes the piece with."""
     for take in scene.after.generate_legal_moves(to_mask=chess.BB_SQUARES[square]):
         board = played(scene.after, take)
-        line = scene.prover.expected(board, LAST_LOOK)
+        line = scene.analysis.expected(board, LAST_LOOK)
         for move in (line or [])[:SOON]:
             board.push(move)
         if line is not None and board.has_castling_rights(not scene.mover):
@@ -98,7 +99,7 @@ def _costs_castling(scene: Scene, square: int) -> bool:
 def accepted(scene: Scene, offer: GivesUp) -> tuple[Scene, Seen] | None:
     """What follows if an offered piece is taken, and its value; None without a deeper search."""
     for take in _takes(scene):
-        seen = scene.prover.deeper(played(scene.after, take, stack=RECENT), ACCEPTED)
+        seen = scene.analysis.deeper(played(scene.after, take, stack=RECENT), ACCEPTED)
         if taken_by(scene.after, take) == offer.piece and seen is not None:
             return replace(scene.other, move=take, follow=seen.line, had=None, has=seen), seen
     return None
@@ -116,7 +117,7 @@ def sacrifice(scene: Scene) -> GivesUp | None:
         gives = moves and piece is not None and piece.worth - took >= LEAST_GIVEN
         return GivesUp(piece, (piece.kind,), (), "mate", moves) if piece and gives else None
     found = _given_up(scene, piece)
-    kept = scene.prover.gain(scene.before)
+    kept = force.gain(scene.before)
     if found is None or kept is None:
         return None
     if kept <= -LEAST and 100 * _cost(found.lost, found.won) + kept < 100 * LEAST_GIVEN:
@@ -136,10 +137,10 @@ def _given_up(scene: Scene, piece: Unit | None) -> GivesUp | None:
 
 def _takes(scene: Scene) -> list[chess.Move]:
     """The captures by which the other side wins most, of the piece that has moved or another."""
-    board, prover = scene.after, scene.prover
+    board = scene.after
     takes = list(board.generate_legal_moves(to_mask=chess.BB_SQUARES[scene.landed]))
-    gains = {move: gain for move in takes if (gain := prover.gain(board, move)) is not None}
-    best = prover.best(board)
+    gains = {move: gain for move in takes if (gain := force.gain(board, move)) is not None}
+    best = force.best(board)
     found = [move for move, gain in gains.items() if gain == max(gains.values())]
     found += [best] if best is not None and best not in found else []
     taken = ((move, taken_by(board, move)) for move in found)
@@ -176,7 +177,7 @@ def _mated_for(scene: Scene, offer: GivesUp) -> GivesUp | None:
 
 def _is_poisoned(scene: Scene, take: chess.Move, found: GivesUp) -> bool:
     """Whether accepting an offer is worse than declining it, or no better if all comes back."""
-    accepted = scene.prover.deeper(played(scene.after, take, stack=RECENT), ACCEPTED)
+    accepted = scene.analysis.deeper(played(scene.after, take, stack=RECENT), ACCEPTED)
     if accepted is None:
         return True
     gained = accepted.value - (_value(scene) or 0.0)
@@ -193,7 +194,7 @@ def _takeable(scene: Scene, take: chess.Move) -> GivesUp | None:
     piece = taken_by(scene.after, take)
     assert piece is not None
     declined = scene.reply is not None and scene.reply.to_square != take.to_square
-    taken = replace(scene, follow=tuple(scene.prover.line(scene.after, take)))
+    taken = replace(scene, follow=tuple(force.line(scene.after, take)))
     if _is_behind(taken):
         given, back = _given(taken), _back(taken, 1)
         if given is not None and back is not None:
@@ -238,7 +239,7 @@ def _is_trade(scene: Scene) -> bool:
     """Whether what took first can be taken for nothing, and all is made up for."""
     board, square = scene.boards[2], scene.follow[0].to_square
     taker = board.piece_type_at(square)
-    wins = scene.prover.loss_on(board, square) // 100 if taker else 0
+    wins = force.loss_on(board, square) // 100 if taker else 0
     full = taker is not None and wins >= WORTH[taker]
     return full and balance(board, scene.mover) + wins >= _least(scene)
 
@@ -316,7 +317,7 @@ def _back(scene: Scene, lasting: int) -> Step | None:
     first = len(boards)
     while first > 1 and balance(boards[first - 1], white) >= least:
         first -= 1
-    hangs = scene.prover.gain(boards[-1]) if boards[-1].turn != white else 0
+    hangs = force.gain(boards[-1]) if boards[-1].turn != white else 0
     lasts = first <= BY and first + lasting <= len(boards) and first % 2 == 1
     value = _value(scene) or 0.0
     if balance(boards[-1], white) > least and value < BETTER:

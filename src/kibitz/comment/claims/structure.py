@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import chess
 
+from kibitz.comment import force
 from kibitz.comment.claims.claim import Weights
 from kibitz.comment.claims.features import CENTRE, Feature, Finder
 from kibitz.comment.facts import (
@@ -206,7 +207,6 @@ def guards(scene: Scene) -> Iterator[Feature]:
     """What was attacked and not guarded is guarded by the piece that moves."""
     if not _is_quiet(scene) or scene.before.is_check():
         return
-    prover = scene.prover
     for one in units(scene.before, scene.mover):
         square = one.square
         if one.kind == chess.KING or square in (scene.move.from_square, scene.landed):
@@ -216,7 +216,7 @@ def guards(scene: Scene) -> Iterator[Feature]:
             continue
         if square not in scene.after.attacks(scene.landed) or is_defended(scene.before, square):
             continue
-        if prover.loss_on(scene.before, square) and not prover.loss_on(scene.after, square):
+        if force.loss_on(scene.before, square) and not force.loss_on(scene.after, square):
             least = min((unit(scene.before, by) for by in attackers), key=lambda by: by.worth)
             yield Feature(guards, scene.mover, (one, least))
 
@@ -231,7 +231,7 @@ def steps_away(scene: Scene) -> Iterator[Feature]:
         for one in units(scene.before, not scene.mover)
         if square in scene.before.attacks(one.square) and one.worth < by.worth
     ]
-    if attackers and scene.prover.loss_on(scene.before, square):
+    if attackers and force.loss_on(scene.before, square):
         least = min(attackers, key=lambda one: one.worth)
         yield Feature(steps_away, scene.mover, (least, by))
 
@@ -245,7 +245,7 @@ def offers_trade(scene: Scene) -> Iterator[Feature]:
         guarded = is_defended(board, square) and is_defended(board, by.square)
         new = square not in scene.before.attacks(scene.move.from_square)
         possible = chess.Move(square, by.square) in board.legal_moves
-        if guarded and new and possible and not scene.prover.loss_on(board, by.square):
+        if guarded and new and possible and not force.loss_on(board, by.square):
             yield Feature(offers_trade, scene.mover, counts=(by.kind,))
 
 

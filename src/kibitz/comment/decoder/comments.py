@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from kibitz.comment.annotate import Words
-from kibitz.comment.claims.choice import LEVELS, Level, Memory, worth_saying
 from kibitz.comment.claims.claim import Claim
 from kibitz.comment.claims.outlook import outlooks
 from kibitz.comment.decoder.file import Decoder, Sampling
@@ -18,6 +17,7 @@ from kibitz.comment.decoder.spelling import spelled
 from kibitz.comment.decoder.verify import verified
 from kibitz.comment.english.comment import Comment, Speaker
 from kibitz.comment.facts import Scene
+from kibitz.comment.select import LEVELS, Level, Memory, worth_saying
 from kibitz.position.board import Board
 
 TRIES = 8  # texts that are sampled for a move

@@ -21,12 +21,11 @@ import chess.pgn
 import msgspec
 
 from kibitz.comment.annotate import Style, Words, annotate
-from kibitz.comment.claims.choice import Level
 from kibitz.comment.decoder.spelling import spelled
 from kibitz.comment.decoder.verify import verified
 from kibitz.comment.english.comment import Comment, Speaker
 from kibitz.comment.facts import Scene, played
-from kibitz.comment.prover import Prover
+from kibitz.comment.select import Level
 from kibitz.core.errors import DamagedFileError, shorten
 from kibitz.core.files import Location, atomic_write
 from kibitz.core.unpacking import open_unpacked
@@ -172,11 +171,11 @@ def digest(game: Game) -> str:
     return hashlib.blake2b(content.encode(), digest_size=6).hexdigest()
 
 
-def with_claims(example: Example, prover: Prover) -> Example:
+def with_claims(example: Example) -> Example:
     """An example with what can be proved of its move without a search by the engine."""
     board, move = chess.Board(example.fen), chess.Move.from_uci(example.move)
     follow = (chess.Move.from_uci(example.next),) if example.next else ()
-    scene = Scene(board, move, follow, prover)
+    scene = Scene(board, move, follow)
     claims = spelled(scene, Speaker("club").comment(scene))
     return msgspec.structs.replace(example, claims=claims)
 

@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 
 from kibitz.comment.claims import faults as fault
-from kibitz.comment.claims.choice import kind_of
 from kibitz.comment.claims.claim import Claim, step
 from kibitz.comment.english import english as language
 from kibitz.comment.english.comment import Comment, claim_key, claim_slots, scores
 from kibitz.comment.facts import Scene
 from kibitz.comment.judge import Label, label, standing
+from kibitz.comment.select import kind_of
 
 SIDES = ("mover", "other")  # which the head of the text tells
 MARKS = {Label.NONE: "", Label.INACCURACY: "?!", Label.MISTAKE: "?", Label.BLUNDER: "??"}

@@ -17,12 +17,12 @@ from typing import NamedTuple
 import chess
 
 from kibitz.comment.claims import faults as fault
-from kibitz.comment.claims.choice import kind_of
 from kibitz.comment.claims.claim import Claim, step
 from kibitz.comment.decoder.spelling import proofs, scene_of_why
 from kibitz.comment.english import english as language
 from kibitz.comment.english.comment import Comment, claim_key, claim_slots, scores
 from kibitz.comment.facts import Scene
+from kibitz.comment.select import kind_of
 
 # More ways to say what is in the language's table. A name with a star stands for all keys that
 # begin so; those of `SEEN` are no claims but what the board shows of the move itself.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import NamedTuple
@@ -14,24 +15,24 @@ from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import outlook
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
-from kibitz.comment.claims.choice import (
+from kibitz.comment.claims.claim import Claim, Step, step
+from kibitz.comment.claims.faults import answer_line
+from kibitz.comment.claims.features import Feature
+from kibitz.comment.claims.outlook import mark_of
+from kibitz.comment.claims.sacrifices import GivesUp
+from kibitz.comment.english import english as language
+from kibitz.comment.facts import WORTH, Scene, Unit, is_defended, played
+from kibitz.comment.judge import standing
+from kibitz.comment.select import (
     FEATURE_WEIGHTS,
     MUST_PAY,
     Level,
     Memory,
-    is_slight,
+    Selection,
     kind_of,
-    reasons,
-    worth_saying,
+    remember,
+    select,
 )
-from kibitz.comment.claims.claim import Claim, Step, step
-from kibitz.comment.claims.faults import answer_line, faults, missed
-from kibitz.comment.claims.features import Feature
-from kibitz.comment.claims.sacrifices import GivesUp
-from kibitz.comment.english import english as language
-from kibitz.comment.facts import WORTH, Scene, Unit, is_defended, phase, played
-from kibitz.comment.judge import LIMITS, Label, label, standing
-from kibitz.comment.prover import LAST_LOOK
 
 
 class Comment(NamedTuple):
@@ -51,33 +52,17 @@ class Speaker:
 
     def __init__(self, level: Level = "club") -> None:
         self.level, self.memory = level, Memory()
-        self.told_before: set[Step] = set()  # refutations that were spoken of
+        self._used: Counter[str] = Counter()  # texts of the table
         self.sparing = False  # silent where there is one slight thing to say
 
     def comment(self, scene: Scene) -> Comment:
         """What is to be said of a move; empty where there is nothing."""
-        if self._label(scene) is not Label.NONE:
-            return self._criticised(scene)
-        chosen = worth_saying(scene, self.memory, self.level, 2)
-        if self.sparing and len(chosen) == 1 and is_slight(chosen[0], self.level):
-            return Comment()
-        text = self.told(scene, chosen)
-        self._remember(scene, chosen)
-        return Comment(text, tuple(chosen))
-
-    def _label(self, scene: Scene) -> Label:
-        if scene.had is None or scene.has is None:
-            return Label.NONE
-        return label(scene.had, scene.has)
-
-    def _remember(self, scene: Scene, claims: Sequence[Claim]) -> None:
-        for claim in claims:
-            self.memory.said.add(claim)
-            self.memory.kinds[kind_of(claim)] += 1
-            if isinstance(claim, Feature):
-                self.memory.once.add(f"{claim.name}.{claim.white}")
-            if isinstance(claim, (merit.Wins, merit.Nets, tactic.TakesLoose, tactic.Fork)):
-                self.memory.won_at[scene.mover] = scene.before.ply()
+        chosen = select(scene, self.memory, self.level, self.sparing)
+        text = (
+            self._criticised(scene, chosen) if mark_of(scene) else self.told(scene, chosen.claims)
+        )
+        remember(self.memory, scene, chosen)
+        return Comment(text, *chosen)
 
     def told(self, scene: Scene, claims: Sequence[Claim]) -> str:
         """What is said of a move: two short claims share a sentence, longer ones have their own."""
@@ -101,59 +86,11 @@ class Speaker:
             texts[0] = self._varied("played", language.PLAYED).format(texts[0], move=move)
         return " ".join(texts)
 
-    def _criticised(self, scene: Scene) -> Comment:
+    def _criticised(self, scene: Scene, chosen: Selection) -> str:
         """The cause, what was better, and what it means for the game."""
-        most = 1 if self.level == "beginner" else 2
-        reply = reasons(scene.other, self.level, most) if scene.reply else []
-        better = self._merits_of_better(scene, reply, most)
-        if phase(scene.before) != "endgame":  # where pawns do not decide
-            reply = [one for one in reply if _is_hard(one) or kind_of(one) in FORCING]
-            better = [one for one in better if _is_hard(one) or kind_of(one) in FORCING]
-        causes = faults(scene, tuple(reply))
-        lines = missed(scene, tuple(better))
-        solid = any(isinstance(one, SOLID) for one in better)
-        if self._label(scene) is Label.INACCURACY and not any(
-            _is_hard(one) for one in (*reply, *better, *causes[:1])
-        ):
-            return Comment()
-        if causes and not (solid or self._label(scene) is Label.BLUNDER):
-            # Too little to be named as better without something that is won or kept by it.
-            lines = [one for one in lines if not isinstance(one, fault.Better)]
-        if any(isinstance(one, fault.MissesMate) for one in lines):  # nothing matters beside it
-            causes = [one for one in causes if isinstance(one, fault.AllowsMate)]
-        turn = self._turn(scene)
-        said: list[Claim] = [*causes[:1], *([turn] if turn else []), *lines]
-        told = any(isinstance(one, fault.Better) and not one.why for one in said)
-        texts = [self._fault(scene, claim, told) for claim in said]
-        self._remember(scene, said)
-        if scene.reply:
-            self._remember(scene.other, reply)
-        self.told_before |= {claim.reply for claim in causes[:1] if hasattr(claim, "reply")}
-        text = " ".join(_capital(one) for one in texts)
-        return Comment(text, tuple(said), tuple(better), tuple(reply))
-
-    def _merits_of_better(self, scene: Scene, reply: Sequence[Claim], most: int) -> list[Claim]:
-        """Why another move was better, if it is not the one that was made."""
-        if scene.had is None or not scene.had.line or scene.had.line[0] == scene.move:
-            return []
-        instead = scene.instead
-        better, avoids = reasons(instead, self.level, most), fault.AvoidsLoss()
-        if len(better) < most and scene.reply:
-            prevents = fault.Prevents(step(scene.after, scene.reply))
-            better += [prevents] if prevents.proved(instead) else []
-        gains = [one for one in reply if isinstance(one, (merit.Wins, merit.Nets))]
-        if not better and gains and _costs_much(scene) and avoids.proved(instead):
-            better = [avoids] if avoids.proved(instead.seen_with(LAST_LOOK)) else []
-        return better
-
-    def _turn(self, scene: Scene) -> Claim | None:
-        """How a mistake changes the standing, if it does so by much."""
-        if scene.had is None or scene.has is None or scene.has.mate is not None:
-            return None
-        turn = fault.Turns(standing(scene.had.value), standing(-scene.has.value))
-        known = f"{turn.had}.{turn.has}" in language.TURNS
-        big = self._label(scene) is not Label.INACCURACY
-        return turn if known and big and turn.proved(scene) else None
+        told = any(isinstance(one, fault.Better) and not one.why for one in chosen.claims)
+        texts = [self._fault(scene, claim, told) for claim in chosen.claims]
+        return " ".join(_capital(one) for one in texts)
 
     def told_alone(self, scene: Scene, claim: Claim) -> str:
         """A claim as a comment of its own."""
@@ -180,7 +117,7 @@ class Speaker:
                     name, slots = "Allows.worth", slots | language.worth(*values)
             case fault.Better():
                 why = self._which(scene.instead, claim.why) or self._kept(scene)
-                if claim.step in self.told_before:
+                if claim.step in self.memory.replies:
                     name, why = "Better.chance", ""
                 elif not why and (values := scores(scene)):
                     name, slots = "Better.worth", slots | language.worth(*values)
@@ -220,10 +157,10 @@ class Speaker:
 
     def _varied(self, key: str, texts: Sequence[str]) -> str:
         """The text of a table that was used least in this game."""
-        start = (self.memory.used.total() + len(key)) % len(texts)
+        start = (self._used.total() + len(key)) % len(texts)
         order = [*texts[start:], *texts[:start]]
-        text = min(order, key=lambda one: self.memory.used[one])
-        self.memory.used[text] += 1
+        text = min(order, key=lambda one: self._used[one])
+        self._used[text] += 1
         return text
 
 
@@ -264,27 +201,7 @@ def claim_slots(claim: Claim, scene: Scene) -> dict[str, str]:
     return slots | (_spelled_feature(claim) if isinstance(claim, Feature) else {})
 
 
-HARD = (
-    *(GivesUp, fault.EnPrise, fault.Abandons, fault.AllowsMate),
-    *(fault.Overlooks, fault.AvoidsLoss, fault.Prevents),
-)
-FORCING = ("chases", "attacks_loose", "connected_passed")  # what asks for an answer at once
-CLEAR = 0.15  # of winning chances, beyond what makes a move an inaccuracy
 GAINS = (merit.Wins, merit.Nets)
-SOLID = (merit.Wins, merit.Nets, merit.MateIn, fault.AvoidsLoss)
-
-
-def _costs_much(scene: Scene) -> bool:
-    """Whether a move is so much worse than the best one that another engine would say so."""
-    if scene.had is None or scene.has is None:
-        return False
-    return scene.had.value + scene.has.value >= LIMITS[-1][0] + CLEAR
-
-
-def _is_hard(claim: Claim) -> bool:
-    """Whether a claim is about material or mate, so that even a small mistake is worth words."""
-    hard = type(claim).__module__ in (tactic.__name__, merit.__name__)
-    return hard or isinstance(claim, HARD)
 
 
 def scores(scene: Scene) -> tuple[int, int] | tuple[()]:

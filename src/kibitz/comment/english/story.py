@@ -11,13 +11,14 @@ import chess
 import chess.engine
 import chess.pgn
 
+from kibitz.comment.analyse import REMEMBERED
 from kibitz.comment.claims.claim import step
 from kibitz.comment.claims.faults import AllowsMate, Better, MissesMate
 from kibitz.comment.claims.merits import Wins
 from kibitz.comment.claims.positional import is_pawn_ending
 from kibitz.comment.english import english as language
 from kibitz.comment.english.comment import Comment
-from kibitz.comment.facts import REMEMBERED, phase
+from kibitz.comment.facts import phase
 from kibitz.comment.judge import (
     Label,
     accuracy,

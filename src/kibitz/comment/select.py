@@ -1,27 +1,34 @@
-"""Chooses which of the proved claims about a move are worth saying to a reader."""
+"""Chooses which of the proved claims about a move are worth saying to a reader.
+
+analysis -> facts -> claims -> **select** -> words
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import chess
 
+from kibitz.comment import force
+from kibitz.comment.analysis import LAST_LOOK
+from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims import merits as merit
 from kibitz.comment.claims import positional as changed
 from kibitz.comment.claims import tactical as tactic
-from kibitz.comment.claims.claim import Claim, Weights
-from kibitz.comment.claims.faults import AvoidsLoss
+from kibitz.comment.claims.claim import Claim, Step, Weights, step
 from kibitz.comment.claims.features import FINDERS, Feature
 from kibitz.comment.claims.merits import LEAST_THREAT, gain_of, is_borne_out, merits, threatened
 from kibitz.comment.claims.motifs import motifs
+from kibitz.comment.claims.outlook import mark_of
 from kibitz.comment.claims.positional import changes
 from kibitz.comment.claims.sacrifices import GIVEN, GivesUp, confirmed_sacrifice
 from kibitz.comment.claims.structure import PAWN_FINDERS, PIECE_FINDERS
 from kibitz.comment.facts import Scene, Unit, balance, is_unsafe, phase
-from kibitz.comment.prover import LAST_LOOK, SURE_MATE
+from kibitz.comment.force import SURE_MATE
+from kibitz.comment.judge import LIMITS, Label
 
 Level: TypeAlias = Literal["beginner", "club", "expert"]
 LEVELS: tuple[Level, ...] = ("beginner", "club", "expert")
@@ -93,11 +100,19 @@ OF_ONE_KIND: tuple[frozenset[str], ...] = tuple(
 class Memory:
     """What has been said in a game, so that nothing is said twice."""
 
-    used: Counter[str] = field(default_factory=Counter)  # texts of the table
     said: set[Claim] = field(default_factory=set)
     once: set[str] = field(default_factory=set)  # features that are said once for each side
     kinds: Counter[str] = field(default_factory=Counter)
     won_at: dict[bool, int] = field(default_factory=dict)  # ply of the last gain of each side
+    replies: set[Step] = field(default_factory=set)  # refutations that were spoken of
+
+
+class Selection(NamedTuple):
+    """What is worth saying of a move, the most important first."""
+
+    claims: tuple[Claim, ...] = ()
+    better: tuple[Claim, ...] = ()  # about the move that was better, or why
+    reply: tuple[Claim, ...] = ()  # and about the refutation
 
 
 def kind_of(claim: Claim) -> str:
@@ -107,7 +122,7 @@ def kind_of(claim: Claim) -> str:
 
 def pays(scene: Scene) -> bool:
     """Whether a move wins material by force, or mates; what wins a queen may cost a knight."""
-    gain = scene.prover.gain(scene.before, scene.move)
+    gain = force.gain(scene.before, scene.move)
     mates = scene.has is not None and scene.has.mate is not None and scene.has.mate < 0
     if mates or (gain is not None and gain > SURE_MATE):
         return True
@@ -151,7 +166,7 @@ def _is_confirmed(claim: Claim, scene: Scene) -> bool:
     if isinstance(claim, merit.Parries) and claim.target is not None:
         pawn = claim.target.kind == chess.PAWN  # which is easily given up for something else
         deep = scene.seen_with(LAST_LOOK if pawn else 1)
-        return deep is scene or AvoidsLoss().proved(deep)
+        return deep is scene or fault.AvoidsLoss().proved(deep)
     if isinstance(claim, merit.Threatens) and claim.target is not None:
         return merit.threat_pays(claim, scene)
     if isinstance(claim, merit.Wins) and not (lasts(scene.deeper) and stays_won(scene)):
@@ -193,7 +208,7 @@ def is_slight(claim: Claim, level: Level) -> bool:
 
 def is_sharp(scene: Scene) -> bool:
     """Whether a position is full of tactics, so that what is lasting matters little."""
-    had, gain = scene.had, scene.prover.gain(scene.after)
+    had, gain = scene.had, force.gain(scene.after)
     only = had is not None and had.second is not None and had.value - had.second >= GAP
     return only or scene.after.is_check() or gain is None or gain >= merit.LEAST
 
@@ -305,3 +320,97 @@ def reasons(scene: Scene, level: Level, most: int) -> list[Claim]:
     """What a move that was not made is good for."""
     claims = worth_saying(scene, Memory(), level, most + 1)
     return [one for one in claims if is_a_reason(one, scene)][:most]
+
+
+# --- a move ---------------------------------------------------------------------------------------
+
+
+def select(scene: Scene, memory: Memory, level: Level, sparing: bool = False) -> Selection:
+    """What is to be said of a move; `sparing` is silent where there is one slight thing to say."""
+    if mark_of(scene) is not Label.NONE:
+        return _criticism(scene, level)
+    chosen = worth_saying(scene, memory, level, 2)
+    if sparing and len(chosen) == 1 and is_slight(chosen[0], level):
+        return Selection()
+    return Selection(tuple(chosen))
+
+
+def remember(memory: Memory, scene: Scene, chosen: Selection) -> None:
+    """Keep in mind what was said of a move, and of the reply to it."""
+    _remember(memory, scene, chosen.claims)
+    if chosen.reply:
+        _remember(memory, scene.other, chosen.reply)
+    causes = (claim for claim in chosen.claims if hasattr(claim, "reply"))
+    memory.replies |= {claim.reply for claim in causes}
+
+
+def _remember(memory: Memory, scene: Scene, claims: Sequence[Claim]) -> None:
+    for claim in claims:
+        memory.said.add(claim)
+        memory.kinds[kind_of(claim)] += 1
+        if isinstance(claim, Feature):
+            memory.once.add(f"{claim.name}.{claim.white}")
+        if isinstance(claim, (merit.Wins, merit.Nets, tactic.TakesLoose, tactic.Fork)):
+            memory.won_at[scene.mover] = scene.before.ply()
+
+
+def _criticism(scene: Scene, level: Level) -> Selection:
+    """Of a bad move: the cause, what it means for the game, and what was better."""
+    most = 1 if level == "beginner" else 2
+    reply = reasons(scene.other, level, most) if scene.reply else []
+    better = _merits_of_better(scene, reply, level, most)
+    if phase(scene.before) != "endgame":  # where pawns do not decide
+        reply = [one for one in reply if is_hard(one) or kind_of(one) in FORCING]
+        better = [one for one in better if is_hard(one) or kind_of(one) in FORCING]
+    causes = fault.faults(scene, tuple(reply))
+    lines = fault.missed(scene, tuple(better))
+    solid = any(isinstance(one, SOLID) for one in better)
+    if mark_of(scene) is Label.INACCURACY and not any(
+        is_hard(one) for one in (*reply, *better, *causes[:1])
+    ):
+        return Selection()
+    if causes and not (solid or mark_of(scene) is Label.BLUNDER):
+        # Too little to be named as better without something that is won or kept by it.
+        lines = [one for one in lines if not isinstance(one, fault.Better)]
+    if any(isinstance(one, fault.MissesMate) for one in lines):  # nothing matters beside it
+        causes = [one for one in causes if isinstance(one, fault.AllowsMate)]
+    turn = fault.turn_of(scene)
+    said = (*causes[:1], *([turn] if turn else []), *lines)
+    return Selection(said, tuple(better), tuple(reply))
+
+
+def _merits_of_better(scene: Scene, reply: Sequence[Claim], level: Level, most: int) -> list[Claim]:
+    """Why another move was better, if it is not the one that was made."""
+    if scene.had is None or not scene.had.line or scene.had.line[0] == scene.move:
+        return []
+    instead = scene.instead
+    better, avoids = reasons(instead, level, most), fault.AvoidsLoss()
+    if len(better) < most and scene.reply:
+        prevents = fault.Prevents(step(scene.after, scene.reply))
+        better += [prevents] if prevents.proved(instead) else []
+    gains = [one for one in reply if isinstance(one, (merit.Wins, merit.Nets))]
+    if not better and gains and _costs_much(scene) and avoids.proved(instead):
+        better = [avoids] if avoids.proved(instead.seen_with(LAST_LOOK)) else []
+    return better
+
+
+HARD = (
+    *(GivesUp, fault.EnPrise, fault.Abandons, fault.AllowsMate),
+    *(fault.Overlooks, fault.AvoidsLoss, fault.Prevents),
+)
+FORCING = ("chases", "attacks_loose", "connected_passed")  # what asks for an answer at once
+CLEAR = 0.15  # of winning chances, beyond what makes a move an inaccuracy
+SOLID = (merit.Wins, merit.Nets, merit.MateIn, fault.AvoidsLoss)
+
+
+def _costs_much(scene: Scene) -> bool:
+    """Whether a move is so much worse than the best one that another engine would say so."""
+    if scene.had is None or scene.has is None:
+        return False
+    return scene.had.value + scene.has.value >= LIMITS[-1][0] + CLEAR
+
+
+def is_hard(claim: Claim) -> bool:
+    """Whether a claim is about material or mate, so that even a small mistake is worth words."""
+    hard = type(claim).__module__ in (tactic.__name__, merit.__name__)
+    return hard or isinstance(claim, HARD)

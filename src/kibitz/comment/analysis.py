@@ -1,0 +1,190 @@
+"""The record of an analysis: everything that searches said of the moves of a game, as plain data.
+
+    game -> analyse -> **analysis** -> facts -> claims -> select -> words
+
+A claim that needs a search which the analysis does not have raises `Unsearched`, which names it;
+`analyse` searches and the claim is asked again. So nothing after `analyse` holds an engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import chess
+import msgspec
+
+from kibitz.comment.judge import Seen
+from kibitz.search.report import Score
+
+LAST_LOOK = 5  # times as large as the least deeper look
+ENOUGH, LOOKS = 6, 3  # plies of an expected line that tell what is won, and searches for them
+MOST_PIECES = 7  # in endgame tables
+
+
+class Unsearched(Exception):  # noqa: N818 - a question, not a mistake
+    """A claim needs a search that was not made: of a position, so many times the least look.
+
+    Zero times asks the endgame tables.
+    """
+
+    def __init__(self, board: chess.Board, times: int) -> None:
+        super().__init__(name_of(board, times))
+        self.board, self.times = board, times
+
+    @property
+    def name(self) -> str:
+        """What the answer is kept by."""
+        return str(self.args[0])
+
+
+def name_of(board: chess.Board, times: int) -> str:
+    """The name of a search: the position, what may be repeated, and how large it is."""
+    last = board.move_stack[-board.halfmove_clock :] if board.halfmove_clock else []
+    return " ".join([board.shredder_fen(en_passant="fen"), str(times), *map(str, last)])
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What searches said of the last moves of a game, for whoever asks; the looks only grow."""
+
+    start: str = chess.STARTING_FEN
+    chess960: bool = False
+    moves: tuple[chess.Move, ...] = ()
+    views: tuple[Seen, ...] = ()  # before the first move that was searched, and after every one
+    looks: dict[str, Seen] = field(default_factory=dict)  # deeper ones, by `name_of`
+    verdicts: dict[str, int | None] = field(default_factory=dict)  # of endgame tables
+    has_tables: bool = False
+
+    @property
+    def first(self) -> int:
+        """The ply, from 0, of the first move that was searched."""
+        return len(self.moves) - len(self.views) + 1
+
+    @property
+    def size(self) -> int:
+        """How many deeper searches and verdicts it has."""
+        return len(self.looks) + len(self.verdicts)
+
+    def board(self) -> chess.Board:
+        """The position that the game begins with."""
+        return chess.Board(self.start, chess960=self.chess960)
+
+    def deeper(self, board: chess.Board, times: int = 1) -> Seen | None:
+        """What a deeper search, of so many times the least nodes, sees; None without searches."""
+        if not self.views:
+            return None
+        name = name_of(board, times)
+        if name not in self.looks:
+            raise Unsearched(board.copy(stack=board.halfmove_clock), times)
+        return self.looks[name]
+
+    def outcome(self, board: chess.Board) -> int | None:
+        """1, 0 or -1 for the side to move by the endgame tables; None if they do not know."""
+        if board.castling_rights or board.occupied.bit_count() > MOST_PIECES:
+            return None
+        if not self.has_tables:
+            return None
+        name = name_of(board, 0)
+        if name not in self.verdicts:
+            raise Unsearched(board.copy(stack=board.halfmove_clock), 0)
+        return self.verdicts[name]
+
+    def expected(self, board: chess.Board, times: int = 1) -> list[chess.Move] | None:
+        """The moves that deeper searches expect, some plies at least; None if there are none.
+
+        Where the line of one ends early, the next begins at its end.
+        """
+        line: list[chess.Move] = []
+        at = board.copy(stack=False)
+        for _ in range(LOOKS):
+            seen = self.deeper(at, times)
+            if seen is None:
+                return None
+            for move in seen.line:
+                at.push(move)
+            line += seen.line
+            if len(line) >= ENOUGH or not seen.line:
+                break
+        return line
+
+
+# --- as JSON --------------------------------------------------------------------------------------
+
+
+class _View(msgspec.Struct, omit_defaults=True):
+    """A `Seen` with its moves as UCI writes them."""
+
+    kind: Literal["cp", "mate"]
+    amount: int
+    value: float
+    line: str = ""
+    second: float | None = None
+    priors: dict[str, float] = {}
+    other: _View | None = None
+    then: _View | None = None
+
+
+class _Record(msgspec.Struct):
+    """An `Analysis` as it is written."""
+
+    start: str
+    chess960: bool
+    moves: str
+    views: list[_View]
+    looks: dict[str, _View]
+    verdicts: dict[str, int | None]
+    has_tables: bool
+
+
+def written(analysis: Analysis) -> bytes:
+    """An analysis as JSON."""
+    return msgspec.json.encode(
+        _Record(
+            *(analysis.start, analysis.chess960, _uci(analysis.moves)),
+            [_view(seen) for seen in analysis.views],
+            {name: _view(seen) for name, seen in analysis.looks.items()},
+            *(analysis.verdicts, analysis.has_tables),
+        )
+    )
+
+
+def read(content: bytes) -> Analysis:
+    """An analysis that was written; msgspec.MsgspecError of anything else."""
+    record = msgspec.json.decode(content, type=_Record)
+    try:
+        return Analysis(
+            *(record.start, record.chess960, _moves(record.moves)),
+            tuple(_seen(view) for view in record.views),
+            {name: _seen(view) for name, view in record.looks.items()},
+            *(record.verdicts, record.has_tables),
+        )
+    except chess.InvalidMoveError as error:
+        raise msgspec.ValidationError(str(error)) from error
+
+
+def _view(seen: Seen) -> _View:
+    return _View(
+        *(seen.score.kind, seen.score.amount, seen.value, _uci(seen.line), seen.second),
+        {move.uci(): prior for move, prior in seen.priors.items()},
+        None if seen.other is None else _view(seen.other),
+        None if seen.then is None else _view(seen.then),
+    )
+
+
+def _seen(view: _View) -> Seen:
+    return Seen(
+        *(Score(view.kind, view.amount), view.value, _moves(view.line), view.second),
+        {chess.Move.from_uci(move): prior for move, prior in view.priors.items()},
+        None if view.other is None else _seen(view.other),
+        None if view.then is None else _seen(view.then),
+    )
+
+
+def _uci(moves: Sequence[chess.Move]) -> str:
+    return " ".join(move.uci() for move in moves)
+
+
+def _moves(text: str) -> tuple[chess.Move, ...]:
+    return tuple(map(chess.Move.from_uci, text.split()))

@@ -1,0 +1,126 @@
+"""What is won by force, by a search of material alone: the same for a position whoever asks."""
+
+from __future__ import annotations
+
+from functools import cache
+from threading import RLock
+from typing import TypeAlias
+
+import chess
+import numpy as np
+
+from kibitz.comment.tactics import FRAME, MATE, MOST_PLIES, UNKNOWN, force, material
+from kibitz.position.board import Board
+from kibitz.position.exchange import taking_value
+from kibitz.position.moves import MAX_MOVES
+from kibitz.position.notation import absolute, relative
+from kibitz.position.state import new_positions
+
+PLIES = 3  # searched in full before only captures are, checks not counted
+BUDGET = 150_000  # positions of one proof
+LONGEST_LINE = 9  # plies
+SURE_MATE = MATE - 7
+
+Key: TypeAlias = tuple[int | bool | None, ...]
+
+
+def gain(board: chess.Board, move: chess.Move | None = None) -> int | None:
+    """Centipawns the side to move wins by force, with a move if it is given.
+
+    A mate counts as more than SURE_MATE; None if the search did not come to an end.
+    """
+    return _memory().searched(board, move)[0]
+
+
+def best(board: chess.Board) -> chess.Move | None:
+    """The move that wins most by force."""
+    return _memory().searched(board, None)[1]
+
+
+def line(board: chess.Board, move: chess.Move) -> list[chess.Move]:
+    """A move and what both sides do next, until neither wins anything more."""
+    moves, at = [move], board.copy(stack=False)
+    at.push(move)
+    while len(moves) < LONGEST_LINE and gain(at):
+        winning = best(at)
+        if winning is None:
+            break
+        moves.append(winning)
+        at.push(winning)
+    return moves
+
+
+def loss_on(board: chess.Board, square: int) -> int:
+    """Centipawns that capturing on a square alone wins, pins not considered."""
+    flip = 0 if board.turn else 56
+    ours = board.color_at(square) != board.turn
+    memory = _memory()
+    with memory.lock:
+        return int(taking_value(memory.record(board), square ^ flip, ours))
+
+
+def key_of(board: chess.Board) -> Key:
+    """What makes a position for its tactics, cheaper than its FEN."""
+    pieces = (board.pawns, board.knights, board.bishops, board.rooks, board.queens, board.kings)
+    sides = (board.occupied_co[True], board.turn, board.castling_rights, board.ep_square)
+    return (*pieces, *sides, board.chess960)
+
+
+class _Memory:
+    """The search's stack, and what it has proved, as the same is asked for several claims."""
+
+    def __init__(self) -> None:
+        self.lock = RLock()
+        self._positions = new_positions(MOST_PLIES + 1)
+        self._frames = np.zeros(MOST_PLIES + 1, np.dtype((np.record, FRAME)))
+        self._moves = np.zeros((MOST_PLIES + 1, MAX_MOVES), np.uint16)
+        self._proved: dict[tuple[Key, chess.Move | None], tuple[int | None, chess.Move | None]] = {}
+        self._records: dict[Key, np.record] = {}
+
+    def record(self, board: chess.Board) -> np.record:
+        """A position as the kernels have it."""
+        key = key_of(board)
+        if key not in self._records:
+            if len(self._records) > 500:
+                self._records.clear()
+            self._records[key] = Board(board.shredder_fen(en_passant="fen")).position.copy()
+        return self._records[key]
+
+    def searched(
+        self, board: chess.Board, move: chess.Move | None
+    ) -> tuple[int | None, chess.Move | None]:
+        """Centipawns won by force and the move that wins them."""
+        asked = (key_of(board), move)
+        with self.lock:
+            if asked not in self._proved:
+                if len(self._proved) > 20_000:
+                    self._proved.clear()
+                self._proved[asked] = self._search(board, move)
+            return self._proved[asked]
+
+    def _search(
+        self, board: chess.Board, move: chess.Move | None
+    ) -> tuple[int | None, chess.Move | None]:
+        self._positions[0] = self.record(board)
+        root = self._positions[0]
+        only = 0
+        if move is not None:
+            start = Board(board.shredder_fen(en_passant="fen"), chess960=True)
+            only = int(relative(root, start.parse(move.uci())))
+        frame = self._frames[0]
+        frame["alpha"], frame["beta"] = -MATE, MATE
+        frame["left"] = PLIES + (1 if only else 0)
+        before = int(material(root))
+        value = int(force(self._positions, self._frames, self._moves, only, BUDGET))
+        if value == UNKNOWN:
+            return None, None
+        code = int(self._frames[0]["best_move"])
+        found = absolute(root, code).uci(board.chess960) if code else ""
+        gained = value if abs(value) > SURE_MATE else value - before
+        return gained, chess.Move.from_uci(found) if found else None
+
+
+@cache
+def _memory() -> _Memory:
+    """The one of this process, made when it is first asked."""
+    return _Memory()
