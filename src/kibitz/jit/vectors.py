@@ -194,6 +194,17 @@ def smaller(first: Any, second: Any) -> Any:
     return np.minimum(first, second)
 
 
+def _root(writer: Writer, lanes: Code) -> Code:
+    kind = writer.result
+    return writer.call(f"llvm.sqrt.v{kind.count}f{kind.element.bitwidth}", lanes.type, lanes)
+
+
+@operation(lambda lanes: lanes if isinstance(lanes.element, types.Float) else None, _root)
+def square_root(lanes: Any) -> Any:
+    """The square root of each lane of floats."""
+    return np.sqrt(lanes)
+
+
 def _every_kind(lanes: Lanes, first: Any, step: Any) -> Lanes | None:
     every_lane = range(lanes.count)
     picked = every_lane[number_of(first) :: number_of(step)] if number_of(step) else ()

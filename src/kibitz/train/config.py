@@ -31,6 +31,9 @@ class DataSettings:
     result_share: float = setting(
         0.0, "share of the game's result in the value target", low=0, high=1
     )
+    policy_share: float = setting(
+        1.0, "share of a batch that teaches the policy, too: its moves cost most", low=0, high=1
+    )
 
 
 @dataclass(frozen=True)

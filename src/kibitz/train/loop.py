@@ -19,7 +19,6 @@ from torch import Tensor
 from kibitz.core.files import measured
 from kibitz.core.journal import LOCK_FILE, with_lock
 from kibitz.core.log import Stop, progress, say
-from kibitz.data.batches.batch import recipe
 from kibitz.data.batches.loader import Loader, PlaceInData, Share, TensorBatch, rows_in_batches
 from kibitz.data.batches.sample import Samples
 from kibitz.data.batches.window import Window
@@ -38,6 +37,7 @@ from kibitz.train.state import (
     described,
     found_checkpoint,
     now,
+    recipe_of,
     total_steps,
     warn_of_few_steps,
     window_of,
@@ -280,7 +280,7 @@ def _validate(state: TrainState, job: Job, *, average: bool = False) -> None:
         return
     samples, rows = job.held_out
     learner, settings = state.learner, job.settings
-    how = recipe(learner.card, settings.data.result_share)
+    how = recipe_of(learner.card, settings.data)._replace(policy_share=1.0)
     batches = rows_in_batches(samples, rows, how, settings.run.batch, str(learner.device))
     figures = validate(learner, batches)
     prefix, whose = ("average_", ", average of weights") if average else ("", "")

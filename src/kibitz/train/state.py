@@ -19,7 +19,7 @@ from kibitz.core.errors import InputError
 from kibitz.core.files import dated
 from kibitz.core.log import progress, say
 from kibitz.core.places import size_of
-from kibitz.data.batches.batch import recipe
+from kibitz.data.batches.batch import Recipe, recipe
 from kibitz.data.batches.loader import Loader, PlaceInData, Share
 from kibitz.data.batches.window import Window, parse_source
 from kibitz.nets.card import NetworkCard
@@ -28,7 +28,7 @@ from kibitz.nets.models.build import build, channels_last, load_network
 from kibitz.nets.models.sizes import new_card
 from kibitz.train import checkpoint as checkpoints
 from kibitz.train.checkpoint import Average, Best, Checkpoint
-from kibitz.train.config import TrainingSettings
+from kibitz.train.config import DataSettings, TrainingSettings
 from kibitz.train.step import Learner, Teacher, make_optimiser, shared
 
 FEW_STEPS = 1000  # a new network is far from its best before
@@ -69,8 +69,8 @@ def begin(
     run, data = settings.run, settings.data
     torch.manual_seed(run.seed)
     learner = learner_of(settings, checkpoint, share, device)
-    how = recipe(learner.card, data.result_share)
-    seen = recipe(learner.teacher.card, 0.0) if learner.teacher else None
+    how = recipe_of(learner.card, data)
+    seen = recipe_of(learner.teacher.card, data) if learner.teacher else None
     place = place_of(checkpoint, window)
     loader = Loader(window, how, run.batch, run.seed, place, share, str(device), seen)
     average = None
@@ -272,6 +272,11 @@ def window_of(settings: TrainingSettings) -> Window:
         )
     window.bar = None
     return window
+
+
+def recipe_of(card: NetworkCard, data: DataSettings) -> Recipe:
+    """Return what batches for a network are made like."""
+    return recipe(card, data.result_share, data.policy_share)
 
 
 def place_of(checkpoint: Checkpoint | None, window: Window) -> PlaceInData:

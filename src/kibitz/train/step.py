@@ -181,9 +181,12 @@ class Learner:
         if self.share.processes > 1:
             parts = balanced(parts, batch, self.weights, self.share)
         torch.autograd.backward(parts["total"])
-        limit = self.clip or math.inf
-        length = nn.utils.clip_grad_norm_(self.network.parameters(), limit, foreach=True)
+        weights = list(self.network.parameters())
+        gradients = [weight.grad for weight in weights if weight.grad is not None]
+        length = nn.utils.get_total_norm(gradients, foreach=True)
         self._check(batch, parts["total"], length, number)
+        if self.clip:
+            nn.utils.clip_grads_with_norm_(weights, self.clip, length, foreach=True)
         self.optimiser.step()
         if isinstance(self.network, SparseNetwork):
             self.network.clip_weights()

@@ -30,7 +30,6 @@ from kibitz.core.errors import ConfigError, InputError
 from kibitz.core.files import read_bytes, write_bytes
 from kibitz.core.log import Stop, progress, say
 from kibitz.core.settings import used
-from kibitz.data.batches.batch import recipe
 from kibitz.data.batches.loader import Loader, Share
 from kibitz.data.batches.window import parse_source, shards_in
 from kibitz.data.openings import chosen_openings
@@ -40,7 +39,7 @@ from kibitz.nets.models.make import trained_card, write_networks
 from kibitz.train.checkpoint import average_of, checkpoints_that_matter, estimate_norms, has_norms
 from kibitz.train.config import TrainingSettings, from_file
 from kibitz.train.loop import train
-from kibitz.train.state import learner_of, window_of
+from kibitz.train.state import learner_of, recipe_of, window_of
 from kibitz.train.step import local_device
 from kibitz.zero.cycle_stages import Context, Kind
 
@@ -195,7 +194,7 @@ def _with_norms(network: nn.Module, stage: AverageStage, context: Context) -> nn
     batch, seed = settings.run.batch, settings.run.seed
     learner = learner_of(settings, None, Share(), local_device(settings.run.device))
     learner.network.load_state_dict(network.state_dict())
-    how = recipe(learner.card, settings.data.result_share)
+    how = recipe_of(learner.card, settings.data)
     window, device = window_of(settings), str(learner.device)
     with Loader(window, how, batch, seed, device=device) as loader:
         ahead = itertools.islice(loader, stage.norm_batches)

@@ -133,6 +133,22 @@ def test_policy_targets_lie_beside_their_moves(samples: Samples, size: str) -> N
         assert batch.policy_weight[at] == any(target for _, target in expected)
 
 
+@pytest.mark.parametrize("size", ["sparse-8-tactics", "tower-1x8"])
+def test_a_share_of_a_batch_comes_with_moves(samples: Samples, size: str) -> None:
+    rows, card = shuffled_rows(samples)[:50], new_card(size)
+    whole = make(samples, rows, recipe(card, 0.0))
+    for share, taught in ((0.3, 15), (0.01, 1), (0.0, 0)):
+        part = make(samples, rows, recipe(card, 0.0, share))
+        moves = whole.move_offsets[taught]
+        assert np.array_equal(part.move_offsets, np.minimum(whole.move_offsets, moves))
+        assert np.array_equal(part.moves, whole.moves[:moves])
+        assert np.array_equal(part.policy, whole.policy[:moves])
+        assert np.array_equal(part.policy_weight[:taught], whole.policy_weight[:taught])
+        assert not part.policy_weight[taught:].any()
+        assert np.array_equal(part.wdl, whole.wdl, equal_nan=True)
+        assert np.array_equal(part.inputs[0], whole.inputs[0])
+
+
 def mixed_by_python(
     value: float, draw: float, result: int, share: float
 ) -> tuple[float, float, float] | None:

@@ -15,7 +15,7 @@ from kibitz.nets.encodings import MOVE_FEATURES
 from kibitz.nets.models.build import build, file_weights, load_network, save_network
 from kibitz.nets.models.quantise import LIMIT, QA, TOP, PolicyPrecision, QuantisedSparse, quantise
 from kibitz.nets.models.sizes import new_card
-from kibitz.nets.models.sparse import SparseNetwork, SparseSizes, feature_sum, move_logits
+from kibitz.nets.models.sparse import SparseNetwork, SparseSizes, feature_activations, move_logits
 from tests.nets.models.integers import (
     exact_policy,
     exact_wdl,
@@ -124,28 +124,65 @@ def test_full_and_legal_logits_agree() -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_gradients_equal_those_of_plain_torch(threads: int) -> None:
+@pytest.mark.parametrize(
+    ("width", "views", "common"), [(128, 1, 20), (48, 2, 0), (24, 2, 10), (7, 1, 0)]
+)
+def test_gradients_equal_those_of_plain_torch(
+    threads: int, width: int, views: int, common: int
+) -> None:
+    """Widths of one tile and of several; with rows in common and without; both views."""
     random, before = np.random.default_rng(3), torch.get_num_threads()
     batch = random_batch(random, 40, 6)
     moves = batch.moves % 50
-    shapes = {"weight": (40, 24), "bias": (24,), "moves": (50, 24), "move_bias": (50,)}
+    hidden = views * width
+    shapes = {"weight": (40, width), "bias": (width,), "moves": (50, hidden), "move_bias": (50,)}
+    shapes |= {"shared": (common, width)} if common else {}
     gradients = []
     for precision in (torch.float32, torch.float64):  # float64 takes the plain path
         generator = torch.Generator().manual_seed(4)
         p = {
-            name: torch.randn(shape, generator=generator).to(precision).requires_grad_()
+            name: torch.randn(shape, generator=generator).to(precision).mul(0.3).requires_grad_()
             for name, shape in shapes.items()
         }
         torch.set_num_threads(threads)
-        hidden = feature_sum(batch.features[0], batch.offsets, p["weight"], p["bias"]).tanh()
-        logits = move_logits(hidden, p["moves"], p["move_bias"], moves, batch.move_offsets)
+        activations = feature_activations(
+            batch.features[:views], batch.offsets, p["weight"], p["bias"], p.get("shared")
+        )
+        logits = move_logits(activations, p["moves"], p["move_bias"], moves, batch.move_offsets)
         torch.autograd.backward(logits.sin().sum())
         torch.set_num_threads(before)
         gradients.append([parameter.grad for parameter in p.values()])
     for ours, torchs in zip(*gradients, strict=True):
         assert ours is not None
         assert torchs is not None
+        assert torchs.abs().max() > 0.01
         assert torch.allclose(ours.double(), torchs, atol=1e-4)
+
+
+def test_a_layer_passes_on_what_is_no_number() -> None:
+    """So that a training sees it in its loss."""
+    network = network_of("sparse-64")
+    with torch.no_grad():
+        network.value_features.weight[5, 3] = torch.nan
+    indices, offsets = torch.tensor([[5, 7, 7]], dtype=torch.int32), torch.tensor([0, 2, 3])
+    activations = network.value_features(indices, offsets)
+    assert torch.nonzero(activations.isnan()).tolist() == [[0, 3]]
+
+
+def test_positions_without_moves_at_the_end_change_nothing() -> None:
+    """A share of a batch may come with moves: its first positions."""
+    network = network_of("sparse-64-threats")
+    batch = random_batch(np.random.default_rng(9), network.sizes.features, 8)
+    taught = 3
+    starts = batch.move_offsets.clamp(max=int(batch.move_offsets[taught]))
+    part = network(batch.features, batch.offsets, batch.moves[: int(starts[-1])], starts)
+    whole = network(*batch)
+    assert torch.equal(part["value"], whole["value"])
+    assert torch.equal(part["policy"], whole["policy"][: int(starts[-1])])
+    none = network(batch.features, batch.offsets, batch.moves[:0], torch.zeros_like(starts))
+    assert torch.equal(none["value"], whole["value"])
+    assert len(none["policy"]) == 0
+    torch.autograd.backward(none["policy"].sum() + none["value"].sum())
 
 
 def test_indices_outside_the_table_never_reach_the_kernels() -> None:

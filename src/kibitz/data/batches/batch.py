@@ -6,6 +6,7 @@ moves, and write features or planes, policy indices and targets beside them.
 
 from __future__ import annotations
 
+import math
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -37,6 +38,7 @@ class Recipe(NamedTuple):
     perspectives: int  # rows of sparse features; 0 for planes
     history: int  # positions a row looks at, itself included
     result_share: float  # of the game's result in the value target; the rest is the search's
+    policy_share: float = 1.0  # of a batch, its first rows, that come with their moves
 
 
 class Batch(NamedTuple, Generic[Array]):
@@ -46,7 +48,7 @@ class Batch(NamedTuple, Generic[Array]):
     # Sparse: (features int32 [P, N], offsets int64 [B + 1]); with tactics then features of
     # moves, int32 [2, M].
     inputs: tuple[Array, ...]
-    moves: Array  # int32 [M]: policy indices of all legal moves
+    moves: Array  # int32 [M]: policy indices of all legal moves, of the rows that come with moves
     move_offsets: Array  # int64 [B + 1]
     policy: Array  # float32 [M]: target probabilities
     policy_weight: Array  # float32 [B]: 1, or 0 without a policy target
@@ -60,23 +62,25 @@ class Batch(NamedTuple, Generic[Array]):
     teacher: Batch[Array] | None = None  # the same positions as another network sees them
 
 
-def recipe(card: NetworkCard, result_share: float) -> Recipe:
+def recipe(card: NetworkCard, result_share: float, policy_share: float = 1.0) -> Recipe:
     """Return what a network of that card is fed with."""
     sparse = card.encoding in FEATURES
     rows = (BOTH_ROWS if "-both" in card.size else OWN_ROW_ONLY) if sparse else 0
     history = 1 if sparse else layout_of(card.encoding).history
-    return Recipe(card.encoding, card.policy_order, rows, history, result_share)
+    return Recipe(card.encoding, card.policy_order, rows, history, result_share, policy_share)
 
 
 def make(samples: Samples, rows: np.ndarray, how: Recipe) -> Batch[np.ndarray]:
     """Return the batch of rows, int64 [B], of the samples."""
-    leaves = leaves_at(samples, rows, how.history)
+    with_moves = math.ceil(how.policy_share * len(rows))
+    leaves = leaves_at(samples, rows, how.history, with_moves)
     count = int(leaves.offsets[-1])
     moves = np.empty(count, dtype=np.int32)
     put_policy_indices(*policy_codes(how.policy_order, how.encoding), leaves, moves)
     policy = np.zeros(count, dtype=np.float32)
     _put_policy(samples, rows, leaves, np.empty(ALL_MOVES, dtype=np.int32), policy)
-    has_policy = np.diff(samples.target_offsets)[rows] > 0
+    has_policy = samples.target_offsets[rows + 1] > samples.target_offsets[rows]
+    has_policy[with_moves:] = False
     searched = samples.values[rows]
     draw, balance, value_known = _mixed_values(samples, rows, how.result_share)
     wdl = np.stack(((1 - draw + balance) / 2, draw, (1 - draw - balance) / 2), axis=1)
@@ -114,10 +118,15 @@ def _mixed_values(
     return draw, (1 - share) * searched + share * result, has_search | has_result
 
 
-def leaves_at(samples: Samples, rows: np.ndarray, history: int) -> Leaves:
-    """Return the rows as leaves with their history; `moves` has room to spare at its end."""
+def leaves_at(
+    samples: Samples, rows: np.ndarray, history: int, with_moves: int | None = None
+) -> Leaves:
+    """Return the rows as leaves with their history; `moves` has room to spare at its end.
+
+    Only the first rows, `with_moves` of them, get their legal moves; by default all.
+    """
     leaves = new_leaves(len(rows), history)
-    _put_leaves(samples, rows, leaves)
+    _put_leaves(samples, rows, leaves, len(rows) if with_moves is None else with_moves)
     return leaves
 
 
@@ -140,7 +149,7 @@ def _inputs(leaves: Leaves, how: Recipe) -> tuple[np.ndarray, ...]:
 
 
 @kernel
-def _put_leaves(samples: Samples, rows: np.ndarray, leaves: Leaves) -> None:
+def _put_leaves(samples: Samples, rows: np.ndarray, leaves: Leaves, with_moves: int) -> None:
     for at in range(rows.shape[0]):
         row = rows[at]
         count = min(leaves.positions.shape[1], signed(samples.since_start[row]) + 1)
@@ -149,7 +158,8 @@ def _put_leaves(samples: Samples, rows: np.ndarray, leaves: Leaves) -> None:
             leaves.repetitions[at, back] = unpack_position(samples.positions[row - back], position)
         leaves.known[at] = count
         start = leaves.offsets[at]
-        leaves.offsets[at + 1] = start + generate(leaves.positions[at, 0], leaves.moves[start:])
+        moves = generate(leaves.positions[at, 0], leaves.moves[start:]) if at < with_moves else 0
+        leaves.offsets[at + 1] = start + moves
 
 
 @kernel
@@ -159,7 +169,7 @@ def _put_policy(
     """Put each target beside its legal move; places int32 [65 536] is room to look moves up in."""
     for at in range(rows.shape[0]):
         first, last = samples.target_offsets[rows[at]], samples.target_offsets[rows[at] + 1]
-        if last == first:
+        if last == first or leaves.offsets[at + 1] == leaves.offsets[at]:
             continue
         for place in range(leaves.offsets[at], leaves.offsets[at + 1]):
             places[leaves.moves[place]] = place

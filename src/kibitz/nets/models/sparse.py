@@ -69,17 +69,20 @@ class FeatureLayer(nn.Module):
         return self.weight if self.shared is None else joined(self.weight, self.shared)
 
     def forward(self, indices: Tensor, offsets: Tensor) -> Tensor:
-        """Sum over indices (N,) int32 flat, offsets (B + 1,) int64 -> (B, width) float32."""
-        return feature_sum(indices, offsets, self.rows(), self.bias)
+        """Activations of P views: indices (P, N), offsets (B + 1,) -> (B, P * width) float32."""
+        return feature_activations(indices, offsets, self.weight, self.bias, self.shared)
 
     @torch.no_grad()
     def clip(self) -> None:
         """Keep every row and the bias within what int16 accumulators need."""
-        if self.shared is not None:
-            self.weight.add_(self.rows().clamp(-LIMIT, LIMIT) - self.rows())
-        else:
-            self.weight.clamp_(-LIMIT, LIMIT)
         self.bias.clamp_(-LIMIT, LIMIT)
+        if self.shared is None:
+            self.weight.clamp_(-LIMIT, LIMIT)
+        elif _compiled(self.weight):
+            own, common = self.weight.numpy(), self.shared.numpy()
+            _parallel(functools.partial(kernels.clip_rows, own, common, LIMIT), len(own))
+        else:
+            self.weight.add_(self.rows().clamp(-LIMIT, LIMIT) - self.rows())
 
 
 def joined(own: Tensor, shared: Tensor) -> Tensor:
@@ -132,13 +135,17 @@ class SparseNetwork(nn.Module):
         Returns value (B, 3) logits, policy (M,) logits, or (B, moves of the table) without moves.
         """
         value = self.value(features, offsets)
-        hidden = screlu(self.policy_features(features[0], offsets))
+        if moves is not None and move_offsets is not None:
+            # What comes without moves, at the end of the batch, needs no policy.
+            rows = int(torch.searchsorted(move_offsets, move_offsets[-1]))
+            offsets, move_offsets = offsets[: rows + 1], move_offsets[: rows + 1]
+        hidden = self.policy_features(features[:1, : int(offsets[-1])], offsets)
         if moves is None or move_offsets is None:
             table = self.sizes.moves
             policy = nn.functional.linear(hidden, self.move_weight[:table], self.move_bias[:table])
         else:
-            rows = [moves] if kinds is None else [moves, *(kinds + self.sizes.moves)]
-            policy = self._logits(hidden, rows, move_offsets)
+            entries = [moves] if kinds is None else [moves, *(kinds + self.sizes.moves)]
+            policy = self._logits(hidden, entries, move_offsets)
         return {"value": value, "policy": policy}
 
     def _logits(self, hidden: Tensor, rows: list[Tensor], offsets: Tensor) -> Tensor:
@@ -149,9 +156,7 @@ class SparseNetwork(nn.Module):
 
     def value(self, features: Tensor, offsets: Tensor) -> Tensor:
         """Return the win, draw, loss logits alone, (B, 3)."""
-        views = [self.value_features(view, offsets) for view in features[: self.sizes.perspectives]]
-        both = torch.cat(views, dim=1) if len(views) > 1 else views[0]
-        x: Tensor = self.tail1(screlu(both))
+        x: Tensor = self.tail1(self.value_features(features[: self.sizes.perspectives], offsets))
         if self.tail2 is not None and self.tail3 is not None:
             x = self.tail3(screlu(self.tail2(screlu(x))))
         return x
@@ -166,18 +171,26 @@ class SparseNetwork(nn.Module):
 # --- layers as torch functions with gradients -----------------------------------------------------
 
 
-def feature_sum(indices: Tensor, offsets: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """Return bias plus the sum of the active rows, (B, H) float32.
+def feature_activations(
+    indices: Tensor, offsets: Tensor, weight: Tensor, bias: Tensor, shared: Tensor | None = None
+) -> Tensor:
+    """Return screlu(bias plus the sum of the active rows) of P views side by side, (B, P * H).
 
-    indices (N,) integer rows, flat; offsets (B + 1,) integer; weight (F, H); bias (H,).
+    indices (P, N) integer rows; offsets (B + 1,) integer, common to the views; weight (F, H);
+    bias (H,); shared (S, H) what rows S apart have in common, added to theirs.
     """
     if _compiled(weight):
         _check(indices, offsets, len(weight))
-        return _applied(_FeatureSum, indices.int(), offsets.long(), weight, bias)
-    sums = functional.embedding_bag(
-        indices.long(), weight, offsets.long(), mode="sum", include_last_offset=True
-    )
-    return sums + bias
+        common = weight[:0] if shared is None else shared
+        return _applied(_Features, indices.int(), offsets.long(), weight, common, bias)
+    rows = weight if shared is None else joined(weight, shared)
+    sums = [
+        functional.embedding_bag(
+            view.long(), rows, offsets.long(), mode="sum", include_last_offset=True
+        )
+        for view in indices
+    ]
+    return screlu(torch.cat([each + bias for each in sums], dim=1))
 
 
 def move_logits(
@@ -215,9 +228,10 @@ def _compiled(weight: Tensor) -> bool:
 
 def _check(entries: Tensor, offsets: Tensor, rows: int) -> None:
     """Refuse indices out of bounds, which kernels do not check."""
-    inside = len(entries) == 0 or (int(entries.min()) >= 0 and int(entries.max()) < rows)
+    count = entries.shape[-1]
+    inside = entries.numel() == 0 or (int(entries.min()) >= 0 and int(entries.max()) < rows)
     ordered = bool((offsets[1:] >= offsets[:-1]).all())
-    if not (inside and ordered and int(offsets[0]) == 0 and int(offsets[-1]) == len(entries)):
+    if not (inside and ordered and int(offsets[0]) == 0 and int(offsets[-1]) == count):
         raise IndexError(f"flat entries must be below {rows} and match their offsets")
 
 
@@ -241,23 +255,39 @@ def _numpy(*tensors: Tensor) -> list[Array]:
     return [tensor.detach().contiguous().numpy() for tensor in tensors]
 
 
-class _FeatureSum(torch.autograd.Function):
+class _Features(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, indices: Tensor, offsets: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        ctx.save_for_backward(indices, offsets)
-        ctx.rows = len(weight)
-        i, o, w, b = _numpy(indices, offsets, weight, bias)
-        out = np.empty((len(o) - 1, w.shape[1]), np.float32)
-        _parallel(lambda first, last: kernels.sum_rows(i, o, w, b, out, first, last), len(out))
-        return torch.from_numpy(out)
+    def forward(
+        ctx: Any, indices: Tensor, offsets: Tensor, own: Tensor, shared: Tensor, bias: Tensor
+    ) -> Tensor:
+        i, o, w, s, b = _numpy(indices, offsets, own, shared, bias)
+        rows, width = w.shape
+        layer = kernels.tiles_for(width)
+        tiles = np.empty((width // layer.columns, rows, layer.columns), np.float32)
+        out = np.empty((len(o) - 1, len(i) * width), np.float32)
+        _parallel(lambda first, last: kernels.join_tiles(w, s, tiles, first, last), rows)
+        _parallel(lambda first, last: layer.activate(i, o, tiles, b, out, first, last), len(out))
+        activations = torch.from_numpy(out)
+        ctx.save_for_backward(indices, offsets, activations)
+        ctx.shape, ctx.common = tiles.shape, len(s)
+        return activations
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, None, Tensor, Tensor]:
-        (gradient,) = gradients
-        i, o, g = _numpy(*ctx.saved_tensors, gradient)
-        out, ones = np.zeros((ctx.rows, g.shape[1]), np.float32), np.ones(len(i), np.float32)
-        _parallel(lambda first, last: kernels.scatter(i, o, ones, g, out, first, last), g.shape[1])
-        return None, None, torch.from_numpy(out), gradient.sum(0)
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, None, Tensor, Tensor | None, Tensor]:
+        i, o, activations, gradient = _numpy(*ctx.saved_tensors, *gradients)
+        count, rows, columns = ctx.shape
+        layer, width = kernels.tiles_for(count * columns), count * columns
+        tiles, bias = np.zeros(ctx.shape, np.float32), np.zeros(width, np.float32)
+
+        def scatter(first: int, last: int) -> None:
+            layer.scatter(i, o, activations, gradient, tiles, bias, first, last)
+
+        _parallel(scatter, count)
+        own, shared = np.empty((rows, width), np.float32), np.zeros((ctx.common, width), np.float32)
+        work = functools.partial(kernels.split_tiles, tiles, own, shared)
+        _parallel(work, ctx.common or rows)
+        parts = [torch.from_numpy(array) for array in (own, shared, bias)]
+        return None, None, parts[0], parts[1] if ctx.common else None, parts[2]
 
 
 class _Screlu(torch.autograd.Function):
