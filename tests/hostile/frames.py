@@ -30,7 +30,7 @@ from kibitz.apps.lichess.messages import (
     pause_after,
 )
 from kibitz.apps.lichess.rules import Now, why_declined
-from kibitz.apps.web.desk import Desk, House
+from kibitz.apps.web.connection import App, Connection
 from kibitz.apps.web.requests import DECODER
 from kibitz.apps.web.server import LONGEST_MESSAGE, Address, Site
 from kibitz.apps.web.sockets import PatientProtocol, PatientSocket
@@ -174,12 +174,12 @@ class OneMessage:
             self._answered.set()
 
 
-def _to_desk(content: bytes, _: Path, *, house: House) -> Answer:
+def _to_connection(content: bytes, _: Path, *, app: App) -> Answer:
     error = io.StringIO()
 
     async def converse() -> dict[str, Any]:
         page = OneMessage(content.decode(errors="replace"))
-        await Desk(house, cast(WebSocket, page)).serve(DECODER.decode)
+        await Connection(app, cast(WebSocket, page)).serve(DECODER.decode)
         return page.answer
 
     with contextlib.redirect_stderr(error):
@@ -191,9 +191,9 @@ def _to_desk(content: bytes, _: Path, *, house: House) -> Answer:
 class Page:
     """The server of the page, on a port of this machine; what it logs is kept."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, app: App) -> None:
         config = uvicorn.Config(
-            Site(house).application(Address("127.0.0.1", 0)), http=PatientProtocol,
+            Site(app).application(Address("127.0.0.1", 0)), http=PatientProtocol,
             ws=PatientSocket, ws_max_size=LONGEST_MESSAGE, access_log=False, log_config=None,
             lifespan="off",
         )  # fmt: skip
@@ -339,17 +339,19 @@ def _from_lichess(content: bytes, _: Path) -> Answer:
 def targets(folder: Path) -> Sequence[Target]:
     """A message of each sort, requests, frames, lines of engines and of Lichess."""
     (folder / "games.pgn").write_text('[White "A"]\n\n1. e4 e5 *\n')
-    house = House((folder,), engines=2, threads=1, memory=64)
-    page, port = Page(house), Port()
+    app = App((folder,), engines=2, threads=1, memory=64)
+    page, port = Page(app), Port()
     time.sleep(0.5)  # until it listens
-    desk = partial(_to_desk, house=house)
+    connection = partial(_to_connection, app=app)
     listed = [
-        Target(f"message {fields['do']}", _json({"id": 1, **fields}), desk, most=LONGEST_MESSAGE)
+        Target(
+            f"message {fields['do']}", _json({"id": 1, **fields}), connection, most=LONGEST_MESSAGE
+        )
         for fields in ASKED
     ]
     listed += [
         Target(f"HTTP /{path.decode()}", HTTP.replace(b"%s", path), page.give)
-        for path in (b"", b"static/app.js", b"report/1", b"socket", b"static/../desk.py")
+        for path in (b"", b"static/app.js", b"report/1", b"socket", b"static/../connection.py")
     ]
     listed.append(Target("handshake", UPGRADE, page.give))
     frames = _frame(_json({"id": 1, "do": "hello"})) + _frame(b"\x03\xe8", 8)

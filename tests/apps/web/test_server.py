@@ -25,9 +25,9 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Origin
 
+from kibitz.apps.web import connection as connections
 from kibitz.apps.web import contents, jobs
-from kibitz.apps.web import desk as desks
-from kibitz.apps.web.desk import Desk, House
+from kibitz.apps.web.connection import App, Connection
 from kibitz.apps.web.engines import Engines, Wanted
 from kibitz.apps.web.guard import host_of
 from kibitz.apps.web.jobs import Jobs
@@ -455,27 +455,27 @@ def test_engines_are_bounded(guarded: Server) -> None:
 
 
 def test_of_many_requests_to_ponder_the_last_runs_and_ends_with_its_page(folder: Path) -> None:
-    house = House((folder,), engines=3, threads=1, memory=8)
+    app = App((folder,), engines=3, threads=1, memory=8)
     wanted = [Wanted("material", rule=rule) for rule in ("puct", "sble", "azero")]
 
     async def ponder() -> None:
-        desk = Desk(house, cast(WebSocket, None))
+        connection = Connection(app, cast(WebSocket, None))
         board = Board()
-        asked = (asyncio.to_thread(desk.ponder, board, each) for each in wanted * 3)
+        asked = (asyncio.to_thread(connection.ponder, board, each) for each in wanted * 3)
         await asyncio.gather(*asked)
-        busy = [desk.house.engines.take(each) for each in wanted[:2]]  # one of three is at work
+        busy = [connection.app.engines.take(each) for each in wanted[:2]]  # one of three is at work
         with pytest.raises(InputError, match="all 3 engines are in use"):
-            house.engines.take(Wanted("uniform"))
+            app.engines.take(Wanted("uniform"))
         for held in busy:
-            house.engines.give_back(held)
-        desk.close()
-        await asyncio.to_thread(desk.ponder, board, wanted[0])
-        assert len([house.engines.take(each) for each in wanted]) == 3
+            app.engines.give_back(held)
+        connection.close()
+        await asyncio.to_thread(connection.ponder, board, wanted[0])
+        assert len([app.engines.take(each) for each in wanted]) == 3
 
     try:
         asyncio.run(ponder())
     finally:
-        house.close()
+        app.close()
 
 
 def test_an_analysis_rests_and_goes_on_where_it_was(folder: Path) -> None:
@@ -509,20 +509,20 @@ def test_an_analysis_rests_and_goes_on_where_it_was(folder: Path) -> None:
 def test_a_move_is_made_at_last_whatever_the_clock_says(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(desks, "THINK_SECONDS", 0.1)
-    house = House((folder,), engines=1, threads=1, memory=8)
+    monkeypatch.setattr(connections, "THINK_SECONDS", 0.1)
+    app = App((folder,), engines=1, threads=1, memory=8)
 
     async def think() -> None:
-        desk = Desk(house, cast(WebSocket, None))
+        connection = Connection(app, cast(WebSocket, None))
         limits = Limits(nodes=50_000_000)
-        result = await asyncio.to_thread(desk.think, Board(), Wanted("material"), limits)
+        result = await asyncio.to_thread(connection.think, Board(), Wanted("material"), limits)
         assert result.move is not None
         assert result.report.nodes < 50_000_000
 
     try:
         asyncio.run(think())
     finally:
-        house.close()
+        app.close()
 
 
 def _moves_of(topic: str, message: dict[str, Any]) -> bool:

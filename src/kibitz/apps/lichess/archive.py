@@ -53,9 +53,9 @@ class Archive:
             tree.headers["ECO"], tree.headers["Opening"] = opening.eco, opening.name
         for ply, node in enumerate(tree.mainline()):
             if ply in scores:
-                one = scores[ply]
-                kind = chess.engine.Mate if one.kind == "mate" else chess.engine.Cp
-                node.set_eval(chess.engine.PovScore(kind(one.amount), chess.WHITE))
+                score = scores[ply]
+                kind = chess.engine.Mate if score.kind == "mate" else chess.engine.Cp
+                node.set_eval(chess.engine.PovScore(kind(score.amount), chess.WHITE))
             if ply in clocks:
                 node.set_clock(clocks[ply] / 1000)
         self._add(self._games, f"{text_of(tree)}\n\n")

@@ -62,10 +62,10 @@ class Bot:
     def run(self, stop: Stop) -> None:
         """Play until a stop is requested and the games under way have ended."""
         threading.Thread(target=self._listen, name="events", daemon=True).start()
-        told = False
+        announced = False
         while not (stop.requested and not self._games and not self._accepted):
-            if stop.requested and not told:
-                told = True
+            if stop.requested and not announced:
+                announced = True
                 names = ", ".join([*self._games, *self._accepted])
                 self._archive.say(f"no new games; finishing {names}; Ctrl-C again leaves them")
             try:
@@ -124,11 +124,11 @@ class Bot:
 
     def _answer(self, now: Now) -> None:
         """Accept or decline what waits, rated games first."""
-        for challenge in sorted(self._waiting.values(), key=lambda one: not one.rated):
+        for challenge in sorted(self._waiting.values(), key=lambda waiting: not waiting.rated):
             if not self._server.free("answer"):
                 return
             refusal = why_declined(challenge, self._settings, now)
-            what = _told(challenge)
+            what = _described(challenge)
             try:
                 if refusal is None:
                     self._server.accept(challenge.id)
@@ -139,7 +139,7 @@ class Bot:
                 else:
                     self._server.decline(challenge.id, refusal.reason)
                     verb = "would decline" if self._dry_run else "declined"
-                    self._archive.say(f"{verb} ({refusal.reason}: {refusal.words}): {what}")
+                    self._archive.say(f"{verb} ({refusal.reason}: {refusal.objection}): {what}")
             except LimitedError:
                 return
             except ServerError as error:
@@ -213,7 +213,7 @@ class _Running:
             self.error = error
 
 
-def _told(challenge: Challenge) -> str:
+def _described(challenge: Challenge) -> str:
     """A challenge in words."""
     rating = "" if challenge.opponent.rating is None else f" ({challenge.opponent.rating})"
     clock = challenge.time_control

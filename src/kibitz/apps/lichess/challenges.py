@@ -90,8 +90,8 @@ def choose(
         rating = bot.perfs.get(speed_of(clock), Perf()).rating
         wanted = settings.challenge_min_rating <= rating <= settings.challenge_max_rating
         offer = Offer(bot.username, clock, settings.challenge_rated)
-        known = {me.casefold(), *(name.casefold() for name in settings.blocked)}
-        if wanted and offer.name.casefold() not in known and memory.allows(offer, now):
+        excluded = {me.casefold(), *(name.casefold() for name in settings.blocked)}
+        if wanted and offer.name.casefold() not in excluded and memory.allows(offer, now):
             strengths[offer] = rating
     if not strengths:
         return None

@@ -91,12 +91,12 @@ class Command(NamedTuple):
 
 def answer_to(text: str, view: View) -> list[str]:
     """Lines in answer to what was written; none if it was no question to the bot."""
-    words = text.strip().casefold().split()
-    if not words or not words[0].startswith("!"):
+    parts = text.strip().casefold().split()
+    if not parts or not parts[0].startswith("!"):
         return []
-    command = COMMANDS.get(words[0][1:])
+    command = COMMANDS.get(parts[0][1:])
     if command is None:
-        return lines_of(f"I do not know {words[0][:20]}. {_help(view)}")
+        return lines_of(f"I do not know {parts[0][:20]}. {_help(view)}")
     if command.tells and view.secret:
         return ["I tell that to spectators only, and to you after the game."]
     return lines_of(command.answer(view))
@@ -108,7 +108,11 @@ def lines_of(text: str) -> list[str]:
 
 
 def _help(_: View) -> str:
-    return "Ask me " + ", ".join(f"!{name} ({one.help})" for name, one in COMMANDS.items()) + "."
+    return (
+        "Ask me "
+        + ", ".join(f"!{name} ({command.help})" for name, command in COMMANDS.items())
+        + "."
+    )
 
 
 def _name(view: View) -> str:
@@ -127,8 +131,8 @@ def _evaluation(view: View) -> str:
     value = value_of(score) if white else -value_of(score)
     leader = "White" if value > 0 else "Black"
     size = abs(value)
-    words = "is winning" if size >= WON else "is better" if size >= BETTER else "has the edge"
-    how = f"{leader} {words}" if size >= 0.06 else "The game is level"
+    verdict = "is winning" if size >= WON else "is better" if size >= BETTER else "has the edge"
+    how = f"{leader} {verdict}" if size >= 0.06 else "The game is level"
     pawns = (score.amount if white else -score.amount) / 100
     return f"{how}: {pawns:+.1f}, chances of White {percent(value):.0f} %."
 

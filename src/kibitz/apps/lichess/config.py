@@ -125,17 +125,19 @@ class Lichess:
 
     def odds_settings(self) -> dict[str, bool | int | float | str]:
         """The engine's options in games at odds, by their names in Python."""
-        found = {}
+        values = {}
         for text in self.odds_options:
             name, equals, typed = text.partition("=")
             option = find(ALL_OPTIONS, name)
             if option is None or not equals:
                 fix = (
-                    did_you_mean(name, [one.uci for one in ALL_OPTIONS]) if equals else "NAME=VALUE"
+                    did_you_mean(name, [each.uci for each in ALL_OPTIONS])
+                    if equals
+                    else "NAME=VALUE"
                 )
                 raise ConfigError("lichess: odds_options", value=text, fix=fix)
-            found[option.name] = read(option, typed)
-        return found
+            values[option.name] = read(option, typed)
+        return values
 
     @property
     def clocks(self) -> list[Clock]:
@@ -149,11 +151,11 @@ def parse_clock(text: str) -> Clock:
     >>> parse_clock("180+2")
     Clock(base=180, increment=2)
     """
-    found = _CLOCK.fullmatch(text.strip())
-    if found is None:
+    match = _CLOCK.fullmatch(text.strip())
+    if match is None:
         fix = "seconds+increment, such as 180+2"
         raise ConfigError("lichess: challenge_clocks", value=text, fix=fix)
-    return Clock(int(found[1]), int(found[2]))
+    return Clock(int(match[1]), int(match[2]))
 
 
 @dataclass(frozen=True)
@@ -165,5 +167,5 @@ class _Tables:
 
 def lichess_settings(overrides: Sequence[str] = ()) -> Lichess:
     """What the settings file says, then KEY=VALUE of the command line."""
-    given = [f"lichess.{one.removeprefix('lichess.')}" for one in overrides]
+    given = [f"lichess.{override.removeprefix('lichess.')}" for override in overrides]
     return load(_Tables, used(), overrides=given, partial=True).lichess

@@ -129,7 +129,7 @@ class Game:
 
     def _read(self) -> None:
         """Put what the stream brings into the inbox, once a message has told all of the game."""
-        known = False
+        has_full = False
         try:
             for raw in self._server.game(self.id, lambda: not self.over):
                 try:
@@ -137,8 +137,8 @@ class Game:
                 except msgspec.ValidationError as error:
                     self._archive.say(f"game {self.id}: a message that makes no sense: {error}")
                     continue
-                known |= isinstance(message, Full)
-                if message is None or not known:
+                has_full |= isinstance(message, Full)
+                if message is None or not has_full:
                     continue
                 self._inbox.put(message)
                 if isinstance(message, State) and not message.going_on:
@@ -220,11 +220,11 @@ class Game:
 
     def _answer_offers(self, before: State, state: State) -> None:
         """Answer an offer of the opponent's, once."""
-        theirs = "b" if self._side == "white" else "w"
-        if getattr(state, f"{theirs}draw") and not getattr(before, f"{theirs}draw"):
+        letter = "b" if self._side == "white" else "w"
+        if getattr(state, f"{letter}draw") and not getattr(before, f"{letter}draw"):
             accepts = takes_draw(self._own, self._board, self._settings)
             self._acts.ask("draw/yes" if accepts else "draw/no")
-        if getattr(state, f"{theirs}takeback") and not getattr(before, f"{theirs}takeback"):
+        if getattr(state, f"{letter}takeback") and not getattr(before, f"{letter}takeback"):
             casual = self._full is not None and not self._full.rated
             accepts = casual and self._takebacks > 0
             self._takebacks -= accepts

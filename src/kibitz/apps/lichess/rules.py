@@ -42,15 +42,15 @@ class Refusal(NamedTuple):
     """Why a challenge is declined."""
 
     reason: Reason
-    words: str
+    objection: str
 
 
 def why_declined(challenge: Challenge, settings: Lichess, now: Now) -> Refusal | None:
     """The first rule's objection to a challenge; None to accept it."""
     for rule in RULES:
-        words = rule.objection(challenge, settings, now)
-        if words:
-            return Refusal(rule.reason, words)
+        objection = rule.objection(challenge, settings, now)
+        if objection:
+            return Refusal(rule.reason, objection)
     return None
 
 

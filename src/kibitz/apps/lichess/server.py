@@ -160,7 +160,7 @@ class Server:
 
     def _failure(self, kind: Kind, error: ResponseError) -> ServerError:
         """What an HTTP status means; after 429 there is a pause."""
-        status, words = error.status_code, _words(error)
+        status, message = error.status_code, _message_of(error)
         if status == LIMITED:
             now, header = time.monotonic(), error.response.headers.get("Retry-After")
             pauses = self.pauses
@@ -175,7 +175,7 @@ class Server:
             return TokenError(f"{self.url} does not know this token", fix="make a new one")
         if status >= SERVER_ERRORS:
             return UnreachableError(f"{self.url}: HTTP {status}")
-        return RefusedError(f"{self.url}: HTTP {status}: {words}")
+        return RefusedError(f"{self.url}: HTTP {status}: {message}")
 
     def account(self) -> Account:
         """Whose token it is, and what it may do."""
@@ -375,7 +375,7 @@ class _Timed(HTTPAdapter):
         return super().send(request, stream, timeout, verify, cert, proxies)
 
 
-def _words(error: ResponseError) -> str:
+def _message_of(error: ResponseError) -> str:
     """What Lichess says of an error."""
     cause = error.cause
     said = cause.get("error", cause) if isinstance(cause, dict) else error.reason

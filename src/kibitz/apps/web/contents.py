@@ -76,7 +76,7 @@ def shard_game(path: Path, number: int) -> dict[str, Any]:
 def _ply(board: Board, ply: Ply) -> dict[str, Any]:
     position = board.position
     total = sum(count for _, count in ply.visits) or 1
-    ordered = sorted(ply.visits, key=lambda one: -one[1])[:POLICY]
+    ordered = sorted(ply.visits, key=lambda visits: -visits[1])[:POLICY]
     target = []
     for code, count in ordered:
         move = absolute(position, code)
@@ -100,12 +100,12 @@ def _ply(board: Board, ply: Ply) -> dict[str, Any]:
 
 def learning(path: Path) -> dict[str, Any]:
     """How a run of `kibitz learn` stands: a row for each generation, ratings, what goes on."""
-    found = status_of(Folder(path))
+    status = status_of(Folder(path))
     return {
-        "rows": [row._asdict() for row in found.rows],
-        "lines": found.lines,
-        "doing": [msgspec.to_builtins(one) for one in found.doing],
-        "best": found.best,
+        "rows": [row._asdict() for row in status.rows],
+        "lines": status.lines,
+        "doing": [msgspec.to_builtins(work) for work in status.doing],
+        "best": status.best,
     }
 
 
@@ -124,8 +124,8 @@ def training(path: Path) -> dict[str, Any]:
 
 def games_in(path: Path) -> list[str]:
     """A line for each game of a PGN file."""
-    found = islice(readable_games(path, []), MOST_LISTED)
-    return [title_of(game) for game in found]
+    games = islice(readable_games(path, []), MOST_LISTED)
+    return [title_of(game) for game in games]
 
 
 def game_at(path: Path, number: int) -> dict[str, Any]:
@@ -141,10 +141,10 @@ def game_at(path: Path, number: int) -> dict[str, Any]:
 
 def suite(path: Path) -> list[dict[str, Any]]:
     """The positions of a test suite, with the moves that solve them."""
-    found = []
+    positions = []
     for epd in read_epd(path):
         board = epd.board()
-        found.append(
+        positions.append(
             {
                 "fen": epd.fen,
                 "name": epd.name,
@@ -154,7 +154,7 @@ def suite(path: Path) -> list[dict[str, Any]]:
                 "comments": [*epd.comments.values()],
             }
         )
-    return found
+    return positions
 
 
 @lru_cache(maxsize=4)

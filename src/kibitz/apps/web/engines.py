@@ -51,7 +51,7 @@ CHOICES = {"presets": [*PRESETS], "rules": [*RULE_NAMES], "elo": [WEAKEST, STRON
 
 
 @dataclass(eq=False)
-class Held:
+class Session:
     """An engine and what it was made for."""
 
     wanted: Wanted
@@ -68,60 +68,62 @@ class Engines:
     ) -> None:
         self.most, self._threads, self._memory = most, threads, memory
         self._network = network  # file or built-in evaluator of a name; refuses others
-        self._held: list[Held] = []
+        self._sessions: list[Session] = []
         self._lock = threading.Lock()
 
     @contextmanager
     def use(self, wanted: Wanted) -> Iterator[Engine]:
         """An engine for the time of the block."""
-        held, failed = self.take(wanted), True
+        session, failed = self.take(wanted), True
         try:
-            yield held.engine
+            yield session.engine
             failed = False
         finally:
-            self.give_back(held, failed=failed)
+            self.give_back(session, failed=failed)
 
-    def take(self, wanted: Wanted, liked: Held | None = None) -> Held:
+    def take(self, wanted: Wanted, liked: Session | None = None) -> Session:
         """An engine that is not in use, `liked` if that is one; it keeps what it has searched."""
         options, network = wanted.options(), self._network(wanted.network)
         with self._lock:
-            idle = [one for one in self._held if not one.busy]
-            fitting = [one for one in idle if one.wanted == wanted]
+            idle = [session for session in self._sessions if not session.busy]
+            fitting = [session for session in idle if session.wanted == wanted]
             if fitting:
-                held = liked if liked in fitting else max(fitting, key=lambda one: one.used)
-                held.busy = True
-                return held
+                chosen = (
+                    liked if liked in fitting else max(fitting, key=lambda session: session.used)
+                )
+                chosen.busy = True
+                return chosen
             old = None
-            if len(self._held) >= self.most:
-                old = min(idle, key=lambda one: one.used, default=None)
+            if len(self._sessions) >= self.most:
+                old = min(idle, key=lambda session: session.used, default=None)
                 if old is None:
                     fix = "stop a search in another tab, or start the server with more --engines"
                     raise InputError(f"all {self.most} engines are in use", fix=fix)
-                self._held.remove(old)
+                self._sessions.remove(old)
             engine = Engine(network, threads=self._threads, hash=self._memory, **options)
-            held = Held(wanted, engine)
-            self._held.append(held)
+            chosen = Session(wanted, engine)
+            self._sessions.append(chosen)
         if old is not None:
             old.engine.close()
-        return held
+        return chosen
 
-    def give_back(self, held: Held, *, failed: bool = False) -> None:
+    def give_back(self, session: Session, *, failed: bool = False) -> None:
         """Make an engine free for others; close one that failed, which may have another network."""
         with self._lock:
-            held.busy, held.used = False, time.monotonic()
-            failed = failed and held in self._held
+            session.busy, session.used = False, time.monotonic()
+            failed = failed and session in self._sessions
             if failed:
-                self._held.remove(held)
+                self._sessions.remove(session)
         if failed:
-            held.engine.close()
+            session.engine.close()
 
-    def keeps(self, held: Held) -> bool:
+    def keeps(self, session: Session) -> bool:
         """Whether an engine is still there."""
-        return held in self._held
+        return session in self._sessions
 
     def close(self) -> None:
         """End all engines."""
         with self._lock:
-            held, self._held = self._held, []
-        for one in held:
-            one.engine.close()
+            sessions, self._sessions = self._sessions, []
+        for session in sessions:
+            session.engine.close()

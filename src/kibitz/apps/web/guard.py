@@ -76,14 +76,14 @@ class Guard:
             return
         headers = Headers(scope=scope)
         host = headers.get("host", "")
-        known = bool(host_of(host))
+        valid = bool(host_of(host))
 
         async def send_safely(message: Message) -> None:
             if message["type"] == "http.response.start":
                 sent = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     sent.setdefault(name, value)
-                sent.setdefault("Content-Security-Policy", page_policy(host if known else ""))
+                sent.setdefault("Content-Security-Policy", page_policy(host if valid else ""))
             await send(message)
 
         refusal = self._refusal(scope, headers)

@@ -143,9 +143,9 @@ class Jobs:
         try:
             with self._engines.use(ANNOTATOR) as engine:
                 kept = Kept(engine, Effort(job.style.limits))
-                told = annotate(job.game, engine, job.style, on_ply, kept=kept).told
+                account = annotate(job.game, engine, job.style, on_ply, kept=kept).told
             job.page, job.result = _page(job.game), tree_of(job.game)
-            job.result["keys"] = key_moments(told.values, told.labels)
+            job.result["keys"] = key_moments(account.values, account.labels)
             job.state = "done"
         except Stopped:
             job.state = "stopped"

@@ -63,7 +63,7 @@ class Library:
 
     def entries(self) -> list[Entry]:
         """All that can be opened; hidden files and links out of the folders are left out."""
-        found = []
+        entries = []
         for number, folder in enumerate(self._folders):
             for file in islice(_files_below(folder), MOST_FILES):
                 kind = kind_of(file)
@@ -71,8 +71,8 @@ class Library:
                 inside = place.resolve().is_relative_to(folder)
                 if kind and inside:
                     name = f"{number}/{place.relative_to(folder).as_posix()}"
-                    found.append(Entry(name, kind, place))
-        return found
+                    entries.append(Entry(name, kind, place))
+        return entries
 
     def find(self, name: str, *kinds: str) -> Path:
         """The file of a name; refuses what does not lie in the folders or is of another kind."""
@@ -81,8 +81,8 @@ class Library:
             folder = self._folders[int(number)]
             path = (folder / rest).resolve()
             marks = [path / mark for mark, kind in NAMES.items() if kind in kinds]
-            known = kind_of(path) in kinds or any(mark.is_file() for mark in marks)
-            if number.isdecimal() and path.is_relative_to(folder) and known and path.exists():
+            fits = kind_of(path) in kinds or any(mark.is_file() for mark in marks)
+            if number.isdecimal() and path.is_relative_to(folder) and fits and path.exists():
                 return path
         raise InputError("no such file in the folders of this server", value=name)
 
@@ -98,22 +98,22 @@ class Library:
 
     def networks(self) -> dict[str, str]:
         """The networks to choose from: what an engine is given, by the name on the page."""
-        found = {named(one.file): str(one.file) for one in shipped()}
+        files = {named(network.file): str(network.file) for network in shipped()}
         for own in discovered():
-            found.setdefault(own.file.name, str(own.file))
+            files.setdefault(own.file.name, str(own.file))
         for entry in self.entries():
             if entry.kind == "network":
-                found.setdefault(entry.name.partition("/")[2], str(entry.path))
-        return found | {name: name for name in SIMPLE}
+                files.setdefault(entry.name.partition("/")[2], str(entry.path))
+        return files | {name: name for name in SIMPLE}
 
     def network(self, name: str) -> str:
         """What an engine is given for a name of the list; nothing for the default."""
         if not name:
             return "default"
-        known = self.networks()
-        if name not in known:
+        files = self.networks()
+        if name not in files:
             raise InputError("no such network here", value=name, fix="choose one of the list")
-        return known[name]
+        return files[name]
 
     def card(self, name: str) -> NetworkCard | None:
         """The card of a network; None for what is built in."""

@@ -80,20 +80,20 @@ def _claim(board: Board) -> str:
 
 def san_line(board: Board, moves: tuple[Move, ...], most: int = LONGEST_VARIATION) -> list[str]:
     """The moves of a line in SAN."""
-    here, found = board.copy(history=False), []
+    after, line = board.copy(history=False), []
     for move in moves[:most]:
-        found.append(here.san(move))
-        here.push(move)
-    return found
+        line.append(after.san(move))
+        after.push(move)
+    return line
 
 
 def placements(board: Board, moves: tuple[str, ...]) -> list[str]:
     """The board after each move of a line, the first field of a FEN."""
-    here, found = board.copy(history=False), []
+    after, fields = board.copy(history=False), []
     for move in moves[:LONGEST_VARIATION]:
-        here.push(move)
-        found.append(here.fen().split()[0])
-    return found
+        after.push(move)
+        fields.append(after.fen().split()[0])
+    return fields
 
 
 # --- texts that are pasted or dropped -------------------------------------------------------------
@@ -112,20 +112,20 @@ def read_text(text: str) -> dict[str, Any]:
     if not games:
         reason = bad[0].reason if bad else "no moves in it"
         raise NotationError(f"this is no PGN that can be read: {reason}", value=bare)
-    several = len(games) + sum(one.tree is None for one in bad) > 1
-    skipped = [_loss(one, several) for one in bad]
+    several = len(games) + sum(game.tree is None for game in bad) > 1
+    skipped = [_loss(game, several) for game in bad]
     titles = [title_of(game) for game in games]
     return {"kind": "games", "titles": titles, "skipped": skipped, "game": tree_of(games[0])}
 
 
 def readable_games(source: Location | IO[str], bad: list[BadGame]) -> Iterator[Game]:
     """The games of a source, one with an illegal move up to there; `bad` gets what is left out."""
-    told = len(bad)
+    yielded = len(bad)
     for game in chain(read_games(source, bad.append), (None,)):
-        for one in bad[told:]:
-            if one.tree is not None:
-                yield Game(one.number, one.tree, one.line)
-        told = len(bad)
+        for broken in bad[yielded:]:
+            if broken.tree is not None:
+                yield Game(broken.number, broken.tree, broken.line)
+        yielded = len(bad)
         if game is not None:
             yield game
 
@@ -171,14 +171,14 @@ def tree_of(game: Game) -> dict[str, Any]:
     waiting: list[tuple[chess.pgn.GameNode, int, chess.Board]] = [(tree, -1, tree.board())]
     while waiting:
         node, parent, board = waiting.pop()
-        here = len(nodes) - 1 if node is not tree else -1
+        number = len(nodes) - 1 if node is not tree else -1
         if isinstance(node, chess.pgn.ChildNode):
             nodes.append(_move_of(node, parent, board))
-            here = len(nodes) - 1
+            number = len(nodes) - 1
             board = played(board, node.move)
         if len(nodes) > MOST_NODES:
             raise InputError("the game has too many moves", fix=f"{MOST_NODES} are the most")
-        waiting.extend((child, here, board) for child in reversed(node.variations))
+        waiting.extend((child, number, board) for child in reversed(node.variations))
     start = Board.from_chess(tree.board())
     return {
         "tags": {name: shown(value) for name, value in game.tags.items()},

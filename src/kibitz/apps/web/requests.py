@@ -8,7 +8,7 @@ import msgspec
 
 from kibitz import __version__
 from kibitz.apps.web import contents, positions
-from kibitz.apps.web.desk import Desk
+from kibitz.apps.web.connection import Connection
 from kibitz.apps.web.engines import CHOICES, Wanted
 from kibitz.apps.web.jobs import ANNOTATOR
 from kibitz.apps.web.positions import Node, PagePosition, described
@@ -26,12 +26,12 @@ HINT_NODES = 5_000
 COMMENT_NODES = 20_000
 
 
-class Ask(msgspec.Struct, tag_field="do", tag=str.lower, forbid_unknown_fields=True):
+class PageRequest(msgspec.Struct, tag_field="do", tag=str.lower, forbid_unknown_fields=True):
     """A request; its answer goes back with the same number."""
 
     id: int
 
-    def answer(self, desk: Desk) -> Any:
+    def answer(self, connection: Connection) -> Any:
         """What is asked for, made on a thread of its own."""
         raise NotImplementedError
 
@@ -39,63 +39,63 @@ class Ask(msgspec.Struct, tag_field="do", tag=str.lower, forbid_unknown_fields=T
 # --- positions ------------------------------------------------------------------------------------
 
 
-class Hello(Ask):
+class Hello(PageRequest):
     """What this server is, and what there is to choose from."""
 
-    def answer(self, desk: Desk) -> Any:
+    def answer(self, connection: Connection) -> Any:
         """Version, networks and settings."""
-        house = desk.house
-        names = [*house.library.networks()]
-        return {"version": __version__, "networks": names, "engines": house.engines.most, **CHOICES}
+        app = connection.app
+        names = [*app.library.networks()]
+        return {"version": __version__, "networks": names, "engines": app.engines.most, **CHOICES}
 
 
-class Position(Ask):
+class Position(PageRequest):
     """A position with its legal moves."""
 
     place: PagePosition
 
-    def answer(self, desk: Desk) -> Any:
+    def answer(self, connection: Connection) -> Any:
         """What the board needs."""
         return described(self.place.board())
 
 
-class Line(Ask):
+class Line(PageRequest):
     """The boards of a line, to be shown move by move."""
 
     place: PagePosition
     moves: tuple[str, ...]
 
-    def answer(self, desk: Desk) -> Any:
+    def answer(self, connection: Connection) -> Any:
         """The first fields of the FENs."""
         return positions.placements(self.place.board(), self.moves)
 
 
-class Start960(Ask):
+class Start960(PageRequest):
     """A start position of Chess960."""
 
     number: int
 
-    def answer(self, desk: Desk) -> Any:
+    def answer(self, connection: Connection) -> Any:
         """Its FEN."""
         if not 0 <= self.number < 960:
             raise InputError("Chess960", value=self.number, fix="expected 0 to 959")
         return Board.start960(self.number).fen()
 
 
-class Read(Ask):
+class Read(PageRequest):
     """A text that was pasted or dropped."""
 
     text: str
     number: int = 0
 
-    def answer(self, desk: Desk) -> Any:
+    def answer(self, connection: Connection) -> Any:
         """A position, or games and the first of them."""
         if self.number:
             return {"kind": "games", "game": positions.game_in(self.text, self.number)}
         return positions.read_text(self.text)
 
 
-class Write(Ask):
+class Write(PageRequest):
     """A tree of moves as PGN."""
 
     place: PagePosition
@@ -103,7 +103,7 @@ class Write(Ask):
     nodes: tuple[Node, ...]
     comment: str = ""
 
-    def answer(self, desk: Desk) -> Any:
+    def answer(self, connection: Connection) -> Any:
         """The text."""
         return positions.pgn_of(self.place, self.tags, self.nodes, self.comment)
 
@@ -111,40 +111,40 @@ class Write(Ask):
 # --- searches -------------------------------------------------------------------------------------
 
 
-class Watch(Ask):
+class Watch(PageRequest):
     """Search a position without end, and show how it goes, in one of the page's panels."""
 
     panel: int
     place: PagePosition
     wanted: Wanted
 
-    def answer(self, desk: Desk) -> Any:
+    def answer(self, connection: Connection) -> Any:
         """The topic of what will come."""
-        return desk.watch(self.panel, self.place, self.wanted)
+        return connection.watch(self.panel, self.place, self.wanted)
 
 
-class Unwatch(Ask):
+class Unwatch(PageRequest):
     """End the search of a panel."""
 
     panel: int
 
-    def answer(self, desk: Desk) -> Any:
+    def answer(self, connection: Connection) -> Any:
         """Nothing."""
-        desk.unwatch(self.panel)
+        connection.unwatch(self.panel)
 
 
-class Below(Ask):
+class Below(PageRequest):
     """Show the moves below some moves of the root, as they change; None shows none."""
 
     panel: int
     path: tuple[str, ...] | None
 
-    def answer(self, desk: Desk) -> Any:
+    def answer(self, connection: Connection) -> Any:
         """Nothing: what is below comes with the next snapshot."""
-        desk.open(self.panel, self.path)
+        connection.open(self.panel, self.path)
 
 
-class Think(Ask):
+class Think(PageRequest):
     """The engine's move in a game."""
 
     place: PagePosition
@@ -156,7 +156,7 @@ class Think(Ask):
     movetime: int | None = None
     nodes: int | None = None
 
-    def answer(self, desk: Desk) -> Any:
+    def answer(self, connection: Connection) -> Any:
         """The move and what the engine thinks of it."""
         board = _going(self.place)
         if self.movetime is None and self.nodes is None and self.wtime is None:
@@ -169,42 +169,42 @@ class Think(Ask):
             winc=self.winc,
             binc=self.binc,
         )
-        return _told(board, desk.think(board, self.wanted, limits))
+        return _move_and_line(board, connection.think(board, self.wanted, limits))
 
 
-class Ponder(Ask):
+class Ponder(PageRequest):
     """Think on the player's time: the tree is there when the move is made."""
 
     place: PagePosition
     wanted: Wanted
 
-    def answer(self, desk: Desk) -> Any:
+    def answer(self, connection: Connection) -> Any:
         """Nothing."""
-        desk.ponder(self.place.board(), self.wanted)
+        connection.ponder(self.place.board(), self.wanted)
 
 
-class Ready(Ask):
+class Ready(PageRequest):
     """An engine that can move at once: a game's clocks wait for the answer."""
 
     wanted: Wanted
 
-    def answer(self, desk: Desk) -> Any:
+    def answer(self, connection: Connection) -> Any:
         """Nothing."""
-        with desk.house.engines.use(self.wanted) as engine:
+        with connection.app.engines.use(self.wanted) as engine:
             engine.ready()
 
 
-class Hint(Ask):
+class Hint(PageRequest):
     """A good move for the player."""
 
     place: PagePosition
     network: str = ""
 
-    def answer(self, desk: Desk) -> Any:
+    def answer(self, connection: Connection) -> Any:
         """The move and the line."""
         board = _going(self.place)
-        with desk.house.engines.use(Wanted(network=self.network)) as engine:
-            return _told(board, engine.play(board, nodes=HINT_NODES))
+        with connection.app.engines.use(Wanted(network=self.network)) as engine:
+            return _move_and_line(board, engine.play(board, nodes=HINT_NODES))
 
 
 def _going(place: PagePosition) -> Board:
@@ -215,24 +215,24 @@ def _going(place: PagePosition) -> Board:
     return board
 
 
-def _told(board: Board, result: Result) -> dict[str, Any]:
+def _move_and_line(board: Board, result: Result) -> dict[str, Any]:
     report = result.report
-    found = snapshot(board, report, lambda moves: positions.san_line(board, moves))
+    values = snapshot(board, report, lambda moves: positions.san_line(board, moves))
     move = "" if result.move is None else board.uci(result.move)
     san = "" if result.move is None else board.san(result.move)
-    return {"move": move, "san": san, "line": found["lines"][0], "nodes": report.nodes}
+    return {"move": move, "san": san, "line": values["lines"][0], "nodes": report.nodes}
 
 
-class Look(Ask):
+class Look(PageRequest):
     """What a network says of a position by itself."""
 
     place: PagePosition
     network: str = ""
 
-    def answer(self, desk: Desk) -> Any:
+    def answer(self, connection: Connection) -> Any:
         """Value and policy."""
         board = _going(self.place)
-        with desk.house.engines.use(Wanted(network=self.network, raw=True)) as engine:
+        with connection.app.engines.use(Wanted(network=self.network, raw=True)) as engine:
             engine.new_game()
             return at_a_glance(board, engine.play(board, nodes=1).report)
 
@@ -240,73 +240,73 @@ class Look(Ask):
 # --- words ----------------------------------------------------------------------------------------
 
 
-class Comment(Ask):
+class Comment(PageRequest):
     """What is to be said of the last move."""
 
     place: PagePosition
     level: Level = "club"
 
-    def answer(self, desk: Desk) -> Any:
+    def answer(self, connection: Connection) -> Any:
         """A text."""
         board = self.place.board()
         if not board.moves:
             raise InputError("no move to comment on", fix="play one first")
         move = board.uci(board.pop())
-        with desk.house.engines.use(ANNOTATOR) as engine:
+        with connection.app.engines.use(ANNOTATOR) as engine:
             limits = Limits(nodes=COMMENT_NODES)
             return comment_on(engine, board, move, self.level, limits) or NOTHING
 
 
-class Annotate(Ask):
+class Annotate(PageRequest):
     """Annotate a game."""
 
     pgn: str
     level: Level = "club"
     nodes: int = 10_000
 
-    def answer(self, desk: Desk) -> Any:
+    def answer(self, connection: Connection) -> Any:
         """How it stands; more comes by itself."""
-        return desk.house.jobs.begin(
-            self.pgn, self.level, self.nodes, desk.post, desk.address
+        return connection.app.jobs.begin(
+            self.pgn, self.level, self.nodes, connection.post, connection.address
         ).facts()
 
 
-class Job(Ask):
+class Job(PageRequest):
     """How an annotation stands, after the connection was lost; or its end."""
 
     job: str
     stop: bool = False
 
-    def answer(self, desk: Desk) -> Any:
+    def answer(self, connection: Connection) -> Any:
         """What the job's topic says."""
-        found = desk.house.jobs.find(self.job)
-        found.posts.add(desk.post)
+        job = connection.app.jobs.find(self.job)
+        job.posts.add(connection.post)
         if self.stop:
-            found.stop.set()
-        return found.facts()
+            job.stop.set()
+        return job.facts()
 
 
 # --- files ----------------------------------------------------------------------------------------
 
 
-class Files(Ask):
+class Files(PageRequest):
     """What lies in the folders of the server."""
 
-    def answer(self, desk: Desk) -> Any:
+    def answer(self, connection: Connection) -> Any:
         """Names and kinds."""
-        return [[entry.name, entry.kind] for entry in desk.house.library.entries()]
+        return [[entry.name, entry.kind] for entry in connection.app.library.entries()]
 
 
-class Open(Ask):
+class Open(PageRequest):
     """A file: the games of PGN, a suite, a run, a training; one game or puzzle of it by number."""
 
     name: str
     kind: str
     number: int = 0
 
-    def answer(self, desk: Desk) -> Any:
+    def answer(self, connection: Connection) -> Any:
         """What is in it."""
-        library, number = desk.house.library, self.number
+        library, number = connection.app.library, self.number
         match self.kind:
             case "list":
                 return contents.games_in(library.text_file(self.name, "games"))
@@ -325,18 +325,18 @@ class Open(Ask):
         raise InputError("no kind of file", value=self.kind)
 
 
-class Card(Ask):
+class Card(PageRequest):
     """What a network is."""
 
     network: str
 
-    def answer(self, desk: Desk) -> Any:
+    def answer(self, connection: Connection) -> Any:
         """Its card; nothing for what is built in."""
-        return msgspec.to_builtins(desk.house.library.card(self.network))
+        return msgspec.to_builtins(connection.app.library.card(self.network))
 
 
-AnyAsk: TypeAlias = (
+AnyRequest: TypeAlias = (
     Hello | Position | Line | Start960 | Read | Write | Watch | Unwatch | Below | Think | Ponder
     | Ready | Hint | Look | Comment | Annotate | Job | Files | Open | Card
 )  # fmt: skip
-DECODER = msgspec.json.Decoder(AnyAsk)
+DECODER = msgspec.json.Decoder(AnyRequest)

@@ -24,7 +24,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.websockets import WebSocket
 
 from kibitz import __version__
-from kibitz.apps.web.desk import Desk, House
+from kibitz.apps.web.connection import App, Connection
 from kibitz.apps.web.guard import Guard
 from kibitz.apps.web.requests import DECODER
 from kibitz.apps.web.sockets import AT_ONCE, PatientProtocol, PatientSocket
@@ -66,8 +66,8 @@ def new_token() -> str:
 class Site:
     """What the server answers."""
 
-    def __init__(self, house: House) -> None:
-        self._house, self._pages = house, Counter[str]()  # connections, by address
+    def __init__(self, app: App) -> None:
+        self._app, self._pages = app, Counter[str]()  # connections, by address
         page = (STATIC / "index.html").read_text(encoding="utf-8")
         self._page = page.replace("{pieces}", pieces()).replace("{version}", __version__)
 
@@ -90,7 +90,7 @@ class Site:
         workers = ThreadPoolExecutor(WORKERS, "request")
         asyncio.get_running_loop().set_default_executor(workers)
         yield
-        await asyncio.to_thread(self._house.close)
+        await asyncio.to_thread(self._app.close)
 
     async def _index(self, _: Request) -> Response:
         return HTMLResponse(self._page)
@@ -102,13 +102,13 @@ class Site:
 
     async def _report(self, request: Request) -> Response:
         try:
-            found = self._house.jobs.find(request.path_params["name"]).page
+            page = self._app.jobs.find(request.path_params["name"]).page
         except InputError as error:
             return PlainTextResponse(str(error), 404)
-        policy = _POLICY.search(found)
+        policy = _POLICY.search(page)
         if policy is None:
             return PlainTextResponse("The report is not written yet.", 404)
-        return HTMLResponse(found, headers={"Content-Security-Policy": policy[1]})
+        return HTMLResponse(page, headers={"Content-Security-Policy": policy[1]})
 
     async def _converse(self, websocket: WebSocket) -> None:
         address = websocket.client.host if websocket.client else ""
@@ -119,18 +119,18 @@ class Site:
         await websocket.accept()
         self._pages[address] += 1
         try:
-            await Desk(self._house, websocket, address).serve(DECODER.decode)
+            await Connection(self._app, websocket, address).serve(DECODER.decode)
         finally:
             self._pages[address] -= 1
             if not self._pages[address]:
                 del self._pages[address]
 
 
-def serve(house: House, address: Address, on_start: Callable[[str], None]) -> None:
+def serve(app: App, address: Address, on_start: Callable[[str], None]) -> None:
     """Serve until Ctrl-C; `on_start` gets the address once it answers."""
     listening = _listen(address)
     config = uvicorn.Config(
-        Site(house).application(address),
+        Site(app).application(address),
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -144,7 +144,7 @@ def serve(house: House, address: Address, on_start: Callable[[str], None]) -> No
         ws_per_message_deflate=False,
         timeout_graceful_shutdown=2,
     )
-    threading.Thread(target=_warm, args=(house,), name="warm", daemon=True).start()
+    threading.Thread(target=_warm, args=(app,), name="warm", daemon=True).start()
     on_start(address.url(listening.getsockname()[1]))
     with suppress(KeyboardInterrupt):
         uvicorn.Server(config).run(sockets=[listening])
@@ -165,7 +165,7 @@ def _listen(address: Address) -> socket.socket:
     return listening
 
 
-def _warm(house: House) -> None:
+def _warm(app: App) -> None:
     """Load the default network and its kernels before the first page asks for them."""
-    with suppress(KibitzError), Engine(house.library.network(""), hash=1) as engine:
+    with suppress(KibitzError), Engine(app.library.network(""), hash=1) as engine:
         engine.ready()

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from kibitz.apps.web.engines import Engines, Held, Wanted
+from kibitz.apps.web.engines import Engines, Session, Wanted
 from kibitz.apps.web.library import MISTAKE, names_only
 from kibitz.apps.web.positions import LONGEST_VARIATION, PagePosition, san_line
 from kibitz.core.errors import InputError, KibitzError
@@ -44,17 +44,17 @@ class Watch:
         place: PagePosition,
         wanted: Wanted,
         engines: Engines,
-        liked: Held | None = None,
+        liked: Session | None = None,
         seconds: float = WATCH_SECONDS,
     ) -> None:
         self.name, self.key, self.board = name, (place, wanted), place.board()
-        self._engines, self.held = engines, engines.take(wanted, liked)
+        self._engines, self.session = engines, engines.take(wanted, liked)
         self._settled = self._rests = False
         self._seconds, self._timer = seconds, threading.Timer(seconds, self._rest)
         self._watchers: dict[Post, Path | None] = {}
         self._lock, self._last = threading.Lock(), b""
         self._sans: dict[tuple[Move, ...], list[str]] = {}
-        self.search = self.held.engine.begin(self.board, _endless())
+        self.search = self.session.engine.begin(self.board, _endless())
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
@@ -122,24 +122,24 @@ class Watch:
             state = {"state": "failed", "error": names_only(error)}
         finally:
             self._timer.cancel()
-            self._engines.give_back(self.held, failed=state["state"] == "failed")
+            self._engines.give_back(self.session, failed=state["state"] == "failed")
             self._send(state)
 
     def _on_report(self, report: Report) -> None:
-        found = snapshot(self.board, report, self._san)
-        engine = self.held.engine
+        state = snapshot(self.board, report, self._san)
+        engine = self.session.engine
         self._settled = engine.searcher is not None and engine.searcher.task.finished
-        found |= {"state": "settled" if self._settled else "running"}
-        found |= {
+        state |= {"state": "settled" if self._settled else "running"}
+        state |= {
             "network": engine.network,
-            "problems": [names_only(one) for one in engine.problems],
+            "problems": [names_only(problem) for problem in engine.problems],
         }
         with self._lock:
             paths: dict[Path, list[Post]] = {}
             for post, path in self._watchers.items():
                 if path is not None:
                     paths.setdefault(path, []).append(post)
-        self._send(found)
+        self._send(state)
         self._send_below(paths)
 
     def _san(self, moves: tuple[Move, ...]) -> list[str]:
@@ -150,13 +150,13 @@ class Watch:
             self._sans[moves] = san_line(self.board, moves)
         return self._sans[moves]
 
-    def _send(self, found: dict[str, Any]) -> None:
-        message = msgspec.json.encode({"topic": self.name, **found})
+    def _send(self, state: dict[str, Any]) -> None:
+        message = msgspec.json.encode({"topic": self.name, **state})
         with self._lock:
-            if "moves" in found:
+            if "moves" in state:
                 self._last = message
             watchers = [*self._watchers]
-        topic = self.name if "moves" in found else f"{self.name} state"
+        topic = self.name if "moves" in state else f"{self.name} state"
         for post in watchers:
             post(topic, message)
 
@@ -170,7 +170,7 @@ class Watch:
     def _below(self, path: Path) -> dict[str, Any]:
         """The moves after a path, or a sentence saying why there are none."""
         try:
-            board, rows = moves_after(self.held, self.board, path)
+            board, rows = moves_after(self.session, self.board, path)
         except InputError as error:
             return {"error": str(error), "moves": [], "fen": "", "sans": []}
         sans = self._san(tuple(board.moves[len(self.board.moves) :]))
@@ -188,20 +188,20 @@ class Watches:
     def join(self, post: Post, place: PagePosition, wanted: Wanted, before: Watch | None) -> Watch:
         """Watch the search that others watch, else a new one, by the engine of the one before."""
         with self._lock:
-            self._watches = [one for one in self._watches if one.going]
-            found = next((one for one in self._watches if one.key == (place, wanted)), None)
-            if found is None:
+            self._watches = [watch for watch in self._watches if watch.going]
+            joined = next((watch for watch in self._watches if watch.key == (place, wanted)), None)
+            if joined is None:
                 self._made += 1
-                liked = None if before is None else before.held
+                liked = None if before is None else before.session
                 name = f"watch {self._made}"
-                found = Watch(name, place, wanted, self._engines, liked, self._seconds)
-                self._watches.append(found)
-                found.add(post)
-                found.start()
+                joined = Watch(name, place, wanted, self._engines, liked, self._seconds)
+                self._watches.append(joined)
+                joined.add(post)
+                joined.start()
             else:
-                found.add(post)
-                found.prolong()
-            return found
+                joined.add(post)
+                joined.prolong()
+            return joined
 
     def leave(self, watch: Watch, post: Post) -> None:
         """Watch it no more; a search without pages ends."""
@@ -264,9 +264,9 @@ def _line(
 
 def row_of(board: Board, row: MoveStatistics, san: str = "") -> list[Any]:
     """A move in numbers, in the order of the page's COLUMNS; its value is for its player."""
-    found = (row.value, row.draw, row.deviation) if row.scored else (None, None, None)
-    numbers = row.prior, *found, row.bonus, row.score if row.scored else None, row.raw
-    shown = [None if one is None else round(one, DIGITS) for one in numbers]
+    scored = (row.value, row.draw, row.deviation) if row.scored else (None, None, None)
+    numbers = row.prior, *scored, row.bonus, row.score if row.scored else None, row.raw
+    shown = [None if number is None else round(number, DIGITS) for number in numbers]
     name = san or board.san(row.move)
     start = [board.uci(row.move), name, row.visits, row.pending]
     return [*start, *shown, proof_text(row.proof)]
@@ -284,9 +284,9 @@ def proof_text(proof: int) -> str:
     return f"mate in {moves}" if moves > 0 else f"mated in {-moves}"
 
 
-def moves_after(held: Held, root: Board, path: Path) -> tuple[Board, list[MoveStatistics]]:
+def moves_after(session: Session, root: Board, path: Path) -> tuple[Board, list[MoveStatistics]]:
     """The position after a path below the root, and what the tree knows of its moves."""
-    searcher, board = held.engine.searcher, root.copy()
+    searcher, board = session.engine.searcher, root.copy()
     if not isinstance(searcher, Searcher):
         raise InputError("this search keeps no tree to look into", fix="choose the tree search")
     if not searcher.knows(board):

@@ -50,7 +50,7 @@ def web(
             "--minutes", value=minutes, fix=f"give more than 0, at most {MOST_MINUTES}"
         )
     try:
-        from kibitz.apps.web.desk import House
+        from kibitz.apps.web.connection import App
         from kibitz.apps.web.server import Address, new_token, serve
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn", "websockets"):
@@ -60,9 +60,7 @@ def web(
     if not token and not is_loopback(host):
         token = new_token()
     place = f"#analyse/{Board(fen).fen().replace(' ', '_')}" if fen else ""
-    house = House(
-        folders, engines=engines, threads=threads, memory=hash, watch_seconds=60 * minutes
-    )
+    app = App(folders, engines=engines, threads=threads, memory=hash, watch_seconds=60 * minutes)
 
     def on_start(url: str) -> None:
         say(f"kibitz web: {url}{place}")
@@ -70,4 +68,4 @@ def web(
         if open_:
             webbrowser.open(url + place)
 
-    serve(house, Address(host, port, token, name), on_start)
+    serve(app, Address(host, port, token, name), on_start)

@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from kibitz.apps.web.engines import Engines, Held, Wanted
+from kibitz.apps.web.engines import Engines, Session, Wanted
 from kibitz.apps.web.jobs import Jobs
 from kibitz.apps.web.library import MISTAKE, Library, names_only
 from kibitz.apps.web.positions import PagePosition
@@ -38,7 +38,7 @@ PONDER_MS = 10 * 60_000  # a player who does not come back keeps no processor
 THINK_SECONDS = 10 * 60.0  # for a move, whatever the clock says
 
 
-class House:
+class App:
     """What all connections share."""
 
     def __init__(
@@ -61,7 +61,7 @@ class House:
         self.engines.close()
 
 
-class Numbered(msgspec.Struct):
+class RequestNumber(msgspec.Struct):
     """The number of a request that may be wrong otherwise."""
 
     id: int | None = None
@@ -69,7 +69,7 @@ class Numbered(msgspec.Struct):
 
 def _number_of(text: str) -> int | None:
     try:
-        return msgspec.json.decode(text, type=Numbered).id
+        return msgspec.json.decode(text, type=RequestNumber).id
     except (msgspec.DecodeError, RecursionError):
         return None
 
@@ -79,15 +79,15 @@ class Pondering:
     """A search on the player's time."""
 
     search: Search
-    held: Held
+    session: Session
     thread: threading.Thread
 
 
-class Desk:
+class Connection:
     """What one connection has asked for; methods but `serve` may be called from any thread."""
 
-    def __init__(self, house: House, socket: WebSocket, address: str = "") -> None:
-        self.house, self._socket, self.address = house, socket, address
+    def __init__(self, app: App, socket: WebSocket, address: str = "") -> None:
+        self.app, self._socket, self.address = app, socket, address
         self._loop = asyncio.get_running_loop()
         self._slots: dict[str, bytes] = {}  # the newest message of each topic
         self._answers: asyncio.Queue[bytes] = asyncio.Queue(OPEN_REQUESTS)
@@ -155,14 +155,14 @@ class Desk:
         """Answer one request, or say in a sentence why not."""
         number: int | None = None
         try:
-            ask = decode(text)
-            number = ask.id
-            found: dict[str, Any] = {"ok": await asyncio.to_thread(ask.answer, self)}
+            request = decode(text)
+            number = request.id
+            reply: dict[str, Any] = {"ok": await asyncio.to_thread(request.answer, self)}
         except KibitzError as error:
-            found = {"error": names_only(error)}
+            reply = {"error": names_only(error)}
         except (msgspec.DecodeError, RecursionError) as error:
-            number, found = _number_of(text), {"error": f"not a request of this page: {error}"}
-        await self._answers.put(msgspec.json.encode({"id": number, **found}))
+            number, reply = _number_of(text), {"error": f"not a request of this page: {error}"}
+        await self._answers.put(msgspec.json.encode({"id": number, **reply}))
         self._wake.set()
 
     def _finished(self, text: str, task: asyncio.Task[None]) -> None:
@@ -184,7 +184,7 @@ class Desk:
             self._end_pondering()
             if self._thinking is not None:
                 self._thinking.stop()
-        self.house.jobs.forget(self.post)
+        self.app.jobs.forget(self.post)
 
     # --- searches -------------------------------------------------------------------------------
 
@@ -196,15 +196,15 @@ class Desk:
         with self._lock:
             before = self._panels.get(panel)
             self.unwatch(panel)
-            found = self.house.watches.join(self.post, place, wanted, before)
-            self._panels[panel] = found
-            return {"topic": found.name}
+            watch = self.app.watches.join(self.post, place, wanted, before)
+            self._panels[panel] = watch
+            return {"topic": watch.name}
 
     def unwatch(self, panel: int) -> None:
         """End watching in a panel; what the search has found can still be looked at."""
         with self._lock:
             if panel in self._panels:
-                self.house.watches.leave(self._panels[panel], self.post)
+                self.app.watches.leave(self._panels[panel], self.post)
 
     def open(self, panel: int, path: tuple[str, ...] | None) -> None:
         """Show the moves below a path in a panel."""
@@ -216,7 +216,7 @@ class Desk:
     def think(self, board: Board, wanted: Wanted, limits: Limits) -> Result:
         """Search for a move of a game; the connection's end ends the search."""
         self._end_pondering()
-        with self.house.engines.use(wanted) as engine:
+        with self.app.engines.use(wanted) as engine:
             search = engine.begin(board, limits)
             with self._lock:
                 if self._thinking is not None:  # about a position that was taken back
@@ -238,16 +238,16 @@ class Desk:
             self._end_pondering()
             if self._closed or board.outcome() is not None:
                 return
-            held = self.house.engines.take(wanted)
-            search = held.engine.begin(board, Limits(movetime=PONDER_MS))
+            session = self.app.engines.take(wanted)
+            search = session.engine.begin(board, Limits(movetime=PONDER_MS))
 
             def run() -> None:
                 try:
                     search.run()
                 finally:
-                    self.house.engines.give_back(held)
+                    self.app.engines.give_back(session)
 
-            self._pondering = Pondering(search, held, threading.Thread(target=run, daemon=True))
+            self._pondering = Pondering(search, session, threading.Thread(target=run, daemon=True))
             self._pondering.thread.start()
 
     def _end_pondering(self) -> None:
