@@ -190,29 +190,29 @@ def launch(
     # Where an argument may begin with a hyphen (`data import -`), these come as if they were one.
     quiet, verbose = quiet or "--quiet" in tokens, verbose or "--verbose" in tokens
     leave_out_dates(reproducible or "--reproducible" in tokens)
-    words = [token for token in tokens if token not in GLOBAL]
-    words, named = _without(words)
+    rest = [token for token in tokens if token not in GLOBAL]
+    rest, named = _without(rest)
     set_level(Level.QUIET if quiet else Level.VERBOSE if verbose else Level.NORMAL)
-    if words and not HELP_FLAGS & {*words}:
+    if rest and not HELP_FLAGS & {*rest}:
         _use_settings(named.get("--config", config_file))
-        _join(named.get("--cluster", cluster), words[0])
-    return app(words)
+        _join(named.get("--cluster", cluster), rest[0])
+    return app(rest)
 
 
 def _without(tokens: list[str]) -> tuple[list[str], dict[str, str]]:
     """The tokens of a command, and the values of those flags among them that all commands have."""
-    rest, found = list[str](), dict[str, str]()
-    words = iter(tokens)
-    for token in words:
+    rest, values = list[str](), dict[str, str]()
+    remaining = iter(tokens)
+    for token in remaining:
         name, equals, value = token.partition("=")
         if name not in WITH_VALUE:
             rest.append(token)
             continue
-        after = value if equals else next(words, None)
+        after = value if equals else next(remaining, None)
         if after is None:
             raise InputError(name, fix="it needs a value; see kibitz --help")
-        found[name] = after
-    return rest, found
+        values[name] = after
+    return rest, values
 
 
 def _join(address: str | None, command: str) -> None:
@@ -269,14 +269,14 @@ def _use_settings(path: str | None) -> None:
     app.config = (_paths_here, note_seed)
     if path != "":
         settings.use_file(path)
-    found = settings.used()
-    if found is not None:
-        given = settings.flags(found)
+    file = settings.used()
+    if file is not None:
+        given = settings.flags(file)
         for name in given:
             if name not in COMMANDS:
-                where = f"{found}: [{FLAGS}]: unknown table"
+                where = f"{file}: [{FLAGS}]: unknown table"
                 raise ConfigError(where, value=name, fix=did_you_mean(name, COMMANDS))
-        app.config = (_FlagsOfFile(str(found), given), _paths_here, note_seed)
+        app.config = (_FlagsOfFile(str(file), given), _paths_here, note_seed)
 
 
 class _FlagsOfFile:
@@ -286,12 +286,12 @@ class _FlagsOfFile:
         self._source, self._flags, self._root = source, given, app
         self._given = Dict(data={FLAGS: given}, root_keys=(FLAGS,), source=source)
 
-    def __call__(self, app: App, words: tuple[str, ...], arguments: ArgumentCollection) -> None:
+    def __call__(self, app: App, path: tuple[str, ...], arguments: ArgumentCollection) -> None:
         """What cyclopts calls before it binds arguments; `words` name the command."""
         table: Any = self._flags
         group = self._root
-        for depth, word in enumerate(words):
-            where = f"{self._source}: [{'.'.join((FLAGS, *words[:depth]))}]"
+        for depth, word in enumerate(path):
+            where = f"{self._source}: [{'.'.join((FLAGS, *path[:depth]))}]"
             unknown = next((name for name in table if name not in group), None)
             if unknown is not None and group.default_command is None:
                 fix = did_you_mean(unknown, [name for name in group if name[0] != "-"])
@@ -302,14 +302,14 @@ class _FlagsOfFile:
         flags = {name.lstrip("-") for argument in arguments for name in argument.names}
         for key in table:
             if key not in flags and key not in app:
-                where = f"{self._source}: [{'.'.join((FLAGS, *words))}]: unknown flag"
+                where = f"{self._source}: [{'.'.join((FLAGS, *path))}]: unknown flag"
                 raise ConfigError(where, value=key, fix=did_you_mean(key, flags))
-        self._given(app, words, arguments)
+        self._given(app, path, arguments)
 
 
-def _refuse_twice(words: Sequence[str]) -> None:
+def _refuse_twice(tokens: Sequence[str]) -> None:
     """Refuse a key that is given two values by flags such as `--set` and `--option`."""
-    spelled = [part for word in words for part in _flag_and_value(word)]
+    spelled = [part for word in tokens for part in _flag_and_value(word)]
     given: set[tuple[str, str]] = set()
     for flag, text in pairwise(spelled):
         key = text.partition("=")[0].strip()
@@ -325,54 +325,54 @@ def _flag_and_value(word: str) -> list[str]:
     return [flag, value] if equals and flag in REPEATED else [word]
 
 
-def _begin(program: Sequence[str], words: Sequence[str]) -> None:
+def _begin(program: Sequence[str], tokens: Sequence[str]) -> None:
     """Have the results of a command that measures say so; all programs of their own do."""
-    name = next((word for word in words if word not in BEFORE_COMMANDS), "")
+    name = next((word for word in tokens if word not in BEFORE_COMMANDS), "")
     if name in MEASURING:
-        provenance.begin(shlex.join([*program, *words]))
+        provenance.begin(shlex.join([*program, *tokens]))
     elif name and name not in COMMANDS:  # the program itself says it
-        rest = [*words]
+        rest = [*tokens]
         rest.remove(name)
         provenance.begin(shlex.join([*program, *rest]))
 
 
-def _check_command(words: Sequence[str]) -> None:
+def _check_command(tokens: Sequence[str]) -> None:
     """Refuse an unknown command, whatever flags stand around it.
 
     Left to cyclopts, `--help` would win, and without it every command be imported to look for a
     similar one.
     """
-    first = next((word for word in words if word not in BEFORE_COMMANDS), None)
+    first = next((word for word in tokens if word not in BEFORE_COMMANDS), None)
     if first is not None and first not in app:
         fix = MOVED.get(first) or did_you_mean(first, COMMANDS)
         raise InputError("no such command", value=first, fix=fix)
 
 
-def _command_of(words: Sequence[str]) -> tuple[App, str]:
+def _command_of(tokens: Sequence[str]) -> tuple[App, str]:
     """The command that the words name, and how it is typed."""
-    path, group, typed = [word for word in words if word[0:1] != "-"], app, "kibitz"
+    path, group, typed = [word for word in tokens if word[0:1] != "-"], app, "kibitz"
     while path and path[0] in group:
         typed += f" {path[0]}"
         group = group[path.pop(0)]
     return group, typed
 
 
-def _not_expected(unused: Sequence[str], words: Sequence[str]) -> str:
+def _not_expected(unused: Sequence[str], tokens: Sequence[str]) -> str:
     """Name the words that a command has no use for, and where its arguments are listed."""
     listed = " ".join(repr(word) for word in unused)
-    return f"not expected: {listed}; see {_command_of(words)[1]} --help"
+    return f"not expected: {listed}; see {_command_of(tokens)[1]} --help"
 
 
-def _unknown_flag(words: Sequence[str]) -> str:
+def _unknown_flag(tokens: Sequence[str]) -> str:
     """Names a flag that the command has not, where one was taken for a file; or an empty text."""
-    group, _ = _command_of(words)
+    group, _ = _command_of(tokens)
     if group is app or group.default_command is None:
         return ""
-    known = {name for one in group.assemble_argument_collection() for name in one.names}
-    known |= {*BEFORE_COMMANDS, *WITH_VALUE}
-    flags = (word.partition("=")[0] for word in words if word.startswith("--") and word != "--")
-    unknown = next((flag for flag in flags if flag not in known), None)
-    close = nearest(unknown or "", sorted(known))
+    names = {name for argument in group.assemble_argument_collection() for name in argument.names}
+    names |= {*BEFORE_COMMANDS, *WITH_VALUE}
+    flags = (word.partition("=")[0] for word in tokens if word.startswith("--") and word != "--")
+    unknown = next((flag for flag in flags if flag not in names), None)
+    close = nearest(unknown or "", sorted(names))
     hint = f". Did you mean {close}?" if close else "."
     return "" if unknown is None else f"Unknown option: {unknown}{hint}"
 
@@ -392,12 +392,12 @@ def main(arguments: Sequence[str] | None = None, program: Sequence[str] = PROGRA
 
 
 def _run(arguments: Sequence[str] | None, program: Sequence[str]) -> int:
-    words = sys.argv[1:] if arguments is None else list(arguments)
-    if not words and sys.stdin is not None and not sys.stdin.isatty():
-        words = ["uci"]  # a GUI has started us
+    tokens = sys.argv[1:] if arguments is None else list(arguments)
+    if not tokens and sys.stdin is not None and not sys.stdin.isatty():
+        tokens = ["uci"]  # a GUI has started us
     try:
-        _begin(program, words)
-        return _carry_out(words)
+        _begin(program, tokens)
+        return _carry_out(tokens)
     except KeyboardInterrupt:
         return EXIT_STOPPED
     except BrokenPipeError:
@@ -414,7 +414,7 @@ def _run(arguments: Sequence[str] | None, program: Sequence[str]) -> int:
     except _unreadable() as error:
         if os.environ.get("KIBITZ_DEBUG") == "1":
             raise
-        return _refuse(_of_input(error, words))
+        return _refuse(_of_input(error, tokens))
     finally:
         joined = workers.cluster()
         if joined is not None:
@@ -426,22 +426,22 @@ def _run(arguments: Sequence[str] | None, program: Sequence[str]) -> int:
         app.config = ()
 
 
-def _carry_out(words: list[str]) -> int:
+def _carry_out(tokens: list[str]) -> int:
     """Run the command that the words name; what is wrong with them takes one line."""
     try:
         check_epoch()
-        _check_command(_without(words)[0])
-        _refuse_twice(words)
-        result = app.meta(words)
+        _check_command(_without(tokens)[0])
+        _refuse_twice(tokens)
+        result = app.meta(tokens)
         _flush()
     except MissingArgumentError as error:
         name = error.argument.name if error.argument else ""
-        missing = f"{name} is missing" if error.keyword is None and name not in words else ""
-        return _refuse(_unknown_flag(words) or missing or str(error))
+        missing = f"{name} is missing" if error.keyword is None and name not in tokens else ""
+        return _refuse(_unknown_flag(tokens) or missing or str(error))
     except UnusedCliTokensError as error:
-        return _refuse(_unknown_flag(words) or _not_expected(error.unused_tokens or (), words))
+        return _refuse(_unknown_flag(tokens) or _not_expected(error.unused_tokens or (), tokens))
     except CycloptsError as error:
-        return _refuse(_unknown_flag(words) or str(error))
+        return _refuse(_unknown_flag(tokens) or str(error))
     except KibitzError as error:
         if os.environ.get("KIBITZ_DEBUG") == "1":
             raise
@@ -472,10 +472,10 @@ def _unreadable() -> tuple[type[BaseException], ...]:
     return MemoryError, RecursionError, OverflowError, UnicodeError, *foreign
 
 
-def _of_input(error: BaseException, words: Sequence[str]) -> str:
+def _of_input(error: BaseException, tokens: Sequence[str]) -> str:
     """What to say of such an error: the command is the value, as no file is known."""
     reason = shorten(str(error) or type(error).__name__, 200)
-    command = shorten(" ".join(words))
+    command = shorten(" ".join(tokens))
     if isinstance(error, MemoryError):
         return f"not enough memory ({reason}): {command!r}; give smaller files or numbers"
     if isinstance(error, OverflowError):

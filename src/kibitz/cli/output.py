@@ -160,8 +160,8 @@ def columns(headings: Sequence[str], rows: Sequence[Sequence[Any]], title: str =
                 yield Text(title)
             for row in rows:
                 pairs = zip(headings, row, strict=False)
-                told = [(name.replace("\n", " "), cell) for name, cell in pairs if name or cell]
-                yield columns((), told)
+                lines = [(name.replace("\n", " "), cell) for name, cell in pairs if name or cell]
+                yield columns((), lines)
 
     kind = Fitting if headings else Table
     table = kind(title=title or None, box=SIMPLE, show_header=bool(headings))
@@ -184,8 +184,8 @@ def _widths(
         [heading, *(spell(row[index]) for row in rows if index < len(row))]
         for index, heading in enumerate(headings)
     ]
-    widths = [max(len(line) for text in one for line in text.split("\n")) for one in texts]
-    least = [max([len(word) for text in one for word in text.split()], default=0) for one in texts]
+    widths = [max(len(line) for text in row for line in text.split("\n")) for row in texts]
+    least = [max([len(word) for text in row for word in text.split()], default=0) for row in texts]
     if sum(least if shrink else widths) > room:
         return None
     while sum(widths) > room:

@@ -88,7 +88,9 @@ class WordsFlags:
         """The words that the flags ask for."""
         if self.words == "table":
             if self != TABLES_WORDS:
-                given = (one.name for one in fields(self) if getattr(self, one.name) != one.default)
+                given = (
+                    flag.name for flag in fields(self) if getattr(self, flag.name) != flag.default
+                )
                 fix = "leave it out, or give --words decoder"
                 raise InputError("only a decoder has that flag", value=f"--{next(given)}", fix=fix)
             return TABLE
@@ -162,7 +164,7 @@ def say_of(
                 scene = scene_on(engines[0], Board(case.fen), case.move, limits, asks)
             else:
                 scene = _scene_in(game, case.move, engines, limits, asks)
-            facts = _told(scene, words.speaker(level), level, case.name)
+            facts = _report(scene, words.speaker(level), level, case.name)
             rows.append(facts)
             if not json:
                 _print(facts)
@@ -179,8 +181,8 @@ def engines_for(network: str, limits: Limits | None, count: int) -> Iterator[lis
     """Engines of a kind that comments are made with."""
     table = Effort(limits).table if limits else SMALL_TABLE
     with ExitStack() as stack:
-        opened = (Engine(network, search="alphabeta", multipv=2, hash=table) for _ in range(count))
-        yield [stack.enter_context(engine) for engine in opened]
+        engines = (Engine(network, search="alphabeta", multipv=2, hash=table) for _ in range(count))
+        yield [stack.enter_context(engine) for engine in engines]
 
 
 def _scene_in(
@@ -199,7 +201,7 @@ def _scene_in(
     return scene_in(game.tree, texts.index(wanted), limits, asks, engines)
 
 
-def _told(scene: Scene, speaker: Speaker, level: Level, suite: str) -> dict[str, Any]:
+def _report(scene: Scene, speaker: Speaker, level: Level, suite: str) -> dict[str, Any]:
     """What is said of a move, its mark and its scores, as the mover sees them."""
     played = scene.before.san(scene.move)
     facts: dict[str, Any] = {"fen": Board.from_chess(scene.before).fen(), "move": played}
@@ -283,16 +285,16 @@ def corpus(
     at_least(1, nodes=nodes, games=games)
     table = Table()
     source = source or ", ".join(place.name for place in files)
-    found = (game for place in files_in(files, (".pgn",)) for game in read_games(place))
+    sources = (game for place in files_in(files, (".pgn",)) for game in read_games(place))
 
     def examples(stop: Stop) -> Iterator[Example]:
-        for game in bar.over(islice(found, games), stop):
+        for game in bar.over(islice(sources, games), stop):
             for example in examples_of(game, table, source, licence):
                 yield with_claims(example) if claims else example
 
     def own_words(engine: Engine, stop: Stop) -> Iterator[Example]:
         style = Style(level, limits=Limits(nodes=nodes))
-        for game in bar.over(islice(found, games), stop):
+        for game in bar.over(islice(sources, games), stop):
             for example in own_examples(game, engine, style, source):
                 table.add("kept", example.text)
                 yield example
@@ -354,7 +356,7 @@ def train(
     import msgspec
 
     at_least(1, steps=flags.steps, batch=flags.batch, period=flags.period, every=flags.every)
-    examples = [one for path in corpora for one in read_examples(path)]
+    examples = [example for path in corpora for example in read_examples(path)]
     card = msgspec.structs.replace(SIZES[size], name=name, licence=licence)
     with graceful_stop() as stop:
         done = train_words(examples, card, flags, output, stop, tower)

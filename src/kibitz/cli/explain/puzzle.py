@@ -78,7 +78,7 @@ def find(
             read, puzzles = collection.counts()["games"], collection.puzzles(moves)
             if read:  # else there is nothing to write: a file would look like a result
                 write_puzzles(output, puzzles, form)
-        emit(_told(collection, puzzles), as_json=json)
+        emit(_report(collection, puzzles), as_json=json)
     if stop.requested:
         say(f"{output}: stopped; the same command goes on")
         return EXIT_STOPPED
@@ -89,7 +89,7 @@ def find(
     return 0
 
 
-def _told(collection: Collection, kept: list[Puzzle]) -> dict[str, Any]:
+def _report(collection: Collection, kept: list[Puzzle]) -> dict[str, Any]:
     """What a search for puzzles has come to, earlier runs included."""
     counts, seconds = collection.counts(), collection.seconds
     puzzles = len(collection.puzzles())
@@ -124,10 +124,10 @@ def solve(
     """Solve puzzles; lines on standard input are moves, hint, solution and other words."""
     at_least(1, start=start)
     every = read_puzzles(file, form)
-    known = {name for one in every for name in one.themes}
-    if theme and theme not in known:
-        raise InputError("no puzzle has the theme", value=theme, fix=did_you_mean(theme, known))
-    puzzles = [one for one in every if not theme or theme in one.themes]
+    themes = {name for puzzle in every for name in puzzle.themes}
+    if theme and theme not in themes:
+        raise InputError("no puzzle has the theme", value=theme, fix=did_you_mean(theme, themes))
+    puzzles = [puzzle for puzzle in every if not theme or theme in puzzle.themes]
     if start > len(puzzles):
         raise InputError("--start", value=start, fix=f"there are {len(puzzles)} puzzles")
     Session((line for line in typed_lines() if line is not None), _show, _tell).run(

@@ -101,8 +101,8 @@ def search(
     if against is not None:
         return _both(board, limits, settings, what, against, json)
     result = _searched(board, limits, settings, evaluator, what, live=not json)
-    asked = {"fen": board.fen(), "limits": limits.given()}
-    facts = {"network": named(what), "settings": settings.changed(), **asked, **_plain(result)}
+    request = {"fen": board.fen(), "limits": limits.given()}
+    facts = {"network": named(what), "settings": settings.changed(), **request, **_plain(result)}
     emit(facts, as_json=json, table=_table(result.report, board, what))
     if not json:
         end = board.outcome()
@@ -274,7 +274,7 @@ def analyse(
     seconds = ANALYSE_DEFAULT_SECONDS if nodes is None and time is None else time
     at_least(1, nodes=nodes)
     limits = Limits(nodes=nodes, movetime=milliseconds(seconds))
-    found: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
     skipped: list[str] = []
     positions = _positions(what, skipped)
     given = {"multipv": lines, "threads": threads, "search": kind}
@@ -290,14 +290,14 @@ def analyse(
             if stop.requested:
                 break
             report = _watched(engine, board, limits, stop, live=not json)
-            found.append(_analyse_plain(board, played, report))
+            results.append(_analyse_plain(board, played, report))
             if not json:
                 emit({}, as_json=False, table=_analyse_table(board, played, report))
     if json:
         changed = engine.settings.changed()
-        asked = {"network": engine.source, "settings": changed, "limits": limits.given()}
-        emit({**asked, "skipped": skipped, "positions": found}, as_json=True)
-    if not (found or stop.requested):
+        request = {"network": engine.source, "settings": changed, "limits": limits.given()}
+        emit({**request, "skipped": skipped, "positions": results}, as_json=True)
+    if not (results or stop.requested):
         raise InputError("no game to analyse", value=what, fix=f"{len(skipped)} skipped")
     return EXIT_STOPPED if stop.requested else 0
 
@@ -366,11 +366,11 @@ def spelled(score: Score) -> str:
 
 
 def _san_line(board: Board, line: Line) -> str:
-    after, words = board.copy(), []
+    after, sans = board.copy(), []
     for move in line.moves[:ANALYSE_LINE_SHOWN]:
-        words.append(after.san(move))
+        sans.append(after.san(move))
         after.push(move)
-    return " ".join(words)
+    return " ".join(sans)
 
 
 def _analyse_plain(board: Board, played: str, report: Report) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def side_of(player: str) -> Side:
 def search_both(board: Board, limits: Limits, sides: Sequence[Side], show: Show) -> list[Result]:
     """Search with both sides at once; `show` is given the table of both trees as they grow."""
     with ExitStack() as stack, graceful_stop() as stop:
-        searchers = [stack.enter_context(closing(_opened(side))) for side in sides]
+        searchers = [stack.enter_context(closing(_searcher_of(side))) for side in sides]
         results: list[Result | None] = [None] * len(sides)
         reports: list[Report | None] = [None] * len(sides)
         numbers = iter(range(len(sides)))
@@ -70,9 +70,9 @@ def search_both(board: Board, limits: Limits, sides: Sequence[Side], show: Show)
                 if stop.requested:
                     searchers[number].stop()
                 reports[number] = report
-                known = [one for one in reports if one is not None]
-                if len(known) == len(sides):
-                    show(partial(table, board, sides, known))
+                ready = [each for each in reports if each is not None]
+                if len(ready) == len(sides):
+                    show(partial(table, board, sides, ready))
 
             results[number] = searchers[number].search(board, limits, follow)
 
@@ -80,7 +80,7 @@ def search_both(board: Board, limits: Limits, sides: Sequence[Side], show: Show)
     return [result for result in results if result is not None]
 
 
-def _opened(side: Side) -> BaseSearcher:
+def _searcher_of(side: Side) -> BaseSearcher:
     evaluator = load_evaluator(side.network)
     warm(evaluator, side.settings)
     searcher = open_search(evaluator, side.settings)
@@ -99,7 +99,7 @@ def table(board: Board, sides: Sequence[Side], reports: Sequence[Report]) -> Tab
     for move in _moves_of(reports)[:ROWS_SHOWN]:
         cells = [board.san(move)]
         for report in reports:
-            row = next((one for one in report.moves if one.move == move), None)
+            row = next((entry for entry in report.moves if entry.move == move), None)
             cells += _cells(row)
         rows.append(cells)
     titles = [
@@ -129,11 +129,11 @@ def _line(report: Report) -> str:
     return " ".join(move.uci() for move in report.best.moves[:LINE_SHOWN])
 
 
-def differing(one: Settings, other: Settings) -> dict[str, list[Any]]:
+def differing(first: Settings, second: Settings) -> dict[str, list[Any]]:
     """The settings in which two searches differ, by their names in UCI's table: both values."""
-    names = one.changed() | other.changed()
+    names = first.changed() | second.changed()
     return {
-        name: [getattr(one, name), getattr(other, name)]
+        name: [getattr(first, name), getattr(second, name)]
         for name in names
-        if getattr(one, name) != getattr(other, name)
+        if getattr(first, name) != getattr(second, name)
     }

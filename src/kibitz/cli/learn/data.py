@@ -112,11 +112,11 @@ def _table(facts: dict[str, Any]) -> Any:
         if name == "values":
             rows += _bars(value)
         elif name == "damaged_shards":
-            rows += [(f"damaged: {one['file']}", f"{one['games']} games") for one in value]
+            rows += [(f"damaged: {shard['file']}", f"{shard['games']} games") for shard in value]
         elif name == "first_games":
             rows += [
-                (f"game {number}", f"{one['result']} ({one['end']}) {one['moves']}")
-                for number, one in enumerate(value, start=1)
+                (f"game {number}", f"{game['result']} ({game['end']}) {game['moves']}")
+                for number, game in enumerate(value, start=1)
             ]
         elif name == "sources":  # long texts, which would push the numbers out of sight
             rows += [("source", f"{count:,} games: {entry}") for entry, count in value.items()]
@@ -253,7 +253,7 @@ def combine(
 def _is_pgn(place: Place) -> bool:
     """Whether a file is PGN, packed or not, or a folder has such files and no shards."""
     files = files_below(place, "*") if place.is_dir() else [place]
-    names = [one.name.lower() for one in files]
+    names = [file.name.lower() for file in files]
     pgn = any(map(_is_pgn_name, names))
     return pgn and not any(name.endswith(SUFFIX) for name in names)
 
@@ -276,13 +276,13 @@ def _combine_pgn(paths: list[Place], output: Place, name: str, most: int | None)
         refuse_mixing(paths, output)
     bad: list[str] = []
 
-    def skip(one: BadGame) -> None:
-        bad.append(str(one))
-        say(str(one))
+    def skip(bad_game: BadGame) -> None:
+        bad.append(str(bad_game))
+        say(str(bad_game))
 
-    found = (game for path in paths for game in read_games(path, skip))
+    readable = (game for path in paths for game in read_games(path, skip))
     games = files = 0
-    while part := list(islice(found, most)):
+    while part := list(islice(readable, most)):
         files += 1
         place = output if is_file else output / f"{name}-{files:05d}.pgn"
         games += write_games(place, part)

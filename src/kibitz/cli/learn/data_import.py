@@ -66,35 +66,38 @@ def fetch(
     """Download games, evaluations, puzzles, tables, books; the same command goes on."""
     at_least(1, tries=tries)
     if name is None:
-        rows = [(one.name, one.about, one.size, one.licence) for one in CATALOGUE]
+        rows = [
+            (archive.name, archive.about, archive.size, archive.licence) for archive in CATALOGUE
+        ]
         listed = [
-            one._asdict() | {"urls": one.urls[:1], "files": len(one.urls)} for one in CATALOGUE
+            archive._asdict() | {"urls": archive.urls[:1], "files": len(archive.urls)}
+            for archive in CATALOGUE
         ]
         table = columns(("name", "what", "size", "licence"), rows)
         emit({"catalogue": listed}, as_json=json, table=None if json else table)
         return
-    found = entry(name)
+    archive = entry(name)
     if mirror:
-        found = _mirrored(found, mirror)
-    folder = data_folder() / found.name if output is None else output
+        archive = _mirrored(archive, mirror)
+    folder = data_folder() / archive.name if output is None else output
     if dry_run:
-        facts = {**found._asdict(), "folder": str(folder)}
-        lines = [(url,) for url in (*found.urls, *filter(None, [found.checksums]))]
+        facts = {**archive._asdict(), "folder": str(folder)}
+        lines = [(url,) for url in (*archive.urls, *filter(None, [archive.checksums]))]
         emit(facts, as_json=json, table=None if json else columns((), lines))
-        say(f"{found.size}; licence: {found.licence}; to {folder}")
+        say(f"{archive.size}; licence: {archive.licence}; to {folder}")
         return
     files, fetched, size = [], 0, 0
     with with_lock(folder, "fetch"):
-        for path, new in _fetched(found, folder, tries):
+        for path, new in _fetched(archive, folder, tries):
             fetched += new
             size += path.stat().st_size
             files.append(_unpacked(path))
     facts = {"files": len(files), "fetched": fetched, "bytes": size, "folder": str(folder)}
-    emit(facts | {"licence": found.licence}, as_json=json)
-    say(found.then.format(files[0] if len(files) == 1 else folder))
+    emit(facts | {"licence": archive.licence}, as_json=json)
+    say(archive.then.format(files[0] if len(files) == 1 else folder))
 
 
-def _mirrored(one: Entry, mirror: str) -> Entry:
+def _mirrored(archive: Entry, mirror: str) -> Entry:
     """The same files on another server."""
     try:
         parts = urlsplit(mirror)
@@ -108,27 +111,31 @@ def _mirrored(one: Entry, mirror: str) -> Entry:
     def moved(url: str) -> str:
         return url and mirror.rstrip("/") + urlsplit(url).path
 
-    return one._replace(urls=tuple(map(moved, one.urls)), checksums=moved(one.checksums))
+    return archive._replace(
+        urls=tuple(map(moved, archive.urls)), checksums=moved(archive.checksums)
+    )
 
 
-def _fetched(one: Entry, folder: Path, tries: int) -> Iterator[tuple[Path, bool]]:
+def _fetched(archive: Entry, folder: Path, tries: int) -> Iterator[tuple[Path, bool]]:
     """The files, and whether each of them is new."""
-    paths = [folder / Path(urlsplit(url).path).name for url in one.urls]
+    paths = [folder / Path(urlsplit(url).path).name for url in archive.urls]
     complete = all(path.exists() for path in paths)
-    checksums = published(one.checksums, tries=tries) if one.checksums and not complete else {}
+    checksums = (
+        published(archive.checksums, tries=tries) if archive.checksums and not complete else {}
+    )
     with progress("bytes") as bar:
-        for url, path in zip(one.urls, paths, strict=True):
+        for url, path in zip(archive.urls, paths, strict=True):
             bar.describe(path.name)
             sha256 = checksums.get(path.name, "")
-            if one.checksums and not sha256 and not path.exists():
-                what = f"no checksum of it is in {one.checksums}"
+            if archive.checksums and not sha256 and not path.exists():
+                what = f"no checksum of it is in {archive.checksums}"
                 raise DamagedFileError(what, value=url, fix="nothing is fetched without one")
             yield path, download(url, path, sha256, on_bytes=bar.advance, tries=tries)
 
 
 def _unpacked(path: Path) -> Path:
     """The games or positions in an archive, one after the other in a file; else the file itself."""
-    kind = next((one for one in ARCHIVES if path.name.endswith(one)), "")
+    kind = next((suffix for suffix in ARCHIVES if path.name.endswith(suffix)), "")
     if not kind:
         return path
     inner = path.name.removesuffix(kind)
@@ -158,8 +165,8 @@ def _members(path: Path) -> Iterator[IO[bytes]]:
                     yield archive.open(name)
         return
     with tarfile.open(path, "r|bz2") as stream:  # read once, from the front
-        while (one := stream.next()) is not None:
-            inside = stream.extractfile(one) if one.name.endswith(INSIDE) else None
+        while (member := stream.next()) is not None:
+            inside = stream.extractfile(member) if member.name.endswith(INSIDE) else None
             if inside is not None:
                 yield inside
             cast(Any, stream).members.clear()  # its list of all members, which may be millions
@@ -180,7 +187,7 @@ Workers = Annotated[int, Parameter(help="Processes at the same time.")]
 def import_games(
     *files: Annotated[
         At,
-        # A lone hyphen is standard input; `known` refuses what else begins with one.
+        # A lone hyphen is standard input; `readable_files` refuses what else begins with one.
         Parameter(
             help="PGN, CSV or JSONL, packed or not, folders, or -.", allow_leading_hyphen=True
         ),
@@ -208,7 +215,9 @@ def import_games(
         raise InputError("-b", value=b, fix="give 1 or more")
     done, skipped, refused = Imported(), 0, 0
     with graceful_stop() as stop, progress("positions", total=None) as bar:
-        for piece in _pieces(known(files), output, workers, plies, LabelModel(a, b), game_filter):
+        for piece in _pieces(
+            readable_files(files), output, workers, plies, LabelModel(a, b), game_filter
+        ):
             done = done.plus(piece._replace(bad=(), refused=()))  # counted: there may be many
             skipped, refused = skipped + len(piece.bad), refused + len(piece.refused)
             bar.advance(piece.plies)
@@ -228,7 +237,7 @@ def import_games(
     return 0 if done.games and not refused else EXIT_REFUSED
 
 
-def known(places: Sequence[Place], kinds: Sequence[str] = KINDS) -> list[Place]:
+def readable_files(places: Sequence[Place], kinds: Sequence[str] = KINDS) -> list[Place]:
     """The files that arguments stand for, by what they are named."""
     for place in places:
         if str(place).startswith("-") and place != STANDARD_INPUT:
@@ -269,6 +278,6 @@ def fit_labels(
             pairs.append(pair)
             bar.advance(len(pair[0]))
     scores, results = (np.concatenate(column) for column in zip(*pairs, strict=True))
-    found = fit(scores, results)
-    facts = {"log_likelihood": found.log_likelihood, "positions": found.positions}
-    emit(found.model._asdict() | facts, as_json=json)
+    fitted = fit(scores, results)
+    facts = {"log_likelihood": fitted.log_likelihood, "positions": fitted.positions}
+    emit(fitted.model._asdict() | facts, as_json=json)

@@ -13,7 +13,7 @@ from cyclopts import Parameter
 
 from kibitz.cli.explain.search import read_options, tell_idle_options
 from kibitz.cli.learn.data import Places, refuse_mixing, some_places
-from kibitz.cli.learn.data_import import known
+from kibitz.cli.learn.data_import import readable_files
 from kibitz.cli.output import EXIT_STOPPED, At, JsonFlag, NetworkFlag, at_least, emit
 from kibitz.core.errors import InputError
 from kibitz.core.log import Bar, graceful_stop, progress, say
@@ -96,7 +96,7 @@ def label_games(
         if value is not None:
             fix = "leave it out: the games are those of the files"
             raise InputError(f"{name} is for games that are played", value=value, fix=fix)
-    return teaching.evaluate(known(files, (*KINDS, SUFFIX)), json)
+    return teaching.evaluate(readable_files(files, (*KINDS, SUFFIX)), json)
 
 
 def _check(named: Sequence[tuple[str, int]], least: int, most: int) -> None:

@@ -43,7 +43,7 @@ Output = Annotated[Path | None, Parameter(name=["--output", "-o"], help="File to
 def list_(*, json: JsonFlag = False) -> None:
     """List shipped networks, then those found where Kibitz looks; * is what it takes by itself."""
     taken = discover()
-    rows = [_listed(found, taken) for found in (*shipped(), *discovered())]
+    rows = [_listed(network, taken) for network in (*shipped(), *discovered())]
     headings = ("", "name", "size", "encoding", "precision", "parameters", "trained on", "file")
     table = [["*" if row["taken"] else "", *(row[name] for name in LISTED)] for row in rows]
     emit({"taken": taken, "networks": rows}, as_json=json, table=columns(headings, table))
@@ -51,20 +51,20 @@ def list_(*, json: JsonFlag = False) -> None:
         say(f"no network here: {taken} is played with; see kibitz net new, kibitz train")
 
 
-def _listed(found: Found, taken: str) -> dict[str, Any]:
-    card = found.card
+def _listed(network: Found, taken: str) -> dict[str, Any]:
+    card = network.card
     facts = {name: getattr(card, name) for name in ("family", "size", "encoding", "precision")}
     return {
-        "name": found.file.stem if found.shipped else card.name,
-        "shipped": found.shipped,
-        "taken": str(found.file) == taken,
+        "name": network.file.stem if network.shipped else card.name,
+        "shipped": network.shipped,
+        "taken": str(network.file) == taken,
         **facts,
         "parameters": card.parameters,
         "positions": card.provenance.positions,
         "date": card.provenance.date,
         "licence": card.licence,
         "sha256": card.sha256,
-        "file": str(found.file),
+        "file": str(network.file),
     }
 
 
@@ -92,19 +92,19 @@ def show(
     json: JsonFlag = False,
 ) -> None:
     """Say what a network is, after checking every byte of its file."""
-    found = _file(file)
-    emit(_described(found, cards.read_card(found)), as_json=json)
+    path = _file(file)
+    emit(_described(path, cards.read_card(path)), as_json=json)
 
 
 def _file(name: str) -> Path:
     """The file that a network's name means."""
     from kibitz.nets.load import SIMPLE, refuse_unknown
 
-    found = resolve(name)
-    if found in SIMPLE:
+    path = resolve(name)
+    if path in SIMPLE:
         raise InputError("a built-in evaluator has no file", value=name, fix="name a network")
-    refuse_unknown(found)
-    return Path(found)
+    refuse_unknown(path)
+    return Path(path)
 
 
 def _own(file: Path) -> Path:
@@ -149,9 +149,9 @@ def export(
     json: JsonFlag = False,
 ) -> None:
     """Write the ONNX form of a convolutional network, beside its file unless said otherwise."""
-    found = _file(file)
-    location = output or _own(found).with_suffix(".onnx")
-    make.export(found, location)
+    path = _file(file)
+    location = output or _own(path).with_suffix(".onnx")
+    make.export(path, location)
     emit(_described(location, cards.read_card(location)), as_json=json)
 
 
@@ -171,20 +171,20 @@ def quantise(
     from kibitz.nets.evaluators.compare import difference, leaves_from
     from kibitz.nets.load import load_batched
 
-    found = _file(file)
-    card = cards.read_card(found)
-    location = output or _own(found).with_name(f"{found.stem}-{policy}{found.suffix}")
+    path = _file(file)
+    card = cards.read_card(path)
+    location = output or _own(path).with_name(f"{path.stem}-{policy}{path.suffix}")
     at_least(1, positions=positions)
     leaves = leaves_from(source, positions)
     extra: dict[str, Any] = {}
     if card.family == "sparse":
-        done = make.quantise_sparse(found, location, policy)
+        done = make.quantise_sparse(path, location, policy)
         extra = {"clipped_weights": done.clipped, "largest_clip": done.largest_clip}
-    elif found.suffix == ".onnx":
-        make.quantise_onnx(found, location, leaves)
+    elif path.suffix == ".onnx":
+        make.quantise_onnx(path, location, leaves)
     else:
-        raise InputError("quantise the ONNX form", value=str(found), fix="run kibitz net export")
-    lost = difference(load_batched(found), load_batched(location), leaves)
+        raise InputError("quantise the ONNX form", value=str(path), fix="run kibitz net export")
+    lost = difference(load_batched(path), load_batched(location), leaves)
     result = {"file": str(location), "bytes": location.stat().st_size, **extra, **lost._asdict()}
     emit(result, as_json=json)
 
@@ -280,19 +280,19 @@ def calibrate(
     at_least(1, positions=positions)
     evaluator, leaves = load_batched(resolve(network)), leaves_from(source, positions)
     even = None if draws is None else leaves_from(draws, positions)
-    found = calibrate(evaluator, leaves, even)
-    write_calibration(output, found)
+    calibration = calibrate(evaluator, leaves, even)
+    write_calibration(output, calibration)
     facts: dict[str, Any] = {
         "file": str(output),
         "network": evaluator.name,
         "positions": len(leaves.known),
         "moves": int(leaves.offsets[-1]),
-        "mean_score": found.mean,
-        "bins": len(found.boundaries) + 1,
-        "zero_shift": round(found.shift, 1),
+        "mean_score": calibration.mean,
+        "bins": len(calibration.boundaries) + 1,
+        "zero_shift": round(calibration.shift, 1),
     }
     if even is not None:
-        values = values_of(evaluated(evaluator, even).wdl) - found.shift / UNIT
+        values = values_of(evaluated(evaluator, even).wdl) - calibration.shift / UNIT
         facts |= {"draws": len(even.known), "mean_of_draws": float(values.mean())}
     emit(facts, as_json=json)
 

@@ -211,22 +211,22 @@ def _prepare(run: Folder, overrides: list[str], *, resume: bool, alone: bool) ->
 
 def _show(run: Folder, json: bool) -> None:
     """Print how the run stands."""
-    found = status_of(run)
-    rows = [row._asdict() for row in found.rows]
-    ratings = [rating._asdict() for rating in found.ratings.values()]
-    doing = [msgspec.to_builtins(now) for now in found.doing]
+    status = status_of(run)
+    rows = [row._asdict() for row in status.rows]
+    ratings = [rating._asdict() for rating in status.ratings.values()]
+    doing = [msgspec.to_builtins(now) for now in status.doing]
     facts: dict[str, Any] = {"folder": str(run.root), "generations": rows, "ratings": ratings}
-    facts |= {"processes": doing, "best": found.best}
-    emit(facts, as_json=json, table=_table(run, found))
+    facts |= {"processes": doing, "best": status.best}
+    emit(facts, as_json=json, table=_table(run, status))
 
 
-def _table(run: Folder, found: Status, newest: int = 0) -> RenderableType:
+def _table(run: Folder, status: Status, newest: int = 0) -> RenderableType:
     """How the run stands, for a terminal; of many generations the newest."""
     from rich.console import Group
     from rich.text import Text
 
-    rows = [cells_of(row) for row in found.rows[-newest:]]
-    lines = [Text(line) for line in found.lines]
+    rows = [cells_of(row) for row in status.rows[-newest:]]
+    lines = [Text(line) for line in status.lines]
     return Group(columns(HEADINGS, rows, title=str(run.root)), *lines)
 
 
@@ -254,16 +254,16 @@ def _prune(run: Folder, yes: bool, json: bool) -> int:
     """List what the run needs no more, by generation, and delete it if that is wanted."""
     with torch_needed():
         from kibitz.zero.prune import outdated
-    found = outdated(run)
-    rows = [(one.generation, one.what, one.files, one.size) for one in found]
+    files = outdated(run)
+    rows = [(entry.generation, entry.what, entry.files, entry.size) for entry in files]
     if yes:
-        for one in found:
-            one.delete()
+        for entry in files:
+            entry.delete()
     done = "deleted" if yes else "would be deleted"
-    title = f"{sum(one.size for one in found):,} bytes {done}"
+    title = f"{sum(entry.size for entry in files):,} bytes {done}"
     listed = [dict(zip(("generation", "what", "files", "bytes"), row, strict=True)) for row in rows]
     table = columns(("generation", "what", "files", "bytes"), rows, title=title)
     emit({"deleted": yes, "found": listed}, as_json=json, table=table)
-    if found and not yes:
+    if files and not yes:
         say("delete it with --prune --yes")
     return 0

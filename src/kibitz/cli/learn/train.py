@@ -72,7 +72,7 @@ class TrainFlags:
 
     def overrides(self) -> list[str]:
         """The flags that were given, as `--set` would have them."""
-        given = {one.metadata["key"]: getattr(self, one.name) for one in fields(self)}
+        given = {field.metadata["key"]: getattr(self, field.name) for field in fields(self)}
         if self.data is not None:  # JSON writes a list of texts as TOML does
             given["data.folders"] = jsonlib.dumps(self.data, ensure_ascii=False)
         return [f"{key}={value}" for key, value in given.items() if value is not None]
@@ -173,15 +173,15 @@ def _tactics(suites: list[tuple[Path, Suite]], files: Sequence[Place]) -> dict[s
     """Tactical accuracy: the share of each suite that the network solves, by its playing form."""
     if not (suites and files):
         return {}
-    control, told = Control(nodes=SUITE_NODES), {}
+    control, results = Control(nodes=SUITE_NODES), {}
     player = parse_player(str(files[-1]))
     for path, suite in suites:
         total = summary(run_suite(suite.positions, player, control))
         share = 100 * total.solved / total.positions
-        told[f"solved_of_{path.stem}"] = (
+        results[f"solved_of_{path.stem}"] = (
             f"{total.solved} of {total.positions} ({share:.1f} %) at {SUITE_NODES} nodes"
         )
-    return told
+    return results
 
 
 @contextmanager
@@ -248,15 +248,15 @@ def curve(
         raise InputError("no training to show", fix="name the folder of one")
     if rows < 1:
         raise InputError("--rows", value=rows, fix="give 1 or more")
-    found = [_with_ratings(read_run(location), location) for location in runs]
+    curves = [_with_ratings(read_run(location), location) for location in runs]
     wanted = force or _may_be_written(output)
     if wanted:
-        write_bytes(output, figure(found).encode())
+        write_bytes(output, figure(curves).encode())
     if json:
         drawn = str(output) if wanted else None
-        emit({"runs": [_plain(run) for run in found], "figure": drawn}, as_json=True)
+        emit({"runs": [_plain(run) for run in curves], "figure": drawn}, as_json=True)
         return
-    for run in found:
+    for run in curves:
         for title, headings, listed in tables(run, rows):
             _curve_show(title, headings, [[_short(cell) for cell in row] for row in listed])
         if run.strength:
@@ -271,7 +271,7 @@ def _with_ratings(run: Run, location: Path) -> Run:
         return run
     trained, learn = folder.trained(), folder.settings().learn
     for generation, rated in sorted(folder.rated().items()):
-        step = sum(one.steps for number, one in trained.items() if number <= generation)
+        step = sum(part.steps for number, part in trained.items() if number <= generation)
         for result in rated.results:
             tally = Tally(result.wins, result.draws, result.losses)
             pairs = Pairs(*result.pairs)
@@ -325,7 +325,7 @@ def _parts(headings: list[str], rows: list[list[Any]]) -> list[list[int]]:
 
 
 def _plain(run: Run) -> dict[str, Any]:
-    strength = [vars(one) for one in run.strength]
+    strength = [vars(rating) for rating in run.strength]
     return {"name": run.name, "steps": run.steps, "figures": run.figures, "strength": strength}
 
 
@@ -339,7 +339,8 @@ def _whole(cell: Any) -> Any:
 
 def _strength(run: Run) -> list[list[Any]]:
     rows = []
-    for one in run.strength:
-        elo = elo_text(one.elo, one.low, one.high, one.interval, places=0)
-        rows.append([one.step, one.player, one.opponent, one.control, f"{one.score:.3f}", elo])
+    for rating in run.strength:
+        elo = elo_text(rating.elo, rating.low, rating.high, rating.interval, places=0)
+        score = f"{rating.score:.3f}"
+        rows.append([rating.step, rating.player, rating.opponent, rating.control, score, elo])
     return rows

@@ -155,8 +155,8 @@ def rounds_of(games: int, least: int) -> int:
 def _play(setup: Setup, book: str, resume: Path | None, pgn: Path | None, json: bool) -> int:
     tried = try_out(setup.players, setup.terms.start)
     texts = [spec.text for spec in setup.players]
-    setup = replace(setup, players=introduced(texts, [one.name for one in tried]))
-    heading = title(setup, [one.resources for one in tried], 0, 1, book)
+    setup = replace(setup, players=introduced(texts, [player.name for player in tried]))
+    heading = title(setup, [player.resources for player in tried], 0, 1, book)
     with Journal(setup.header(), resume) as journal, _pgn_file(pgn, setup, resume) as games:
         if games is not None:
             for earlier in Results(journal.games).games:

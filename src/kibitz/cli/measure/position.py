@@ -104,7 +104,7 @@ def _single(fen: str, depth: int, threads: int, divided: bool, chess960: bool, j
         started = time.perf_counter()
         try:
             counts = count.divide(
-                position, depth, threads=threads, stop=_asked(stop), advance=bar.advance
+                position, depth, threads=threads, stop=_stop_flag(stop), advance=bar.advance
             )
         except Stopped:
             return _stopped()
@@ -131,13 +131,13 @@ def _suite(suite: Path, depth: int, threads: int, limit: int | None, json: bool)
     with graceful_stop() as stop, progress(suite.name, total=len(entries)) as bar:
         for entry in bar.over(entries):
             try:
-                found = _check(entry, depth, threads, limit, stop)
+                results = _check(entry, depth, threads, limit, stop)
             except Stopped:
                 return _stopped()
-            failures += [failure for failure in found if "error" in failure]
-            total += sum(one["nodes"] for one in found)
-            checked += len(found)
-    skipped = sum(not _wanted(*one, depth, limit) for one in listed)
+            failures += [failure for failure in results if "error" in failure]
+            total += sum(count["nodes"] for count in results)
+            checked += len(results)
+    skipped = sum(not _wanted(*pair, depth, limit) for pair in listed)
     result = {"suite": str(suite), "entries": len(entries), "counts": checked, "skipped": skipped}
     result |= _speed(total, time.perf_counter() - started)
     emit({**result, "failures": failures if json else len(failures)}, as_json=json)
@@ -155,12 +155,12 @@ def _refuse_nothing(
     suite: Path, listed: list[tuple[int, int]], depth: int, limit: int | None
 ) -> None:
     """Refuse a suite of which nothing would be checked."""
-    if any(_wanted(*one, depth, limit) for one in listed):
+    if any(_wanted(*pair, depth, limit) for pair in listed):
         return
     least, leaves = min(listed, default=(0, 0))
-    asked = f"--depth {depth}" + ("" if limit is None else f" --limit {limit}")
+    flags = f"--depth {depth}" + ("" if limit is None else f" --limit {limit}")
     fix = f"the shallowest count is {leaves} at depth {least}" if listed else "it lists no counts"
-    raise InputError(f"nothing to check in {suite} with", value=asked, fix=fix)
+    raise InputError(f"nothing to check in {suite} with", value=flags, fix=fix)
 
 
 def _check(
@@ -172,21 +172,21 @@ def _check(
         position = parse_fen(entry.fen)
     except PositionError as error:
         return [{**about, "depth": 0, "nodes": 0, "error": str(error)}]
-    found = []
+    results = []
     for plies, expected in entry.counts.items():
         if not _wanted(plies, expected, depth, limit):
             continue
-        leaves = count.nodes(position, plies, threads=threads, stop=_asked(stop))
-        one = {**about, "depth": plies, "nodes": leaves}
+        leaves = count.nodes(position, plies, threads=threads, stop=_stop_flag(stop))
+        result = {**about, "depth": plies, "nodes": leaves}
         if leaves != expected:
-            one |= {"expected": expected, "error": f"expected {expected}, found {leaves}"}
-        found.append(one)
+            result |= {"expected": expected, "error": f"expected {expected}, found {leaves}"}
+        results.append(result)
     if stop.requested:
         raise Stopped
-    return found
+    return results
 
 
-def _asked(stop: Stop) -> Any:
+def _stop_flag(stop: Stop) -> Any:
     return lambda: stop.requested
 
 
@@ -365,10 +365,10 @@ def _batches(
 
 def _batch_sizes(text: str) -> list[int]:
     """The sizes of `--batches`."""
-    words = text.split(",")
-    if not all(word.isdigit() and int(word) > 0 for word in words):
+    sizes = text.split(",")
+    if not all(word.isdigit() and int(word) > 0 for word in sizes):
         raise InputError("--batches", value=text, fix="write them like 1,32,256")
-    return [int(word) for word in words]
+    return [int(word) for word in sizes]
 
 
 @bench.command(help="Play games of networks against themselves.")

@@ -166,21 +166,21 @@ def _opponents(texts: tuple[str, ...], ladder: bool, quick: bool) -> tuple[Oppon
 
 
 def _installed() -> list[Opponent]:
-    found = listed_opponents()
-    missing = {one.name for one in LISTED} - {one.spec.name for one in found}
-    if not found:
+    opponents = listed_opponents()
+    missing = {each.name for each in LISTED} - {each.spec.name for each in opponents}
+    if not opponents:
         fix = "install some, e.g. apt-get install gnuchess glaurung phalanx"
         raise InputError("no program of the ladder is installed", fix=fix)
     if missing:
         say(f"not installed: {', '.join(sorted(missing))}")
-    return found
+    return opponents
 
 
 def _measured(plan: Plan, folder: Path | None, json: bool) -> int:
     total = plan.games * len(plan.opponents)
     with graceful_stop() as stop:
         with progress("suites") as bar:
-            suites = run_suites(plan, folder, stop, lambda one: _solved(bar, one))
+            suites = run_suites(plan, folder, stop, lambda suite: _solved(bar, suite))
         with progress("games", total=total) as bar:
             rungs = run_ladder(plan, folder, stop, lambda game: _played(bar, game))
         with progress("endings") as bar:
@@ -212,8 +212,8 @@ def _played(bar: Bar, game: PlayedGame) -> None:
 
 def _show(result: dict[str, Any], rungs: list[Rung]) -> None:
     settings = result["settings"]
-    told = ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None)
-    sys.stdout.write(f"{textwrap.fill(told, WIDTH, break_long_words=False)}\n")
+    flags = ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None)
+    sys.stdout.write(f"{textwrap.fill(flags, WIDTH, break_long_words=False)}\n")
     if result["suites"]:
         emit({}, as_json=False, table=_suite_table(result["suites"]))
     if rungs:
@@ -263,14 +263,16 @@ def _ladder_table(rungs: list[Rung]) -> Any:
 
 
 def _rating_line(rungs: list[Rung]) -> str:
-    found = combined(rungs)
-    if found is None:
+    rating = combined(rungs)
+    if rating is None:
         return "Rating: none, as no opponent has one"
-    told = f"{found.points:g} of {found.games} points against known ratings"
-    if not math.isfinite(found.elo):
-        side = f"below {found.high:.0f}" if found.elo < 0 else f"above {found.low:.0f}"
-        return f"Rating: {side} (95 %), {told}"
-    return f"Rating: {found.elo:.0f}, 95 % interval {found.low:.0f} to {found.high:.0f}, {told}"
+    points = f"{rating.points:g} of {rating.games} points against known ratings"
+    if not math.isfinite(rating.elo):
+        side = f"below {rating.high:.0f}" if rating.elo < 0 else f"above {rating.low:.0f}"
+        return f"Rating: {side} (95 %), {points}"
+    return (
+        f"Rating: {rating.elo:.0f}, 95 % interval {rating.low:.0f} to {rating.high:.0f}, {points}"
+    )
 
 
 def _ending_table(rows: list[dict[str, Any]]) -> Any:

@@ -69,12 +69,12 @@ def suite(
         refuse_folder(out)
     suites = {path: suite_of(path, limit) for path in files}
     try_out([spec])
-    for path, one in suites.items():
-        say_skipped(path.name, one.skipped)
+    for path, each in suites.items():
+        say_skipped(path.name, each.skipped)
     with graceful_stop() as stop:
-        found = {
-            path: _solve(path, one.positions, spec, control, concurrency, early, stop)
-            for path, one in suites.items()
+        outcomes = {
+            path: _solve(path, each.positions, spec, control, concurrency, early, stop)
+            for path, each in suites.items()
         }
     result = {
         "player": player,
@@ -83,13 +83,13 @@ def suite(
         "early": early,
         "failure_nodes": failure_nodes,
         "suites": [
-            {**_summed(path, outcomes, failure_nodes), "skipped": suites[path].skipped}
-            for path, outcomes in found.items()
+            {**_summed(path, results, failure_nodes), "skipped": suites[path].skipped}
+            for path, results in outcomes.items()
         ],
     }
     _show(result, json)  # before the file, which may be refused: results are not lost then
     if out is not None:
-        details = {str(path): [one._asdict() for one in rows] for path, rows in found.items()}
+        details = {str(path): [row._asdict() for row in rows] for path, rows in outcomes.items()}
         write_bytes(
             out, jsonlib.dumps(described({**result, "positions": details}), indent=1).encode()
         )
@@ -124,11 +124,11 @@ def _solve(
 
 
 def _summed(path: Path, outcomes: list[Outcome], failure_nodes: int) -> dict[str, Any]:
-    found = summary(outcomes, failure_nodes)
-    rating = found.rating
+    totals = summary(outcomes, failure_nodes)
+    rating = totals.rating
     return {
         "suite": path.name,
-        **found._asdict(),
+        **totals._asdict(),
         "rating": None if rating is None else round(rating, 1),
     }
 
@@ -136,16 +136,16 @@ def _summed(path: Path, outcomes: list[Outcome], failure_nodes: int) -> dict[str
 def _show(result: dict[str, Any], json: bool) -> None:
     rows = [
         [
-            one["suite"],
-            f"{one['solved']}/{one['positions']}",
-            f"{one['points']}/{one['most']}",
-            one["required"],
-            one["failed"],
-            one["faults"],
-            f"{one['milliseconds'] / 1000:.1f}",
-            "" if one["rating"] is None else f"{one['rating']:.0f}",
+            summary["suite"],
+            f"{summary['solved']}/{summary['positions']}",
+            f"{summary['points']}/{summary['most']}",
+            summary["required"],
+            summary["failed"],
+            summary["faults"],
+            f"{summary['milliseconds'] / 1000:.1f}",
+            "" if summary["rating"] is None else f"{summary['rating']:.0f}",
         ]
-        for one in result["suites"]
+        for summary in result["suites"]
     ]
     required, failed, rating = "nodes\nrequired", "failure\nnodes", "STS\nrating"
     headings = ("suite", "solved", "points", required, failed, "faults", "s", rating)
@@ -188,12 +188,12 @@ def technique(
         control = Control(nodes=1000)
     chosen = list(dict.fromkeys(name.upper() for name in endings)) or list(ENDINGS)
     try_out(list(specs))
-    found: list[Technique] = []
+    techniques: list[Technique] = []
     with graceful_stop() as stop, progress("endings", total=games * len(chosen)) as bar:
         try:
             for ending in chosen:
                 bar.describe(ending)
-                found.append(
+                techniques.append(
                     run_technique(
                         ending,
                         *specs,
@@ -213,23 +213,25 @@ def technique(
         "defender_network": specs[1].network,
         "control": str(control),
     }
-    _technique_show(about, found, json)
+    _technique_show(about, techniques, json)
     return EXIT_STOPPED if stop.requested else 0
 
 
-def _technique_show(about: dict[str, Any], found: list[Technique], json: bool) -> None:
-    listed = [{**one._asdict(), "interval": list(one.interval)} for one in found]
+def _technique_show(about: dict[str, Any], techniques: list[Technique], json: bool) -> None:
+    listed = [
+        {**technique._asdict(), "interval": list(technique.interval)} for technique in techniques
+    ]
     shown = [
         [
-            one.ending,
-            f"{one.wins}/{one.tries}",
-            "{:.0%} - {:.0%}".format(*one.interval),
-            "-" if one.plies is None else f"{one.plies:.1f}",
-            one.longest,
-            one.forfeits,
-            one.their_forfeits,
+            technique.ending,
+            f"{technique.wins}/{technique.tries}",
+            "{:.0%} - {:.0%}".format(*technique.interval),
+            "-" if technique.plies is None else f"{technique.plies:.1f}",
+            technique.longest,
+            technique.forfeits,
+            technique.their_forfeits,
         ]
-        for one in found
+        for technique in techniques
     ]
     others = "longest", "forfeits", "defender's\nforfeits"
     headings = ("ending", "won", "95 % interval", "plies to mate", *others)

@@ -51,7 +51,7 @@ class TuneFlags:
 
     def overrides(self) -> list[str]:
         """The flags that were given, as `--set` would have them."""
-        given = ((one.metadata["key"], getattr(self, one.name)) for one in fields(self))
+        given = ((field.metadata["key"], getattr(self, field.name)) for field in fields(self))
         return [f"{key}={jsonlib.dumps(value)}" for key, value in given if value is not None]
 
 
@@ -69,7 +69,7 @@ def tune(
     json: JsonFlag = False,
 ) -> int:
     """Tune options; the same command again goes on, or shares the work with one that runs."""
-    given = [*flags.overrides(), *(one.removeprefix("tune.") for one in more or [])]
+    given = [*flags.overrides(), *(override.removeprefix("tune.") for override in more or [])]
     if status and not (folder / SETTINGS).is_file():
         raise InputError("no tuning", value=str(folder), fix="name the folder of one")
     tuning = settings_of(folder, used(), given)
@@ -96,18 +96,18 @@ def tune(
 
 def _show(study: Study, json: bool) -> None:
     """Print how it stands, and write the page."""
-    found = standing(study)
-    write_page(study, found)
+    state = standing(study)
+    write_page(study, state)
     if json:
-        emit(facts(study, found), as_json=True)
+        emit(facts(study, state), as_json=True)
         return
-    headings, rows = table(study, found)
-    title = f"{study.root}: {found.done} of {study.tuning.trials} trials"
+    headings, rows = table(study, state)
+    title = f"{study.root}: {state.done} of {study.tuning.trials} trials"
     emit({}, as_json=False, table=columns(headings, rows, title))
-    names = (one.name for one in study.parameters)
+    names = (parameter.name for parameter in study.parameters)
     shares = ", ".join(
-        f"{one} {share:.0%}" for one, share in zip(names, found.shares, strict=False)
+        f"{name} {share:.0%}" for name, share in zip(names, state.shares, strict=False)
     )
     lines = [f"importance: {shares}"] if shares else []
-    lines += [f"figures: {study.root / PAGE}", "", found.toml or f"# {found.verdict}"]
+    lines += [f"figures: {study.root / PAGE}", "", state.toml or f"# {state.verdict}"]
     sys.stdout.write("\n".join(lines) + "\n")

@@ -86,7 +86,9 @@ def play(
     both = None if control is None else GameClock(control, control)
     own = None if nodes is None and movetime is None else Limits(nodes=nodes, movetime=movetime)
     with ExitStack() as until_the_end:
-        for name in SIGNALS & {one.name for one in signal.Signals}:  # keep the game as Ctrl-C does
+        for name in SIGNALS & {
+            each.name for each in signal.Signals
+        }:  # keep the game as Ctrl-C does
             number = signal.Signals[name]
             before = signal.signal(number, signal.default_int_handler)
             until_the_end.callback(signal.signal, number, before)
@@ -246,10 +248,10 @@ class Game:
             return
         fault = label(scene.had, scene.has)
         if fault is not Label.NONE:
-            words = Speaker("beginner").comment(scene).text
+            text = Speaker("beginner").comment(scene).text
             ends = scene.has.line[:1] and self._mates(scene.has.line[0])
             _print(
-                f"coach: {fault.name.capitalize()}. {words}".rstrip() + (MATED if ends else AGAIN)
+                f"coach: {fault.name.capitalize()}. {text}".rstrip() + (MATED if ends else AGAIN)
             )
 
     def _mates(self, move: chess.Move) -> bool:

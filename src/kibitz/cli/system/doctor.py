@@ -63,20 +63,20 @@ def doctor(*, json: JsonFlag = False) -> int:
 
     Exit code 1 if something that Kibitz needs is broken; what is merely missing is named.
     """
-    found = [*_program(), *_machine(), *_compiler()]  # which is timed, and so alone
+    findings = [*_program(), *_machine(), *_compiler()]  # which is timed, and so alone
     with ThreadPoolExecutor(max(2, processors())) as pool:
         parts = [pool.submit(list, part()) for part in (_packages, _networks, _tables, _engines)]
-        found += [one for part in parts for one in part.result()]
-    found += _folders()
-    broken = [one for one in found if one.status == "broken"]
-    facts = {"broken": len(broken), "findings": [asdict(one) for one in found]}
-    rows = [(one.status, one.part, _with_fix(one)) for one in found]
+        findings += [finding for part in parts for finding in part.result()]
+    findings += _folders()
+    broken = [finding for finding in findings if finding.status == "broken"]
+    facts = {"broken": len(broken), "findings": [asdict(finding) for finding in findings]}
+    rows = [(finding.status, finding.part, _with_fix(finding)) for finding in findings]
     emit(facts, as_json=json, table=None if json else columns((), rows))
     return EXIT_BROKEN if broken else 0
 
 
-def _with_fix(one: Finding) -> str:
-    return f"{one.text}\n{one.fix}" if one.fix else one.text
+def _with_fix(finding: Finding) -> str:
+    return f"{finding.text}\n{finding.fix}" if finding.fix else finding.text
 
 
 # --- questions in a process of their own ----------------------------------------------------------
@@ -134,9 +134,9 @@ def modules_of(package: str) -> list[str]:
     """
     name = _plain_name(package)
     provided = metadata.packages_distributions()
-    modules = [one for one, homes in provided.items() if name in map(_plain_name, homes)]
-    public = [one for one in modules if one.isidentifier() and not one.startswith("_")]
-    own = [one for one in public if _plain_name(one) == name]
+    modules = [module for module, homes in provided.items() if name in map(_plain_name, homes)]
+    public = [module for module in modules if module.isidentifier() and not module.startswith("_")]
+    own = [module for module in public if _plain_name(module) == name]
     return own or public or [package.replace("-", "_")]
 
 
@@ -149,13 +149,13 @@ def networks() -> dict[str, Any]:
     """The networks of the package and of the user, damaged ones by their errors."""
     from kibitz.nets.discover import SHIPPED_FOLDER, discover, discovered, shipped
 
-    damaged = [str(one) for one in SHIPPED_FOLDER.glob("*.safetensors")]
-    own, ours = shipped(), discovered()
-    damaged = sorted({*damaged} - {str(one.file) for one in own})
+    damaged = [str(file) for file in SHIPPED_FOLDER.glob("*.safetensors")]
+    own, others = shipped(), discovered()
+    damaged = sorted({*damaged} - {str(network.file) for network in own})
     return {
         "taken": discover(),
-        "shipped": [one.file.stem for one in own],
-        "own": [str(one.file) for one in ours],
+        "shipped": [network.file.stem for network in own],
+        "own": [str(network.file) for network in others],
         "damaged": damaged,
     }
 
@@ -166,15 +166,15 @@ def tables() -> dict[str, Any]:
     from kibitz.search.tablebase import Tablebases
 
     path = Engine().settings.syzygy_path
-    found = Tablebases(path)
-    return {"path": path, "pieces": found.pieces, "problems": found.problems}
+    tablebases = Tablebases(path)
+    return {"path": path, "pieces": tablebases.pieces, "problems": tablebases.problems}
 
 
 def engines() -> dict[str, Any]:
     """The programs of the ladder that are installed, and where."""
     from kibitz.arena.match.rating import LISTED, find_program
 
-    names = ["stockfish", *(one.name for one in LISTED)]
+    names = ["stockfish", *(listed.name for listed in LISTED)]
     return {name: path for name in names if (path := find_program(name)) is not None}
 
 
@@ -198,15 +198,15 @@ def _machine() -> Iterator[Finding]:
 
 
 def _compiler() -> Iterator[Finding]:
-    known = _ask("kibitz.jit.health:processor")
-    if known.fault:
-        yield Finding("processor", "note", f"features unknown: {known.fault}")
+    processor = _ask("kibitz.jit.health:processor")
+    if processor.fault:
+        yield Finding("processor", "note", f"features unknown: {processor.fault}")
     else:
-        features = ", ".join(known.value["features"]) or "no vector features that are used"
-        slow = not {"AVX2", "NEON"} & {*known.value["features"]}
+        features = ", ".join(processor.value["features"]) or "no vector features that are used"
+        slow = not {"AVX2", "NEON"} & {*processor.value["features"]}
         fix = "without AVX2 networks are several times slower" if slow else ""
-        text = f"{known.value['name']}: {features}"
-        yield Finding("processor", "note" if slow else "ok", text, fix, known.value)
+        text = f"{processor.value['name']}: {features}"
+        yield Finding("processor", "note" if slow else "ok", text, fix, processor.value)
     compiled = _ask("kibitz.jit.health:compiler")
     if compiled.fault or not compiled.value["works"]:
         text = f"cannot compile: {compiled.fault or 'a wrong result'}"
@@ -255,9 +255,9 @@ def _packages() -> Iterator[Finding]:
         return
     with ThreadPoolExecutor(processors()) as pool:
         names = sorted({need.name for need in needs})
-        found = dict(zip(names, pool.map(_imported, names), strict=True))
+        answers = dict(zip(names, pool.map(_imported, names), strict=True))
     for extra in sorted({need.extra for need in needs}):
-        yield _group(extra, [need for need in needs if need.extra == extra], found)
+        yield _group(extra, [need for need in needs if need.extra == extra], answers)
 
 
 def wanted_packages() -> list[Need]:
@@ -266,9 +266,9 @@ def wanted_packages() -> list[Need]:
         wanted = metadata.requires(OWN) or []
     except metadata.PackageNotFoundError:
         return []
-    parts = [one for text in wanted if (one := _REQUIREMENT.fullmatch(text))]
-    found = {Need(one[1], one[2].strip(), one[3] or "") for one in parts}
-    return sorted(need for need in found if need.extra != FOR_DEVELOPERS)
+    parts = [match for text in wanted if (match := _REQUIREMENT.fullmatch(text))]
+    needs = {Need(match[1], match[2].strip(), match[3] or "") for match in parts}
+    return sorted(need for need in needs if need.extra != FOR_DEVELOPERS)
 
 
 def _imported(package: str) -> Answer:
@@ -280,86 +280,86 @@ def _imported(package: str) -> Answer:
     return _ask(f"{__name__}:version_of", package)
 
 
-def _group(extra: str, needs: list[Need], found: dict[str, Answer]) -> Finding:
+def _group(extra: str, needs: list[Need], answers: dict[str, Answer]) -> Finding:
     """The packages of an extra, or those that Kibitz cannot do without."""
-    faults = [(need, why) for need in needs if (why := _fault(need, found[need.name]))]
-    known = {need.name: found[need.name].value for need in needs if found[need.name].value}
+    faults = [(need, why) for need in needs if (why := _fault(need, answers[need.name]))]
+    versions = {need.name: answers[need.name].value for need in needs if answers[need.name].value}
     part = f"extra {extra}" if extra else "packages"
     if not faults:
-        text = ", ".join(f"{name} {version}" for name, version in known.items())
-        return Finding(part, "ok", text, "", known)
-    absent = all(found[need.name] == Answer(None) for need, _ in faults)
+        text = ", ".join(f"{name} {version}" for name, version in versions.items())
+        return Finding(part, "ok", text, "", versions)
+    absent = all(answers[need.name] == Answer(None) for need, _ in faults)
     text = "; ".join(f"{need.name} {why}" for need, why in faults)
     if extra:
         fix = _pip(f"'{OWN}[{extra}]'") if absent else _again([need for need, _ in faults])
-        return Finding(part, "missing" if absent else "note", text, fix, known)
-    return Finding(part, "broken", text, _again([need for need, _ in faults]), known)
+        return Finding(part, "missing" if absent else "note", text, fix, versions)
+    return Finding(part, "broken", text, _again([need for need, _ in faults]), versions)
 
 
-def _fault(need: Need, found: Answer) -> str:
-    if found.fault:
-        return f"cannot be imported: {found.fault}"
-    if found.value is None:
+def _fault(need: Need, answer: Answer) -> str:
+    if answer.fault:
+        return f"cannot be imported: {answer.fault}"
+    if answer.value is None:
         return "is not installed"
-    return "" if fits(found.value, need.versions) else f"{found.value}, wanted {need.versions}"
+    return "" if fits(answer.value, need.versions) else f"{answer.value}, wanted {need.versions}"
 
 
 def _again(needs: list[Need]) -> str:
-    return _pip("--force-reinstall " + " ".join(f"'{one.name}{one.versions}'" for one in needs))
+    return _pip("--force-reinstall " + " ".join(f"'{need.name}{need.versions}'" for need in needs))
 
 
 def fits(version: str, wanted: str) -> bool:
     """Whether a version is in ranges like `>=0.61.2,<0.69`."""
     compare = {">=": lambda a, b: a >= b, "<": lambda a, b: a < b, "==": lambda a, b: a == b}
-    for one in filter(None, wanted.split(",")):
-        sign, least = re.findall(r"[<>=]+", one)[0], _numbers(one)
+    for condition in filter(None, wanted.split(",")):
+        sign, least = re.findall(r"[<>=]+", condition)[0], _numbers(condition)
         if not compare[sign](_numbers(version), least):
             return False
     return True
 
 
 def _numbers(version: str) -> list[int]:
-    found = [int(part) for part in re.findall(r"\d+", version.partition("+")[0])[:3]]
-    return found + [0] * (3 - len(found))
+    numbers = [int(part) for part in re.findall(r"\d+", version.partition("+")[0])[:3]]
+    return numbers + [0] * (3 - len(numbers))
 
 
 def _networks() -> Iterator[Finding]:
-    found = _ask(f"{__name__}:networks")
+    answer = _ask(f"{__name__}:networks")
     again = _pip(f"--force-reinstall --no-deps {OWN}")
-    if found.fault:
-        yield Finding("networks", "broken", found.fault, again)
-    elif found.value["damaged"] or not found.value["shipped"]:
-        text = f"damaged or missing: {', '.join(found.value['damaged']) or 'all of the package'}"
-        yield Finding("networks", "broken", text, again, found.value)
+    if answer.fault:
+        yield Finding("networks", "broken", answer.fault, again)
+    elif answer.value["damaged"] or not answer.value["shipped"]:
+        text = f"damaged or missing: {', '.join(answer.value['damaged']) or 'all of the package'}"
+        yield Finding("networks", "broken", text, again, answer.value)
     else:
-        own = f"; {len(found.value['own'])} of your own" if found.value["own"] else ""
-        text = f"shipped: {', '.join(found.value['shipped'])}{own}"
-        taken = Path(found.value["taken"]).name
-        yield Finding("networks", "ok", f"{text}; {taken} plays", "", found.value)
+        own = f"; {len(answer.value['own'])} of your own" if answer.value["own"] else ""
+        text = f"shipped: {', '.join(answer.value['shipped'])}{own}"
+        taken = Path(answer.value["taken"]).name
+        yield Finding("networks", "ok", f"{text}; {taken} plays", "", answer.value)
 
 
 def _tables() -> Iterator[Finding]:
-    found = _ask(f"{__name__}:tables")
+    answer = _ask(f"{__name__}:tables")
     get = "kibitz data fetch syzygy-3-4-5, then set syzygy_path in the settings file"
-    if found.fault or found.value["problems"]:
-        text = found.fault or "; ".join(found.value["problems"])
+    if answer.fault or answer.value["problems"]:
+        text = answer.fault or "; ".join(answer.value["problems"])
         yield Finding("tables", "note", text, get)
-    elif not found.value["path"]:
+    elif not answer.value["path"]:
         yield Finding("tables", "missing", "no SyzygyPath", get)
     else:
-        text = f"up to {found.value['pieces']} pieces in {found.value['path']}"
-        yield Finding("tables", "ok", text, "", found.value)
+        text = f"up to {answer.value['pieces']} pieces in {answer.value['path']}"
+        yield Finding("tables", "ok", text, "", answer.value)
 
 
 def _engines() -> Iterator[Finding]:
-    found = _ask(f"{__name__}:engines")
-    if found.fault:
-        yield Finding("engines", "note", f"not looked for: {found.fault}")
-    elif not found.value:
+    answer = _ask(f"{__name__}:engines")
+    if answer.fault:
+        yield Finding("engines", "note", f"not looked for: {answer.fault}")
+    elif not answer.value:
         fix = "for ladders and labels install some: apt install stockfish phalanx"
         yield Finding("engines", "missing", "no program of the ladder is installed", fix)
     else:
-        yield Finding("engines", "ok", ", ".join(found.value), "", found.value)
+        yield Finding("engines", "ok", ", ".join(answer.value), "", answer.value)
 
 
 def _folders() -> Iterator[Finding]:
@@ -370,7 +370,7 @@ def _folders() -> Iterator[Finding]:
         ("here", Path.cwd(), "results are written elsewhere with -o"),
     )
     for name, folder, fix in wanted:
-        nearest = next(one for one in (folder, *folder.absolute().parents) if one.exists())
+        nearest = next(each for each in (folder, *folder.absolute().parents) if each.exists())
         try:
             with tempfile.TemporaryFile(dir=nearest):
                 free = shutil.disk_usage(nearest).free
