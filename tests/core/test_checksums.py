@@ -64,4 +64,4 @@ def test_a_file_without_a_checksum_is_told_from_a_damaged_one() -> None:
     with pytest.raises(ChecksumError) as wrong:
         without_ending(b"Queen" + with_ending(b"queen", b"mark")[5:], b"mark")
     assert wrong.value.expected == hashlib.sha256(b"queen").hexdigest()
-    assert wrong.value.found == hashlib.sha256(b"Queen").hexdigest()
+    assert wrong.value.actual == hashlib.sha256(b"Queen").hexdigest()

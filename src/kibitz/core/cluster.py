@@ -35,7 +35,7 @@ from kibitz.core.files import (
     write_bytes,
 )
 from kibitz.core.log import Level, say, set_level
-from kibitz.core.workers import Job, bring
+from kibitz.core.workers import Job, use_copies
 
 RETRIES = 5  # times a task is done again when its process or machine was lost
 LOOK_SECONDS = 0.2  # how soon a Ctrl-C is noticed
@@ -64,7 +64,7 @@ Done = TypeVar("Done")
 
 
 @dataclass(frozen=True)
-class Errand:
+class RemoteJob:
     """What a process needs beside its task; Ray sends it to each machine once."""
 
     work: Callable[[Any], Any]
@@ -75,7 +75,7 @@ class Errand:
 
 
 @dataclass(frozen=True)
-class Sent:
+class SentFile:
     """A file in Ray's store, and where it lies below the cache of a machine that has it."""
 
     path: str
@@ -123,10 +123,10 @@ class RayCluster:
         import ray
 
         if time.monotonic() - self._counted > COUNT_SECONDS:
-            found = int(ray.cluster_resources().get("CPU", 0))
-            if found != self._processors:
-                say(f"cluster: {found} processors" + ("" if found else "; waiting for a machine"))
-            self._counted, self._processors = time.monotonic(), found
+            count = int(ray.cluster_resources().get("CPU", 0))
+            if count != self._processors:
+                say(f"cluster: {count} processors" + ("" if count else "; waiting for a machine"))
+            self._counted, self._processors = time.monotonic(), count
         return max(1, self._processors)
 
     def run(self, job: Job[Task, Done]) -> Iterator[Done]:
@@ -135,9 +135,9 @@ class RayCluster:
 
         file, epoch = settings.used(), os.environ.get(EPOCH_VARIABLE)
         text = None if file is None else read_bytes(file)
-        errand = Errand(job.work, kibitz.__version__, text, has_dates(), epoch)
+        remote = RemoteJob(job.work, kibitz.__version__, text, has_dates(), epoch)
         # In a list Ray leaves references alone: a process fetches what is behind them only once.
-        about = [secrets.token_hex(8), ray.put(errand), self._send(job.needs)]
+        about = [secrets.token_hex(8), ray.put(remote), self._send(job.needs)]
         do = ray.remote(num_cpus=1, max_retries=RETRIES)(_do)
         running: list[Any] = []
         try:
@@ -153,21 +153,21 @@ class RayCluster:
             for reference in running:
                 ray.cancel(reference, force=True)
 
-    def _send(self, paths: Sequence[str]) -> list[Sent]:
+    def _send(self, paths: Sequence[str]) -> list[SentFile]:
         """Put files into Ray's store; files of one folder stay in one folder."""
         import ray
 
         contents = {path: read_bytes(path) for path in dict.fromkeys(paths)}
         whole = hashlib.sha256(b"".join(hashlib.sha256(c).digest() for c in contents.values()))
         folders = sorted({str(Path(path).parent) for path in contents})
-        found = []
+        files = []
         for path, content in contents.items():
             below = f"{whole.hexdigest()[:24]}/{folders.index(str(Path(path).parent))}"
             below += f"/{Path(path).name}"
             if below not in self._sent:
                 self._sent[below] = ray.put(content)
-            found.append(Sent(path, below, self._sent[below]))
-        return found
+            files.append(SentFile(path, below, self._sent[below]))
+        return files
 
     def close(self) -> None:
         """Leave the cluster; it goes on."""
@@ -184,7 +184,7 @@ def mode() -> str:
 def refuse_open(address: str) -> None:
     """Raise an InputError if a cluster answers a process that has no token."""
     without = {name: value for name, value in os.environ.items() if name not in TOKENS}
-    asked = subprocess.run(
+    call = subprocess.run(
         [sys.executable, "-c", STRANGER, address],
         env={**without, AUTH_MODE: "disabled"},
         stdin=subprocess.DEVNULL,
@@ -193,13 +193,13 @@ def refuse_open(address: str) -> None:
         timeout=ANSWER_SECONDS,
         check=False,
     )
-    answer = asked.stdout.strip()
+    answer = call.stdout.strip()
     if answer == "refused":
         return
     fix = f"start Ray on every machine with {AUTH_MODE}={WITH_TOKEN}; see docs/scale.md"
     if answer == "answered":
         raise InputError("this cluster lets in who has no token", value=address, fix=fix)
-    reason = (asked.stderr.strip().splitlines() or ["no answer"])[-1]
+    reason = (call.stderr.strip().splitlines() or ["no answer"])[-1]
     raise InputError(
         f"the cluster does not say whether it asks for a token ({reason})", value=address, fix=fix
     )
@@ -238,41 +238,41 @@ _work: Callable[[Any], Any] | None = None
 def _do(about: Sequence[Any], task: Any) -> Any:
     """Do a task; what is wrong with the input comes back instead of a result."""
     global _key, _work
-    key, errand, files = about
+    key, remote, files = about
     try:
         if mode() != WITH_TOKEN:  # the machine may have joined after the command began
             fix = f"start Ray there with {AUTH_MODE}={WITH_TOKEN}; see docs/scale.md"
             what = "a machine of the cluster works without a token"
             raise InputError(what, value=socket.gethostname(), fix=fix)
         if key != _key:
-            _work, _key = _prepared(errand, files), key
+            _work, _key = _prepared(remote, files), key
         assert _work is not None
         return _work(task)
     except KibitzError as error:
         return error
 
 
-def _prepared(reference: Any, files: Sequence[Sent]) -> Callable[[Any], Any]:
+def _prepared(reference: Any, files: Sequence[SentFile]) -> Callable[[Any], Any]:
     """Prepare this process for the work, and return it."""
     import ray
 
-    errand: Errand = ray.get(reference)
-    if errand.version != kibitz.__version__:
+    remote: RemoteJob = ray.get(reference)
+    if remote.version != kibitz.__version__:
         what = f"a machine of the cluster has Kibitz {kibitz.__version__}, not"
-        raise InputError(what, value=errand.version, fix="install the same version everywhere")
+        raise InputError(what, value=remote.version, fix="install the same version everywhere")
     set_level(Level.QUIET)
-    leave_out_dates(not errand.dates and errand.epoch is None)
-    if errand.epoch is not None:
-        os.environ[EPOCH_VARIABLE] = errand.epoch
+    leave_out_dates(not remote.dates and remote.epoch is None)
+    if remote.epoch is not None:
+        os.environ[EPOCH_VARIABLE] = remote.epoch
     home = cache_folder() / "cluster"
     for file in files:
         path = home / file.below
         if not path.is_file():  # another process of this machine may have written it
             write_bytes(path, ray.get(file.content))
-        bring({file.path: str(path)})
+        use_copies({file.path: str(path)})
     settings.use(None)
-    if errand.settings_file is not None:
-        name = hashlib.sha256(errand.settings_file).hexdigest()[:24]
-        write_bytes(home / f"{name}.toml", errand.settings_file)
+    if remote.settings_file is not None:
+        name = hashlib.sha256(remote.settings_file).hexdigest()[:24]
+        write_bytes(home / f"{name}.toml", remote.settings_file)
         settings.use(home / f"{name}.toml")
-    return errand.work
+    return remote.work

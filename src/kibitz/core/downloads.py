@@ -50,7 +50,7 @@ def back_off(failures: int, after: float) -> None:
         time.sleep(max(after, min(2.0**failures, LONGEST_WAIT)))
 
 
-def asked(
+def with_retries(
     url: str,
     use: Callable[[HTTPResponse], Answer],
     *,
@@ -119,8 +119,8 @@ class _Part:
     @property
     def size(self) -> int:
         """The bytes that need not be asked for; none if the server gave that state no name."""
-        known = self._note.is_file() and self._note.read_text("utf-8")
-        return self.file.stat().st_size if known and self.file.is_file() else 0
+        state = self._note.is_file() and self._note.read_text("utf-8")
+        return self.file.stat().st_size if state and self.file.is_file() else 0
 
     def headers(self) -> dict[str, str]:
         """Ask for the rest, or for all if the file is another one by now."""
@@ -206,7 +206,7 @@ def download(
         if before:
             say(f"{path.name}: {before:,} bytes are here")
         try:
-            asked(url, part.take, headers=part.headers, tries=tries, pause=pause)
+            with_retries(url, part.take, headers=part.headers, tries=tries, pause=pause)
             break
         except FetchError as error:
             if part.size <= before:
@@ -228,10 +228,10 @@ def _check(part: _Part, url: str, sha256: str) -> None:
     if not sha256:
         return
     with part.file.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != sha256:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != sha256:
         part.forget()
-        what = f"not what was published: its checksum is {found[:16]}..., not {sha256[:16]}..."
+        what = f"not what was published: its checksum is {digest[:16]}..., not {sha256[:16]}..."
         raise DamagedFileError(what, value=url, fix="it is removed; fetch it again")
 
 
@@ -241,20 +241,20 @@ def published(url: str, *, tries: int = TRIES, pause: Pause = back_off) -> dict[
     What stands in for the list, a page that asks to log in for one, must not let files through.
     """
     try:
-        content = asked(url, lambda answer: answer.read(MOST_SUMS), tries=tries, pause=pause)
+        content = with_retries(url, lambda answer: answer.read(MOST_SUMS), tries=tries, pause=pause)
     except urllib.error.HTTPError as error:
         raise FetchError(f"{error.code} {error.reason}", value=url) from error
     except FetchError as error:
         raise FetchError(error.what, value=url, fix="is the network there?") from error
-    found: dict[str, str] = {}
+    sums: dict[str, str] = {}
     for line in content.decode("utf-8", "replace").splitlines():
         entry = re.fullmatch(r"([0-9a-fA-F]{64}) [ *](\S.*)", line.strip())
         if entry:
-            found[entry[2].rsplit("/", 1)[-1]] = entry[1].lower()
+            sums[entry[2].rsplit("/", 1)[-1]] = entry[1].lower()
         elif line.strip():
             what = f"no list of SHA-256 checksums: it has the line {shorten(line.strip())!r}"
             raise DamagedFileError(what, value=url, fix="nothing is fetched without them")
-    if not found:
+    if not sums:
         fix = "nothing is fetched without them"
         raise DamagedFileError("an empty list of checksums", value=url, fix=fix)
-    return found
+    return sums

@@ -81,18 +81,18 @@ def missing_extra(purpose: str, package: str, extra: str) -> MissingExtraError:
     return MissingExtraError(f"{purpose} needs {package}", fix=f"pip install 'kibitz[{extra}]'")
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
+def nearest(name: str, names: Iterable[str]) -> str | None:
     """Return the known name that ``name`` was probably meant to be, if any comes close."""
     import difflib
 
-    by_folded = {candidate.casefold(): candidate for candidate in known}
+    by_folded = {candidate.casefold(): candidate for candidate in names}
     close = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)
     return by_folded[close[0]] if close else None
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Return the fix for a wrong name: the nearest known one, else all of them."""
-    names = sorted(known)
+    names = sorted(names)
     close = nearest(name, names)
     if close is not None:
         return f"did you mean {close!r}?"

@@ -47,7 +47,7 @@ _FOREIGN = {
     "paramiko": "SSHException",  # sftp
 }
 
-Found = TypeVar("Found")
+Answer = TypeVar("Answer")
 
 
 def filesystem(url: str) -> Any:
@@ -64,7 +64,7 @@ def filesystem(url: str) -> Any:
         raise InputError("no file system serves this URL", value=url, fix=str(error)) from error
 
 
-def ask(url: str, work: Callable[[Any, str], Found]) -> Found:
+def ask(url: str, work: Callable[[Any, str], Answer]) -> Answer:
     """What a file system answers; `work` gets it, its listings fresh, and the path in it."""
     for number in range(TRIES):
         try:
@@ -418,9 +418,9 @@ _IN_HEADER = re.compile(rb'"seal":"([0-9a-f]{64})"')
 class ChecksumError(ValueError):
     """A content without a checksum (`expected` is empty), or with the checksum of another."""
 
-    def __init__(self, expected: str = "", found: str = "") -> None:
-        super().__init__(f"expected checksum {expected[:16]}, found {found[:16]}")
-        self.expected, self.found = expected, found
+    def __init__(self, expected: str = "", actual: str = "") -> None:
+        super().__init__(f"expected checksum {expected[:16]}, found {actual[:16]}")
+        self.expected, self.actual = expected, actual
 
     def why(self, kind: str) -> str:
         """What is wrong with a file that should be of a kind."""
@@ -434,9 +434,9 @@ def crc32_of(content: bytes) -> str:
     return f"{zlib.crc32(content):08x}"
 
 
-def newer_format(what: str, found: int, known: int, value: object) -> InputError:
+def newer_format(what: str, version: int, newest: int, value: object) -> InputError:
     """Build the error for a file of a format that is not known yet."""
-    text = f"{what} format {found}, this Kibitz reads up to {known}"
+    text = f"{what} format {version}, this Kibitz reads up to {newest}"
     return InputError(text, value=value, fix="update Kibitz")
 
 
@@ -495,6 +495,6 @@ def _entry(digits: str) -> bytes:
 
 
 def _compare(content: bytes, expected: str) -> None:
-    found = hashlib.sha256(content).hexdigest()
-    if found != expected:
-        raise ChecksumError(expected, found)
+    actual = hashlib.sha256(content).hexdigest()
+    if actual != expected:
+        raise ChecksumError(expected, actual)

@@ -194,18 +194,18 @@ class JournalFile(Generic[Header, Entry]):
 
     def _read_line(self, number: int, line: bytes, kind: type[Kind]) -> Kind:
         """What a line says, if it is as it was written."""
-        found = _CHECKED.fullmatch(line)
-        if found is not None and crc32_of(found[1]) == found[2].decode():
+        match = _CHECKED.fullmatch(line)
+        if match is not None and crc32_of(match[1]) == match[2].decode():
             with suppress(msgspec.ValidationError):  # a sound line in a wrong place
                 return msgspec.json.decode(line, type=kind)
         what = f"line {number} is not of a {self._work}, or was changed"
         fix = f"remove this line, and its {self._piece} is made again"
         raise DamagedFileError(what, value=str(self.path), fix=_ANOTHER if number == 1 else fix)
 
-    def _compare(self, found: Header, wanted: Header) -> None:
+    def _compare(self, stored: Header, wanted: Header) -> None:
         """Refuse to mix two works; what differs is named."""
-        for name in found.__struct_fields__:
-            old, new = getattr(found, name), getattr(wanted, name)
+        for name in stored.__struct_fields__:
+            old, new = getattr(stored, name), getattr(wanted, name)
             if old != new:
                 what = f"{self.path} is of another {self._work}: {name} was {old!r}"
                 raise InputError(what, value=new, fix="repeat the settings, or name another file")

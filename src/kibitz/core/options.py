@@ -170,7 +170,9 @@ def _option(field: dataclasses.Field[Any], kind: Any) -> Option:
 def find(options: tuple[Option, ...], name: str) -> Option | None:
     """The option of that name: in UCI, in any case, or in Python."""
     folded = " ".join(name.split()).casefold()
-    return next((one for one in options if folded in (one.uci.casefold(), one.name)), None)
+    return next(
+        (option for option in options if folded in (option.uci.casefold(), option.name)), None
+    )
 
 
 def put_table(page: Path, mark: str, table: str) -> None:
@@ -240,10 +242,10 @@ def read(option: Option, typed: str) -> Value:
     typed = typed.strip()
     if option.kind is str and not option.choices:
         return "" if typed == EMPTY_TEXT else typed
-    words: dict[str, Any] = {choice.casefold(): choice for choice in option.choices}
+    values: dict[str, Any] = {choice.casefold(): choice for choice in option.choices}
     if option.kind is bool:
-        words = {"true": True, "false": False}
-    value: Value = words.get(typed.casefold(), typed)
+        values = {"true": True, "false": False}
+    value: Value = values.get(typed.casefold(), typed)
     if option.kind in (int, float):
         value = _numeral(option.kind, typed)
     result: Value = checked(option, value)

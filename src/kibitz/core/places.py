@@ -91,13 +91,13 @@ class Url(os.PathLike[str]):
 
     def rglob(self, pattern: str) -> Iterator[Url]:
         """The files in the folder and its folders whose names are like the pattern."""
-        found: list[str] = ask(self.text, _find)
-        return (Url(one) for one in found if fnmatch(one.rsplit("/", 1)[-1], pattern))
+        texts: list[str] = ask(self.text, _find)
+        return (Url(text) for text in texts if fnmatch(text.rsplit("/", 1)[-1], pattern))
 
     def glob(self, pattern: str) -> Iterator[Url]:
         """The files in the folder itself whose names are like the pattern."""
         depth = len(self.parts) + 1
-        return (found for found in self.rglob(pattern) if len(found.parts) == depth)
+        return (path for path in self.rglob(pattern) if len(path.parts) == depth)
 
     def unlink(self) -> None:
         """Remove the file."""
@@ -136,8 +136,8 @@ def below(location: Place, folder: Place) -> tuple[str, ...]:
 
 def files_below(folder: Place, pattern: str) -> list[Place]:
     """The files in a folder and its folders, by name."""
-    found: list[Place] = [one for one in folder.rglob(pattern) if one.is_file()]
-    return sorted(found, key=lambda one: one.parts)
+    files: list[Place] = [file for file in folder.rglob(pattern) if file.is_file()]
+    return sorted(files, key=lambda file: file.parts)
 
 
 def existing(location: Place) -> Place:
@@ -193,15 +193,15 @@ def _room() -> int:
 
 def make_room(folder: Path, room: int) -> None:
     """Remove what was not read for longest."""
-    found = []
+    files = []
     for path in folder.iterdir():
         try:
             stat = path.stat()
         except FileNotFoundError:
             continue  # another process has removed it
-        found.append((stat.st_mtime, stat.st_size, path))
-    total = sum(size for _, size, _ in found)
-    for _, size, path in sorted(found):
+        files.append((stat.st_mtime, stat.st_size, path))
+    total = sum(size for _, size, _ in files)
+    for _, size, path in sorted(files):
         if total <= room:
             return
         path.unlink(missing_ok=True)
@@ -257,9 +257,9 @@ class WorkingCopy:
                         continue
                     if _modified_at(path) > now:
                         break  # others may be missing that were written before it
-                    found, url = _state_now(path, ""), self._url(name)
+                    state, url = _state_now(path, ""), self._url(name)
                     send(path, url)
-                    synced[name] = msgspec.structs.replace(found, behind=state_of(url))
+                    synced[name] = msgspec.structs.replace(state, behind=state_of(url))
                 for name in [*synced]:
                     if name not in files:
                         Url(self._url(name)).unlink()
@@ -283,8 +283,8 @@ class WorkingCopy:
     def _behind(self) -> Iterator[tuple[tuple[str, ...], Url]]:
         """Files behind the URL, by their parts from its name on."""
         start = len(self.url.parts) - 1
-        found = self.url.rglob("*") if self.url.is_dir() else [self.url]
-        yield from ((one.parts[start:], one) for one in found if one.is_file())
+        files = self.url.rglob("*") if self.url.is_dir() else [self.url]
+        yield from ((file.parts[start:], file) for file in files if file.is_file())
 
     def _read_synced(self) -> dict[str, FileState]:
         """Read how each file was when both sides were the same, by its path here."""
@@ -321,15 +321,15 @@ _ended = threading.Event()
 
 def working_copy(location: Location) -> Path:
     """The path of a location; behind a URL, of a working copy that is sent until `send_all`."""
-    found: Place = place(location)
-    if isinstance(found, Path):
-        return found
-    if found.text not in _copies:
+    folder: Place = place(location)
+    if isinstance(folder, Path):
+        return folder
+    if folder.text not in _copies:
         if not _copies:
             _ended.clear()
             threading.Thread(target=_send_now_and_then, args=(_ended,), daemon=True).start()
-        _copies[found.text] = WorkingCopy(found)
-    return _copies[found.text].path
+        _copies[folder.text] = WorkingCopy(folder)
+    return _copies[folder.text].path
 
 
 def _send_now_and_then(ended: threading.Event) -> None:

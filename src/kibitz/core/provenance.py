@@ -62,8 +62,8 @@ def took_part(name: str, where: str, checksum: Checksum, *, later: bool) -> None
     Its checksum is taken at once, or later when a result is told.
     """
     for run in _runs:
-        known = next((place for place, _ in run.networks.values() if place == where), None)
-        if known is None:
+        listed = next((place for place, _ in run.networks.values() if place == where), None)
+        if listed is None:
             text = checksum if later else partial(str, checksum())
             run.networks[where if name in run.networks else name] = (where, text)
 
@@ -81,7 +81,7 @@ def _provenance(run: _Run, result: Mapping[str, Any]) -> dict[str, Any]:
         "commit": commit(),
         "command": run.command,
         "seed": _seed_of(result, run.options.get("seed")),
-        "networks": {name: _text(one) for name, (_, one) in sorted(run.networks.items())},
+        "networks": {name: _text(digest) for name, (_, digest) in sorted(run.networks.items())},
     }
     if has_dates():
         date = datetime.now(UTC).date().isoformat()

@@ -86,11 +86,11 @@ def usual_file() -> Location | None:
 def use_file(path: Location | None) -> None:
     """Check a settings file and use it from now on; by default the usual one, if there is one."""
     use(None)
-    found = path or usual_file()
-    if found is not None:
-        say(f"settings: {found}")
-        check_file(found)
-        use(found)
+    file = path or usual_file()
+    if file is not None:
+        say(f"settings: {file}")
+        check_file(file)
+        use(file)
     elif path is None and VARIABLE not in os.environ and Path(FILE).is_file():
         say(f"{FILE} in this folder is not read; name it to use it: --config {FILE}")
 
@@ -174,8 +174,8 @@ def load_table(
     file = dataclasses.make_dataclass("File", [(name, _table_class(TABLES[name]))])
     values = {**file_values(file, _used, partial=True).get(name, {}), **(changes or {})}
     wanted = {option.name for option in options_of(cls)} - given
-    found = {key: value for key, value in values.items() if key in wanted}
-    return dataclasses.replace(typed, **found)  # type: ignore[type-var]
+    table = {key: value for key, value in values.items() if key in wanted}
+    return dataclasses.replace(typed, **table)  # type: ignore[type-var]
 
 
 def parse(path: Location) -> Table:
@@ -191,8 +191,8 @@ def parse(path: Location) -> Table:
 
 def flags(path: Location) -> Table:
     """Return the commands' flags that a file sets, a table for each command."""
-    found: Table = parse(path).get(FLAGS, {})
-    return found
+    table: Table = parse(path).get(FLAGS, {})
+    return table
 
 
 def _checked_table(
@@ -206,10 +206,10 @@ def _checked_table(
         if key not in options and partial:
             continue
         if key not in options:
-            known = [*options] if name else [*options, NETWORKS]
+            names = [*options] if name else [*options, NETWORKS]
             kind = "table" if isinstance(value, dict) else "key"
-            tables = [one.name for one in options.values() if key in _keys_of(one.kind)]
-            fix = f"did you mean {tables[0]}.{key}?" if tables else did_you_mean(key, known)
+            tables = [option.name for option in options.values() if key in _keys_of(option.kind)]
+            fix = f"did you mean {tables[0]}.{key}?" if tables else did_you_mean(key, names)
             raise ConfigError(f"{where}: unknown {kind}", value=key, fix=fix)
         if not dataclasses.is_dataclass(options[key].kind):
             result[key] = checked(options[key], value, f"{where}: {key}")
@@ -223,7 +223,7 @@ def _checked_table(
 
 def _keys_of(kind: Any) -> set[str]:
     """The keys of a table; none for what is no table."""
-    return {one.name for one in options_of(kind)} if dataclasses.is_dataclass(kind) else set()
+    return {option.name for option in options_of(kind)} if dataclasses.is_dataclass(kind) else set()
 
 
 def _parse_override(cls: type, text: str) -> Table:
@@ -244,7 +244,7 @@ def _option_of(cls: type, names: list[str]) -> Option | None:
     option = None
     for name in names:
         options = options_of(kind) if dataclasses.is_dataclass(kind) else ()
-        option = next((one for one in options if one.name == name), None)
+        option = next((each for each in options if each.name == name), None)
         kind = None if option is None else option.kind
     return option
 

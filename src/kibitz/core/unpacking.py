@@ -92,14 +92,14 @@ def arrays_of(content: bytes, location: Location, kind: str) -> dict[str, Any]:
     import safetensors.numpy
 
     try:
-        found = safetensors.numpy.load(content)
+        arrays = safetensors.numpy.load(content)
     except (safetensors.SafetensorError, ValueError, KeyError, TypeError, OverflowError) as error:
         raise DamagedFileError(
             f"damaged {kind}: its arrays cannot be read ({error})",
             value=os.fspath(location),
             fix="fetch or make it again",
         ) from error
-    return {name: array.copy() for name, array in found.items()}
+    return {name: array.copy() for name, array in arrays.items()}
 
 
 def parts_of(content: bytes, location: Location, kind: str) -> dict[str, bytes]:
@@ -200,7 +200,7 @@ def _only_file(packed: BinaryIO, location: Location) -> BinaryIO:
     import zipfile
 
     archive = zipfile.ZipFile(packed)
-    files = [one for one in archive.infolist() if not one.is_dir()]
+    files = [member for member in archive.infolist() if not member.is_dir()]
     if len(files) != 1:
         fix = f"unpack it and name one of its {len(files)} files"
         raise InputError("not one file in this archive", value=os.fspath(location), fix=fix)
@@ -259,17 +259,17 @@ class _ZstdFile:
     def __init__(self, packed: _Counting) -> None:
         import zstandard
 
-        self._mark, self._held = secrets.token_bytes(16), b""
+        self._mark, self._tail = secrets.token_bytes(16), b""
         source = cast(Any, _Followed(packed, zstandard.compress(self._mark)))
         decoder = zstandard.ZstdDecompressor()
         self._content = decoder.stream_reader(source, read_across_frames=True)
 
     def read1(self, size: int) -> bytes:
         while block := self._content.read(size):
-            held, place = self._held + block, max(len(self._held) + len(block) - 16, 0)
-            ready, self._held = held[:place], held[place:]
+            content, place = self._tail + block, max(len(self._tail) + len(block) - 16, 0)
+            ready, self._tail = content[:place], content[place:]
             if ready:
                 return ready
-        if self._held != self._mark:
+        if self._tail != self._mark:
             raise EOFError
         return b""

@@ -36,10 +36,10 @@ def memory() -> int | None:
     """Bytes that this process may use: the machine's, or what its container has of them."""
     if not hasattr(os, "sysconf") or "SC_PHYS_PAGES" not in os.sysconf_names:
         return None
-    found = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    installed = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     limit = Path("/sys/fs/cgroup/memory.max")
     text = limit.read_text().strip() if limit.is_file() else ""
-    return min(found, int(text)) if text.isdecimal() else found
+    return min(installed, int(text)) if text.isdecimal() else installed
 
 
 def kill_group(leader: int) -> None:
@@ -105,7 +105,7 @@ class Cluster(Protocol):
 
 
 _cluster: Cluster | None = None  # of this process
-_brought: dict[str, str] = {}  # files of another machine -> copies here
+_copies: dict[str, str] = {}  # files of another machine -> copies here
 
 
 def use_cluster(wanted: Cluster | None) -> None:
@@ -119,14 +119,14 @@ def cluster() -> Cluster | None:
     return _cluster
 
 
-def bring(copies: dict[str, str]) -> None:
+def use_copies(copies: dict[str, str]) -> None:
     """Say where files that work `needs` lie on this machine."""
-    _brought.update(copies)
+    _copies.update(copies)
 
 
-def brought(path: str) -> str:
+def local_copy(path: str) -> str:
     """Where a file that work `needs` lies on the machine that does the work."""
-    return _brought.get(path, path)
+    return _copies.get(path, path)
 
 
 def never() -> bool:
@@ -146,8 +146,8 @@ def in_processes(
     """Results as they are ready, or in order; few more tasks in memory than there are workers.
 
     Each process gets `work`, and all it holds, once; a task may be small. Files that it `needs`
-    are where `brought` says. Once it is `stopped`, a cluster gives up what is in progress. There a
-    task whose process or machine is lost is done again, so it must come to the same every time.
+    are where `local_copy` says. Once it is `stopped`, a cluster gives up what is in progress. A
+    task is done again if its process or machine is lost, so it must come to the same every time.
     """
     if _cluster is not None:
         yield from _cluster.run(Job(work, tasks, in_order, needs, stopped))
@@ -178,7 +178,7 @@ def _next(running: list[Future[Done]], in_order: bool) -> Future[Done]:
     from concurrent.futures import FIRST_COMPLETED, wait
 
     ready = wait(running[:1] if in_order else running, return_when=FIRST_COMPLETED).done
-    future = next(one for one in running if one in ready)
+    future = next(each for each in running if each in ready)
     running.remove(future)
     return future
 

@@ -150,7 +150,7 @@ class _Locks(event.Listener):
 
     def __init__(self) -> None:
         self._depth = 0  # of functions that numba is compiling, one for another
-        self._held: list[tuple[int, IO[bytes]]] = []
+        self._stack: list[tuple[int, IO[bytes]]] = []
 
     def take(self, path: Path) -> bool:
         """Wait until no other process compiles a kernel; False where nothing can be written."""
@@ -162,13 +162,13 @@ class _Locks(event.Listener):
             for listener in on_wait or [_announce_waiting]:
                 listener()
             lock(file)
-        self._held.append((self._depth, file))
+        self._stack.append((self._depth, file))
         return True
 
     def release(self) -> None:
         """Release the lock of the kernel that has just been compiled, or has failed to be."""
-        if self._held and self._held[-1][0] == self._depth:
-            self._held.pop()[1].close()
+        if self._stack and self._stack[-1][0] == self._depth:
+            self._stack.pop()[1].close()
 
     def on_start(self, _event: Any) -> None:
         """Numba begins to compile a function."""
@@ -196,7 +196,7 @@ class _Needs(event.Listener):
     def __init__(self) -> None:
         self._open: list[set[Form]] = [set()]  # of functions that are compiled, one for another
         self._ended: set[Form] = set()
-        self._known: dict[str, set[Form]] = {}
+        self._forms: dict[str, set[Form]] = {}
 
     def on_start(self, _event: Any) -> None:
         """Numba begins to compile a function."""
@@ -212,13 +212,13 @@ class _Needs(event.Listener):
 
     def keep(self, compiled: Any, forms: set[Form] | None = None) -> set[Form]:
         """Record what a kernel calls that was read, or has just been compiled."""
-        return self._known.setdefault(
+        return self._forms.setdefault(
             compiled.fndesc.llvm_func_name, self._ended if forms is None else forms
         )
 
     def of(self, compiled: Any) -> set[Form]:
         """Return what compiled code calls."""
-        return self._known.get(compiled.fndesc.llvm_func_name, set())
+        return self._forms.get(compiled.fndesc.llvm_func_name, set())
 
 
 needs = _Needs()

@@ -20,7 +20,7 @@ from kibitz.core.errors import DamagedFileError, InputError, KibitzError
 from kibitz.core.files import Location, data_folder, local_path
 from kibitz.core.log import Level, say
 from kibitz.core.provenance import took_part
-from kibitz.core.workers import brought
+from kibitz.core.workers import local_copy
 from kibitz.nets.card import ForeignFileError, NetworkCard, read_card
 
 AUTODISCOVER = "<autodiscover>"
@@ -148,8 +148,8 @@ def files_of(where: str) -> list[str]:
 
 def at_work(where: str) -> str:
     """The same evaluator where files were brought to the machine that works with it."""
-    whole = brought(where)
-    return whole if whole != where else PAIR.join(map(brought, where.split(PAIR)))
+    whole = local_copy(where)
+    return whole if whole != where else PAIR.join(map(local_copy, where.split(PAIR)))
 
 
 def _is_known(name: str) -> bool:

@@ -199,8 +199,8 @@ def _slider(steps: tuple[int, ...], start: int) -> tuple[Boards, np.ndarray]:
     square = np.repeat(np.arange(64), counts)
     indices = (np.arange(counts.sum()) - offsets[square]).astype(np.uint64)
     seen = slide(SQUARES[square], _spread(indices, masks[square]), steps)
-    words = np.concatenate((masks, (offsets + start).astype(np.uint64), lines))
-    return words, _packed(seen, lines[square])
+    row = np.concatenate((masks, (offsets + start).astype(np.uint64), lines))
+    return row, _packed(seen, lines[square])
 
 
 def attack_tables(with_sliders: bool) -> tuple[Boards, np.ndarray]:
@@ -221,8 +221,8 @@ def attack_tables(with_sliders: bool) -> tuple[Boards, np.ndarray]:
 
 # --- attacks of each piece ------------------------------------------------------------------------
 
-WORDS, SLIDERS = attack_tables(with_sliders=HAS_PEXT)
-table, seen_by = static_table("attacks", WORDS), static_table("sliders", SLIDERS)
+ATTACKS, SLIDERS = attack_tables(with_sliders=HAS_PEXT)
+table, seen_by = static_table("attacks", ATTACKS), static_table("sliders", SLIDERS)
 
 
 @kernel

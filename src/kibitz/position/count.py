@@ -158,7 +158,7 @@ def _epd_lines(location: Location, lines: list[tuple[int, str]]) -> Iterator[Ent
         if not counts or None in counts:
             fix = "expected FEN ;D1 20 ;D2 400 ..."
             raise InputError(f"{location}, line {number}", value=line, fix=fix)
-        expected = {int(found[1]): int(found[2]) for found in counts if found is not None}
+        expected = {int(match[1]): int(match[2]) for match in counts if match is not None}
         yield Entry(f"line {number}", fen, expected, number)
 
 

@@ -76,20 +76,20 @@ def parse_epd(text: str) -> Epd:
         fix = "expected board, side, castling and en passant, then operations"
         raise NotationError("EPD: no position", value=text, fix=fix)
     position = parse_fen(head[1])
-    found: dict[str, Any] = {"comments": {}, "perft": {}, "other": {}}
+    fields: dict[str, Any] = {"comments": {}, "perft": {}, "other": {}}
     clocks = {"hmvc": head[2] or "0", "fmvn": head[3] or "1"}
     for opcode, operand in _operations(text, head.end()):
         if opcode in clocks:
             clocks[opcode] = operand
             continue
         try:
-            _understand(position, opcode, operand, found)
+            _understand(position, opcode, operand, fields)
         except InputError as error:
             error.what = f"EPD {opcode}: {error.what}"
             raise
     # Read once more with the clocks, which may stand in operations after the moves.
     fen = fen_of(parse_fen(f"{head[1]} {clocks['hmvc']} {clocks['fmvn']}"))
-    return Epd(fen=fen, **found)
+    return Epd(fen=fen, **fields)
 
 
 def _operations(text: str, at: int) -> Iterator[tuple[str, str]]:
@@ -104,25 +104,25 @@ def _operations(text: str, at: int) -> Iterator[tuple[str, str]]:
         at = operation.end()
 
 
-def _understand(position: np.record, opcode: str, operand: str, found: dict[str, Any]) -> None:
+def _understand(position: np.record, opcode: str, operand: str, fields: dict[str, Any]) -> None:
     """Put what one operation says where it belongs."""
     if opcode in _MOVES:
         moves = tuple(_move(position, word) for word in re.split(r"[\s,]+", operand) if word)
         if not moves:
             raise NotationError("no move", value=operand, fix="expected moves in SAN")
-        found[_MOVES[opcode]] = moves
+        fields[_MOVES[opcode]] = moves
     elif opcode in _NUMBERS:
-        found[_NUMBERS[opcode]] = _integer(operand)
+        fields[_NUMBERS[opcode]] = _integer(operand)
     elif opcode == "id":
-        found["name"] = _unquoted(operand)
+        fields["name"] = _unquoted(operand)
     elif opcode == "pv":
-        found["line"] = _line(position, operand)
+        fields["line"] = _line(position, operand)
     elif _COMMENT.fullmatch(opcode):
-        found["comments"][opcode] = _unquoted(operand)
+        fields["comments"][opcode] = _unquoted(operand)
     elif _PERFT.fullmatch(opcode):
-        found["perft"][int(opcode[1:])] = _integer(operand)
+        fields["perft"][int(opcode[1:])] = _integer(operand)
     else:
-        found["other"][opcode] = operand
+        fields["other"][opcode] = operand
 
 
 def _move(position: np.record, word: str) -> Move:
@@ -131,14 +131,14 @@ def _move(position: np.record, word: str) -> Move:
 
 def _line(position: np.record, operand: str) -> tuple[Move, ...]:
     """Moves one after the other; move numbers are skipped."""
-    moves, here = [], position
+    moves, before = [], position
     for word in operand.split():
         bare = re.sub(r"^\d+\.+", "", word)
         if bare:
-            moves.append(_move(here, bare))
+            moves.append(_move(before, bare))
             after = new_positions(1)[0]
-            play(here, after, relative(here, moves[-1]))
-            here = after
+            play(before, after, relative(before, moves[-1]))
+            before = after
     return tuple(moves)
 
 

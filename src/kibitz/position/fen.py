@@ -154,9 +154,9 @@ def read_fen(text: str, positions: np.ndarray, index: int) -> None:
     if 2 <= len(fields) < 4:  # without castling rights and en passant
         fields += ["-"] * (4 - len(fields))
     if not 4 <= len(fields) <= 6:
-        found = f"found {len(fields)} field{'s' * (len(fields) != 1)}"
+        count = f"found {len(fields)} field{'s' * (len(fields) != 1)}"
         fix = "expected board and side, perhaps castling, en passant and two clocks"
-        raise PositionError(f"FEN: {found}", value=text, fix=fix)
+        raise PositionError(f"FEN: {count}", value=text, fix=fix)
     side = _SIDE_OF.get(fields[1], -1)
     if side < 0:
         raise PositionError("FEN side to move", value=fields[1], fix="expected w or b")

@@ -132,14 +132,14 @@ def looks_like_uci(text: str) -> bool:
 
 def parse_uci(position: np.record, text: str) -> Move:
     """The legal move that UCI text means; castling as e1g1 or as e1h1 (king takes rook)."""
-    found = _UCI.fullmatch(text)
-    if found is None:
+    match = _UCI.fullmatch(text)
+    if match is None:
         fix = "expected something like e2e4, e7e8q or e1g1"
         raise NotationError("not a move in UCI notation", value=text, fix=fix)
     view = _view(position)
     flip = view & 63
-    origin, target = parse_square(found[1]) ^ flip, parse_square(found[2]) ^ flip
-    kind = PROMOTION - KNIGHT + "pnbrqk".index(found[3].lower()) if found[3] else 0
+    origin, target = parse_square(match[1]) ^ flip, parse_square(match[2]) ^ flip
+    kind = PROMOTION - KNIGHT + "pnbrqk".index(match[3].lower()) if match[3] else 0
     squares = origin | target << 6
     castling = None
     for code in legal_codes(position).tolist():
@@ -170,16 +170,16 @@ def parse_san(position: np.record, text: str) -> Move:
     if bare in _NULLS:
         return NULL
     castles = _CASTLES.fullmatch(bare)
-    found = _SAN.fullmatch(bare) if castles is None else None
-    if found is None and castles is None:
+    match = _SAN.fullmatch(bare) if castles is None else None
+    if match is None and castles is None:
         fix = "expected something like Nf3, exd5, e8=Q or O-O"
         raise NotationError("not a move in algebraic notation", value=text, fix=fix)
     codes = legal_codes(position).tolist()
     if castles is not None:
         fitting = _castling(codes, long=castles[1] is not None)
     else:
-        assert found is not None
-        fits = _filter(position, found)
+        assert match is not None
+        fits = _filter(position, match)
         fitting = [code for code in codes if fits(code)]
     if len(fitting) > 1 and all(code >> 12 >= PROMOTION for code in fitting):
         raise _illegal(position, text, fix=f"promote to a piece: {bare}=Q, {bare}=N, ...")
@@ -197,10 +197,10 @@ def _castling(codes: list[int], long: bool) -> list[int]:
     return [code for code in castling if (code >> 6 & 63 < code & 63) == long]
 
 
-def _filter(position: np.record, found: re.Match[str]) -> Callable[[int], bool]:
+def _filter(position: np.record, match: re.Match[str]) -> Callable[[int], bool]:
     """A test of whether a move of the generator fits the parts of a SAN text."""
     flip = _view(position) & 63
-    letter, column, row, target_name, promotion = found.groups()
+    letter, column, row, target_name, promotion = match.groups()
     piece = "PNBRQK".index(letter) if letter else PAWN
     target = parse_square(target_name) ^ flip
     if piece == PAWN and column is None and row is None:

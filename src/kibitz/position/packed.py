@@ -99,9 +99,9 @@ def pack_position(position: np.record, repetitions: int, target: np.record) -> N
 
 
 @kernel
-def _digit(code: int, place: int, here: np.uint64) -> np.uint64:
-    """`here` if the code has that binary digit, else no square."""
-    return here if (code >> place) & 1 else EMPTY
+def _digit(code: int, place: int, square: np.uint64) -> np.uint64:
+    """`square` if the code has that binary digit, else no square."""
+    return square if (code >> place) & 1 else EMPTY
 
 
 @kernel
@@ -116,11 +116,11 @@ def put_pieces(
         if count == CODES_EACH:
             codes = high
         code = signed(codes) & CODE_BITS
-        here = bit(lowest(pieces) ^ view)
-        ones |= _digit(code, 0, here)
-        twos |= _digit(code, 1, here)
-        fours |= _digit(code, 2, here)
-        their |= _digit(code, 3, here)
+        square = bit(lowest(pieces) ^ view)
+        ones |= _digit(code, 0, square)
+        twos |= _digit(code, 1, square)
+        fours |= _digit(code, 2, square)
+        their |= _digit(code, 3, square)
         codes = codes >> np.uint64(4)
         count += 1
         pieces = without_lowest(pieces)

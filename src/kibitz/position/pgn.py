@@ -30,8 +30,8 @@ from kibitz.position.reading import (
     UNREADABLE,
     Builder,
     Lines,
+    MoveTexts,
     UnreadableMoveError,
-    Words,
 )
 from kibitz.position.regular import MainLine, regular
 
@@ -194,7 +194,7 @@ def _read(
     if tree is not None:
         no_start = fault = _wrong_start(tree)
         if not no_start:
-            tree, notation, fault = _in_its_notation(tree, Words("".join(lines.taken)))
+            tree, notation, fault = _in_its_notation(tree, MoveTexts("".join(lines.taken)))
             if fault and tree.errors and all(map(_is_in_variation, tree.errors)):
                 cut, fault = shorten(fault, 300), ""
             fault = fault or _fault(tree, tagged, lines.taken)
@@ -237,7 +237,7 @@ def _parsed(text: TextIO) -> tuple[chess.pgn.Game | None, str]:
         return None, (str(error) if isinstance(error, ValueError) else "") or UNREAD
 
 
-def _in_its_notation(tree: chess.pgn.Game, words: Words) -> tuple[chess.pgn.Game, str, str]:
+def _in_its_notation(tree: chess.pgn.Game, words: MoveTexts) -> tuple[chess.pgn.Game, str, str]:
     """A game as it is read in the notation that it is written in, its name, and what is wrong.
 
     A game of English letters that is legal as it stands is one; else the moves of every notation
@@ -246,7 +246,7 @@ def _in_its_notation(tree: chess.pgn.Game, words: Words) -> tuple[chess.pgn.Game
     languages = words.languages()
     is_english = ENGLISH in languages
     readings: list[_Reading] = []
-    for language in [ENGLISH, *(one for one in languages if one != ENGLISH)]:
+    for language in [ENGLISH, *(name for name in languages if name != ENGLISH)]:
         text, unreadable = words.in_english(language)
         if is_english and text == words.text and not tree.errors:
             return tree, "", ""
@@ -257,14 +257,14 @@ def _in_its_notation(tree: chess.pgn.Game, words: Words) -> tuple[chess.pgn.Game
             readings.append(reading)
             if language == ENGLISH and is_english and not reading.fault:
                 break
-    whole = [one for one in readings if not one.fault]
-    if len({tuple(one.tree.mainline_moves()) for one in whole}) > 1:
-        names = " and as ".join(one.notation for one in whole)
+    whole = [reading for reading in readings if not reading.fault]
+    if len({tuple(reading.tree.mainline_moves()) for reading in whole}) > 1:
+        names = " and as ".join(reading.notation for reading in whole)
         return tree, "", f"it can be read as {names}, with different moves"
     if not readings:
         return tree, "", UNREAD
     # Where nothing fits, English letters are English, and others are what goes furthest.
-    best = readings[0] if is_english else max(readings, key=lambda one: one.plies)
+    best = readings[0] if is_english else max(readings, key=lambda reading: reading.plies)
     return (whole or [best])[0]
 
 

@@ -89,16 +89,16 @@ def _castle(source: np.record, target: np.record, king: int, rook: int) -> np.ui
 @kernel
 def _promote(target: np.record, square: int, piece: int, side: int) -> np.uint64:
     """Replace the pawn that has arrived on `square`; returns the change of key."""
-    here = bit(square)
-    target.pawns ^= here
+    target_bit = bit(square)
+    target.pawns ^= target_bit
     if piece == KNIGHT:
-        target.knights |= here
+        target.knights |= target_bit
     elif piece == KNIGHT + 1:
-        target.bishops |= here
+        target.bishops |= target_bit
     elif piece == ROOK:
-        target.rooks |= here
+        target.rooks |= target_bit
     else:
-        target.queens |= here
+        target.queens |= target_bit
     place = square ^ (FLIP * side)
     return piece_key(side, PAWN, place) ^ piece_key(side, piece, place)
 
@@ -258,32 +258,34 @@ def reconstruct(
     games: np.ndarray,
     moves: np.ndarray,
     scratch: np.ndarray,
-    found: np.ndarray,
+    played: np.ndarray,
 ) -> None:
-    """Write to found (uint16 [N]) the move from each position (POSITION [N]) to the next.
+    """Write to played (uint16 [N]) the move from each position (POSITION [N]) to the next.
 
     NO_MOVE where no legal move leads there or the next is of another game (uint64 [N]).
     """
     last = positions.shape[0] - 1
     for row in range(last + 1):
-        found[row] = NO_MOVE
+        played[row] = NO_MOVE
         if row < last and games[row] == games[row + 1]:
-            found[row] = move_between(positions[row], positions[row + 1], moves, scratch)
+            played[row] = move_between(positions[row], positions[row + 1], moves, scratch)
 
 
 @kernel
 def recognise(
-    positions: np.ndarray, written: np.ndarray, moves: np.ndarray, found: np.ndarray
+    positions: np.ndarray, written: np.ndarray, moves: np.ndarray, recognised: np.ndarray
 ) -> None:
-    """Write to found (uint16 [N]) the legal moves that squares and promotions mean, or NO_MOVE.
+    """Write to recognised (uint16 [N]) the legal moves that squares and promotions mean.
+
+    NO_MOVE stands where there is none.
 
     `written` is uint16 [N]: origin, destination << 6 in White's view, promotion << 12 (0, or
     PROMOTION + piece); castling is king takes rook, or the king's two steps. 0 is no move.
     """
     for row in range(positions.shape[0]):
-        found[row] = NO_MOVE
+        recognised[row] = NO_MOVE
         if written[row] != 0:
-            found[row] = _legal(positions[row], written[row], moves)
+            recognised[row] = _legal(positions[row], written[row], moves)
 
 
 @kernel
@@ -310,17 +312,19 @@ def _legal(position: np.record, written: int, moves: np.ndarray) -> int:
 
 
 @kernel
-def follow(positions: np.ndarray, written: np.ndarray, moves: np.ndarray, found: np.ndarray) -> int:
+def follow(
+    positions: np.ndarray, written: np.ndarray, moves: np.ndarray, played: np.ndarray
+) -> int:
     """Play written moves (see `recognise`; uint16 [N]) from positions[0] on; POSITION [N + 1].
 
-    Writes the moves as kernels see them to found (uint16 [N]) and the positions; returns how many
+    Writes the moves as kernels see them to played (uint16 [N]) and the positions; returns how many
     moves could be played before one that is not legal.
     """
     for row in range(written.shape[0]):
-        found[row] = _legal(positions[row], written[row], moves)
-        if found[row] == NO_MOVE:
+        played[row] = _legal(positions[row], written[row], moves)
+        if played[row] == NO_MOVE:
             return row
-        play(positions[row], positions[row + 1], found[row])
+        play(positions[row], positions[row + 1], played[row])
     return len(written)
 
 
@@ -347,7 +351,7 @@ def _fits(position: np.record, san: int, move: int) -> bool:
 
 @kernel
 def follow_san(
-    positions: np.ndarray, sans: np.ndarray, moves: np.ndarray, found: np.ndarray
+    positions: np.ndarray, sans: np.ndarray, moves: np.ndarray, played: np.ndarray
 ) -> int:
     """Play moves told by parts of SAN (int32 [N]) from positions[0] on, as `follow` does.
 
@@ -356,13 +360,13 @@ def follow_san(
     ambiguous is not played.
     """
     for row in range(sans.shape[0]):
-        found[row] = NO_MOVE
+        played[row] = NO_MOVE
         for index in range(generate(positions[row], moves)):
             if _fits(positions[row], sans[row], moves[index]):
-                if found[row] != NO_MOVE:
+                if played[row] != NO_MOVE:
                     return row
-                found[row] = moves[index]
-        if found[row] == NO_MOVE:
+                played[row] = moves[index]
+        if played[row] == NO_MOVE:
             return row
-        play(positions[row], positions[row + 1], found[row])
+        play(positions[row], positions[row + 1], played[row])
     return len(sans)

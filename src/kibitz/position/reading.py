@@ -47,7 +47,7 @@ _WORD = re.compile(
 _SQUARES = re.compile(r"[a-h]?[1-8]?[x:\u00d7-]?[a-h][1-8]")
 
 
-class Words:
+class MoveTexts:
     """The moves of a text of games, as they are written."""
 
     def __init__(self, text: str) -> None:
@@ -88,8 +88,8 @@ class Words:
                 return UNREADABLE
             piece = _letter(word["piece"], letters)
             promotion = _letter(word["named"] or word["bare"], letters)
-            known = piece is not None and promotion is not None
-            if not known or not _SQUARES.fullmatch(word["squares"]):
+            is_move = piece is not None and promotion is not None
+            if not is_move or not _SQUARES.fullmatch(word["squares"]):
                 unreadable.append(word[0])
                 return UNREADABLE
             squares = re.sub("[:\u00d7]", "x", word["squares"])

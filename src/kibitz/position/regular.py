@@ -57,10 +57,10 @@ def regular(lines: Sequence[str]) -> MainLine | None:
     count = _read_tags(lines, tags)
     if not 0 < count < len(lines) - 1 or not lines[count].isspace() or lines[count + 1].isspace():
         return None
-    found = _words("".join(lines[count + 1 :]))
-    if found is None:
+    content = _tokens("".join(lines[count + 1 :]))
+    if content is None:
         return None
-    codes, comments, result = found
+    codes, comments, result = content
     if tags["Result"] == "*":
         tags["Result"] = result
     start = _start_of(tags)
@@ -77,10 +77,10 @@ def regular(lines: Sequence[str]) -> MainLine | None:
 def _read_tags(lines: Sequence[str], tags: chess.pgn.Headers) -> int:
     """Read the tags of a game; how many there are, 0 if a line is strange."""
     for count, line in enumerate(lines):
-        found = _TAG.fullmatch(line)
-        if found is None:
+        match = _TAG.fullmatch(line)
+        if match is None:
             return 0 if line.startswith("[") else count
-        tags[found[1]] = found[2]
+        tags[match[1]] = match[2]
     return 0
 
 
@@ -96,13 +96,13 @@ def _start_of(tags: chess.pgn.Headers) -> str | None:
     return board.shredder_fen(en_passant="fen") if board.uci_variant == "chess" else None
 
 
-def _words(text: str) -> tuple[list[int], list[str], str] | None:
+def _tokens(text: str) -> tuple[list[int], list[str], str] | None:
     """Codes of the moves, comments, and the result; None if a word is strange."""
     codes: list[int] = []
     comments = [""]
     result = ""
-    for words, comment in _between_comments(text):
-        for word in words.split():
+    for tokens, comment in _between_comments(text):
+        for word in tokens.split():
             if result:
                 return None  # nothing but comments follows it
             code = _code(word)
@@ -127,10 +127,10 @@ def _between_comments(text: str) -> Iterator[tuple[str, str]]:
 @lru_cache(maxsize=1 << 14)
 def _code(word: str) -> int:
     """The parts of SAN in a word, as `follow_san` wants them, or another code."""
-    found = _MOVE.fullmatch(word)
-    if found is None:
+    match = _MOVE.fullmatch(word)
+    if match is None:
         return _NO_MOVE if _NUMBER.fullmatch(word) else _STRANGE
-    letter, file, rank, target, promotion, castling, long = found.groups()
+    letter, file, rank, target, promotion, castling, long = match.groups()
     if castling:
         return KING_SIDE if long is None else QUEEN_SIDE
     piece = "PNBRQK".index(letter) if letter else PAWN

@@ -86,28 +86,28 @@ def copy_position(source: np.record, target: np.record) -> None:
 @kernel
 def piece_on(position: np.record, square: int) -> int:
     """Piece type (PAWN ... KING) on a square, either side's; -1 if it is empty."""
-    here = bit(square)
-    if not (position.own | position.their) & here:
+    target = bit(square)
+    if not (position.own | position.their) & target:
         return -1
-    if position.pawns & here:
+    if position.pawns & target:
         return PAWN
-    if position.knights & here:
+    if position.knights & target:
         return KNIGHT
-    if position.bishops & here:
+    if position.bishops & target:
         return BISHOP
-    if position.rooks & here:
+    if position.rooks & target:
         return ROOK
-    return QUEEN if position.queens & here else KING
+    return QUEEN if position.queens & target else KING
 
 
 @kernel
 def attackers(position: np.record, square: int, occupied: np.uint64) -> np.uint64:
     """Pieces of both sides that attack `square`, with sliders seeing through all but `occupied`."""
-    here = bit(square)
+    target = bit(square)
     straight = rook_attacks(square, occupied) & (position.rooks | position.queens)
     diagonal = bishop_attacks(square, occupied) & (position.bishops | position.queens)
     leapers = knight_attacks(square) & position.knights | king_attacks(square) & position.kings
-    pawns = pawn_attacks_down(here) & position.own | pawn_attacks_up(here) & position.their
+    pawns = pawn_attacks_down(target) & position.own | pawn_attacks_up(target) & position.their
     return straight | diagonal | leapers | pawns & position.pawns
 
 
@@ -142,10 +142,10 @@ CASTLING_AT = 2 * 6 * 64
 EN_PASSANT_AT = CASTLING_AT + 64
 SIDE_AT = EN_PASSANT_AT + 8
 
-WORDS = np.random.Generator(np.random.PCG64(SEED)).integers(
+ZOBRIST_KEYS = np.random.Generator(np.random.PCG64(SEED)).integers(
     0, 2**64, size=SIDE_AT + 1, dtype=np.uint64
 )
-word = static_table("zobrist", WORDS)
+word = static_table("zobrist", ZOBRIST_KEYS)
 
 
 @kernel

@@ -158,10 +158,10 @@ def parse_info(line: str) -> Info:
     >>> parse_info("info depth 9 score cp 31 lowerbound nodes 20 multipv 2 pv e2e4 e7e5")
     Info(depth=9, nodes=20, rank=2, cp=31, mate=None, bound=True, move='e2e4')
     """
-    words = [*line.split(), ""]  # so that every word has a next one
+    tokens = [*line.split(), ""]  # so that every word has a next one
 
     def after(key: str) -> str | None:
-        return words[words.index(key) + 1] if key in words else None
+        return tokens[tokens.index(key) + 1] if key in tokens else None
 
     def number(key: str) -> int | None:
         text = after(key)
@@ -170,13 +170,13 @@ def parse_info(line: str) -> Info:
     kind = after("score")
     if kind not in (None, "cp", "mate"):
         raise ValueError(f"a score in {kind!r}")
-    amount = None if kind is None else int(words[words.index("score") + 2])
+    amount = None if kind is None else int(tokens[tokens.index("score") + 2])
     return Info(
         depth=number("depth"),
         nodes=number("nodes"),
         rank=number("multipv") or 1,
         cp=amount if kind == "cp" else None,
         mate=amount if kind == "mate" else None,
-        bound="lowerbound" in words or "upperbound" in words,
+        bound="lowerbound" in tokens or "upperbound" in tokens,
         move=after("pv") or "",
     )

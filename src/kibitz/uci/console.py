@@ -195,12 +195,12 @@ def gui(session: Session, _: str) -> None:
 
 def look(session: Session, rest: str) -> None:
     """`~ fen` and `~ puct [csv] [moves]`."""
-    words = rest.split()
-    if words[:1] == ["fen"]:
+    tokens = rest.split()
+    if tokens[:1] == ["fen"]:
         session.write(session.board.fen())
-    elif words[:1] == ["puct"]:
-        as_csv = words[1:2] == ["csv"]
-        _look_at_moves(session, words[2 if as_csv else 1 :], as_csv)
+    elif tokens[:1] == ["puct"]:
+        as_csv = tokens[1:2] == ["csv"]
+        _look_at_moves(session, tokens[2 if as_csv else 1 :], as_csv)
     else:
         raise InputError("~", value=rest.strip(), fix="expected ~ fen or ~ puct [csv] [moves]")
 

@@ -31,15 +31,15 @@ def run(session: Session, lines: Iterable[str]) -> None:
 
 def obey(session: Session, line: str) -> bool:
     """Do what a line says; False if it says to quit. Unknown words before a command go by."""
-    words = line.split()
-    for index, word in enumerate(words):
+    tokens = line.split()
+    for index, word in enumerate(tokens):
         if word == "quit":
             return False
         if word in COMMANDS:
             rest = line.split(None, index + 1)[index + 1 :]
             _carry_out(session, COMMANDS[word], rest[0] if rest else "")
             return True
-    if words:
+    if tokens:
         session.info(f"unknown command: {line.strip()[:80]!r}")
     return True
 

@@ -127,13 +127,13 @@ def parse_position(tokens: Sequence[str]) -> PositionCommand | None:
     >>> parse_position("startpos moves e2e4".split())
     PositionCommand(fen=None, moves=('e2e4',))
     """
-    words = list(tokens)
-    cut = words.index("moves") if "moves" in words else len(words)
-    moves = tuple(words[cut + 1 :])
-    if words[:1] == ["startpos"]:
+    rest = list(tokens)
+    cut = rest.index("moves") if "moves" in rest else len(rest)
+    moves = tuple(rest[cut + 1 :])
+    if rest[:1] == ["startpos"]:
         return PositionCommand(None, moves)
-    if words[:1] == ["fen"] and cut > 1:
-        return PositionCommand(" ".join(words[1:cut]), moves)
+    if rest[:1] == ["fen"] and cut > 1:
+        return PositionCommand(" ".join(rest[1:cut]), moves)
     return None
 
 

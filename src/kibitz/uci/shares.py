@@ -64,16 +64,16 @@ class Share:
 
     def __init__(self, shares: Shares) -> None:
         self._shares = shares
-        self._held: Need | None = None  # of what is loaded
+        self._loaded: Need | None = None  # of what is loaded
 
     def ask(self, settings: Settings, options: EngineOptions) -> None:
         """Count what options need from now on, or raise an InputError."""
-        self._shares.give(self, need_of(settings, options), self._held)
+        self._shares.give(self, need_of(settings, options), self._loaded)
 
     def hold(self, settings: Settings, options: EngineOptions) -> None:
         """Count what is loaded, and nothing else any more."""
-        self._held = need_of(settings, options)
-        self._shares.give(self, self._held, None)
+        self._loaded = need_of(settings, options)
+        self._shares.give(self, self._loaded, None)
 
     def end(self) -> None:
         """Leave all to others."""
@@ -91,10 +91,10 @@ class Shares:
         self._lock = threading.Lock()
         self._given: dict[Share, tuple[int, int]] = {}  # MiB and threads
 
-    def give(self, share: Share, need: Need, held: Need | None) -> None:
+    def give(self, share: Share, need: Need, loaded: Need | None) -> None:
         """Count a need as long as there is room; never less than what is held still."""
-        mib = max(need.memory, 0 if held is None else held.memory)
-        threads = max(need.threads, 0 if held is None else held.threads)
+        mib = max(need.memory, 0 if loaded is None else loaded.memory)
+        threads = max(need.threads, 0 if loaded is None else loaded.threads)
         with self._lock:
             others = [given for other, given in self._given.items() if other is not share]
             has_mib, has_threads = self._given.get(share, (0, 1))  # a thread is everybody's

@@ -20,7 +20,7 @@ from pathlib import Path
 from urllib.parse import quote, urldefrag, urljoin, urlsplit
 from urllib.robotparser import RobotFileParser
 
-from kibitz.core.downloads import FetchError, asked
+from kibitz.core.downloads import FetchError, with_retries
 from kibitz.core.errors import FileError, InputError
 from kibitz.core.files import read_bytes, write_bytes
 from kibitz.core.log import Stop, say
@@ -174,7 +174,7 @@ class Scraper:
     def _asked(self, url: str) -> bytes:
         """What the site answers, after some tries; HTTPError for what it refuses for good."""
         site = self.site
-        return asked(
+        return with_retries(
             url,
             lambda answer: answer.read(),
             tries=site.tries,
