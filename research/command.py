@@ -18,13 +18,13 @@ def words_of(name: str) -> list[str]:
 def carry_out(program: App, arguments: Sequence[str] | None = None) -> int:
     """Run a program as if it were one of kibitz's commands, and return its exit code."""
     (name,) = program.name
-    words = sys.argv[1:] if arguments is None else arguments
+    tokens = sys.argv[1:] if arguments is None else arguments
     called = " ".join(words_of(name))
     program.usage = f"Usage: {called} COMMAND\n" if program.default_command is None else None
-    for command in (one for one in program if not one.startswith("-")):
+    for command in (token for token in program if not token.startswith("-")):
         program[command].usage = f"Usage: {called} {command} [OPTIONS] [ARGS]\n"
     cli.app.command(program)
     try:
-        return cli.main([name, *words], words_of(name))
+        return cli.main([name, *tokens], words_of(name))
     finally:
         del cli.app[name]

@@ -121,22 +121,23 @@ def nearest(centipawns: int, options: Iterable[int]) -> int:
 
 def questions_of_games(path: Path, each: int) -> list[dict[str, Any]]:
     """Positions of games with evaluations: at most `each` an option, and one an option and game."""
-    found: dict[int, list[dict[str, Any]]] = {option: [] for option in OPTIONS}
+    questions: dict[int, list[dict[str, Any]]] = {option: [] for option in OPTIONS}
     for game in read_games(path):
-        asked = {option for option, rows in found.items() if len(rows) >= each}
-        if len(asked) == len(OPTIONS):
+        full = {option for option, rows in questions.items() if len(rows) >= each}
+        if len(full) == len(OPTIONS):
             break
         for node in game.tree.mainline():
-            told = node.eval()
-            score = None if told is None or node.ply() < FIRST_PLY else told.white().score()
+            evaluation = node.eval()
+            early = node.ply() < FIRST_PLY
+            score = None if evaluation is None or early else evaluation.white().score()
             option = None if score is None else nearest(score, OPTIONS)
             if score is None or option is None or abs(score - option) > NEARNESS:
                 continue
-            if option not in asked and any(node.board().legal_moves):
-                asked.add(option)
+            if option not in full and any(node.board().legal_moves):
+                full.add(option)
                 fen = node.board().fen()
-                found[option].append({"fen": fen, "answer": option, "options": OPTIONS})
-    rows = [row for rows in found.values() for row in rows]
+                questions[option].append({"fen": fen, "answer": option, "options": OPTIONS})
+    rows = [row for rows in questions.values() for row in rows]
     if not rows:
         fix = "name games with [%eval] as Lichess exports them"
         raise InputError("no evaluation that an option is near", value=str(path), fix=fix)
@@ -182,10 +183,10 @@ def games_command(
     bins = bins_of(files)
     headings = ("from", "positions", "games", "mean", "expected", "scored", "95 %", "to win", "won")
     rows = []
-    for one in bins:
-        shares = (f"{share:.3f}" for share in one[4:])
-        rows.append((one.low, one.positions, one.games, f"{one.centipawns:.0f}", *shares))
-    emit({"rows": [one._asdict() for one in bins]}, as_json=json, table=columns(headings, rows))
+    for row in bins:
+        shares = (f"{share:.3f}" for share in row[4:])
+        rows.append((row.low, row.positions, row.games, f"{row.centipawns:.0f}", *shares))
+    emit({"rows": [row._asdict() for row in bins]}, as_json=json, table=columns(headings, rows))
     return 0
 
 
@@ -205,16 +206,16 @@ def judgement_command(
     questions = questions_of(file) if file.suffix == ".jsonl" else questions_of_games(file, each)
     shown = progress("judgement", total=len(questions))
     with Engine(chosen(network)) as engine, shown as bar, graceful_stop() as stop:
-        answers = list(bar.over((judged(engine, one, nodes) for one in questions), stop))
-    right = sum(one.right for one in answers)
-    options = sorted({one.answer for one in answers})
-    rows = [(at, *_right_of([one for one in answers if one.answer == at])) for at in options]
+        answers = list(bar.over((judged(engine, question, nodes) for question in questions), stop))
+    right = sum(answer.right for answer in answers)
+    options = sorted({answer.answer for answer in answers})
+    rows = [(at, *_right_of([each for each in answers if each.answer == at])) for at in options]
     facts = {
         "network": named(chosen(network)),
         "nodes": nodes,
         "questions": len(answers),
         "right": right,
-        "rows": [one._asdict() for one in answers],
+        "rows": [answer._asdict() for answer in answers],
     }
     below = ("all", right, len(answers))
     emit(facts, as_json=json, table=columns(("answer", "right", "of"), [*rows, below]))
@@ -222,7 +223,7 @@ def judgement_command(
 
 
 def _right_of(answers: Sequence[Judgement]) -> tuple[int, int]:
-    return sum(one.right for one in answers), len(answers)
+    return sum(answer.right for answer in answers), len(answers)
 
 
 if __name__ == "__main__":

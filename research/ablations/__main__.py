@@ -41,10 +41,10 @@ def mates_command(
     json: JsonFlag = False,
 ) -> int:
     """Solve mates with switches of the search on and off: share solved, nodes to solve."""
-    known = variants()
+    table = variants()
     for name in variant:
-        if name not in known:
-            raise InputError("no such variant", value=name, fix=did_you_mean(name, known))
+        if name not in table:
+            raise InputError("no such variant", value=name, fix=did_you_mean(name, table))
     ladder = (*(rung for rung in LADDER if rung < nodes), nodes)
     if limit < 1 or nodes < LADDER[0]:
         raise InputError("--limit at least 1, --nodes at least 100", value=(limit, nodes))
@@ -53,7 +53,7 @@ def mates_command(
     if not isinstance(evaluator, InlineEvaluator):
         raise InputError("not an inline evaluator", value=network, fix="give a sparse network")
     problems = read_problems(suite, limit)
-    names = variant or tuple(known)
+    names = variant or tuple(table)
     with progress("ablate", total=len(names)) as bar, graceful_stop() as stop:
         rows = list(bar.over(ablate(problems, evaluator, names, ladder, ask=ask), stop))
     _print(named(what), rows, len(problems), ladder, json)
@@ -129,8 +129,8 @@ def from_zero_command(
             f"{elo:+.0f} +/- {error:.0f}" for elo, error in zip(point.elo, point.error, strict=True)
         )
         tally = Tally(*point.between)
-        found = of_games(tally).text(0)
-        rows.append((point.generation, max(point.evaluations), *ratings, tally.text, found))
+        estimate = of_games(tally).text(0)
+        rows.append((point.generation, max(point.evaluations), *ratings, tally.text, estimate))
     listed = [{"arms": [first, second], **point._asdict()} for point in points]
     emit({"points": listed}, as_json=json, table=columns(headings, rows))
     return 0 if finished else EXIT_STOPPED

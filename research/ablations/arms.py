@@ -88,7 +88,7 @@ def begin(home: Path, arms: tuple[str, str], common: Sequence[str]) -> list[Arm]
     names = [Path(arm).stem for arm in arms]
     if names[0] == names[1]:
         raise InputError("two arms of one name", value=names[0], fix="compare different settings")
-    found = []
+    begun = []
     for arm, name in zip(arms, names, strict=True):
         settings, folder = settings_of(arm, common), Folder(home / name)
         settings.selfplay.validated()
@@ -97,8 +97,8 @@ def begin(home: Path, arms: tuple[str, str], common: Sequence[str]) -> list[Arm]
         elif folder.settings() != settings:
             fix = "give the same settings, or another folder"
             raise InputError("this arm began with other settings", value=str(folder.root), fix=fix)
-        found.append(Arm(name, folder))
-    return found
+        begun.append(Arm(name, folder))
+    return begun
 
 
 def compare(home: Path, arms: Sequence[Arm], generations: int, stop: Stop) -> bool:
@@ -155,8 +155,8 @@ def points_of(home: Path, arms: Sequence[Arm]) -> tuple[list[Point], dict[str, R
                 opponent = result.opponent if shared else f"{arm.name}:{result.opponent}"
                 other = msgspec.structs.replace(result, opponent=opponent)
                 games.append((f"{arm.name}:{number}", other))
-    for number, one in met.items():
-        games += [(f"{arms[0].name}:{number}", result) for result in one.results]
+    for number, played in met.items():
+        games += [(f"{arms[0].name}:{number}", result) for result in played.results]
     ratings = scale(games, arms[0].folder.settings().learn)
     return [_point(number, met[number], arms, ratings) for number in sorted(met)], ratings
 
@@ -165,15 +165,16 @@ def _point(
     generation: int, met: Rated, arms: Sequence[Arm], ratings: Mapping[str, Rating]
 ) -> Point:
     groups = [
-        [one for at in range(generation) for one in arm.folder.groups(at).values()] for arm in arms
+        [group for at in range(generation) for group in arm.folder.groups(at).values()]
+        for arm in arms
     ]
-    found = [ratings[f"{arm.name}:{generation}"] for arm in arms]
+    rated = [ratings[f"{arm.name}:{generation}"] for arm in arms]
     result = met.results[0]
     return Point(
         generation=generation,
-        evaluations=tuple(sum(one.playouts for one in part) for part in groups),
-        games=tuple(sum(one.games for one in part) for part in groups),
-        elo=tuple(one.elo for one in found),
-        error=tuple(one.error for one in found),
+        evaluations=tuple(sum(group.playouts for group in part) for part in groups),
+        games=tuple(sum(group.games for group in part) for part in groups),
+        elo=tuple(rating.elo for rating in rated),
+        error=tuple(rating.error for rating in rated),
         between=(result.wins, result.draws, result.losses),
     )

@@ -94,18 +94,18 @@ def variants() -> dict[str, Settings]:
 
 def read_problems(location: Location, limit: int | None = None) -> list[Problem]:
     """Mates of an EPD file (`bm #2` or `dm 2`) that can be verified; every n-th, up to `limit`."""
-    found = []
+    problems = []
     for line in read_bytes(location).decode("utf-8", "replace").splitlines():
         mate = _MATE.search(line)
         if mate and 1 < int(mate[1]) <= LONGEST_MATE:
             fields = line.split()[:4]
-            found.append(Problem(" ".join([*fields, "0", "1"]), int(mate[1])))
-    if not found:
+            problems.append(Problem(" ".join([*fields, "0", "1"]), int(mate[1])))
+    if not problems:
         fix = f"expected lines with `bm #n` or `dm n`, n from 2 to {LONGEST_MATE}"
         raise InputError("no mates in", value=str(location), fix=fix)
-    if limit is None or limit >= len(found):
-        return found
-    return found[:: len(found) // limit][:limit]
+    if limit is None or limit >= len(problems):
+        return problems
+    return problems[:: len(problems) // limit][:limit]
 
 
 def mates(position: np.record, moves: int) -> bool:
@@ -200,7 +200,7 @@ def ablate(
         with Searcher(evaluator, settings) as searcher:
             attempts = [nodes_to_solve(searcher, problem, ladder, ask) for problem in problems]
         done[name] = attempts
-        solved = [float(one.solved_at) for one in attempts if one.solved_at is not None]
+        solved = [float(each.solved_at) for each in attempts if each.solved_at is not None]
         base = done.get(base_of(name, table) or "")
         yield Row(
             name,

@@ -196,10 +196,10 @@ def try_options(
         batched = InlineBatch(evaluator)
         evaluators = {"inline": evaluator, "threads": evaluator, "batched": batched}
     for kind, driver in product(kinds, evaluators):
-        known: dict[Any, dict[str, Any]] = {}  # of the searches that others are compared with
+        searched: dict[Any, dict[str, Any]] = {}  # of the searches that others are compared with
         for option in options:
             case = _case(option, kind, driver, tables)
-            outcome, why = _tried(evaluators[driver], option, driver, case, known)
+            outcome, why = _tried(evaluators[driver], option, driver, case, searched)
             yield Row(option.uci, kind, driver, outcome, why)
 
 
@@ -226,7 +226,11 @@ def _case(option: Option, kind: str, driver: str, tables: str) -> Case:
 
 
 def _tried(
-    evaluator: Evaluator, option: Option, driver: str, case: Case, known: dict[Any, dict[str, Any]]
+    evaluator: Evaluator,
+    option: Option,
+    driver: str,
+    case: Case,
+    searched: dict[Any, dict[str, Any]],
 ) -> tuple[Outcome, str]:
     """Search with and without an option."""
     probe, base, changed = case
@@ -238,10 +242,10 @@ def _tried(
     except ConfigError as error:
         return "refused", str(error)
     key = (base, probe.fen, probe.nodes)
-    if key not in known:
-        known[key] = observed(evaluator, base, probe, driver)
+    if key not in searched:
+        searched[key] = observed(evaluator, base, probe, driver)
     seen = observed(evaluator, changed, probe, driver)
-    differences = ", ".join(what for what, before in known[key].items() if before != seen[what])
+    differences = ", ".join(what for what, before in searched[key].items() if before != seen[what])
     reason = why_without_effect(option, changed, batched=driver == "batched")
     if reason:
         return ("wrong", differences) if differences else ("no effect", reason)

@@ -28,7 +28,7 @@ from research.contempt.balance import (
     counted,
     repeats,
 )
-from research.contempt.cells import Estimate, Laboratory, estimates
+from research.contempt.cells import Estimate, Session, estimates
 from research.contempt.contests import Compare, Match, Odds
 from research.contempt.counts import Moves, of_pgn
 from research.contempt.plan import Findings, Plan, caption, keep, result, with_forfeits
@@ -81,8 +81,8 @@ def _run(plan: Plan, folder: Path, command: str, json: bool) -> int:
     """Play what is missing, then print and keep the results of what is there."""
     total = sum(cell.games for cell in plan.cells())
     with graceful_stop() as stop, progress(plan.name, total=total) as bar:
-        laboratory = Laboratory(folder, stop, bar.advance)
-        findings = with_forfeits(plan, laboratory, plan.find(laboratory))
+        session = Session(folder, stop, bar.advance)
+        findings = with_forfeits(plan, session, plan.find(session))
     keep(folder, plan, command, findings)
     shown = _shown(findings, caption(plan, command))
     emit(result(plan, command, findings), as_json=json, table=shown)
@@ -100,15 +100,15 @@ def _shown(findings: Findings, below: Sequence[str]) -> RenderableType:
 
 def _estimate(plan: Plan, folder: Path, json: bool) -> int:
     with graceful_stop() as stop:
-        found = estimates(plan.cells(), Laboratory(folder, stop))
-    games = sum(one.games for one in found)
-    nodes, hours = _sum([one.nodes for one in found]), _sum([one.hours for one in found])
+        cells = estimates(plan.cells(), Session(folder, stop))
+    games = sum(cell.games for cell in cells)
+    nodes, hours = _sum([cell.nodes for cell in cells]), _sum([cell.hours for cell in cells])
     all_of_them = Estimate("all", games, None if nodes is None else round(nodes), hours)
     headings = ("to be played", "games", "nodes", "hours")
-    table = columns(headings, [_cells(one) for one in (*found, all_of_them)])
+    table = columns(headings, [_cells(cell) for cell in (*cells, all_of_them)])
     if hours is None:
         say("hours are known once some games of each row are there")
-    listed = [one._asdict() for one in found]
+    listed = [cell._asdict() for cell in cells]
     emit(
         {"cells": listed, "games": games, "nodes": nodes, "hours": hours}, as_json=json, table=table
     )
@@ -117,13 +117,14 @@ def _estimate(plan: Plan, folder: Path, json: bool) -> int:
 
 def _sum(parts: Sequence[float | None]) -> float | None:
     """The sum, if all its parts are known."""
-    known = [part for part in parts if part is not None]
-    return sum(known) if len(known) == len(parts) else None
+    numbers = [part for part in parts if part is not None]
+    return sum(numbers) if len(numbers) == len(parts) else None
 
 
-def _cells(one: Estimate) -> tuple[object, ...]:
-    nodes = "" if one.nodes is None else one.nodes
-    return one.cell, one.games, nodes, "" if one.hours is None else f"{one.hours:.2f}"
+def _cells(estimate: Estimate) -> tuple[object, ...]:
+    nodes = "" if estimate.nodes is None else estimate.nodes
+    hours = "" if estimate.hours is None else f"{estimate.hours:.2f}"
+    return estimate.cell, estimate.games, nodes, hours
 
 
 @app.command(name="count")
@@ -145,11 +146,11 @@ def count_command(
         played[name] = of_pgn(path)
         if not played[name]:
             raise InputError("no finished game", value=str(path), fix="name PGN files with results")
-    found, begun = counted(played), repeats(played, depth)
-    facts = {"results": found.facts, "repeats": begun.facts}
+    shares, begun = counted(played), repeats(played, depth)
+    facts = {"results": shares.facts, "repeats": begun.facts}
     from rich.console import Group
 
-    emit(facts, as_json=json, table=Group(_shown(found, ()), _shown(begun, ())))
+    emit(facts, as_json=json, table=Group(_shown(shares, ()), _shown(begun, ())))
     return 0
 
 

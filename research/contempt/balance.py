@@ -19,7 +19,7 @@ from kibitz.core.options import setting
 from kibitz.search.mcts.rules.parameters import OFF
 from kibitz.train.curve import COLOURS, Line, Panel
 from kibitz.zero.selfplay.config import SelfPlay, next_sc_limit
-from research.contempt.cells import Laboratory, SelfCell
+from research.contempt.cells import SelfCell, Session
 from research.contempt.counts import (
     Moves,
     Share,
@@ -79,9 +79,9 @@ class SelfPlayPlan(Plan):
 # --- won, drawn, lost -----------------------------------------------------------------------------
 
 
-def _played(laboratory: Laboratory, cells: Sequence[SelfCell]) -> dict[str, Sequence[Moves]]:
+def _played(session: Session, cells: Sequence[SelfCell]) -> dict[str, Sequence[Moves]]:
     """The games of the cells that have any, by name."""
-    return {cell.name: games for cell in cells if (games := laboratory.play(cell))}
+    return {cell.name: games for cell in cells if (games := session.play(cell))}
 
 
 def counted(played: Mapping[str, Sequence[Moves]]) -> Findings:
@@ -91,8 +91,8 @@ def counted(played: Mapping[str, Sequence[Moves]]) -> Findings:
     for name, games in played.items():
         tally, paper = white_tally(games), PAPER.get(name)
         ratio, elo = decided_per_draw(tally), of_games(tally).text()
-        known = f"{decided_per_draw(paper).value:.2f}" if paper else ""
-        rows.append((name, tally.text, *_cells(ratio), f"{mean_plies(games):.0f}", elo, known))
+        theirs = f"{decided_per_draw(paper).value:.2f}" if paper else ""
+        rows.append((name, tally.text, *_cells(ratio), f"{mean_plies(games):.0f}", elo, theirs))
         facts.append(_counted(name, tally, ratio, mean_plies(games), paper))
     headings = ("search", "w-d-l", "(w+l)/d", "95 %", "plies", "White's Elo", "paper")
     return Findings(headings, rows, facts, _panels(facts), _RESULTS)
@@ -147,21 +147,21 @@ class Wdl(SelfPlayPlan):
         """Games against itself for each limit."""
         return [self.contempt(limit) for limit in self.limits]
 
-    def find(self, laboratory: Laboratory) -> Findings:
+    def find(self, session: Session) -> Findings:
         """Results by limit, decided games for each draw, and how they change with the limit."""
-        found = counted(_played(laboratory, self.cells()))
+        findings = counted(_played(session, self.cells()))
         limits = {self.contempt(limit).name: limit for limit in self.limits if limit != OFF}
-        told = trend(
-            [(limits[one["search"]], one) for one in found.facts if one["search"] in limits]
+        rise = trend(
+            [(limits[fact["search"]], fact) for fact in findings.facts if fact["search"] in limits]
         )
-        if told is None:
-            return found
+        if rise is None:
+            return findings
         line = (
             f"trend: with every doubling of N_scl (w+l)/d changes by a factor of "
-            f"{told['factor']:.2f} ({told['low']:.2f} to {told['high']:.2f}, 95 %); "
-            f"{told['falls']} of {told['steps']} steps fall"
+            f"{rise['factor']:.2f} ({rise['low']:.2f} to {rise['high']:.2f}, 95 %); "
+            f"{rise['falls']} of {rise['steps']} steps fall"
         )
-        return replace(found, more={"trend": told}, lines=[line])
+        return replace(findings, more={"trend": rise}, lines=[line])
 
 
 def trend(facts: Sequence[tuple[int, Json]]) -> Json | None:
@@ -172,8 +172,8 @@ def trend(facts: Sequence[tuple[int, Json]]) -> Json | None:
     rows = sorted(facts, key=lambda row: row[0])
     if len(rows) < 2:
         return None
-    decided = [one["wins"] + one["losses"] + 0.5 for _, one in rows]  # half a game against log 0
-    drawn = [one["draws"] + 0.5 for _, one in rows]
+    decided = [fact["wins"] + fact["losses"] + 0.5 for _, fact in rows]  # half a game against log 0
+    drawn = [fact["draws"] + 0.5 for _, fact in rows]
     at = np.log2([float(limit) for limit, _ in rows])
     height = np.log(np.array(decided) / np.array(drawn))
     weight = 1 / (1 / np.array(decided) + 1 / np.array(drawn))
@@ -200,9 +200,9 @@ class Temperature(SelfPlayPlan):
         """Games against itself at each temperature."""
         return [self.contempt(OFF), self.against_itself(PUCT_2, self.tau_2)]
 
-    def find(self, laboratory: Laboratory) -> Findings:
+    def find(self, session: Session) -> Findings:
         """Results by temperature, and decided games for each draw."""
-        return counted(_played(laboratory, self.cells()))
+        return counted(_played(session, self.cells()))
 
 
 # --- repeated beginnings --------------------------------------------------------------------------
@@ -224,9 +224,9 @@ class Repeats(SelfPlayPlan):
         high = self.against_itself(PUCT_2, self.tau_2)
         return [*(self.contempt(limit) for limit in self.limits), high]
 
-    def find(self, laboratory: Laboratory) -> Findings:
+    def find(self, session: Session) -> Findings:
         """The share of games that began as an earlier one, by their length."""
-        return repeats(_played(laboratory, self.cells()), self.depths)
+        return repeats(_played(session, self.cells()), self.depths)
 
 
 def repeats(played: Mapping[str, Sequence[Moves]], depths: Sequence[int]) -> Findings:
@@ -235,7 +235,7 @@ def repeats(played: Mapping[str, Sequence[Moves]], depths: Sequence[int]) -> Fin
         name: [repeat_rate(games, 2 * depth) for depth in depths] for name, games in played.items()
     }
     rows: list[tuple[object, ...]] = [
-        (f"{depth}", *(found[at].percent for found in rates.values()))
+        (f"{depth}", *(shares[at].percent for shares in rates.values()))
         for at, depth in enumerate(depths)
     ]
     facts: list[Json] = [
@@ -244,17 +244,19 @@ def repeats(played: Mapping[str, Sequence[Moves]], depths: Sequence[int]) -> Fin
             "games": len(played[name]),
             "distinct": len({(game.start, game.moves) for game in played[name]}),
             "moves": [*depths],
-            "rates": [one.value for one in found],
-            "intervals": [[one.low, one.high] for one in found],
+            "rates": [share.value for share in shares],
+            "intervals": [[share.low, share.high] for share in shares],
             "paper": _paper_repeats(name, depths),
         }
-        for name, found in rates.items()
+        for name, shares in rates.items()
     ]
     distinct = ", ".join(f"{fact['search']} {fact['distinct']}/{fact['games']}" for fact in facts)
     legend = [(name, COLOURS[at % len(COLOURS)]) for at, name in enumerate(rates)]
     lines = [
-        Line([(float(m), one.value or 0.0) for m, one in zip(depths, found, strict=True)], colour)
-        for found, (_, colour) in zip(rates.values(), legend, strict=True)
+        Line(
+            [(float(m), each.value or 0.0) for m, each in zip(depths, shares, strict=True)], colour
+        )
+        for shares, (_, colour) in zip(rates.values(), legend, strict=True)
     ]
     panels = [Panel("share of games that begin as an earlier one", lines, "moves")] if lines else []
     said = [f"per cent with 95 % intervals; distinct games: {distinct}"]
@@ -266,8 +268,8 @@ def _paper_repeats(name: str, depths: Sequence[int]) -> list[float | None] | Non
     """The paper's rates after the same moves."""
     if name not in PAPER_REPEATS:
         return None
-    known = dict(zip(DEPTHS, PAPER_REPEATS[name], strict=True))
-    return [known.get(depth) for depth in depths]
+    rates = dict(zip(DEPTHS, PAPER_REPEATS[name], strict=True))
+    return [rates.get(depth) for depth in depths]
 
 
 # --- control --------------------------------------------------------------------------------------
@@ -290,14 +292,14 @@ class Controller(SelfPlayPlan):
         """As many rounds as there are, all as if the first limit stayed."""
         return [self._round(self.limit, number) for number in range(1, self.rounds + 1)]
 
-    def find(self, laboratory: Laboratory) -> Findings:
+    def find(self, session: Session) -> Findings:
         """Play the rounds, each with the limit that the last one asks for."""
         rows: list[tuple[object, ...]] = []
         facts: list[Json] = []
         limit, limits = self.limit, list[float]()
         for number in range(1, self.rounds + 1):
             # Every round has games of its own, whether or not its limit is a new one.
-            games = laboratory.play(self._round(limit, number))
+            games = session.play(self._round(limit, number))
             if not games:
                 break
             tally = white_tally(games)
@@ -323,7 +325,7 @@ class Controller(SelfPlayPlan):
         headings = ("round", "N_scl", "w-d-l", "(w+l)/d", "95 %")
         panels = _panels(facts)
         if limits:
-            steps = [(float(n), math.log10(one)) for n, one in enumerate(limits, 1)]
+            steps = [(float(n), math.log10(limit)) for n, limit in enumerate(limits, 1)]
             panels.append(Panel("log10 of N_scl", [Line(steps, COLOURS[3])], "round"))
         return Findings(headings, rows, facts, panels, _RESULTS, {"settled": settled}, said)
 

@@ -1,7 +1,7 @@
 """Playing what an experiment needs: games of two players, or of a network against itself.
 
 The room match plays the games of a MatchCell into a journal in FOLDER/games, the room selfplay
-those of a SelfCell into shards of a folder there; a Laboratory reads both.
+those of a SelfCell into shards of a folder there; a Session reads both.
 
 The name of a cell's file or folder follows from all that decides its games, so that experiments
 with a cell in common share its games, and a plan that is changed begins new ones. Games against
@@ -103,8 +103,8 @@ class MatchCell:
             seconds = sum(move.milliseconds for move in moves) / 1000 / self.setup.concurrency
             return Speed(sum(move.nodes or 0 for move in moves) / len(moves), seconds / len(moves))
         limits = [self.setup.control_of(spec).nodes for spec in self.setup.players]
-        known = [nodes for nodes in limits if nodes is not None]
-        return Speed(sum(known) / len(known) if len(known) == len(limits) else None, None)
+        numbers = [nodes for nodes in limits if nodes is not None]
+        return Speed(sum(numbers) / len(numbers) if len(numbers) == len(limits) else None, None)
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ def _slug(name: str, about: bytes) -> str:
 Kind = TypeVar("Kind", bound=HasMoves)
 
 
-class Laboratory:
+class Session:
     """Plays what is missing of each cell; asked to stop, it goes on with what is there."""
 
     def __init__(
@@ -181,14 +181,14 @@ class Estimate(NamedTuple):
     hours: float | None
 
 
-def estimates(cells: Iterable[Cell[HasMoves]], laboratory: Laboratory) -> list[Estimate]:
+def estimates(cells: Iterable[Cell[HasMoves]], session: Session) -> list[Estimate]:
     """Of each cell, by its settings and by the games that are there."""
-    found = []
+    listed = []
     for cell in cells:
-        there, speed = cell.there(laboratory.folder), cell.speed(laboratory.folder)
+        there, speed = cell.there(session.folder), cell.speed(session.folder)
         missing = cell.games - len(there)
         plies = missing * (mean_plies(there) if there else USUAL_PLIES)
         nodes = None if speed.nodes is None else round(plies * speed.nodes)
         hours = None if speed.seconds is None else plies * speed.seconds / 3600
-        found.append(Estimate(cell.name, missing, nodes, hours if missing else 0.0))
-    return found
+        listed.append(Estimate(cell.name, missing, nodes, hours if missing else 0.0))
+    return listed

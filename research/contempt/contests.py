@@ -22,7 +22,7 @@ from kibitz.data.openings import RANDOM_PLIES, Opening, random_openings
 from kibitz.search.mcts.rules.parameters import OFF
 from kibitz.search.report import value_of_2019
 from kibitz.train.curve import COLOURS, Line, Panel
-from research.contempt.cells import Laboratory, MatchCell
+from research.contempt.cells import MatchCell, Session
 from research.contempt.plan import MOST_GAMES, TAU_1, TAU_2, Findings, HighTau, Json, Plan, Tau
 
 TREE = "Search=mcts"  # where the question is about the tree search
@@ -42,8 +42,8 @@ def tally_of(games: Sequence[PlayedGame], player: int) -> Tally:
 
 
 def _estimated(tally: Tally) -> Json:
-    found = of_games(tally)
-    return {**tally._asdict(), "games": tally.games, **found.as_json()}
+    estimate = of_games(tally)
+    return {**tally._asdict(), "games": tally.games, **estimate.as_json()}
 
 
 # --- one match ------------------------------------------------------------------------------------
@@ -75,16 +75,16 @@ class Match(Plan):
         players = (contempt, self.player(TREE, *self.tau_2.options()))
         return [self.match("match", players, Control(nodes=self.nodes))]
 
-    def find(self, laboratory: Laboratory) -> Findings:
+    def find(self, session: Session) -> Findings:
         """Its result and Elo, by colours, beside the paper's."""
-        games = laboratory.play(self.cells()[0])
+        games = session.play(self.cells()[0])
         rows: list[tuple[object, ...]] = []
         facts: list[Json] = []
         first = "PUCT" if self.limit == OFF else f"N_scl {self.limit}"
         named = (f"{first}, tau 1", tally_of(games, 0)), ("the paper's", PAPER_MATCH)
         for name, tally in named if games else ():
-            found = of_games(tally)
-            rows.append((name, tally.text, f"{100 * (found.score or 0):.1f}", found.text()))
+            estimate = of_games(tally)
+            rows.append((name, tally.text, f"{100 * (estimate.score or 0):.1f}", estimate.text()))
             facts.append({"search": name, **_estimated(tally)})
         headings = ("against PUCT, tau 2", "w-d-l", "score %", "Elo, 95 %")
         return Findings(headings, rows, facts, _progress(games), [])
@@ -158,7 +158,7 @@ class Odds(Plan):
             for nodes in self.nodes
         ]
 
-    def find(self, laboratory: Laboratory) -> Findings:
+    def find(self, session: Session) -> Findings:
         """What each giver scored with each number of nodes."""
         rows: list[tuple[object, ...]] = []
         facts: list[Json] = []
@@ -168,7 +168,7 @@ class Odds(Plan):
             for colour, giver in enumerate(self.givers):
                 points, errors = [], []
                 for nodes in self.nodes:
-                    games = laboratory.play(self._cell(opponent, giver, nodes))
+                    games = session.play(self._cell(opponent, giver, nodes))
                     if not games:
                         continue
                     row = _odds_row(name, giver or "PUCT", nodes, games)
@@ -184,29 +184,29 @@ class Odds(Plan):
             (giver or "PUCT", COLOURS[at % len(COLOURS)]) for at, giver in enumerate(self.givers)
         ]
         headings = ("opponent", "giver", "nodes", "w-d-l", "score %", "95 %", "hoped %", "paper %")
-        told = trends(facts)
+        rises = trends(facts)
         below = [
-            f"trend: {one['giver']} against {one['opponent']} {one['trend']} with nodes: "
-            + ", ".join(f"{100 * score:.1f} %" for score in one["scores"])
-            for one in told
+            f"trend: {rise['giver']} against {rise['opponent']} {rise['trend']} with nodes: "
+            + ", ".join(f"{100 * score:.1f} %" for score in rise["scores"])
+            for rise in rises
         ]
-        return Findings(headings, rows, facts, panels, legend, {"trends": told}, below)
+        return Findings(headings, rows, facts, panels, legend, {"trends": rises}, below)
 
 
 def trends(facts: Sequence[Json]) -> list[Json]:
     """Whether the score of each giver rises, falls or does neither with its nodes."""
     groups: dict[tuple[str, str], list[tuple[int, float]]] = {}
-    for one in facts:
-        key = (one["opponent"], one["giver"])
-        groups.setdefault(key, []).append((one["nodes"], one["score"]))
-    found = []
+    for fact in facts:
+        key = (fact["opponent"], fact["giver"])
+        groups.setdefault(key, []).append((fact["nodes"], fact["score"]))
+    rises = []
     for (opponent, giver), some in groups.items():
         scores = [score for _, score in sorted(some)]
         signs = {(after > before) - (after < before) for before, after in pairwise(scores)} - {0}
         kind = {(): "stays", (1,): "rises", (-1,): "falls"}.get((*signs,), "rises and falls")
         if len(scores) > 1:
-            found.append({"opponent": opponent, "giver": giver, "trend": kind, "scores": scores})
-    return found
+            rises.append({"opponent": opponent, "giver": giver, "trend": kind, "scores": scores})
+    return rises
 
 
 def _odds_row(opponent: str, giver: str, nodes: int, games: Sequence[PlayedGame]) -> Json:
@@ -302,16 +302,16 @@ class Compare(Plan):
 
     def cells(self) -> list[MatchCell]:
         """A match of all kinds at equal nodes, and one at equal time."""
-        found, players = [], [self.player(kind) for kind in self.kinds]
+        listed, players = [], [self.player(kind) for kind in self.kinds]
         if self.nodes:
             name, control = f"{self.nodes} nodes", Control(nodes=self.nodes)
-            found.append(self.match(name, players, control))
+            listed.append(self.match(name, players, control))
         if self.movetime:
             name, control = f"{self.movetime} ms", Control(movetime=self.movetime)
-            found.append(self.match(name, players, control))
-        return found
+            listed.append(self.match(name, players, control))
+        return listed
 
-    def find(self, laboratory: Laboratory) -> Findings:
+    def find(self, session: Session) -> Findings:
         """Scores and Elo of each kind against each other."""
         rows: list[tuple[object, ...]] = []
         facts: list[Json] = []
@@ -319,7 +319,7 @@ class Compare(Plan):
         cells = self.cells()
         names = [spec.name for spec in cells[0].setup.players] if cells else []
         for cell in cells:
-            results = Results({game.number: game for game in laboratory.play(cell)})
+            results = Results({game.number: game for game in session.play(cell)})
             between = {
                 (first, second): tally
                 for first, second in combinations(range(len(names)), 2)
@@ -327,13 +327,13 @@ class Compare(Plan):
             }
             if not between:
                 continue
-            rated = {one.name: one for one in ratings(names, between)}
+            rated = {rating.name: rating for rating in ratings(names, between)}
             for first, name in enumerate(names):
-                one = rated[name]
+                rating = rated[name]
                 row = [_between(between, first, second) for second in range(len(names))]
-                rows.append((cell.name, name, f"{one.elo:+.0f} ±{one.error:.0f}", *row))
+                rows.append((cell.name, name, f"{rating.elo:+.0f} ±{rating.error:.0f}", *row))
             facts.append(
-                {"limits": cell.name, "ratings": [one._asdict() for one in rated.values()]}
+                {"limits": cell.name, "ratings": [rating._asdict() for rating in rated.values()]}
             )
             facts[-1]["pairs"] = [
                 {"first": names[first], "second": names[second], **_estimated(tally)}
@@ -356,7 +356,7 @@ def _between(between: dict[tuple[int, int], Tally], first: int, second: int) -> 
         tally = between[first, second]
     else:
         return ""
-    found = of_games(tally)
-    if found.elo is None or found.error is None:
-        return found.text(0)
-    return f"{found.elo:+.0f} ±{found.error:.0f}"
+    estimate = of_games(tally)
+    if estimate.elo is None or estimate.error is None:
+        return estimate.text(0)
+    return f"{estimate.elo:+.0f} ±{estimate.error:.0f}"

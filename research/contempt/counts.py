@@ -47,14 +47,14 @@ class Share(NamedTuple):
 
     def text(self, places: int = 2) -> str:
         """The number and its interval."""
-        written = ("inf" if one is None else f"{one:.{places}f}" for one in self)
+        written = ("inf" if number is None else f"{number:.{places}f}" for number in self)
         value, low, high = written
         return f"{value} [{low}, {high}]"
 
     @property
     def percent(self) -> str:
         """A share in per cent with its interval."""
-        value, low, high = (100.0 * (one or 0.0) for one in self)
+        value, low, high = (100.0 * (number or 0.0) for number in self)
         return f"{value:.0f} [{low:.0f}-{high:.0f}]"
 
 
@@ -69,13 +69,13 @@ def of_pgn(location: Location) -> list[Moves]:
 
 def of_shards(paths: Iterable[Place], first: int) -> list[Moves]:
     """The first so many games of a run of self-play, in the order of their numbers."""
-    found = {}
+    played = {}
     for shard in Store([*paths]):
         for row, start in enumerate(start_positions(shard)):
             number = int(shard.seeds[row]) & (1 << NUMBER_BITS) - 1
             moves = shard.moves[shard.offsets[row] : shard.offsets[row + 1]].tolist()
-            found[number] = Moves(fen_of(start), tuple(moves), (1 + int(shard.results[row])) / 2)
-    return [found[number] for number in sorted(found) if number < first]
+            played[number] = Moves(fen_of(start), tuple(moves), (1 + int(shard.results[row])) / 2)
+    return [played[number] for number in sorted(played) if number < first]
 
 
 def white_tally(games: Iterable[Moves]) -> Tally:
@@ -113,8 +113,8 @@ def repeat_rate(games: Sequence[Moves], plies: int) -> Share:
     """
     count, begun = len(games), Counter((game.start, game.moves[:plies]) for game in games)
     rate = (count - len(begun)) / count
-    alone = sum(times == 1 for times in begun.values()) / count
-    reach = DEVIATIONS_95 * math.sqrt((count - 1) * alone * (1.0 - alone)) / count
+    unique = sum(times == 1 for times in begun.values()) / count
+    reach = DEVIATIONS_95 * math.sqrt((count - 1) * unique * (1.0 - unique)) / count
     if reach == 0.0:
         return Share(rate, *wilson(rate * count, count))
     return Share(rate, max(0.0, rate - reach), min(1.0, rate + reach))

@@ -25,7 +25,7 @@ from kibitz.core.options import setting
 from kibitz.core.provenance import described
 from kibitz.data.openings import Opening, chosen_openings, odds_starts
 from kibitz.train.curve import Panel, draw
-from research.contempt.cells import Cell, Laboratory, MatchCell
+from research.contempt.cells import Cell, MatchCell, Session
 from research.contempt.counts import HasMoves
 
 Json: TypeAlias = dict[str, Any]
@@ -118,7 +118,7 @@ class Plan(ABC):
         """All that is to be played, as far as it is known beforehand."""
 
     @abstractmethod
-    def find(self, laboratory: Laboratory) -> Findings:
+    def find(self, session: Session) -> Findings:
         """Play the cells, or take what is there of them, and say what they show."""
 
     @property
@@ -160,11 +160,11 @@ class Plan(ABC):
 
     def described(self) -> Json:
         """What a table, a figure and JSON say of how the games were played."""
-        known = self.circumstances
+        facts = self.circumstances
         return {
             "network": parse_player(self.network).network or self.network,
-            **known,
-            "start": self.openings or known.get("start", "start position"),
+            **facts,
+            "start": self.openings or facts.get("start", "start position"),
             "seed": self.seed,
         }
 
@@ -177,27 +177,27 @@ def _check_list(name: str, listed: tuple[object, ...]) -> None:
     """Refuse a list that asks for nothing, or for the same games twice."""
     if not listed:
         raise ConfigError(f"{name}: an empty list", fix="name one at least")
-    for one, times in Counter(listed).items():
+    for value, times in Counter(listed).items():
         if times > 1:
-            raise ConfigError(name, value=one, fix=f"name it once, not {times} times")
+            raise ConfigError(name, value=value, fix=f"name it once, not {times} times")
 
 
 # --- results --------------------------------------------------------------------------------------
 
 
-def with_forfeits(plan: Plan, laboratory: Laboratory, findings: Findings) -> Findings:
+def with_forfeits(plan: Plan, session: Session, findings: Findings) -> Findings:
     """Findings that also say which games a crash, a hang, an illegal or late move has decided."""
     listed: list[Json] = []
     for cell in plan.cells():
         if isinstance(cell, MatchCell):
-            games = Results({game.number: game for game in cell.there(laboratory.folder)})
+            games = Results({game.number: game for game in cell.there(session.folder)})
             for place, spec in enumerate(cell.setup.players):
                 if counts := games.forfeits(place):
                     listed.append({"cell": cell.name, "player": spec.name, "games": dict(counts)})
     lines = [
-        f"{one['cell']}: forfeits of {one['player']}: "
-        + ", ".join(f"{times} x {reason}" for reason, times in one["games"].items())
-        for one in listed
+        f"{row['cell']}: forfeits of {row['player']}: "
+        + ", ".join(f"{times} x {reason}" for reason, times in row["games"].items())
+        for row in listed
     ]
     more = {**findings.more, "forfeits": listed} if listed else findings.more
     return replace(findings, more=more, lines=[*findings.lines, *lines])
@@ -223,8 +223,8 @@ def result(plan: Plan, command: str, findings: Findings) -> Json:
 
 def keep(folder: Path, plan: Plan, command: str, findings: Findings) -> None:
     """Write the figure and the JSON of an experiment."""
-    found = described(result(plan, command, findings))
-    content = json.dumps(plain(found), indent=1, allow_nan=False)
+    description = described(result(plan, command, findings))
+    content = json.dumps(plain(description), indent=1, allow_nan=False)
     write_bytes(folder / f"{plan.name}.json", f"{content}\n".encode())
     figure = draw(findings.panels, findings.legend, caption(plan, command))
     write_bytes(folder / f"{plan.name}.svg", figure.encode())

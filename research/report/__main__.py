@@ -46,7 +46,8 @@ def report(
     if not folder.is_dir():
         raise InputError("no folder of results", value=str(folder), fix="give --root PROJECT")
     results = Results(folder, data, work)
-    quick = [name for name, one in results.catalogue.measure.items() if one.quick and not stored]
+    measures = results.catalogue.measure.items()
+    quick = [name for name, measure in measures if measure.quick and not stored]
     again = list(results.catalogue.measure) if "all" in run else [*run]
     todo = [*again, *(name for name in quick if name not in again)]
     with progress("measuring", total=len(todo)) as bar:
@@ -67,15 +68,15 @@ def report(
     return 1 if any(row.bad for row in (*papers, *pages)) else 0
 
 
-def _print(found: list[Row]) -> None:
+def _print(rows: list[Row]) -> None:
     """A line for each figure; those without a result in red, and in capitals."""
     from rich.console import Console
     from rich.text import Text
 
     console = Console(file=sys.stdout, soft_wrap=True, highlight=False)
-    for source, some in by_source(found):
+    for source, some in by_source(rows):
         console.print(Text(source, style="bold"))
-        for row in (one for one in some if one.verdict != "given"):
+        for row in (each for each in some if each.verdict != "given"):
             verdict = row.verdict.upper() if row.bad else row.verdict
             interval = f" ({row.interval})" if row.interval else ""
             values = f"{row.theirs or '-'} / {row.ours or '-'}{interval}"
@@ -86,7 +87,7 @@ def _print(found: list[Row]) -> None:
             console.print(line)
             if row.bad or row.verdict == "not measured":
                 console.print(f"  {'':15} {row.command or 'no command'}", markup=False)
-    counts = Counter(row.verdict for row in found)
+    counts = Counter(row.verdict for row in rows)
     console.print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
 
 

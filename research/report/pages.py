@@ -31,7 +31,7 @@ def write_report(
     tables = [("paper", name, rows) for name, rows in by_source(papers)]
     shown = [row for row in pages if row.verdict != "given"]
     tables += [("page", name, rows) for name, rows in by_source(shown)]
-    told = [
+    lines = [
         f"{name}: {', '.join(f'{count} {verdict}' for verdict, count in counts.items())}"
         for name, counts in counted(pages).items()
     ]
@@ -42,8 +42,8 @@ def write_report(
         marked += [f"## {name}\n", _markdown(headings, [_cells(row) for row in rows])]
         drawn += [f"<h2>{html.escape(name)}</h2>", _html(headings, rows)]
     title = "Where the numbers of our pages come from"
-    marked += [f"## {title}\n", *(f"- {line}" for line in told), ""]
-    drawn += [f"<h2>{title}</h2><ul>", *(f"<li>{html.escape(line)}" for line in told), "</ul>"]
+    marked += [f"## {title}\n", *(f"- {line}" for line in lines), ""]
+    drawn += [f"<h2>{title}</h2><ul>", *(f"<li>{html.escape(line)}" for line in lines), "</ul>"]
     page = f"<!doctype html><meta charset=utf-8><title>{TITLE}</title><style>{STYLE}</style>"
     write_bytes(folder / "report.md", "\n".join(marked).encode())
     write_bytes(folder / "report.html", "\n".join([page, *drawn, ""]).encode())
@@ -69,11 +69,11 @@ def _markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _html(headings: Sequence[str], rows: Sequence[Row]) -> str:
-    parts = ["<table><tr>", *(f"<th>{html.escape(one)}" for one in headings)]
+    parts = ["<table><tr>", *(f"<th>{html.escape(text)}" for text in headings)]
     for row in rows:
         kind = "bad" if row.bad else "good" if row.verdict in GOOD else ""
         texts = (row.what, row.theirs, row.ours, row.interval)
-        parts += ["<tr>", *(f"<td>{html.escape(one)}" for one in texts)]
+        parts += ["<tr>", *(f"<td>{html.escape(text)}" for text in texts)]
         parts.append(f'<td class="{kind}">{row.verdict}<td><code>{html.escape(row.command)}</code>')
     return "\n".join([*parts, "</table>"])
 
@@ -93,8 +93,8 @@ def figure_of(results: Results) -> str:
     for title, series in charts.items():
         lines = []
         for name, items in series.items():
-            lines.append(Line([(one.x, one.figure) for one in items], colours[name], faint=True))
-            ours = [(one.x, _ours(one, results)) for one in items]
+            lines.append(Line([(item.x, item.figure) for item in items], colours[name], faint=True))
+            ours = [(item.x, _ours(item, results)) for item in items]
             points = [(x, value) for x, value in ours if value is not None]
             lines += [Line(points, colours[name])] if points else []
         panels.append(Panel(title, lines, ""))

@@ -176,39 +176,39 @@ class Results:
             self.catalogue = msgspec.toml.decode(read_bytes(path), type=Catalogue)
         except msgspec.DecodeError as error:  # of the grammar, or of an entry
             raise ConfigError(f"{path}: {error}") from error
-        self._known: dict[str, Any] = {}
+        self._results: dict[str, Any] = {}
         self._fresh: set[str] = set()  # measured by this run
-        self.papers = [figure for one in self.catalogue.paper for figure in one.each()]
-        self.sentences = [line for one in self.catalogue.document for line in one.each()]
+        self.papers = [figure for item in self.catalogue.paper for figure in item.each()]
+        self.sentences = [line for item in self.catalogue.document for line in item.each()]
 
     def run(self, name: str, *, keep: bool) -> None:
         """Measure once more; a result that is kept replaces the one in the folder."""
-        found = self.catalogue.measure.get(name)
-        if found is None:
+        measure = self.catalogue.measure.get(name)
+        if measure is None:
             raise InputError(
                 "no such measurement", value=name, fix=did_you_mean(name, self.catalogue.measure)
             )
         with tempfile.TemporaryDirectory() as scratch:
             work = str(self._work or scratch)
-            program, *words = shlex.split(found.command.format(data=self._data, work=work))
+            program, *arguments = shlex.split(measure.command.format(data=self._data, work=work))
             start = ["-m", program] if program == "kibitz" else []
-            command = [sys.executable, *start, *words]
+            command = [sys.executable, *start, *arguments]
             done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
         if done.returncode:
-            say(f"{name}: exit code {done.returncode} of {found.command}")
+            say(f"{name}: exit code {done.returncode} of {measure.command}")
             return
         text = done.stdout.replace(work, "{work}").replace(str(Path.cwd()), ".")
         # Without places of this machine.
-        result = _decoded(text.encode(), f"what {found.command} printed", name)
+        result = _decoded(text.encode(), f"what {measure.command} printed", name)
         about = result.pop(KEY, None) if isinstance(result, dict) else None
-        self._known[name] = result
+        self._results[name] = result
         self._fresh.add(name)
         if about is None:
-            say(f"{name}: {found.command} does not say where its numbers come from: not kept")
+            say(f"{name}: {measure.command} does not say where its numbers come from: not kept")
         elif keep:
             # By the command of the catalogue, whose folders are those of any machine.
-            told = {**about, "command": found.command, "result": result}
-            content = json.dumps(told, indent=1)
+            record = {**about, "command": measure.command, "result": result}
+            content = json.dumps(record, indent=1)
             write_bytes(self.folder / f"{name}.json", f"{content}\n".encode())
 
     def doubt(self, name: str) -> Verdict | None:
@@ -228,24 +228,24 @@ class Results:
 
     def of(self, name: str) -> Any:
         """What a measurement has printed; None if it was never made."""
-        if name not in self._known:
+        if name not in self._results:
             path = self.folder / f"{name}.json"
             stored = _decoded(read_bytes(path), path, name) if path.exists() else None
             kept = stored.get("result", stored) if isinstance(stored, dict) else stored
-            self._known[name] = kept or None
-        return self._known[name]
+            self._results[name] = kept or None
+        return self._results[name]
 
     def value(self, name: str, path: str) -> Any:
         """One value of a result: keys, places and KEY=VALUE&... of a row, with slashes between."""
-        found = self.of(name)
-        for step in path.split("/") if found is not None else ():
-            found = _step(found, step)
-            if found is None:
+        value = self.of(name)
+        for step in path.split("/") if value is not None else ():
+            value = _step(value, step)
+            if value is None:
                 break
-        if self.of(name) is not None and not isinstance(found, int | float):
+        if self.of(name) is not None and not isinstance(value, int | float):
             say(f"{name}.json has no number at {path}")
             return None
-        return found
+        return value
 
     def command(self, name: str) -> str:
         """The command of a measurement."""
@@ -280,15 +280,15 @@ def _decoded(content: bytes, where: object, name: str) -> Any:
         raise DamagedFileError(f"no JSON ({error})", value=str(where), fix=fix) from error
 
 
-def _step(found: Any, step: str) -> Any:
-    if isinstance(found, dict):
-        return found.get(step)
-    if not isinstance(found, list):
+def _step(value: Any, step: str) -> Any:
+    if isinstance(value, dict):
+        return value.get(step)
+    if not isinstance(value, list):
         return None
     if step.isdecimal():
-        return found[int(step)] if int(step) < len(found) else None
+        return value[int(step)] if int(step) < len(value) else None
     wanted = [pair.partition("=")[::2] for pair in step.split("&")]
-    listed = (row for row in found if isinstance(row, dict))
+    listed = (row for row in value if isinstance(row, dict))
     fits = (row for row in listed if all(str(row.get(key)) == value for key, value in wanted))
     return next(fits, None)
 
@@ -300,20 +300,20 @@ def of_paper(item: Paper, results: Results) -> Row:
     """A figure of a paper beside ours."""
     name, _, path = item.of.partition(":")
     ours = results.value(name, path) if path else None
-    known = ours is not None and bool(item.low)
-    ends = (results.value(name, item.low), results.value(name, item.high)) if known else None
+    judged = ours is not None and bool(item.low)
+    ends = (results.value(name, item.low), results.value(name, item.high)) if judged else None
     verdict: Verdict = "not measured"
     if item.why_not:
         verdict = "not comparable"
     elif ours is not None:
         low, high = ends or (ours - item.within, ours + item.within)
         verdict = "reproduced" if low <= item.figure <= high else "not reproduced"
-    told = "" if ours is None else f"{ours:,.4g}" if isinstance(ours, float) else f"{ours:,}"
+    shown = "" if ours is None else f"{ours:,.4g}" if isinstance(ours, float) else f"{ours:,}"
     interval = f"{ends[0]:.4g} to {ends[1]:.4g}" if ends else ""
     what = f"{item.what} ({item.why_not})" if item.why_not else item.what
     doubt = None if ours is None or item.why_not else results.doubt(name)
     if doubt is not None:
         what, verdict = f"{what} ({verdict})", doubt
     return Row(
-        item.source, what, f"{item.figure:,.10g}", told, interval, verdict, results.command(name)
+        item.source, what, f"{item.figure:,.10g}", shown, interval, verdict, results.command(name)
     )

@@ -60,7 +60,7 @@ class HandmadeTree:
         first = int(reserve_edges(self.memory.record, self._context, ALONE, node, len(replies)))
         self.memory.nodes[node]["first"] = first
         self.memory.nodes[node]["count"] = len(replies)
-        self.memory.nodes[node]["opened"] = sum(reply.visits > 0 for reply in replies)
+        self.memory.nodes[node]["tried"] = sum(reply.visits > 0 for reply in replies)
         self.memory.nodes[node]["state"] = EXPANDED
         for edge, reply in enumerate(replies, start=first):
             self._plant(edge, f"{line} {reply.uci}".strip(), position, reply)

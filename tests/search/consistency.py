@@ -91,7 +91,7 @@ def check_node(memory: TreeMemory, node: int, owners: dict[int, int]) -> bool:
     codes = [*memory.cold["move"][made].tolist(), *(code for code, _ in words)]
     assert len(set(codes)) == count
     if node:
-        opened = int(record["opened"])
+        opened = int(record["tried"])
         assert np.all(visits[opened:] == 0)
         untried = memory.edges["prior"][made][opened:].tolist() + [prior for _, prior in words]
         assert all(first >= second for first, second in pairwise(untried))

@@ -26,7 +26,7 @@ RULES: dict[str, Rule] = {"puct": Puct(), "sble": Sble(), "contempt": Contempt(l
 PLAYOUTS = 3_000 if COMPILED else 60
 FUZZES = 30 if COMPILED else 1
 # Compaction gives nodes new places, and may close moves that were opened but never visited.
-CHANGES = ("first", "parent_edge", "opened")
+CHANGES = ("first", "parent_edge", "tried")
 STATISTICS = [name for name in NODE.names or () if name not in CHANGES]
 
 Facts = dict[str, tuple[Any, ...]]
@@ -196,7 +196,7 @@ def test_a_move_chosen_when_memory_was_full_stays_untried() -> None:
     make_room(compiled.memory)
     check_tree(compiled.memory)
     for node in range(1, compiled.memory.record.nodes_used):
-        block, opened = compiled.block(node), int(compiled.memory.nodes["opened"][node])
+        block, opened = compiled.block(node), int(compiled.memory.nodes["tried"][node])
         assert np.all(compiled.memory.edges["visits"][block.start : block.start + opened] > 0)
 
 

@@ -106,7 +106,7 @@ def grown(
     board: chess.Board, rule: Rule, behaviour: Behaviour, evaluator: Any, playouts: int
 ) -> tuple[Compiled, Oracle]:
     compiled = Compiled(board, rule, behaviour, evaluator, seed=7)
-    entries = len(compiled.memory.known)
+    entries = len(compiled.memory.shared)
     oracle = Oracle(board, rule, behaviour, evaluator, seed=7, entries=entries)
     if isinstance(rule, Gumbel):
         planned = playouts // 2

@@ -291,6 +291,6 @@ def test_an_edge_is_compact() -> None:
     assert COLD.itemsize == 16
     assert NODE.itemsize == 32
     memory = TreeMemory(3.0)
-    arrays = (memory.edges, memory.cold, memory.nodes, memory.moved, memory.known)
+    arrays = (memory.edges, memory.cold, memory.nodes, memory.moved, memory.shared)
     assert sum(array.nbytes for array in arrays) == memory.bytes
     assert 2.99 * 2**20 < memory.bytes <= 3.0 * 2**20

@@ -61,4 +61,4 @@ def test_late_clocks_share_nothing() -> None:
     board = chess.Board(ROOKS.format(clock=LATEST))
     compiled = Compiled(board, Puct(), SHARING, HASHED)
     compiled.run(12)  # no rook is taken yet
-    assert not np.any(compiled.memory.known["entry"])
+    assert not np.any(compiled.memory.shared["entry"])

@@ -354,6 +354,6 @@ def chosen(shard: Shard, share: float) -> np.ndarray:
         moves = shard.moves[shard.offsets[game] : shard.offsets[game + 1]]
         content = shard.starts[game].tobytes() + moves.tobytes()
         seeds[game] = int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")
-    words = np.array([mixed(seed) for seed in seeds], np.uint64)
-    result: np.ndarray = words.astype(np.float64) / 2.0**64 < share
+    hashes = np.array([mixed(seed) for seed in seeds], np.uint64)
+    result: np.ndarray = hashes.astype(np.float64) / 2.0**64 < share
     return result

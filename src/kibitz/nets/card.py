@@ -148,10 +148,10 @@ def load(location: Location) -> tuple[NetworkCard, Weights]:
             "an ONNX file gives no weights", value=os.fspath(location), fix="use the .safetensors"
         )
     arrays = arrays_of(content, location, "network file")
-    found = weights_sha256(arrays)
-    if found != card.sha256:
+    digest = weights_sha256(arrays)
+    if digest != card.sha256:
         raise _damaged(
-            location, f"weights are not the card's: expected {card.sha256}, found {found}"
+            location, f"weights are not the card's: expected {card.sha256}, found {digest}"
         )
     for name, array in arrays.items():
         _check_finite(location, name, array)
@@ -170,9 +170,9 @@ def _check_finite(location: Location, name: str, array: np.ndarray[Any, np.dtype
     wrong = np.argwhere(~np.isfinite(array))
     if len(wrong):
         place = tuple(int(index) for index in wrong[0])
-        found = f"{name}{list(place)} is {array[place]}"
+        where = f"{name}{list(place)} is {array[place]}"
         raise DamagedFileError(
-            f"a network with weights that are not finite numbers, {found}",
+            f"a network with weights that are not finite numbers, {where}",
             value=os.fspath(location),
             fix="train or export it again",
         )
@@ -243,10 +243,10 @@ def _onnx_card(location: Location, content: bytes) -> bytes:
     """Return the card's JSON from an ONNX file."""
     with _checksum(location, "expected a checksum, found none: no Kibitz network, or cut"):
         body = without_ending(content, _MARK, as_hex=True)
-    found = [value for key, value in _metadata_properties(body) if key == b"card"]
-    if not found:
+    cards = [value for key, value in _metadata_properties(body) if key == b"card"]
+    if not cards:
         raise _damaged(location, "expected a card in the ONNX metadata, found none")
-    return found[-1]
+    return cards[-1]
 
 
 @contextmanager

@@ -38,7 +38,7 @@ DEFAULT_FILE = "default.txt"  # in that folder: the short name of the default, o
 _announced: set[Path] = set()  # files that were said to be taken, or damaged
 
 
-class Found(NamedTuple):
+class NetworkFile(NamedTuple):
     """A network file that can be used."""
 
     file: Path
@@ -86,14 +86,14 @@ def _generation(name: str) -> str | None:
     return str(file)
 
 
-def _announce(found: str) -> str:
+def _announce(taken: str) -> str:
     """Say once which of the user's networks was taken without being named."""
-    file = Path(found)
-    ours = found == FALLBACK or file.parent == SHIPPED_FOLDER
-    if not ours and file.resolve() not in _announced:
+    file = Path(taken)
+    shipped_one = taken == FALLBACK or file.parent == SHIPPED_FOLDER
+    if not shipped_one and file.resolve() not in _announced:
         _announced.add(file.resolve())
         say(f"network: {file}, the newest found; name another one, or 'shipped' for Kibitz's own")
-    return found
+    return taken
 
 
 def named(what: Location) -> str:
@@ -161,8 +161,8 @@ def _is_known(name: str) -> bool:
 
 def discover(folders: Iterable[Path] | None = None) -> str:
     """Path of the newest network in the folders, else of the shipped one, else a built-in name."""
-    for found in _networks_in(usual_folders() if folders is None else folders):
-        return str(found.file)
+    for network in _networks_in(usual_folders() if folders is None else folders):
+        return str(network.file)
     shipped = shipped_default()
     return FALLBACK if shipped is None else str(shipped)
 
@@ -173,7 +173,7 @@ def usual_folders() -> list[Path]:
     return [data, data / "networks"]
 
 
-def discovered() -> list[Found]:
+def discovered() -> list[NetworkFile]:
     """The user's own networks, newest first."""
     return list(_networks_in(usual_folders()))
 
@@ -181,10 +181,10 @@ def discovered() -> list[Found]:
 # --- shipped with the package ---------------------------------------------------------------------
 
 
-def shipped() -> list[Found]:
+def shipped() -> list[NetworkFile]:
     """The networks of the package, by their short names."""
     files = sorted(_files_in([SHIPPED_FOLDER]), key=lambda file: file.stem)
-    return [Found(file, card, True) for file in files if (card := _card_of(file)) is not None]
+    return [NetworkFile(file, card, True) for file in files if (card := _card_of(file)) is not None]
 
 
 def shipped_names() -> list[str]:
@@ -217,12 +217,12 @@ def shipped_default() -> Path | None:
 # --- files ----------------------------------------------------------------------------------------
 
 
-def _networks_in(folders: Iterable[Path]) -> Iterable[Found]:
+def _networks_in(folders: Iterable[Path]) -> Iterable[NetworkFile]:
     """The networks of some folders, newest first; each is read only when it is needed."""
     for file in sorted(_files_in(folders), key=_age):
         card = _card_of(file)
         if card is not None:
-            yield Found(file, card, False)
+            yield NetworkFile(file, card, False)
 
 
 def _files_in(folders: Iterable[Path]) -> Iterable[Path]:

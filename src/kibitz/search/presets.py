@@ -169,7 +169,7 @@ def for_targets(settings: Settings, given: Iterable[str]) -> Settings:
 
 def changes_of(name: str, rule: str) -> dict[str, Any]:
     """What a preset, and a rule if one is named, change of the settings."""
-    entries = [entry for known, entry in RULES.items() if known == rule]
+    entries = [entry for rule_name, entry in RULES.items() if rule_name == rule]
     if rule and not entries:
         raise ConfigError("no such rule", value=rule, fix=did_you_mean(rule, RULES))
     preset(name)

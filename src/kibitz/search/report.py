@@ -26,7 +26,7 @@ DRAWISH, ENOUGH_MATERIAL, OPPOSITE_BISHOPS = 180.0, 50, 200.0
 # The score of a 50 % chance to win, and the spread of results around it.
 EVEN_CHANCE, SPREAD = 100.0, 50.0
 NEARLY_SURE = 1.0 - 1e-9  # 6 000 centipawns
-WORTH = {"pawns": 1, "knights": 3, "bishops": 3, "rooks": 5, "queens": 9}
+PIECE_VALUES = {"pawns": 1, "knights": 3, "bishops": 3, "rooks": 5, "queens": 9}
 DARK_SQUARES = 0xAA55AA55AA55AA55
 # A win by tablebase, less the plies to the next capture, pawn move or mate; Stockfish's number.
 TABLE_CENTIPAWNS = 20_000
@@ -110,7 +110,7 @@ def drawish_below(position: np.record) -> float:
 
 def material(position: np.record) -> int:
     """Of both sides: 1 for a pawn, 3 for a knight or bishop, 5 for a rook, 9 for a queen."""
-    return sum(worth * int(position[kind]).bit_count() for kind, worth in WORTH.items())
+    return sum(value * int(position[kind]).bit_count() for kind, value in PIECE_VALUES.items())
 
 
 def has_opposite_bishops(position: np.record) -> bool:

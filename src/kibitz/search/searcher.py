@@ -29,7 +29,7 @@ FIXED = ("search", "threads", "hash", "syzygy_path", "syzygy_limit", "syzygy_rul
 ENDLESS = 1 << 60  # nodes of a search that something else will stop
 FALLBACK_MS = 150  # of a search without any limit that is not infinite: ChessCoach's choice
 REPORT_MS = 500.0  # between two reports while nothing new is found
-NEWS = 4  # times as often as that, at most, is something new reported
+EARLY_REPORTS = 4  # times as often as that, at most, is something new reported
 FIRST_ROUND = 4_096  # nodes of the first round of `go mate`
 MATE_POSITIONS = 20_000  # some milliseconds, to show a mate to its end; no nodes of the search
 
@@ -74,7 +74,7 @@ class Task:
     def pause_ms(self) -> float:
         """The shortest time between two reports: making one keeps the search waiting."""
         told_all = self.limits.every_change or self.limits.depth is not None
-        return 0.0 if told_all else self.report_ms / NEWS
+        return 0.0 if told_all else self.report_ms / EARLY_REPORTS
 
     @property
     def tried(self) -> int:
@@ -308,10 +308,10 @@ class BaseSearcher(ABC):
 
     # --- reports --------------------------------------------------------------------------------
 
-    def tell(self, *, news: bool = False) -> bool:
+    def tell(self, *, changed: bool = False) -> bool:
         """Report what is new, and now and then that nothing is; whether there was a report."""
         task, now = self.task, self.task.timer.since_go_ms
-        pause = task.pause_ms if news else task.report_ms
+        pause = task.pause_ms if changed else task.report_ms
         if task.on_report is None or now - task.reported_ms < pause:
             return False
         task.reported_ms = now

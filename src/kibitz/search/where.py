@@ -51,29 +51,29 @@ VIRTUAL = EXPLORING._replace(drivers=TOGETHER.drivers)
 # --- by other options -----------------------------------------------------------------------------
 
 
-def with_one_of(*names: str, words: tuple[str, ...] = (), where: Where = EVERYWHERE) -> Where:
+def with_one_of(*names: str, values: tuple[str, ...] = (), where: Where = EVERYWHERE) -> Where:
     """Searches with another option switched on, one of `names`."""
-    return where._replace(need=Need(names, words))
+    return where._replace(need=Need(names, values))
 
 
 VALUED = ("reduction", "absolute")  # ways to value untried moves that have a number
 
-BESTFIRST = with_one_of("search", words=("bestfirst",))
+BESTFIRST = with_one_of("search", values=("bestfirst",))
 OWN_ROOT = with_one_of("root_cpuct_own", where=EXPLORING)
-FPU = with_one_of("fpu", words=VALUED, where=PUCT)
-ROOT_FPU = with_one_of("root_fpu", words=VALUED, where=PUCT)
+FPU = with_one_of("fpu", values=VALUED, where=PUCT)
+ROOT_FPU = with_one_of("root_fpu", values=VALUED, where=PUCT)
 LOG_VISITS = with_one_of("log_visits", where=PUCT)
 LINEAR = with_one_of("linear", where=SBLE)
 ELIMINATION = with_one_of("elimination", where=SBLE)
 SELECTIVE = with_one_of("selective_backup", where=SBLE)
 NOISE = with_one_of("noise_epsilon")
-MOVING = with_one_of("value_average", words=("moving",))
+MOVING = with_one_of("value_average", values=("moving",))
 PROVING = with_one_of("prove")
 MATES = with_one_of("prove", where=EXPLORING)
 PROVED_REPLIES = with_one_of("prove", where=CONTEMPT)
 SLOW_START = with_one_of("slow_start_nodes", where=BATCHED)
 TABLES = with_one_of("syzygy_path")
-LCB = with_one_of("move_choice", words=("lcb",), where=CHOOSING)
+LCB = with_one_of("move_choice", values=("lcb",), where=CHOOSING)
 WARM = with_one_of("temperature", where=CHOOSING)
 DECAY = with_one_of("temp_decay_moves", where=CHOOSING)
 LATER = with_one_of("temp_cutoff_move", "temp_decay_moves", where=CHOOSING)

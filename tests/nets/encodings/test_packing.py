@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from kibitz.nets.encodings.leaves import leaves_of
-from kibitz.nets.encodings.packing import WORDS, pack_batch, unpack_batch
+from kibitz.nets.encodings.packing import PACKED_WORDS, pack_batch, unpack_batch
 from kibitz.nets.encodings.planes import encode_words
 from kibitz.position.fen import START, parse_fen
 from kibitz.position.packed import PACKED, new_packed, pack_positions, unpack_positions
@@ -19,7 +19,7 @@ from kibitz.position.state import new_positions
 
 
 def through_words(positions: np.ndarray, repetitions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    words = np.zeros((len(positions), WORDS), dtype=np.uint64)
+    words = np.zeros((len(positions), PACKED_WORDS), dtype=np.uint64)
     pack_batch(positions, repetitions, words)
     back, counted = new_positions(len(positions)), np.zeros_like(repetitions)
     unpack_batch(words, back, counted)
@@ -78,7 +78,7 @@ def test_rights_and_clocks_come_back(
 
 
 def test_sizes() -> None:
-    assert WORDS * 8 == 144
+    assert PACKED_WORDS * 8 == 144
     assert PACKED.itemsize == 32
 
 
@@ -100,7 +100,7 @@ def test_bytes_by_hand() -> None:
 def test_words_hold_what_the_history_planes_need(games: Any) -> None:
     """The planes of the leaf from its 18 words, as a GPU would make them."""
     leaves = leaves_of([game.positions for game in games])
-    words = np.zeros((len(games), WORDS), dtype=np.uint64)
+    words = np.zeros((len(games), PACKED_WORDS), dtype=np.uint64)
     pack_batch(leaves.positions[:, 0], leaves.repetitions[:, 0], words)
     planes = np.zeros((len(games), 109), dtype=np.uint64)
     encode_words("history109", leaves, planes)

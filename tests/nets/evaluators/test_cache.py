@@ -85,7 +85,7 @@ def test_priors_that_do_not_add_up_are_refused() -> None:
 def test_every_damaged_bit_is_noticed() -> None:
     cache = PredictionCache(BUCKET_BYTES)
     store(cache.record, np.uint64(5), 0.5, 0.25, 30, random_priors(30))
-    words = cache._words[0]
+    words = cache._table[0]
     slot = int(np.flatnonzero(words[: cachetable.SLOTS])[0])
     first = cachetable.entry_place(0, slot)
     used = [slot, *range(first, first + 2 + 8)]  # key, checksum, summary, 30 priors in 8 words

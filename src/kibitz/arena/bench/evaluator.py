@@ -30,7 +30,7 @@ from kibitz.jit.records import aligned
 from kibitz.nets import card as cards
 from kibitz.nets.encodings.features import MAX_ACTIVE, PLAIN, TACTICS, THREATS, batch_features
 from kibitz.nets.encodings.leaves import MOST_HISTORY, Leaves, part_of, random_leaves
-from kibitz.nets.encodings.packing import WORDS, pack_batch, unpack_batch
+from kibitz.nets.encodings.packing import PACKED_WORDS, pack_batch, unpack_batch
 from kibitz.nets.encodings.planes import LAYOUTS, ORDERS, encode, encode_words, policy_indices
 from kibitz.nets.evaluators.batched import (
     BatchedEvaluator,
@@ -74,9 +74,9 @@ def _works(leaves: Leaves) -> Iterator[tuple[str, Work, np.ndarray]]:
     batch, out = len(leaves.known), np.zeros(len(leaves.moves), dtype=np.int32)
     for name, layout in LAYOUTS.items():
         planes = np.zeros((batch, layout.planes, 8, 8), dtype=np.float32)
-        words = np.zeros((batch, layout.planes), dtype=np.uint64)
+        bitplanes = np.zeros((batch, layout.planes), dtype=np.uint64)
         yield name, functools.partial(encode, name, leaves, planes), planes
-        yield f"{name} words", functools.partial(encode_words, name, leaves, words), words
+        yield f"{name} words", functools.partial(encode_words, name, leaves, bitplanes), bitplanes
     for order in ORDERS:
         encoding = "sparse768" if order == "table1858" else "oriented22"
         yield (
@@ -92,7 +92,7 @@ def _others(leaves: Leaves) -> list[tuple[str, Work, np.ndarray]]:
     indices = np.zeros((1, MAX_ACTIVE * batch), dtype=np.int32)
     offsets = np.zeros(batch + 1, dtype=np.int64)
     counts = np.zeros(batch, dtype=np.uint8)
-    words, packed = np.zeros((batch, WORDS), dtype=np.uint64), new_packed(batch)
+    words, packed = np.zeros((batch, PACKED_WORDS), dtype=np.uint64), new_packed(batch)
     back = new_positions(batch)
     return [
         ("sparse768", lambda: batch_features(positions, PLAIN, indices, offsets), indices),

@@ -109,14 +109,14 @@ class GreedyPlayer(RandomPlayer):
         """Play every move and count what is left."""
         started = time.perf_counter()
         scratch = board.copy(history=False)
-        worth = {move: _worth(scratch, move) for move in board.legal_moves}
-        best = max(worth.values())
-        move = self._random.choice([move for move, value in worth.items() if value == best])
+        values = {move: _exchange_value(scratch, move) for move in board.legal_moves}
+        best = max(values.values())
+        move = self._random.choice([move for move, value in values.items() if value == best])
         score = Score("mate", 1) if best == MATE_VALUE else Score("cp", 100 * best)
-        return Answer(move, _since(started), score, depth=1, nodes=len(worth))
+        return Answer(move, _since(started), score, depth=1, nodes=len(values))
 
 
-def _worth(board: Board, move: Move) -> int:
+def _exchange_value(board: Board, move: Move) -> int:
     """Material balance after a move, for the side that makes it; a stalemate is level."""
     sign = 1 if board.turn == "white" else -1
     board.push(move)
@@ -346,8 +346,8 @@ def _xboard_score(cp: int) -> Score:
 
 def _go_words(limits: Limits) -> str:
     """The words after `go`."""
-    words = ((name, getattr(limits, name)) for name in GO_WORDS)
-    given = {name: value for name, value in words if value is not None}
+    pairs = ((name, getattr(limits, name)) for name in GO_WORDS)
+    given = {name: value for name, value in pairs if value is not None}
     # Some programs take 0 for no limit.
     return " ".join(f"{n} {v if n.endswith('inc') else max(1, v)}" for n, v in given.items())
 

@@ -13,7 +13,7 @@ from kibitz.core.errors import InputError
 from kibitz.core.log import say
 from kibitz.nets import card as cards
 from kibitz.nets.card import NetworkCard
-from kibitz.nets.discover import SHIPPED_FOLDER, Found, discover, discovered, resolve, shipped
+from kibitz.nets.discover import SHIPPED_FOLDER, NetworkFile, discover, discovered, resolve, shipped
 from kibitz.nets.models import make
 from kibitz.nets.models.quantise import PolicyPrecision
 from kibitz.nets.models.sizes import ADVICE
@@ -51,7 +51,7 @@ def list_(*, json: JsonFlag = False) -> None:
         say(f"no network here: {taken} is played with; see kibitz net new, kibitz train")
 
 
-def _listed(network: Found, taken: str) -> dict[str, Any]:
+def _listed(network: NetworkFile, taken: str) -> dict[str, Any]:
     card = network.card
     facts = {name: getattr(card, name) for name in ("family", "size", "encoding", "precision")}
     return {

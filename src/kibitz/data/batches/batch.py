@@ -133,9 +133,9 @@ def leaves_at(
 def _inputs(leaves: Leaves, how: Recipe) -> tuple[np.ndarray, ...]:
     size = len(leaves.known)
     if not how.perspectives:
-        words = np.empty((size, layout_of(how.encoding).planes), dtype=np.uint64)
-        encode_words(how.encoding, leaves, words)
-        return (words,)
+        bitplanes = np.empty((size, layout_of(how.encoding).planes), dtype=np.uint64)
+        encode_words(how.encoding, leaves, bitplanes)
+        return (bitplanes,)
     indices = np.empty((how.perspectives, MAX_ACTIVE * size), dtype=np.int32)
     offsets = np.empty(size + 1, dtype=np.int64)
     detail = DETAILS[how.encoding]

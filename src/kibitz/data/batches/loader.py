@@ -153,15 +153,15 @@ def to_tensors(batch: Batch[np.ndarray], how: Recipe, device: torch.device) -> T
     return Batch._make([inputs, *(_moved(array, device) for array in batch[1:-1]), None])
 
 
-def _planes(words: np.ndarray, encoding: str, device: torch.device) -> Tensor:
+def _planes(bitplanes: np.ndarray, encoding: str, device: torch.device) -> Tensor:
     """Planes float32 [B, P, 8, 8], in memory channels last, of words uint64 [B, P]."""
     layout = layout_of(encoding)
     if device.type != "cpu":
-        sent = _moved(words.view(np.int64), device)
+        sent = _moved(bitplanes.view(np.int64), device)
         return laid_out(unpacked(sent, layout.clock, layout.divisor))
-    planes = np.empty((*words.shape, 64), dtype=np.float32)
-    expand(words, layout.clock, layout.divisor, planes)
-    return laid_out(torch.from_numpy(planes.reshape(*words.shape, 8, 8)))
+    planes = np.empty((*bitplanes.shape, 64), dtype=np.float32)
+    expand(bitplanes, layout.clock, layout.divisor, planes)
+    return laid_out(torch.from_numpy(planes.reshape(*bitplanes.shape, 8, 8)))
 
 
 def _moved(array: np.ndarray, device: torch.device) -> Tensor:

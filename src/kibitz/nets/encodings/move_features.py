@@ -89,19 +89,19 @@ def up_to_two(board: np.uint64) -> int:
 @kernel
 def discoverers(position: np.record, king: int, occupied: np.uint64) -> np.uint64:
     """Pieces of the side to move that alone stand between one of its sliders and a king."""
-    found = EMPTY
+    blockers = EMPTY
     straight, diagonal = rook_attacks(king, occupied), bishop_attacks(king, occupied)
     through = rook_attacks(king, occupied & ~(straight & position.own)) & ~straight
     sliders = through & position.own & (position.rooks | position.queens)
     while sliders:
-        found |= rook_attacks(lowest(sliders), occupied) & straight
+        blockers |= rook_attacks(lowest(sliders), occupied) & straight
         sliders = without_lowest(sliders)
     through = bishop_attacks(king, occupied & ~(diagonal & position.own)) & ~diagonal
     sliders = through & position.own & (position.bishops | position.queens)
     while sliders:
-        found |= bishop_attacks(lowest(sliders), occupied) & diagonal
+        blockers |= bishop_attacks(lowest(sliders), occupied) & diagonal
         sliders = without_lowest(sliders)
-    return found & position.own
+    return blockers & position.own
 
 
 @kernel
@@ -214,14 +214,14 @@ def threat_feature(
     position: np.record, around: Surroundings, move: int, piece: int, after: int, loses: bool
 ) -> int:
     """Number of the threat feature, EXCHANGE_FEATURES to MOVE_FEATURES - 2."""
-    here, square = bit(origin_of(move)), destination_of(move)
+    own_bit, square = bit(origin_of(move)), destination_of(move)
     there = bit(square)
-    reach = reached_from(after, square, around.occupied & ~here)
-    check = 1 if reach & around.king else 2 if here & around.screens else 0
+    reach = reached_from(after, square, around.occupied & ~own_bit)
+    check = 1 if reach & around.king else 2 if own_bit & around.screens else 0
     worthy = around.undefended | dearer_pieces(position, after)
     threats = up_to_two(reach & worthy & around.targets & ~there)
     near_king = up_to_two(reach & around.ring)
-    helps = 2 if there & around.hunters else 1 if reach & around.loose & ~here else 0
+    helps = 2 if there & around.hunters else 1 if reach & around.loose & ~own_bit else 0
     number = ((piece * CHECKS + check) * THREATS + threats) * REACHES + near_king
     return EXCHANGE_FEATURES + (number * LOST + (1 if loses else 0)) * HELPS + helps
 

@@ -23,52 +23,52 @@ from kibitz.position.attacks import EMPTY
 from kibitz.position.packed import put_state, state_word
 from kibitz.position.state import compute_key
 
-WORDS = 18
+PACKED_WORDS = 18
 REPETITION_WORD, CASTLING_WORD, STATE_WORD = 12, 13, 17
 
 
 @kernel
-def pack(position: np.record, repetitions: int, words: np.ndarray) -> None:
+def pack(position: np.record, repetitions: int, packed: np.ndarray) -> None:
     """Write a position to words, uint64 [18]; at most 255 repetitions."""
-    put_pieces(position, position.own, position.their, 0, words, 0)
-    words[REPETITION_WORD] = everywhere(repetitions > 0)
-    words[CASTLING_WORD] = castling_rook(position, False, False)
-    words[CASTLING_WORD + 1] = castling_rook(position, False, True)
-    words[CASTLING_WORD + 2] = castling_rook(position, True, False)
-    words[CASTLING_WORD + 3] = castling_rook(position, True, True)
-    words[STATE_WORD] = state_word(position, repetitions)
+    put_pieces(position, position.own, position.their, 0, packed, 0)
+    packed[REPETITION_WORD] = everywhere(repetitions > 0)
+    packed[CASTLING_WORD] = castling_rook(position, False, False)
+    packed[CASTLING_WORD + 1] = castling_rook(position, False, True)
+    packed[CASTLING_WORD + 2] = castling_rook(position, True, False)
+    packed[CASTLING_WORD + 3] = castling_rook(position, True, True)
+    packed[STATE_WORD] = state_word(position, repetitions)
 
 
 @kernel
-def unpack(words: np.ndarray, position: np.record) -> int:
+def unpack(packed: np.ndarray, position: np.record) -> int:
     """Write the position that words, uint64 [18], hold; returns its earlier occurrences."""
-    position.pawns = words[0] | words[6]
-    position.knights = words[1] | words[7]
-    position.bishops = words[2] | words[8]
-    position.rooks = words[3] | words[9]
-    position.queens = words[4] | words[10]
-    position.kings = words[5] | words[11]
+    position.pawns = packed[0] | packed[6]
+    position.knights = packed[1] | packed[7]
+    position.bishops = packed[2] | packed[8]
+    position.rooks = packed[3] | packed[9]
+    position.queens = packed[4] | packed[10]
+    position.kings = packed[5] | packed[11]
     own, their, castling = EMPTY, EMPTY, EMPTY
     for plane in range(6):
-        own |= words[plane]
-        their |= words[plane + 6]
+        own |= packed[plane]
+        their |= packed[plane + 6]
     for plane in range(CASTLING_WORD, STATE_WORD):
-        castling |= words[plane]
+        castling |= packed[plane]
     position.own, position.their, position.castling = own, their, castling
-    repetitions = put_state(words[STATE_WORD], position)
+    repetitions = put_state(packed[STATE_WORD], position)
     position.key = compute_key(position)
     return repetitions
 
 
 @kernel
-def pack_batch(positions: np.ndarray, repetitions: np.ndarray, words: np.ndarray) -> None:
+def pack_batch(positions: np.ndarray, repetitions: np.ndarray, packed: np.ndarray) -> None:
     """POSITION [B] and uint8 [B] to uint64 [B, 18]."""
     for row in range(positions.shape[0]):
-        pack(positions[row], signed(repetitions[row]), words[row])
+        pack(positions[row], signed(repetitions[row]), packed[row])
 
 
 @kernel
-def unpack_batch(words: np.ndarray, positions: np.ndarray, repetitions: np.ndarray) -> None:
+def unpack_batch(packed: np.ndarray, positions: np.ndarray, repetitions: np.ndarray) -> None:
     """uint64 [B, 18] to POSITION [B] and uint8 [B]."""
     for row in range(positions.shape[0]):
-        repetitions[row] = unpack(words[row], positions[row])
+        repetitions[row] = unpack(packed[row], positions[row])

@@ -92,12 +92,12 @@ class Pair:
     def __init__(self, value: BatchedEvaluator, policy: BatchedEvaluator) -> None:
         self.value, self.policy = value, policy
         self.name = f"{value.name} with {policy.name}"
-        one, other = value.sees, policy.sees
+        first, second = value.sees, policy.sees
         self.sees = Sight(
-            max(one.history, other.history),
-            max(one.repetitions, other.repetitions),
-            one.clock or other.clock,
-            one.colours or other.colours,
+            max(first.history, second.history),
+            max(first.repetitions, second.repetitions),
+            first.clock or second.clock,
+            first.colours or second.colours,
         )
 
     def evaluate(self, leaves: Leaves, out: Evaluations) -> None:

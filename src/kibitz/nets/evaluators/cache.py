@@ -66,29 +66,29 @@ class PredictionCache:
             raise InputError(
                 "cache size in bytes", value=size, fix=f"give {cachetable.BUCKET_BYTES} or more"
             )
-        self._words = aligned((buckets, cachetable.BUCKET_WORDS), np.uint64)
+        self._table = aligned((buckets, cachetable.BUCKET_WORDS), np.uint64)
         self._counters = aligned((buckets, cachetable.BUCKET_COUNTERS), np.uint32)
-        words = self._words.reshape(-1).view(cachetable.WORD)
+        table = self._table.reshape(-1).view(cachetable.WORD)
         counters = self._counters.reshape(-1).view(cachetable.COUNTER)
-        places = address_of(words), words.size, address_of(counters), counters.size
+        places = address_of(table), table.size, address_of(counters), counters.size
         self.record = as_record(Cache(*places, buckets, salt=0))
 
     @property
     def size(self) -> int:
         """Bytes of the table."""
-        return self._words.nbytes + self._counters.nbytes
+        return self._table.nbytes + self._counters.nbytes
 
     def clear(self) -> None:
         """Forget everything, with what a thread is storing at this moment."""
         self.record["salt"] += 1
-        self._words[:] = 0
+        self._table[:] = 0
         self._counters[:] = 0
 
     def use(self) -> CacheUse:
         """Count hits, misses and evictions, and sample how full the table is."""
         totals = self._counters[:, : cachetable.USED_AT].sum(axis=0, dtype=np.int64)
         probes, hits = totals[cachetable.PROBES], totals[cachetable.HITS]
-        keys = self._words[:HASHFULL_BUCKETS, : cachetable.SLOTS]
+        keys = self._table[:HASHFULL_BUCKETS, : cachetable.SLOTS]
         full = np.count_nonzero(keys) / keys.size
         evictions = int(totals[cachetable.EVICTIONS])
         return CacheUse(int(hits), int(probes - hits), evictions, round(1000 * full))
@@ -124,13 +124,13 @@ class CachedEvaluator:
             return
         rows = np.flatnonzero(missing)
         rest = chosen(leaves, rows)
-        found = evaluated(self.evaluator, rest)
-        refuse_not_finite(self.name, *found)
-        priors = np.empty_like(found.logits)
-        put_priors(rest.offsets, found.logits, priors)
-        store_all(self.cache.record, keys[rows], rest.offsets, found.wdl, priors)
-        out.wdl[rows] = found.wdl
-        out.logits[: leaves.offsets[-1]][np.repeat(missing, np.diff(leaves.offsets))] = found.logits
+        fresh = evaluated(self.evaluator, rest)
+        refuse_not_finite(self.name, *fresh)
+        priors = np.empty_like(fresh.logits)
+        put_priors(rest.offsets, fresh.logits, priors)
+        store_all(self.cache.record, keys[rows], rest.offsets, fresh.wdl, priors)
+        out.wdl[rows] = fresh.wdl
+        out.logits[: leaves.offsets[-1]][np.repeat(missing, np.diff(leaves.offsets))] = fresh.logits
 
 
 def chosen(leaves: Leaves, rows: np.ndarray) -> Leaves:
@@ -221,12 +221,12 @@ def probe_row(
 ) -> bool:
     """Answer one leaf of a batch if it is known."""
     start, end = offsets[row], offsets[row + 1]
-    found, value, draw = probe(cache, key, end - start, logits[start:end])
-    if found:
+    hit, value, draw = probe(cache, key, end - start, logits[start:end])
+    if hit:
         _put_wdl(wdl, row, value, draw)
         for at in range(start, end):
             logits[at] = np.float32(math.log(logits[at]))
-    return found
+    return hit
 
 
 @kernel

@@ -183,12 +183,12 @@ def victim(cache: np.record, bucket: int, key: np.uint64, tick: int) -> int:
     """Slot to write a key to: its own, an empty one, or the one used longest ago."""
     oldest, oldest_age = 0, -1
     for slot in range(SLOTS):
-        found = atomic_load(word_at(cache, bucket * BUCKET_WORDS + slot), "word")
-        if found == key:
+        entry = atomic_load(word_at(cache, bucket * BUCKET_WORDS + slot), "word")
+        if entry == key:
             return slot
         used = atomic_load(counter_at(cache, bucket * BUCKET_COUNTERS + USED_AT + slot), "count")
         age = (tick - signed(used)) & 0xFFFF_FFFF
-        if not found:
+        if not entry:
             age = 1 << 32
         if age > oldest_age:
             oldest, oldest_age = slot, age

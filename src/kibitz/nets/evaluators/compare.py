@@ -41,8 +41,8 @@ def difference_of(first: Evaluations, second: Evaluations, offsets: np.ndarray) 
     owners = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     apart = np.abs(_centred(first.logits, offsets) - _centred(second.logits, offsets))
     moving = np.flatnonzero(np.diff(offsets))
-    best = [_best(one.logits, offsets, moving) for one in (first, second)]
-    p, q = (_priors(one.logits, offsets).astype(np.float64) for one in (first, second))
+    best = [_best(each.logits, offsets, moving) for each in (first, second)]
+    p, q = (_priors(each.logits, offsets).astype(np.float64) for each in (first, second))
     information = p * (np.log(p + 1e-30) - np.log(q + 1e-30))
     per_leaf = np.bincount(owners, information, minlength=len(offsets) - 1)[moving]
     return Difference(

@@ -123,9 +123,9 @@ def dot_products(numbers: Numbers, together: int, processor: int = HOST) -> Call
             chosen = load_lanes(rows + 4 * group, np.int32, together)
             sums = spread(0, product, sums_together)
             for start in range(0, columns, step):
-                here = load_lanes(hidden + hidden_size * start, activation, step)
+                lanes = load_lanes(hidden + hidden_size * start, activation, step)
                 row = load_rows(weights, chosen, size * columns, size * start, weight, step)
-                sums = add_products(sums, repeated(here, together), row, processor)
+                sums = add_products(sums, repeated(lanes, together), row, processor)
             store_lanes(out + 4 * group, sums_of_parts(sums, together))
 
     return dots

@@ -116,9 +116,9 @@ def _run(session: Any, names: list[str], planes: np.ndarray, name: str) -> list[
 def _check_outputs(card: NetworkCard, outputs: Mapping[str, np.ndarray], batch: int) -> None:
     """Refuse answers of another shape than the card says."""
     for name, shape in _expected(card).items():
-        found = outputs[name].shape
-        if found[1:] != shape or found[0] < batch or outputs[name].dtype != np.float32:
-            what = f"the network's output {name} is {list(found)}, not {[batch, *shape]}"
+        given = outputs[name].shape
+        if given[1:] != shape or given[0] < batch or outputs[name].dtype != np.float32:
+            what = f"the network's output {name} is {list(given)}, not {[batch, *shape]}"
             raise EvaluationError(what, value=card.name, fix="export the network again")
 
 

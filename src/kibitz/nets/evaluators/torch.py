@@ -61,8 +61,8 @@ class TorchEvaluator:
         self._forward: Forward = self._planes_forward
         if graphs and self.device.type == "cuda" and not self._sparse:
             width = layout_of(self.card.encoding).planes
-            words = torch.zeros((largest, width), dtype=torch.int64, device=self.device)
-            self._forward = Replayed(self._planes_forward, words)
+            bitplanes = torch.zeros((largest, width), dtype=torch.int64, device=self.device)
+            self._forward = Replayed(self._planes_forward, bitplanes)
 
     @torch.inference_mode()
     def evaluate(self, leaves: Leaves, out: Evaluations) -> None:
@@ -78,25 +78,25 @@ class TorchEvaluator:
         if self._sparse:
             outputs = self._network(*self._features(leaves), moves, offsets, self._kinds(leaves))
         else:
-            outputs = self._forward(self._words(leaves))
+            outputs = self._forward(self._bitplanes(leaves))
             if "policy" in outputs:
                 logits = outputs["policy"][: len(leaves.known)]
                 outputs = {**outputs, "policy": legal_logits(logits, moves, offsets)}
         arrays = {name: tensor.float().cpu().numpy() for name, tensor in outputs.items()}
         _put(self.card, arrays, out)
 
-    def _planes_forward(self, words: Tensor) -> dict[str, Tensor]:
+    def _planes_forward(self, bitplanes: Tensor) -> dict[str, Tensor]:
         layout = layout_of(self.card.encoding)
-        planes = unpacked(words, layout.clock, layout.divisor)
+        planes = unpacked(bitplanes, layout.clock, layout.divisor)
         outputs: dict[str, Tensor] = self._network(planes.to(self.precision))
         return outputs
 
-    def _words(self, leaves: Leaves) -> Tensor:
+    def _bitplanes(self, leaves: Leaves) -> Tensor:
         """Words of the planes, int64 [B, planes]."""
         width = layout_of(self.card.encoding).planes
-        words = np.empty((len(leaves.known), width), dtype=np.uint64)
-        encode_words(self.card.encoding, leaves, words)
-        return torch.from_numpy(words.view(np.int64)).to(self.device, non_blocking=True)
+        bitplanes = np.empty((len(leaves.known), width), dtype=np.uint64)
+        encode_words(self.card.encoding, leaves, bitplanes)
+        return torch.from_numpy(bitplanes.view(np.int64)).to(self.device, non_blocking=True)
 
     def _moves(self, leaves: Leaves) -> tuple[Tensor, Tensor]:
         """Policy indices int32 [M] and offsets int64 [B + 1]."""
@@ -118,46 +118,46 @@ class TorchEvaluator:
         offsets = np.zeros(batch + 1, dtype=np.int64)
         positions = np.ascontiguousarray(leaves.positions[:, 0])
         total = batch_features(positions, DETAILS[self.card.encoding], indices, offsets)
-        found = torch.from_numpy(np.ascontiguousarray(indices[:, :total]))
-        return found.to(self.device), torch.from_numpy(offsets).to(self.device)
+        features = torch.from_numpy(np.ascontiguousarray(indices[:, :total]))
+        return features.to(self.device), torch.from_numpy(offsets).to(self.device)
 
 
 class Forward(Protocol):
     """Words int64 [B, planes] to the outputs of a network, [B or more, ...]."""
 
-    def __call__(self, words: Tensor) -> dict[str, Tensor]:
+    def __call__(self, bitplanes: Tensor) -> dict[str, Tensor]:
         """Run the network."""
 
 
 class Replayed:
     """A CUDA graph of a network's work on a full batch; smaller batches are filled up."""
 
-    def __init__(self, forward: Forward, words: Tensor) -> None:
-        self._words = words
+    def __init__(self, forward: Forward, bitplanes: Tensor) -> None:
+        self._bitplanes = bitplanes
         stream: Any = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream), torch.inference_mode():
             for _ in range(3):  # algorithms are chosen before anything is recorded
-                forward(words)
+                forward(bitplanes)
         torch.cuda.current_stream().wait_stream(stream)
         self._graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self._graph), torch.inference_mode():
-            self._outputs = forward(words)
+            self._outputs = forward(bitplanes)
 
-    def __call__(self, words: Tensor) -> dict[str, Tensor]:
+    def __call__(self, bitplanes: Tensor) -> dict[str, Tensor]:
         """Run the network on words int64 [at most largest, planes]."""
-        self._words[: len(words)].copy_(words)
+        self._bitplanes[: len(bitplanes)].copy_(bitplanes)
         self._graph.replay()
         return self._outputs
 
 
-def unpacked(words: Tensor, clock: int, divisor: float) -> Tensor:
+def unpacked(bitplanes: Tensor, clock: int, divisor: float) -> Tensor:
     """Planes float32 [B, P, 8, 8] from words int64 [B, P]; `clock` is a plane or negative."""
-    squares = torch.arange(64, device=words.device)
-    planes = ((words.unsqueeze(2) >> squares) & 1).float()
+    squares = torch.arange(64, device=bitplanes.device)
+    planes = ((bitplanes.unsqueeze(2) >> squares) & 1).float()
     if clock >= 0:
-        planes[:, clock, :] = (words[:, clock].float() / divisor).unsqueeze(1)
-    return planes.view(len(words), -1, 8, 8)
+        planes[:, clock, :] = (bitplanes[:, clock].float() / divisor).unsqueeze(1)
+    return planes.view(len(bitplanes), -1, 8, 8)
 
 
 def _put(card: NetworkCard, arrays: dict[str, np.ndarray], out: Evaluations) -> None:

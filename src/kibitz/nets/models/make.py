@@ -109,14 +109,14 @@ def join(
     card, weights = _sparse(value)
     other, others = _sparse(policy) if policy else (card, _no_policy(weights))
     if card.encoding != other.encoding:
-        found = f"{card.encoding} and {other.encoding}"
-        raise InputError("networks that see different things", value=found, fix="use one encoding")
+        given = f"{card.encoding} and {other.encoding}"
+        raise InputError("networks that see different things", value=given, fix="use one encoding")
     if (card.precision == "float32") != (other.precision == "float32"):
-        found = f"{card.precision} and {other.precision}"
+        given = f"{card.precision} and {other.precision}"
         fix = "quantise the float one first"
-        raise InputError("one float network and one of integers", value=found, fix=fix)
-    ours, theirs = parse(card.size), parse(other.size)
-    options = "".join(f"-{option}" for option in OPTIONS if option in ours.options)
+        raise InputError("one float network and one of integers", value=given, fix=fix)
+    size, other_size = parse(card.size), parse(other.size)
+    options = "".join(f"-{option}" for option in OPTIONS if option in size.options)
     joined = {key: array for key, array in weights.items() if not key.startswith(POLICY)}
     joined |= {key: array for key, array in others.items() if key.startswith(POLICY)}
     command = " ".join(["kibitz net join", *(file.name for file in (value, policy) if file)])
@@ -126,7 +126,7 @@ def join(
     made = msgspec.structs.replace(
         card,
         name=name,
-        size=f"sparse-{ours.width}x{theirs.policy_width}{options}",
+        size=f"sparse-{size.width}x{other_size.policy_width}{options}",
         licence=licence or card.licence,
         parameters=sum(array.size for key, array in joined.items() if not key.endswith("_scale")),
         precision=other.precision,

@@ -99,12 +99,12 @@ def parse(text: str) -> Size:
     family = FAMILIES.get(name)
     if family is None:
         raise InputError("unknown network family", value=text, fix=did_you_mean(name, FAMILIES))
-    words = re.fullmatch(rf"{family.dial}((?:-[a-z]+)*)", rest)
-    if words is None:
+    match = re.fullmatch(rf"{family.dial}((?:-[a-z]+)*)", rest)
+    if match is None:
         raise InputError(
             "malformed network size", value=text, fix=f"write it like {family.example}"
         )
-    *dial, tail = words.groups()
+    *dial, tail = match.groups()
     options = frozenset(tail.split("-")[1:])
     for option in options - set(family.options):
         fix = did_you_mean(option, family.options)
@@ -192,9 +192,9 @@ def check_card(card: NetworkCard) -> None:
 
 
 def _misfit(
-    card: NetworkCard, what: str, value: object, known: dict[str, int] | list[str]
+    card: NetworkCard, what: str, value: object, expected: dict[str, int] | list[str]
 ) -> InputError:
-    fix = f"choose from {', '.join(known)}"
+    fix = f"choose from {', '.join(expected)}"
     return InputError(f"wrong {what} for a {card.size} network", value=value, fix=fix)
 
 
@@ -266,6 +266,6 @@ def check_sparse_arrays(card: NetworkCard, arrays: Arrays, location: Location = 
             raise DamagedFileError(what, value=where, fix=fix)
         array, wanted = arrays[name], f"{np.dtype(kind)} {list(shape)}"
         if array.shape != shape or array.dtype != kind:
-            found = f"{array.dtype} {list(array.shape)}"
-            what = f"weights do not fit a {card.size} network: {name} is {found}, not {wanted}"
+            given = f"{array.dtype} {list(array.shape)}"
+            what = f"weights do not fit a {card.size} network: {name} is {given}, not {wanted}"
             raise DamagedFileError(what, value=where, fix=fix)

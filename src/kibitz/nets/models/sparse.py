@@ -92,12 +92,12 @@ def joined(own: Tensor, shared: Tensor) -> Tensor:
 
 def kept(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return a network's state as files keep it: common rows are added to the others."""
-    found = {name: tensor for name, tensor in state.items() if not name.endswith(SHARED)}
+    tensors = {name: tensor for name, tensor in state.items() if not name.endswith(SHARED)}
     for name, shared in state.items():
         if name.endswith(SHARED):
             weight = name.removesuffix(SHARED) + ".weight"
-            found[weight] = joined(found[weight], shared)
-    return found
+            tensors[weight] = joined(tensors[weight], shared)
+    return tensors
 
 
 class SparseNetwork(nn.Module):

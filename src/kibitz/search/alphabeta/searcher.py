@@ -165,7 +165,7 @@ class AlphaBeta(BaseSearcher):
         if self.tables.pieces:
             answer_probes([worker.memory for worker in self.workers], self.probe)
         if self.workers[0].depth:
-            self._untold = not self.tell(news=self._untold) and self._untold
+            self._untold = not self.tell(changed=self._untold) and self._untold
 
     def is_late(self) -> bool:
         """Whether even an iteration that has begun is to be given up."""

@@ -153,7 +153,7 @@ class BestFirst(BaseSearcher):
             deepest = 1  # there is none; a move is wanted all the same
         while self._depth < deepest and self._deepen(self._depth + 1):
             self._depth += 1
-            self.tell(news=True)
+            self.tell(changed=True)
             if self.proof != UNPROVED and self._depth >= abs(self.proof) - 1:
                 return  # no shorter mate is left
             if self.is_over():

@@ -186,12 +186,12 @@ class Question:
         self.wdl = np.zeros((rows, 3), np.float32)
         self.logits = np.zeros(rows * MAX_MOVES, np.float32)
         self.batches = self.evaluated = 0  # since the search began
-        self._asked = 0
+        self._count = 0
         self._answer: Future[None] | None = None
 
     def ask(self, count: int, pool: ThreadPoolExecutor | None) -> None:
         """Ask about the first rows; without a pool the answer is there at once."""
-        self._asked = count
+        self._count = count
         if count == 0:
             return
         self.batches, self.evaluated = self.batches + 1, self.evaluated + count
@@ -206,9 +206,9 @@ class Question:
         answer, self._answer = self._answer, None
         if answer is not None:
             answer.result()
-        if self._asked:
-            moves = int(self.leaves.offsets[self._asked])
-            arrays = self.wdl[: self._asked], self.logits[:moves]
+        if self._count:
+            moves = int(self.leaves.offsets[self._count])
+            arrays = self.wdl[: self._count], self.logits[:moves]
             refuse_not_finite(self.evaluator.name, *arrays)
 
     def _filled(self, leaves: Leaves) -> Evaluations:

@@ -54,7 +54,7 @@ class Searcher(BaseSearcher):
         behaviour, rows = to_behaviour(self.settings), self.settings.minibatch_size
         self.driver = Driver([self._tree], evaluator, self.rule, behaviour, rows)
         self._line = Line()
-        self._known = 0  # visits by earlier searches
+        self._earlier = 0  # visits by earlier searches
         self._reported: int | None = None  # the best move of the last report
         self._mates: Mates = {}  # those found beside the tree
         self._generator = np.random.default_rng(self.settings.seed)
@@ -207,7 +207,7 @@ class Searcher(BaseSearcher):
     @property
     def nodes(self) -> int:
         """Playouts of this search."""
-        return self._tree.visits - self._known
+        return self._tree.visits - self._earlier
 
     def _tell_news(self) -> None:
         """Report if the best move has changed, and now and then."""
@@ -282,7 +282,7 @@ class Searcher(BaseSearcher):
             context = self.contexts[0].record
             prepare_root(self.memory, context, self.rule, self.settings, playouts)
         self._prove_root()
-        self._known = self._tree.visits if kept else 0
+        self._earlier = self._tree.visits if kept else 0
 
     def _keep(self, board: Board) -> bool:
         """Keep what the last search knows of this position; whether there was anything."""
@@ -322,7 +322,7 @@ class Searcher(BaseSearcher):
         """
         for context in self.contexts:
             record = context.record
-            while record.asked > record.answered:
+            while record.queued > record.answered:
                 place = int(record.answered) % QUESTIONS
                 proof, edge = self.probe(context.questions[place]), int(record.asking[place])
                 if proof is None:

@@ -1,6 +1,6 @@
 """Expand, the second step of a playout: give a leaf its moves, best prior first.
 
-Every node that is expanded comes through here. Its moves are opened later, one after the other.
+Every node that is expanded comes through here. Its moves are tried later, one after the other.
 They are put in order eight at a time, written with lanes because the compiler neither keeps a list
 this short in registers nor ranks one list against itself without adding up lanes.
 """
@@ -182,10 +182,10 @@ def put_edges(edges: int, cold: int, order: Any) -> None:
 @kernel
 def hold_moves(edges: int, first: int, context: np.record, count: int) -> None:
     """Copy context.order to the end of the block from `first`; there are at least 4 moves."""
-    order, held = address_in(context.order), edges + SIZE * (first + count) - 4 * count
+    order, saved = address_in(context.order), edges + SIZE * (first + count) - 4 * count
     for start in range(0, count, AT_ONCE):
         at = min(start, count - AT_ONCE)
-        store_lanes(held + 4 * at, load_lanes(order + 4 * at, np.uint32, AT_ONCE))
+        store_lanes(saved + 4 * at, load_lanes(order + 4 * at, np.uint32, AT_ONCE))
 
 
 # --- the step -------------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ def expand(
     record = node_at(tree, node)
     record.first = first
     record.count = count
-    record.opened = 0
+    record.tried = 0
     if behaviour.by_prior and count > FEW_MOVES and node != 0:
         hold_moves(signed(tree.edges), first, context, count)
         edge_at(tree, first - 1).prior = PACKED_MOVES
@@ -225,37 +225,37 @@ def expand(
 
 
 @inlined_kernel
-def mark_opened(tree: np.record, behaviour: np.record, node: int, edge: int) -> None:
-    """Count a move as opened, if it is not; a slower thread never takes that back."""
+def mark_tried(tree: np.record, behaviour: np.record, node: int, edge: int) -> None:
+    """Count a move as tried, if it is not; a slower thread never takes that back."""
     wanted = edge - signed(node_at(tree, node).first) + 1
-    if wanted > signed(atomic_load(node_at(tree, node), "opened")):
-        _open(tree, behaviour, node, wanted)
+    if wanted > signed(atomic_load(node_at(tree, node), "tried")):
+        _try_moves(tree, behaviour, node, wanted)
 
 
 @kernel
-def _open(tree: np.record, behaviour: np.record, node: int, wanted: int) -> None:
-    """Open the first `wanted` moves of a node."""
+def _try_moves(tree: np.record, behaviour: np.record, node: int, wanted: int) -> None:
+    """Count the first `wanted` moves of a node as tried."""
     header = signed(node_at(tree, node).first) - 1
     if edge_at(tree, header).prior == PACKED_MOVES:
-        _open_next(tree, behaviour, node, wanted, header)
+        _try_next(tree, behaviour, node, wanted, header)
         return
     if behaviour.shared != THREADS:
-        node_at(tree, node).opened = wanted
+        node_at(tree, node).tried = wanted
         return
     while True:
-        opened = signed(atomic_load(node_at(tree, node), "opened"))
-        if opened >= wanted:
+        tried = signed(atomic_load(node_at(tree, node), "tried"))
+        if tried >= wanted:
             return
-        if compare_and_swap(node_at(tree, node), "opened", opened, wanted):
+        if compare_and_swap(node_at(tree, node), "tried", tried, wanted):
             return
 
 
 @kernel
-def _open_next(tree: np.record, behaviour: np.record, node: int, wanted: int, header: int) -> None:
-    """Open the move that is the last edge so far, and make the next one an edge.
+def _try_next(tree: np.record, behaviour: np.record, node: int, wanted: int, header: int) -> None:
+    """Count the move as tried that is the last edge so far, and make the next one an edge.
 
     One thread at a time, or a slow one would make an edge anew that others have used meanwhile.
-    A thread that has to wait for long gives up: the move is opened when it is chosen again.
+    A thread that has to wait for long gives up: the move is tried when it is chosen again.
     """
     record = node_at(tree, node)
     if behaviour.shared == THREADS:
@@ -264,10 +264,10 @@ def _open_next(tree: np.record, behaviour: np.record, node: int, wanted: int, he
             tries += 1
             if tries == PATIENCE:
                 return
-        if wanted <= signed(atomic_load(node_at(tree, node), "opened")):
+        if wanted <= signed(atomic_load(node_at(tree, node), "tried")):
             atomic_store(edge_at(tree, header), "pending", 0)
             return
-    make_edges(tree, node, signed(record.opened) + 1, min(wanted + 1, signed(record.count)))
-    atomic_store(node_at(tree, node), "opened", wanted)
+    make_edges(tree, node, signed(record.tried) + 1, min(wanted + 1, signed(record.count)))
+    atomic_store(node_at(tree, node), "tried", wanted)
     if behaviour.shared == THREADS:
         atomic_store(edge_at(tree, header), "pending", 0)

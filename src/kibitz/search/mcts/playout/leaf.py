@@ -25,8 +25,8 @@ from kibitz.search.mcts.tree.nodes import (
     cold_at,
     edge_at,
     edge_words_at,
-    known_at,
     node_at,
+    shared_at,
 )
 from kibitz.search.proof import DRAW, UNPROVED, bounded, is_settled
 
@@ -111,12 +111,12 @@ def queue_probe(context: np.record, position: np.record, edge: int, depth: int) 
         return
     if popcount(position.own | position.their) > context.table_pieces:
         return
-    if position.castling or context.asked - context.answered >= QUESTIONS:
+    if position.castling or context.queued - context.answered >= QUESTIONS:
         return
-    place = context.asked % QUESTIONS
+    place = context.queued % QUESTIONS
     copy_position(position, question_at(context, place))
     context.asking[place] = edge
-    atomic_add(context, "asked", 1)
+    atomic_add(context, "queued", 1)
 
 
 # --- values shared between transpositions ---------------------------------------------------------
@@ -135,7 +135,7 @@ def _check(tree: np.record, key: np.uint64) -> np.uint64:
 
 @kernel
 def _place(tree: np.record, key: np.uint64) -> int:
-    return signed(key & np.uint64(tree.known_size - 1))
+    return signed(key & np.uint64(tree.shared_size - 1))
 
 
 @kernel
@@ -143,7 +143,7 @@ def recall(tree: np.record, position: np.record) -> tuple[bool, float, float]:
     """(known, value for the side to move, probability of a draw)."""
     if signed(position.rule50) >= LATEST:
         return False, 0.0, 0.0
-    entry = known_at(tree, _place(tree, position.key)).entry
+    entry = shared_at(tree, _place(tree, position.key)).entry
     if entry & CHECKED != _check(tree, position.key):
         return False, 0.0, 0.0
     value, draw = signed(entry) >> 16 & 0xFFFF, signed(entry) & 0xFFFF
@@ -160,7 +160,7 @@ def remember(tree: np.record, context: np.record, depth: int) -> None:
             value = math.floor(ONE - edge_at(tree, edge).value * ONE + 0.5)
             draw = math.floor(min(float(node.draw), 1.0) * DRAWN + 0.5)
             key = position.key
-            shared = known_at(tree, _place(tree, key))
+            shared = shared_at(tree, _place(tree, key))
             shared.entry = _check(tree, key) | np.uint64(value << 16 | draw)
 
 

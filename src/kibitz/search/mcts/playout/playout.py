@@ -16,7 +16,7 @@ from kibitz.jit.compile import inlined_kernel, kernel
 from kibitz.nets.evaluators.inline import logits_of, value_of
 from kibitz.position.moves import generate
 from kibitz.position.play import play
-from kibitz.search.mcts.playout.expand import expand, mark_opened
+from kibitz.search.mcts.playout.expand import expand, mark_tried
 from kibitz.search.mcts.playout.leaf import (
     adjusted,
     back_up,
@@ -140,7 +140,7 @@ def follow(rule: np.record, records: PlayoutRecords, depth: int) -> tuple[int, i
         chosen, trust = select(rule, tree, context, edge, node, depth)
         if chosen == BLOCKED:
             return COLLISION, depth
-        mark_opened(tree, behaviour, node, chosen)
+        mark_tried(tree, behaviour, node, chosen)
         step(records, depth, chosen)
         depth, edge = depth + 1, chosen
         context.trust[depth] = trust
@@ -174,9 +174,9 @@ def descend(
         if outcome != UNOPENED:
             return outcome, depth
         node = signed(cold_at(records.tree, records.context.path[depth]).child)
-        opened = open_node(records, evaluator, scratch, depth, node)
-        if opened != DONE:
-            return opened, depth
+        state = open_node(records, evaluator, scratch, depth, node)
+        if state != DONE:
+            return state, depth
 
 
 @kernel

@@ -130,9 +130,9 @@ def take_noise_out(tree: np.record) -> None:
 
 @kernel
 def sort_root(tree: np.record) -> None:
-    """Put the root's edges in order of their priors; from now on all of them count as opened.
+    """Put the root's edges in order of their priors; from now on all of them count as tried.
 
-    Only unvisited moves in order of prior may stand behind `opened`, and visited ones need not
+    Only unvisited moves in order of prior may stand behind `tried`, and visited ones need not
     come first any more.
     """
     record, root = node_at(tree, 0), root_at(tree, 0)
@@ -149,7 +149,7 @@ def sort_root(tree: np.record) -> None:
         child = signed(cold_at(tree, edge).child)
         if child != NONE:
             node_at(tree, child).parent_edge = edge
-    record.opened = count
+    record.tried = count
 
 
 @kernel
@@ -215,7 +215,7 @@ def plan_gumbel(
         if context.scores[index] > -np.inf:
             root.gumbel[index] = -np.inf
     plan_rounds(root, min(considered, count), playouts)
-    record.opened = count
+    record.tried = count
 
 
 @kernel

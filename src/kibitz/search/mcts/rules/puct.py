@@ -63,9 +63,9 @@ def best_by(lanes: int) -> Callable[[int, int, float], tuple[float, int, int, in
         priors = spread(0, np.int32, lanes)
         at, last = 0, count - lanes
         while True:
-            words = load_lanes(start + SIZE * at, np.int32, words_at_once)
-            values = every(bits_as(words, np.float64), 0, 2)
-            visits, rest = every(words, 2, 4), every(words, 3, 4)
+            pairs = load_lanes(start + SIZE * at, np.int32, words_at_once)
+            values = every(bits_as(pairs, np.float64), 0, 2)
+            visits, rest = every(pairs, 2, 4), every(pairs, 3, 4)
             tried = converted(visits + (rest & 0xFFFF) + 1, np.float64)
             prior = ((rest >> 16) & 0xFFFF) + 1
             edge_scores = values + share * converted(prior, np.float64) / tried
@@ -158,10 +158,10 @@ def visits_of(parent: np.record) -> float:
 
 
 @kernel
-def tried_mass(tree: np.record, first: int, opened: int) -> float:
+def tried_mass(tree: np.record, first: int, tried: int) -> float:
     """Prior probability of the moves with finished visits."""
     units = np.int32(0)
-    for edge in range(first, first + opened):
+    for edge in range(first, first + tried):
         row = edge_at(tree, edge)
         visited = np.int32(row.visits > 0)
         units = np.int32(units + visited * (np.int32(row.prior) + np.int32(1)))
@@ -187,11 +187,11 @@ def first_play_terms(
 
 @kernel
 def first_play_value(
-    first_play: np.record, tree: np.record, via: int, node: int, first: int, opened: int
+    first_play: np.record, tree: np.record, via: int, node: int, first: int, tried: int
 ) -> float:
     """Value of a move not tried yet, for the player who would make it."""
     level, drop = first_play_terms(first_play, tree, via, node)
-    return level - drop * math.sqrt(tried_mass(tree, first, opened))
+    return level - drop * math.sqrt(tried_mass(tree, first, tried))
 
 
 @kernel
@@ -231,11 +231,11 @@ def _gini(tree: np.record, first: int, count: int) -> float:
 
 
 @kernel
-def candidates(rule: np.record, visits: float, opened: int, count: int) -> int:
-    """How many moves are looked at: the opened ones and one more, fewer under widening."""
+def candidates(rule: np.record, visits: float, tried: int, count: int) -> int:
+    """How many moves are looked at: the tried ones and one more, fewer under widening."""
     if rule.widening > 0.0:
         count = min(count, max(1, int(rule.widening * math.sqrt(1.0 + visits))))
-    return min(opened + 1, count)
+    return min(tried + 1, count)
 
 
 @kernel
@@ -244,7 +244,7 @@ def select_puct(
 ) -> tuple[int, int]:
     """The edge with the highest Q + U."""
     record = node_at(tree, node)
-    first, count, opened = signed(record.first), signed(record.count), signed(record.opened)
+    first, count, tried = signed(record.first), signed(record.count), signed(record.tried)
     parent = edge_at(tree, via)
     visits = visits_of(parent)
     if depth == 0:
@@ -254,15 +254,15 @@ def select_puct(
     weight = _remembered_weight(rule, context, exploration, visits, depth)
     if rule.log_visits + rule.variance + rule.gini > 0.0:
         weight *= _scale(rule, tree, node, visits)
-    looked_at = candidates(rule, visits, opened, count)
-    visited = min(looked_at, opened)
+    looked_at = candidates(rule, visits, tried, count)
+    visited = min(looked_at, tried)
     if visited >= LEAST and rule.virtual_loss + rule.faster_mate == 0.0:
         level, drop = first_play_terms(first_play, tree, via, node)
         fresh = looked_at - visited
         place = best_edge(signed(tree.edges), first, visited, fresh, weight, level, drop)
         if place != CONTESTED and cold_at(tree, first + place).child != BUSY:
             return first + place, 1
-    untried = first_play_value(first_play, tree, via, node, first, opened)
+    untried = first_play_value(first_play, tree, via, node, first, tried)
     return _best_one_by_one(rule, tree, first, first + looked_at, weight, untried), 1
 
 
@@ -302,8 +302,8 @@ def _exploration(rule: Puct, edge: int, visits: float) -> float:
 
 def _untried(rule: Puct, memory: TreeMemory, edge: int, node: int) -> float:
     first_play = as_record(rule.first_play if edge else rule.root_first_play)
-    first, opened = block_of(memory, node).start, int(memory.nodes[node]["opened"])
-    return float(first_play_value(first_play, memory.record, edge, node, first, opened))
+    first, tried = block_of(memory, node).start, int(memory.nodes[node]["tried"])
+    return float(first_play_value(first_play, memory.record, edge, node, first, tried))
 
 
 PUCT = Scoring(select_puct, _exploration, _untried)

@@ -94,7 +94,7 @@ def select_sble(
     """The edge with the highest score, and whether its AlphaZero score is close to the best."""
     record = node_at(tree, node)
     first = signed(record.first)
-    looked_at = min(signed(record.opened) + 1, signed(record.count))
+    looked_at = min(signed(record.tried) + 1, signed(record.count))
     visits = visits_of(edge_at(tree, via))
     exploration = rule.root_exploration if depth == 0 else rule.exploration
     weight = exploration_weight(exploration, visits) * math.sqrt(visits)

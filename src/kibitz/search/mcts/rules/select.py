@@ -45,7 +45,7 @@ def select_forced(
     """At the root first what is due to a tried move (KataGo's forced playouts)."""
     if depth == 0:
         first, visits = signed(node_at(tree, node).first), float(signed(edge_at(tree, via).visits))
-        for edge in range(first, first + signed(node_at(tree, node).opened)):
+        for edge in range(first, first + signed(node_at(tree, node).tried)):
             row = edge_at(tree, edge)
             tries = signed(row.visits) + signed(row.pending)
             due = rule.share * prior_of(signed(row.prior)) * visits
@@ -69,7 +69,7 @@ def replies_tried(tree: np.record, node: int) -> int:
     """Visits of all replies, pending ones included."""
     record = node_at(tree, node)
     first, total = signed(record.first), 0
-    for edge in range(first, first + signed(record.opened)):
+    for edge in range(first, first + signed(record.tried)):
         total += signed(edge_at(tree, edge).visits) + signed(edge_at(tree, edge).pending)
     return total
 

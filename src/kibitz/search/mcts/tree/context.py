@@ -41,7 +41,7 @@ CONTEXT = np.dtype(
         ("questions_size", np.int64),
         ("table_pieces", np.int64),  # positions with so few pieces are queued; 0: none
         ("table_depth", np.int64),  # plies from the root before positions are queued
-        ("asked", np.int64),  # positions queued so far; the next one goes to asked % QUESTIONS
+        ("queued", np.int64),  # positions queued so far; the next one goes to queued % QUESTIONS
         ("answered", np.int64),
         ("faults", np.int64),
         ("random_state", np.uint64),  # state of the random generator
@@ -122,7 +122,7 @@ class ContextMemory:
 
     def forget_questions(self) -> None:
         """Drop the queue for tablebases, as edges are about to change their places."""
-        self.record.answered = self.record.asked
+        self.record.answered = self.record.queued
 
     def known_line(self) -> np.recarray:
         """The positions up to the root, as far as they are known."""

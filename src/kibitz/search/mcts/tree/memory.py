@@ -200,19 +200,19 @@ def _mark_children(tree: np.record, node: int, min_visits: int) -> bool:
 def _close_untried(tree: np.record, root: int) -> None:
     """Let moves that were chosen but not visited in the end, for want of room, count as untried.
 
-    Selection takes opened moves for visited ones. All moves of the root may count as opened (see
+    Selection takes tried moves for visited ones. All moves of the root may count as tried (see
     root.reorder); there, every move is looked at for its visits.
     """
     for node in range(tree.nodes_used):
         record = node_at(tree, node)
         alive = moved_at(tree, node).place != DEAD
         if alive and node != root and record.state == EXPANDED:
-            first, opened = signed(record.first), signed(record.opened)
-            while opened > 0 and edge_at(tree, first + opened - 1).visits == 0:
-                opened -= 1
-            if opened < record.opened:
+            first, tried = signed(record.first), signed(record.tried)
+            while tried > 0 and edge_at(tree, first + tried - 1).visits == 0:
+                tried -= 1
+            if tried < record.tried:
                 make_all_edges(tree, node)  # edges are not packed again
-            record.opened = opened
+            record.tried = tried
 
 
 @kernel

@@ -71,7 +71,7 @@ NODE = np.dtype(
         ("raw", np.float32),  # the evaluator's own value, for the side to move
         ("fpu", np.float32),  # value of unvisited moves after a drawn sibling, else NaN
         ("count", np.uint8),  # edges in the block
-        ("opened", np.uint8),  # edges [0, opened) have been chosen before; the rest never
+        ("tried", np.uint8),  # edges [0, tried) have been chosen before; the rest never
         ("state", np.uint8),
         ("freezing", np.uint8),  # 0, 1 while one thread writes the frozen counts, 2 when frozen
     ],
@@ -87,8 +87,11 @@ TREE = np.dtype(
         ("nodes_size", np.int64),
         ("moved", np.uint64),  # address of uint32 [nodes_size], working memory of compaction
         ("moved_size", np.int64),
-        ("known", np.uint64),  # address of KNOWN [known_size], a power of two; see playout/leaf.py
-        ("known_size", np.int64),
+        (
+            "shared",
+            np.uint64,
+        ),  # address of SHARED [shared_size], a power of two; see playout/leaf.py
+        ("shared_size", np.int64),
         ("root", np.uint64),  # address of ROOT [root_size], one
         ("root_size", np.int64),
         ("age", np.int64),  # how often the tree has been cleared
@@ -138,8 +141,8 @@ prefetch_edge_to_write = prefetch_at(EDGE, "edges", write=True)
 prefetch_node_to_write = prefetch_at(NODE, "nodes", write=True)
 MOVED = np.dtype([("place", np.uint32)])
 moved_at = record_at(MOVED, "moved")
-KNOWN = np.dtype([("entry", np.uint64)])  # 32 bits of a key, value, probability of a draw
-known_at = record_at(KNOWN, "known")
+SHARED = np.dtype([("entry", np.uint64)])  # 32 bits of a key, value, probability of a draw
+shared_at = record_at(SHARED, "shared")
 root_at = record_at(ROOT, "root")
 
 # Added to the counts of an edge: one more finished visit, one pending visit less.
@@ -161,7 +164,7 @@ LEAF, EXPANDING, EXPANDED, TERMINAL, PATH_DRAW = range(5)  # NODE.state
 EDGES_PER_NODE = 12  # how the byte cap is divided: edges are many, visited ones few
 BYTES_PER_NODE = NODE.itemsize + MOVED.itemsize + EDGES_PER_NODE * (EDGE.itemsize + COLD.itemsize)
 MIN_NODES = 256
-KNOWN_SHARE = 64  # of the bytes, at most, hold shared values
+SHARED_PART = 64  # of the bytes, at most, hold shared values
 
 
 class TreeMemory:
@@ -169,19 +172,19 @@ class TreeMemory:
 
     def __init__(self, megabytes: float) -> None:
         size = int(megabytes * 2**20)
-        entries = 1 << (max(size // KNOWN_SHARE // KNOWN.itemsize, 1).bit_length() - 1)
-        nodes = (size - entries * KNOWN.itemsize) // BYTES_PER_NODE
+        entries = 1 << (max(size // SHARED_PART // SHARED.itemsize, 1).bit_length() - 1)
+        nodes = (size - entries * SHARED.itemsize) // BYTES_PER_NODE
         if nodes < MIN_NODES:
-            least = MIN_NODES * BYTES_PER_NODE / 2**20 * KNOWN_SHARE / (KNOWN_SHARE - 1)
+            least = MIN_NODES * BYTES_PER_NODE / 2**20 * SHARED_PART / (SHARED_PART - 1)
             raise InputError("tree memory", value=megabytes, fix=f"at least {least:.2f} MiB")
         self.edges = aligned((nodes * EDGES_PER_NODE,), EDGE)
         self.cold = aligned((nodes * EDGES_PER_NODE,), COLD)
         self.nodes = aligned((nodes,), NODE)
         self.moved = aligned((nodes,), MOVED)
-        self.known = aligned((entries,), KNOWN)
+        self.shared = aligned((entries,), SHARED)
         self.root = np.zeros(1, dtype=ROOT)
         self.record: Any = one_record(TREE)
-        for name in ("edges", "cold", "nodes", "moved", "known", "root"):
+        for name in ("edges", "cold", "nodes", "moved", "shared", "root"):
             array = getattr(self, name)
             self.record[name] = address_of(array)
             self.record[f"{name}_size"] = len(array)
@@ -190,7 +193,7 @@ class TreeMemory:
     @property
     def bytes(self) -> int:
         """Memory reserved for the tree; never exceeded."""
-        arrays = (self.edges, self.cold, self.nodes, self.moved, self.known)
+        arrays = (self.edges, self.cold, self.nodes, self.moved, self.shared)
         return sum(array.nbytes for array in arrays)
 
     @property
@@ -229,7 +232,7 @@ def edges_of(tree: np.record, node: int) -> int:
     record = node_at(tree, node)
     count = signed(record.count)
     if edge_at(tree, signed(record.first) - 1).prior == PACKED_MOVES:
-        return min(signed(record.opened) + 1, count)
+        return min(signed(record.tried) + 1, count)
     return count
 
 
@@ -265,7 +268,7 @@ def clear_node(tree: np.record, node: int, parent_edge: int) -> None:
     record.raw = 0.0
     record.fpu = np.nan
     record.count = 0
-    record.opened = 0
+    record.tried = 0
     record.state = LEAF
     record.freezing = 0
 

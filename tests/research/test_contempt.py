@@ -42,7 +42,7 @@ from research.contempt.balance import (
     repeats,
     trend,
 )
-from research.contempt.cells import Laboratory
+from research.contempt.cells import Session
 from research.contempt.contests import PAPER_MATCH, Compare, Match, Odds, hoped, trends
 from research.contempt.counts import (
     Moves,
@@ -175,7 +175,7 @@ def results(folder: Path) -> dict[str, bytes]:
 
 def test_a_stopped_experiment_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
     plan = load(Wdl, overrides=WDL)
-    keep(tmp_path / "whole", plan, "c", plan.find(Laboratory(tmp_path / "whole", Stop())))
+    keep(tmp_path / "whole", plan, "c", plan.find(Session(tmp_path / "whole", Stop())))
     folder, stop = tmp_path / "stopped", Stop()
     seen: list[int] = []
 
@@ -184,10 +184,10 @@ def test_a_stopped_experiment_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
         if len(seen) == 13:
             stop.request()
 
-    keep(folder, plan, "c", plan.find(Laboratory(folder, stop, after_some)))
+    keep(folder, plan, "c", plan.find(Session(folder, stop, after_some)))
     assert len(seen) == 13
     assert json.loads((folder / "wdl.json").read_text())["rows"][0]["games"] == 10
-    keep(folder, plan, "c", plan.find(Laboratory(folder, Stop(), after_some)))
+    keep(folder, plan, "c", plan.find(Session(folder, Stop(), after_some)))
     assert len(seen) == 30
     assert results(folder) == results(tmp_path / "whole")
     assert set(results(folder)) == {"wdl.json", "wdl.svg"}
@@ -195,7 +195,7 @@ def test_a_stopped_experiment_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
 
 def test_a_stopped_match_goes_on_with_the_games_that_are_there(tmp_path: Path) -> None:
     plan, stop = load(Compare, overrides=[*MATCH, *KINDS]), Stop()
-    whole = plan.find(Laboratory(tmp_path / "whole", Stop()))
+    whole = plan.find(Session(tmp_path / "whole", Stop()))
     seen: list[int] = []
 
     def after_two() -> None:
@@ -203,23 +203,23 @@ def test_a_stopped_match_goes_on_with_the_games_that_are_there(tmp_path: Path) -
         if len(seen) == 2:
             stop.request()
 
-    plan.find(Laboratory(tmp_path, stop, after_two))
+    plan.find(Session(tmp_path, stop, after_two))
     assert len(seen) == 2
-    assert plan.find(Laboratory(tmp_path, Stop(), after_two)) == whole
+    assert plan.find(Session(tmp_path, Stop(), after_two)) == whole
     assert len(seen) == 3 * 6
 
 
 def test_experiments_share_the_games_they_have_in_common(tmp_path: Path) -> None:
     plan = load(Wdl, overrides=WDL)
-    laboratory = Laboratory(tmp_path, Stop())
-    plan.find(laboratory)
+    session = Session(tmp_path, Stop())
+    plan.find(session)
     other = load(Repeats, overrides=WDL).cells()[0]
-    assert len(other.there(laboratory.folder)) == 30
+    assert len(other.there(session.folder)) == 30
     fewer = load(Wdl, overrides=[*WDL, "games=10"]).cells()[0]
-    assert fewer.there(laboratory.folder) == other.there(laboratory.folder)[:10]
+    assert fewer.there(session.folder) == other.there(session.folder)[:10]
     for change in ("seed=2", "nodes=9", "tau_1.end=0.2", "network=uniform"):
         changed = load(Wdl, overrides=[*WDL, change]).cells()[0]
-        assert changed.there(laboratory.folder) == []
+        assert changed.there(session.folder) == []
 
 
 def test_both_rooms_draw_moves_by_the_same_temperature() -> None:
@@ -259,7 +259,7 @@ def test_the_controller_finds_the_limit_of_the_paper(tmp_path: Path) -> None:
     power = math.log(1.381 / 0.316) / math.log(32 / 5)
     random_numbers = random.Random(1)
 
-    class Published(Laboratory):
+    class Published(Session):
         def play(self, cell: Any) -> Any:
             drawn = 1 / (1 + 1.381 * (5 / cell.settings.sc_limit) ** power)
             draws = sum(random_numbers.random() < drawn for _ in range(400))
@@ -273,7 +273,7 @@ def test_the_controller_finds_the_limit_of_the_paper(tmp_path: Path) -> None:
 
 def test_kinds_of_search_meet_in_a_matrix(tmp_path: Path) -> None:
     plan = load(Compare, overrides=[*MATCH, *KINDS, "games=2"])
-    found = plan.find(Laboratory(tmp_path, Stop()))
+    found = plan.find(Session(tmp_path, Stop()))
     assert [row[1] for row in found.rows] == ["a", "b", "c"]
     pairs = found.facts[0]["pairs"]
     assert [(one["first"], one["second"], one["games"]) for one in pairs] == [
