@@ -13,15 +13,9 @@ import numpy as np
 from kibitz.jit.helper import compile_beside, compile_own
 from kibitz.nets.evaluators.inline import InlineEvaluator
 from kibitz.position.state import new_positions
-from kibitz.search.alphabeta.constants import (
-    ASPIRATION_DEPTH,
-    ASPIRATION_WINDOW,
-    FAIL_HIGH_REDUCTION,
-    WIDEST_WINDOW,
-)
 from kibitz.search.alphabeta.negamax import quiesce
 from kibitz.search.alphabeta.pruning import value_after
-from kibitz.search.alphabeta.root import search_root
+from kibitz.search.alphabeta.root import aspiration_search
 from kibitz.search.alphabeta.thread import (
     ALL_PARTS,
     DECISIVE,
@@ -57,7 +51,7 @@ class Worker:
         """Share out what is to be compiled between two processes."""
         line = self.memory.roots[0]["pv"][:0]
         last = context.network, context.scratch, new_positions(2), line, 0
-        beside = [(search_root, (context, 0, 0, 0, 0)), (value_after, last)]
+        beside = [(aspiration_search, (context, 0, 0)), (value_after, last)]
         compile_beside(beside, own=[(quiesce, (context, 0, 0, 0))])
 
     def set_root(
@@ -88,9 +82,12 @@ class Worker:
     ) -> None:
         """Search to one depth after the other until `go_on` says no, or the control stops it."""
         lines = self.memory.record.lines = min(lines, len(self.roots))
+        records = self.memory.record, self._evaluator.record, self._scratch.record
+        context = Context(control, *records)
         for depth in depths:
             for first in range(lines):
-                self._aspiration_search(control, depth, first)
+                compile_own()
+                aspiration_search(context, depth, first)
                 if self.memory.record.stopped:
                     self._limit_unscored(first)
                     self._score_first_move()
@@ -123,46 +120,3 @@ class Worker:
         scores = scores_of(shown)
         scores[scores == -INFINITE] = -DECISIVE  # what was not searched goes before what loses
         shown[:] = shown[np.argsort(-scores, kind="stable")]
-
-    def _aspiration_search(self, control: Any, depth: int, first: int) -> None:
-        """Search the moves from `first` on in a window around the last score, and sort them.
-
-        A narrow window causes more cutoffs; a miss is repeated with a window twice as wide, less
-        deep if the score was above. Not measured by itself.
-        """
-        compile_own()
-        record, left = self.memory.record, self.roots[first:]
-        expected, window, reduced_depth = int(left["previous_score"][0]), ASPIRATION_WINDOW, depth
-        alpha, beta = -INFINITE, INFINITE
-        if depth >= ASPIRATION_DEPTH and abs(expected) < DECISIVE:
-            alpha, beta = expected - window, expected + window
-        left["upper_bound"] = INFINITE
-        while True:
-            if first > 0:  # a move's variation was written with its score: they stay together
-                left["previous_score"] = scores_of(left)
-            left["score"] = -INFINITE
-            context = Context(control, record, self._evaluator.record, self._scratch.record)
-            score = int(search_root(context, reduced_depth, alpha, beta, first))
-            self._sort_moves(first)
-            if record.stopped or alpha < score < beta:
-                return
-            if score <= alpha:
-                beta, reduced_depth = (max(alpha, -INFINITE) + min(beta, INFINITE)) // 2, depth
-                alpha = score - window
-            else:
-                least = max(depth - FAIL_HIGH_REDUCTION, 1)
-                beta, reduced_depth = score + window, max(reduced_depth - 1, least)
-            window *= 2
-            if window > WIDEST_WINDOW:
-                alpha, beta = -INFINITE, INFINITE
-
-    def _sort_moves(self, first: int) -> None:
-        """Put the moves from `first` on in order: by score, the others as they were.
-
-        After a stop what is proved to lose stands behind the others, tried or not.
-        """
-        left = self.roots[first:]
-        order = np.argsort(-left["score"], kind="stable")
-        if self.memory.record.stopped:
-            order = order[np.argsort(left["upper_bound"][order] <= -DECISIVE, kind="stable")]
-        left[:] = left[order]

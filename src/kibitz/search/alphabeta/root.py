@@ -1,6 +1,7 @@
-"""The search of the root, which threads begin with.
+"""The search of the root, which threads begin with, and its iterations.
 
-Its moves are given, and each keeps its score, its principal variation and its nodes.
+Its moves are given, and each keeps its score, its principal variation and its nodes. `search_nodes`
+is a whole search at a fixed number of nodes, for games that are played in compiled code.
 """
 
 from __future__ import annotations
@@ -10,17 +11,38 @@ import numpy as np
 from kibitz.jit.bits import signed
 from kibitz.jit.compile import kernel
 from kibitz.position.attacks import EMPTY
-from kibitz.position.moves import NO_MOVE
+from kibitz.position.moves import NO_MOVE, generate
 from kibitz.position.play import play
 from kibitz.position.state import checkers
-from kibitz.search.alphabeta.constants import REDUCTION_DEPTH
+from kibitz.search.alphabeta.constants import (
+    ASPIRATION_DEPTH,
+    ASPIRATION_WINDOW,
+    FAIL_HIGH_REDUCTION,
+    MATE_MARGIN_PLIES,
+    REDUCTION_DEPTH,
+    WIDEST_WINDOW,
+)
 from kibitz.search.alphabeta.negamax import clear_frames, search
 from kibitz.search.alphabeta.order import continuation_index, is_quiet
 from kibitz.search.alphabeta.pruning import Candidate, evaluate_node, late_move_reduction
-from kibitz.search.alphabeta.table import EXACT, LOWER_BOUND, UPPER_BOUND, probe, store
+from kibitz.search.alphabeta.table import (
+    EXACT,
+    GENERATIONS,
+    LOWER_BOUND,
+    UPPER_BOUND,
+    probe,
+    store,
+)
 from kibitz.search.alphabeta.thread import (
+    DECISIVE,
+    FRAMES_BEFORE,
+    GRANT,
     INFINITE,
     LATE_MOVE_REDUCTIONS,
+    MATE,
+    MAX_PLY,
+    NO_CONTINUATION,
+    NO_EVAL,
     Context,
     enabled,
     frame_at,
@@ -94,3 +116,132 @@ def search_root(context: Context, depth: int, alpha: int, beta: int, first: int)
     if first == 0 and thread.root_complete:
         store(thread, 0, best_move, best_score, depth, bound)
     return best_score
+
+
+# --- iterations -----------------------------------------------------------------------------------
+
+
+@kernel
+def _copy_root(source: np.record, target: np.record) -> None:
+    target.move, target.score = source.move, source.score
+    target.previous_score, target.upper_bound = source.previous_score, source.upper_bound
+    target.nodes, target.seldepth = source.nodes, source.seldepth
+    target.pv_length = source.pv_length
+    for ply in range(source.pv_length):
+        target.pv[ply] = source.pv[ply]
+
+
+@kernel
+def _goes_before(move: np.record, other: np.record, stopped: int) -> bool:
+    """By score; after a stop what is proved to lose stands behind the others, tried or not."""
+    if stopped:
+        lost, other_lost = move.upper_bound <= -DECISIVE, other.upper_bound <= -DECISIVE
+        if lost != other_lost:
+            return bool(other_lost)
+    return bool(move.score > other.score)
+
+
+@kernel
+def _sort_roots(thread: np.record, first: int) -> None:
+    """Put the moves from `first` on in order; moves that are level stay as they were."""
+    count = signed(thread.root_count)
+    room = root_at(thread, count)  # behind the last
+    for index in range(first + 1, count):
+        place = index
+        while place > first and _goes_before(
+            root_at(thread, index), root_at(thread, place - 1), signed(thread.stopped)
+        ):
+            place -= 1
+        if place < index:
+            _copy_root(root_at(thread, index), room)
+            for shifted in range(index, place, -1):
+                _copy_root(root_at(thread, shifted - 1), root_at(thread, shifted))
+            _copy_root(room, root_at(thread, place))
+
+
+@kernel
+def aspiration_search(context: Context, depth: int, first: int) -> None:
+    """Search the moves from `first` on in a window around the last score, and sort them.
+
+    A narrow window causes more cutoffs; a miss is repeated with a window twice as wide, less
+    deep if the score was above. Not measured by itself.
+    """
+    thread = context.thread
+    expected, reduced_depth = signed(root_at(thread, first).previous_score), depth
+    window = ASPIRATION_WINDOW
+    alpha, beta = -INFINITE, INFINITE
+    if depth >= ASPIRATION_DEPTH and abs(expected) < DECISIVE:
+        alpha, beta = expected - window, expected + window
+    for index in range(first, thread.root_count):
+        root_at(thread, index).upper_bound = INFINITE
+    while True:
+        for index in range(first, thread.root_count):
+            root = root_at(thread, index)
+            if first > 0 and root.score > -INFINITE:
+                # A move's variation was written with its score: they stay together.
+                root.previous_score = root.score
+            root.score = -INFINITE
+        score = search_root(context, reduced_depth, alpha, beta, first)
+        _sort_roots(thread, first)
+        if thread.stopped or alpha < score < beta:
+            return
+        if score <= alpha:
+            beta = (max(alpha, -INFINITE) + min(beta, INFINITE)) // 2
+            alpha, reduced_depth = score - window, depth
+        else:
+            least = max(depth - FAIL_HIGH_REDUCTION, 1)
+            beta, reduced_depth = score + window, max(reduced_depth - 1, least)
+        window *= 2
+        if window > WIDEST_WINDOW:
+            alpha, beta = -INFINITE, INFINITE
+
+
+# --- a whole search in compiled code --------------------------------------------------------------
+
+
+@kernel
+def _set_root(thread: np.record) -> None:
+    """Begin the search of the position at ply 0, whose earlier keys the thread has."""
+    thread.nodes = thread.stopped = thread.seldepth = 0
+    thread.probes_done = thread.probes_queued = 0
+    thread.generation = (thread.generation + 1) % GENERATIONS
+    thread.root_complete = thread.lines = 1
+    for index in range(thread.quiet_history.shape[0]):
+        thread.quiet_history[index] //= 2
+    for ply in range(-FRAMES_BEFORE, MAX_PLY + 4):
+        frame = frame_at(thread, ply)
+        frame.continuation_index, frame.static_eval = NO_CONTINUATION, NO_EVAL
+        frame.excluded, frame.double_extensions = NO_MOVE, 0
+        frame.killers[0] = frame.killers[1] = NO_MOVE
+    moves = frame_at(thread, 0).moves
+    thread.root_count = generate(position_at(thread, 0), moves)
+    for index in range(thread.root_count):
+        root = root_at(thread, index)
+        root.move, root.nodes, root.pv_length = moves[index], 0, 0
+        root.score = root.previous_score = -INFINITE
+
+
+@kernel
+def search_nodes(context: Context, nodes: int, most: int) -> int:
+    """Search the position at ply 0; the best move stands first among the roots. Its score.
+
+    No iteration begins after so many `nodes`; after `most` the last is given up. There must be a
+    legal move, and `thread.history` keys of the positions before.
+    """
+    thread, control = context.thread, context.control
+    _set_root(thread)
+    thread.granted = min(GRANT, most)
+    control.stop, control.budget = 0, most - thread.granted
+    for depth in range(1, MAX_PLY):
+        aspiration_search(context, depth, 0)
+        if thread.stopped:
+            break
+        for index in range(thread.root_count):
+            root = root_at(thread, index)
+            root.previous_score = root.score
+        score = signed(root_at(thread, 0).score)
+        mated = abs(score) > DECISIVE and depth >= 2 * (MATE - abs(score)) + MATE_MARGIN_PLIES
+        if mated or thread.nodes >= nodes:
+            break
+    best = root_at(thread, 0)
+    return signed(best.score if best.score > -INFINITE else best.previous_score)

@@ -150,7 +150,7 @@ class ThreadMemory:
     def __init__(self, entries: np.ndarray, parts: int = ALL_PARTS) -> None:
         self.positions = np.zeros(MAX_PLY + 4, RECORDS)
         self.frames = np.zeros(MAX_PLY + 4 + FRAMES_BEFORE, FRAME)
-        self.roots = np.zeros(MAX_MOVES, ROOT_MOVE)
+        self.roots = np.zeros(MAX_MOVES + 1, ROOT_MOVE)  # and room to sort them
         self.probes = np.zeros(PROBES, RECORDS)
         self._row = aligned((1,), THREAD)
         self.record: Any = self._row.view(np.recarray)[0]
