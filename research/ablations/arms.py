@@ -19,7 +19,7 @@ from kibitz.core.log import Stop, say
 from kibitz.zero.config import LearnSettings, from_file
 from kibitz.zero.folder import Folder, Rated, Result
 from kibitz.zero.loop import Learning
-from kibitz.zero.rating import TREE_SEARCH, match, scale
+from kibitz.zero.rating import match, scale
 from kibitz.zero.status import Curve, draw_curve, rows_of
 from kibitz.zero.work import Work
 
@@ -131,7 +131,10 @@ def _meet(home: Path, arms: Sequence[Arm], generation: int, stop: Stop) -> bool:
         return True
     work = Work(folder, arms[0].folder.settings(), stop, "arms", generation=generation)
     learn = work.settings.learn
-    places = [f"{arm.folder.network(generation)},{TREE_SEARCH},name={arm.name}" for arm in arms]
+    places = [
+        f"{arm.folder.network(generation)},{SEARCH}{learn.rating_search},name={arm.name}"
+        for arm in arms
+    ]
     first, second = places
     with folder.present("arms"):
         results = match(work, f"arms-{generation:04}", first, second, 2 * learn.rating_games)

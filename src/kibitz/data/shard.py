@@ -38,7 +38,8 @@ LONGEST_HEADER = 100_000_000  # bytes, as in the safetensors library
 LEVEL = 9  # of zstd: half the size of level 3 in moves and offsets costs little time here
 
 UNKNOWN_RESULT = 2
-RANDOM_MOVE, NOT_A_POLICY = 1, 2  # flags of a ply
+# Flags of a ply: what was not played, or is not learnt, by its search.
+RANDOM_MOVE, NOT_A_POLICY, NOT_A_VALUE = 1, 2, 4
 UNKNOWN_END = "unknown"
 
 
@@ -101,7 +102,7 @@ class Shard(NamedTuple):
     values: np.ndarray  # float32 [N]: searched, side to move's view, in [-1, 1]; NaN unknown
     draws: np.ndarray  # float32 [N]: probability of a draw by the search; NaN unknown
     root_values: np.ndarray  # float32 [N]: the network's value before the search; NaN unknown
-    flags: np.ndarray  # uint8 [N]: RANDOM_MOVE + NOT_A_POLICY
+    flags: np.ndarray  # uint8 [N]: RANDOM_MOVE + NOT_A_POLICY + NOT_A_VALUE
     visit_offsets: np.ndarray  # int64 [N + 1]: first visited move of each ply
     visit_moves: np.ndarray  # uint16 [V]
     visit_counts: np.ndarray  # uint32 [V]

@@ -23,6 +23,7 @@ from kibitz.core.log import say
 from kibitz.core.places import Place, existing, files_below
 from kibitz.data.shard import (
     NOT_A_POLICY,
+    NOT_A_VALUE,
     PER_GAME,
     PER_PLY,
     PER_VISIT,
@@ -178,7 +179,11 @@ def outdated(store: Store, keep: int) -> list[tuple[int, Place]]:
 
 
 COUNTED = ("shards", "games", "positions", "visited_moves", "with_value", "with_policy")
-COUNTED_FLAGS = {"random_moves": RANDOM_MOVE, "not_a_policy": NOT_A_POLICY}
+COUNTED_FLAGS = {
+    "random_moves": RANDOM_MOVE,
+    "not_a_policy": NOT_A_POLICY,
+    "not_a_value": NOT_A_VALUE,
+}
 
 
 @dataclass

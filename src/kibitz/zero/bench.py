@@ -20,7 +20,7 @@ from kibitz.nets.evaluators.inline import InlineEvaluator
 from kibitz.nets.load import Evaluator
 from kibitz.zero.selfplay.config import SelfPlay, preset
 from kibitz.zero.selfplay.game import Finished, Seat
-from kibitz.zero.selfplay.players import Alone, Counting, InStep, Starts, new_cache
+from kibitz.zero.selfplay.players import Counting, Starts, new_cache, player_of
 
 SMALL, WIDE = "sparse-64x64", "sparse-512x256"
 ROWS = 4
@@ -125,10 +125,7 @@ def _play(evaluator: Evaluator, settings: SelfPlay, threads: int, run: _Timed) -
     starts, cache = Starts(settings, seed=1), new_cache(settings)
 
     def work() -> None:
-        if isinstance(evaluator, InlineEvaluator):
-            player: Alone | InStep = Alone(evaluator, settings)
-        else:
-            player = InStep(evaluator, settings, cache)
+        player = player_of(evaluator, settings, cache)
         player.play(starts, run)
         for seat in player.seats:
             if not seat.over:

@@ -47,8 +47,9 @@ class Learn:
     """The cycle: how much is played, trained and rated in each generation."""
 
     # --- play
-    start: Literal["uniform", "material"] = setting(
-        "uniform", "plays generation 0: uniform knows nothing, material counts the pieces"
+    start: Literal["uniform", "random", "material"] = setting(
+        "uniform",
+        "plays generation 0: all is level, a network of random weights, the pieces are counted",
     )
     games: int = setting(2000, "games of each generation", low=1)
     group: int = setting(200, "games that a process plays before it looks up", low=1)
@@ -100,6 +101,9 @@ class Learn:
         (1, 4), "generations back, in rated ones, of earlier networks to be met", low=1
     )
     rating_games: int = setting(40, "games against each, an even number", low=2)
+    rating_search: Literal["mcts", "alphabeta"] = setting(
+        "mcts", "search of all who search and do not say theirs"
+    )
     rating_nodes: int = setting(100, "nodes for each move of a network", low=1)
     rating_plies: int = setting(6, "random plies at the start of a rating game", low=0)
     beaten: float = setting(0.95, "score from which one is met no more", low=0.5, high=1)
@@ -113,8 +117,8 @@ class Learn:
     ratio_power: float = setting(
         0.8, "the ratio falls with sc_limit to this power; larger: smaller steps", low=0.05
     )
-    doubling: int = setting(0, "games until playouts double; 0: never", low=0)
-    most_playouts: int = setting(32_000, "playouts do not double beyond this", low=1)
+    doubling: int = setting(0, "games until playouts, or nodes, double; 0: never", low=0)
+    most_playouts: int = setting(32_000, "they do not double beyond this", low=1)
 
     # --- until
     hours: float = setting(0.0, "hours of each start; 0: no end", low=0)

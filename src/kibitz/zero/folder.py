@@ -35,7 +35,8 @@ from kibitz.core.settings import FILE, dump
 from kibitz.data.store import Store
 from kibitz.nets.card import load
 from kibitz.nets.discover import RUN
-from kibitz.zero.config import LearnSettings, from_file
+from kibitz.nets.models.make import create, quantise_sparse
+from kibitz.zero.config import Learn, LearnSettings, from_file
 
 Record = TypeVar("Record", bound=msgspec.Struct)
 SETTINGS = RUN
@@ -162,8 +163,18 @@ class Folder:
     def player(self, generation: int, settings: LearnSettings) -> str:
         """What plays the games of a generation."""
         if not generation:
-            return settings.learn.start
+            return self.start(settings.learn)
         return str(self.network(self.trained()[generation].plays))
+
+    def start(self, learn: Learn) -> str:
+        """What plays generation 0; a network of random weights is made where it is missing."""
+        if learn.start != "random":
+            return learn.start
+        playing, drawn = self.network(0), self.network(0, playing=False)
+        if not playing.is_file():
+            create(learn.network, drawn, f"{self.root.resolve().name}-0000", learn.seed)
+            quantise_sparse(drawn, playing, "int8")
+        return str(playing)
 
     def check_networks(self) -> None:
         """Refuse to go on with damaged networks: what plays now and what is trained on."""

@@ -31,7 +31,6 @@ from kibitz.zero.folder import Folder, Rated, Result
 from kibitz.zero.work import Work, processor_seconds
 
 HASH = 16  # MiB of a network's tree
-TREE_SEARCH = "Search=mcts"  # of all who search, unless they say otherwise
 SEED_BITS = 32  # of a match's name, below the run's seed
 FEWEST_PAIRS = 30  # that say how much pairs vary
 UNTIL = " (until generation "  # after the name of an opponent that became another player
@@ -72,17 +71,18 @@ def anywhere(folder: Folder, text: str) -> str:
 def player_of(folder: Folder, learn: Learn, opponent: str) -> str:
     """An opponent as kibitz match knows it; a number is the generation of a network.
 
-    Whatever searches does so by tree search unless it says otherwise: which search is the default
-    at so few nodes may change, and what is measured must not.
+    Whatever searches does so by the search of `rating_search` unless it says otherwise: which one
+    is the default at so many nodes may change, and what is measured must not.
     """
+    search = f"Search={learn.rating_search}"
     if opponent.isdecimal():
         number = int(opponent)
-        what = str(folder.network(number)) if number else learn.start
-        return f"{what},Hash={HASH},{TREE_SEARCH},name=generation-{number}"
+        what = str(folder.network(number)) if number else folder.start(learn)
+        return f"{what},Hash={HASH},{search},name=generation-{number}"
     spec = parse_player(opponent)
     named = any(name.lower() == "search" for name in spec.options)
     own = spec.kind != "engine" or named or spec.preset != "default"
-    return opponent if own else f"{opponent},{TREE_SEARCH}"
+    return opponent if own else f"{opponent},{search}"
 
 
 def identity_of(folder: Folder, player: str) -> str:

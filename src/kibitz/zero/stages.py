@@ -84,7 +84,8 @@ def _play(work: Work, generation: int, group: int) -> bool:
         return False
     results, plies = _in_shards(folder, generation, range(first, first + learn.group))
     # What a killed process had played before counts as much a move as what was played now.
-    playouts = report.playouts / report.plies if report.plies else float(settings.playouts)
+    made_by = settings.playouts if settings.kind == "mcts" else settings.nodes
+    playouts = report.playouts / report.plies if report.plies else float(made_by)
     made = Group(
         games=results.total(),
         positions=plies,
@@ -94,7 +95,7 @@ def _play(work: Work, generation: int, group: int) -> bool:
         black=results[-1],
         seconds=measured(report.seconds),
         processor=measured(processor_seconds() - began),
-        playouts_set=settings.playouts,
+        playouts_set=made_by,
         sc_limit=settings.searching().sc_limit,
     )
     folder.write(folder.group_file(generation, group), made)
@@ -137,10 +138,10 @@ def tuned(folder: Folder, settings: LearnSettings, generation: int) -> SelfPlay:
     before = [[*folder.groups(one).values()] for one in range(generation)]
     games = sum(group.games for groups in before for group in groups)
     if learn.doubling:
-        doubled = changed.playouts << min(games // learn.doubling, 30)
-        changed = replace(
-            changed, playouts=max(changed.playouts, min(doubled, learn.most_playouts))
-        )
+        name = "playouts" if changed.kind == "mcts" else "nodes"
+        now = getattr(changed, name)
+        doubled = min(now << min(games // learn.doubling, 30), learn.most_playouts)
+        changed = replace(changed, **{name: max(now, doubled)})
     if learn.ratio and before and before[-1]:
         last = before[-1]
         decided = sum(group.white + group.black for group in last)
@@ -246,5 +247,9 @@ def _planned(work: Work, generation: int) -> TrainingSettings:
     planned = whole.learn.training(generation, size, fresh, work.cores, last, last_size)
     output = folder.training(generation).relative_to(root)
     run = replace(planned.run, output=output, name=f"{generation:04}")
-    data = replace(planned.data, folders=(str(folder.games().relative_to(root)),))
+    data = replace(
+        planned.data,
+        folders=(str(folder.games().relative_to(root)),),
+        played=whole.selfplay.kind == "alphabeta",  # whose moves are the policy
+    )
     return replace(planned, run=run, data=data, optimiser=whole.optimiser, loss=whole.loss)

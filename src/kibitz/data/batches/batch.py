@@ -11,7 +11,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from kibitz.data.batches.sample import Samples
+from kibitz.data.batches.sample import Samples, has_value
 from kibitz.data.shard import UNKNOWN_RESULT
 from kibitz.jit.bits import signed
 from kibitz.jit.compile import kernel
@@ -82,7 +82,8 @@ def make(samples: Samples, rows: np.ndarray, how: Recipe) -> Batch[np.ndarray]:
     has_policy = samples.target_offsets[rows + 1] > samples.target_offsets[rows]
     has_policy[with_moves:] = False
     searched = samples.values[rows]
-    draw, balance, value_known = _mixed_values(samples, rows, how.result_share)
+    draw, balance = _mixed_values(samples, rows, how.result_share)
+    value_known = has_value(samples, rows)
     wdl = np.stack(((1 - draw + balance) / 2, draw, (1 - draw - balance) / 2), axis=1)
     return Batch(
         inputs=_inputs(leaves, how),
@@ -93,7 +94,7 @@ def make(samples: Samples, rows: np.ndarray, how: Recipe) -> Batch[np.ndarray]:
         wdl=wdl.astype(np.float32),
         value=balance.astype(np.float32),
         search_value=np.nan_to_num(searched),
-        search_weight=(~np.isnan(searched)).astype(np.float32),
+        search_weight=(value_known & ~np.isnan(searched)).astype(np.float32),
         value_weight=value_known.astype(np.float32),
         plies_left=samples.until_end[rows].astype(np.float32) + 1,
         plies_left_weight=(samples.results[rows] != UNKNOWN_RESULT).astype(np.float32),
@@ -102,8 +103,8 @@ def make(samples: Samples, rows: np.ndarray, how: Recipe) -> Batch[np.ndarray]:
 
 def _mixed_values(
     samples: Samples, rows: np.ndarray, result_share: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return draw, win - loss (float64 [B]), and whether search or result is known (bool [B]).
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return draw and win - loss (float64 [B]).
 
     A search without a probability of a draw counts as half of what is possible.
     """
@@ -115,7 +116,7 @@ def _mixed_values(
     possible = 1 - np.abs(searched)
     drawn = np.where(np.isnan(drawn), possible / 2, np.clip(drawn, 0.0, possible))
     draw = (1 - share) * drawn + share * (result == 0)
-    return draw, (1 - share) * searched + share * result, has_search | has_result
+    return draw, (1 - share) * searched + share * result
 
 
 def leaves_at(

@@ -22,7 +22,14 @@ from kibitz.data.batches.replay import (
     Rows,
     replay_games,
 )
-from kibitz.data.shard import NOT_A_POLICY, UNKNOWN_RESULT, Shard, packed_starts
+from kibitz.data.shard import (
+    NOT_A_POLICY,
+    NOT_A_VALUE,
+    RANDOM_MOVE,
+    UNKNOWN_RESULT,
+    Shard,
+    packed_starts,
+)
 from kibitz.position.moves import MAX_MOVES, NO_MOVE
 from kibitz.position.packed import new_packed
 from kibitz.position.state import new_positions
@@ -46,7 +53,8 @@ class Samples(NamedTuple):
     root_values: np.ndarray  # float32 [S]: by the network before the search; NaN unknown
     results: np.ndarray  # int8 [S]: 1 won, 0 drawn, -1 lost, 2 unknown
     played: np.ndarray  # uint16 [S]: the move made, 0 none
-    flags: np.ndarray  # uint8 [S]: 1 played at random, 2 searched too little to teach a policy
+    # uint8 [S]: 1 played at random, 2 searched too little to teach a policy, 4 teaches no value
+    flags: np.ndarray
     since_start: np.ndarray  # uint16 [S]: rows before this one of the same game
     until_end: np.ndarray  # uint16 [S]: rows after this one of the same game
     game: np.ndarray  # int32 [S]
@@ -167,8 +175,15 @@ def games_in(samples: Samples) -> int:
 def teaching(samples: Samples) -> np.ndarray:
     """Return bool [S]: which rows have anything to teach, a value, a result or a policy."""
     targets = np.diff(samples.target_offsets) > 0
-    useful: np.ndarray = targets | ~np.isnan(samples.values) | (samples.results != UNKNOWN_RESULT)
+    useful: np.ndarray = targets | has_value(samples, slice(None))
     return useful
+
+
+def has_value(samples: Samples, rows: np.ndarray | slice) -> np.ndarray:
+    """Return bool [B]: which of the rows teach a value, by their search or by the result."""
+    searched, result = ~np.isnan(samples.values[rows]), samples.results[rows] != UNKNOWN_RESULT
+    taught: np.ndarray = (searched | result) & (samples.flags[rows] & NOT_A_VALUE == 0)
+    return taught
 
 
 # --- how different games are ----------------------------------------------------------------------
@@ -251,7 +266,8 @@ def taught_by_play(samples: Samples) -> Samples:
     Moves played at random teach nothing, nor do those that a search hardly looked at.
     """
     counts = np.diff(samples.target_offsets)
-    missing = (counts == 0) & (samples.played != NO_MOVE) & (samples.flags == 0)
+    missing = (counts == 0) & (samples.played != NO_MOVE)
+    missing &= samples.flags & (RANDOM_MOVE | NOT_A_POLICY) == 0
     offsets = np.concatenate([[0], np.cumsum(counts + missing)])
     added = np.zeros(offsets[-1], dtype=bool)
     added[offsets[:-1][missing]] = True

@@ -29,9 +29,18 @@ from kibitz.search.presets import changes_of, for_targets
 
 MOST_GUMBEL = 4096  # playouts the Gumbel rule can plan
 MEGABYTE = 1 << 20
+BYTES_A_NODE = 1_600  # of alpha-beta's table: 16 bytes for each of the last hundred moves' nodes
 BYTES_A_PLAYOUT = 1_600  # of a tree: a node, and edges for its 40 moves
 LEAST_BYTES = 160_000
 OF_THE_RUN = ("workers", "group", "rows", "cache")  # settings that change no game
+OF_ALPHA_BETA = ("nodes", "most_nodes", "first_value", "syzygy")
+OF_TREE_SEARCH = (
+    *("search", "rule", "options", "playouts", "reuse", "trees", "sc_limit"),
+    *("noise", "noise_alpha", "noise_scaled"),
+    *("temperature", "temperature_plies", "temperature_decay", "temperature_end"),
+    *("visit_offset", "value_cutoff"),
+    *("full", "fast_playouts", "forced", "prune", "kl_gain", "kl_interval"),
+)
 FORCING = f"use rule {alternatives(names_with(lambda rule: rule.may_force))}"
 Odds = Literal["none", "pawn", "knight", "bishop", "rook", "queen"]
 
@@ -40,7 +49,19 @@ Odds = Literal["none", "pawn", "knight", "bishop", "rook", "queen"]
 class SelfPlay:
     """The settings of games against itself; by default ours, for few playouts."""
 
-    # --- search
+    kind: Literal["mcts", "alphabeta"] = setting(
+        "mcts", "tree search, whose visits are a policy to learn, or alpha-beta at fixed nodes"
+    )
+
+    # --- alpha-beta
+    nodes: int = setting(1000, "for each move; no iteration begins after", low=1, high=10**9)
+    most_nodes: float = setting(4.0, "times nodes: there an iteration is given up", low=1, high=1e6)
+    first_value: float = setting(
+        1.0, "games whose first value is beyond it begin anew", low=0, high=1
+    )
+    syzygy: str = setting("", "folders of tablebases that end games")
+
+    # --- tree search
     search: str = setting("default", "preset of the search: default, alphazero, lc0, ...")
     rule: Literal["preset", RuleName] = setting(
         "gumbel", "how moves are selected; preset: as the search's preset does"
@@ -103,10 +124,11 @@ class SelfPlay:
         """Itself, unless something in it cannot work: then an error that says so."""
         search = self.searching()
         gumbel = search.search_rule == "gumbel"
+        if self.kind == "alphabeta":
+            self._refuse_odds()
+            return self
         contempt = search.sc_limit != OFF
         refuse = (
-            (len(self.random_plies) != 2, "random_plies", "give the least and the most"),
-            (list(self.random_plies) != sorted(self.random_plies), "random_plies", "least first"),
             (gumbel and self.reuse, "reuse", "the Gumbel rule plans fresh trees only: rule=puct"),
             (gumbel and self.forced > 0, "forced", "the Gumbel rule plans its visits: rule=puct"),
             (gumbel and self.kl_gain > 0, "kl_gain", "the Gumbel rule plans all visits: rule=puct"),
@@ -129,9 +151,15 @@ class SelfPlay:
             if wrong:
                 value = getattr(self, name, getattr(search, name.lower(), ""))
                 raise ConfigError(f"selfplay: {name}", value=value, fix=fix)
+        self._refuse_odds()
+        return self
+
+    def _refuse_odds(self) -> None:
+        if len(self.random_plies) != 2 or list(self.random_plies) != sorted(self.random_plies):
+            fix = "give the least and the most"
+            raise ConfigError("selfplay: random_plies", value=self.random_plies, fix=fix)
         if self.chess960 and self.odds != "none":
             raise ConfigError("selfplay: odds", value=self.odds, fix="or chess960, not both")
-        return self
 
     def searching(self) -> Settings:
         """The settings of the search; noise and temperature are those of this table."""
@@ -158,7 +186,9 @@ class SelfPlay:
         return rule
 
     def megabytes(self) -> float:
-        """Memory of a tree."""
+        """Memory of a tree, or of alpha-beta's table: for the nodes of some moves."""
+        if self.kind == "alphabeta":
+            return self.hash or max(1, round(self.nodes * BYTES_A_NODE / MEGABYTE))
         kept = 2 if self.reuse else 1
         needed = LEAST_BYTES + kept * BYTES_A_PLAYOUT * max(self.playouts, self.fast_playouts)
         return self.hash or needed / MEGABYTE
@@ -166,9 +196,11 @@ class SelfPlay:
     def idle(self) -> list[str]:
         """A line for each setting that was changed and has no effect beside the others."""
         gumbel = self.searching().search_rule == "gumbel"
+        tree = self.kind == "mcts"
         by_visits = [one.name for one in fields(self) if one.name.startswith("temperature")]
         by_visits += ["visit_offset", "value_cutoff"]
         needs = {
+            **dict.fromkeys(OF_ALPHA_BETA, (not tree, "with kind mcts")),
             **dict.fromkeys(by_visits, (not gumbel, "rule gumbel chooses by its own formula")),
             "noise_alpha": (self.noise > 0, "without noise"),
             "noise_scaled": (self.noise > 0, "without noise"),
@@ -180,6 +212,8 @@ class SelfPlay:
             "prune": (self.forced > 0, "without forced"),
             "kl_interval": (self.kl_gain > 0, "without kl_gain"),
         }
+        if not tree:
+            needs |= dict.fromkeys(OF_TREE_SEARCH, (tree, "with kind alphabeta"))
         default = SelfPlay()
         return [
             f"selfplay.{name} has no effect: {why}"
@@ -189,7 +223,9 @@ class SelfPlay:
 
     def of_games(self) -> dict[str, Any]:
         """What decides how games go, by names, without what belongs to the run: for shards."""
-        names = [one.name for one in fields(self) if one.name not in OF_THE_RUN]
+        others = OF_ALPHA_BETA if self.kind == "mcts" else OF_TREE_SEARCH
+        left_out = {*OF_THE_RUN, *others}
+        names = [one.name for one in fields(self) if one.name not in left_out]
         return {name: getattr(self, name) for name in names}
 
 
@@ -205,6 +241,14 @@ _ALPHAZERO: dict[str, Any] = {
 }
 PRESETS: dict[str, dict[str, Any]] = {
     "kibitz": {},
+    # What engines that learn from their own alpha-beta games have in common.
+    "alphabeta": {
+        "kind": "alphabeta",
+        "random_plies": (8, 9),
+        "first_value": 0.9,
+        "resign": 0.95,
+        "most_plies": 400,
+    },
     "azero": _ALPHAZERO,
     "chesscoach": _ALPHAZERO | {"search": "chesscoach"},
     "dlchess": _ALPHAZERO

@@ -20,13 +20,16 @@ from kibitz.search.mcts.treesearch import TreeSearch
 from kibitz.zero.selfplay.config import SelfPlay
 
 # How games end beside the codes of position/outcome.py.
-RESIGNED, LEVEL, PLY_LIMIT = range(THREEFOLD_REPETITION + 1, THREEFOLD_REPETITION + 4)
+RESIGNED, LEVEL, PLY_LIMIT, BY_TABLEBASE, BEGUN_LOPSIDED = range(
+    THREEFOLD_REPETITION + 1, THREEFOLD_REPETITION + 6
+)
 ENDS = (
     "unknown",
     *(Termination(code).name.lower().replace("_", " ") for code in range(1, RESIGNED)),
     "resigned",
     "adjudicated: level",
     "ply limit",
+    "adjudicated: tablebase",
 )
 
 
@@ -46,6 +49,7 @@ PLY = np.dtype(
     ],
     align=True,
 )
+ROOM = np.dtype([("moves", np.uint16, MAX_MOVES)])
 VISIT = np.dtype([("count", np.uint32), ("move", np.uint16)], align=True)
 GAME = np.dtype(
     [
@@ -155,7 +159,9 @@ class Seat:
             self.record[name] = address_of(array)
             self.record[f"{name}_size"] = len(array)
         megabytes = settings.megabytes()
-        self.searches = [TreeSearch(TreeMemory(megabytes)) for _ in range(settings.trees)]
+        trees = settings.trees if settings.kind == "mcts" else 0
+        self.searches = [TreeSearch(TreeMemory(megabytes)) for _ in range(trees)]
+        self.room: Any = one_record(ROOM)  # for moves
 
     @property
     def search(self) -> TreeSearch:

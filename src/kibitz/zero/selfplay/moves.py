@@ -41,14 +41,14 @@ OVER, KEPT, FRESH = range(3)  # what a move begins with: the game's end, a known
 
 
 @kernel
-def random_plies(game: np.record, context: np.record, count: int) -> bool:
+def random_plies(game: np.record, room: np.record, count: int) -> bool:
     """Replace the start by the position after random moves; False if the game would be over."""
     start, after = line_at(game, 0), line_at(game, 1)
     for _ in range(count):
-        moves = generate(start, context.moves)
+        moves = generate(start, room.moves)
         if moves == 0:
             return False
-        play(start, after, context.moves[int(random_unit(game) * moves)])
+        play(start, after, room.moves[int(random_unit(game) * moves)])
         copy_position(after, start)
     return bool(terminal(start) == ONGOING)
 
@@ -315,7 +315,7 @@ def finish_move(
     play(position, line_at(game, number + 1), ply.move)
     game.ply = number + 1
     game.searching = 0
-    _adjudicate(terms, game, number, signed(position.side), value)
+    adjudicate(terms, game, number, signed(position.side), value)
 
 
 @kernel
@@ -333,7 +333,7 @@ def _keep_policy(rule: np.record, game: np.record, tree: np.record, context: np.
 
 
 @kernel
-def _adjudicate(terms: np.record, game: np.record, ply: int, side: int, value: float) -> None:
+def adjudicate(terms: np.record, game: np.record, ply: int, side: int, value: float) -> None:
     """Count how long a side has been lost, or both level, and end the game where that is agreed."""
     lost = terms.resign > 0.0 and value < -terms.resign
     game.lost[side] = game.lost[side] + 1 if lost else 0

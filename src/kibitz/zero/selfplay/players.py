@@ -9,6 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
+from kibitz.core.errors import ConfigError
 from kibitz.core.workers import cluster, in_processes, in_threads, processors
 from kibitz.data.openings import Opening, odds_starts
 from kibitz.jit.records import address_of, as_record
@@ -18,19 +19,30 @@ from kibitz.nets.evaluators.batched import BatchedEvaluator, Evaluations, refuse
 from kibitz.nets.evaluators.cache import PredictionCache
 from kibitz.nets.evaluators.cachetable import BUCKET_BYTES
 from kibitz.nets.evaluators.inline import InlineEvaluator
-from kibitz.nets.load import load_evaluator
+from kibitz.nets.load import Evaluator, load_evaluator
 from kibitz.position.board import Board
 from kibitz.position.fen import START, chess960_fen, read_fen
 from kibitz.position.moves import MAX_MOVES
 from kibitz.position.state import new_positions
+from kibitz.search.alphabeta.table import new_table
+from kibitz.search.alphabeta.thread import Context, ThreadMemory, new_control
 from kibitz.search.mcts.playout.gather import BatchMemory
 from kibitz.search.mcts.playout.playout import NO_ROOM
 from kibitz.search.mcts.rules.behaviour import to_behaviour
 from kibitz.search.mcts.tree.context import LINE
 from kibitz.search.mcts.tree.nodes import BATCHES
 from kibitz.search.mcts.treesearch import TreeSearch
+from kibitz.search.tablebase import Tablebases
+from kibitz.zero.selfplay.alphabeta import alphabeta_terms, play_by_alphabeta
 from kibitz.zero.selfplay.config import SelfPlay
-from kibitz.zero.selfplay.game import SEAT, Finished, Seat, terms_of
+from kibitz.zero.selfplay.game import (
+    BEGUN_LOPSIDED,
+    BY_TABLEBASE,
+    SEAT,
+    Finished,
+    Seat,
+    terms_of,
+)
 from kibitz.zero.selfplay.loop import (
     NO_GAME,
     NOTHING,
@@ -62,10 +74,10 @@ class Starts:
         if settings.chess960:
             self._chess960 = _positions([chess960_fen(number) for number in range(960)])
 
-    def begin_game(self, seat: Seat, number: int) -> None:
-        """Begin a game in a seat."""
+    def begin_game(self, seat: Seat, number: int, attempt: int = 0) -> None:
+        """Begin a game in a seat; each attempt to begin it has a start of its own."""
         settings = self._settings
-        generator = random.Random(f"{self._seed} {number}")
+        generator = random.Random(f"{self._seed} {number}{f' {attempt}' if attempt else ''}")
         starts = self._book
         if len(self._odds):
             starts = self._odds[number % 2 :: 2]  # White and Black by turns
@@ -77,7 +89,7 @@ class Starts:
             played_out = generator.random() < settings.played_out
             seat.begin(number, starts[place : place + 1], words, played_out)
             count = generator.randint(*settings.random_plies)
-            if count == 0 or random_plies(seat.record, seat.searches[0].contexts[0].record, count):
+            if count == 0 or random_plies(seat.record, seat.room, count):
                 return
 
 
@@ -140,6 +152,56 @@ class Alone:
         outcome = play_on(self._rules, records, inline, self._stretch)
         if outcome == NO_ROOM:
             search.make_room()
+
+
+class ByAlphaBeta:
+    """One game after the other by alpha-beta at fixed nodes, in one kernel."""
+
+    def __init__(self, evaluator: InlineEvaluator, settings: SelfPlay) -> None:
+        self._seat = Seat(settings)
+        self.seats = [self._seat]
+        self._evaluator, self._scratch = evaluator, evaluator.new_scratch()
+        self._entries = new_table(int(settings.megabytes()))
+        self._memory, self._control = ThreadMemory(self._entries), new_control()
+        self._tables = Tablebases(settings.syzygy)
+        for problem in self._tables.problems:
+            raise ConfigError("selfplay: syzygy", value=settings.syzygy, fix=problem)
+        self._terms = as_record(alphabeta_terms(settings, self._tables.pieces))
+        self._moves = max(1, STRETCH_PLAYOUTS // settings.nodes)
+
+    def play(self, starts: Starts, run: Run) -> None:
+        """Play games as long as there are numbers; each begins with nothing in memory."""
+        number = run.following()
+        while number is not None:
+            for attempt in range(MOST_TRIES):
+                starts.begin_game(self._seat, number, attempt)
+                self._entries.view(np.uint64).fill(0)
+                self._memory.forget()
+                self._memory.record.generation = 0
+                while not self._seat.over:
+                    if run.stopped:
+                        return
+                    self._play_on()
+                if self._seat.record.end != BEGUN_LOPSIDED:
+                    break
+            else:
+                fix = f"no start in {MOST_TRIES} was level: raise selfplay.first_value"
+                raise ConfigError("selfplay: first_value", value=self._terms.first_value, fix=fix)
+            run.keep(self._seat.finished())
+            number = run.following()
+
+    def _play_on(self) -> None:
+        """Play a stretch of the game, and ask the tables where they know the position."""
+        records = self._memory.record, self._evaluator.record, self._scratch.record
+        asks = play_by_alphabeta(
+            self._terms, self._seat.record, Context(self._control, *records), self._moves
+        )
+        if asks:
+            position = self._seat.line[int(self._seat.record.ply)]
+            wdl = self._tables.wdl(position)
+            if wdl is not None:
+                self._seat.record.result = -wdl if position.side else wdl
+                self._seat.record.end = BY_TABLEBASE
 
 
 class InStep:
@@ -338,10 +400,25 @@ class Players:
             self.counting = Counting(evaluator)
 
     def _play_on_this_thread(self, run: Run) -> None:
-        if self._inline is not None:
-            Alone(self._inline, self._settings).play(self._starts, run)
-        elif self.counting is not None:
-            InStep(self.counting, self._settings, self._cache).play(self._starts, run)
+        evaluator = self._inline or self.counting
+        assert evaluator is not None, "loaded before"
+        player_of(evaluator, self._settings, self._cache).play(self._starts, run)
+
+
+def player_of(
+    evaluator: Evaluator, settings: SelfPlay, cache: PredictionCache
+) -> Alone | ByAlphaBeta | InStep:
+    """Who plays games with an evaluator on one thread."""
+    if settings.kind == "alphabeta":
+        if not isinstance(evaluator, InlineEvaluator):
+            fix = "take a sparse network, or kind=mcts"
+            raise ConfigError(
+                "alpha-beta needs a network inside the search", value=evaluator.name, fix=fix
+            )
+        return ByAlphaBeta(evaluator, settings)
+    if isinstance(evaluator, InlineEvaluator):
+        return Alone(evaluator, settings)
+    return InStep(evaluator, settings, cache)
 
 
 def _pieces(run: Run, size: int) -> Iterator[list[int]]:
