@@ -56,9 +56,7 @@ class SelfPlay:
     # --- alpha-beta
     nodes: int = setting(1000, "for each move; no iteration begins after", low=1, high=10**9)
     most_nodes: float = setting(4.0, "times nodes: there an iteration is given up", low=1, high=1e6)
-    first_value: float = setting(
-        1.0, "games whose first value is beyond it begin anew", low=0, high=1
-    )
+    first_value: float = setting(1.0, "a first value beyond it: another start", low=0, high=1)
     syzygy: str = setting("", "folders of tablebases that end games")
 
     # --- tree search
