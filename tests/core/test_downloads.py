@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import chess.syzygy
 import pytest
@@ -22,6 +23,7 @@ from kibitz.cli import main
 from kibitz.core.downloads import FetchError, _NoDowngrade, download
 from kibitz.core.errors import DamagedFileError, FileError, InputError
 from kibitz.data.catalogue import CATALOGUE, entry
+from kibitz.nets.discover import SHIPPED_FOLDER, fetched_file
 
 CONTENT = bytes(range(256)) * 4000  # a megabyte
 GAMES = b'[Event "one"]\n[Result "1-0"]\n\n1. e4 e5 2. Qh5 Nc6 3. Bc4 Nf6 4. Qxf7# 1-0\n'
@@ -285,6 +287,24 @@ def test_without_its_checksum_nothing_is_fetched(
     code, _, err = run(capsys, *words)
     assert (code, told in err) == (2, True), err
     assert not (tmp_path / "month" / name).exists()
+
+
+def test_networks_of_people_go_where_names_find_them_if_they_are_the_right_ones(
+    server: Server,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    listed = entry("maia")
+    assert len(listed.sha256) == len(listed.urls) == 9
+    shipped = (SHIPPED_FOLDER / "maia-1100.pb.gz").read_bytes()
+    for url in listed.urls:
+        server.files[urlsplit(url).path] = shipped
+    monkeypatch.setenv("KIBITZ_DATA", str(tmp_path))
+    code, _, err = run(capsys, "maia", "--mirror", server.url)
+    assert (code, "not what was published" in err) == (2, True)  # only the first is what it says
+    assert [path.name for path in (tmp_path / "networks").glob("*.gz")] == ["maia-1100.pb.gz"]
+    assert fetched_file("maia-1100") == tmp_path / "networks" / "maia-1100.pb.gz"
 
 
 @pytest.mark.parametrize("mirror", ["http://my.host", "ftp://my.host", "https://", "https://a:b"])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,14 @@ import numpy as np
 import safetensors.numpy
 
 from kibitz.core.files import HEADER_KEY, ZEROS, fill_header
-from kibitz.nets.card import NetworkCard, save, save_onnx, weights_sha256
+from kibitz.nets.card import save, save_onnx, weights_sha256
+from kibitz.nets.kinds import NetworkCard
 from kibitz.nets.models.make import create, random_weights
 from kibitz.nets.models.quantise import quantise
 from kibitz.nets.models.sizes import new_card
+from kibitz.nets.protobuf import message
 from tests.hostile.kind import Attack, Kind, Target, file_target
+from tests.nets.leela import Writer
 
 SIZE = "sparse-8x8-tactics"
 FORGED: dict[str, Any] = {
@@ -73,7 +77,28 @@ def attacks(folder: Path) -> list[Attack]:
     add("junk.onnx", "kibitz: error")
     (folder / "claim.onnx").write_bytes(b"\x3a" + b"\xff" * 9 + b"\x01")
     add("claim.onnx", "kibitz: error")
+    for name, content, told in _leela():
+        (folder / name).write_bytes(content)
+        add(name, told)
     return found
+
+
+def _leela() -> Iterator[tuple[str, bytes, str]]:
+    """Files in Leela's format that claim more than they have, or unpack to too much."""
+    magic = b"\x0d\xc0\x01\x00\x00"
+    whole = Writer().content()
+    yield "cut.pb", whole[: len(whole) // 2], "bytes where"
+    yield "claim.pb", magic + b"\x52" + b"\xff" * 9 + b"\x01", "bytes where"
+    yield "endless.pb", magic + b"\xff" * 100, "does not end"
+    yield "crowd.pb", magic + b"\x08\x00" * (1 << 20), "fields in a message"
+    yield "attention.pb", Writer(network=6).content(), "attention body"
+    crowd = Writer()
+    crowd.changed[7] = message((3, bytes(1 << 20)))
+    yield "wide.pb.gz", gzip.compress(crowd.content()), "value2.weight has"
+    yield "cut.pb.gz", gzip.compress(whole)[:-9], "cannot decompress"
+    yield "bomb.pb.gz", gzip.compress(magic + bytes(100 << 20), 1), "times its size"
+    many = gzip.compress(message((2, b"")) * (30 << 20), 1)
+    yield "crowd.pb.gz", many, "kibitz: error"
 
 
 CARDS_CHECKSUM = b'\\"sha256\\":\\"'
@@ -117,6 +142,10 @@ def targets(folder: Path) -> Sequence[Target]:
         seals = resealed, bytes
         found += [file_target("net.safetensors", content, command, seal) for seal in seals]
     save_onnx(folder / "plain.onnx", b"\x08\x0a\x3a\x00", new_card("plain-1x8"))
+    leela = Writer(network=4, policy=2, value=2).content()
+    for command in ("net show FILE", "search --network FILE --nodes 5"):
+        found.append(file_target("net.pb", leela, command))
+    found.append(file_target("net.pb.gz", gzip.compress(leela), "net show FILE"))
     export = (folder / "plain.onnx").read_bytes()
     found.append(file_target("net.onnx", export, "net show FILE"))
     return found

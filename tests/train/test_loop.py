@@ -24,6 +24,7 @@ from kibitz.data.batches.loader import rows_in_batches
 from kibitz.data.dense import write_dense
 from kibitz.data.shard import write
 from kibitz.nets import card as cards
+from kibitz.nets.kinds import Heads
 from kibitz.nets.models.build import load_network
 from kibitz.nets.models.sizes import new_card
 from kibitz.train.checkpoint import checkpoints_in
@@ -369,7 +370,7 @@ def test_a_head_that_can_learn_nothing_is_warned_of(
 ) -> None:
     held_out = held_out_of(settings_of(games, Path("x")), window_of(settings_of(games, Path("x"))))
     assert held_out is not None
-    card = new_card("tower-1x8", heads=cards.Heads(mcts_value=True))
+    card = new_card("tower-1x8", heads=Heads(mcts_value=True))
     of_games = as_samples(held_out.samples)
     values = of_games.values
 
@@ -383,7 +384,7 @@ def test_a_head_that_can_learn_nothing_is_warned_of(
     assert "data.result_share is 0" in told(spread, 0.0)
     assert "all searches came to +0.00" in told(np.zeros(len(values)), 0.5)
     assert "no position has one" in told(np.full(len(values), np.nan), 0.5)
-    warn_of_idle_head(new_card("tower-1x8", heads=cards.Heads()), held_out, 0.0)
+    warn_of_idle_head(new_card("tower-1x8", heads=Heads()), held_out, 0.0)
     assert capsys.readouterr().err == ""
 
 

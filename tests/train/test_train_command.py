@@ -144,7 +144,7 @@ def test_a_student_learns_from_a_teacher_of_another_family(games: Path, tmp_path
 
 
 def test_moves_left_are_learned_where_a_network_has_the_head(games: Path, tmp_path: Path) -> None:
-    from kibitz.nets.card import Heads
+    from kibitz.nets.kinds import Heads
     from kibitz.nets.models.build import build, save_network
     from kibitz.nets.models.sizes import new_card
 

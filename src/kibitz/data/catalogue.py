@@ -1,6 +1,7 @@
 """Public data that `kibitz data fetch` knows: addresses, sizes, licences, checksums.
 
-Sizes are as publishers and users state them, and grow; checksums are those that publishers list.
+Sizes are as publishers and users state them, and grow; checksums are those that publishers list,
+or of the files that were looked at.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ MONTH = "YYYY-MM"
 LICHESS = "https://database.lichess.org"
 TABLES = "https://tablebase.lichess.ovh/tables/standard"
 BOOKS = "https://github.com/official-stockfish/books/raw/master"
+MAIA = (
+    "https://github.com/CSSLab/maia-chess/raw/e464f161c295f4246c2082f7b36d646d9bd14e7c/maia_weights"
+)
 
 
 class Entry(NamedTuple):
@@ -28,6 +32,8 @@ class Entry(NamedTuple):
     urls: tuple[str, ...]
     checksums: str = ""  # address of a list of SHA-256, if one is published
     then: str = ""  # what is done with it; {} is the file, or the folder where there are several
+    sha256: tuple[str, ...] = ()  # of each file, where no list is published
+    folder: str = ""  # in the data folder; by default of the entry's name
 
 
 def _tables() -> tuple[str, ...]:
@@ -35,6 +41,18 @@ def _tables() -> tuple[str, ...]:
     names = list(chess.syzygy.tablenames(piece_count=5))
     return tuple(f"{TABLES}/{folder}/{name}.{kind}" for folder, kind in kinds for name in names)
 
+
+_MAIA = {  # checksums of the files at that commit
+    1100: "e1cf1cd0c96b8a4fa6a275f4b9fd54ed1ffebf9fe44641b9fceded310e9619c4",
+    1200: "ead4ba953f233ae732999ebc1e2b675378148527ebcfad2f0acbc5e4c224d98e",
+    1300: "36195f87bf4761834baa0bf87472b18509a7261a9d7d6f1a8443261369a733f2",
+    1400: "d5353ea6766356dad2d28920c6692f37a5f30963767f1a3105d33b4d0af011e8",
+    1500: "35ab6f20421d59e1df3b17c5a5016947af4c6761368ef84044a9a9c7619a9a00",
+    1600: "d2c9e5948581acf4b9fc0b1e720c5dc0fe64ce80cfc4a239d3f8a42e1176c876",
+    1700: "d277eacd792d340a30abb464dc65127254e65cac57abca17facc469889b96478",
+    1800: "0031ad7c4256b1fd09fbebd28418d644d68b26cd2a45df4967ccf5c7ec9c4965",
+    1900: "e2f565f42d7cd9f122557e6dc4eb84e5bbaedceda1d404dc485d3611c7c97a12",
+}
 
 CATALOGUE = (
     Entry(
@@ -97,6 +115,16 @@ CATALOGUE = (
         _tables(),
         f"{TABLES}/sha256",
         "set syzygy_path in the settings file, or the UCI option SyzygyPath, to {}",
+    ),
+    Entry(
+        "maia",
+        "networks that predict the moves of people rated 1100 to 1900; three of them are shipped",
+        "9 files, 11.6 MB",
+        "GPL-3.0",
+        tuple(f"{MAIA}/maia-{rating}.pb.gz" for rating in _MAIA),
+        then="kibitz human --rating 1600; they lie in {}",
+        sha256=tuple(_MAIA.values()),
+        folder="networks",
     ),
     *(
         Entry(

@@ -1,6 +1,7 @@
 """The network file and the card in it, which says what the network is.
 
-Needs neither torch nor onnx. Two kinds of file carry the same card:
+Needs neither torch nor onnx. Two kinds of file carry the same card; one is made of what a file in
+Leela's format says (lc0.py):
 
 * safetensors: the header's `__metadata__` holds `card` (JSON) and `seal`, the SHA-256 of the whole
   file with these 64 digits replaced by zeros. Any safetensors reader can open the file.
@@ -20,7 +21,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -41,67 +42,24 @@ from kibitz.core.files import (
     write_bytes,
 )
 from kibitz.core.unpacking import arrays_of
-
-FORMAT_VERSION = 1
-
-PLANES = {"history109": 109, "colour21": 21, "colour22": 22, "oriented22": 22, "onehot15": 15}
-FEATURES = {"sparse768": 768, "threat3072": 3072, "tactic3072": 3072}
-POLICY_SIZES = {"chesscoach": 4672, "dlchess": 4672, "batchfirst": 4672, "table1858": 1858}
-
-ValueKind = Literal["tanh", "wdl", "rank", "none"]
-Precision = Literal["float32", "int16", "int8"]
-Weights = dict[str, np.ndarray[Any, np.dtype[Any]]]
+from kibitz.nets.kinds import (
+    FORMAT_VERSION,
+    ForeignFileError,
+    NetworkCard,
+    Weights,
+    is_leela,
+)
+from kibitz.nets.lc0 import LeelaFile
+from kibitz.nets.protobuf import WireError, fields, message, whole
 
 # Field 14 (metadata_props), 72 bytes long: key "seal", value of 64 bytes.
 _MARK = b"\x72\x48\x0a\x04seal\x12\x40"
 _METADATA_FIELD = 14
-_FIXED_BYTES = {1: 8, 5: 4}  # by wire type
 # What JSON of another shape, or nested a thousand times, raises.
 _UNREADABLE = (
     *(ValueError, TypeError, KeyError, AttributeError, IndexError),
     *(OverflowError, RecursionError),
 )
-
-
-class ForeignFileError(DamagedFileError):
-    """A file without the marks of a Kibitz network; other programs use the same suffixes."""
-
-
-class Heads(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which outputs a network has; see `network.heads` for their shapes and units."""
-
-    value: ValueKind = "tanh"
-    policy: bool = True
-    mcts_value: bool = False
-    moves_left: bool = False
-    soft_policy: bool = False
-
-
-class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where the weights come from: enough to train the network again."""
-
-    data: str = ""
-    commands: tuple[str, ...] = ()
-    steps: int = 0
-    positions: int = 0
-    date: str = ""  # ISO 8601
-
-
-class NetworkCard(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything a reader must know to use the weights beside it."""
-
-    name: str
-    family: str
-    size: str  # the size string; with encoding and heads it fixes the architecture
-    encoding: str
-    policy_order: str
-    heads: Heads
-    precision: Precision = "float32"
-    parameters: int = 0  # trainable ones, as counted before quantisation
-    licence: str = ""
-    provenance: Provenance = Provenance()
-    sha256: str = ""  # of the weights, 64 hex digits; filled in by `save`
-    format_version: int = FORMAT_VERSION
 
 
 def save(location: Location, weights: Mapping[str, Any], card: NetworkCard) -> NetworkCard:
@@ -131,7 +89,9 @@ def save_onnx(location: Location, model: bytes, card: NetworkCard) -> None:
 
 
 def read_card(location: Location) -> NetworkCard:
-    """Return the card of a network file of either kind after checking the whole file."""
+    """Return the card of a network file of any kind after checking the whole file."""
+    if is_leela(location):
+        return LeelaFile(location).card
     return _open(location)[0]
 
 
@@ -142,6 +102,9 @@ def load_weights(location: Location) -> Weights:
 
 def load(location: Location) -> tuple[NetworkCard, Weights]:
     """Return card and weights of a safetensors network file, checked. The arrays are writable."""
+    if is_leela(location):
+        fix = f"run: kibitz net export {os.fspath(location)}"
+        raise InputError("only the ONNX form of this can be used", value=str(location), fix=fix)
     card, content = _open(location)
     if _is_onnx(location):
         raise InputError(
@@ -160,8 +123,9 @@ def load(location: Location) -> tuple[NetworkCard, Weights]:
 
 def check_onnx_weights(location: Location, content: bytes) -> None:
     """Raise a DamagedFileError naming a weight of an ONNX file that is not a finite number."""
-    for name, array in _onnx_floats(content):
-        _check_finite(location, name, array)
+    with _wired(location):
+        for name, array in _onnx_floats(content):
+            _check_finite(location, name, array)
 
 
 def _check_finite(location: Location, name: str, array: np.ndarray[Any, np.dtype[Any]]) -> None:
@@ -243,10 +207,20 @@ def _onnx_card(location: Location, content: bytes) -> bytes:
     """Return the card's JSON from an ONNX file."""
     with _checksum(location, "expected a checksum, found none: no Kibitz network, or cut"):
         body = without_ending(content, _MARK, as_hex=True)
-    cards = [value for key, value in _metadata_properties(body) if key == b"card"]
+    with _wired(location):
+        cards = [value for key, value in _metadata_properties(body) if key == b"card"]
     if not cards:
         raise _damaged(location, "expected a card in the ONNX metadata, found none")
     return cards[-1]
+
+
+@contextmanager
+def _wired(location: Location) -> Iterator[None]:
+    """Turn what is no protobuf into an error that names the file."""
+    try:
+        yield
+    except WireError as error:
+        raise _damaged(location, str(error)) from error
 
 
 @contextmanager
@@ -277,51 +251,18 @@ _BFLOAT16 = 16
 _FLOAT_TYPES = {1: "<f4", 10: "<f2", 11: "<f8", _BFLOAT16: "<u2"}
 
 
-def _varint(number: int) -> bytes:
-    low, rest = number & 0x7F, number >> 7
-    return bytes([low | 0x80]) + _varint(rest) if rest else bytes([low])
-
-
 def _metadata_property(key: bytes, value: bytes) -> bytes:
     """Return a metadata_props entry: field 14 holding a message of key (1) and value (2)."""
-    entry = b"\x0a" + _varint(len(key)) + key + b"\x12" + _varint(len(value)) + value
-    return bytes([_METADATA_FIELD << 3 | 2]) + _varint(len(entry)) + entry
-
-
-def _read_varint(content: bytes, at: int) -> tuple[int, int]:
-    number = shift = 0
-    while True:
-        byte = content[at]
-        number |= (byte & 0x7F) << shift
-        at, shift = at + 1, shift + 7
-        if byte < 0x80:
-            return number, at
-
-
-def _fields(content: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the fields of a message; a varint as 10 little-endian bytes."""
-    at = 0
-    while at < len(content):
-        tag, at = _read_varint(content, at)
-        number, wire = tag >> 3, tag & 7
-        if wire == 0:
-            value, at = _read_varint(content, at)
-            yield number, value.to_bytes(10, "little")
-            continue
-        size = _FIXED_BYTES.get(wire, 0)
-        if not size:
-            size, at = _read_varint(content, at)
-        yield number, content[at : at + size]
-        at += size
+    return message((_METADATA_FIELD, message((1, key), (2, value))))
 
 
 def _onnx_floats(content: bytes) -> Iterator[tuple[str, np.ndarray[Any, np.dtype[Any]]]]:
     """Names and numbers, flat, of the initialisers of an ONNX model whose type has fractions."""
     views: Any = memoryview(content)
-    graphs = (graph for number, graph in _fields(views) if number == _GRAPH)
-    for number, tensor in (field for graph in graphs for field in _fields(graph)):
-        parts = dict(_fields(tensor)) if number == _INITIALIZER else {}
-        kind = _FLOAT_TYPES.get(int.from_bytes(parts.get(_DATA_TYPE, b""), "little"))
+    graphs = (graph for number, graph in fields(views) if number == _GRAPH)
+    for number, tensor in (field for graph in graphs for field in fields(graph)):
+        parts = dict(fields(tensor)) if number == _INITIALIZER else {}
+        kind = _FLOAT_TYPES.get(whole(parts.get(_DATA_TYPE, b"")))
         if kind is None:
             continue
         name = bytes(parts.get(_NAME, b"")).decode("utf-8", "replace")
@@ -332,7 +273,7 @@ def _onnx_floats(content: bytes) -> Iterator[tuple[str, np.ndarray[Any, np.dtype
 
 
 def _metadata_properties(content: bytes) -> Iterator[tuple[bytes, bytes]]:
-    for number, entry in _fields(content):
+    for number, entry in fields(memoryview(content)):
         if number == _METADATA_FIELD:
-            parts = dict(_fields(entry))
-            yield parts.get(1, b""), parts.get(2, b"")
+            parts = dict(fields(entry))
+            yield bytes(parts.get(1, b"")), bytes(parts.get(2, b""))

@@ -4,7 +4,8 @@ Without a name, or by the name `default`, the newest of the user's own networks 
 the user's data folder, else the one that is shipped with the package, else the evaluator that
 counts material. Nothing is taken from the current folder unless it is named: what lies there may be
 a stranger's. `shipped` means the one of the package whatever else is there. Shipped networks also
-go by their short names, which are their files' names without the suffix.
+go by their short names, which are their files' names without the suffix. So do the user's in
+Leela's format; they play only where they are named: those that predict people are not made to win.
 """
 
 from __future__ import annotations
@@ -21,14 +22,21 @@ from kibitz.core.files import Location, data_folder, local_path
 from kibitz.core.log import Level, say
 from kibitz.core.provenance import took_part
 from kibitz.core.workers import local_copy
-from kibitz.nets.card import ForeignFileError, NetworkCard, read_card
+from kibitz.nets.card import read_card
+from kibitz.nets.kinds import (
+    LEELA_SUFFIXES,
+    ForeignFileError,
+    NetworkCard,
+    is_leela,
+    stem_of,
+)
 
 AUTODISCOVER = "<autodiscover>"
 PAIR = "+"  # between a network of values and one of moves
 NAMELESS = ("", AUTODISCOVER, "default")
 SHIPPED = "shipped"
 FALLBACK = "material"  # the built-in evaluator that is better than none
-SUFFIXES = (".safetensors", ".onnx")
+SUFFIXES = (".safetensors", ".onnx", *LEELA_SUFFIXES)
 SHIPPED_FOLDER = Path(kibitz.__file__).parent / "nets" / "shipped"
 BEST = "best.safetensors"  # in the folder of a run of `kibitz learn`: its best network
 RUN = "learn.toml"  # in that folder: the settings of the run
@@ -68,8 +76,8 @@ def resolve(what: Location) -> str:
         return generation
     if halves(name) is not None:
         return PAIR.join(resolve(half) for half in name.split(PAIR, 1))
-    shipped = shipped_file(name)
-    return name if shipped is None else str(shipped)
+    file = shipped_file(name) or fetched_file(name)
+    return name if file is None else str(file)
 
 
 def _generation(name: str) -> str | None:
@@ -102,7 +110,7 @@ def named(what: Location) -> str:
     if pair is not None:
         return PAIR.join(named(half) for half in pair)
     name = os.fspath(what)
-    return Path(name).stem if Path(name).parent == SHIPPED_FOLDER else name
+    return stem_of(name) if Path(name).parent == SHIPPED_FOLDER else name
 
 
 def take_part(what: Location, *, later: bool = False) -> None:
@@ -121,7 +129,7 @@ def _checksum(where: str) -> str:
 def short_name(what: Location) -> str:
     """The name of a network in the settings file: its file's, without folder and suffix."""
     pair = halves(what) or (os.fspath(what),)
-    stems = [Path(half).stem if half.endswith(SUFFIXES) else half for half in pair]
+    stems = [stem_of(half) if half.endswith(SUFFIXES) else half for half in pair]
     return PAIR.join(stems)
 
 
@@ -156,13 +164,15 @@ def _is_known(name: str) -> bool:
     if name in (*NAMELESS[1:], SHIPPED):
         return True
     path = local_path(name)
-    return (path is not None and path.is_file()) or shipped_file(name) is not None
+    is_file = path is not None and path.is_file()
+    return is_file or (shipped_file(name) or fetched_file(name)) is not None
 
 
 def discover(folders: Iterable[Path] | None = None) -> str:
     """Path of the newest network in the folders, else of the shipped one, else a built-in name."""
     for network in _networks_in(usual_folders() if folders is None else folders):
-        return str(network.file)
+        if not is_leela(network.file):
+            return str(network.file)
     shipped = shipped_default()
     return FALLBACK if shipped is None else str(shipped)
 
@@ -178,18 +188,31 @@ def discovered() -> list[NetworkFile]:
     return list(_networks_in(usual_folders()))
 
 
+def fetched_file(name: str) -> Path | None:
+    """The user's network in Leela's format of that short name."""
+    files = (folder / f"{name}{suffix}" for folder in usual_folders() for suffix in LEELA_SUFFIXES)
+    plain = Path(name).name == name
+    return next((file for file in files if plain and file.is_file()), None)
+
+
+def leela_networks(start: str) -> dict[str, Path]:
+    """Networks in Leela's format by their short names, which begin alike: shipped and fetched."""
+    files = [file for file in _files_in([*usual_folders(), SHIPPED_FOLDER]) if is_leela(file)]
+    return {stem_of(file): file for file in files if stem_of(file).startswith(start)}
+
+
 # --- shipped with the package ---------------------------------------------------------------------
 
 
 def shipped() -> list[NetworkFile]:
     """The networks of the package, by their short names."""
-    files = sorted(_files_in([SHIPPED_FOLDER]), key=lambda file: file.stem)
+    files = sorted(_files_in([SHIPPED_FOLDER]), key=stem_of)
     return [NetworkFile(file, card, True) for file in files if (card := _card_of(file)) is not None]
 
 
 def shipped_names() -> list[str]:
     """The short names of the networks of the package."""
-    return sorted({file.stem for file in _files_in([SHIPPED_FOLDER])})
+    return sorted({stem_of(file) for file in _files_in([SHIPPED_FOLDER])})
 
 
 def shipped_file(name: str) -> Path | None:
@@ -232,7 +255,7 @@ def _files_in(folders: Iterable[Path]) -> Iterable[Path]:
         for folder in folders
         if folder.is_dir()
         for file in sorted(folder.iterdir())
-        if file.suffix in SUFFIXES and file.is_file()
+        if file.name.endswith(SUFFIXES) and file.is_file()
     }
     return files.values()
 

@@ -1,28 +1,32 @@
 """Opens the evaluator that serves a network file or a name.
 
-Sparse networks are inline evaluators, `.onnx` files go through ONNX Runtime, and a float file of
-any other family is served by the `.onnx` of the same name beside it. torch is imported only when
-needed.
+Sparse networks are inline evaluators, `.onnx` files go through ONNX Runtime, networks in Leela's
+format become `.onnx` files first (lc0.py), and a float file of any other family is served by the
+`.onnx` of the same name beside it. torch is imported only when needed.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from kibitz.core.errors import InputError, did_you_mean, missing_extra
-from kibitz.core.files import Location, local_path
-from kibitz.nets.card import NetworkCard, load, read_card
+from kibitz.core.errors import FileError, InputError, did_you_mean, missing_extra
+from kibitz.core.files import Location, cache_folder, local_path
+from kibitz.nets.card import load, read_card, save_onnx
 from kibitz.nets.discover import SHIPPED, halves, shipped_names, take_part
 from kibitz.nets.evaluators.batched import BatchedEvaluator, InlineBatch, Pair
 from kibitz.nets.evaluators.inline import InlineEvaluator, inline_evaluator
 from kibitz.nets.evaluators.load_sparse import sparse_evaluator
 from kibitz.nets.evaluators.simple import Material, Uniform
+from kibitz.nets.kinds import NetworkCard, is_leela
+from kibitz.nets.lc0 import LeelaFile
 
 Backend: TypeAlias = Literal["auto", "inline", "onnx", "torch"]
 Evaluator: TypeAlias = InlineEvaluator | BatchedEvaluator
+CONVERTER = 1  # in the names of files made of Leela's; raised when another model is made of them
 SIMPLE: dict[str, Uniform | Material] = {"uniform": Uniform(), "material": Material()}
 
 
@@ -41,10 +45,12 @@ def load_evaluator(
         return inline_evaluator(SIMPLE[str(what)])
     pair = halves(what)
     if pair is not None:
-        value, policy = (as_batched(load_evaluator(h, backend, devices, **arguments)) for h in pair)
+        value, policy = (as_batched(_half(h, backend, devices, arguments)) for h in pair)
         return Pair(value, policy)
     used = backend_of(what, backend)
     take_part(what)
+    if is_leela(what):
+        return _with_onnx(_from_leela(what, used), devices, arguments)
     if used == "torch":
         return _with_torch(what, devices, arguments)
     if _is_onnx(what):
@@ -68,9 +74,18 @@ def backend_of(what: Location, backend: Backend = "auto") -> Literal["inline", "
         kinds = {backend_of(half, backend) for half in pair}
         return "onnx" if "onnx" in kinds else "inline"
     refuse_unknown(what)
-    if _is_onnx(what):
+    if _is_onnx(what) or is_leela(what):
         return "onnx"
     return "inline" if backend == "inline" or read_card(what).family == "sparse" else "onnx"
+
+
+def _half(
+    what: str, backend: Backend, devices: Sequence[str], arguments: dict[str, Any]
+) -> Evaluator:
+    """One of a pair; where one goes through ONNX, a sparse one is inline still."""
+    if backend == "onnx" and backend_of(what) == "inline":
+        return load_evaluator(what)
+    return load_evaluator(what, backend, devices, **arguments)
 
 
 def refuse_unknown(what: Location) -> None:
@@ -119,6 +134,20 @@ def _with_torch(
     if len(devices) != 1:
         raise InputError("torch evaluates on one device", value=list(devices), fix="name one")
     return TorchEvaluator(location, devices[0], **arguments)
+
+
+def _from_leela(what: Location, backend: str) -> Path:
+    """The ONNX form of a network in Leela's format, by the checksum of what it is made from."""
+    if backend != "onnx":
+        fix = "use onnx"
+        raise InputError("networks in Leela's format run through ONNX", value=backend, fix=fix)
+    file = LeelaFile(what)
+    path = cache_folder() / "leela" / f"{file.card.sha256}-{CONVERTER}.onnx"
+    with suppress(FileError):  # not made yet, or damaged
+        read_card(path)
+        return path
+    save_onnx(path, file.onnx(), file.card)
+    return path
 
 
 def _export_of(what: Location, card: NetworkCard) -> Path:

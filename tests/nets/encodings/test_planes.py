@@ -95,7 +95,27 @@ def onehot_oracle(leaf: chess.Board) -> Planes:
     return planes
 
 
+def leela_oracle(boards: list[chess.Board]) -> Planes:
+    leaf, planes = boards[-1], []
+    for back in range(8):
+        ply = len(boards) - 1 - back
+        board = boards[max(ply, 0)].copy()
+        if ply < 0 and board.fen() == chess.STARTING_FEN:
+            planes += [full(0)] * 13
+            continue
+        repeated = earlier(boards, max(ply, 0)) > 0
+        if ply < 0 and board.ep_square is not None and board.has_legal_en_passant():
+            step = 8 if board.turn else -8
+            pawn = board.remove_piece_at(board.ep_square - step)
+            board.set_piece_at(board.ep_square + step, pawn)
+        planes += [*pieces_of(board, leaf.turn, 0 if leaf.turn else 56), full(repeated)]
+    ours_king, ours_queen, theirs_king, theirs_queen = castling_of(leaf, leaf.turn)
+    planes += [ours_queen, ours_king, theirs_queen, theirs_king]
+    return np.stack([*planes, full(not leaf.turn), full(leaf.halfmove_clock), full(0), full(1)])
+
+
 ORACLES = {
+    "leela112": lambda boards: leela_oracle(boards),
     "history109": lambda boards: history_oracle(boards, steady=False),
     "steady109": lambda boards: history_oracle(boards, steady=True),
     "colour21": lambda boards: colour_oracle(boards, 0),

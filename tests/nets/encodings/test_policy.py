@@ -1,4 +1,4 @@
-"""Policy indices: four orders against independent oracles, golden numbers, and bijections."""
+"""Policy indices: five orders against independent oracles, golden numbers, and bijections."""
 
 from __future__ import annotations
 
@@ -11,16 +11,24 @@ import pytest
 from kibitz.core.errors import InputError
 from kibitz.nets.encodings.leaves import Leaves, leaves_of
 from kibitz.nets.encodings.planes import ORDERS, VIEWS, policy_codes, policy_indices
-from kibitz.nets.encodings.policy import NO_INDEX, PAIRS, SECTIONS, TABLE1858, policy_table
+from kibitz.nets.encodings.policy import (
+    LEELA1858,
+    NO_INDEX,
+    PAIRS,
+    SECTIONS,
+    TABLE1858,
+    policy_table,
+)
 from kibitz.position.fen import chess960_fen, parse_fen
 from kibitz.position.state import new_positions
 
 SIZES = {"chesscoach": 4672, "dlchess": 4672, "batchfirst": 4672, "table1858": 1858}
+SIZES["leela1858"] = 1858
 COMBINATIONS = [
     (order, encoding)
     for order in ORDERS
     for encoding in ("history109", "colour22", "oriented22", "threat3072")
-    if (order, encoding) != ("table1858", "colour22")
+    if (order, encoding) not in (("table1858", "colour22"), ("leela1858", "colour22"))
 ]
 CLASSICAL = {(4, 7): 6, (4, 0): 2}
 
@@ -117,10 +125,19 @@ def table1858(origin: int, right: int, up: int, under: int) -> int:
     return PAIR_NUMBER[origin, target] if under < 0 else UNDER_NUMBER[origin, target, under]
 
 
+def leela1858(origin: int, right: int, up: int, piece: int) -> int:
+    """`piece` is what a pawn becomes; a knight is an ordinary move, then queen, rook, bishop."""
+    target = origin + 8 * up + right
+    if piece in (-1, chess.KNIGHT):
+        return PAIR_NUMBER[origin, target]
+    first = UNDER_NUMBER[origin, target, 0]
+    return first + [chess.QUEEN, chess.ROOK, chess.BISHOP].index(piece)
+
+
 def expected(order: str, encoding: str, board: chess.Board, move: chess.Move) -> int:
     flip = 0 if board.turn else 56
     origin, target = move.from_square ^ flip, move.to_square ^ flip
-    if board.is_castling(move) and order != "chesscoach":
+    if board.is_castling(move) and order not in ("chesscoach", "leela1858"):
         target = CLASSICAL.get((origin, target), target)
     king = board.king(board.turn)
     assert king is not None
@@ -133,6 +150,8 @@ def expected(order: str, encoding: str, board: chess.Board, move: chess.Move) ->
     origin, target = origin ^ view, target ^ view
     right, up = (target & 7) - (origin & 7), (target >> 3) - (origin >> 3)
     under = move.promotion - 2 if move.promotion and move.promotion != chess.QUEEN else -1
+    if order == "leela1858":
+        return leela1858(origin, right, up, move.promotion or -1)
     oracle = {
         "chesscoach": chesscoach,
         "dlchess": dlchess,
@@ -273,16 +292,17 @@ def test_every_under_promotion_is_unique(order: str, encoding: str) -> None:
             move = chess.Move(origin ^ 56, target ^ 56, piece).uci()
             blacks.add(by_name(order, encoding, board.mirror().fen())[move])
     assert len(whites) == len(blacks) == 66
-    assert min(whites | blacks) >= (1792 if order == "table1858" else 64 * 64)
+    lowest = {"table1858": 1792, "leela1858": 0}  # Leela's knights are ordinary moves
+    assert min(whites | blacks) >= lowest.get(order, 64 * 64)
 
 
-def test_table1858_holds_every_number_once() -> None:
-    table = policy_table().reshape(4, SECTIONS, PAIRS)
+def test_tables_of_pairs_hold_every_number_once() -> None:
+    table = policy_table().reshape(len(ORDERS), SECTIONS, PAIRS)
     for order, name in enumerate(ORDERS):
         numbers = table[order][table[order] != NO_INDEX]
         assert len(numbers) == len(set(numbers.tolist()))
         assert numbers.max() < SIZES[name]
-        if order == TABLE1858:
+        if order in (TABLE1858, LEELA1858):
             assert sorted(numbers.tolist()) == list(range(1858))
 
 

@@ -13,8 +13,9 @@ from typing import NamedTuple
 from kibitz.core.errors import InputError
 from kibitz.core.unpacking import COMPRESSED
 from kibitz.data.shard import SUFFIX as SHARD
-from kibitz.nets.card import NetworkCard, read_card
+from kibitz.nets.card import read_card
 from kibitz.nets.discover import RUN, SUFFIXES, discovered, named, shipped
+from kibitz.nets.kinds import NetworkCard, is_leela
 from kibitz.nets.load import SIMPLE
 from kibitz.train.metrics import METRICS
 
@@ -48,6 +49,8 @@ def kind_of(file: Path) -> str:
     """What a file is by its name; empty if the page has no use for it."""
     if file.name in NAMES:
         return NAMES[file.name]
+    if is_leela(file):
+        return "network"
     bare = file.with_suffix("") if file.suffix in COMPRESSED else file
     return KINDS.get(bare.suffix.lower(), "")
 

@@ -79,7 +79,7 @@ def fetch(
     archive = entry(name)
     if mirror:
         archive = _mirrored(archive, mirror)
-    folder = data_folder() / archive.name if output is None else output
+    folder = output or data_folder() / (archive.folder or archive.name)
     if dry_run:
         facts = {**archive._asdict(), "folder": str(folder)}
         lines = [(url,) for url in (*archive.urls, *filter(None, [archive.checksums]))]
@@ -120,9 +120,9 @@ def _fetched(archive: Entry, folder: Path, tries: int) -> Iterator[tuple[Path, b
     """The files, and whether each of them is new."""
     paths = [folder / Path(urlsplit(url).path).name for url in archive.urls]
     complete = all(path.exists() for path in paths)
-    checksums = (
-        published(archive.checksums, tries=tries) if archive.checksums and not complete else {}
-    )
+    checksums = {path.name: digest for path, digest in zip(paths, archive.sha256, strict=False)}
+    if archive.checksums and not complete:
+        checksums = published(archive.checksums, tries=tries)
     with progress("bytes") as bar:
         for url, path in zip(archive.urls, paths, strict=True):
             bar.describe(path.name)

@@ -12,8 +12,9 @@ from kibitz.cli.output import JsonFlag, at_least, columns, emit
 from kibitz.core.errors import InputError
 from kibitz.core.log import say
 from kibitz.nets import card as cards
-from kibitz.nets.card import NetworkCard
 from kibitz.nets.discover import SHIPPED_FOLDER, NetworkFile, discover, discovered, resolve, shipped
+from kibitz.nets.kinds import NetworkCard, is_leela, stem_of
+from kibitz.nets.lc0 import LeelaFile
 from kibitz.nets.models import make
 from kibitz.nets.models.quantise import PolicyPrecision
 from kibitz.nets.models.sizes import ADVICE
@@ -55,7 +56,7 @@ def _listed(network: NetworkFile, taken: str) -> dict[str, Any]:
     card = network.card
     facts = {name: getattr(card, name) for name in ("family", "size", "encoding", "precision")}
     return {
-        "name": network.file.stem if network.shipped else card.name,
+        "name": stem_of(network.file) if network.shipped else card.name,
         "shipped": network.shipped,
         "taken": str(network.file) == taken,
         **facts,
@@ -86,7 +87,9 @@ def new(
 def show(
     file: Annotated[
         str,
-        Parameter(help="A .safetensors or .onnx file, a shipped network's name, default, shipped."),
+        Parameter(
+            help="A .safetensors, .onnx or .pb.gz file, or a name: default, shipped, a network's."
+        ),
     ],
     *,
     json: JsonFlag = False,
@@ -143,15 +146,20 @@ def join(
 
 @net.command
 def export(
-    file: Annotated[str, Parameter(help="A float .safetensors network file.")],
+    file: Annotated[str, Parameter(help="A float .safetensors network file, or Leela's .pb.gz.")],
     *,
     output: Output = None,
     json: JsonFlag = False,
 ) -> None:
     """Write the ONNX form of a convolutional network, beside its file unless said otherwise."""
     path = _file(file)
-    location = output or _own(path).with_suffix(".onnx")
-    make.export(path, location)
+    own = _own(path)
+    location = output or own.with_name(f"{stem_of(own)}.onnx")
+    if is_leela(path):
+        leela = LeelaFile(path)
+        cards.save_onnx(location, leela.onnx(), leela.card)
+    else:
+        make.export(path, location)
     emit(_described(location, cards.read_card(location)), as_json=json)
 
 

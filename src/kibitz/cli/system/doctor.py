@@ -148,13 +148,15 @@ def _plain_name(package: str) -> str:
 def networks() -> dict[str, Any]:
     """The networks of the package and of the user, damaged ones by their errors."""
     from kibitz.nets.discover import SHIPPED_FOLDER, discover, discovered, shipped
+    from kibitz.nets.kinds import stem_of
 
-    damaged = [str(file) for file in SHIPPED_FOLDER.glob("*.safetensors")]
+    kinds = ("*.safetensors", "*.pb.gz")
+    damaged = [str(file) for kind in kinds for file in SHIPPED_FOLDER.glob(kind)]
     own, others = shipped(), discovered()
     damaged = sorted({*damaged} - {str(network.file) for network in own})
     return {
         "taken": discover(),
-        "shipped": [network.file.stem for network in own],
+        "shipped": [stem_of(network.file) for network in own],
         "own": [str(network.file) for network in others],
         "damaged": damaged,
     }

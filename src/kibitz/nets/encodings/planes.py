@@ -23,9 +23,11 @@ from kibitz.nets.encodings.policy import (
     BATCHFIRST,
     CHESSCOACH,
     DLCHESS,
+    LEELA1858,
     TABLE1858,
     put_policy_indices,
 )
+from kibitz.nets.kinds import LEELA_PLANES, LEELA_POLICY
 from kibitz.position.attacks import ALL, EMPTY, FLIP, NO_SQUARE, ONE, RANK_1, RANK_8
 
 NO_CLOCK = -1
@@ -135,6 +137,72 @@ def history_words(leaves: Leaves, alternating: int, words: np.ndarray) -> None:
         words[row, HISTORY_CLOCK] = np.uint64(leaf.rule50)
 
 
+# --- the 112 planes of Leela's networks -----------------------------------------------------------
+
+# The leaf comes first, and all positions are as its own side sees them. Before the first one that
+# is known there are no positions if that is the start of a game; else it stands for them, with the
+# pawn that could be captured en passant taken back.
+
+LEELA_CASTLING = POSITIONS * PLANES_EACH
+LEELA_BLACK = LEELA_CASTLING + 4
+LEELA_CLOCK = LEELA_CASTLING + 5
+LEELA_ONES = LEELA_CASTLING + 7
+LEELA_TOTAL = LEELA_CASTLING + 8
+START_PAWNS, START_KNIGHTS = np.uint64(0x00FF00000000FF00), np.uint64(0x4200000000000042)
+START_BISHOPS, START_QUEENS = np.uint64(0x2400000000000024), np.uint64(0x0800000000000008)
+START_ROOKS = np.uint64(0x8100000000000081)
+
+
+@kernel
+def is_start(position: np.record) -> bool:
+    """Whether a position is the start of ordinary chess."""
+    return (
+        position.pawns == START_PAWNS
+        and position.knights == START_KNIGHTS
+        and position.bishops == START_BISHOPS
+        and position.queens == START_QUEENS
+        and position.castling == START_ROOKS
+        and position.side == 0
+    )
+
+
+@kernel
+def take_back_double_step(position: np.record, words: np.ndarray, at: int, turned: bool) -> None:
+    """Put the pawn that may be captured en passant back where it came from, in planes at `at`."""
+    square = signed(position.en_passant)
+    if square == NO_SQUARE:
+        return
+    origin, target = square + 8, square - 8  # of the side that is not to move, in its record
+    mask = FLIP if turned else 0
+    plane = at if turned else at + 6
+    words[plane] = (words[plane] & ~bit(target ^ mask)) | bit(origin ^ mask)
+
+
+@kernel
+def leela_words(leaves: Leaves, words: np.ndarray) -> None:
+    """Fill words, uint64 [B, 112]."""
+    for row in range(words.shape[0]):
+        leaf = leaves.positions[row, 0]
+        earliest = min(leaves.known[row], leaves.positions.shape[1]) - 1
+        side = signed(leaf.side)
+        words[row, :] = EMPTY
+        for back in range(POSITIONS):
+            position = leaves.positions[row, min(back, earliest)]
+            if back > earliest and is_start(position):
+                break
+            at = back * PLANES_EACH
+            repetitions = signed(leaves.repetitions[row, min(back, earliest)])
+            put_position(position, repetitions, side, words[row], at)
+            if back > earliest:
+                take_back_double_step(position, words[row], at, signed(position.side) != side)
+        for hand in range(4):  # our queen's side, our king's, theirs
+            rook = castling_rook(leaf, hand >= 2, hand % 2 == 0)
+            words[row, LEELA_CASTLING + hand] = everywhere(rook != EMPTY)
+        words[row, LEELA_BLACK] = everywhere(side == 1)
+        words[row, LEELA_CLOCK] = np.uint64(leaf.rule50)
+        words[row, LEELA_ONES] = ALL
+
+
 # --- layouts of a single position: DLChess's 21 and 22 planes, Batch-First's 15 -------------------
 
 REPETITION_PLANE = 12
@@ -211,6 +279,7 @@ class Layout(NamedTuple):
     divisor: float  # of the clock
     repetitions: int  # of a position, the most that the planes distinguish
     write: Callable[[Leaves, np.ndarray], None]  # fills words, uint64 [B, planes]
+    coloured: bool = False  # whether a plane says which side is to move, whatever the view
 
 
 def _history(alternating: int) -> Layout:
@@ -234,6 +303,9 @@ LAYOUTS = {
     "colour22": _colours(22, WHITE_VIEW, 1.0),
     "oriented22": _colours(22, ROTATED_VIEW, 100.0),
     "onehot15": Layout(15, 1, OWN_VIEW, NO_CLOCK, 1.0, 0, onehot_words),
+    LEELA_PLANES: Layout(
+        LEELA_TOTAL, MOST_HISTORY, OWN_VIEW, LEELA_CLOCK, 1.0, 1, leela_words, coloured=True
+    ),
 }
 
 
@@ -257,6 +329,7 @@ ORDERS = {
     "dlchess": DLCHESS,
     "batchfirst": BATCHFIRST,
     "table1858": TABLE1858,
+    LEELA_POLICY: LEELA1858,
 }
 
 
@@ -272,7 +345,7 @@ def sight_of(encoding: str) -> Sight:
     if encoding not in LAYOUTS:
         return Sight()
     layout = LAYOUTS[encoding]
-    coloured = layout.view in (WHITE_VIEW, ROTATED_VIEW)
+    coloured = layout.coloured or layout.view in (WHITE_VIEW, ROTATED_VIEW)
     return Sight(layout.history, layout.repetitions, layout.clock != NO_CLOCK, coloured)
 
 
@@ -302,9 +375,9 @@ def policy_codes(order: str, encoding: str) -> tuple[int, int]:
         raise InputError("unknown policy order", value=order, fix=did_you_mean(order, ORDERS))
     if encoding not in VIEWS:
         raise InputError("unknown encoding", value=encoding, fix=did_you_mean(encoding, VIEWS))
-    if order == "table1858" and VIEWS[encoding] == WHITE_VIEW:
+    if order in ("table1858", LEELA_POLICY) and VIEWS[encoding] == WHITE_VIEW:
         raise InputError(
-            "table1858 knows no promotions down the board",
+            f"{order} knows no promotions down the board",
             value=encoding,
             fix="use an encoding seen from the side to move",
         )

@@ -1,14 +1,14 @@
-"""Policy indices of legal moves, in four orders.
+"""Policy indices of legal moves, in five orders.
 
 Three orders have 73 planes of 64 from-squares, index = 64 * plane + from: 56 queen moves (direction
-and distance), 8 knight moves, 9 under-promotions. The fourth counts pairs of squares. All squares
+and distance), 8 knight moves, 9 under-promotions. The others count pairs of squares. All squares
 are in the network's view; docs/encodings.md lists every index.
 
 Squares of the index are in the view of the network's encoding (mirror.py). Castling is the king's
-capture of its own rook in ChessCoach's order. In the others it is a move of two squares where the
-king stands on e1 and the rook in the corner, and the capture of the rook everywhere else
-(Chess960). Either way no other legal move has these squares: a king cannot go to its own rook's
-square, nor two squares far.
+capture of its own rook in ChessCoach's order and in Leela's. In the others it is a move of two
+squares where the king stands on e1 and the rook in the corner, and the capture of the rook
+everywhere else (Chess960). Either way no other legal move has these squares: a king cannot go to
+its own rook's square, nor two squares far.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ from kibitz.position.moves import CASTLING, PROMOTION, kind_of
 
 # --- the table of indices -------------------------------------------------------------------------
 
-CHESSCOACH, DLCHESS, BATCHFIRST, TABLE1858 = range(4)
+CHESSCOACH, DLCHESS, BATCHFIRST, TABLE1858, LEELA1858 = range(5)
 
 PAIRS = 64 * 64
-SECTIONS = 4  # ordinary move or queen promotion; promotion to knight, bishop, rook
+# Ordinary move or queen promotion; promotion to knight, bishop, rook. In Leela's order: ordinary
+# move or knight promotion; promotion to bishop, rook, queen.
+SECTIONS = 4
 NO_INDEX = 0xFFFF
 PLANES = 73
 TABLE_POLICY = 1858
@@ -106,8 +108,11 @@ def _plane_sections(order: int) -> np.ndarray:
     return table
 
 
-def _table_sections() -> np.ndarray:
-    """Indices of the table of pairs; uint16 [SECTIONS, PAIRS]."""
+def _table_sections(pieces: tuple[int, int, int] = (0, 1, 2)) -> np.ndarray:
+    """Indices of a table of pairs; uint16 [SECTIONS, PAIRS].
+
+    `pieces` are the promotions of a pair in the order of their indices, as sections less 1.
+    """
     table = np.full((SECTIONS, PAIRS), NO_INDEX, dtype=np.uint16)
     steps = _steps()
     for index, (origin, target, _) in enumerate(steps):
@@ -115,7 +120,7 @@ def _table_sections() -> np.ndarray:
     index = len(steps)
     for origin, target, step in steps:
         if _is_promotion(origin, step, upwards_only=True):
-            for piece in range(3):
+            for piece in pieces:
                 table[1 + piece, origin | target << 6] = index
                 index += 1
     return table
@@ -124,7 +129,24 @@ def _table_sections() -> np.ndarray:
 def policy_table() -> np.ndarray:
     """Indices by order, section and from | to << 6; uint16 [4 * SECTIONS * PAIRS]."""
     orders = [_plane_sections(order) for order in (CHESSCOACH, DLCHESS, BATCHFIRST)]
-    return np.concatenate([*orders, _table_sections()]).ravel()
+    leela = _table_sections((2, 1, 0))  # queen, rook, bishop
+    return np.concatenate([*orders, _table_sections(), leela]).ravel()
+
+
+def leela_planes() -> np.ndarray:
+    """Of 80 planes of moves, plane * 64 + from, the place of each index of Leela; int64 [1858].
+
+    The planes are ChessCoach's, but promotions are by direction, then rook, bishop, queen.
+    """
+    table, places = _table_sections((2, 1, 0)), np.zeros(TABLE_POLICY, dtype=np.int64)
+    planes = planes_of_steps(CHESSCOACH)
+    for origin, target, step in _steps():
+        places[table[0, origin | target << 6]] = 64 * planes[step] + origin
+        if _is_promotion(origin, step, upwards_only=True):
+            for at, piece in enumerate((1, 0, 2)):
+                plane = UNDER_PROMOTION_PLANE + 3 * (step[0] + 1) + at
+                places[table[1 + piece, origin | target << 6]] = 64 * plane + origin
+    return places
 
 
 # --- indices of moves -----------------------------------------------------------------------------
@@ -156,9 +178,11 @@ def move_index(order: int, mask: int, move: int) -> int:
     kind = kind_of(move)
     squares = move & SQUARES
     section = 0
-    if kind >= PROMOTION:
+    if kind >= PROMOTION and order == LEELA1858:
+        section = kind - PROMOTION
+    elif kind >= PROMOTION:
         section = kind - PROMOTION + 1 if kind < QUEEN_PROMOTION else 0
-    elif kind == CASTLING and order != CHESSCOACH:
+    elif kind == CASTLING and order != CHESSCOACH and order != LEELA1858:
         squares = castling_squares(move)
     squares ^= mask | mask << 6
     return signed(index_at((order * SECTIONS + section) * PAIRS + squares))

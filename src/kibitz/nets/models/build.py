@@ -16,7 +16,8 @@ from torch import Tensor, nn
 from kibitz.core.errors import InputError
 from kibitz.core.files import Location, read_bytes
 from kibitz.nets import card as cards
-from kibitz.nets.card import POLICY_SIZES, NetworkCard, read_card, save_onnx
+from kibitz.nets.card import read_card, save_onnx
+from kibitz.nets.kinds import POLICY_SIZES, NetworkCard
 from kibitz.nets.models.convolutional import (
     TRAINING_ONLY,
     DilatedNetwork,

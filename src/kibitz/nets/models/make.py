@@ -17,9 +17,9 @@ import numpy as np
 
 from kibitz.core.errors import InputError, missing_extra
 from kibitz.nets import card as cards
-from kibitz.nets.card import NetworkCard, Provenance
 from kibitz.nets.encodings.leaves import Leaves, part_of
 from kibitz.nets.encodings.planes import encode, layout_of
+from kibitz.nets.kinds import NetworkCard, Provenance
 from kibitz.nets.models.quantise import PolicyPrecision, Quantisation, quantise
 from kibitz.nets.models.sizes import (
     FAMILIES,

@@ -23,8 +23,17 @@ import numpy as np
 
 from kibitz.core.errors import DamagedFileError, InputError, did_you_mean
 from kibitz.core.files import Location
-from kibitz.nets.card import FEATURES, PLANES, POLICY_SIZES, Heads, NetworkCard
 from kibitz.nets.encodings import MOVE_FEATURES
+from kibitz.nets.kinds import (
+    FEATURES,
+    LEELA,
+    LEELA_PLANES,
+    LEELA_POLICY,
+    PLANES,
+    POLICY_SIZES,
+    Heads,
+    NetworkCard,
+)
 
 LARGEST = 1 << 14  # of a size's numbers
 TAIL, SECOND_TAIL, WDL = 16, 32, 3  # outputs of a sparse network's last layers
@@ -176,6 +185,11 @@ def new_card(
 
 def check_card(card: NetworkCard) -> None:
     """Refuse a card whose parts do not fit together."""
+    if card.family == LEELA:  # of one encoding and one order; its sizes are read, never built
+        if (card.encoding, card.policy_order) != (LEELA_PLANES, LEELA_POLICY):
+            known = [f"{LEELA_PLANES} and {LEELA_POLICY}"]
+            raise _misfit(card, "encoding", (card.encoding, card.policy_order), known)
+        return
     size = parse(card.size)
     sparse = size.family == "sparse"
     if card.family != size.family:
@@ -184,7 +198,8 @@ def check_card(card: NetworkCard) -> None:
         raise _misfit(card, "encoding", card.encoding, [default_encoding(size)])
     if not sparse and card.encoding not in PLANES:
         raise _misfit(card, "encoding", card.encoding, PLANES)
-    orders = [order for order in POLICY_SIZES if (order == "table1858") == sparse]
+    kinds = [order for order in POLICY_SIZES if order != LEELA_POLICY]
+    orders = [order for order in kinds if (order == "table1858") == sparse]
     if card.policy_order not in orders:
         raise _misfit(card, "policy order", card.policy_order, orders)
     if size.family in ("dilated", "sparse") and card.heads != default_heads(size):
