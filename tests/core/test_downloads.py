@@ -318,8 +318,14 @@ def test_no_redirection_leads_from_https_to_http() -> None:
     for target in ("http://my.host/f", "ftp://my.host/f"):
         with pytest.raises(FetchError, match="from https to an address that is not"):
             _NoDowngrade().redirect_request(request, None, 302, "", {}, target)
+    request.add_header("Authorization", "Bearer token")
     followed = _NoDowngrade().redirect_request(request, None, 302, "", {}, "https://other/f")
     assert followed is not None
+    assert not followed.has_header("Authorization")  # a token is for the server that was asked
+    own = f"https://{request.host}/other"
+    followed = _NoDowngrade().redirect_request(request, None, 302, "", {}, own)
+    assert followed is not None
+    assert followed.has_header("Authorization")
 
 
 def test_headers_of_a_strange_server(server: Server, tmp_path: Path, waits: list[float]) -> None:

@@ -73,6 +73,7 @@ SUBJECTS: dict[str, dict[str, Command]] = {  # all commands, in the order of hel
             "kibitz.cli.explain.search:search", "Search a position, with a live table."
         ),
         "show": Command("kibitz.cli.measure.position:show", "Draw a position and say what it is."),
+        "coach": Command("kibitz.cli.explain.coach:coach", "Learn from your own games."),
         "puzzle": Command(
             "kibitz.cli.explain.puzzle:puzzle",
             "Find puzzles in games; solve them.",

@@ -1,1 +1,1 @@
-"""What helps a player to get better: puzzles from games."""
+"""What helps a player to get better: the player's own games, and puzzles from games."""

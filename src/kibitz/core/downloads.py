@@ -32,6 +32,7 @@ AGENT = f"kibitz/{kibitz.__version__}"
 TRIES = 5
 TIMEOUT = 30.0  # seconds
 LONGEST_WAIT = 60.0  # seconds before a question is asked again, unless the server wants more
+TOO_MANY, LIMITED_WAIT = 429, 60.0  # seconds after so many requests, if the server says no number
 PATIENCE = 3600.0  # seconds; a server that wants more is not waited for
 MOST_SUMS = 1 << 24  # bytes of a list of checksums
 _BLOCK = 1 << 20
@@ -51,7 +52,7 @@ def back_off(failures: int, after: float) -> None:
 
 
 def with_retries(
-    url: str,
+    url: str | Callable[[], str],
     use: Callable[[HTTPResponse], Answer],
     *,
     headers: Callable[[], Mapping[str, str]] = dict,
@@ -60,18 +61,24 @@ def with_retries(
     agent: str = AGENT,
     pause: Pause = back_off,
 ) -> Answer:
-    """What `use` makes of the answer, after some tries; HTTPError for what is refused for good."""
+    """What `use` makes of the answer, after some tries; HTTPError for what is refused for good.
+
+    The address may depend on what earlier tries have brought.
+    """
     reason, after = "", 0.0
     for failures in range(tries):
         pause(failures, after)
-        request = urllib.request.Request(url, headers={"User-Agent": agent, **headers()})
+        address = url if isinstance(url, str) else url()
+        request = urllib.request.Request(address, headers={"User-Agent": agent, **headers()})
         try:
             with _opener().open(request, timeout=timeout) as answer:
                 return use(answer)
         except urllib.error.HTTPError as error:
+            error.close()  # the connection; what the headers say stays
             if error.code not in AGAIN:
                 raise
-            reason, after = str(error.code), float(_whole(error.headers, "Retry-After") or 0)
+            usual = LIMITED_WAIT if error.code == TOO_MANY else 0
+            reason, after = str(error.code), float(_whole(error.headers, "Retry-After") or usual)
             if after > PATIENCE:
                 what = f"the server wants {after:,.0f} seconds of pause ({reason})"
                 raise FetchError(what, fix="ask again later") from error
@@ -87,7 +94,10 @@ def _opener() -> urllib.request.OpenerDirector:
 
 
 class _NoDowngrade(urllib.request.HTTPRedirectHandler):
-    """Follows redirections, but not from https to what anybody on the way can change."""
+    """Follows redirections, but not from https to what anybody on the way can change.
+
+    A token is for the server that was asked, and goes to no other.
+    """
 
     def redirect_request(
         self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str
@@ -96,7 +106,10 @@ class _NoDowngrade(urllib.request.HTTPRedirectHandler):
         if req.type == "https" and not newurl.lower().startswith("https:"):
             what = "leads from https to an address that is not"
             raise FetchError(what, value=newurl, fix="fetch it from another server")
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
+        request = super().redirect_request(req, fp, code, msg, headers, newurl)
+        if request is not None and request.host != req.host:
+            request.remove_header("Authorization")
+        return request
 
 
 def _whole(headers: Any, name: str) -> int | None:

@@ -52,14 +52,22 @@ _FLIP = 56  # between the views of White and Black of a square
 # --- reading -------------------------------------------------------------------------------------
 
 
+def main_lines(
+    source: Location | IO[str], name: str, on_bad: Callable[[BadGame], None]
+) -> Iterator[MainLine]:
+    """The main lines of a file's games; `on_bad` hears of games that are skipped."""
+    for game in read_main_lines(source, on_bad):
+        line = game if isinstance(game, MainLine) else _main_line(game, name, on_bad)
+        if line is not None:
+            yield line
+
+
 def read_pgn(
     source: Location | IO[str], model: LabelModel, name: str, on_bad: Callable[[BadGame], None]
 ) -> Iterator[Game]:
     """The games of a file, those without a move too; `on_bad` hears of games that are skipped."""
-    for game in read_main_lines(source, on_bad):
-        line = game if isinstance(game, MainLine) else _main_line(game, name, on_bad)
-        if line is not None:
-            yield _converted(line, model, name)
+    for line in main_lines(source, name, on_bad):
+        yield _converted(line, model, name)
 
 
 def read_scores(
@@ -69,10 +77,9 @@ def read_scores(
 
     A position without a score has NaN.
     """
-    for game in read_main_lines(source, on_bad):
-        line = game if isinstance(game, MainLine) else _main_line(game, name, on_bad)
-        result = UNKNOWN_RESULT if line is None else _result(line)
-        if line is not None and result != UNKNOWN_RESULT:
+    for line in main_lines(source, name, on_bad):
+        result = _result(line)
+        if result != UNKNOWN_RESULT:
             sides = line.positions["side"].astype(np.int64)
             yield result, _scores(line.comments, sides.tolist()) * (1 - 2 * sides)
 

@@ -1,0 +1,127 @@
+"""`kibitz coach`: a player's own games, fetched, analysed and learnt from."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+from cyclopts import App, Parameter
+
+from kibitz.cli.output import EXIT_STOPPED, JsonFlag, emit
+from kibitz.coach.database import Database, usual_path
+from kibitz.coach.fetch import account_of, fetch
+from kibitz.coach.games import Added, Wanted, add_files
+from kibitz.core.errors import InputError
+from kibitz.core.files import atomic_write, refuse_folder
+from kibitz.core.journal import with_lock
+from kibitz.core.log import graceful_stop, progress, say
+from kibitz.core.places import existing, place
+from kibitz.data.openings import Pace
+
+coach = App(name="coach", help="Learn from your own games.", result_action="return_value")
+DatabaseFlag: TypeAlias = Annotated[
+    Path | None, Parameter(help="File of your games; by default in your data folder.")
+]
+
+
+@contextmanager
+def opened(path: Path | None, must_exist: bool = True) -> Iterator[Database]:
+    """The database of a command."""
+    path = path or usual_path()
+    if must_exist and not path.exists():
+        fix = "kibitz coach add lichess:NAME, chesscom:NAME or FILES"
+        raise InputError("no games yet", value=str(path), fix=fix)
+    with closing(Database(path)) as database:
+        yield database
+
+
+def _worked_on(database: Database, work: str) -> Any:
+    """Keep a second process from the same work; others may read and write meanwhile."""
+    return with_lock(database.path.with_name(f"{database.path.name}.{work}"), work)
+
+
+@coach.command
+def add(
+    *sources: Annotated[str, Parameter(help="lichess:NAME, chesscom:NAME or PGN files.")],
+    player: Annotated[
+        tuple[str, ...], Parameter(help="Your name in the files; may be given more than once.")
+    ] = (),
+    since: Annotated[str | None, Parameter(help="Only games from a day on: 2024-01-31.")] = None,
+    speeds: Annotated[
+        tuple[Pace, ...], Parameter(help="Only these, by Lichess's names: blitz, rapid ...")
+    ] = (),
+    rated: Annotated[bool, Parameter(help="Only rated games.")] = False,
+    server: Annotated[
+        str | None, Parameter(help="Another address with the site's interface.")
+    ] = None,
+    database: DatabaseFlag = None,
+    json: JsonFlag = False,
+) -> int:
+    """Add your games: from Lichess and chess.com by your name there, or from files.
+
+    What is there already is not fetched again; what was stopped goes on. LICHESS_TOKEN, if it is
+    set, makes Lichess faster.
+    """
+    if not sources:
+        raise InputError("no games named", fix="lichess:NAME, chesscom:NAME or PGN files")
+    accounts = [account_of(source, server) for source in sources]
+    files = [
+        existing(place(source))
+        for source, account in zip(sources, accounts, strict=True)
+        if account is None
+    ]
+    wanted, added = Wanted(_moment(since), speeds, rated), Added()
+    with (
+        graceful_stop() as stop,
+        opened(database, must_exist=False) as games,
+        _worked_on(games, "add"),
+        progress("games") as bar,
+    ):
+        for name in player:
+            games.add_name(name)
+        for account in filter(None, accounts):
+            fetch(account, games, wanted, stop, bar, added)
+        if files:
+            add_files(games, files, wanted, stop, added)
+        counts = {name.replace(" ", "_"): count for name, count in sorted(added.items()) if count}
+        emit(counts | {"games": games.count("games")}, as_json=json)
+    if stop.requested:
+        say("stopped; the same command goes on")
+    return EXIT_STOPPED if stop.requested else 0
+
+
+def _moment(day: str | None) -> int:
+    """The beginning of a day, UTC, in seconds since 1970."""
+    if day is None:
+        return 0
+    try:
+        moment = datetime.datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=datetime.UTC)
+    except ValueError as error:
+        raise InputError("--since", value=day, fix="give a day like 2024-01-31") from error
+    return int(moment.timestamp())
+
+
+@coach.command
+def export(
+    output: Annotated[Path, Parameter(help="A .pgn of all games, or a .db with everything.")],
+    *,
+    database: DatabaseFlag = None,
+) -> int:
+    """Write your games as PGN, or a whole copy of the database."""
+    refuse_folder(output)
+    with opened(database) as kept:
+        if output.suffix.lower() == ".db":
+            kept.copy_to(output)
+        elif output.suffix.lower() == ".pgn":
+            with atomic_write(output) as file:
+                for _, game in kept.games():
+                    file.write(f"{game.pgn}\n".encode())
+        else:
+            raise InputError(
+                "not a kind of file written here", value=str(output), fix=".pgn or .db"
+            )
+        say(f"{output}: {kept.count('games')} games")
+    return 0
