@@ -160,7 +160,7 @@ FLOORS_OF_COMMENTARY = (  # from the bottom up; a folder stands for all its modu
     {"force", "analysis"},
     {"analyse", "facts", "openings", "kept"},
     {"claims"},
-    {"select"},
+    {"select", "check"},
     {"english"},
     {"marks", "annotate", "batch", "engine", "report"},
     {"decoder"},

@@ -10,20 +10,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kibitz.comment.engine import Engine, annotate
+    from kibitz.comment.engine import Engine, annotate, check
     from kibitz.nets.load import load_evaluator as load_network
     from kibitz.position.board import Board
     from kibitz.search.limits import Limits
 
 __version__ = "0.2.0"
 
-__all__ = ["Board", "Engine", "Limits", "__version__", "annotate", "load_network"]
+__all__ = ["Board", "Engine", "Limits", "__version__", "annotate", "check", "load_network"]
 
 _HOMES = {
     "Board": ("kibitz.position.board", "Board"),
     "Engine": ("kibitz.comment.engine", "Engine"),
     "Limits": ("kibitz.search.limits", "Limits"),
     "annotate": ("kibitz.comment.engine", "annotate"),
+    "check": ("kibitz.comment.engine", "check"),
     "load_network": ("kibitz.nets.load", "load_evaluator"),
 }
 

@@ -68,6 +68,7 @@ SUBJECTS: dict[str, dict[str, Command]] = {  # all commands, in the order of hel
             shares_work=True,
         ),
         "comment": Command("kibitz.cli.explain.comment:comment", "Say what is true of one move."),
+        "check": Command("kibitz.cli.explain.check:check", "Check what anybody says."),
         "analyse": Command("kibitz.cli.explain.search:analyse", "Analyse a position or a game."),
         "search": Command(
             "kibitz.cli.explain.search:search", "Search a position, with a live table."

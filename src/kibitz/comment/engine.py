@@ -1,4 +1,4 @@
-"""The package's public face: an engine that says what a move does, and whole games annotated."""
+"""The package's public face: an engine that comments, games annotated, comments checked."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from kibitz.engine import Engine as SearchingEngine
 from kibitz.search.limits import Limits
 
 if TYPE_CHECKING:
+    from kibitz.comment.check.games import Checked
     from kibitz.comment.select import Level
     from kibitz.position.board import Board
 
@@ -64,3 +65,46 @@ def annotate(
     if not games:
         raise NotationError("PGN: no game in it", value=pgn)
     return "\n\n".join(str(annotated.game) for annotated in games) + "\n"
+
+
+def check(
+    text: str,
+    *,
+    fen: str | None = None,
+    move: str | None = None,
+    engine: SearchingEngine | None = None,
+) -> Checked:
+    """What is true, false and not checkable of the comments in a PGN, or of a text on a position.
+
+    With `fen`, and `move` if the text is about a move made there, `text` is what is said of it.
+    Without an engine the shipped network judges who is better.
+
+    >>> fen = "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3"
+    >>> checked = check("The knight on f3 attacks the pawn on d5.", fen=fen)
+    >>> checked.findings[0].verdict, checked.findings[0].reason
+    ('false', 'no pawn on d5: d5 is empty')
+    """
+    import io
+
+    from kibitz.comment.check import games
+    from kibitz.core.errors import InputError, NotationError
+    from kibitz.position.board import Board
+    from kibitz.position.pgn import BadGame, read_games
+
+    if fen is None and move is not None:
+        raise InputError("a move of no position", value=move, fix="give the position as fen, too")
+    games.refuse_long(text)
+
+    def refuse(bad: BadGame) -> None:
+        raise NotationError(f"PGN: game {bad.number}: {bad.reason}", value=text)
+
+    own = None if engine else SearchingEngine(search="alphabeta", multipv=2, hash=16)
+    with nullcontext(engine) if own is None else own as used:
+        assert used is not None
+        search = games.searching(used)
+        if fen is not None:
+            return games.check_text(text, Board(fen), move, search)
+        checked = games.Checked()
+        for game in read_games(io.StringIO(text), refuse):
+            games.check_game(game, checked, search)
+    return checked

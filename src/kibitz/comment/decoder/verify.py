@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 import chess
 
+from kibitz.comment.check.statements import Stands, Thing, View
+from kibitz.comment.check.text import KIND, MOVE, NAMED, kind_named, sentences
 from kibitz.comment.claims import faults as fault
 from kibitz.comment.claims.claim import Claim, step
 from kibitz.comment.decoder.spelling import proofs, scene_of_why
@@ -46,15 +48,12 @@ ALSO: dict[str, tuple[str, ...]] = {
     "TakesFile.half": ("occupies the half-open {file}-file",),
     "LosesCastling": ("loses the right to castle",),
 }
-MOVE = r"(?:\d+\.(?:\.\.)?)?(?:O-O(?:-O)?|[KQRBN]?[a-h]?[1-8]?x?[a-h][1-8](?:=[QRBN])?)[+#]?"
-KIND = "king|queen|rook|bishop|knight|pawn"
 SUBJECTS = re.compile(
     r"(?P<again>It also|And it|But it|At the same time it|It)|(?P<this>This(?: move)?)"
     r"|(?P<side>White|Black)|The (?P<kind>king|queen|rook|bishop|knight|pawn)"
     rf"(?: on (?P<square>[a-h][1-8]))?|(?P<move>{MOVE})"
 )
 JOINED = re.compile(r", and so |, and also |, and |, but |, | and also | and |; ")
-NAMED = re.compile(rf"\b({KIND}) on ([a-h][1-8])")
 SLOT = re.compile(r"\{(\w+)\}")
 
 
@@ -87,7 +86,8 @@ def verified(text: str, scene: Scene, comment: Comment) -> Verdict:
     found: list[Statement] = []
     about_move = True
     try:
-        for sentence in re.split(r"\.\s+", f"{text.strip()} ")[:-1]:
+        for start, end in sentences(text):
+            sentence = text[start:end].removesuffix(".")
             said, about_move = _sentence(sentence, scene, comment, about_move)
             found += said
         if not text.rstrip().endswith("."):
@@ -246,8 +246,8 @@ def _missing(sentence: str, scene: Scene) -> str:
     """The first piece a sentence names that is on its square neither now nor in what follows."""
     boards = [*scene.boards, *(scene.instead.boards if scene.had and scene.had.line else ())]
     for name, square in NAMED.findall(sentence):
-        kind = chess.PIECE_NAMES.index(name)
-        if all(board.piece_type_at(chess.parse_square(square)) != kind for board in boards):
+        stands = Stands(Thing(kind_named(name), square=chess.parse_square(square)))
+        if not any(stands.true_in(View(board)) for board in boards):
             return f"no {name} on {square}"
     return ""
 

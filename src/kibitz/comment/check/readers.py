@@ -1,0 +1,323 @@
+"""Patterns for pieces, squares and sides, and how what a pattern has matched becomes statements."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Literal, NamedTuple, TypeAlias, get_args
+
+import chess
+
+from kibitz.comment.check import counting, judgements
+from kibitz.comment.check import statements as said
+from kibitz.comment.check.statements import Statement, Thing
+from kibitz.comment.check.text import KIND, kind_named, side_of
+
+NUMBERS = {
+    name: count for count, name in enumerate(("zero", "one", "two", "three", "four", "five", "six"))
+}
+NUMBERS |= {"a": 1, "an": 1, "the": 1, "another": 1} | {str(n): n for n in range(1, 21)}
+
+SQUARE = "(?-i:[a-h][1-8])"
+SIDE = r"(?P<side>white|black)"
+ADJECTIVE = (
+    r"(?:(?:light|dark)-squared?|strong|weak|powerful|bad|good|lone|passed|isolated|doubled|advanced"
+    r"|last|free|only|offered|remaining|poor|active|passive|fianchettoed|important|central|unprotected|undefended)"
+)
+
+
+def piece(name: str) -> str:
+    """A pattern for a piece: its determiner, side, square or file, kind and square."""
+    return (
+        rf"(?:(?P<{name}_the>the|its|his|her|their|our|my|your|this|that|both|a|an|white's|black's)"
+        rf"\s+)?(?:(?P<{name}_side>white|black)(?:'s)?\s+)?(?:{ADJECTIVE}\s+)?"
+        rf"(?:(?P<{name}_at>{SQUARE})[-\s])?(?:(?P<{name}_file>(?-i:[a-h]))-)?"
+        rf"(?P<{name}_kind>{KIND})s?(?:\s+(?:on|at)\s+(?P<{name}_on>{SQUARE}))?(?![\w-])"
+    )
+
+
+def target(name: str) -> str:
+    """A pattern for a piece or a bare square."""
+    return rf"(?:{piece(name)}|(?:the\s+)?(?P<{name}_bare>{SQUARE})(?:[-\s]square)?(?![\w-]))"
+
+
+SUBJECT = rf"(?:{piece('by')}|(?P<by_who>white|black)|(?P<by_it>it|this(?:\s+move)?|,|^))"
+
+
+class Context(NamedTuple):
+    """What is known to a reader of a comment: who has moved, and the move."""
+
+    mover: bool | None = None  # None: nobody, a position alone is spoken of
+    san: str = ""  # the move, without marks
+
+
+class Hit(NamedTuple):
+    """What a pattern has matched, and the comment's context."""
+
+    match: re.Match[str]
+    context: Context
+
+
+Made: TypeAlias = Iterator[tuple[Statement, bool]]
+Reader: TypeAlias = Callable[[Hit], Made]
+
+
+def _thing(match: re.Match[str], name: str, other: bool | None = None) -> Thing | None:
+    """What a pattern for a piece has matched; None where it is no definite thing.
+
+    `other` is the side it has where no side is named.
+    """
+    groups = match.groupdict()
+    bare = groups.get(f"{name}_bare")
+    if bare:
+        return Thing(square=chess.parse_square(bare))
+    kind, the = groups.get(f"{name}_kind"), (groups.get(f"{name}_the") or "").lower()
+    if not kind:
+        return None
+    at = groups.get(f"{name}_on") or groups.get(f"{name}_at")
+    white = side_of(groups.get(f"{name}_side") or the)
+    if the in ("a", "an") or (not the and not groups.get(f"{name}_at")):
+        return None
+    if not at and white is None and other is None:
+        return None  # "the rook" of no side may be any rook
+    file = groups.get(f"{name}_file")
+    return Thing(
+        kind_named(kind),
+        other if white is None else white,
+        chess.parse_square(at) if at else None,
+        ord(file) - ord("a") if file else None,
+    )
+
+
+def _doer(hit: Hit) -> Thing | None:
+    """Who does something: a piece, a side, or the side that has moved."""
+    groups = hit.match.groupdict()
+    if groups.get("by_kind"):
+        return _thing(hit.match, "by")
+    if groups.get("by_who"):
+        return Thing(white=side_of(groups["by_who"]))
+    return None if hit.context.mover is None else Thing(white=hit.context.mover)
+
+
+def _against(by: Thing) -> bool | None:
+    return None if by.white is None else not by.white
+
+
+def read_stands(hit: Hit) -> Made:
+    """That a piece stands where it is said to."""
+    thing = _thing(hit.match, "p")
+    if thing is not None and thing.square is not None:
+        yield said.Stands(thing), True
+
+
+def read_attacks(hit: Hit) -> Made:
+    """That a piece or a side attacks things."""
+    by = _doer(hit)
+    if by is None:
+        return
+    targets = [_thing(hit.match, name, _against(by)) for name in ("one", "two")]
+    things = tuple(one for one in targets if one is not None)
+    if things and things[0] is targets[0]:
+        yield said.Attacks(by, things), True
+
+
+def read_guards(hit: Hit) -> Made:
+    """That a piece or a side guards something."""
+    by = _doer(hit)
+    target = None if by is None else _thing(hit.match, "one", by.white)
+    if by is not None and target is not None:
+        yield said.Attacks(by, (target,), guards=True), True
+
+
+def read_attacked(hit: Hit) -> Made:
+    """That a piece is attacked."""
+    thing = _thing(hit.match, "p")
+    if thing is not None and not hit.match["only"]:
+        yield said.Attacks(Thing(white=_against(thing)), (thing,)), not hit.match["no"]
+
+
+def read_pinned(hit: Hit) -> Made:
+    """That a piece is pinned."""
+    thing = _thing(hit.match, "p")
+    if thing is not None:
+        yield said.Pinned(thing), not hit.match.groupdict().get("no")
+
+
+def read_pins(hit: Hit) -> Made:
+    """That a piece is pinned by the one that moved, or another."""
+    by = _doer(hit)
+    thing = None if by is None else _thing(hit.match, "one", _against(by))
+    if thing is not None:
+        yield said.Pinned(thing), True
+
+
+def read_guarded(hit: Hit) -> Made:
+    """That a piece is guarded, or hangs."""
+    thing = _thing(hit.match, "p")
+    if thing is None or thing.kind == chess.KING:
+        return
+    word = hit.match["state"].lower()
+    if word.startswith(("hanging", "en prise")):
+        yield said.Hangs(thing), not hit.match["no"]
+    else:
+        bare = word.startswith(("un", "loose"))
+        yield said.Guarded(thing), bool(hit.match["no"]) == bare
+
+
+def read_condition(name: Literal["check", "mate", "stalemate", "double check"]) -> Reader:
+    """That a side is in check, mated or stalemated."""
+
+    def read(hit: Hit) -> Made:
+        side = side_of(hit.match.groupdict().get("side"))
+        if name == "mate" and side is None and hit.context.mover is not None:
+            side = not hit.context.mover
+        yield said.Condition(name, side), not hit.match.groupdict().get("no")
+
+    return read
+
+
+def read_turn(hit: Hit) -> Made:
+    """Whose turn it is."""
+    side = side_of(hit.match["side"])
+    assert side is not None
+    yield said.ToMove(side), True
+
+
+def read_castling(hit: Hit) -> Made:
+    """That a side has castled, or may."""
+    side = side_of(hit.match["side"])
+    assert side is not None
+    word = hit.match["word"].lower()
+    yield said.Castling(side, done=word == "castled"), not hit.match["no"]
+
+
+def read_ahead(hit: Hit) -> Made:
+    """That a side has more."""
+    side, groups = side_of(hit.match["side"]), hit.match.groupdict()
+    count = NUMBERS.get((groups.get("count") or "a").lower())
+    if side is None or count is None:
+        return
+    behind = groups["way"].lower() in ("down", "behind", "less", "short")
+    yield counting.Ahead(side != behind, groups["what"].lower().rstrip("s"), count), True
+
+
+def read_even(hit: Hit) -> Made:
+    """That material is even."""
+    yield counting.Ahead(None), not hit.match["no"]
+
+
+def read_counts(hit: Hit) -> Made:
+    """That a side has so many pieces of a kind."""
+    side, count = side_of(hit.match["side"]), NUMBERS.get(hit.match["count"].lower())
+    if (
+        side is not None
+        and count is not None
+        and hit.match["count"].lower() not in ("the", "another")
+    ):
+        yield counting.Counts(side, kind_named(hit.match["kind"]), count), True
+
+
+_SIZES = {"winning": 2, "won": 2, "wins": 2, "decisive": 2, "lost": -2, "losing": -2, "loses": -2}
+_SIZES |= {"better": 1, "worse": -1, "clear": 1, "big": 1, "large": 1, "huge": 1, "significant": 1}
+_SIZES |= {"ahead": 1}
+
+
+def read_standing(hit: Hit) -> Made:
+    """That a side is winning, better, worse or lost."""
+    side = side_of(hit.match["side"])
+    yield judgements.Standing(side, _SIZES[hit.match["how"].lower()]), True
+
+
+def read_equal(_: Hit) -> Made:
+    """That the position is equal or drawn."""
+    yield judgements.Standing(None, 0), True
+
+
+def read_takes(hit: Hit) -> Made:
+    """That a side captures something."""
+    by = _doer(hit)
+    target = None if by is None else _thing(hit.match, "one", _against(by))
+    if by is not None and by.white is not None and target is not None and target.kind:
+        yield said.Takes(by.white, target), True
+
+
+def read_wins(hit: Hit) -> Made:
+    """That a side wins or loses something."""
+    by, kind = _doer(hit), hit.match["one_kind"]
+    side = None if by is None else by.white
+    loses = hit.match["verb"].lower().startswith("los")
+    own = (hit.match["one_the"] or "").lower() in ("his", "her", "their", "my", "our")
+    if side is not None and (loses or not own):
+        yield judgements.Wins(side != loses, Thing(kind_named(kind), side == loses)), True
+
+
+def read_mate_in(hit: Hit) -> Made:
+    """That there is a mate in so many moves."""
+    count = NUMBERS.get(hit.match["count"].lower())
+    side = side_of(hit.match.groupdict().get("side"))
+    if count:
+        yield judgements.MateIn(side, count), True
+
+
+Trait: TypeAlias = Literal["passed", "isolated", "doubled"]
+TRAITS = {one: one for one in get_args(Trait)}
+
+
+def read_pawn(hit: Hit) -> Made:
+    """That a pawn is passed, isolated or doubled."""
+    groups = hit.match.groupdict()
+    side = side_of(groups.get("side") or groups.get("whose"))
+    at, file = groups.get("at"), groups.get("file")
+    if at is None and file is None and side is None:
+        return
+    square = chess.parse_square(at) if at else None
+    pawn = Thing(chess.PAWN, side, square, ord(file) - ord("a") if file else None)
+    trait: Trait = TRAITS[hit.match["trait"].lower()]
+    yield counting.PawnIs(trait, pawn), not groups.get("no")
+
+
+def read_file(hit: Hit) -> Made:
+    """That a file is open or half-open."""
+    half = bool(hit.match["half"])
+    yield (
+        counting.FileIs(ord(hit.match["file"]) - ord("a"), half),
+        not hit.match.groupdict().get("no"),
+    )
+
+
+def read_bishops(hit: Hit) -> Made:
+    """That a side has both bishops, or that they are of opposite colours."""
+    yield counting.Bishops(side_of(hit.match.groupdict().get("side"))), True
+
+
+def read_only(hit: Hit) -> Made:
+    """That there are so many legal moves."""
+    count = NUMBERS.get(hit.match["count"].lower())
+    if count:
+        yield said.OnlyMoves(count), True
+
+
+def read_threat(hit: Hit) -> Made:
+    """That a side threatens a move."""
+    side = side_of(hit.match.groupdict().get("by_who"))
+    side = hit.context.mover if side is None else side
+    if side is None:
+        return
+    mates = bool(hit.match["mates"]) or hit.match["san"].endswith("#")
+    yield said.Possible(hit.match["san"].rstrip("#+!"), side, mates), True
+
+
+def read_possible(hit: Hit) -> Made:
+    """That a move is possible, or mates."""
+    side = side_of(hit.match.groupdict().get("by_who"))
+    mates = bool(hit.match["mates"]) or hit.match["san"].endswith("#")
+    if not (hit.match["no"] and side is not None):  # "cannot play" often means that it is bad
+        yield said.Possible(hit.match["san"].rstrip("#+!"), side, mates), not hit.match["no"]
+
+
+def read_threat_of_mate(hit: Hit) -> Made:
+    """That a side threatens mate."""
+    side = side_of(hit.match.groupdict().get("by_who"))
+    side = hit.context.mover if side is None else side
+    if side is not None:
+        yield judgements.ThreatensMate(side), True

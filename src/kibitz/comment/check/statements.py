@@ -1,0 +1,399 @@
+"""What can be said of a position: small records, each with the function that proves it.
+
+A statement is true, false, or None where the board and the search do not decide it: people say
+"attacks" of a rook behind a rook, and "winning" of a clear advantage.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+import chess
+
+from kibitz.comment.facts import (
+    SLIDERS,
+    is_defended,
+    played,
+)
+from kibitz.comment.force import loss_on
+from kibitz.comment.judge import Seen
+
+Look: TypeAlias = Callable[[chess.Board], Seen]  # a search; None where nothing is searched
+
+
+class View(NamedTuple):
+    """A position, what searches it, and whether a statement or its opposite is spoken of."""
+
+    board: chess.Board
+    look: Look | None = None
+    positive: bool = True
+
+
+TITLES = {True: "White", False: "Black", None: "the side to move"}
+
+
+@dataclass(frozen=True)
+class Thing:
+    """Pieces or a square that somebody speaks of; what is None is left open."""
+
+    kind: int | None = None
+    white: bool | None = None
+    square: int | None = None
+    file: int | None = None
+
+    def on(self, board: chess.Board) -> list[int]:
+        """The squares of a board that it can be."""
+        if self.kind is None and self.white is None and self.square is not None:
+            return [self.square]
+        return [square for square in chess.scan_forward(board.occupied) if self._is(board, square)]
+
+    def _is(self, board: chess.Board, square: int) -> bool:
+        return (
+            self.kind in (None, board.piece_type_at(square))
+            and self.white in (None, board.color_at(square))
+            and self.square in (None, square)
+            and self.file in (None, square & 7)
+        )
+
+    def __str__(self) -> str:
+        side = "" if self.white is None else f"{TITLES[self.white].lower()} "
+        if self.kind is None:
+            pieces = f"{side}pieces" if side else ""
+            return chess.square_name(self.square) if self.square is not None else pieces
+        where = "" if self.square is None else f" on {chess.square_name(self.square)}"
+        file = "" if self.file is None else f"{chess.FILE_NAMES[self.file]}-"
+        return f"{side}{file}{chess.PIECE_NAMES[self.kind]}{where}"
+
+
+@dataclass(frozen=True)
+class Statement(ABC):
+    """Something that is said of a position."""
+
+    @abstractmethod
+    def true_in(self, at: View) -> bool | None:
+        """Whether it is true there."""
+
+    @abstractmethod
+    def shown(self, at: View) -> str:
+        """What the position shows against it, or against its opposite."""
+
+
+@dataclass(frozen=True)
+class Stands(Statement):
+    """A piece stands on a square."""
+
+    piece: Thing
+
+    def true_in(self, at: View) -> bool | None:
+        """The board shows it."""
+        return bool(self.piece.on(at.board))
+
+    def shown(self, at: View) -> str:
+        """What stands there."""
+        assert self.piece.square is not None
+        piece, name = at.board.piece_at(self.piece.square), chess.square_name(self.piece.square)
+        if piece is None:
+            return f"no {self.piece}: {name} is empty"
+        return f"a {TITLES[piece.color].lower()} {chess.PIECE_NAMES[piece.piece_type]} is on {name}"
+
+
+@dataclass(frozen=True)
+class Attacks(Statement):
+    """A piece attacks all of some things, or guards them where they are its own."""
+
+    by: Thing
+    targets: tuple[Thing, ...]
+    guards: bool = False
+
+    def true_in(self, at: View) -> bool | None:
+        """One of the pieces it can be reaches each target; None if others of its side are before.
+
+        One of a thing that is not on the board is attacked by nothing, and no reader knows which.
+        """
+        answer: bool | None = True
+        for target in self.targets:
+            reached = [
+                _reaches(at.board, start, end)
+                for start in self.by.on(at.board)
+                for end in target.on(at.board)
+                if self._fits(at.board, start, end)
+            ]
+            if any(one is None for one in reached) and True not in reached:
+                answer = None
+            elif True not in reached:
+                return False
+        return answer
+
+    def _fits(self, board: chess.Board, start: int, end: int) -> bool:
+        there, own = board.color_at(end), board.color_at(start)
+        return start != end and own is not None and (there is None or (there == own) == self.guards)
+
+    def shown(self, at: View) -> str:
+        """Who does, or that nothing does."""
+        verb = "guards" if self.guards else "attacks"
+        names = " and ".join(str(target) for target in self.targets)
+        if not at.positive:
+            return f"{self.by} {verb} {names}"
+        return f"no {self.by} {verb} {names}" if str(self.by) else f"nothing {verb} {names}"
+
+
+def _reaches(board: chess.Board, start: int, end: int, *, through: bool = False) -> bool | None:
+    """Whether a piece attacks a square; None if pieces of its side are all that is between.
+
+    `through` all pieces: None whatever is between.
+    """
+    if end in board.attacks(start):
+        return True
+    if board.piece_type_at(start) not in SLIDERS:
+        return False
+    empty = chess.Board(None)
+    empty.set_piece_at(start, board.piece_at(start))
+    between = chess.between(start, end) & board.occupied
+    own = through or between & ~board.occupied_co[bool(board.color_at(start))] == 0
+    return None if end in empty.attacks(start) and own else False
+
+
+@dataclass(frozen=True)
+class Pinned(Statement):
+    """A piece is pinned, to the king or to anything else that is behind it."""
+
+    piece: Thing
+
+    def true_in(self, at: View) -> bool | None:
+        """A pin to the king is one; one to something else is as its speaker sees it."""
+        squares = self.piece.on(at.board)
+        if any(at.board.is_pinned(bool(at.board.color_at(one)), one) for one in squares):
+            return True
+        return None if any(_is_in_line(at.board, one) for one in squares) else False
+
+    def shown(self, at: View) -> str:
+        """That there is no pin, or that there is."""
+        return f"the {self.piece} is {'not ' * at.positive}pinned"
+
+
+def _is_in_line(board: chess.Board, square: int) -> bool:
+    """Whether an enemy slider attacks a piece that has one of its side behind it."""
+    white = board.color_at(square)
+    for attacker in board.attackers(not white, square):
+        if board.piece_type_at(attacker) in SLIDERS:
+            beyond = chess.ray(attacker, square) & board.occupied_co[bool(white)]
+            if any(
+                chess.between(attacker, one) & chess.BB_SQUARES[square]
+                for one in chess.scan_forward(beyond)
+            ):
+                return True
+    return False
+
+
+@dataclass(frozen=True)
+class Guarded(Statement):
+    """A piece is guarded by one of its side."""
+
+    piece: Thing
+
+    def true_in(self, at: View) -> bool | None:
+        """All that it can be are, or none is."""
+        answers = {is_defended(at.board, one) for one in self.piece.on(at.board)}
+        return answers.pop() if len(answers) == 1 else None
+
+    def shown(self, at: View) -> str:
+        """That nothing guards it, or what does."""
+        (square, *_) = self.piece.on(at.board)
+        guards = at.board.attackers(bool(at.board.color_at(square)), square)
+        names = ", ".join(chess.square_name(one) for one in guards)
+        return (
+            f"nothing guards the {self.piece}" if at.positive else f"guarded from {names or 'afar'}"
+        )
+
+
+@dataclass(frozen=True)
+class Hangs(Statement):
+    """A piece can be taken for nothing, or for less than it is worth."""
+
+    piece: Thing
+
+    def true_in(self, at: View) -> bool | None:
+        """By the captures on its square; None where it is attacked at all without a loss."""
+        answers = set[bool | None]()
+        for square in self.piece.on(at.board):
+            enemies = Thing(white=not at.board.color_at(square)).on(at.board)
+            if all(_reaches(at.board, start, square, through=True) is False for start in enemies):
+                answers.add(False)
+            else:
+                answers.add(True if loss_on(at.board, square) > 0 else None)
+        return answers.pop() if len(answers) == 1 else None
+
+    def shown(self, at: View) -> str:
+        """That it is not attacked, or that it falls."""
+        return (
+            f"nothing attacks the {self.piece}" if at.positive else f"the {self.piece} can be taken"
+        )
+
+
+@dataclass(frozen=True)
+class Condition(Statement):
+    """What the rules say of a side: in check, checkmated, stalemated."""
+
+    name: Literal["check", "mate", "stalemate", "double check"]
+    white: bool | None = None
+
+    def true_in(self, at: View) -> bool | None:
+        """The rules tell."""
+        if self.white not in (None, at.board.turn):
+            return False
+        if self.name == "double check":
+            return len(at.board.checkers()) == 2
+        tests = {
+            "check": at.board.is_check,
+            "mate": at.board.is_checkmate,
+            "stalemate": at.board.is_stalemate,
+        }
+        return tests[self.name]()
+
+    def shown(self, at: View) -> str:
+        """The same, or that it is not so."""
+        escapes = [at.board.san(move) for move in at.board.legal_moves][:3]
+        word = {"check": "in check", "mate": "checkmated", "stalemate": "stalemated"}.get(self.name)
+        told = f"{TITLES[at.board.turn]} is {word}" if word else "it is a double check"
+        there = f": {', '.join(escapes)}" if escapes and self.name != "check" else ""
+        return f"{TITLES[at.board.turn]} to move is not{there}" if at.positive else told
+
+
+@dataclass(frozen=True)
+class ToMove(Statement):
+    """It is a side's turn."""
+
+    white: bool
+
+    def true_in(self, at: View) -> bool | None:
+        """The position says so."""
+        return at.board.turn == self.white
+
+    def shown(self, at: View) -> str:
+        """Whose turn it is."""
+        return f"it is {TITLES[at.board.turn]}'s turn"
+
+
+@dataclass(frozen=True)
+class Castling(Statement):
+    """A side may still castle, or has done so."""
+
+    white: bool
+    done: bool
+
+    def true_in(self, at: View) -> bool | None:
+        """By the rights; that it is done, by where the king stands."""
+        rights, king = at.board.has_castling_rights(self.white), at.board.king(self.white)
+        if not self.done:
+            return rights
+        home = 0 if self.white else 7
+        if rights or (king is not None and king >> 3 == home and king & 7 in (3, 4)):
+            return False
+        return True if king is not None and king >> 3 == home and king & 7 in (1, 2, 6) else None
+
+    def shown(self, at: View) -> str:
+        """What the rights and the king are."""
+        rights = at.board.has_castling_rights(self.white)
+        king = chess.square_name(at.board.king(self.white) or 0)
+        can = "may castle" if rights else "may not castle any more"
+        return f"{TITLES[self.white]} {can}, the king is on {king}"
+
+
+@dataclass(frozen=True)
+class Takes(Statement):
+    """A side captures something: with a capture that it has, were it its turn."""
+
+    white: bool
+    what: Thing
+
+    def true_in(self, at: View) -> bool | None:
+        """Whether there is such a capture; that it is made is for the move to show."""
+        there = turned(at.board, self.white)
+        if there is None:
+            return None
+        goals = {*self.what.on(at.board)}
+        takes = any(
+            move.to_square in goals or there.is_en_passant(move)
+            for move in there.generate_legal_captures()
+        )
+        return None if takes else False
+
+    def shown(self, at: View) -> str:
+        """That there is no such capture."""
+        return f"{TITLES[self.white]} cannot take the {self.what}: {at.board.fen()}"
+
+
+@dataclass(frozen=True)
+class OnlyMoves(Statement):
+    """The side to move has so many legal moves."""
+
+    count: int
+
+    def true_in(self, at: View) -> bool | None:
+        """They are counted."""
+        return at.board.legal_moves.count() == self.count
+
+    def shown(self, at: View) -> str:
+        """Some of them."""
+        names = [at.board.san(move) for move in at.board.legal_moves]
+        return f"{len(names)} legal moves: {', '.join(names[:4])}"
+
+
+@dataclass(frozen=True)
+class Possible(Statement):
+    """A side could make a move if it were its turn, and that move mates if it is said to."""
+
+    san: str
+    white: bool | None  # None: whose turn it is
+    mates: bool = False
+
+    def true_in(self, at: View) -> bool | None:
+        """The rules tell; None where its turn cannot come, as the other side is in check."""
+        there = turned(at.board, self.white)
+        move = None if there is None else parsed(there, self.san)
+        if there is None:
+            return None
+        return move is not None and (not self.mates or played(there, move).is_checkmate())
+
+    def shown(self, at: View) -> str:
+        """Why not."""
+        there = turned(at.board, self.white)
+        move = None if there is None else parsed(there, self.san)
+        if there is None or move is None:
+            return f"{self.san} is not legal for {TITLES[self.white]}"
+        if not at.positive:
+            return f"{self.san} is legal"
+        after = played(there, move)
+        escape = next((after.san(reply) for reply in after.legal_moves), "")
+        return f"{self.san} is {'not mate' if escape else 'possible'}" + (
+            f": {escape}" if escape and self.mates else ""
+        )
+
+
+def turned(board: chess.Board, white: bool | None) -> chess.Board | None:
+    """A position with a side's turn; None if the other one is in check then."""
+    if white in (None, board.turn):
+        return board
+    return None if board.is_check() else played(board, chess.Move.null())
+
+
+def parsed(board: chess.Board, san: str) -> chess.Move | None:
+    """A move of a position by its notation, whatever marks it has; None if it is not legal."""
+    try:
+        return board.parse_san(san.replace("0", "O").rstrip("+#!?"))
+    except ValueError:
+        return None
+
+
+def line_from(board: chess.Board, moves: Sequence[str]) -> Iterator[chess.Board]:
+    """The positions that moves lead to, up to the first that is not legal."""
+    at = board
+    for san in moves:
+        move = parsed(at, san)
+        if move is None:
+            return
+        at = played(at, move)
+        yield at
