@@ -8,6 +8,7 @@ from __future__ import annotations
 import queue
 import textwrap
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ from kibitz.search.report import Report
 
 LONGEST = 140  # characters of a line, Lichess's limit
 MOST_LINES = 12  # that wait to be written
+QUESTIONS, QUESTIONS_SECONDS = 12, 60.0  # that are answered in so much time
 SHOWN_MOVES = 4  # of the line it expects
 
 
@@ -39,6 +41,7 @@ class Chat:
     def __init__(self, game: str, server: Server, archive: Archive, me: str) -> None:
         self._game, self._server, self._archive, self._me = game, server, archive, me.casefold()
         self._lines: queue.SimpleQueue[Line | None] = queue.SimpleQueue()
+        self._questions: deque[float] = deque(maxlen=QUESTIONS)  # when the last ones came
         self._thread = threading.Thread(target=self._run, name=f"chat {game}", daemon=True)
         self._thread.start()
 
@@ -49,6 +52,13 @@ class Chat:
         """
         if self._lines.qsize() < MOST_LINES:
             self._lines.put(Line(text, spectators, once))
+
+    def takes_question(self, now: float) -> bool:
+        """Whether one more question is answered now, as answers take the time of the game."""
+        if len(self._questions) == QUESTIONS and now - self._questions[0] < QUESTIONS_SECONDS:
+            return False
+        self._questions.append(now)
+        return True
 
     def close(self) -> None:
         """Write what is waiting, and end."""

@@ -10,8 +10,7 @@ import math
 import queue
 import threading
 import time
-from collections import deque
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import msgspec
@@ -46,7 +45,6 @@ from kibitz.position.notation import Move
 from kibitz.search.report import Report, Result, Score
 
 OFFERS = "draw/yes", "draw/no", "takeback/yes", "takeback/no"
-QUESTIONS, QUESTIONS_SECONDS = 12, 60.0  # that are answered in so much time
 
 
 class Thought(NamedTuple):
@@ -54,6 +52,36 @@ class Thought(NamedTuple):
 
     search: Search
     result: Result | BaseException
+
+
+@dataclass
+class RunningSearch:
+    """The search under way."""
+
+    search: Search
+    moves: Moves  # after which it began
+    ponder_until: float | None  # on the opponent's time, until the expected move is played
+
+    def ponders_after(self, moves: Moves) -> bool:
+        """Whether it ponders on an answer to these moves."""
+        return self.ponder_until is not None and self.moves[: len(moves)] == moves
+
+
+@dataclass
+class Scores:
+    """What the searches for the bot's own moves have said."""
+
+    report: Report | None = None  # of the last one, and
+    board: Board | None = None  # where it began
+    own: list[int] = field(default_factory=list)  # centipawns of its moves
+    white: dict[int, Score] = field(default_factory=dict)  # White's, by ply
+
+    def add(self, report: Report, board: Board, ply: int) -> None:
+        """Keep the report of a search at a ply."""
+        score = report.best.score
+        self.report, self.board = report, board.copy()
+        self.own.append(centipawns_of(score))
+        self.white[ply] = score if board.turn == "white" else Score(score.kind, -score.amount)
 
 
 class Game:
@@ -82,19 +110,12 @@ class Game:
         self._board, self._moves = Board(), Moves()
         self._at_odds = False
         # what it thinks and has done
-        self._search: Search | None = None
-        self._searched: Moves = ()  # where the search under way began
-        self._pondering = False
-        self._ponder_until = 0.0
+        self._running: RunningSearch | None = None
         self._expected: tuple[Moves, str] | None = None  # the reply that a search expects
-        self._report: Report | None = None
-        self._thought_of: Board | None = None
-        self._own: list[int] = []  # centipawns of its moves
-        self._scores: dict[int, Score] = {}  # White's, by ply
+        self._scores = Scores()
         self._clocks: dict[int, int] = {}  # ms left after a ply
         self._takebacks = settings.takebacks
         self._began = self._commented = time.monotonic()
-        self._asked: deque[float] = deque(maxlen=QUESTIONS)  # when the last questions came
 
     @property
     def _left(self) -> int:
@@ -222,7 +243,7 @@ class Game:
         """Answer an offer of the opponent's, once."""
         letter = "b" if self._side == "white" else "w"
         if getattr(state, f"{letter}draw") and not getattr(before, f"{letter}draw"):
-            accepts = takes_draw(self._own, self._board, self._settings)
+            accepts = takes_draw(self._scores.own, self._board, self._settings)
             self._acts.ask("draw/yes" if accepts else "draw/no")
         if getattr(state, f"{letter}takeback") and not getattr(before, f"{letter}takeback"):
             casual = self._full is not None and not self._full.rated
@@ -236,7 +257,7 @@ class Game:
         result = result_of(state)
         self._archive.say(f"game {self.id}: {result} ({state.status})")
         assert self._full is not None
-        self._archive.keep(self._full, state, self._board, self._scores, self._clocks)
+        self._archive.keep(self._full, state, self._board, self._scores.white, self._clocks)
         if result != "*":
             self._greet(self._settings.farewell)
 
@@ -246,17 +267,17 @@ class Game:
         """See to it that a search for the bot's move is under way, or that the move is sent."""
         if self._delivery.has_move_for(self._moves):
             self._send()
-        elif self._search is None or self._searched != self._moves:
+        elif self._running is None or self._running.moves != self._moves:
             self._delivery.lag.begin(self._left)
-            self._begin_search(self._board, self._moves, ponder=False)
-        elif self._pondering:
+            self._begin_search(self._board, self._moves)
+        elif self._running.ponder_until is not None:
             self._delivery.lag.begin(self._left)
-            self._pondering = False
-            self._search.ponderhit()
+            self._running.ponder_until = None
+            self._running.search.ponderhit()
 
     def _ponder(self) -> None:
         """Think about the answer to the move that is expected."""
-        if self._pondering and self._searched[: len(self._moves)] == self._moves:
+        if self._running is not None and self._running.ponders_after(self._moves):
             return
         self._drop_search()
         expected, self._expected = self._expected, None
@@ -265,12 +286,13 @@ class Game:
         board = self._board.copy()
         board.push(expected[1])
         if board.outcome(claim=True) is None:
-            self._ponder_until = time.monotonic() + self._settings.ponder_seconds
-            self._begin_search(board, (*self._moves, expected[1]), ponder=True)
+            until = time.monotonic() + self._settings.ponder_seconds
+            self._begin_search(board, (*self._moves, expected[1]), until)
 
-    def _begin_search(self, board: Board, moves: Moves, *, ponder: bool) -> None:
+    def _begin_search(self, board: Board, moves: Moves, ponder_until: float | None = None) -> None:
         self._drop_search()
         assert self._full is not None
+        ponder = ponder_until is not None
         spent = 0.0 if ponder else 1000 * (time.monotonic() - self._heard)
         timed = self._full.clock is not None
         limits = limits_of(
@@ -283,7 +305,7 @@ class Game:
             timed=timed,
         )
         search = self._engine.begin(board, replace(limits, ponder=ponder))
-        self._search, self._searched, self._pondering = search, moves, ponder
+        self._running = RunningSearch(search, moves, ponder_until)
         name = f"search {self.id}"
         threading.Thread(target=self._run, args=(search,), name=name, daemon=True).start()
 
@@ -296,33 +318,29 @@ class Game:
 
     def _drop_search(self) -> None:
         """Stop a search that is of no use any more; its result is not looked at."""
-        if self._search is not None:
-            self._search.stop()
-            self._search, self._pondering = None, False
+        if self._running is not None:
+            self._running.search.stop()
+            self._running = None
 
     def _take(self, thought: Thought) -> None:
         """Play what a search has come to, unless the game has gone another way."""
-        if thought.search is not self._search:
+        running = self._running
+        if running is None or thought.search is not running.search:
             return
-        self._search, pondered = None, self._pondering
-        self._pondering = False
+        self._running = None
         if isinstance(thought.result, BaseException):
             raise thought.result
-        if thought.result.move is None or pondered or self._searched != self._moves:
+        pondered = running.ponder_until is not None
+        if thought.result.move is None or pondered or running.moves != self._moves:
             return
-        self._remember(thought.result.report)
-        if gives_up(self._own, self._settings, self._at_odds) and self._acts.do("resign") is None:
+        self._scores.add(thought.result.report, self._board, len(self._moves))
+        if (
+            gives_up(self._scores.own, self._settings, self._at_odds)
+            and self._acts.do("resign") is None
+        ):
             return
         self._decide(thought.result.move, thought.result.ponder)
         self._send()
-
-    def _remember(self, report: Report) -> None:
-        """Keep what a search for the bot's move has seen."""
-        score = report.best.score
-        self._report, self._thought_of = report, self._board.copy()
-        self._own.append(centipawns_of(score))
-        white = self._side == "white"
-        self._scores[len(self._moves)] = score if white else Score(score.kind, -score.amount)
 
     def _decide(self, move: Move, expected: Move | None) -> None:
         """Choose a move, and what to ponder on after it."""
@@ -331,7 +349,7 @@ class Game:
             after = self._board.copy()
             after.push(move)
             self._expected = ((*self._moves, uci), after.uci(expected))
-        draw = offers_draw(self._own, self._board, self._settings)
+        draw = offers_draw(self._scores.own, self._board, self._settings)
         self._delivery.take(Reply(self._moves, uci, draw))
 
     def _send(self) -> None:
@@ -351,7 +369,8 @@ class Game:
         now = time.monotonic()
         if self._delivery.has_move_for(self._moves):
             self._send()
-        if self._pondering and now > self._ponder_until:
+        running = self._running
+        if running is not None and now > (running.ponder_until or math.inf):
             self._drop_search()
         silent = len(self._moves) < 2 and self._board.turn != self._side
         if silent and now - self._began > self._settings.abort_seconds:
@@ -366,14 +385,10 @@ class Game:
         question = line.text.lstrip().startswith("!")
         if not self._settings.answers or not question or name in (self._me, "lichess"):
             return
-        now = time.monotonic()
-        if len(self._asked) == QUESTIONS and now - self._asked[0] < QUESTIONS_SECONDS:
-            return  # answers take the time of the game
-        self._asked.append(now)
-        view = View(
-            self._board, self._side, self._engine, self._report, self._thought_of,
-            line.room != "spectator",
-        )  # fmt: skip
+        if not self._chat.takes_question(time.monotonic()):
+            return
+        scores, secret = self._scores, line.room != "spectator"
+        view = View(self._board, self._side, self._engine, scores.report, scores.board, secret)
         for text in answer_to(line.text, view):
             self._chat.write(text, spectators=line.room == "spectator")
 
