@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, get_args
+from typing import Annotated, Any, NamedTuple
 
 from cyclopts import (
     App,
@@ -24,16 +23,16 @@ from cyclopts import (
     Parameter,
     UnusedCliTokensError,
 )
-from cyclopts.argument import Argument, ArgumentCollection
+from cyclopts.argument import ArgumentCollection
 from cyclopts.config import Dict
 
 import kibitz
-from kibitz.cli.output import EXIT_STOPPED, note_seed
+from kibitz.cli.output import EXIT_STOPPED, note_seed, paths_here
 from kibitz.core import provenance, settings, workers
 from kibitz.core.errors import ConfigError, InputError, KibitzError, did_you_mean, nearest, shorten
-from kibitz.core.files import check_epoch, leave_out_dates, local_path
+from kibitz.core.files import check_epoch, leave_out_dates
 from kibitz.core.log import Level, open_closed_streams, set_level
-from kibitz.core.places import Place, as_given, send_all, working_copy
+from kibitz.core.places import as_given, send_all
 from kibitz.core.settings import FLAGS
 
 EXIT_REFUSED = 2
@@ -41,7 +40,6 @@ EXIT_PIPE_CLOSED = 141
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 HELP_FLAGS = {"--help", "-h", "--version"}
 GLOBAL = ("--quiet", "--verbose", "--reproducible")  # what all commands have in common
-BEFORE_COMMANDS = (*HELP_FLAGS, *GLOBAL)
 REPEATED = ("--set", "--option")  # KEY=VALUE, as often as there are keys
 WITH_VALUE = ("--config", "--cluster")  # these have one, too
 
@@ -144,7 +142,6 @@ MOVED = {  # commands of earlier versions, and what to type instead
     "experiment": f"{IN_A_CHECKOUT}contempt, .ablations or .scale (research/README.md)",
     "report": f"{IN_A_CHECKOUT}report (research/README.md)",
 }
-_WHOLE = re.compile(r"[-+]?[0-9_]{1,4000}")  # Python reads no longer ones
 COMMON = Group("For all commands", sort_key=len(SUBJECTS))  # after what a command has of its own
 
 app = App(
@@ -192,29 +189,40 @@ def launch(
     # Where an argument may begin with a hyphen (`data import -`), these come as if they were one.
     quiet, verbose = quiet or "--quiet" in tokens, verbose or "--verbose" in tokens
     leave_out_dates(reproducible or "--reproducible" in tokens)
-    rest = [token for token in tokens if token not in GLOBAL]
-    rest, named = _without(rest)
+    typed = _typed(tokens)
     set_level(Level.QUIET if quiet else Level.VERBOSE if verbose else Level.NORMAL)
-    if rest and not HELP_FLAGS & {*rest}:
-        _use_settings(named.get("--config", config_file))
-        _join(named.get("--cluster", cluster), rest[0])
-    return app(rest)
+    if typed.own and not HELP_FLAGS & {*typed.own}:
+        _use_settings(typed.common.get("--config", config_file))
+        _join(typed.common.get("--cluster", cluster), typed.own[0])
+    return app(typed.own)
 
 
-def _without(tokens: list[str]) -> tuple[list[str], dict[str, str]]:
-    """The tokens of a command, and the values of those flags among them that all commands have."""
-    rest, values = list[str](), dict[str, str]()
+class _Typed(NamedTuple):
+    """A command line: the tokens of the command, and the values of flags that all commands have."""
+
+    own: list[str]
+    common: dict[str, str]
+
+    @property
+    def command(self) -> str | None:
+        """The name of the command, if there is one."""
+        return next((token for token in self.own if token not in HELP_FLAGS), None)
+
+
+def _typed(tokens: Iterable[str]) -> _Typed:
+    """Take the tokens apart; flags that all commands have may stand anywhere."""
+    typed = _Typed([], {})
     remaining = iter(tokens)
     for token in remaining:
         name, equals, value = token.partition("=")
-        if name not in WITH_VALUE:
-            rest.append(token)
-            continue
-        after = value if equals else next(remaining, None)
-        if after is None:
-            raise InputError(name, fix="it needs a value; see kibitz --help")
-        values[name] = after
-    return rest, values
+        if name in WITH_VALUE:
+            after = value if equals else next(remaining, None)
+            if after is None:
+                raise InputError(name, fix="it needs a value; see kibitz --help")
+            typed.common[name] = after
+        elif token not in GLOBAL:
+            typed.own.append(token)
+    return typed
 
 
 def _join(address: str | None, command: str) -> None:
@@ -230,45 +238,9 @@ def _join(address: str | None, command: str) -> None:
     workers.use_cluster(RayCluster(address))
 
 
-def _paths_here(_: App, __: tuple[str, ...], arguments: ArgumentCollection) -> None:
-    """Put the path of a working copy where a URL was given for a path of this machine."""
-    for argument in arguments:
-        _refuse_extremes(argument)
-        if _is_path(argument.hint) and any(token.value == "" for token in argument.tokens):
-            fix = "name a file or a folder; . is this one"
-            raise InputError(argument.name, value="", fix=fix)
-        if argument.parameter.converter is None and _is_path(argument.hint):
-            argument.tokens = [
-                token
-                if local_path(token.value)
-                else token.evolve(value=str(working_copy(token.value)))
-                for token in argument.tokens
-            ]
-
-
-def _refuse_extremes(argument: Argument) -> None:
-    """Refuse what no system takes: a number that counts nothing, a null character in a name."""
-    for token in argument.tokens:
-        if "\0" in token.value:
-            fix = "leave out the null character; no file and no text has one"
-            raise InputError(argument.name, value=token.value, fix=fix)
-        whole = _has_type(argument.hint, int) and _WHOLE.fullmatch(token.value)
-        if whole and abs(int(token.value)) > sys.maxsize:
-            fix = f"give at most {sys.maxsize}"
-            raise InputError(argument.name, value=token.value, fix=fix)
-
-
-def _has_type(hint: object, *types: object) -> bool:
-    return hint in types or any(_has_type(part, *types) for part in get_args(hint))
-
-
-def _is_path(hint: object) -> bool:
-    return _has_type(hint, Path, Place)
-
-
 def _use_settings(path: str | None) -> None:
     """Check the settings file and take the flags of commands from it; '' means no file."""
-    app.config = (_paths_here, note_seed)
+    app.config = (paths_here, note_seed)
     if path != "":
         settings.use_file(path)
     file = settings.used()
@@ -278,7 +250,7 @@ def _use_settings(path: str | None) -> None:
             if name not in COMMANDS:
                 where = f"{file}: [{FLAGS}]: unknown table"
                 raise ConfigError(where, value=name, fix=did_you_mean(name, COMMANDS))
-        app.config = (_FlagsOfFile(str(file), given), _paths_here, note_seed)
+        app.config = (_FlagsOfFile(str(file), given), paths_here, note_seed)
 
 
 class _FlagsOfFile:
@@ -327,27 +299,25 @@ def _flag_and_value(word: str) -> list[str]:
     return [flag, value] if equals and flag in REPEATED else [word]
 
 
-def _begin(program: Sequence[str], tokens: Sequence[str]) -> None:
+def _begin(program: Sequence[str], tokens: Sequence[str], command: str | None) -> None:
     """Have the results of a command that measures say so; all programs of their own do."""
-    name = next((word for word in tokens if word not in BEFORE_COMMANDS), "")
-    if name in MEASURING:
+    if command in MEASURING:
         provenance.begin(shlex.join([*program, *tokens]))
-    elif name and name not in COMMANDS:  # the program itself says it
+    elif command and command not in COMMANDS:  # the program itself says it
         rest = [*tokens]
-        rest.remove(name)
+        rest.remove(command)
         provenance.begin(shlex.join([*program, *rest]))
 
 
-def _check_command(tokens: Sequence[str]) -> None:
+def _check_command(command: str | None) -> None:
     """Refuse an unknown command, whatever flags stand around it.
 
     Left to cyclopts, `--help` would win, and without it every command be imported to look for a
     similar one.
     """
-    first = next((word for word in tokens if word not in BEFORE_COMMANDS), None)
-    if first is not None and first not in app:
-        fix = MOVED.get(first) or did_you_mean(first, COMMANDS)
-        raise InputError("no such command", value=first, fix=fix)
+    if command is not None and command not in app:
+        fix = MOVED.get(command) or did_you_mean(command, COMMANDS)
+        raise InputError("no such command", value=command, fix=fix)
 
 
 def _command_of(tokens: Sequence[str]) -> tuple[App, str]:
@@ -371,7 +341,7 @@ def _unknown_flag(tokens: Sequence[str]) -> str:
     if group is app or group.default_command is None:
         return ""
     names = {name for argument in group.assemble_argument_collection() for name in argument.names}
-    names |= {*BEFORE_COMMANDS, *WITH_VALUE}
+    names |= {*HELP_FLAGS, *GLOBAL, *WITH_VALUE}
     flags = (word.partition("=")[0] for word in tokens if word.startswith("--") and word != "--")
     unknown = next((flag for flag in flags if flag not in names), None)
     close = nearest(unknown or "", sorted(names))
@@ -398,8 +368,7 @@ def _run(arguments: Sequence[str] | None, program: Sequence[str]) -> int:
     if not tokens and sys.stdin is not None and not sys.stdin.isatty():
         tokens = ["uci"]  # a GUI has started us
     try:
-        _begin(program, tokens)
-        return _carry_out(tokens)
+        return _carry_out(program, tokens)
     except KeyboardInterrupt:
         return EXIT_STOPPED
     except BrokenPipeError:
@@ -428,11 +397,13 @@ def _run(arguments: Sequence[str] | None, program: Sequence[str]) -> int:
         app.config = ()
 
 
-def _carry_out(tokens: list[str]) -> int:
+def _carry_out(program: Sequence[str], tokens: list[str]) -> int:
     """Run the command that the words name; what is wrong with them takes one line."""
     try:
         check_epoch()
-        _check_command(_without(tokens)[0])
+        command = _typed(tokens).command
+        _begin(program, tokens, command)
+        _check_command(command)
         _refuse_twice(tokens)
         result = app.meta(tokens)
         _flush()

@@ -8,26 +8,31 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args
 
 from cyclopts import Parameter
 
 from kibitz.core.errors import InputError, KibitzError
+from kibitz.core.files import local_path
 from kibitz.core.log import plain
-from kibitz.core.places import Place, place
+from kibitz.core.places import Place, place, working_copy
 from kibitz.core.provenance import described, use_seed
 
 if TYPE_CHECKING:
     from cyclopts import App
-    from cyclopts.argument import ArgumentCollection
+    from cyclopts.argument import Argument, ArgumentCollection
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
     from rich.table import Table
 
 # --- flags ----------------------------------------------------------------------------------------
 
+
+_WHOLE = re.compile(r"[-+]?[0-9_]{1,4000}")  # Python reads no longer ones
 
 FLAT = Parameter(name="*")  # the fields of a table of flags are flags of the command
 
@@ -87,6 +92,42 @@ def from_flag(flag: str) -> Iterator[None]:
         if not error.what.startswith("--"):
             error.what = f"{flag}: {error.what}"
         raise
+
+
+def paths_here(_: App, __: tuple[str, ...], arguments: ArgumentCollection) -> None:
+    """Put the path of a working copy where a URL was given for a path of this machine."""
+    for argument in arguments:
+        _refuse_extremes(argument)
+        if _is_path(argument.hint) and any(token.value == "" for token in argument.tokens):
+            fix = "name a file or a folder; . is this one"
+            raise InputError(argument.name, value="", fix=fix)
+        if argument.parameter.converter is None and _is_path(argument.hint):
+            argument.tokens = [
+                token
+                if local_path(token.value)
+                else token.evolve(value=str(working_copy(token.value)))
+                for token in argument.tokens
+            ]
+
+
+def _refuse_extremes(argument: Argument) -> None:
+    """Refuse what no system takes: a number that counts nothing, a null character in a name."""
+    for token in argument.tokens:
+        if "\0" in token.value:
+            fix = "leave out the null character; no file and no text has one"
+            raise InputError(argument.name, value=token.value, fix=fix)
+        whole = _has_type(argument.hint, int) and _WHOLE.fullmatch(token.value)
+        if whole and abs(int(token.value)) > sys.maxsize:
+            fix = f"give at most {sys.maxsize}"
+            raise InputError(argument.name, value=token.value, fix=fix)
+
+
+def _has_type(hint: object, *types: object) -> bool:
+    return hint in types or any(_has_type(part, *types) for part in get_args(hint))
+
+
+def _is_path(hint: object) -> bool:
+    return _has_type(hint, Path, Place)
 
 
 def note_seed(_: App, __: tuple[str, ...], arguments: ArgumentCollection) -> None:
