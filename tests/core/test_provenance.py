@@ -34,6 +34,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(EPOCH_VARIABLE, raising=False)
     (tmp_path / "mates.epd").write_text(MATE)
+    (tmp_path / "empty.toml").touch()
     return tmp_path
 
 
@@ -48,6 +49,7 @@ def said(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
     ("words", "networks", "seed"),
     [
         ("perft --depth 1", (), None),
+        ("--config empty.toml perft --depth 1", (), None),
         ("bench encoding --batch 1 --rounds 1", (), None),
         ("suite mates.epd --nodes 9 --player kibitz-zero", ("kibitz-zero",), None),
         (
