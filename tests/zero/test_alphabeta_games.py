@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 import safetensors.numpy
 import zstandard
-from kibitz.data.batches.window import Source, Window
 
 from kibitz.core.errors import ConfigError
 from kibitz.core.places import place
 from kibitz.data.batches.batch import make, recipe
+from kibitz.data.batches.window import Source, Window
 from kibitz.jit.compile import COMPILED
 from kibitz.nets.card import read_card
 from kibitz.nets.models.make import create, export

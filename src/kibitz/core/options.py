@@ -63,7 +63,7 @@ class Need(NamedTuple):
     """One of some options, by their names in Python, that must be switched on."""
 
     names: tuple[str, ...]
-    words: tuple[str, ...] = ()  # with one of these values; none given: any but 0 and false
+    values: tuple[str, ...] = ()  # with one of these values; none given: any but 0 and false
 
 
 class Where(NamedTuple):

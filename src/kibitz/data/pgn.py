@@ -149,7 +149,7 @@ def _end(line: MainLine, result: int) -> str:
     keys = np.ascontiguousarray(line.positions["key"][:count])
     code = int(outcome.outcome(line.positions[count], keys, count, True))
     if code == outcome.CHECKMATE or (code != outcome.ONGOING and result == 0):
-        return Termination(code).words
+        return Termination(code).text
     said = line.tags.get("Termination", "").strip().lower()
     return said if said in TERMINATIONS else UNKNOWN_END
 

@@ -43,7 +43,7 @@ class Termination(enum.IntEnum):
     THREEFOLD_REPETITION = outcome.THREEFOLD_REPETITION
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """How the game ended, for people and for records."""
         return self.name.lower().replace("_", " ")
 

@@ -237,22 +237,22 @@ def _parsed(text: TextIO) -> tuple[chess.pgn.Game | None, str]:
         return None, (str(error) if isinstance(error, ValueError) else "") or UNREAD
 
 
-def _in_its_notation(tree: chess.pgn.Game, words: MoveTexts) -> tuple[chess.pgn.Game, str, str]:
+def _in_its_notation(tree: chess.pgn.Game, texts: MoveTexts) -> tuple[chess.pgn.Game, str, str]:
     """A game as it is read in the notation that it is written in, its name, and what is wrong.
 
     A game of English letters that is legal as it stands is one; else the moves of every notation
     that knows its letters are tried, and what is legal from the first to the last is taken.
     """
-    languages = words.languages()
+    languages = texts.languages()
     is_english = ENGLISH in languages
     readings: list[_Reading] = []
     for language in [ENGLISH, *(name for name in languages if name != ENGLISH)]:
-        text, unreadable = words.in_english(language)
-        if is_english and text == words.text and not tree.errors:
+        text, unreadable = texts.in_english(language)
+        if is_english and text == texts.text and not tree.errors:
             return tree, "", ""
-        if language != ENGLISH and is_english and text == words.text:
+        if language != ENGLISH and is_english and text == texts.text:
             continue  # pawns' moves alone are the same in all of them
-        reading = _reading(text, words.named(language), unreadable)
+        reading = _reading(text, texts.named(language), unreadable)
         if reading is not None:
             readings.append(reading)
             if language == ENGLISH and is_english and not reading.fault:

@@ -72,7 +72,7 @@ def why_without_effect(option: Option, settings: Settings, *, batched: bool) -> 
     if rules and rules != CONTEMPT.rules and settings.search_rule not in rules:
         return f"with SearchRule {settings.search_rule}"
     values = [getattr(settings, name) for name in need.names]
-    if need.names and not any(value in need.words if need.words else value for value in values):
+    if need.names and not any(value in need.values if need.values else value for value in values):
         return f"without {asked_for(need)}"
     return ""
 
@@ -80,7 +80,7 @@ def why_without_effect(option: Option, settings: Settings, *, batched: bool) -> 
 def asked_for(need: Need) -> str:
     """What an option needs beside itself, in words."""
     names = " or ".join(option_of(name).uci for name in need.names)
-    return f"{names} {' or '.join(need.words)}" if need.words else names
+    return f"{names} {' or '.join(need.values)}" if need.values else names
 
 
 def without_effect(settings: Settings, base: Settings, *, batched: bool) -> list[str]:

@@ -38,7 +38,7 @@ def need_of(settings: Settings, options: EngineOptions) -> Need:
     """What an engine with these options may come to take, whatever network it has.
 
     >>> need_of(Settings(hash=1024, threads=2), EngineOptions(backend_options="threads=3"))[:2]
-    (1190, 4)
+    (1186, 4)
     """
     backend = parse_backend_options(options.backend_options)
     sessions = len(backend.get("device", ("cpu",)))

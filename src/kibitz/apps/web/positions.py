@@ -52,7 +52,7 @@ def described(board: Board) -> dict[str, Any]:
     end = board.outcome()
     over = None
     if end is not None:
-        over = {"result": end.result, "reason": end.termination.words}
+        over = {"result": end.result, "reason": end.termination.text}
     king = "k" if board.turn == "black" else "K"
     check = _squares_with(board, king) if board.is_check() else []
     opening = opening_of(board.to_chess()) if board.moves else None
@@ -75,7 +75,7 @@ def _squares_with(board: Board, letter: str) -> list[str]:
 def _claim(board: Board) -> str:
     """The draw that a player may claim, in words."""
     end = board.outcome(claim=True)
-    return "" if end is None else end.termination.words
+    return "" if end is None else end.termination.text
 
 
 def san_line(board: Board, moves: tuple[Move, ...], most: int = LONGEST_VARIATION) -> list[str]:

@@ -249,7 +249,7 @@ class _Game:
             if end is None:
                 self.result, self.termination = self._adjudicated()
             else:
-                self.result, self.termination = end.result, end.termination.words
+                self.result, self.termination = end.result, end.termination.text
         return self.result != "*"
 
     def next_move(self) -> None:

@@ -150,7 +150,7 @@ def say_of(
     if game is not None and (suite or fen != START):
         raise InputError("--game has the position", value=str(game), fix="leave --fen, --suite out")
     tally, limits = Tally(), None if nodes == 0 else limits_of(nodes, time)
-    words = said_by.chosen(tally)
+    voice = said_by.chosen(tally)
     cases = SUITE if move is None else (Case("", fen, move),)
     rows: list[dict[str, Any]] = []
 
@@ -164,7 +164,7 @@ def say_of(
                 scene = scene_on(engines[0], Board(case.fen), case.move, limits, asks)
             else:
                 scene = _scene_in(game, case.move, engines, limits, asks)
-            facts = _report(scene, words.speaker(level), level, case.name)
+            facts = _report(scene, voice.speaker(level), level, case.name)
             rows.append(facts)
             if not json:
                 _print(facts)

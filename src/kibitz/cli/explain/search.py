@@ -107,7 +107,7 @@ def search(
     if not json:
         end = board.outcome()
         if end is not None:
-            say(f"the game is over: {end.termination.words}")
+            say(f"the game is over: {end.termination.text}")
         elif result.move is not None:
             say(f"best move {board.san(result.move)}")
     return 0

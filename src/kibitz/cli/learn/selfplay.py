@@ -172,7 +172,7 @@ def learn(
         raise InputError("--hours", value=hours, fix="give more than 0; without it there is no end")
     budget = {"hours": hours, "total_games": games, "generations": generations}
     given = [f"learn.{key}={value}" for key, value in budget.items() if value is not None]
-    settings = _prepare(run, [*(more or []), *given], resume=resume, alone=role == "all")
+    settings = _prepare(run, [*(more or []), *given], resume=resume, exclusive=role == "all")
     with torch_needed():
         from kibitz.train import keep_memory, wait_asleep
 
@@ -187,12 +187,12 @@ def learn(
     return 0 if finished else EXIT_STOPPED
 
 
-def _prepare(run: Folder, overrides: list[str], *, resume: bool, alone: bool) -> LearnSettings:
+def _prepare(run: Folder, overrides: list[str], *, resume: bool, exclusive: bool) -> LearnSettings:
     """Begin a run with its settings file, or join the one that is there.
 
     Who goes on with a run changes its file; who joins one has changes of its own.
     """
-    if run.exists and alone and not resume:
+    if run.exists and exclusive and not resume:
         fix = "go on with --resume, or name another folder"
         raise InputError("a run is here already", value=str(run.root), fix=fix)
     there = run.exists or resume

@@ -53,7 +53,7 @@ def _facts(board: Board) -> dict[str, Any]:
         "turn": board.turn,
         "checkers": [square_name(square) for square in board.checkers()],
         "moves": sorted(legal_sans(board.position)),
-        "outcome": None if end is None else end.termination.words,
+        "outcome": None if end is None else end.termination.text,
         "result": None if end is None else end.result,
     }
 

@@ -293,7 +293,7 @@ class Game:
             _print(str(self.clock))
         outcome = self.board.outcome(claim=True)
         if outcome is not None:
-            self._end(outcome.result, outcome.termination.words)
+            self._end(outcome.result, outcome.termination.text)
 
     def _end(self, result: str, reason: str) -> None:
         self.over, self.reason = result, reason

@@ -111,8 +111,8 @@ class Session:
             outcome = "helped" if outcome == "solved" and self._helped else outcome
             self.score[outcome] += 1
             themes = f"; {', '.join(puzzle.themes)}" if puzzle.themes else ""
-            words = {"solved": "Solved", "helped": "Solved, with help", "failed": "Not solved"}
-            self._tell(f"{words[outcome]}{themes}\n")
+            verdicts = {"solved": "Solved", "helped": "Solved, with help", "failed": "Not solved"}
+            self._tell(f"{verdicts[outcome]}{themes}\n")
         counts = "{solved} solved, {helped} with help, {failed} not".format(**self.score)
         self._tell(f"{self.score.total()} of {len(puzzles)} puzzles: {counts}")
 

@@ -330,7 +330,7 @@ def _ending(board: Board, scores: Sequence[float], settings: Labelling) -> tuple
     """The result and how the game ended; an empty text while it goes on."""
     over = board.outcome(claim=True)
     if over is not None:
-        return RESULTS[over.result], over.termination.words
+        return RESULTS[over.result], over.termination.text
     won, level = scores[-settings.win_plies :], scores[-settings.draw_plies :]
     if settings.win_plies and len(won) == settings.win_plies:
         for side in (1, -1):
