@@ -76,7 +76,7 @@ def run(root: Path, *words: str) -> str:
 USES = {
     "A search rule": (
         "from kibitz.nets.evaluators.inline import inline_evaluator\n"
-        "from kibitz.nets.evaluators.simple import Uniform\n"
+        "from kibitz.nets.evaluators.inline import Uniform\n"
         "from kibitz.position.board import Board\n"
         "from kibitz.search.clock import Limits\n"
         "from kibitz.search.mcts.searcher import Searcher\n"
@@ -110,7 +110,7 @@ USES = {
     ),
     "An option": (
         "from kibitz.search.params import OPTIONS, Settings, option_of\n"
-        "from kibitz.search.presets import why_without_effect\n"
+        "from kibitz.search.method import why_without_effect\n"
         "option, settings = option_of('greeting'), Settings(search='mcts')\n"
         "print(option.line, settings.parse({'Greeting': '5'}).greeting, option.step)\n"
         "print(why_without_effect(option, settings, batched=False))\n",

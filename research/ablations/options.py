@@ -23,8 +23,8 @@ from kibitz.search.limits import Limits
 from kibitz.search.mcts.rules.parameters import OFF, RULES, to_rule
 from kibitz.search.mcts.searcher import Searcher
 from kibitz.search.mcts.tree.nodes import block_of
+from kibitz.search.method import why_without_effect
 from kibitz.search.params import OPTIONS, Settings
-from kibitz.search.presets import why_without_effect
 
 Evaluator: TypeAlias = InlineEvaluator | BatchedEvaluator
 Outcome: TypeAlias = Literal["changes", "no effect", "refused", "not tried", "silent", "wrong"]
@@ -175,7 +175,7 @@ PROBES: dict[str, Probe] = {
 
 
 def base_of(kind: str, driver: str) -> Settings:
-    """Settings of a rule, with search-contempt or without, for a driver (see where.DRIVERS)."""
+    """Settings of a rule, with search-contempt or without, for a driver (see DRIVERS)."""
     rule: Any = kind.removesuffix(CONTEMPT)
     contempt = OFF if kind == rule else 8
     settings = Settings(hash=2, search="mcts", search_rule=rule, sc_limit=contempt)

@@ -19,7 +19,7 @@ from kibitz.core.errors import InputError
 from kibitz.core.log import Stop
 from kibitz.data.openings import Opening
 from kibitz.uci import xboard
-from kibitz.uci.program import ProgramFault
+from kibitz.uci.client import ProgramFault
 from kibitz.uci.xboard import Clocks, XboardClient, parse_thinking
 
 FAKE = Path(__file__).with_name("fake_xboard.py")

@@ -11,7 +11,7 @@ import pytest
 
 from kibitz.cli import main
 from kibitz.position.board import Board
-from kibitz.search.presets import preset
+from kibitz.search.method import preset
 
 SIGNATURE = "6831b83c"  # of `kibitz bench search`
 SCHOLAR = "r1bqkb1r/pppp1ppp/2n2n2/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4"

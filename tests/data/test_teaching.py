@@ -35,7 +35,7 @@ from kibitz.data.labels.labels import LabelModel, wdl
 from kibitz.data.shard import RANDOM_MOVE, Game, games_of, read
 from kibitz.data.store import shards_in
 from kibitz.position.fen import START
-from kibitz.uci.program import ProgramFault
+from kibitz.uci.client import ProgramFault
 
 FAKE = Path(__file__).parents[1] / "arena" / "fake_engine.py"
 QUICK = Labelling(most_plies=12, random_share=(0.1, 0.4), random_plies=(0, 4))

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import torch
 
-import kibitz.engine.backend
+import kibitz.engine.options
 from kibitz import Board, Engine
 from kibitz.core.errors import ConfigError, InputError
-from kibitz.engine.backend import KEYS, open_evaluator, parse_backend_options
+from kibitz.engine.options import KEYS, open_evaluator, parse_backend_options
 from kibitz.nets.evaluators.cache import CachedEvaluator
 from kibitz.nets.evaluators.torch import TorchEvaluator
 from kibitz.nets.models import build
@@ -39,7 +39,7 @@ def test_the_line_is_read_with_commas_or_blanks() -> None:
         "graphs": False,
     }
     assert parse_backend_options("") == {}
-    assert doctest.testmod(kibitz.engine.backend).failed == 0
+    assert doctest.testmod(kibitz.engine.options).failed == 0
 
 
 @pytest.mark.parametrize(

@@ -32,14 +32,12 @@ from kibitz.apps.lichess.messages import (
 from kibitz.apps.lichess.rules import Now, why_declined
 from kibitz.apps.web.connection import App, Connection
 from kibitz.apps.web.requests import DECODER
-from kibitz.apps.web.server import LONGEST_MESSAGE, Address, Site
-from kibitz.apps.web.sockets import PatientProtocol, PatientSocket
+from kibitz.apps.web.server import LONGEST_MESSAGE, Address, PatientProtocol, PatientSocket, Site
 from kibitz.core.errors import KibitzError
 from kibitz.engine import Engine
 from kibitz.position.fen import START
-from kibitz.uci.client import UciClient, parse_info
+from kibitz.uci.client import ProgramFault, UciClient, parse_info
 from kibitz.uci.loop import run
-from kibitz.uci.program import ProgramFault
 from kibitz.uci.proxy import Server
 from kibitz.uci.session import Session
 from kibitz.uci.xboard import Clocks, XboardClient, parse_thinking

@@ -10,8 +10,7 @@ import pytest
 from kibitz.arena.match.elo import wilson
 from kibitz.core.errors import InputError
 from kibitz.nets.discover import resolve
-from kibitz.nets.evaluators.inline import InlineEvaluator, inline_evaluator
-from kibitz.nets.evaluators.simple import Material
+from kibitz.nets.evaluators.inline import InlineEvaluator, Material, inline_evaluator
 from kibitz.nets.load import load_evaluator
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits

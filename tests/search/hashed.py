@@ -16,8 +16,7 @@ import numpy as np
 
 from kibitz.jit.bits import signed
 from kibitz.jit.compile import kernel
-from kibitz.nets.evaluators.inline import LOGITS, VALUES
-from kibitz.nets.evaluators.simple import balance
+from kibitz.nets.evaluators.inline import LOGITS, VALUES, balance
 
 NOISE_SHIFT, NOISE_MASK = np.uint64(20), np.uint64(255)
 DRAW_SHIFT, DRAW_MASK = np.uint64(30), np.uint64(7)

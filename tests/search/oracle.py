@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import chess
 import numpy as np
 
-from kibitz.nets.evaluators.simple import Material, Uniform
+from kibitz.nets.evaluators.inline import Material, Uniform
 from kibitz.position.fen import parse_fen
 from kibitz.position.moves import FLIP_MOVE, MAX_MOVES, generate
 from kibitz.position.notation import Move

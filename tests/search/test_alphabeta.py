@@ -13,8 +13,7 @@ from kibitz import Board, Engine
 from kibitz.apps.web.watch import row_of
 from kibitz.arena.bench.search import alphabeta_signature
 from kibitz.jit.compile import COMPILED
-from kibitz.nets.evaluators.inline import inline_evaluator
-from kibitz.nets.evaluators.simple import Material
+from kibitz.nets.evaluators.inline import Material, inline_evaluator
 from kibitz.position.notation import legal_codes
 from kibitz.search.alphabeta.constants import FADE_PLIES, MOST_CERTAIN, ODDS_SCALE
 from kibitz.search.alphabeta.searcher import AlphaBeta, proof_of

@@ -7,8 +7,7 @@ import pytest
 
 from kibitz.nets.encodings.leaves import Leaves
 from kibitz.nets.evaluators.batched import Evaluations, InlineBatch
-from kibitz.nets.evaluators.inline import inline_evaluator
-from kibitz.nets.evaluators.simple import Material, Uniform
+from kibitz.nets.evaluators.inline import Material, Uniform, inline_evaluator
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits
 from kibitz.search.mcts.driver import Batches

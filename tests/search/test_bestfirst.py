@@ -15,8 +15,7 @@ import pytest
 from kibitz.nets.encodings.leaves import Leaves, random_leaves
 from kibitz.nets.evaluators.batched import Evaluations, InlineBatch, Pair, evaluated, values_of
 from kibitz.nets.evaluators.cache import CachedEvaluator, PredictionCache
-from kibitz.nets.evaluators.inline import inline_evaluator
-from kibitz.nets.evaluators.simple import Material, Uniform
+from kibitz.nets.evaluators.inline import Material, Uniform, inline_evaluator
 from kibitz.position.board import Board
 from kibitz.position.exchange import exchange_value
 from kibitz.position.fen import START

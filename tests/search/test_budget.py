@@ -10,8 +10,7 @@ import pytest
 
 from kibitz.jit.records import one_record
 from kibitz.nets.evaluators.batched import InlineBatch
-from kibitz.nets.evaluators.inline import inline_evaluator
-from kibitz.nets.evaluators.simple import Material
+from kibitz.nets.evaluators.inline import Material, inline_evaluator
 from kibitz.position.board import Board
 from kibitz.search.clock import Standing, Timer
 from kibitz.search.limits import Limits, Signals

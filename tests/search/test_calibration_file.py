@@ -13,8 +13,7 @@ from kibitz.core.errors import DamagedFileError, InputError
 from kibitz.engine import Engine
 from kibitz.nets.encodings.leaves import leaves_of
 from kibitz.nets.evaluators.batched import InlineBatch
-from kibitz.nets.evaluators.inline import inline_evaluator
-from kibitz.nets.evaluators.simple import Material, Uniform
+from kibitz.nets.evaluators.inline import Material, Uniform, inline_evaluator
 from kibitz.position.board import Board
 from kibitz.search.bestfirst.searcher import BestFirst
 from kibitz.search.bestfirst.worker import (

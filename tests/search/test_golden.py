@@ -15,7 +15,7 @@ from kibitz.search.mcts.rules.parameters import Exploration, Puct, Sble, to_rule
 from kibitz.search.mcts.rules.puct import exploration_weight, mate_bonus
 from kibitz.search.mcts.rules.sble import azero_score, linear_score, survivors
 from kibitz.search.mcts.tree.nodes import TreeMemory, clear_edge, prior_of, quantise_prior
-from kibitz.search.presets import preset
+from kibitz.search.method import preset
 
 
 def test_moving_average() -> None:

@@ -8,8 +8,7 @@ from contextlib import closing
 import pytest
 
 from kibitz.nets.evaluators.batched import InlineBatch
-from kibitz.nets.evaluators.inline import inline_evaluator
-from kibitz.nets.evaluators.simple import Material
+from kibitz.nets.evaluators.inline import Material, inline_evaluator
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits, Signals
 from kibitz.search.mcts.playout.root import PLANNED

@@ -11,8 +11,7 @@ import pytest
 
 from kibitz.jit.compile import COMPILED
 from kibitz.nets.evaluators.batched import InlineBatch
-from kibitz.nets.evaluators.inline import inline_evaluator
-from kibitz.nets.evaluators.simple import Material
+from kibitz.nets.evaluators.inline import Material, inline_evaluator
 from kibitz.position.board import Board
 from kibitz.position.notation import legal_codes, relative
 from kibitz.search.limits import Limits, depth_of, visits_of

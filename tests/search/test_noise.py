@@ -7,8 +7,7 @@ import pytest
 
 from kibitz.jit.compile import COMPILED
 from kibitz.nets.evaluators.batched import InlineBatch
-from kibitz.nets.evaluators.inline import inline_evaluator
-from kibitz.nets.evaluators.simple import Material
+from kibitz.nets.evaluators.inline import Material, inline_evaluator
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits
 from kibitz.search.mcts.playout.root import random_gamma

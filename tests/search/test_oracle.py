@@ -8,7 +8,7 @@ import chess
 import pytest
 
 from kibitz.jit.compile import COMPILED
-from kibitz.nets.evaluators.simple import Material, Uniform
+from kibitz.nets.evaluators.inline import Material, Uniform
 from kibitz.search.mcts.playout.root import plan_gumbel
 from kibitz.search.mcts.rules.behaviour import Behaviour
 from kibitz.search.mcts.rules.parameters import (

@@ -25,8 +25,8 @@ from kibitz.search.mcts.rules.parameters import (
     Sble,
     to_rule,
 )
+from kibitz.search.method import PRESETS, changes_of, preset
 from kibitz.search.params import OPTIONS, Settings, option_of
-from kibitz.search.presets import PRESETS, changes_of, preset
 
 
 def test_defaults_are_those_of_the_rules() -> None:

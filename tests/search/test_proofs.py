@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kibitz.jit.compile import COMPILED
-from kibitz.nets.evaluators.simple import Material
+from kibitz.nets.evaluators.inline import Material
 from kibitz.search.mcts.rules.behaviour import Behaviour
 from kibitz.search.mcts.rules.parameters import Puct, Rule, Sble
 from kibitz.search.mcts.tree.nodes import (

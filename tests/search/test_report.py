@@ -11,8 +11,7 @@ import chess
 import pytest
 
 import kibitz.uci.format as uci_format
-from kibitz.nets.evaluators.inline import inline_evaluator
-from kibitz.nets.evaluators.simple import Material
+from kibitz.nets.evaluators.inline import Material, inline_evaluator
 from kibitz.position.board import Board
 from kibitz.position.fen import START
 from kibitz.search.limits import Limits

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from kibitz.nets.evaluators.inline import inline_evaluator
-from kibitz.nets.evaluators.simple import Material
+from kibitz.nets.evaluators.inline import Material, inline_evaluator
 from kibitz.position.board import Board
 from kibitz.search.limits import Limits
 from kibitz.search.mcts.searcher import Searcher

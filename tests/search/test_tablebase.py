@@ -15,8 +15,7 @@ import chess.syzygy
 import pytest
 
 from kibitz.jit.compile import COMPILED
-from kibitz.nets.evaluators.inline import inline_evaluator
-from kibitz.nets.evaluators.simple import Material
+from kibitz.nets.evaluators.inline import Material, inline_evaluator
 from kibitz.position.board import Board
 from kibitz.position.fen import parse_fen
 from kibitz.search.limits import Limits, Signals

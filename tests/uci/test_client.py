@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from kibitz.core.errors import InputError
-from kibitz.uci.client import UciClient, parse_info, parse_option
-from kibitz.uci.program import ProgramFault
+from kibitz.uci.client import ProgramFault, UciClient, parse_info, parse_option
 
 FAKE = Path(__file__).parents[1] / "arena" / "fake_engine.py"
 

@@ -8,8 +8,7 @@ import kibitz.engine.options
 import kibitz.uci.protocol
 import kibitz.uci.proxy
 from kibitz import Board
-from kibitz.search.measurements import ENTRIES, MEASURED
-from kibitz.search.params import OPTIONS
+from kibitz.search.params import ENTRIES, MEASURED, OPTIONS
 from kibitz.uci.options import TABLE_MARK, option_table
 
 PROJECT = Path(__file__).parents[2]

@@ -13,8 +13,8 @@ from kibitz.position.board import Board
 from kibitz.search.mcts.rules.parameters import OFF
 from kibitz.search.params import Settings
 from kibitz.search.searcher import BaseSearcher
-from kibitz.uci.lines import StandardInput
 from kibitz.uci.options import all_options
+from kibitz.uci.protocol import StandardInput
 from tests.uci.scripted import Gui
 
 INFO = re.compile(

@@ -17,7 +17,7 @@ import chess.engine
 import pytest
 
 from kibitz.jit.compile import COMPILED
-from kibitz.uci.lines import StandardInput
+from kibitz.uci.protocol import StandardInput
 from tests.test_house import loaded_by
 
 COMMAND = [sys.executable, "-m", "kibitz.uci"]

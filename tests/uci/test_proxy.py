@@ -14,16 +14,25 @@ import pytest
 
 from kibitz.core.errors import FileError, InputError
 from kibitz.engine import Engine
-from kibitz.engine.backend import MOST_CACHED
-from kibitz.engine.options import EngineOptions
+from kibitz.engine.options import MOST_CACHED, EngineOptions
 from kibitz.nets.discover import shipped_names
 from kibitz.nets.evaluators.cache import PredictionCache
 from kibitz.search.params import Settings
 from kibitz.uci import proxy
 from kibitz.uci.options import all_options
 from kibitz.uci.protocol import Channel
-from kibitz.uci.proxy import LONGEST_LINE, Address, Server, connect, is_loopback, parse_address
-from kibitz.uci.shares import CACHED_BYTES, CALLER_MIB, Shares, need_of
+from kibitz.uci.proxy import (
+    CACHED_BYTES,
+    CALLER_MIB,
+    LONGEST_LINE,
+    Address,
+    Server,
+    Shares,
+    connect,
+    is_loopback,
+    need_of,
+    parse_address,
+)
 from tests.uci.scripted import Gui
 
 PATIENCE = 60.0

@@ -15,8 +15,7 @@ from kibitz.data.shard import NOT_A_POLICY, RANDOM_MOVE, Game, Ply, games_of, re
 from kibitz.data.store import add, shards_in
 from kibitz.jit.compile import COMPILED
 from kibitz.jit.records import as_record
-from kibitz.nets.evaluators.inline import inline_evaluator
-from kibitz.nets.evaluators.simple import Material
+from kibitz.nets.evaluators.inline import Material, inline_evaluator
 from kibitz.position.board import Board
 from kibitz.position.moves import NO_MOVE
 from kibitz.position.notation import relative

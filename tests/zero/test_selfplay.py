@@ -28,8 +28,7 @@ from kibitz.jit.compile import COMPILED
 from kibitz.nets.encodings.leaves import Leaves
 from kibitz.nets.evaluators.batched import Evaluations, InlineBatch
 from kibitz.nets.evaluators.cache import PredictionCache
-from kibitz.nets.evaluators.inline import inline_evaluator
-from kibitz.nets.evaluators.simple import Material
+from kibitz.nets.evaluators.inline import Material, inline_evaluator
 from kibitz.nets.load import Evaluator
 from kibitz.position.board import Board
 from kibitz.position.notation import absolute, relative

@@ -55,8 +55,8 @@ class Command(NamedTuple):
 SUBJECTS: dict[str, dict[str, Command]] = {  # all commands, in the order of help
     "Play": {
         "play": Command("kibitz.cli.play.play:play", "Play against the engine in the terminal."),
-        "web": Command("kibitz.cli.play.web:web", "Play, analyse and watch in the browser."),
-        "lichess": Command("kibitz.cli.play.lichess:lichess", "Play on Lichess as a bot."),
+        "web": Command("kibitz.cli.play.apps:web", "Play, analyse and watch in the browser."),
+        "lichess": Command("kibitz.cli.play.apps:lichess", "Play on Lichess as a bot."),
         "uci": Command("kibitz.cli.play.uci:uci", "Speak UCI with a GUI, here or over TCP."),
     },
     "Explain": {

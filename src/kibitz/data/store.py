@@ -40,7 +40,7 @@ from kibitz.data.shard import (
     read,
     read_header,
 )
-from kibitz.jit.random import mixed
+from kibitz.jit.bits import mixed
 
 Kind = TypeVar("Kind")
 

@@ -26,9 +26,8 @@ from kibitz.engine.options import (
 )
 from kibitz.engine.running import Analysis, Search
 from kibitz.search.limits import Limits
-from kibitz.search.method import open_search, variant_of
+from kibitz.search.method import open_search, resolved, variant_of, without_effect
 from kibitz.search.params import Settings
-from kibitz.search.presets import resolved, without_effect
 
 if TYPE_CHECKING:
     from kibitz.nets.evaluators.cache import CacheUse

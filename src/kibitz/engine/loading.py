@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kibitz.engine.backend import open_evaluator
-from kibitz.engine.options import EngineOptions, chosen
+from kibitz.engine.options import EngineOptions, chosen, open_evaluator
 from kibitz.search.method import variant_of, warm
 
 if TYPE_CHECKING:

@@ -18,9 +18,8 @@ from kibitz.core.files import Location, cache_folder, local_path
 from kibitz.nets.card import load, read_card, save_onnx
 from kibitz.nets.discover import SHIPPED, halves, shipped_names, take_part
 from kibitz.nets.evaluators.batched import BatchedEvaluator, InlineBatch, Pair
-from kibitz.nets.evaluators.inline import InlineEvaluator, inline_evaluator
+from kibitz.nets.evaluators.inline import InlineEvaluator, Material, Uniform, inline_evaluator
 from kibitz.nets.evaluators.load_sparse import sparse_evaluator
-from kibitz.nets.evaluators.simple import Material, Uniform
 from kibitz.nets.kinds import NetworkCard, is_leela
 from kibitz.nets.lc0 import LeelaFile
 

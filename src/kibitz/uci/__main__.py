@@ -13,8 +13,8 @@ from kibitz.core.log import open_closed_streams
 from kibitz.engine import Engine
 from kibitz.engine.options import AUTODISCOVER
 from kibitz.jit.process import start_early
-from kibitz.uci.lines import StandardInput, write_line
 from kibitz.uci.loop import run
+from kibitz.uci.protocol import StandardInput, write_line
 from kibitz.uci.session import Session
 
 

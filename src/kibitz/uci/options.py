@@ -26,9 +26,7 @@ from kibitz.core.options import (
     written,
 )
 from kibitz.engine.options import EngineOptions
-from kibitz.search.measurements import MEASURED
-from kibitz.search.params import OPTIONS
-from kibitz.search.where import DRIVERS
+from kibitz.search.params import DRIVERS, MEASURED, OPTIONS
 
 TABLE_MARK = "<!-- options -->\n"  # in docs/uci.md; `python -m kibitz.uci.options docs/uci.md`
 
@@ -124,7 +122,7 @@ def _row(option: Option) -> str:
 
 def _only(option: Option) -> str:
     """Where an option has an effect, if not everywhere."""
-    from kibitz.search.presets import asked_for
+    from kibitz.search.method import asked_for
 
     rules, drivers, need = option.where
     named = ["with ScLimit" if rule == "contempt" else f"`{rule}`" for rule in rules]

@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import IO, NamedTuple
 
 from kibitz.core.errors import InputError
-from kibitz.uci.program import PATIENCE, Program, ProgramFault, SearchAnswer
+from kibitz.uci.client import PATIENCE, Program, ProgramFault, SearchAnswer
 
 FEATURE_SECONDS = 2.0  # by the protocol: when a program must have announced something
 RESIGNS = "resign"  # in place of a move

@@ -13,8 +13,14 @@ from typing import Any
 
 import pytest
 
-from kibitz.apps.lichess.account import VARIABLE, check_url, checked_account, read_token
-from kibitz.apps.lichess.server import Server, TokenError
+from kibitz.apps.lichess.server import (
+    VARIABLE,
+    Server,
+    TokenError,
+    check_url,
+    checked_account,
+    read_token,
+)
 from kibitz.cli import main
 from kibitz.core.errors import InputError
 from kibitz.core.journal import with_lock

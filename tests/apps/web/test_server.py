@@ -26,15 +26,19 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Origin
 
 from kibitz.apps.web import connection as connections
-from kibitz.apps.web import contents, jobs
+from kibitz.apps.web import jobs, library
 from kibitz.apps.web.connection import App, Connection
 from kibitz.apps.web.engines import Engines, Wanted
-from kibitz.apps.web.guard import host_of
 from kibitz.apps.web.jobs import Jobs
 from kibitz.apps.web.library import Library
 from kibitz.apps.web.positions import Node, PagePosition, described, game_in, pgn_of, read_text
-from kibitz.apps.web.server import MOST_PAGES
-from kibitz.apps.web.sockets import MOST_OF_AN_ADDRESS, MOST_PIECES, PatientSocket
+from kibitz.apps.web.server import (
+    MOST_OF_AN_ADDRESS,
+    MOST_PAGES,
+    MOST_PIECES,
+    PatientSocket,
+    host_of,
+)
 from kibitz.apps.web.watch import proof_text
 from kibitz.cli import main
 from kibitz.core.errors import InputError, KibitzError
@@ -730,7 +734,7 @@ def test_a_field_without_end_is_no_puzzle(tmp_path: Path) -> None:
     file = tmp_path / "puzzles.csv"
     file.write_text("PuzzleId,FEN,Moves\n" + "x" * 200_000 + ",y,z\n")
     with pytest.raises(InputError, match=r"no puzzles \(field larger than.*'puzzles.csv'"):
-        contents.puzzle(file, 0)
+        library.puzzle(file, 0)
 
 
 @pytest.mark.parametrize("port", ["99999", "-1", "abc", "65536"])

@@ -17,8 +17,9 @@ from kibitz.nets.encodings.features import (
     THREAT_FEATURES,
     THREATS,
     batch_features,
+    exchange_colours,
+    mirror_mask,
 )
-from kibitz.nets.encodings.mirror import exchange_colours, mirror_mask
 from kibitz.position.fen import START, parse_fen
 from kibitz.position.state import new_positions
 

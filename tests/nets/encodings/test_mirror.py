@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kibitz.nets.encodings.mirror import exchange_colours
+from kibitz.nets.encodings.features import exchange_colours
 from kibitz.position.fen import fen_of
 from kibitz.position.state import new_positions
 

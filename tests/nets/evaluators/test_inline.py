@@ -12,8 +12,14 @@ import numpy as np
 import pytest
 
 from kibitz.jit.compile import kernel
-from kibitz.nets.evaluators.inline import InlineEvaluator, inline_evaluator, logits_of, value_of
-from kibitz.nets.evaluators.simple import Material, Uniform
+from kibitz.nets.evaluators.inline import (
+    InlineEvaluator,
+    Material,
+    Uniform,
+    inline_evaluator,
+    logits_of,
+    value_of,
+)
 from kibitz.position.fen import START, parse_fen
 from kibitz.position.moves import MAX_MOVES, generate
 
@@ -54,7 +60,7 @@ def test_material_is_for_the_side_to_move(fen: str, centipawns: int) -> None:
 SCRIPT = """
 import numpy as np
 from kibitz.nets.evaluators.inline import inline_evaluator, logits_of, value_of
-from kibitz.nets.evaluators.simple import Material, Uniform
+from kibitz.nets.evaluators.inline import Material, Uniform
 from kibitz.position.fen import parse_fen
 position = parse_fen("4k3/8/8/8/8/8/8/Q3K3 b - - 0 1")
 for numbers in (Uniform(0.25, 0.5), Material()):

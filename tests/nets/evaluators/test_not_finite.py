@@ -14,16 +14,15 @@ from onnx import numpy_helper
 from kibitz import Board, Engine
 from kibitz.core.errors import DamagedFileError, EvaluationError, InputError
 from kibitz.engine import loading
-from kibitz.engine.backend import OpenedNetwork
+from kibitz.engine.options import OpenedNetwork
 from kibitz.nets import card as cards
 from kibitz.nets.discover import shipped_file
 from kibitz.nets.encodings.leaves import Leaves, leaves_of
 from kibitz.nets.encodings.planes import Sight
 from kibitz.nets.evaluators.batched import Evaluations, InlineBatch, evaluated
 from kibitz.nets.evaluators.cache import CachedEvaluator, PredictionCache
-from kibitz.nets.evaluators.inline import inline_evaluator
+from kibitz.nets.evaluators.inline import Material, Uniform, inline_evaluator
 from kibitz.nets.evaluators.load_sparse import LARGEST, sparse_evaluator
-from kibitz.nets.evaluators.simple import Material, Uniform
 from kibitz.nets.load import load_evaluator
 from kibitz.nets.models.make import create, random_weights
 from kibitz.nets.models.sizes import new_card

@@ -15,8 +15,8 @@ from kibitz.core.errors import InputError
 from kibitz.engine import Engine
 from kibitz.engine.options import STRONGEST, WEAKEST
 from kibitz.search.mcts.rules.parameters import OFF, RULE_NAMES
+from kibitz.search.method import PRESETS, changes_of
 from kibitz.search.params import SearchName
-from kibitz.search.presets import PRESETS, changes_of
 
 
 class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from kibitz import __version__
-from kibitz.apps.web import contents, positions
+from kibitz.apps.web import library, positions
 from kibitz.apps.web.connection import Connection
 from kibitz.apps.web.engines import CHOICES, Wanted
 from kibitz.apps.web.jobs import ANNOTATOR
@@ -306,22 +306,22 @@ class Open(PageRequest):
 
     def answer(self, connection: Connection) -> Any:
         """What is in it."""
-        library, number = connection.app.library, self.number
+        files, number = connection.app.library, self.number
         match self.kind:
             case "list":
-                return contents.games_in(library.text_file(self.name, "games"))
+                return library.games_in(files.text_file(self.name, "games"))
             case "games":
-                return contents.game_at(library.text_file(self.name, "games"), number)
+                return library.game_at(files.text_file(self.name, "games"), number)
             case "suite":
-                return contents.suite(library.text_file(self.name, "suite"))
+                return library.suite(files.text_file(self.name, "suite"))
             case "puzzles":
-                return contents.puzzle(library.find(self.name, "puzzles"), number)
+                return library.puzzle(files.find(self.name, "puzzles"), number)
             case "shard":
-                return contents.shard_game(library.find(self.name, "shard"), number)
+                return library.shard_game(files.find(self.name, "shard"), number)
             case "run":
-                return contents.learning(library.find(self.name, "run"))
+                return library.learning(files.find(self.name, "run"))
             case "training":
-                return contents.training(library.find(self.name, "training"))
+                return library.training(files.find(self.name, "training"))
         raise InputError("no kind of file", value=self.kind)
 
 

@@ -1,36 +1,290 @@
-"""The server: the page's files, its WebSocket, reports; started and stopped."""
+"""The server: who may talk to it, the page's files, its WebSocket and reports."""
 
 from __future__ import annotations
 
 import asyncio
+import hmac
+import ipaddress
 import re
 import secrets
 import socket
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
+from urllib.parse import parse_qs, urlsplit
 
+import h11
 import uvicorn
 from starlette.applications import Starlette
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
-from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.requests import Request, cookie_parser
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.frames import CloseCode, Frame
 
 from kibitz import __version__
 from kibitz.apps.web.connection import App, Connection
-from kibitz.apps.web.guard import Guard
 from kibitz.apps.web.requests import DECODER
-from kibitz.apps.web.sockets import AT_ONCE, PatientProtocol, PatientSocket
 from kibitz.comment.report.page import ASSETS, pieces
 from kibitz.core.errors import InputError, KibitzError
 from kibitz.engine import Engine
+
+# --- what reads the network -----------------------------------------------------------------------
+#
+# Connections as uvicorn has them, with an end to all that others may leave open.
+
+
+MOST_OF_AN_ADDRESS = 64  # connections that are no WebSocket; a browser opens six
+MOST_OF_ALL = 96  # such connections; with WebSockets and files fewer than 256, a common limit
+AT_ONCE = 32  # connections that are taken before one of them is looked at
+PATIENCE_SECONDS = 10.0  # for a whole request, from its first byte or the connection on
+READER_SECONDS = 30.0  # in which an answer is taken further
+MOST_PIECES = 1000  # of a message of a WebSocket, before they are joined
+
+
+class PatientProtocol(H11Protocol):
+    """HTTP with a deadline for every request and answer, and with few connections at a time.
+
+    Who sends half a request, or none, or does not read, would otherwise hold a connection for ever.
+    Where there are too many, the one that has waited longest gives way: a request that is whole
+    does not wait, so connections that are only held keep no other out.
+    """
+
+    _open: ClassVar[dict[PatientProtocol, None]] = {}  # connections in the order they came
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Count a connection, and close the oldest that waits where there are enough."""
+        super().connection_made(transport)
+        self._peer = self.client[0] if self.client else ""
+        self._open[self] = None
+        self._deadline: asyncio.TimerHandle | None = None
+        self._upgraded = False  # to a WebSocket
+        self._wait(PATIENCE_SECONDS)
+        same = [other for other in self._open if other._peer == self._peer]
+        if len(same) > MOST_OF_AN_ADDRESS:
+            self._make_room(same)
+        elif len(self._open) > MOST_OF_ALL:
+            self._make_room([*self._open])
+
+    @staticmethod
+    def _make_room(those: list[PatientProtocol]) -> None:
+        """Close the oldest connection that waits; the newest does, at least."""
+        oldest = next(other for other in those if other._deadline is not None)
+        oldest.transport.abort()
+        oldest._leave()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Take a connection from the count."""
+        self._leave()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes; a request that is whole has no deadline any more."""
+        super().data_received(data)
+        if self._upgraded or self.flow.write_paused:
+            return
+        if self.cycle is None or self.cycle.response_complete:
+            self._wait(PATIENCE_SECONDS)
+        else:
+            self._answered()
+
+    def handle_websocket_upgrade(self, event: h11.Request) -> None:
+        """Leave a WebSocket to its own protocol, which asks for signs of life."""
+        self._upgraded = True
+        self._leave()
+        super().handle_websocket_upgrade(event)
+
+    def pause_writing(self) -> None:
+        """Wait for the other end to read, but not for ever."""
+        super().pause_writing()
+        self._answered()
+        self._wait(READER_SECONDS)
+
+    def resume_writing(self) -> None:
+        """Go on with an answer."""
+        super().resume_writing()
+        self._answered()
+
+    def _leave(self) -> None:
+        """Have no deadline any more, and no part in the count."""
+        self._answered()
+        self._open.pop(self, None)
+
+    def _wait(self, seconds: float) -> None:
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(seconds, self.transport.abort)
+
+    def _answered(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+class PatientSocket(WebSocketsSansIOProtocol):
+    """A WebSocket that keeps little for who sends much and reads nothing."""
+
+    def handle_ping(self) -> None:
+        """Answer a ping, unless answers wait already."""
+        if self.writable.is_set():
+            super().handle_ping()
+        else:
+            self.conn.data_to_send()  # is forgotten
+
+    def handle_cont(self, event: Frame) -> None:
+        """Take a piece of a message; its size has a limit, the number of its pieces has none."""
+        super().handle_cont(event)
+        if len(self.frames) > MOST_PIECES:
+            self.frames = [b"".join(self.frames)]
+
+    def send_receive_event_to_app(self) -> None:
+        """Pass a message on; a text that is none ends the connection without a word in the log."""
+        if self.curr_msg_data_type == "text" and not self.close_sent:
+            try:
+                self.frames = [b"".join(self.frames)]
+                self.frames[0].decode()
+            except UnicodeDecodeError:
+                self.frames = []
+                self.conn.send_close(CloseCode.INVALID_DATA)
+                self.handle_parser_exception()
+                return
+        super().send_receive_event_to_app()
+
+
+# --- who may talk to the server -------------------------------------------------------------------
+#
+# Who may talk to the server: a check of every request before anything else sees it.
+#
+# Only this machine gets in unless there is a token. A page of another site cannot reach the server
+# through the user's browser: the Host header must be an address or a known name (DNS rebinding),
+# and a WebSocket must come from the page itself (Origin).
+
+
+COOKIE = "kibitz-token"
+# What a policy may repeat: a name or an address, and a port.
+_HOST = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?")
+POLICY_VIOLATION = 1008  # closes a WebSocket that is refused
+NO_TOKEN = (
+    "This server needs its token. Open the address that it printed when it was started;"
+    " it ends in ?token=..."
+)
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+    "Cache-Control": "no-cache",
+}
+
+
+def page_policy(host: str) -> str:
+    """What the page may load: files and a WebSocket of this server, nothing else."""
+    return (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+        f"connect-src 'self' ws://{host} wss://{host}; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+
+
+def host_of(text: str) -> str:
+    """The host of HOST, HOST:PORT or [IPv6]:PORT, in small letters; empty if it is none.
+
+    >>> host_of("LocalHost:80"), host_of("[::1]:80"), host_of("127.0.0.1:80;script-src *")
+    ('localhost', '::1', '')
+    """
+    if _HOST.fullmatch(text) is None:
+        return ""
+    try:
+        return urlsplit(f"//{text}").hostname or ""
+    except ValueError:
+        return ""
+
+
+class Guard:
+    """Lets requests of the page through and refuses all others."""
+
+    def __init__(self, app: ASGIApp, token: str, names: Iterable[str] = ()) -> None:
+        self._app, self._token = app, token
+        own = {"localhost"} | ({socket.gethostname().lower()} if token else set())
+        self._names = own | {name.lower() for name in names}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Check a request, then pass it on; answers get the headers that protect the page."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        host = headers.get("host", "")
+        valid = bool(host_of(host))
+
+        async def send_safely(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                sent = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    sent.setdefault(name, value)
+                sent.setdefault("Content-Security-Policy", page_policy(host if valid else ""))
+            await send(message)
+
+        refusal = self._refusal(scope, headers)
+        if refusal is None:
+            await self._app(scope, receive, send_safely)
+        elif scope["type"] == "websocket":
+            await receive()  # the request to connect
+            await send({"type": "websocket.close", "code": POLICY_VIOLATION})
+        else:
+            await refusal(scope, receive, send_safely)
+
+    def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
+        """The answer to a request that may not pass."""
+        host = headers.get("host", "")
+        if not self._is_ours(host_of(host)):
+            return PlainTextResponse("This server is not known by that name.", 421)
+        if scope["type"] == "websocket":
+            if headers.get("origin", "").partition("://")[2] != host:
+                return PlainTextResponse("A page of another site may not connect.", 403)
+        elif scope["method"] not in ("GET", "HEAD"):
+            return PlainTextResponse("Only GET is answered.", 405)
+        return self._check_token(scope, headers) if self._token else None
+
+    def _is_ours(self, host: str) -> bool:
+        """Whether a host may be named by requests; an address cannot be bound to another server."""
+        try:
+            address = ipaddress.ip_address(host)
+        except ValueError:
+            return host in self._names
+        return bool(self._token) or address.is_loopback
+
+    def _check_token(self, scope: Scope, headers: Headers) -> Response | None:
+        """Take the token from the address into a cookie; refuse who has neither."""
+        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
+        if scope["type"] == "http" and given and self._is_token(given):
+            # One slash: two would name another server.
+            answer = RedirectResponse("/" + scope["path"].lstrip("/\\"), 303)
+            secure = scope["scheme"] == "https"
+            answer.set_cookie(COOKIE, given, httponly=True, samesite="lax", secure=secure)
+            return answer
+        kept = cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
+        return None if self._is_token(kept) else PlainTextResponse(NO_TOKEN, 401)
+
+    def _is_token(self, given: str) -> bool:
+        return hmac.compare_digest(given.encode(), self._token.encode())
+
+
+# --- the server -----------------------------------------------------------------------------------
+#
+# The server: the page's files, its WebSocket, reports; started and stopped.
+
 
 STATIC = Path(__file__).parent / "static"
 SHARED = ("board.js", "board.css")  # with the report

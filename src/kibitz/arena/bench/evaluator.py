@@ -38,9 +38,15 @@ from kibitz.nets.evaluators.batched import (
     part_of_evaluations,
     values_of,
 )
-from kibitz.nets.evaluators.inline import InlineEvaluator, inline_evaluator, logits_of, value_of
+from kibitz.nets.evaluators.inline import (
+    InlineEvaluator,
+    Material,
+    Uniform,
+    inline_evaluator,
+    logits_of,
+    value_of,
+)
 from kibitz.nets.evaluators.layers import INT8, dot_products, float32_tail_dots, int16_tail_dots
-from kibitz.nets.evaluators.simple import Material, Uniform
 from kibitz.nets.load import Evaluator, load_evaluator
 from kibitz.nets.models import make
 from kibitz.nets.models.sizes import parse

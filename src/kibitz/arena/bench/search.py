@@ -18,9 +18,8 @@ from kibitz.nets.discover import resolve
 from kibitz.nets.evaluators.batched import BatchedEvaluator
 from kibitz.nets.evaluators.cache import CachedEvaluator, PredictionCache
 from kibitz.nets.evaluators.cachetable import BUCKET_BYTES, SLOTS
-from kibitz.nets.evaluators.inline import InlineEvaluator, inline_evaluator
+from kibitz.nets.evaluators.inline import InlineEvaluator, Material, Uniform, inline_evaluator
 from kibitz.nets.evaluators.load_sparse import evaluator_of
-from kibitz.nets.evaluators.simple import Material, Uniform
 from kibitz.nets.load import load_evaluator
 from kibitz.nets.models.make import random_weights
 from kibitz.nets.models.quantise import quantise

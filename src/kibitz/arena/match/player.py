@@ -22,8 +22,7 @@ from kibitz.position.notation import Move
 from kibitz.search.limits import Limits
 from kibitz.search.params import Settings
 from kibitz.search.report import Report, Score
-from kibitz.uci.client import Info, UciClient, parse_info
-from kibitz.uci.program import Program, ProgramFault, SearchAnswer
+from kibitz.uci.client import Info, Program, ProgramFault, SearchAnswer, UciClient, parse_info
 from kibitz.uci.xboard import MATE_CP, RESIGNS, Clocks, XboardClient, parse_thinking
 
 START_MS = 60_000.0  # that a program has to start: some compile first, or read large files

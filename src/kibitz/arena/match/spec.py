@@ -31,8 +31,8 @@ from kibitz.engine import Engine
 from kibitz.engine.options import chosen, file_options
 from kibitz.nets.discover import at_work, files_of, halves, named, shipped_names, take_part
 from kibitz.nets.load import SIMPLE, Backend
+from kibitz.search.method import changes_of
 from kibitz.search.params import Settings
-from kibitz.search.presets import changes_of
 
 BUILT_IN: dict[str, type[Player]] = {"random": RandomPlayer, "greedy": GreedyPlayer}
 OWN_OPTIONS = ("name", "tc", "movetime", "nodes", "depth", "preset", "rule", "backend")

@@ -36,7 +36,7 @@ from kibitz.position.board import Board
 from kibitz.position.epd import Epd, read_epd
 from kibitz.position.notation import Move
 from kibitz.search.limits import Limits
-from kibitz.search.presets import resolved
+from kibitz.search.method import resolved
 
 SLOPE, INTERCEPT, STS_POSITIONS, STS_POINTS = 445.23, -242.85, 1500, 10
 PATIENCE_MS = 10_000.0

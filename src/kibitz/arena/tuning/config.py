@@ -15,7 +15,7 @@ from kibitz.arena.match.spec import parse_player
 from kibitz.core.errors import ConfigError, InputError, did_you_mean
 from kibitz.core.options import Option, checked, find, options_of, setting, written
 from kibitz.engine.options import ALL_OPTIONS
-from kibitz.search.where import HEEDED
+from kibitz.search.params import HEEDED
 from kibitz.train.config import TrainingSettings, from_file
 
 Number: TypeAlias = int | float

@@ -33,9 +33,8 @@ from kibitz.position.board import Board
 from kibitz.position.fen import START
 from kibitz.search.limits import Limits
 from kibitz.search.mcts.rules.parameters import RuleName
-from kibitz.search.method import open_search, warm
+from kibitz.search.method import changes_of, open_search, warm, without_effect
 from kibitz.search.params import SearchName, Settings
-from kibitz.search.presets import changes_of, without_effect
 from kibitz.search.report import Line, Report, Result, Score
 
 if TYPE_CHECKING:

@@ -32,10 +32,9 @@ from kibitz.engine.options import AUTODISCOVER, chosen, search_settings
 from kibitz.nets.discover import named
 from kibitz.nets.load import load_evaluator
 from kibitz.search.mcts.rules.parameters import RULE_NAMES, RuleName, alternatives
-from kibitz.search.method import warm
+from kibitz.search.method import for_targets, warm
 from kibitz.search.params import option_of
-from kibitz.search.presets import for_targets
-from kibitz.uci.program import PATIENCE, ProgramFault
+from kibitz.uci.client import PATIENCE, ProgramFault
 from kibitz.zero.selfplay.reanalyse import Reanalysis, reanalyse
 
 # --- label ----------------------------------------------------------------------------------------

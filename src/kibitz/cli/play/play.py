@@ -18,7 +18,7 @@ import chess
 from cyclopts import Parameter
 
 from kibitz.apps.lichess.config import Lichess
-from kibitz.apps.lichess.decisions import centipawns_of, takes_draw
+from kibitz.apps.lichess.delivery import centipawns_of, takes_draw
 from kibitz.arena.match.game import GameClock, parse_minutes
 from kibitz.cli.output import EngineFlag, at_least
 from kibitz.comment.annotate import scene_on

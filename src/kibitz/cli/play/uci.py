@@ -41,8 +41,8 @@ def uci(
 
         return talk(network)
     from kibitz.uci import proxy
-    from kibitz.uci.lines import write_line
-    from kibitz.uci.shares import Shares
+    from kibitz.uci.protocol import write_line
+    from kibitz.uci.proxy import Shares
 
     secret, address = token or proxy.token_from_environment(), proxy.parse_address(serve or connect)
     if connect:

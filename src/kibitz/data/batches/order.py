@@ -13,9 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from kibitz.data.shard import Shard
-from kibitz.jit.bits import signed
+from kibitz.jit.bits import mixed, signed
 from kibitz.jit.compile import kernel
-from kibitz.jit.random import mixed
 
 _ROUNDS = 4
 

@@ -9,8 +9,8 @@ import numpy as np
 from kibitz.data.batches.sample import UNKNOWN_END, Samples
 from kibitz.data.dense import DenseShard
 from kibitz.data.dense_records import DRAWN, unpack_board
+from kibitz.jit.bits import mixed
 from kibitz.jit.compile import kernel
-from kibitz.jit.random import mixed
 from kibitz.position.attacks import EMPTY
 from kibitz.position.moves import NO_MOVE
 from kibitz.position.packed import new_packed, pack_position

@@ -23,8 +23,7 @@ from kibitz.position.board import Board
 from kibitz.position.fen import castles960
 from kibitz.position.moves import NO_MOVE
 from kibitz.position.notation import Move, absolute, parse_uci, relative
-from kibitz.uci.client import UciClient, parse_info
-from kibitz.uci.program import PATIENCE, ProgramFault
+from kibitz.uci.client import PATIENCE, ProgramFault, UciClient, parse_info
 
 POLICY_COUNTS = 1000  # visits that several lines share
 SEED_BITS = 24  # of a record's seed: the game's number; the run's seed is above them

@@ -37,7 +37,7 @@ from kibitz.data.labels.labels import LabelModel
 from kibitz.data.openings import Opening
 from kibitz.data.shard import SUFFIX, Game, Shard, games_of, provenance, shard_of
 from kibitz.data.store import Store, add, concatenate, select
-from kibitz.uci.program import ProgramFault
+from kibitz.uci.client import ProgramFault
 
 MOST_DROPPED = 20  # games one after the other; then the run ends
 _PAUSE = 0.5  # s between two small shards: a file a game takes longer than a game of fast searches

@@ -9,7 +9,7 @@ import numpy as np
 
 from kibitz.jit.bits import signed
 from kibitz.jit.compile import kernel
-from kibitz.nets.encodings.mirror import exchange_colours
+from kibitz.nets.encodings.features import exchange_colours
 from kibitz.position.fen import START, parse_fen
 from kibitz.position.moves import MAX_MOVES, generate
 from kibitz.position.play import play

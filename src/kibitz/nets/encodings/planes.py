@@ -10,8 +10,7 @@ import numpy as np
 from kibitz.core.errors import InputError, did_you_mean
 from kibitz.jit.bits import bit, signed
 from kibitz.jit.compile import kernel
-from kibitz.nets.encodings.leaves import MOST_HISTORY, Leaves
-from kibitz.nets.encodings.mirror import (
+from kibitz.nets.encodings.features import (
     KING_VIEW,
     OWN_VIEW,
     ROTATED_VIEW,
@@ -19,6 +18,7 @@ from kibitz.nets.encodings.mirror import (
     seen,
     view_mask,
 )
+from kibitz.nets.encodings.leaves import MOST_HISTORY, Leaves
 from kibitz.nets.encodings.policy import (
     BATCHFIRST,
     CHESSCOACH,
@@ -274,7 +274,7 @@ class Layout(NamedTuple):
 
     planes: int
     history: int  # columns of Leaves.positions it looks at
-    view: int  # of mirror.py, for moves, too
+    view: int  # of features.py, for moves, too
     clock: int  # the plane that is a number instead of bits, or NO_CLOCK
     divisor: float  # of the clock
     repetitions: int  # of a position, the most that the planes distinguish

@@ -4,7 +4,7 @@ Three orders have 73 planes of 64 from-squares, index = 64 * plane + from: 56 qu
 and distance), 8 knight moves, 9 under-promotions. The others count pairs of squares. All squares
 are in the network's view; docs/encodings.md lists every index.
 
-Squares of the index are in the view of the network's encoding (mirror.py). Castling is the king's
+Squares of the index are in the view of the network's encoding (features.py). Castling is the king's
 capture of its own rook in ChessCoach's order and in Leela's. In the others it is a move of two
 squares where the king stands on e1 and the rook in the corner, and the capture of the rook
 everywhere else (Chess960). Either way no other legal move has these squares: a king cannot go to
@@ -19,8 +19,8 @@ import numpy as np
 
 from kibitz.jit.bits import signed
 from kibitz.jit.compile import kernel, static_table
+from kibitz.nets.encodings.features import view_mask
 from kibitz.nets.encodings.leaves import Leaves
-from kibitz.nets.encodings.mirror import view_mask
 from kibitz.position.moves import CASTLING, PROMOTION, kind_of
 
 # --- the table of indices -------------------------------------------------------------------------

@@ -19,13 +19,14 @@ from kibitz.jit.records import value_at
 from kibitz.jit.vectors import address_in
 from kibitz.nets.encodings import MOVE_FEATURES
 from kibitz.nets.encodings.features import (
+    KING_VIEW,
     MAX_ACTIVE,
     TACTICS,
     PieceStates,
     piece_states,
     put_features,
+    view_mask,
 )
-from kibitz.nets.encodings.mirror import KING_VIEW, view_mask
 from kibitz.nets.encodings.move_features import put_move_features
 from kibitz.nets.encodings.policy import TABLE1858, TABLE_POLICY, move_index
 from kibitz.nets.evaluators.layers import (

@@ -23,9 +23,9 @@ from kibitz.search.mcts.rules.parameters import (
     names_with,
     to_rule,
 )
+from kibitz.search.method import PRESETS as SEARCHES
+from kibitz.search.method import changes_of, for_targets
 from kibitz.search.params import Settings, option_of
-from kibitz.search.presets import PRESETS as SEARCHES
-from kibitz.search.presets import changes_of, for_targets
 
 MOST_GUMBEL = 4096  # playouts the Gumbel rule can plan
 MEGABYTE = 1 << 20

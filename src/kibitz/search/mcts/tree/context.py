@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from kibitz.jit.bits import INCREMENT, mixed
 from kibitz.jit.compile import kernel
-from kibitz.jit.random import INCREMENT, mixed
 from kibitz.jit.records import CACHE_LINE, address_of, one_record, record_at
 from kibitz.position.moves import MAX_MOVES
 from kibitz.position.state import POSITION

@@ -1,0 +1,138 @@
+"""`kibitz web` and `kibitz lichess`: the page in the browser, and the bot."""
+
+from __future__ import annotations
+
+import webbrowser
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from kibitz.apps.lichess.config import lichess_settings
+from kibitz.cli.output import EngineFlag, at_least
+from kibitz.core.errors import InputError, missing_extra
+from kibitz.core.files import data_folder
+from kibitz.core.journal import with_lock
+from kibitz.core.log import graceful_stop, say
+from kibitz.engine.options import AUTODISCOVER, chosen
+from kibitz.position.board import Board
+from kibitz.uci.proxy import is_loopback, token_from_environment
+
+# --- lichess --------------------------------------------------------------------------------------
+#
+# `kibitz lichess`: a bot on Lichess.
+
+
+def lichess(
+    *,
+    network: EngineFlag = AUTODISCOVER,
+    token_file: Annotated[
+        Path | None, Parameter(help="File with the token, else LICHESS_BOT_TOKEN has it.")
+    ] = None,
+    folder: Annotated[
+        Path | None, Parameter(help="For games.pgn and bot.log; by default in KIBITZ_DATA.")
+    ] = None,
+    setting: Annotated[
+        tuple[str, ...], Parameter(name=["--set"], help="As KEY=VALUE; may be repeated.")
+    ] = (),
+    dry_run: Annotated[bool, Parameter(help="Watch, and say what would be done.")] = False,
+    upgrade: Annotated[
+        bool, Parameter(help="Make a new account a bot's, for ever; asks first.")
+    ] = False,
+    url: Annotated[str, Parameter(help="Another server.")] = "https://lichess.org",
+) -> int:
+    """Play on Lichess as a bot, until stopped: once Ctrl-C ends it after its games, twice at once.
+
+    The settings are those of the table [lichess] of the settings file.
+    """
+    settings = lichess_settings(setting)
+    from kibitz.apps.lichess.archive import Archive
+    from kibitz.apps.lichess.bot import Bot, warm_up
+    from kibitz.apps.lichess.server import Server, check_url, checked_account, read_token
+
+    token, where = read_token(token_file), chosen(network)
+    place = data_folder() / "lichess" if folder is None else folder
+    server = Server(token, check_url(url), dry_run=dry_run)
+    with (
+        with_lock(place, "bot"),
+        graceful_stop() as stop,
+        closing(Archive(place, server.url)) as archive,
+    ):
+        bot = None
+        try:
+            warm_up(where, settings)
+            account = checked_account(server, upgrade, dry_run, stop)
+            if account is not None:
+                how = "Ctrl-C ends it after its games, twice at once"
+                archive.say(f"{account.name} is ready on {server.url}; {how}")
+                bot = Bot(account.id, server, where, settings, archive)
+                bot.run(stop)
+        finally:  # also after an error
+            if bot is not None and bot.playing:
+                left = ", ".join(bot.playing)
+                archive.say(f"left running on Lichess: {left}; start again to go on")
+            server.close()
+    return 0
+
+
+# --- web ------------------------------------------------------------------------------------------
+#
+# `kibitz web`: the page in the browser.
+
+
+PORT = 8321
+MOST_MINUTES = 7 * 24 * 60
+
+
+def web(
+    *folders: Annotated[
+        Path, Parameter(help="Folders whose files the page may open: games, shards, runs, ...")
+    ],
+    host: Annotated[str, Parameter(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, Parameter(help="Port; 0 takes a free one.")] = PORT,
+    name: Annotated[
+        tuple[str, ...], Parameter(help="A name by which browsers know this machine.")
+    ] = (),
+    engines: Annotated[int, Parameter(help="Engines that may run at the same time.")] = 4,
+    threads: Annotated[int, Parameter(help="Search threads of each.")] = 1,
+    hash: Annotated[int, Parameter(help="MiB of memory of each.")] = 128,  # noqa: A002
+    minutes: Annotated[
+        float, Parameter(help="Minutes after which an analysis rests until it is to go on.")
+    ] = 15.0,
+    fen: Annotated[str, Parameter(help="The position that the page opens with.")] = "",
+    open_: Annotated[
+        bool, Parameter(name="--open", negative_bool="no-", help="Open the page in the browser.")
+    ] = True,
+) -> None:
+    """Play, analyse and watch the search think in the browser; Ctrl-C ends it.
+
+    Other machines are let in with --host 0.0.0.0, and with a token, which is printed or is that of
+    the variable KIBITZ_TOKEN.
+    """
+    at_least(0, port=port)
+    at_least(1, engines=engines, threads=threads, hash=hash)
+    if not 0.0 < minutes <= MOST_MINUTES:
+        raise InputError(
+            "--minutes", value=minutes, fix=f"give more than 0, at most {MOST_MINUTES}"
+        )
+    try:
+        from kibitz.apps.web.connection import App
+        from kibitz.apps.web.server import Address, new_token, serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn", "websockets"):
+            raise
+        raise missing_extra("kibitz web", error.name or "", "web") from error
+    token = token_from_environment()
+    if not token and not is_loopback(host):
+        token = new_token()
+    place = f"#analyse/{Board(fen).fen().replace(' ', '_')}" if fen else ""
+    app = App(folders, engines=engines, threads=threads, memory=hash, watch_seconds=60 * minutes)
+
+    def on_start(url: str) -> None:
+        say(f"kibitz web: {url}{place}")
+        say("Ctrl-C ends it")
+        if open_:
+            webbrowser.open(url + place)
+
+    serve(app, Address(host, port, token, name), on_start)
