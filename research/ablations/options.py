@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from kibitz.core.errors import ConfigError
-from kibitz.core.options import Option, Value, put_table
+from kibitz.core.options import Option, Value, markdown_table, put_table
 from kibitz.nets.evaluators.batched import BatchedEvaluator, InlineBatch
 from kibitz.nets.evaluators.inline import InlineEvaluator
 from kibitz.position.board import Board
@@ -312,9 +312,8 @@ def page_table() -> str:
     alike: dict[tuple[str, ...], list[str]] = {}
     for option, *cells in table(declared()):
         alike.setdefault(tuple(cells), []).append(option)
-    rows = [("options", *KINDS), ("---",) * (1 + len(KINDS))]
-    rows += [(", ".join(options), *cells) for cells, options in alike.items()]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
+    rows = [(", ".join(options), *cells) for cells, options in alike.items()]
+    return markdown_table(("options", *KINDS), rows)
 
 
 if __name__ == "__main__":

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kibitz.core.files import write_bytes
+from kibitz.core.options import markdown_table
 
 LOG = Path(__file__).parents[1] / "log"
-TABLE = "| date | question | answer |\n|---|---|---|\n"  # with which the page ends
+HEADINGS = ("date", "question", "answer")  # of the table with which the page ends
 ANSWER = re.compile(r"\*\*(.+?)\*\*", re.DOTALL)  # an entry opens with it
 
 
@@ -45,14 +46,15 @@ def findings(log: Path) -> Iterator[Finding]:
 
 def page(log: Path) -> str:
     """The page, with its table as the log is now."""
-    before = (log / "README.md").read_text(encoding="utf-8").partition(TABLE)[0]
+    before = (
+        (log / "README.md").read_text(encoding="utf-8").partition(markdown_table(HEADINGS, ()))[0]
+    )
     rows = []
     for finding in findings(log):
         date, _, question = finding.heading.replace("`", "").partition(": ")
         link = f"[{question}]({finding.file}#{finding.anchor})"
-        cells = (date, link, " ".join(finding.answer.split()).replace("|", "\\|"))
-        rows.append(f"| {' | '.join(cells)} |\n")
-    return before + TABLE + "".join(rows)
+        rows.append((date, link, " ".join(finding.answer.split())))
+    return before + markdown_table(HEADINGS, rows)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from itertools import groupby
 from pathlib import Path
 
 from kibitz.core.files import write_bytes
+from kibitz.core.options import markdown_table
 from kibitz.train.curve import COLOURS, Line, Panel, draw
 from research.report.numbers import counted
 from research.report.results import Paper, Results, Row
@@ -39,7 +40,7 @@ def write_report(
     drawn = [f"<h1>{TITLE}</h1>", figure]
     for kind, name, rows in tables:
         headings = HEADINGS[kind]
-        marked += [f"## {name}\n", _markdown(headings, [_cells(row) for row in rows])]
+        marked += [f"## {name}\n", markdown_table(headings, [_cells(row) for row in rows])]
         drawn += [f"<h2>{html.escape(name)}</h2>", _html(headings, rows)]
     title = "Where the numbers of our pages come from"
     marked += [f"## {title}\n", *(f"- {line}" for line in lines), ""]
@@ -60,12 +61,6 @@ def _cells(row: Row) -> tuple[str, ...]:
     command = f"`{row.command}`" if row.command else ""
     verdict = f"**{row.verdict.upper()}**" if row.bad else row.verdict
     return (row.what, row.theirs, row.ours, row.interval, verdict, command)
-
-
-def _markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [headings, ["---"] * len(headings), *rows]
-    cells = ([cell.replace("|", "\\|").replace("\n", " ") for cell in line] for line in lines)
-    return "".join(f"| {' | '.join(line)} |\n" for line in cells)
 
 
 def _html(headings: Sequence[str], rows: Sequence[Row]) -> str:

@@ -18,6 +18,7 @@ import functools
 import math
 import re
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import (
@@ -173,6 +174,13 @@ def find(options: tuple[Option, ...], name: str) -> Option | None:
     return next(
         (option for option in options if folded in (option.uci.casefold(), option.name)), None
     )
+
+
+def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown; bars and ends of lines in a cell do not end it."""
+    lines = ([cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in rows)
+    head = f"| {' | '.join(headings)} |\n|{'---|' * len(headings)}\n"
+    return head + "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
 def put_table(page: Path, mark: str, table: str) -> None:

@@ -20,6 +20,7 @@ from kibitz.core.options import (
     bound,
     check,
     find,
+    markdown_table,
     options_of,
     put_table,
     setting,
@@ -104,20 +105,17 @@ def _known_networks() -> list[str]:
 
 def option_table() -> str:
     """All options as a table in Markdown."""
-    head = [
-        "| option | default | range | what it does | only | measured |",
-        "|---|---|---|---|---|---|",
-    ]
-    return "\n".join(head + [_row(option) for option in all_options()]) + "\n"
+    headings = ("option", "default", "range", "what it does", "only", "measured")
+    return markdown_table(headings, [_row(option) for option in all_options()])
 
 
-def _row(option: Option) -> str:
+def _row(option: Option) -> tuple[str, ...]:
     span = "true, false" if option.uci_type == "check" else ", ".join(option.choices)
     if option.low is not None and option.high is not None:
         span = f"{bound(option.low)} to {bound(option.high)}"
     default = written(option.default).replace("<", "&lt;")
-    about = f"{option.help} | {_only(option)} | {MEASURED.get(option.name, '')}"
-    return f"| `{option.uci}` | {default} | {span} | {about} |"
+    measured = MEASURED.get(option.name, "")
+    return f"`{option.uci}`", default, span, option.help, _only(option), measured
 
 
 def _only(option: Option) -> str:
