@@ -14,7 +14,7 @@ import pytest
 
 from kibitz import Board, Engine, Limits
 from kibitz.core.errors import ConfigError, FileError, InputError
-from kibitz.engine.options import STRONGEST, WEAKEST, handicap_of
+from kibitz.engine.levels import STRONGEST, WEAKEST, handicap_of
 from kibitz.engine.running import undisturbed
 from kibitz.nets.models.make import create
 from kibitz.search.alphabeta.searcher import AlphaBeta

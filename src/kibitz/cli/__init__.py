@@ -71,6 +71,10 @@ SUBJECTS: dict[str, dict[str, Command]] = {  # all commands, in the order of hel
         "search": Command(
             "kibitz.cli.explain.search:search", "Search a position, with a live table."
         ),
+        "human": Command(
+            "kibitz.cli.explain.human:human",
+            "Say what people of a rating play, and how hard the best move is to find.",
+        ),
         "show": Command("kibitz.cli.measure.position:show", "Draw a position and say what it is."),
         "coach": Command("kibitz.cli.explain.coach:coach", "Learn from your own games."),
         "puzzle": Command(

@@ -147,18 +147,19 @@ def label(before: Seen, after: Seen) -> Label:
 
     Between two ways to win, or to lose, a game that is decided no move is worse than another.
     """
-    return _graded(before.value, -after.value)
+    return graded(before.value, -after.value)
 
 
 def labels_of(values: Sequence[float], first_white: bool) -> tuple[Label, ...]:
     """The labels of a game's moves, from White's values before the first and after every move."""
     signs = [1 if first_white == (ply % 2 == 0) else -1 for ply in range(len(values) - 1)]
     return tuple(
-        _graded(sign * values[ply], sign * values[ply + 1]) for ply, sign in enumerate(signs)
+        graded(sign * values[ply], sign * values[ply + 1]) for ply, sign in enumerate(signs)
     )
 
 
-def _graded(had: float, has: float) -> Label:
+def graded(had: float, has: float) -> Label:
+    """How bad it is to have less than one had, by winning chances in [-1, 1]."""
     if min(had, has) >= DECIDED or max(had, has) <= -DECIDED:
         return Label.NONE
     return next((one for limit, one in LIMITS if had - has >= limit), Label.NONE)

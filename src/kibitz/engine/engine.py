@@ -11,9 +11,12 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
 from kibitz.core.errors import EvaluationError, FileError, InputError, KibitzError, did_you_mean
 from kibitz.core.options import Value, find, options_of, read
 from kibitz.core.workers import processors
+from kibitz.engine.levels import HumanLevel, handicap_of
 from kibitz.engine.loading import LOADED_WITH, LoadedNetwork
 from kibitz.engine.options import (
     ALL_OPTIONS,
@@ -22,8 +25,8 @@ from kibitz.engine.options import (
     Allowance,
     EngineOptions,
     file_options,
-    handicap_of,
 )
+from kibitz.engine.people import People, humanly
 from kibitz.engine.running import Analysis, Search
 from kibitz.search.limits import Limits
 from kibitz.search.method import open_search, resolved, variant_of, without_effect
@@ -56,6 +59,8 @@ class Engine:
         self._network = LoadedNetwork()
         self._searcher: BaseSearcher | None = None
         self._last: Report | None = None
+        self._people: People | None = None  # once a level asks what they play
+        self._chance = np.random.default_rng(self._settings.seed)  # of what levels draw
         if not isinstance(network, str | os.PathLike):
             raise InputError("a network", value=network, fix="give a file's path or a name")
         self.configure(weights=os.fspath(network), **options)
@@ -107,6 +112,8 @@ class Engine:
             self._refuse_while_searching("an option cannot change")
             if self.allowance is not None:
                 self.allowance.ask(settings, options)
+            if settings.seed != self._settings.seed:
+                self._chance = np.random.default_rng(settings.seed)
             self._settings, self._options = settings, options
 
     def _refuse_while_searching(self, what: str) -> None:
@@ -164,6 +171,8 @@ class Engine:
         settings, elo = self._settings, self._options.limited_elo
         if elo is None:
             return settings
+        if self._options.human_level is not None:
+            return settings.with_(temperature=1.0)  # which has alpha-beta give all moves a score
         # The tree search's visits are what a handicap counts.
         search = "mcts" if settings.search == "auto" else settings.search
         handicap = handicap_of(elo)
@@ -182,6 +191,8 @@ class Engine:
                 self._close_searcher()  # before the next one takes its memory
                 self._warm_up(settings)
                 self._searcher = self._new_searcher(settings)
+            if (level := self._options.human_level) is not None:
+                self._people_of(level)
             if self.allowance is not None:
                 self.allowance.hold(self._settings, self._options)
             return self._searcher
@@ -237,6 +248,13 @@ class Engine:
         if self._searcher is not None:
             self._searcher.close()
             self._searcher = None
+
+    def _people_of(self, level: HumanLevel) -> People:
+        """What people of a level play, their networks loaded."""
+        if self._people is None:
+            self._people = People()
+        self._people.ready(level.rating)
+        return self._people
 
     # --- searching ------------------------------------------------------------------------------
 
@@ -332,15 +350,19 @@ class Engine:
     def _carry_out(self, search: Search, on_report: Listener | None) -> Result:
         """Carry out a search: what `Search.run` does."""
         limits, elo = search.limits, self._options.limited_elo
+        level = self._options.human_level
         if elo is not None:
-            most, limits = handicap_of(elo).nodes, limits or Limits()
+            most, limits = (level or handicap_of(elo)).nodes, limits or Limits()
             limits = replace(limits, nodes=min(limits.nodes or most, most))
         try:
-            searcher = self._prepared(self._searched, _nodes_of(limits))
+            searcher = self._prepared(self._searched, None if level else _nodes_of(limits))
             searcher.ready()  # before its clock runs
             search.searcher = searcher
             result = searcher.search(search.board, limits, on_report, search.signals)
             self._last = result.report
+            if level is not None:
+                shares = self._people_of(level).shares(search.board, level.rating)
+                result = humanly(result, shares, level, self._chance)
             search.hold()
             return result
         finally:

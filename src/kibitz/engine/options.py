@@ -6,7 +6,6 @@ The file has a table `search` and a table `engine`, for all networks or for one.
 from __future__ import annotations
 
 import re
-from bisect import bisect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
@@ -14,6 +13,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 from kibitz.core import settings
 from kibitz.core.errors import InputError, did_you_mean
 from kibitz.core.options import check, number, options_of, setting
+from kibitz.engine.levels import (
+    FULL_SKILL,
+    STRONGEST,
+    WEAKEST,
+    HumanLevel,
+    elo_of_skill,
+    human_level_of,
+)
 from kibitz.search.method import changes_of
 from kibitz.search.params import OPTIONS, Settings
 
@@ -193,9 +200,6 @@ def _cache_of(positions: int) -> PredictionCache:
 
 AUTODISCOVER = "<autodiscover>"
 
-WEAKEST, STRONGEST = 500, 3000  # of UCI_Elo
-FULL_SKILL = 20
-
 
 @dataclass(frozen=True)
 class EngineOptions:
@@ -243,6 +247,9 @@ class EngineOptions:
         visibility="always",
     )
     skill: int = number("Skill Level", FULL_SKILL, 0, FULL_SKILL, 0, "20 is full strength")
+    human_like: bool = setting(
+        True, "levels from 1100 to 1900 play as people do; else by chance", uci="HumanLike"
+    )
 
     def __post_init__(self) -> None:
         check(self)
@@ -252,6 +259,12 @@ class EngineOptions:
     def limited_elo(self) -> int | None:
         """The Elo figure to play at; None for full strength."""
         return self.elo if self.limit_strength else elo_of_skill(self.skill)
+
+    @property
+    def human_level(self) -> HumanLevel | None:
+        """How people of the limited strength are played; None if it is no such strength."""
+        elo = self.limited_elo if self.human_like else None
+        return None if elo is None else human_level_of(elo)
 
 
 class Allowance(Protocol):
@@ -265,67 +278,6 @@ class Allowance(Protocol):
 
 
 ALL_OPTIONS = options_of(EngineOptions) + OPTIONS  # of an engine and its search
-
-
-# --- playing weaker on purpose --------------------------------------------------------------------
-# Up to 1850 points only chance grows: how evenly the root's visits are shared out, and how evenly
-# moves are drawn by them. Fewer nodes alone are no ladder: of a handful of visits the policy gets
-# nearly all, and 4 nodes play like 10. The log has the matches.
-
-
-class Handicap(NamedTuple):
-    """What makes a player weaker on purpose."""
-
-    nodes: int  # the most visits of the root
-    temperature: float  # of the final choice, by visits or by scores
-    policy_temperature: float  # of the root's priors
-
-
-RUNGS: tuple[tuple[int, Handicap], ...] = (
-    (WEAKEST, Handicap(100, 12.0, 8.0)),
-    (750, Handicap(100, 5.0, 4.0)),
-    (900, Handicap(100, 3.0, 3.0)),
-    (1115, Handicap(100, 2.0, 2.0)),
-    (1350, Handicap(100, 1.3, 1.4)),
-    (1600, Handicap(100, 0.8, 1.4)),
-    (1850, Handicap(100, 0.4, 1.4)),
-    (2050, Handicap(200, 0.25, 1.4)),
-    (2250, Handicap(500, 0.15, 1.4)),
-    (2450, Handicap(1_500, 0.1, 1.4)),
-    (2700, Handicap(5_000, 0.0, 1.4)),
-    (STRONGEST, Handicap(20_000, 0.0, 1.4)),
-)
-
-
-def handicap_of(elo: int) -> Handicap:
-    """What an Elo figure stands for, between two rungs in proportion; nodes by their logarithm.
-
-    >>> handicap_of(1350), handicap_of(2575).nodes
-    (Handicap(nodes=100, temperature=1.3, policy_temperature=1.4), 2739)
-    """
-    place = max(1, bisect([points for points, _ in RUNGS], elo - 1))
-    (low, weaker), (high, stronger) = RUNGS[place - 1], RUNGS[place]
-    share = (elo - low) / (high - low)
-
-    def between(weaker_value: float, stronger_value: float) -> float:
-        return weaker_value + share * (stronger_value - weaker_value)
-
-    return Handicap(
-        round(weaker.nodes ** (1.0 - share) * stronger.nodes**share),
-        between(weaker.temperature, stronger.temperature),
-        between(weaker.policy_temperature, stronger.policy_temperature),
-    )
-
-
-def elo_of_skill(level: int) -> int | None:
-    """The Elo figure of a Skill Level from 0 to 20, evenly spread; None for 20, which is no limit.
-
-    >>> elo_of_skill(0), elo_of_skill(10), elo_of_skill(20)
-    (500, 1815, None)
-    """
-    if level >= FULL_SKILL:
-        return None
-    return WEAKEST + (STRONGEST - WEAKEST) * level // (FULL_SKILL - 1)
 
 
 # --- the settings file ----------------------------------------------------------------------------

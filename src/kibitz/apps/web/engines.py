@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ import msgspec
 
 from kibitz.core.errors import InputError
 from kibitz.engine import Engine
-from kibitz.engine.options import STRONGEST, WEAKEST
+from kibitz.engine.levels import STRONGEST, WEAKEST
 from kibitz.search.mcts.rules.parameters import OFF, RULE_NAMES
 from kibitz.search.method import PRESETS, changes_of
 from kibitz.search.params import SearchName
@@ -41,7 +42,8 @@ class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             changes["sc_limit"] = max(1, min(OFF, self.contempt))
         if self.elo is not None:
             elo = max(WEAKEST, min(STRONGEST, self.elo))
-            changes |= {"limit_strength": True, "elo": elo}
+            seed = random.randrange(1 << 31)  # or every game of a level would begin alike
+            changes |= {"limit_strength": True, "elo": elo, "seed": seed}
         if self.raw:
             changes |= {"policy_temperature": 1.0}
         return changes

@@ -30,7 +30,8 @@ from kibitz.core.journal import GrowingFile
 from kibitz.core.log import say
 from kibitz.data.openings import odds_start
 from kibitz.engine import Engine
-from kibitz.engine.options import AUTODISCOVER, STRONGEST, WEAKEST
+from kibitz.engine.levels import STRONGEST, WEAKEST
+from kibitz.engine.options import AUTODISCOVER
 from kibitz.position.board import SIDES, Board, Side
 from kibitz.position.fen import START
 from kibitz.position.notation import Move, shown
@@ -71,7 +72,13 @@ def play(
     nodes: Annotated[int | None, Parameter(help="The engine's nodes for each move.")] = None,
     movetime: Annotated[int | None, Parameter(help="Its milliseconds for each move.")] = None,
     clock: Annotated[str, Parameter(help="Minutes+seconds for both, such as 5+3.")] = "",
-    elo: Annotated[int | None, Parameter(help="Its strength, 500 to 3000, uncalibrated.")] = None,
+    elo: Annotated[
+        int | None,
+        Parameter(
+            name=["--level", "--elo"],
+            help="Its strength, 500 to 3000; from 1100 to 1900 it plays as people of that rating.",
+        ),
+    ] = None,
     coach: Annotated[bool, Parameter(help="A comment after each of your mistakes.")] = False,
     pgn: Annotated[Path | None, Parameter(help="Add the game to this PGN.")] = None,
 ) -> int:
@@ -79,7 +86,7 @@ def play(
     at_least(1, nodes=nodes, movetime=movetime)
     network = against or network
     if elo is not None and not WEAKEST <= elo <= STRONGEST:
-        raise InputError("--elo", value=elo, fix=f"give {WEAKEST} to {STRONGEST}")
+        raise InputError("--level", value=elo, fix=f"give {WEAKEST} to {STRONGEST}")
     own_side: Side = random.choice(SIDES) if side == "random" else side
     board = _start(own_side, fen, chess960, odds)
     control = parse_minutes(clock) if clock else None
@@ -95,7 +102,7 @@ def play(
         file = None if pgn is None else until_the_end.enter_context(closing(GrowingFile(pgn)))
         engine = until_the_end.enter_context(Engine(network))
         if elo is not None:
-            engine.configure(limit_strength=True, elo=elo)
+            engine.configure(limit_strength=True, elo=elo, seed=random.randrange(1 << 31))
         teacher = None
         if coach:
             teacher = Engine(network, search="alphabeta", multipv=2, hash=16)

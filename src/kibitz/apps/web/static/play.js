@@ -76,9 +76,13 @@ export class Play {
     this.fen.element.classList.add("wide-field");
     const label = html("output", {}, "1500");
     this.strength = html("input", { type: "range", min: 500, max: FULL, step: 100, value: 1500, "aria-label": "Strength" });
-    const shown = () => (label.textContent = Number(this.strength.value) >= FULL ? "full strength" : this.strength.value);
+    const shown = () => {
+      const elo = Number(this.strength.value), human = elo >= 1100 && elo <= 1900;
+      label.textContent = elo >= FULL ? "full strength" : human ? `${elo}, as people play` : `${elo}`;
+    };
     this.strength.addEventListener("input", shown);
-    const strength = html("label", { class: "field wide-field" }, html("span", {}, "Strength, steps of the engine's own scale: ", label), this.strength);
+    shown();
+    const strength = html("label", { class: "field wide-field" }, html("span", {}, "Strength: ", label), this.strength);
     this.ponder = field("It thinks on your time", { type: "checkbox" });
     const { network, start: from, ...first } = this.fields;
     const more = html("details", { class: "wide-field" }, html("summary", {}, "More choices"), html("div", { class: "form" }, ...[from, this.fen, network, this.ponder].map((one) => one.element)));
