@@ -130,13 +130,13 @@ def solve(
     puzzles = [puzzle for puzzle in every if not theme or theme in puzzle.themes]
     if start > len(puzzles):
         raise InputError("--start", value=start, fix=f"there are {len(puzzles)} puzzles")
-    Session((line for line in typed_lines() if line is not None), _show, _tell).run(
+    Session((line for line in typed_lines() if line is not None), show_board, tell_line).run(
         puzzles[start - 1 :]
     )
     return 0
 
 
-def _show(board: Board) -> None:
+def show_board(board: Board) -> None:
     """Draw a position from the side of the solver, who is to move."""
     from rich.console import Console
 
@@ -144,6 +144,7 @@ def _show(board: Board) -> None:
     console.print(shown(board.position, last, console, turned=board.turn == "black"))
 
 
-def _tell(text: str) -> None:
+def tell_line(text: str) -> None:
+    """Print a line at once: a program may wait for it."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()

@@ -123,17 +123,17 @@ class Session:
         if board.moves:
             before = board.copy()
             last = before.pop()
-            self._tell(f"{before.turn} played {_numbered(before, last)}")
+            self._tell(f"{before.turn} played {numbered(before, last)}")
         for at in range(0, len(puzzle.moves), 2):
             self._show(board)
             move = self._answer(board, board.parse(puzzle.moves[at]), puzzle)
             if move is None:
-                self._tell(f"The solution is {_line(board, puzzle.moves[at:])}")
+                self._tell(f"The solution is {line_text(board, puzzle.moves[at:])}")
                 return False
             board.push(move)
             if board.outcome() is None and at + 1 < len(puzzle.moves):
                 reply = board.parse(puzzle.moves[at + 1])
-                self._tell(f"Right. {board.turn} answers {_numbered(board, reply)}")
+                self._tell(f"Right. {board.turn} answers {numbered(board, reply)}")
                 board.push(reply)
         return True
 
@@ -186,18 +186,18 @@ def _hints(board: Board, solution: Move, puzzle: Puzzle) -> list[str]:
     return [*themes, f"A {piece} moves"]
 
 
-def _numbered(board: Board, move: Move) -> str:
+def numbered(board: Board, move: Move) -> str:
     """A move with its number."""
     dots = "." if board.turn == "white" else "..."
     return f"{board.ply // 2 + 1}{dots}{board.san(move)}"
 
 
-def _line(board: Board, moves: Sequence[str]) -> str:
+def line_text(board: Board, moves: Sequence[str]) -> str:
     """Moves from a position on, in SAN."""
     at = board.copy()
     texts: list[str] = []
     for text in moves:
         move = at.parse(text)
-        texts.append(_numbered(at, move) if not texts or at.turn == "white" else at.san(move))
+        texts.append(numbered(at, move) if not texts or at.turn == "white" else at.san(move))
         at.push(move)
     return " ".join(texts)

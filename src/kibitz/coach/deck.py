@@ -1,0 +1,259 @@
+"""Mistakes as a deck: positions of a player's games where a good move was there and was missed.
+
+A position becomes an item only if it is fair. With `PROOF` nodes for the position, and as many
+after the move that was made and after the best one:
+
+- the best move keeps `NOT_LOST` of winning chances at least, and the move made throws away
+  `CLEAR` of them or more, down to less than `STILL_WON`;
+- all moves within `ALIKE` of the best are right, and there are `MOST_GOOD` of them at most;
+- every other move is worse by `CLEAR`: what lies between is a matter of taste, and no item;
+- the search after the best move sees no less in it, but for `ALIKE`, than the one before it;
+- the best move does not just take back, and is not one of two legal moves;
+- there is an idea: a motif in the best line or in what the mistake allows, or a reason in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+import chess
+import msgspec
+
+from kibitz.coach.puzzles.solve import PIECES, motifs_of
+from kibitz.comment.annotate import NOTHING, comment_on
+from kibitz.comment.judge import Label, Seen, label, score_before, seen, value_of
+from kibitz.position.board import Board
+from kibitz.search.limits import Limits
+from kibitz.search.report import Score
+
+if TYPE_CHECKING:
+    from kibitz.engine import Engine
+
+DeckName: TypeAlias = Literal["own", "opponent"]  # whose mistakes
+PROOF = 100_000  # nodes
+WORDS = 4_000  # of the commentary's first look at a move
+ALIKE, CLEAR = 0.08, 0.2  # of winning chances in [-1, 1]
+NOT_LOST, STILL_WON = -0.3, 0.6
+MOST_GOOD = 3
+LINES = MOST_GOOD + 2  # best moves that are searched; one more than may be right, and the next
+LEAST_LEGAL = 3
+SHOWN = 7  # plies of a line
+SERIOUS = (Label.MISTAKE, Label.BLUNDER)
+THEMES = {  # what a hint calls a motif
+    "mate": "there is a forced mate",
+    "fork": "one move attacks two things at once",
+    "pin": "a piece is pinned",
+    "discoveredAttack": "one piece can step out of another's line",
+    "doubleCheck": "two checks at once",
+    "promotion": "a pawn can promote",
+    "skewer": "two pieces stand behind each other",
+    "deflection": "a defender can be drawn away",
+    "attraction": "a piece can be drawn to a bad square",
+    "capturingDefender": "a defender can be taken",
+    "interference": "a line of defence can be cut",
+    "intermezzo": "something else comes first",
+    "xRayAttack": "look through a piece",
+    "clearance": "a square or a line has to be cleared",
+    "trappedPiece": "a piece has nowhere to go",
+    "hangingPiece": "something stands unprotected",
+    "sacrifice": "something has to be given up",
+    "enPassant": "a pawn can be taken in passing",
+}
+
+
+class Good(msgspec.Struct, frozen=True, array_like=True):
+    """A move that is right."""
+
+    move: str  # UCI
+    kind: str  # of its score, for the side to move: cp or mate
+    amount: int
+
+
+class Item(msgspec.Struct, frozen=True):
+    """A position to be solved, and what is said of it afterwards."""
+
+    ply: int
+    deck: str
+    fen: str  # of the position, from which `last` has been made already
+    last: str  # the move that led to it, UCI; may be empty
+    played: str  # the mistake, UCI
+    good: tuple[Good, ...]  # the best first
+    line: tuple[str, ...]  # the best move and what follows it
+    refutation: tuple[str, ...]  # what follows the mistake
+    lost: float  # of winning chances
+    margin: float  # by which the best move that is not right is worse
+    nodes: int  # of each search that says so
+    hints: tuple[str, ...] = ()
+    why: str = ""  # the best move is good
+    wrong: str = ""  # and the mistake is none
+    before: str = ""  # FEN of the position before `last`
+    themes: tuple[str, ...] = ()
+
+    @property
+    def position(self) -> str:
+        """The same for the same position, however the game came to it."""
+        return " ".join(self.fen.split()[:4])
+
+    def board(self) -> chess.Board:
+        """The position for python-chess."""
+        return chess.Board(self.fen, chess960=_is_chess960(self.fen))
+
+
+class Engines(NamedTuple):
+    """What proves an item and talks about it; of the same network."""
+
+    pairs: Engine  # with two lines
+    wide: Engine  # with LINES
+
+
+def items_of(
+    boards: Sequence[chess.Board],
+    moves: Sequence[chess.Move],
+    views: Sequence[Seen],
+    white: bool,
+    engines: Engines,
+) -> Iterator[Item]:
+    """The fair items of a game; `white` says which side is the player's."""
+    bad = [label(views[ply], views[ply + 1]) in SERIOUS for ply in range(len(moves))]
+    for ply, move in enumerate(moves):
+        own = boards[ply].turn == white
+        # The opponent's mistakes count where they let the player get away with one.
+        if bad[ply] and (own or (ply and bad[ply - 1])):
+            item = proved(boards[ply], move, ply, "own" if own else "opponent", engines)
+            if item is not None:
+                yield item
+
+
+def proved(
+    board: chess.Board, played: chess.Move, ply: int, deck: DeckName, engines: Engines
+) -> Item | None:
+    """The item that a mistake makes, if it is a fair one."""
+    if board.legal_moves.count() < LEAST_LEGAL:
+        return None
+    lines = _lines(board, engines.wide)
+    best = chess.Move.from_uci(lines[0][0].move)
+    has, then = _after(board, played, engines.wide), _after(board, best, engines.wide)
+    value, made = min(_value(lines[0][0]), -then.value), -has.value
+    good = tuple(line for line, _ in lines if _value(line) >= value - ALIKE)
+    rest = [_value(line) for line, _ in lines[len(good) :]]
+    margin = value - max([made, *rest])
+    fair = (
+        value >= NOT_LOST
+        and made < STILL_WON
+        and value - made >= CLEAR
+        and margin >= CLEAR
+        and _value(lines[0][0]) <= value + ALIKE
+        and len(good) <= MOST_GOOD
+        and played.uci() not in {right.move for right in good}
+        and not _takes_back(board, best)
+    )
+    if not fair:
+        return None
+    line = (lines[0][0].move, *(move.uci() for move in then.line))[:SHOWN]
+    shown = (played.uci(), *(move.uci() for move in has.line))[:SHOWN]
+    themes, why = _themes(board, line), _words(board, best, engines.pairs)
+    allowed = set() if themes else _allowed(board, shown)
+    if not (themes or allowed or why):
+        return None
+    made_last = board.move_stack[-1].uci() if board.move_stack else ""
+    return Item(
+        ply, deck, _fen(board), made_last, played.uci(), _with_score(good, then), line, shown,
+        round(value - made, 3), round(margin, 3), PROOF, _hints(board, best, themes, bool(allowed)),
+        why, _words(board, played, engines.pairs),
+        _before(board), tuple(sorted(themes)),
+    )  # fmt: skip
+
+
+def _lines(board: chess.Board, wide: Engine) -> list[tuple[Good, Score]]:
+    """The best moves by one search, the best first."""
+    wide.new_game()
+    report = wide.play(Board.from_chess(board), Limits(nodes=PROOF)).report
+    return [
+        (Good(line.moves[0].uci(board.chess960), score.kind, score.amount), score)
+        for line in report.lines
+        for score in [line.common or line.score]
+    ]
+
+
+def _after(board: chess.Board, move: chess.Move, wide: Engine) -> Seen:
+    """What a search sees after a move, for the other side."""
+    after = board.copy()
+    after.push(move)
+    position = Board.from_chess(after)
+    end = position.outcome()
+    if end is not None:
+        mated = end.winner is not None
+        score = Score("mate", 0) if mated else Score("cp", 0)
+        return Seen(score, -1.0 if mated else 0.0, ())
+    wide.new_game()
+    return seen(after, wide.play(position, Limits(nodes=PROOF)).report)
+
+
+def _value(good: Good) -> float:
+    return value_of(Score("mate" if good.kind == "mate" else "cp", good.amount))
+
+
+def _with_score(good: tuple[Good, ...], then: Seen) -> tuple[Good, ...]:
+    """The right moves, the best with the score that the search after it has seen."""
+    score = score_before(then)
+    return (Good(good[0].move, score.kind, score.amount), *good[1:])
+
+
+def _takes_back(board: chess.Board, best: chess.Move) -> bool:
+    """Whether a move takes what has just taken something."""
+    if not board.move_stack or not board.is_capture(best):
+        return False
+    before = board.copy(stack=1)
+    last = before.pop()
+    return before.is_capture(last) and last.to_square == best.to_square
+
+
+def _themes(board: chess.Board, line: Sequence[str]) -> set[str]:
+    """Motifs of the best line, by Lichess's names."""
+    if not board.move_stack:
+        return set()
+    before = board.copy()
+    last = before.pop()
+    return motifs_of(before, last, line) & {*THEMES}
+
+
+def _allowed(board: chess.Board, line: Sequence[str]) -> set[str]:
+    """Motifs of the reply to a mistake."""
+    mistake = chess.Move.from_uci(line[0])
+    return motifs_of(board, mistake, line[1:]) & {*THEMES} if line[1:] else set()
+
+
+def _hints(
+    board: chess.Board, best: chess.Move, themes: set[str], defends: bool
+) -> tuple[str, ...]:
+    """What helps without saying the move, the more the later."""
+    usual = "see what your opponent is about to do" if defends else ""
+    motif = next((text for name, text in THEMES.items() if name in themes), usual)
+    piece = PIECES[chess.piece_symbol(board.piece_type_at(best.from_square) or chess.PAWN)]
+    square = chess.square_name(best.from_square)
+    first = f"{motif[0].upper()}{motif[1:]}." if motif else ""
+    return tuple(filter(None, (first, f"A {piece} moves.", f"It is the {piece} on {square}.")))
+
+
+def _words(board: chess.Board, move: chess.Move, pairs: Engine) -> str:
+    """What the commentary says of a move; empty if that is nothing."""
+    text = comment_on(pairs, Board.from_chess(board), board.uci(move), "club", Limits(nodes=WORDS))
+    return "" if text == NOTHING else text
+
+
+def _fen(board: chess.Board) -> str:
+    return board.shredder_fen() if board.chess960 else board.fen()
+
+
+def _before(board: chess.Board) -> str:
+    if not board.move_stack:
+        return ""
+    before = board.copy(stack=1)
+    before.pop()
+    return _fen(before)
+
+
+def _is_chess960(fen: str) -> bool:
+    """Whether castling is written by the files of rooks."""
+    return not {*fen.split()[2]} <= {*"KQkq-"}

@@ -1,0 +1,236 @@
+"""Training with the deck: what is due, an answer, its grade, and when the item comes again.
+
+FSRS (the library of open-spaced-repetition) says when; what it knows of an item is kept with it.
+"""
+
+from __future__ import annotations
+
+import datetime
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from kibitz.coach.database import WHITE, Database, StoredGame
+from kibitz.coach.deck import DeckName, Good, Item
+from kibitz.coach.puzzles.solve import line_text, numbered
+from kibitz.core.errors import KibitzError, missing_extra
+from kibitz.position.board import Board
+from kibitz.position.notation import Move
+
+AGAIN, HARD, GOOD, EASY = 1, 2, 3, 4  # grades, as FSRS has them
+QUICK, SLOW = 8.0, 45.0  # seconds: a right answer is easy below, and was hard above
+FIRST_LOOK = 5.0  # seconds that it takes to see the position at all, for every item
+HELP = "a move (Nf3, g1f3), or: hint, solution, moves, fen, quit, help"
+
+
+class Stored(NamedTuple):
+    """An item of the deck in the database."""
+
+    number: int
+    item: Item
+    game: StoredGame
+    card: str  # what FSRS knows of it; empty if it was never asked
+    due: int  # seconds since 1970
+
+
+def stored_items(
+    database: Database, deck: DeckName, where: str = "1", values: tuple[object, ...] = ()
+) -> Iterator[Stored]:
+    """Items of a deck, those of the latest games first."""
+    query = (
+        "SELECT items.id, items.content, items.game, items.card, items.due FROM items"
+        f" JOIN games ON games.id = items.game WHERE deck = ? AND {where}"
+        " ORDER BY games.played DESC, items.game DESC, items.ply"
+    )
+    for number, content, game, card, due in database.rows(query, (deck, *values)):
+        item = msgspec.json.decode(content, type=Item)
+        ((_, played),) = database.games("id = ?", (game,))
+        yield Stored(number, item, played, card, due)
+
+
+def due_items(database: Database, deck: DeckName, now: int, new: int) -> list[Stored]:
+    """What is to be asked now: what is due, the longest waiting first, then so many new items."""
+    due = sorted(
+        stored_items(database, deck, "card != '' AND due <= ?", (now,)),
+        key=lambda stored: stored.due,
+    )
+    fresh = stored_items(database, deck, "card = ''")
+    return [*due, *(stored for stored, _ in zip(fresh, range(new), strict=False))]
+
+
+def is_right(item: Item, move: Move | str) -> bool:
+    """Whether a move is one of the good ones; any that mates is."""
+    text = move if isinstance(move, str) else move.uci(_board(item).chess960 or None)
+    if text in {good.move for good in item.good}:
+        return True
+    board = item.board()
+    board.push_uci(text)
+    return board.is_checkmate()
+
+
+def grade_of(right: bool, seconds: float, helped: bool) -> int:
+    """The grade of a first answer, by whether it was right, with help, and how long it took.
+
+    >>> [grade_of(True, seconds, False) for seconds in (9, 30, 90)], grade_of(True, 9, True)
+    ([4, 3, 2], 2)
+    >>> grade_of(False, 3, False)
+    1
+    """
+    if not right:
+        return AGAIN
+    thought = seconds - FIRST_LOOK
+    return HARD if helped or thought > SLOW else EASY if thought < QUICK else GOOD
+
+
+def record(database: Database, stored: Stored, grade: int, seconds: float, now: int) -> int:
+    """Keep an answer, and when the item is due again, in seconds since 1970."""
+    try:
+        import fsrs
+    except ImportError as error:
+        raise missing_extra("kibitz coach train", "fsrs", "coach") from error
+    card = fsrs.Card.from_json(stored.card) if stored.card else fsrs.Card(card_id=stored.number)
+    moment = datetime.datetime.fromtimestamp(now, datetime.UTC)
+    scheduler = fsrs.Scheduler(enable_fuzzing=False)
+    card, _ = scheduler.review_card(card, fsrs.Rating(grade), moment)
+    due = int(card.due.timestamp())
+    with database.transaction():
+        statement = "UPDATE items SET card = ?, due = ? WHERE id = ?"
+        database.write(statement, (card.to_json(), due, stored.number))
+        database.write(
+            "INSERT INTO reviews (item, reviewed, grade, seconds) VALUES (?, ?, ?, ?)",
+            (stored.number, now, grade, round(seconds, 1)),
+        )
+    return due
+
+
+# --- in the terminal ------------------------------------------------------------------------------
+
+
+def _board(item: Item) -> Board:
+    """The position, with the move that led to it."""
+    chess960 = item.board().chess960
+    if item.before and item.last:
+        return Board(item.before, [item.last], chess960=chess960)
+    return Board(item.fen, chess960=chess960)
+
+
+class Training:
+    """Items one after the other; `show` draws a board, `tell` prints a line."""
+
+    def __init__(
+        self,
+        database: Database,
+        lines: Iterable[str],
+        show: Callable[[Board], None],
+        tell: Callable[[str], None],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._database, self._lines = database, iter(lines)
+        self._show, self._tell, self._clock = show, tell, clock
+        self.score = Counter(right=0, helped=0, wrong=0)
+
+    def run(self, items: list[Stored]) -> None:
+        """Ask until the items, or the lines, end."""
+        for number, stored in enumerate(items, start=1):
+            self._tell(f"{number} of {len(items)}: find a good move.")
+            try:
+                self._ask(stored)
+            except EOFError:
+                break
+        counts = "{right} right, {helped} with help, {wrong} not".format(**self.score)
+        self._tell(f"{self.score.total()} of {len(items)} items: {counts}")
+
+    def _ask(self, stored: Stored) -> None:
+        item, board = stored.item, _board(stored.item)
+        if board.moves:
+            before = board.copy()
+            last = before.pop()
+            self._tell(f"{before.turn} played {numbered(before, last)}")
+        self._show(board)
+        self._tell(f"{board.turn} to move")
+        began, hints = self._clock(), list(item.hints)
+        move = self._answer(board, hints)
+        seconds, helped = self._clock() - began, len(hints) < len(item.hints)
+        right = move is not None and is_right(item, move)
+        grade = grade_of(right, seconds, helped)
+        due = record(self._database, stored, grade, seconds, int(self._clock()))
+        self.score["helped" if right and helped else "right" if right else "wrong"] += 1
+        for text in explained(stored, move, right):
+            self._tell(text)
+        self._tell(f"Again {_when(due - self._clock())}.\n")
+
+    def _answer(self, board: Board, hints: list[str]) -> Move | None:
+        """The first move that is typed; None for who gives up."""
+        for line in self._lines:
+            word = line.strip()
+            match word.casefold():
+                case "":
+                    continue
+                case "quit" | "exit":
+                    raise EOFError
+                case "solution":
+                    return None
+                case "hint":
+                    self._tell(hints.pop(0) if hints else "There is no other hint: solution")
+                case "moves":
+                    self._tell(" ".join(board.san(move) for move in board.legal_moves))
+                case "fen":
+                    self._tell(board.fen())
+                case "help":
+                    self._tell(HELP)
+                case _:
+                    try:
+                        return board.parse(word)
+                    except KibitzError as error:
+                        self._tell(f"{error}")
+        raise EOFError
+
+
+def explained(stored: Stored, move: Move | None, right: bool) -> Iterator[str]:
+    """What is said after an answer: whether it was right, what is, why, and which game it was."""
+    item, board = stored.item, _board(stored.item)
+    best = item.good[0]
+    if move is not None:
+        verdict = "is right" if right else "is not good enough"
+        yield f"{board.san(move)} {verdict}."
+    if move is None or board.uci(move) != best.move:
+        yield f"Best is {line_text(board, item.line)} ({score_text(item, best)})."
+    others = [board.san(good.move) for good in item.good[1:]]
+    if others:
+        yield f"Also good: {', '.join(others)}."
+    if item.why:
+        yield item.why
+    made = "You" if item.deck == "own" else "Your opponent"
+    yield f"{made} played {numbered(board, board.parse(item.played))}. {item.wrong}".strip()
+    yield title_of(stored.game)
+
+
+def score_text(item: Item, good: Good) -> str:
+    """A score as White sees it: +1.25, or mate in 3."""
+    if good.kind == "mate":
+        return f"mate in {good.amount}"
+    amount = good.amount if item.board().turn else -good.amount
+    return f"{amount / 100:+.2f}"
+
+
+def title_of(game: StoredGame) -> str:
+    """Which game it was, and where it is."""
+    day = datetime.datetime.fromtimestamp(game.played, datetime.UTC).strftime(" %Y-%m-%d")
+    place = {"lichess": f" https://lichess.org/{game.site_id}"}.get(game.site, "")
+    if game.site == "chesscom":
+        place = f" https://www.chess.com/game/{game.site_id}"
+    if place and game.site == "lichess" and game.side != WHITE:
+        place += "/black"
+    return f"{game.white} - {game.black} {game.result}{day if game.played else ''}{place}"
+
+
+def _when(seconds: float) -> str:
+    """When an item comes again, in words."""
+    for unit, length in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        count = round(seconds / length)
+        if count >= 1:
+            return f"in {count} {unit}{'s' * (count > 1)}"
+    return "now"
