@@ -64,6 +64,7 @@ SMALLER = {
     "--network uniform --games 1000": f"--network uniform --games 4 {PLAY} --set playouts=2",
     "--network tower-6x64": "--network tower-1x8",
     "--nodes 20000": "--nodes 2000",
+    "coach analyse --games 20": "coach analyse --games 1 --workers 1 --nodes 200",
     "--output plain": f"--output plain {LITTLE}",
     "--output small": f"--output small {LITTLE}",
     "--output sparse": f"--output sparse {LITTLE}",

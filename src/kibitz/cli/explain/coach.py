@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import os
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -10,25 +12,37 @@ from typing import Annotated, Any, TypeAlias
 
 from cyclopts import App, Parameter
 
-from kibitz.cli.output import EXIT_STOPPED, JsonFlag, emit
+from kibitz.cli.explain.puzzle import show_board, tell_line
+from kibitz.cli.output import EXIT_STOPPED, EngineFlag, JsonFlag, at_least, emit
+from kibitz.cli.play.play import typed_lines
+from kibitz.coach.analyse import Study, analyse_games
+from kibitz.coach.cards import write_deck
 from kibitz.coach.database import Database, usual_path
+from kibitz.coach.deck import DeckName
 from kibitz.coach.fetch import account_of, fetch
 from kibitz.coach.games import Added, Wanted, add_files
+from kibitz.coach.train import Training, due_items, stored_items
 from kibitz.core.errors import InputError
 from kibitz.core.files import atomic_write, refuse_folder
 from kibitz.core.journal import with_lock
 from kibitz.core.log import graceful_stop, progress, say
 from kibitz.core.places import existing, place
+from kibitz.core.workers import processors
 from kibitz.data.openings import Pace
+from kibitz.engine.options import AUTODISCOVER
 
 coach = App(name="coach", help="Learn from your own games.", result_action="return_value")
 DatabaseFlag: TypeAlias = Annotated[
     Path | None, Parameter(help="File of your games; by default in your data folder.")
 ]
+DeckFlag: TypeAlias = Annotated[
+    DeckName, Parameter(help="Your mistakes, or those that your opponents got away with.")
+]
+LOW_PRIORITY = 10  # niceness: everything else on the machine comes first
 
 
 @contextmanager
-def opened(path: Path | None, must_exist: bool = True) -> Iterator[Database]:
+def open_games(path: Path | None, must_exist: bool = True) -> Iterator[Database]:
     """The database of a command."""
     path = path or usual_path()
     if must_exist and not path.exists():
@@ -76,7 +90,7 @@ def add(
     wanted, added = Wanted(_moment(since), speeds, rated), Added()
     with (
         graceful_stop() as stop,
-        opened(database, must_exist=False) as games,
+        open_games(database, must_exist=False) as games,
         _worked_on(games, "add"),
         progress("games") as bar,
     ):
@@ -105,6 +119,69 @@ def _moment(day: str | None) -> int:
 
 
 @coach.command
+def analyse(
+    *,
+    games: Annotated[int | None, Parameter(help="Only so many, the latest first.")] = None,
+    nodes: Annotated[int, Parameter(help="Of the first look at a position.")] = Study.nodes,
+    workers: Annotated[int | None, Parameter(help="Processes; all processors by default.")] = None,
+    network: EngineFlag = AUTODISCOVER,
+    database: DatabaseFlag = None,
+    json: JsonFlag = False,
+) -> int:
+    """Analyse your games, the latest first; Ctrl-C ends it after the game, and it goes on later."""
+    at_least(1, games=games, nodes=nodes, workers=workers)
+    if hasattr(os, "nice"):
+        os.nice(LOW_PRIORITY)
+    study = Study(nodes, network)
+    with graceful_stop() as stop, open_games(database) as kept, _worked_on(kept, "analyse"):
+        done = analyse_games(kept, study, stop, games, workers or processors())
+        total, every = kept.count("analyses"), kept.count("games")
+        counts = {"analysed_now": done, "analysed": total, "games": every}
+        emit(counts | {"items": kept.count("items")}, as_json=json)
+    return EXIT_STOPPED if stop.requested else 0
+
+
+@coach.command
+def train(
+    *,
+    deck: DeckFlag = "own",
+    new: Annotated[int, Parameter(help="Items at most that were never asked.")] = 10,
+    database: DatabaseFlag = None,
+) -> int:
+    """Solve your own mistakes; each comes again when you are about to forget it.
+
+    Lines on standard input are moves, hint, solution and other words.
+    """
+    at_least(0, new=new)
+    with open_games(database) as kept:
+        items = due_items(kept, deck, int(time.time()), new)
+        if not items:
+            counted = kept.value("SELECT count(*) FROM items WHERE deck = ?", (deck,))
+            why = f"{counted} items, none is due" if counted else "kibitz coach analyse makes items"
+            say(f"nothing to do: {why}")
+            return 0
+        lines = (line for line in typed_lines() if line is not None)
+        Training(kept, lines, show_board, tell_line).run(items)
+    return 0
+
+
+@coach.command
+def deck(
+    output: Annotated[Path, Parameter(help="A deck for Anki (.apkg), .pgn or .csv.")],
+    *,
+    deck: DeckFlag = "own",
+    database: DatabaseFlag = None,
+) -> int:
+    """Write your mistakes for Anki, with pictures of the boards, or as PGN or CSV."""
+    refuse_folder(output)
+    with open_games(database) as kept:
+        items = list(stored_items(kept, deck))
+        write_deck(output, items)
+        say(f"{output}: {len(items)} items")
+    return 0
+
+
+@coach.command
 def export(
     output: Annotated[Path, Parameter(help="A .pgn of all games, or a .db with everything.")],
     *,
@@ -112,7 +189,7 @@ def export(
 ) -> int:
     """Write your games as PGN, or a whole copy of the database."""
     refuse_folder(output)
-    with opened(database) as kept:
+    with open_games(database) as kept:
         if output.suffix.lower() == ".db":
             kept.copy_to(output)
         elif output.suffix.lower() == ".pgn":
