@@ -25,7 +25,7 @@ HEDGES = re.compile(
     r"principle|known as|called|neither|nor|either|any|some|many|most|every|each|rather|too|enough|"
     r"nothing|nobody|game|games|puzzle|study|variation|variations|line|lines|main|pretend\w*|"
     r"has to|have to|merely|"
-    r"previous\w*|earlier|original\w*|start(?:ed|ing)?|diagram)\b|\?|\bas in\b|\.\.\.\s*$|:\s*$",
+    r"previous\w*|earlier|original\w*|start(?:ed|ing)?|diagram)\b|\?|\bas in\b",
     re.IGNORECASE,
 )
 # Before a statement: it is of another time, or of somebody's intention.
@@ -35,7 +35,7 @@ BEFORE = re.compile(
     r"in order|intend\w*|aim\w*|threat\w*|need\w*|going to|next|soon|later|eventually|without|"
     r"because of|in case|can|can't|cannot|must|to|for|forc\w+|prepar\w+|stops?|stopping|"
     r"instead of|make[s]?|making|gives?|giving|leav\w+|follow\w*|lead\w*|about|renews?|"
-    r"the threat|along with|by|from|since|due|despite|as|than|not|no longer|"
+    r"the threat|along with|with|because|by|from|since|due|despite|as|than|not|no longer|"
     r"isn't|aren't|hasn't|doesn't|don't|or|only)\s+(?:[\w'-]+\s+){0,4}$",
     re.IGNORECASE,
 )
@@ -47,6 +47,8 @@ BEHIND = re.compile(
     r"already)\b|^['-]\w",
     re.IGNORECASE,
 )
+# Where a clause begins that does not bear on what was said before it.
+CLAUSE = re.compile(r"[;:]|,\s+(?:but|so|and|which|although|though|while|since)\b|\s-\s")
 
 
 class Claimed(NamedTuple):
@@ -71,7 +73,7 @@ def read(sentence: str, context: Context) -> Reading:
     moves = [match for match in PLAYED.finditer(sentence) if not _is(match[0], context.san)]
     elsewhere = bool(ELSEWHERE.search(sentence))
     away = elsewhere or len(moves) > 1 or any(move[0][0].isdigit() for move in moves)
-    if elsewhere or HEDGES.search(sentence):
+    if elsewhere or sentence.rstrip("\"')").endswith(("?", ":", "...")):
         return Reading((), away or bool(moves))
     claims = []
     for form in FORMS:
@@ -80,16 +82,25 @@ def read(sentence: str, context: Context) -> Reading:
         for match in form.pattern.finditer(sentence):
             if _is_hedged(sentence, match) or (form.moves and len(moves) > 1):
                 continue
+            near = form.near and not _is_of_the_move(match, context)
             claims += [
-                Claimed(statement, positive, *match.span(), form.near)
+                Claimed(statement, positive, *match.span(), near)
                 for statement, positive in form.read(Hit(match, context))
             ]
-    return Reading(tuple(claims), away)
+    return Reading(tuple(claims), away or (bool(moves) and not claims))
+
+
+def _is_of_the_move(match: re.Match[str], context: Context) -> bool:
+    """Whether a statement is about the move that was made, and no other."""
+    doer = (match.groupdict().get("by_it") or "").lower()
+    return context.mover is not None and doer.startswith(("it", "this"))
 
 
 def _is_hedged(sentence: str, match: re.Match[str]) -> bool:
     """Whether the words around a statement make it one about another time."""
-    start = match.start()
+    start, clause = match.start(), CLAUSE.search(sentence, match.end())
+    if HEDGES.search(sentence, 0, clause.start() if clause else len(sentence)):
+        return True
     before = sentence[max(0, start - 60) : start]
     before = before if before.endswith(" ") or not before else before + " "
     return bool(BEFORE.search(before) or BEHIND.search(sentence[match.end() : match.end() + 30]))

@@ -96,8 +96,11 @@ class Wins(Statement):
         won = sign * (gain(at.board) or 0)
         won += 0 if self.base is None else 100 * (balance(at.board, self.white) - self.base)
         worth = 100 * WORTH[self.what.kind]
-        if won >= worth - 100 * (self.what.kind != chess.PAWN):
-            return True
+        least = worth - 100 * (self.what.kind != chess.PAWN)
+        if self.base is None and not self.what.on(at.board):
+            return False  # there is none; what was just taken is there before the move
+        if won >= least:
+            return True if won <= worth + 100 else None
         if any(at.board.is_attacked_by(self.white, square) for square in self.what.on(at.board)):
             return None
         return False if won <= 0 and sign * at.look(at.board).value <= 0 else None

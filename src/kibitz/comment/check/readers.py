@@ -41,7 +41,7 @@ def target(name: str) -> str:
     return rf"(?:{piece(name)}|(?:the\s+)?(?P<{name}_bare>{SQUARE})(?:[-\s]square)?(?![\w-]))"
 
 
-SUBJECT = rf"(?:{piece('by')}|(?P<by_who>white|black)|(?P<by_it>it|this(?:\s+move)?|,|^))"
+SUBJECT = rf"(?:{piece('by')}|(?P<by_who>white|black)|(?P<by_it>it|this(?:\s+move)?|we|,|^))"
 
 
 class Context(NamedTuple):
@@ -147,8 +147,9 @@ def read_pins(hit: Hit) -> Made:
     """That a piece is pinned by the one that moved, or another."""
     by = _doer(hit)
     thing = None if by is None else _thing(hit.match, "one", _against(by))
-    if thing is not None:
+    if by is not None and thing is not None:
         yield said.Pinned(thing), True
+        yield said.Attacks(by, (thing,)), True
 
 
 def read_guarded(hit: Hit) -> Made:

@@ -1,0 +1,211 @@
+"""How far `kibitz check` can be trusted, and how often human commentary is wrong.
+
+table of commentary (fen_before, uci, fen_after, comment a row) -> settings -> verdicts -> rates
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import chess
+from cyclopts import App, Parameter
+
+from kibitz.arena.match.elo import wilson
+from kibitz.cli.output import EXIT_STOPPED, JsonFlag, NetworkFlag, at_least, columns, emit
+from kibitz.comment.check.games import BEFORE, BEHIND, NODES, searching
+from kibitz.comment.check.verdict import VERDICTS, Search, Setting, Tally, judge
+from kibitz.core.errors import InputError
+from kibitz.core.log import graceful_stop, progress
+from kibitz.engine import Engine
+from kibitz.engine.options import AUTODISCOVER, chosen
+from research.command import carry_out
+
+app = App(
+    name="commentary", help="How far kibitz check can be trusted.", result_action="return_value"
+)
+COLUMNS = {"game", "ply", "fen_before", "uci", "fen_after", "comment"}
+
+TableArgument = Annotated[Path, Parameter(help="Table of comments, as in commentary_clear.tsv.")]
+NodesFlag = Annotated[int, Parameter(help="Nodes of a search; ten times as many confirm.")]
+
+
+class Row(NamedTuple):
+    """A comment of a table, and what it may be about; no setting where the position is missing."""
+
+    game: str
+    text: str
+    setting: Setting | None
+
+
+def rows_of(path: Path) -> list[Row]:
+    """The comments of a table, each with its position and those near it in its game."""
+    with path.open(encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    if not lines or not {*lines[0]} >= COLUMNS:
+        fix = f"give a table with the columns {', '.join(sorted(COLUMNS))}"
+        raise InputError("no table of comments", value=str(path), fix=fix)
+    games: dict[str, dict[int, str]] = defaultdict(dict)
+    for line in lines:
+        if line["fen_after"]:
+            games[line["game"]].setdefault(int(line["ply"]), line["fen_after"])
+    return [Row(one["game"], one["comment"], _setting(one, games[one["game"]])) for one in lines]
+
+
+def _setting(line: Mapping[str, str], game: Mapping[int, str]) -> Setting | None:
+    fen, before, move = line["fen_after"] or line["fen_before"], None, None
+    if not fen:
+        return None
+    if line["uci"] and line["fen_before"]:
+        before, move = chess.Board(line["fen_before"]), chess.Move.from_uci(line["uci"])
+    if before is not None and (move is None or move not in before.legal_moves):
+        before, move = None, None
+    ply, now = int(line["ply"]), chess.Board(fen)
+    others = [at for at in range(ply - BEFORE - 1, ply + BEHIND + 2) if at != ply and at in game]
+    fresh = move is None and now.board_fen() == chess.STARTING_BOARD_FEN
+    return Setting(now, before, move, tuple(chess.Board(game[at]) for at in others), fresh)
+
+
+class Labelled(NamedTuple):
+    """A sentence that somebody has read on its board; in some a word is replaced."""
+
+    row: int
+    start: int
+    end: int
+    replaced: str
+    by: str
+    label: str
+
+    def text(self, comment: str) -> str:
+        """The comment up to the sentence, and the sentence as it was labelled."""
+        said = comment[self.start : self.end]
+        if self.replaced:
+            said = said.replace(self.replaced, self.by, 1)
+        return f"{comment[: self.start]}{said}"
+
+
+def labelled_of(path: Path) -> list[Labelled]:
+    """The labels of a table, as in tests/comment/labelled.tsv."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return [
+            Labelled(int(one["row"]), int(one["start"]), int(one["end"]), *_words(one))
+            for one in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        ]
+
+
+def _words(line: Mapping[str, str]) -> tuple[str, str, str]:
+    return line["replaced"], line["by"], line["label"]
+
+
+def compared(
+    rows: Sequence[Row], labels: Sequence[Labelled], search: Search | None
+) -> Counter[tuple[bool, str, str]]:
+    """How many sentences, replaced or not, of each label got each verdict."""
+    counts: Counter[tuple[bool, str, str]] = Counter()
+    for one in labels:
+        row = rows[one.row]
+        if row.setting is not None:
+            judged = judge(one.text(row.text), row.setting, search)[-1]
+            counts[bool(one.replaced), one.label, judged.verdict] += 1
+    return counts
+
+
+def _share(part: int, whole: int) -> dict[str, Any]:
+    interval = [round(end, 4) for end in wilson(part, whole)] if whole else [0.0, 1.0]
+    share = round(part / whole, 4) if whole else None
+    return {"of": whole, "count": part, "share": share, "interval": interval}
+
+
+# --- commands -------------------------------------------------------------------------------------
+
+
+@app.command(name="human")
+def human_command(
+    table: TableArgument,
+    *,
+    nodes: NodesFlag = NODES,
+    network: NetworkFlag = AUTODISCOVER,
+    json: JsonFlag = False,
+) -> int:
+    """Print how often the sentences of human commentary that can be checked are false."""
+    at_least(1, nodes=nodes)
+    rows, tally, false = rows_of(table), Tally(), list[dict[str, str]]()
+    shown = progress("check", total=len(rows))
+    with Engine(chosen(network), search="alphabeta", multipv=2, hash=16) as engine:
+        search = searching(engine, nodes)
+        with shown as bar, graceful_stop() as stop:
+            for row in bar.over(rows, stop):
+                judged = [] if row.setting is None else judge(row.text, row.setting, search)
+                tally.add(judged)
+                false += [
+                    {"game": row.game, "reason": one.reason}
+                    for one in judged
+                    if one.verdict == "false"
+                ]
+    counts = tally.counts
+    facts = {
+        **tally.facts(),
+        "checkable": _share(counts["true"] + counts["false"], counts.total()),
+        "false_claims": _share(counts["false"], counts["true"] + counts["false"]),
+        "findings": false,
+    }
+    emit(facts, as_json=json, table=columns(("", "sentences"), list(_sums(facts))))
+    return EXIT_STOPPED if stop.requested else 0
+
+
+def _sums(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name in ("sentences", *VERDICTS):
+        yield name, f"{facts[name]:,}"
+    for name in ("checkable", "false_claims"):
+        low, high = facts[name]["interval"]
+        share = facts[name]["share"] or 0.0
+        yield name.replace("_", " "), f"{share:.2%} ({low:.2%} to {high:.2%})"
+
+
+@app.command(name="labelled")
+def labelled_command(
+    table: TableArgument,
+    labels: Annotated[Path, Parameter(help="Labels, as in tests/comment/labelled.tsv.")],
+    *,
+    nodes: NodesFlag = NODES,
+    network: NetworkFlag = AUTODISCOVER,
+    json: JsonFlag = False,
+) -> int:
+    """Compare verdicts with labels given by hand: precision and recall of false, coverage."""
+    at_least(1, nodes=nodes)
+    with Engine(chosen(network), search="alphabeta", multipv=2, hash=16) as engine:
+        counts = compared(rows_of(table), labelled_of(labels), searching(engine, nodes))
+    called = _of(counts, verdict="false")
+    facts = {
+        "precision_of_false": _share(_of(counts, label="false", verdict="false"), called),
+        "recall_of_false": _share(
+            _of(counts, label="false", verdict="false"), _of(counts, label="false")
+        ),
+        "recall_of_true": _share(
+            _of(counts, label="true", verdict="true"), _of(counts, label="true")
+        ),
+        "checkable": _share(counts.total() - _of(counts, verdict="not checkable"), counts.total()),
+        "rows": [
+            {"replaced": replaced, "label": label, "verdict": verdict, "sentences": count}
+            for (replaced, label, verdict), count in sorted(counts.items())
+        ],
+    }
+    rows = [tuple(row.values()) for row in facts["rows"]]  # type: ignore[attr-defined]
+    emit(facts, as_json=json, table=columns(("replaced", "label", "verdict", "sentences"), rows))
+    return 0
+
+
+def _of(counts: Counter[tuple[bool, str, str]], label: str = "", verdict: str = "") -> int:
+    return sum(
+        count
+        for (_, own, got), count in counts.items()
+        if label in ("", own) and verdict in ("", got)
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(carry_out(app))
