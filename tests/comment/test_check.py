@@ -61,6 +61,10 @@ CASES = [
     (SPANISH, "After 3...a6 4.Bxc6 the bishop on c6 attacks the king on e8.", "false"),
     (SPANISH, "After 3...a6 4.Bxc6 dxc6 Black has the bishop pair.", "true"),
     (SPANISH, "After 3...a6 4.Bxc6 dxc6 White has the bishop pair.", "false"),
+    (SPANISH, "The bishop on b5 pins the knight on f6.", "false"),
+    (PASSED, "White is a pawn up, but it does not seem enough.", "true"),
+    (PASSED, "Black is a pawn up, if the pawn on d5 falls.", "not checkable"),
+    (SPANISH, "With a knight on d5 or the bishop on c4 this wins.", "not checkable"),
     # What is conditional, past, general, a question or no chess is not judged.
     (SPANISH, "If the bishop on b5 attacks the queen on d8, Black resigns.", "not checkable"),
     (SPANISH, "White could have played Qxf7#.", "not checkable"),
