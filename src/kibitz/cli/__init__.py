@@ -76,7 +76,7 @@ SUBJECTS: dict[str, dict[str, Command]] = {  # all commands, in the order of hel
             "Say what people of a rating play, and how hard the best move is to find.",
         ),
         "show": Command("kibitz.cli.measure.position:show", "Draw a position and say what it is."),
-        "coach": Command("kibitz.cli.explain.coach_tree:coach", "Learn from your own games."),
+        "coach": Command("kibitz.cli.explain.coach_profile:coach", "Learn from your own games."),
         "puzzle": Command(
             "kibitz.cli.explain.puzzle:puzzle",
             "Find puzzles in games; solve them.",

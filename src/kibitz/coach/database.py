@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -109,7 +109,7 @@ _COLUMNS = ", ".join(StoredGame._fields)
 class View(msgspec.Struct, frozen=True, array_like=True):
     """What a search has seen of a position, for the side to move."""
 
-    kind: str  # cp or mate
+    kind: Literal["cp", "mate"]
     amount: int
     best: str = ""  # move, UCI
     second: float | None = None  # value of the second best move

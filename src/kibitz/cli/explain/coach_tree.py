@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from kibitz.cli.explain.coach import DatabaseFlag, coach, open_games
+from kibitz.cli.explain.coach import DatabaseFlag, open_games
+from kibitz.cli.explain.coach import coach as coach  # with the commands here
 from kibitz.cli.output import At, JsonFlag, at_least, columns, emit
 from kibitz.coach.database import BLACK, WHITE
 from kibitz.coach.polyglot import book_moves, write_book

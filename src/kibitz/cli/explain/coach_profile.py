@@ -1,0 +1,65 @@
+"""`kibitz coach profile`: what costs you points, with examples."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from kibitz.cli.explain.coach import DatabaseFlag, open_games
+from kibitz.cli.explain.coach_tree import coach as coach  # with all its commands
+from kibitz.cli.output import JsonFlag, at_least, columns, emit
+from kibitz.coach.profile import Conversion, Figure, conversions, figures, played_games
+from kibitz.core.errors import InputError
+
+HEADINGS = ("what", "", "games", "moves", "points lost a game", "+-", "for example")
+
+
+@coach.command
+def profile(
+    *,
+    games: Annotated[int, Parameter(help="Leave out figures of fewer games.")] = 5,
+    database: DatabaseFlag = None,
+    json: JsonFlag = False,
+) -> int:
+    """Show what costs you points: phases, motifs, openings, endings, clock, colour, months.
+
+    A win is one point. Every figure is a mean over games with its 95 % interval.
+    """
+    at_least(1, games=games)
+    with open_games(database) as kept:
+        played = list(played_games(kept))
+        names = kept.names()
+    if not played:
+        raise InputError("no game is analysed", value=", ".join(names), fix="kibitz coach analyse")
+    rows = [row for row in figures(played) if row.games >= games or row.group == "all"]
+    endings = conversions(played)
+    result = {
+        "games": len(played),
+        "figures": [_facts(row) for row in rows],
+        "endings": [ending._asdict() for ending in endings],
+    }
+    emit(result, as_json=json, table=_table(rows, endings))
+    return 0
+
+
+def _facts(row: Figure) -> dict[str, Any]:
+    error = None if math.isnan(row.error) else round(row.error, 4)
+    return row._asdict() | {"cost": round(row.cost, 4), "error": error}
+
+
+def _table(rows: list[Figure], endings: list[Conversion]) -> Any:
+    from rich.console import Group
+
+    shown = [
+        (row.group, row.name, row.games, row.moves, f"{row.cost:.2f}", _error(row), example)
+        for row in rows
+        for example in [row.examples[0] if row.examples else ""]
+    ]
+    headings = ("ending", "to be won", "won", "to be saved", "saved")
+    return Group(columns(HEADINGS, shown), columns(headings, endings))
+
+
+def _error(row: Figure) -> str:
+    return "" if math.isnan(row.error) else f"{row.error:.2f}"

@@ -1,0 +1,258 @@
+"""What costs a player points: by phase, motif, opening, ending, clock, colour, and month.
+
+A move costs the points (a win is one) that it takes from the expected result. A figure is the mean
+of such points over games, with its 95 % interval, and the dearest moves as examples.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from statistics import fmean, stdev
+from typing import NamedTuple
+
+import chess
+import chess.pgn
+
+from kibitz.coach.database import WHITE, Database, StoredGame, View
+from kibitz.coach.deck import THEMES
+from kibitz.coach.puzzles.solve import motifs_of
+from kibitz.comment.facts import phase
+from kibitz.comment.judge import value_of
+from kibitz.position.pgn import parse_game
+from kibitz.search.report import Score
+
+SERIOUS = 0.1  # points that a move costs, from which on it is a mistake (Lichess's limit)
+AFTERWARDS = 5  # own moves after a mistake
+SURE = 1.96  # standard errors on either side of a mean
+EXAMPLES = 3
+AHEAD, BEHIND = 0.75, 0.25  # expected points with which an ending is to be won, or saved
+CLOCKS = ((0.1, "under 10 %"), (0.3, "10 to 30 %"), (1e9, "above 30 %"))
+_CLOCK = re.compile(r"\[%clk (\d+):(\d\d):(\d\d(?:\.\d+)?)\]")
+_BASE = re.compile(r"(\d+)(?:\+\d+)?")
+
+
+class Lapse(NamedTuple):
+    """A move of the player's: what it cost, and when it was made."""
+
+    ply: int
+    cost: float  # points
+    phase: str
+    clock: str  # share of the base time that was left before it; empty if not known
+    after_mistake: bool
+    missed: tuple[str, ...]  # motifs of the better move
+    allowed: tuple[str, ...]  # motifs of the best reply
+
+
+class Played(NamedTuple):
+    """A game with its moves, and the ending that came about."""
+
+    number: int
+    game: StoredGame
+    lapses: list[Lapse]
+    ending: str  # empty if there was none
+    expected: float  # points when the ending began
+
+
+class Figure(NamedTuple):
+    """What something costs."""
+
+    group: str
+    name: str
+    games: int  # over which the mean is
+    moves: int  # of the player's
+    cost: float  # points a game
+    error: float  # half of the 95 % interval
+    examples: list[str]
+
+
+class Conversion(NamedTuple):
+    """How endings of a kind ended."""
+
+    ending: str
+    ahead: int  # games that were to be won
+    won: int
+    behind: int  # games that were to be saved
+    saved: int  # drawn or won
+
+
+def points_of(view: View) -> float:
+    """The expected result of a position for the side to move, from 0 to 1."""
+    return (value_of(Score(view.kind, view.amount)) + 1) / 2
+
+
+def played_games(database: Database) -> Iterator[Played]:
+    """The games that are analysed."""
+    for number, game in database.games("id IN (SELECT game FROM analyses)"):
+        yield _played(number, game, database.views(number))
+
+
+def _played(number: int, game: StoredGame, views: Sequence[View]) -> Played:
+    white, tree = game.side == WHITE, parse_game(game.pgn).tree
+    board, lapses, clocks = tree.board(), list[Lapse](), _clocks(tree, game.control)
+    ending, expected, last_mistake = "", 0.0, -1_000
+    for ply, node in enumerate(tree.mainline()):
+        stage = phase(board)
+        if stage == "endgame" and not ending:
+            ending, seen = kind_of_ending(board), points_of(views[ply])
+            expected = seen if board.turn == white else 1 - seen
+        if board.turn == white:
+            cost = max(0.0, points_of(views[ply]) + points_of(views[ply + 1]) - 1)
+            after = ply - last_mistake <= 2 * AFTERWARDS
+            motifs = (
+                _motifs(board, node.move, views[ply : ply + 2]) if cost >= SERIOUS else ((), ())
+            )
+            lapses.append(Lapse(ply, cost, stage, clocks.get(ply, ""), after, *motifs))
+            last_mistake = ply if cost >= SERIOUS else last_mistake
+        board.push(node.move)
+    return Played(number, game, lapses, ending, expected)
+
+
+def _motifs(
+    board: chess.Board, move: chess.Move, views: Sequence[View]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Motifs of the move that was better, and of the reply to the one that was made."""
+    missed, allowed = set[str](), set[str]()
+    if board.move_stack and views[0].best:
+        before = board.copy()
+        last = before.pop()
+        missed = motifs_of(before, last, [views[0].best]) & {*THEMES}
+    if views[1].best:
+        allowed = motifs_of(board, move, [views[1].best]) & {*THEMES}
+    return tuple(sorted(missed)), tuple(sorted(allowed))
+
+
+def kind_of_ending(board: chess.Board) -> str:
+    """What pieces are left beside kings and pawns."""
+    kinds = {
+        name
+        for piece, name in ((chess.QUEEN, "queens"), (chess.ROOK, "rooks"))
+        if board.pieces_mask(piece, chess.WHITE) | board.pieces_mask(piece, chess.BLACK)
+    }
+    if board.knights | board.bishops:
+        kinds.add("minor pieces")
+    return " and ".join(sorted(kinds)) or "pawns"
+
+
+def _clocks(tree: chess.pgn.Game, control: str) -> dict[int, str]:
+    """The share of the base time that each move's player had left, by ply."""
+    base = _BASE.fullmatch(control)
+    if base is None or not int(base[1]):
+        return {}
+    shares: dict[int, str] = {}
+    for ply, node in enumerate(tree.mainline()):
+        clock = _CLOCK.search(node.comment)
+        if clock:  # what is left after a move is there before the same player's next one
+            left = 3600 * int(clock[1]) + 60 * int(clock[2]) + float(clock[3])
+            shares[ply + 2] = next(name for most, name in CLOCKS if left / int(base[1]) < most)
+    return shares
+
+
+# --- figures --------------------------------------------------------------------------------------
+
+
+def _by_after(lapse: Lapse) -> tuple[str, ...]:
+    return ("within five moves of a mistake" if lapse.after_mistake else "other moves",)
+
+
+# What names a move has in a group; each game counts in each figure.
+_OF_MOVES: dict[str, Callable[[Lapse], tuple[str, ...]]] = {
+    "phase": lambda lapse: (lapse.phase,),
+    "motif missed": lambda lapse: lapse.missed,
+    "motif allowed": lambda lapse: lapse.allowed,
+    "clock": lambda lapse: (lapse.clock,) if lapse.clock else (),
+    "after a mistake": _by_after,
+}
+
+
+def _month(game: StoredGame) -> str:
+    moment = datetime.datetime.fromtimestamp(game.played, datetime.UTC)
+    return f"{moment:%Y-%m}" if game.played else ""
+
+
+# What name a game has in a group; only games of the name count in its figure.
+_OF_GAMES: dict[str, Callable[[StoredGame], str]] = {
+    "colour": lambda game: "Black" if game.side else "White",
+    "time control": lambda game: game.pace,
+    "opening": lambda game: game.opening.partition(":")[0],
+    "month": _month,
+}
+
+
+def figures(games: Sequence[Played]) -> list[Figure]:
+    """All figures, group by group; the dearest first within each, months by time."""
+    rows = [_figure("all", "all games", games, [game.lapses for game in games])]
+    for group, names_of in _OF_MOVES.items():
+        names = sorted(
+            {name for game in games for lapse in game.lapses for name in names_of(lapse)}
+        )
+        rows += _dearest(
+            _figure(
+                group,
+                name,
+                games,
+                [[lapse for lapse in game.lapses if name in names_of(lapse)] for game in games],
+            )
+            for name in names
+        )
+    for group, name_of in _OF_GAMES.items():
+        by_name: dict[str, list[Played]] = defaultdict(list)
+        for game in games:
+            by_name[name_of(game.game)].append(game)
+        named = [
+            _figure(group, name, some, [game.lapses for game in some])
+            for name, some in sorted(by_name.items())
+            if name
+        ]
+        rows += named if group == "month" else _dearest(named)
+    return rows
+
+
+def _dearest(rows: Iterable[Figure]) -> list[Figure]:
+    return sorted(rows, key=lambda row: -row.cost)
+
+
+def _figure(
+    group: str, name: str, games: Sequence[Played], lapses: Sequence[Sequence[Lapse]]
+) -> Figure:
+    """The mean over games of what some moves of each have cost."""
+    costs = [sum(lapse.cost for lapse in some) for some in lapses]
+    error = SURE * stdev(costs) / math.sqrt(len(costs)) if len(costs) > 1 else math.nan
+    moves = [
+        (lapse.cost, game, lapse.ply)
+        for game, some in zip(games, lapses, strict=True)
+        for lapse in some
+    ]
+    worst = sorted(moves, key=lambda move: (-move[0], move[1].number, move[2]))[:EXAMPLES]
+    examples = [address(game.game, ply) for cost, game, ply in worst if cost >= SERIOUS]
+    mean = fmean(costs) if costs else 0.0
+    return Figure(group, name, len(costs), len(moves), mean, error, examples)
+
+
+def address(game: StoredGame, ply: int) -> str:
+    """Where the position before a move is found."""
+    if game.site == "lichess":
+        return f"https://lichess.org/{game.site_id}{'/black' if game.side else ''}#{ply}"
+    place = f"https://www.chess.com/game/{game.site_id}" if game.site == "chesscom" else ""
+    dots = "..." if ply % 2 else "."
+    return f"{place or f'{game.white} - {game.black}'}, move {ply // 2 + 1}{dots}"
+
+
+def conversions(games: Iterable[Played]) -> list[Conversion]:
+    """How the endings ended, by their kinds, the most frequent first."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for game in games:
+        points = game.game.points
+        if game.ending and points is not None:
+            count = counts[game.ending]
+            count["games"] += 1
+            count["ahead"] += game.expected >= AHEAD
+            count["won"] += game.expected >= AHEAD and points == 1
+            count["behind"] += game.expected <= BEHIND
+            count["saved"] += game.expected <= BEHIND and points > 0
+    order = sorted(counts.items(), key=lambda item: (-item[1]["games"], item[0]))
+    names = ("ahead", "won", "behind", "saved")
+    return [Conversion(ending, *(count[name] for name in names)) for ending, count in order]
