@@ -13,7 +13,9 @@ from typing import NamedTuple
 import chess
 import chess.pgn
 import chess.polyglot
+import numpy as np
 import pytest
+import safetensors.numpy
 
 from kibitz.cli import main
 from kibitz.coach.analyse import Analysed, keep
@@ -22,6 +24,8 @@ from kibitz.coach.games import Added, games_of
 from kibitz.coach.polyglot import book_moves, write_book
 from kibitz.coach.repertoire import practised, read_repertoire
 from kibitz.coach.tree import (
+    EMPTY,
+    MARK,
     merged,
     moves_at,
     read_tree,
@@ -30,6 +34,7 @@ from kibitz.coach.tree import (
     write_tree,
 )
 from kibitz.core.errors import DamagedFileError, InputError
+from kibitz.core.files import with_ending
 from kibitz.position.board import Board
 from tests.coach.stand_in import NAME, game_of
 
@@ -154,6 +159,49 @@ def test_pieces_and_parts_make_the_same_tree(text: str, tmp_path: Path) -> None:
     (tmp_path / "a.tree").write_bytes(content)
     with pytest.raises(DamagedFileError, match="make it again"):
         read_tree(tmp_path / "a.tree")
+
+
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [
+        ("keys", np.array([3, 2], dtype=np.uint64)),
+        ("moves", np.zeros(3, dtype=np.uint16)),
+        ("counts", np.ones((2, 2), dtype=np.uint32)),
+        ("counts", np.zeros((2, 3), dtype=np.uint32)),
+        ("scores", np.zeros(1, dtype=np.int64)),
+        ("other", np.zeros(1, dtype=np.int64)),
+    ],
+)
+def test_a_file_whose_arrays_contradict_each_other(
+    name: str, array: np.ndarray, tmp_path: Path
+) -> None:
+    arrays: dict[str, np.ndarray] = {
+        "keys": np.array([2, 3], dtype=np.uint64),
+        "moves": np.zeros(2, dtype=np.uint16),
+        "counts": np.ones((2, 3), dtype=np.uint32),
+        "ratings": np.zeros((2, 2), dtype=np.uint32),
+        "evaluated": np.array([5], dtype=np.uint64),
+        "scores": np.zeros(1, dtype=np.int16),
+    }
+    path = tmp_path / "a.tree"
+    for changed in (arrays, arrays | {name: array}):
+        path.write_bytes(with_ending(safetensors.numpy.save(changed), MARK))
+        if changed is arrays:
+            assert len(read_tree(path).keys) == 2
+    with pytest.raises(DamagedFileError, match=r"no tree of openings.*make it again"):
+        read_tree(path)
+    path.write_bytes(with_ending(b"no arrays at all", MARK))
+    with pytest.raises(DamagedFileError, match="no tree"):
+        read_tree(path)
+
+
+def test_a_move_that_is_not_legal_where_a_tree_has_it() -> None:
+    keys = np.array([Board().key], dtype=np.uint64)
+    counts, ratings = np.ones((1, 3), dtype=np.uint32), np.zeros((1, 2), dtype=np.uint32)
+    moves = np.array([0x7FFF], dtype=np.uint16)
+    tree = EMPTY._replace(keys=keys, moves=moves, counts=counts, ratings=ratings)
+    with pytest.raises(DamagedFileError, match="a move that is not legal"):
+        moves_at(tree, Board())
 
 
 def test_evaluations_of_games(tmp_path: Path) -> None:

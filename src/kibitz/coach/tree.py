@@ -17,6 +17,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+import safetensors
 import safetensors.numpy
 
 from kibitz.coach.database import Database
@@ -239,6 +240,9 @@ def _rows(tree: Tree, key: int) -> range:
 
 def _tree_move(tree: Tree, board: Board, row: int) -> TreeMove:
     move = absolute(board.position, tree.moves[row])
+    if move not in board.legal_moves:
+        fix = "make the tree again"
+        raise DamagedFileError("a move that is not legal in the tree", value=str(move), fix=fix)
     after = board.copy(history=False)
     san = board.san(move)
     after.push(move)
@@ -278,13 +282,35 @@ def write_tree(path: Place, tree: Tree) -> None:
 
 
 def read_tree(path: Place) -> Tree:
-    """Read a tree; a file that is none, or was changed, is refused."""
+    """Read a tree; a file that is none, was changed, or contradicts itself is refused."""
+    fix = "make it again: kibitz coach tree GAMES.pgn -o FILE.tree"
     try:
         arrays = safetensors.numpy.load(without_ending(read_bytes(path), MARK))
     except ChecksumError as error:
-        fix = "make it again: kibitz coach tree GAMES.pgn -o FILE.tree"
-        raise DamagedFileError(error.why("tree of openings"), value=str(path), fix=fix) from error
+        why = error.why("tree of openings")
+        raise DamagedFileError(why, value=str(path), fix=fix) from error
+    except safetensors.SafetensorError as error:
+        raise DamagedFileError(f"no tree ({error})", value=str(path), fix=fix) from error
+    fault = _fault(arrays)
+    if fault:
+        raise DamagedFileError(f"no tree of openings: {fault}", value=str(path), fix=fix)
     return Tree(**arrays)
+
+
+def _fault(arrays: dict[str, np.ndarray]) -> str:
+    """What is wrong with the arrays of a file; empty if nothing is."""
+    if arrays.keys() != {*Tree._fields}:
+        return f"it has the arrays {', '.join(sorted(arrays))}"
+    rows, evaluated = len(arrays["keys"]), len(arrays["evaluated"])
+    for name, empty in EMPTY._asdict().items():
+        array = arrays[name]
+        wanted = (evaluated if name in ("evaluated", "scores") else rows, *empty.shape[1:])
+        if array.dtype != empty.dtype or array.shape != wanted:
+            return f"{name} is {array.dtype} {array.shape}, not {empty.dtype} {wanted}"
+    for name in ("keys", "evaluated"):
+        if (arrays[name][1:] < arrays[name][:-1]).any():
+            return f"{name} are not in order"
+    return "" if arrays["counts"].any(axis=1).all() else "moves that nobody has made"
 
 
 def below(tree: Tree, least: int) -> Iterator[tuple[Board, list[TreeMove]]]:
