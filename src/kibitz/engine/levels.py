@@ -10,7 +10,9 @@ FULL_SKILL = 20
 
 # --- as people play -------------------------------------------------------------------------------
 # The moves of people of the rating, drawn by chance. Networks that predict people do not calculate,
-# so a search of some nodes warns of moves that lose at once, the more the higher the rating.
+# so a search of some nodes warns of moves that lose at once, the more the higher the rating: of few
+# nodes it has not looked at every move yet. With 2 000 to 8 000, which look at all of them, the
+# steps of 200 points were uneven: 315, 202, 58, 58 Elo where they are 232, 215, 232, 120.
 
 
 class HumanLevel(NamedTuple):
