@@ -36,7 +36,7 @@ class DataSettings:
         ODDS_SCALE, "centipawns of dense records for each unit of the odds' logarithm", low=1
     )
     policy_share: float = setting(
-        1.0, "share of a batch that teaches the policy, too: its moves cost most", low=0, high=1
+        1.0, "share of the positions that teach the policy: its moves cost most", low=0, high=1
     )
 
 

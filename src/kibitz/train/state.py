@@ -268,6 +268,7 @@ def window_of(settings: TrainingSettings) -> Window:
             data.memory,
             settings.run.seed,
             data.played,
+            data.policy_share,
             bar,
         )
     window.bar = None

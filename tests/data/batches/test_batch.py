@@ -10,7 +10,7 @@ import pytest
 
 from kibitz.data.batches.batch import leaves_at, make, recipe
 from kibitz.data.batches.sample import Samples, replay
-from kibitz.data.shard import Shard
+from kibitz.data.shard import UNKNOWN_RESULT, Shard
 from kibitz.nets.encodings.leaves import leaves_of
 from kibitz.nets.encodings.planes import encode_words, layout_of, policy_indices
 from kibitz.nets.models.sizes import new_card
@@ -135,16 +135,23 @@ def test_policy_targets_lie_beside_their_moves(samples: Samples, size: str) -> N
 
 @pytest.mark.parametrize("size", ["sparse-8-tactics", "tower-1x8"])
 def test_a_share_of_a_batch_comes_with_moves(samples: Samples, size: str) -> None:
-    rows, card = shuffled_rows(samples)[:50], new_card(size)
+    """What teaches no value has to come with its moves, and does so first."""
+    chosen, card = shuffled_rows(samples)[:80], new_card(size)
+    valueless = np.isnan(samples.values[chosen]) & (samples.results[chosen] == UNKNOWN_RESULT)
+    without = int(valueless.sum())
+    assert 0 < without < 40
+    rows = np.concatenate([chosen[valueless], chosen[~valueless]])
     whole = make(samples, rows, recipe(card, 0.0))
-    for share, taught in ((0.3, 15), (0.01, 1), (0.0, 0)):
-        part = make(samples, rows, recipe(card, 0.0, share))
+    for share in (0.3, 0.01, 0.0):
+        part = make(samples, chosen, recipe(card, 0.0, share))
+        taught = without + int(np.ceil(share * (80 - without)))
         moves = whole.move_offsets[taught]
         assert np.array_equal(part.move_offsets, np.minimum(whole.move_offsets, moves))
         assert np.array_equal(part.moves, whole.moves[:moves])
         assert np.array_equal(part.policy, whole.policy[:moves])
         assert np.array_equal(part.policy_weight[:taught], whole.policy_weight[:taught])
         assert not part.policy_weight[taught:].any()
+        assert np.array_equal(part.value_weight[:without], np.zeros(without))
         assert np.array_equal(part.wdl, whole.wdl, equal_nan=True)
         assert np.array_equal(part.inputs[0], whole.inputs[0])
 

@@ -9,7 +9,7 @@ import pytest
 
 from kibitz.core.errors import DamagedFileError, InputError
 from kibitz.data.batches.order import held_out, key_of
-from kibitz.data.batches.sample import replay, teaching
+from kibitz.data.batches.sample import has_value, replay, teaching
 from kibitz.data.batches.window import Source, Window, parse_source, shards_in
 from kibitz.data.shard import write
 from tests.data.batches.makers import as_samples, random_shard
@@ -53,6 +53,21 @@ def test_training_and_held_out_rows_are_all_that_teach(folder: Path) -> None:
         for game in held_out(random_shard(10 + number, 20, seed=number), 0.3)
     ]
     assert set(games[chunk.held_out]) <= set(np.flatnonzero(expected))
+
+
+def test_a_share_of_what_teaches_a_policy_alone_is_trained_on(folder: Path) -> None:
+    whole, part, none = (
+        Window((Source(folder),), validation=0.2, policy_share=share).chunk(0, 0)
+        for share in (1.0, 0.5, 0.0)
+    )
+    samples = as_samples(whole.samples)
+    valued = has_value(samples, slice(None))
+    alone = whole.rows[0][~valued[whole.rows[0]]]
+    assert set(none.rows[0]) == set(whole.rows[0]) - set(alone)
+    kept = set(part.rows[0]) & set(alone)
+    assert 0.2 < len(kept) / len(alone) < 0.8
+    assert set(part.rows[0]) - kept == set(none.rows[0])
+    assert np.array_equal(whole.held_out, none.held_out)
 
 
 def test_an_epoch_shows_each_position_once(folder: Path) -> None:

@@ -40,7 +40,7 @@ class Recipe(NamedTuple):
     perspectives: int  # rows of sparse features; 0 for planes
     history: int  # positions a row looks at, itself included
     result_share: float  # of the game's result in the value target; the rest is the search's
-    policy_share: float = 1.0  # of a batch, its first rows, that come with their moves
+    policy_share: float = 1.0  # of what teaches a value: so much comes with its moves, too
     score_scale: float = ODDS_SCALE  # centipawns of dense records for a unit of log odds
 
 
@@ -84,7 +84,7 @@ def make(samples: Positions, rows: np.ndarray, how: Recipe) -> Batch[np.ndarray]
     """Return the batch of rows, int64 [B], of samples or of dense records."""
     if isinstance(samples, np.ndarray):
         samples, rows = samples_of(samples[rows], how.score_scale), np.arange(len(rows))
-    with_moves = math.ceil(how.policy_share * len(rows))
+    rows, with_moves = _policy_first(samples, rows, how.policy_share)
     leaves = leaves_at(samples, rows, how.history, with_moves)
     count = int(leaves.offsets[-1])
     moves = np.empty(count, dtype=np.int32)
@@ -111,6 +111,18 @@ def make(samples: Positions, rows: np.ndarray, how: Recipe) -> Batch[np.ndarray]
         plies_left=samples.until_end[rows].astype(np.float32) + 1,
         plies_left_weight=_has_end(samples, rows).astype(np.float32),
     )
+
+
+def _policy_first(samples: Samples, rows: np.ndarray, share: float) -> tuple[np.ndarray, int]:
+    """Return the rows, those without a value first, and how many of them come with moves.
+
+    What teaches no value comes with its moves, and the share of all else.
+    """
+    if share == 1:
+        return rows, len(rows)
+    valued = has_value(samples, rows)
+    count = int(valued.sum())
+    return rows[np.argsort(valued, kind="stable")], len(rows) - count + math.ceil(share * count)
 
 
 def _has_end(samples: Samples, rows: np.ndarray) -> np.ndarray:

@@ -20,7 +20,7 @@ from kibitz.core.workers import processors
 from kibitz.data import store
 from kibitz.data.batches.order import held_out, key_of, order
 from kibitz.data.batches.records import Positions, held_out_records
-from kibitz.data.batches.sample import joined, of_games, replay, taught_by_play, teaching
+from kibitz.data.batches.sample import has_value, joined, of_games, replay, taught_by_play, teaching
 from kibitz.data.dense import SUFFIX, read_dense_header, read_dense_shard
 from kibitz.data.shard import read, read_header
 
@@ -107,6 +107,14 @@ class Loaded(NamedTuple):
             return np.ones(len(self.samples), bool)
         return teaching(self.samples)
 
+    def taught(self, policy_share: float) -> np.ndarray:
+        """Which rows are trained on, bool [S]: of those that teach a policy alone, a share."""
+        rows: np.ndarray = self.useful & ~self.held_out
+        if policy_share < 1 and not isinstance(self.samples, np.ndarray):
+            chosen = np.random.default_rng(len(rows)).random(len(rows)) < policy_share
+            rows &= chosen | has_value(self.samples, slice(None))
+        return rows
+
     def validating(self) -> Loaded:
         """Only the games that are held out."""
         if isinstance(self.samples, np.ndarray):
@@ -128,15 +136,14 @@ def load_shard(path: Place, validation: float, played: bool = True) -> Loaded:
     return Loaded(samples, held_out(shard, validation)[samples.game])
 
 
-def join(sources: Sequence[tuple[float, Sequence[Loaded]]]) -> Chunk:
+def join(sources: Sequence[tuple[float, Sequence[Loaded]]], policy_share: float = 1.0) -> Chunk:
     """Return the chunk of the shards of each source."""
     rows, held_out_rows, first = [], [], 0
     for _, shards in sources:
         mine = [np.empty(0, dtype=np.int64)]
         for shard in shards:
-            useful = shard.useful
-            mine.append(first + np.flatnonzero(useful & ~shard.held_out))
-            held_out_rows.append(first + np.flatnonzero(useful & shard.held_out))
+            mine.append(first + np.flatnonzero(shard.taught(policy_share)))
+            held_out_rows.append(first + np.flatnonzero(shard.useful & shard.held_out))
             first += len(shard.held_out)
         rows.append(np.concatenate(mine))
     parts = [shard.samples for _, shards in sources for shard in shards]
@@ -160,7 +167,8 @@ class Window:
 
     `newest` takes so many positions from the end of each source (whole shards), 0 all; `memory`
     is how many positions a chunk may have, 0 any number. With `played`, moves made are policy
-    targets where no search left any.
+    targets where no search left any. `policy_share` is how much of what teaches a policy alone
+    is trained on.
     """
 
     sources: tuple[Source, ...]
@@ -170,6 +178,7 @@ class Window:
     memory: int = 0
     seed: int = 0
     played: bool = True
+    policy_share: float = 1.0
     bar: Bar | None = None
     _paths: list[list[Place]] = field(default_factory=list)
     _sizes: dict[Place, int] = field(default_factory=dict)
@@ -180,7 +189,8 @@ class Window:
         if self.memory and self.positions > self.memory:
             return
         pairs = zip(self.sources, self._paths, strict=True)
-        self._whole = join([(source.weight, self._load(paths)) for source, paths in pairs])
+        parts = [(source.weight, self._load(paths)) for source, paths in pairs]
+        self._whole = join(parts, self.policy_share)
         self._check(self._whole)
 
     @property
@@ -210,7 +220,7 @@ class Window:
             turn = order(len(paths), key_of(self.seed, epoch, index), 0, len(paths))
             mine = [paths[at] for at in turn[number :: self.chunks]]
             parts.append((source.weight, self._load(mine)))
-        return join(parts)
+        return join(parts, self.policy_share)
 
     def validation_rows(self, most: int) -> tuple[Positions, np.ndarray]:
         """Return samples and up to `most` rows of them from held-out games, always the same."""
