@@ -41,6 +41,7 @@ SIZES = [
     "sparse-64-threats",
     "sparse-64-tactics",
     "sparse-64-both",
+    "sparse-64-buckets",
 ]
 CONVOLUTIONAL = [size for size in SIZES if not size.startswith("sparse")]
 

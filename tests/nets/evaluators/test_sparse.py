@@ -37,6 +37,8 @@ SIZES = [
     "sparse-96-both-direct",
     "sparse-64x48-tactics",
     "sparse-64-tactics-both",
+    "sparse-64-tactics-buckets",
+    "sparse-48-both-direct-buckets",
 ]
 
 

@@ -26,13 +26,22 @@ def int8_activation(accumulator: NDArray[Any]) -> NDArray[np.int32]:
 
 def exact_wdl(network: QuantisedSparse, features: NDArray[Any]) -> Float:
     """Win, draw, loss logits (3,) of one position, features (P, n) per perspective."""
+    direct = network.tail2_weight.size == 0
+    tails = len(network.tail1_bias) // (3 if direct else 16)
+    bucket = (features.shape[1] - 1) // (32 // tails)
+    w = {
+        name: np.split(array, tails)[bucket]
+        for name, array in network._asdict().items()
+        if name.startswith("tail")
+    }
     accumulators = network.value_bias + network.value_features[features].sum(axis=1, dtype=np.int64)
-    sums = network.tail1_weight.astype(np.int64) @ int16_activation(accumulators).ravel()
-    x = sums.astype(np.float32) * network.tail1_scale + network.tail1_bias
-    if network.tail2_weight.size == 0:
-        return x
-    x = network.tail2_weight @ _screlu(x) + network.tail2_bias
-    return network.tail3_weight @ _screlu(x) + network.tail3_bias
+    sums = w["tail1_weight"].astype(np.int64) @ int16_activation(accumulators).ravel()
+    x = sums.astype(np.float32) * w["tail1_scale"] + w["tail1_bias"]
+    if direct:
+        return np.asarray(x)
+    x = w["tail2_weight"] @ _screlu(x) + w["tail2_bias"]
+    value: Float = w["tail3_weight"] @ _screlu(x) + w["tail3_bias"]
+    return value
 
 
 def exact_policy(network: QuantisedSparse, features: NDArray[Any], moves: NDArray[Any]) -> Float:

@@ -91,6 +91,31 @@ def test_forward_equals_dense_matrices(size: str) -> None:
     assert np.allclose(outputs["policy"].detach(), np.concatenate(legal), atol=1e-5)
 
 
+@pytest.mark.parametrize("options", ["", "-direct"])
+@pytest.mark.parametrize("precision", [torch.float32, torch.float64])  # compiled, and plain torch
+def test_each_number_of_pieces_has_its_tail(options: str, precision: torch.dtype) -> None:
+    network = network_of(f"sparse-32{options}-buckets").to(precision)
+    batch = random_batch(np.random.default_rng(4), 768, 40)
+    values = network(*batch)["value"]
+    counts = batch.offsets.diff().tolist()
+    buckets = [(count - 1) // 4 for count in counts]
+    assert len(set(buckets)) == 8
+    for bucket in set(buckets):
+        plain = network_of(f"sparse-32{options}").to(precision)
+        state = {
+            name: tensor.chunk(8)[bucket] if name.startswith("tail") else tensor
+            for name, tensor in network.state_dict().items()
+        }
+        plain.load_state_dict(state)
+        expected = plain(*batch)["value"]
+        rows = [row for row, chosen in enumerate(buckets) if chosen == bucket]
+        assert torch.allclose(values[rows], expected[rows], atol=1e-5)
+    torch.autograd.backward(values.square().sum())
+    gradient = network.tail1.weight.grad
+    assert gradient is not None
+    assert all(part.abs().max() > 0 for part in gradient.chunk(8))
+
+
 def test_kinds_of_moves_add_their_rows() -> None:
     network, random = network_of("sparse-64-tactics"), np.random.default_rng(8)
     table = network.sizes.moves

@@ -67,16 +67,18 @@ def evaluator_of(name: str, network: QuantisedSparse, encoding: str) -> InlineEv
     _check_sizes(name, network)
     width, policy_width = network.value_features.shape[1], network.policy_features.shape[1]
     perspectives = network.tail1_weight.shape[1] // width
+    direct = network.tail2_weight.size == 0
+    tails = len(network.tail1_bias) // (sparse.WDL if direct else sparse.TAIL)
     columns, policy_columns = _filled(width), _filled(policy_width)
-    numbers = _numbers(network)
+    numbers = _numbers(network, tails)
     parts = {
         "value_features": _wide(network.value_features, columns),
         "value_bias": _wide(network.value_bias[None], columns),
         "policy_features": _wide(network.policy_features, policy_columns),
         "policy_bias": _wide(network.policy_bias[None], policy_columns),
-        "tail1": _first_tail(network.tail1_weight, perspectives, columns),
-        "tail2": _at_least(network.tail2_weight.T, sparse.TAIL, sparse.SECOND_TAIL),
-        "tail3": _at_least(network.tail3_weight.T, sparse.SECOND_TAIL, sparse.TAIL),
+        "tail1": _first_tail(network.tail1_weight, tails, perspectives, columns),
+        "tail2": _next_tail(network.tail2_weight, tails, sparse.TAIL, sparse.SECOND_TAIL),
+        "tail3": _next_tail(network.tail3_weight, tails, sparse.SECOND_TAIL, sparse.TAIL),
         "move_weight": _wide(network.move_weight, policy_columns),
         "numbers": numbers,
     }
@@ -85,7 +87,8 @@ def evaluator_of(name: str, network: QuantisedSparse, encoding: str) -> InlineEv
         "precision": _precision(network),
         "detail": DETAILS[encoding],
         "perspectives": perspectives,
-        "direct": int(network.tail2_weight.size == 0),
+        "direct": int(direct),
+        "buckets": tails,
         "value_columns": columns,
         "policy_columns": policy_columns,
         "numbers_size": numbers.size,
@@ -137,25 +140,33 @@ def _at_least(array: Any, rows: int, columns: int) -> np.ndarray:
     return grown
 
 
-def _first_tail(weights: Any, perspectives: int, columns: int) -> np.ndarray:
-    """[T, P * width] to [16, P * columns]."""
+def _first_tail(weights: Any, tails: int, perspectives: int, columns: int) -> np.ndarray:
+    """[T * outputs, P * width] to [T * 16, P * columns]."""
     by_view = weights.reshape(len(weights), perspectives, -1)
     wide = np.pad(by_view, ((0, 0), (0, 0), (0, columns - by_view.shape[2])))
-    return _at_least(wide.reshape(len(weights), -1), sparse.TAIL, perspectives * columns)
+    parts = np.split(wide.reshape(len(weights), -1), tails)
+    return np.concatenate([_at_least(part, sparse.TAIL, perspectives * columns) for part in parts])
 
 
-def _numbers(network: QuantisedSparse) -> np.ndarray:
-    moves = len(network.move_bias)
-    numbers = np.zeros(sparse.MOVES_AT + 2 * moves, dtype=np.float32)
+def _next_tail(weights: Any, tails: int, inputs: int, outputs: int) -> np.ndarray:
+    """[T * outputs, inputs], or nothing, to [T * inputs, outputs], filled up."""
+    parts = np.split(weights, tails)
+    return np.concatenate([_at_least(part.T, inputs, outputs) for part in parts])
+
+
+def _numbers(network: QuantisedSparse, tails: int) -> np.ndarray:
+    moves, first_move = len(network.move_bias), sparse.MOVES_AT * tails
+    numbers = np.zeros(first_move + 2 * moves, dtype=np.float32)
+    by_tail = numbers[:first_move].reshape(tails, -1)
     for start, values in (
         (sparse.SCALE_AT, network.tail1_scale),
         (sparse.BIAS_AT, network.tail1_bias),
         (sparse.BIAS2_AT, network.tail2_bias),
         (sparse.BIAS3_AT, network.tail3_bias),
     ):
-        numbers[start : start + len(values)] = values
-    numbers[sparse.MOVES_AT :: 2] = network.move_scale
-    numbers[sparse.MOVES_AT + 1 :: 2] = network.move_bias
+        by_tail[:, start : start + len(values) // tails] = values.reshape(tails, -1)
+    numbers[first_move::2] = network.move_scale
+    numbers[first_move + 1 :: 2] = network.move_bias
     return numbers
 
 

@@ -47,7 +47,8 @@ from kibitz.position.moves import MAX_MOVES
 FLOAT32, INT16, INT8 = 0, 1, 2  # precision: float32, int16, int16 with an int8 policy
 TAIL, SECOND_TAIL, WDL = 16, 32, 3
 
-# Where `numbers` keeps what is applied one by one; moves follow in pairs of scale and bias.
+# Where `numbers` keeps what is applied one by one, for each tail; after the last tail moves follow
+# in pairs of scale and bias.
 SCALE_AT, BIAS_AT = 0, TAIL
 BIAS2_AT = BIAS_AT + TAIL
 BIAS3_AT = BIAS2_AT + SECOND_TAIL
@@ -67,15 +68,16 @@ class Sparse(NamedTuple):
     detail: int  # what is known of pieces: PLAIN, THREATS or, with features of moves, TACTICS
     perspectives: int
     direct: int  # whether the first tail layer gives win, draw and loss
+    buckets: int  # T tails, each for as many numbers of pieces
     value_columns: int
     policy_columns: int
     value_features: int  # int16 or float32 [F, H]
     value_bias: int  # [H]
     policy_features: int  # int16 or float32 [F, D]
     policy_bias: int  # [D]
-    tail1: int  # int16 or float32 [16, P * H]
-    tail2: int  # float32 [16, 32], inputs first
-    tail3: int  # float32 [32, 16], inputs first, of which 3 columns are used
+    tail1: int  # int16 or float32 [T, 16, P * H]
+    tail2: int  # float32 [T, 16, 32], inputs first
+    tail3: int  # float32 [T, 32, 16], inputs first, of which 3 columns are used
     move_weight: int  # int8, int16 or float32 [K, D]
     numbers: int  # float32, as above
     numbers_size: int
@@ -157,18 +159,19 @@ def value_layer(network: np.record, scratch: np.record) -> None:
 
 
 @kernel
-def first_tail(network: np.record, scratch: np.record, outputs: int) -> None:
+def first_tail(network: np.record, scratch: np.record, outputs: int, bucket: int) -> None:
     """Write x of the first tail layer to products[:outputs]."""
     columns = network.perspectives * network.value_columns
     rows, products = address_in(scratch.first_rows), address_in(scratch.products)
     if network.precision == FLOAT32:
-        float32_tail_dots(network.tail1, scratch.hidden, columns, rows, outputs, products)
+        weights = network.tail1 + 4 * TAIL * columns * bucket
+        float32_tail_dots(weights, scratch.hidden, columns, rows, outputs, products)
         for index in range(outputs):
-            scratch.products[index] += number_at(network, BIAS_AT + index)
+            scratch.products[index] += number_at(network, MOVES_AT * bucket + BIAS_AT + index)
         return
-    sums = address_in(scratch.sums)
-    int16_tail_dots(network.tail1, scratch.hidden, columns, rows, outputs, sums)
-    numbers = network.numbers
+    sums, weights = address_in(scratch.sums), network.tail1 + 2 * TAIL * columns * bucket
+    int16_tail_dots(weights, scratch.hidden, columns, rows, outputs, sums)
+    numbers = network.numbers + 4 * MOVES_AT * bucket
     scaled(sums, numbers + 4 * SCALE_AT, numbers + 4 * BIAS_AT, products)
 
 
@@ -177,14 +180,16 @@ def put_wdl_logits(network: np.record, scratch: np.record, position: np.record) 
     """Write the logits of win, draw and loss to products[:3]."""
     find_features(network, scratch, position)
     value_layer(network, scratch)
+    bucket = (signed(scratch.count) - 1) * signed(network.buckets) // MAX_ACTIVE
     if network.direct:
-        first_tail(network, scratch, WDL)
+        first_tail(network, scratch, WDL, bucket)
         return
-    first_tail(network, scratch, TAIL)
+    first_tail(network, scratch, TAIL, bucket)
     products, inputs = address_in(scratch.products), address_in(scratch.inputs)
-    numbers = network.numbers
-    next_layer(network.tail2, numbers + 4 * BIAS2_AT, products, TAIL, SECOND_TAIL, inputs)
-    next_layer(network.tail3, numbers + 4 * BIAS3_AT, inputs, SECOND_TAIL, TAIL, products)
+    numbers, weights = network.numbers + 4 * MOVES_AT * bucket, 4 * TAIL * SECOND_TAIL * bucket
+    tail2, tail3 = network.tail2 + weights, network.tail3 + weights
+    next_layer(tail2, numbers + 4 * BIAS2_AT, products, TAIL, SECOND_TAIL, inputs)
+    next_layer(tail3, numbers + 4 * BIAS3_AT, inputs, SECOND_TAIL, TAIL, products)
 
 
 @called_kernel
@@ -289,7 +294,7 @@ def sparse_logits(
     move_products(network, scratch, total)
     products = scratch.products
     for index in range(total):
-        place = MOVES_AT + 2 * scratch.rows[index]
+        place = MOVES_AT * signed(network.buckets) + 2 * scratch.rows[index]
         scaled = products[index] * number_at(network, place)
         products[index] = scaled + number_at(network, place + 1)
     for index in range(count):

@@ -25,7 +25,15 @@ from kibitz.nets.models.convolutional import (
     plain_network,
     residual_network,
 )
-from kibitz.nets.models.sizes import FAMILIES, check_card, inputs_of, new_card, parse, policy_rows
+from kibitz.nets.models.sizes import (
+    FAMILIES,
+    buckets_of,
+    check_card,
+    inputs_of,
+    new_card,
+    parse,
+    policy_rows,
+)
 from kibitz.nets.models.sparse import SHARED, SparseNetwork, SparseSizes, kept
 
 Array = NDArray[Any]
@@ -80,6 +88,7 @@ def sparse(card: NetworkCard) -> nn.Module:
             kinds=policy_rows(card) - moves,
             perspectives=2 if "both" in size.options else 1,
             direct="direct" in size.options,
+            buckets=buckets_of(card),
         )
     )
 

@@ -23,6 +23,7 @@ from kibitz.nets.kinds import NetworkCard, Provenance
 from kibitz.nets.models.quantise import PolicyPrecision, Quantisation, quantise
 from kibitz.nets.models.sizes import (
     FAMILIES,
+    buckets_of,
     check_card,
     check_sparse_arrays,
     inputs_of,
@@ -71,8 +72,9 @@ def random_weights(card: NetworkCard, seed: int = 0) -> dict[str, Any]:
         weights[f"{name}_features.bias"] = normal(BIAS_DEVIATION, width) + np.float32(FEATURE_BIAS)
     layers = [(hidden, WDL)] if direct else [(hidden, TAIL[0]), TAIL, (TAIL[1], WDL)]
     for number, (inputs, outputs) in enumerate(layers, start=1):
-        weights[f"tail{number}.weight"] = normal(TAIL_GAIN * inputs**-0.5, outputs, inputs)
-        weights[f"tail{number}.bias"] = normal(BIAS_DEVIATION, outputs)
+        rows = outputs * buckets_of(card)
+        weights[f"tail{number}.weight"] = normal(TAIL_GAIN * inputs**-0.5, rows, inputs)
+        weights[f"tail{number}.bias"] = normal(BIAS_DEVIATION, rows)
     moves = policy_rows(card)
     weights["move_weight"] = normal(size.policy_width**-0.5, moves, size.policy_width)
     weights["move_bias"] = normal(BIAS_DEVIATION, moves)

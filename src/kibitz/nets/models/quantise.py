@@ -1,7 +1,8 @@
 """From float weights of a sparse network to the integers it plays with.
 
 NumPy only. F features, H value width, P perspectives (1 or 2), D policy width, K moves of the
-policy table, T outputs of the first tail layer (3 when the tail is direct, else 16).
+policy table, T outputs of the first tail layer (3 when the tail is direct, else 16). A network
+with buckets has 8 tails, one after the other in each array; with n pieces tail (n - 1) // 4 counts.
 
 Float network. x = bias + sum of the rows of the active features; screlu(x) = clip(x, 0, 1) ** 2.
     value   u = screlu(x) of each perspective side by side, side to move first; then

@@ -9,7 +9,8 @@ dilated-move      Batch-First's move scores; dilated-move-x2
 sparse-512        the CPU network, width of the value layer; the policy layer is half as wide
 sparse-512x128    both widths; -threats: attacked and defended pieces have features of their own;
                   -tactics: pieces that can be won, too, and what a move does at once;
-                  -both: the opponent's perspective too; -direct: no hidden tail layers
+                  -both: the opponent's perspective too; -direct: no hidden tail layers;
+                  -buckets: eight tails, for four pieces more each
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from kibitz.nets.kinds import (
 
 LARGEST = 1 << 14  # of a size's numbers
 TAIL, SECOND_TAIL, WDL = 16, 32, 3  # outputs of a sparse network's last layers
+BUCKETS = 8  # tails of a network that has some by how many pieces there are
 
 
 class Family(NamedTuple):
@@ -73,7 +75,7 @@ ADVICE = (
 _BLOCKS = r"(\d+)x(\d+)"
 _WIDTHS = r"(\d+)(?:x(\d+))?"
 _KINDS = r"(eval|move)(?:-x(\d+))?"
-_SPARSE = ("threats", "tactics", "both", "direct")
+_SPARSE = ("threats", "tactics", "both", "direct", "buckets")
 SMALLEST_SQUEEZED = 8
 
 _BUILD = "kibitz.nets.models.build"
@@ -213,6 +215,11 @@ def _misfit(
     return InputError(f"wrong {what} for a {card.size} network", value=value, fix=fix)
 
 
+def buckets_of(card: NetworkCard) -> int:
+    """Return how many tails a sparse network has."""
+    return BUCKETS if "buckets" in parse(card.size).options else 1
+
+
 def policy_rows(card: NetworkCard) -> int:
     """Return how many rows of weights the policy of a sparse network has: moves, and kinds."""
     return POLICY_SIZES[card.policy_order] + (MOVE_FEATURES if card.encoding == "tactic3072" else 0)
@@ -236,19 +243,20 @@ def sparse_arrays(card: NetworkCard) -> Expected:
     """
     size, features, rows = parse(card.size), inputs_of(card), policy_rows(card)
     hidden = size.width * (2 if "both" in size.options else 1)
-    direct, wide = "direct" in size.options, size.policy_width
+    direct, wide, tails = "direct" in size.options, size.policy_width, buckets_of(card)
+    first, second, last = (tails * outputs for outputs in (TAIL, SECOND_TAIL, WDL))
     shapes = {
         "value_features": (features, size.width),
         "value_bias": (size.width,),
         "policy_features": (features, wide),
         "policy_bias": (wide,),
-        "tail1_weight": (WDL if direct else TAIL, hidden),
-        "tail1_scale": (WDL if direct else TAIL,),
-        "tail1_bias": (WDL if direct else TAIL,),
-        "tail2_weight": (0, 0) if direct else (SECOND_TAIL, TAIL),
-        "tail2_bias": (0,) if direct else (SECOND_TAIL,),
-        "tail3_weight": (0, 0) if direct else (WDL, SECOND_TAIL),
-        "tail3_bias": (0,) if direct else (WDL,),
+        "tail1_weight": (last if direct else first, hidden),
+        "tail1_scale": (last if direct else first,),
+        "tail1_bias": (last if direct else first,),
+        "tail2_weight": (0, 0) if direct else (second, TAIL),
+        "tail2_bias": (0,) if direct else (second,),
+        "tail3_weight": (0, 0) if direct else (last, SECOND_TAIL),
+        "tail3_bias": (0,) if direct else (last,),
         "move_weight": (rows, wide),
         "move_scale": (rows,),
         "move_bias": (rows,),

@@ -15,7 +15,7 @@ import functools
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from kibitz.nets.encodings.features import PLAIN_FEATURES
+from kibitz.nets.encodings.features import MAX_ACTIVE, PLAIN_FEATURES
 from kibitz.nets.models import sparse_kernels as kernels
 from kibitz.nets.models.convolutional import Outputs, legal_logits
 from kibitz.nets.models.quantise import LIMIT
@@ -48,6 +48,7 @@ class SparseSizes(NamedTuple):
     kinds: int = 0  # rows of the policy for what moves do, see nets/encodings/move_features.py
     perspectives: int = 1
     direct: bool = False
+    buckets: int = 1  # tails, each for as many numbers of pieces
 
 
 class FeatureLayer(nn.Module):
@@ -109,9 +110,10 @@ class SparseNetwork(nn.Module):
         self.value_features = FeatureLayer(sizes.features, sizes.width)
         self.policy_features = FeatureLayer(sizes.features, sizes.policy_width)
         hidden = sizes.perspectives * sizes.width
-        self.tail1 = nn.Linear(hidden, WDL if sizes.direct else TAIL[0])
-        self.tail2 = None if sizes.direct else nn.Linear(*TAIL)
-        self.tail3 = None if sizes.direct else nn.Linear(TAIL[1], WDL)
+        tails, direct = sizes.buckets, sizes.direct
+        self.tail1 = nn.Linear(hidden, tails * (WDL if direct else TAIL[0]))
+        self.tail2 = None if direct else nn.Linear(TAIL[0], tails * TAIL[1])
+        self.tail3 = None if direct else nn.Linear(TAIL[1], tails * WDL)
         deviation = sizes.policy_width**-0.5
         moves = torch.empty(sizes.moves, sizes.policy_width).normal_(0, deviation)
         kinds = torch.zeros(sizes.kinds, sizes.policy_width)
@@ -156,10 +158,24 @@ class SparseNetwork(nn.Module):
 
     def value(self, features: Tensor, offsets: Tensor) -> Tensor:
         """Return the win, draw, loss logits alone, (B, 3)."""
-        x: Tensor = self.tail1(self.value_features(features[: self.sizes.perspectives], offsets))
+        x = self.value_features(features[: self.sizes.perspectives], offsets)
+        x = self._tail(self.tail1, x, offsets)
         if self.tail2 is not None and self.tail3 is not None:
-            x = self.tail3(screlu(self.tail2(screlu(x))))
+            x = self._tail(self.tail2, screlu(x), offsets)
+            x = self._tail(self.tail3, screlu(x), offsets)
         return x
+
+    def _tail(self, layer: nn.Linear, x: Tensor, offsets: Tensor) -> Tensor:
+        """Apply each position's rows of a layer of the tail: pieces are as many as features."""
+        count = self.sizes.buckets
+        if count == 1:
+            return cast("Tensor", layer(x))
+        outputs = layer.out_features // count
+        bucket = (offsets.diff() - 1) * count // MAX_ACTIVE
+        every = torch.arange(outputs, device=x.device)
+        rows = (bucket[:, None] * outputs + every).flatten().int()
+        starts = torch.arange(len(offsets), device=x.device) * outputs
+        return move_logits(x, layer.weight, layer.bias, rows, starts).view(-1, outputs)
 
     @torch.no_grad()
     def clip_weights(self) -> None:
