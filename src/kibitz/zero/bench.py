@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from kibitz.arena.bench.search import sparse_of_random_weights
 from kibitz.core.workers import in_threads
+from kibitz.data.shard import NOT_A_VALUE
 from kibitz.nets.evaluators.inline import InlineEvaluator
 from kibitz.nets.load import Evaluator
 from kibitz.zero.selfplay.config import SelfPlay, preset
@@ -23,7 +24,8 @@ from kibitz.zero.selfplay.game import Finished, Seat
 from kibitz.zero.selfplay.players import Counting, Starts, new_cache, player_of
 
 SMALL, WIDE = "sparse-64x64", "sparse-512x256"
-ROWS = 4
+NODES = (300, 1000, 5000)  # of a move, by alpha-beta
+ROWS = 4 + len(NODES)
 REFERENCE = 800  # playouts
 MANY = 1 << 24  # games
 APART = (0, 60)  # random plies, so that games in step stand at different stages as in a long run
@@ -34,11 +36,12 @@ class PlayingSpeed(NamedTuple):
 
     network: str
     preset: str
-    playouts: int
+    playouts: int  # of a move; by alpha-beta nodes, at the least
     threads: int
     moves_per_second: float
     playouts_per_second: int
     moves_per_processor_second: float
+    values_per_processor_second: float  # moves whose position teaches a value
     processor_seconds: float
     batch_fill: float | None  # of networks that are asked in batches
 
@@ -49,7 +52,7 @@ class _Timed:
     def __init__(self, seconds: float, games: int = MANY) -> None:
         self._end = time.monotonic() + seconds
         self._numbers, self._lock = iter(range(games)), threading.Lock()
-        self.moves, self.playouts = 0.0, 0
+        self.moves, self.playouts, self.values = 0.0, 0, 0
 
     @property
     def stopped(self) -> bool:
@@ -65,12 +68,13 @@ class _Timed:
         with self._lock:
             self.moves += len(game.plies)
             self.playouts += game.playouts
+            self.values += int((game.plies["flags"] & NOT_A_VALUE == 0).sum())
 
     def keep_part(self, seat: Seat) -> None:
         """Count a game that goes on, and of its next move as much as has been searched."""
         self.keep(seat.finished())
         known, target = int(seat.record.known), int(seat.record.target)
-        if seat.record.searching and target > known:
+        if seat.searches and seat.record.searching and target > known:
             done = seat.search.visits - known
             with self._lock:
                 self.moves += done / (target - known)
@@ -84,6 +88,7 @@ def measure(batched: Evaluator, threads: int, seconds: float) -> Iterator[list[P
         ("kibitz", small, preset("kibitz")),
         ("kibitz", wide, replace(preset("kibitz"), rule="puct", playouts=REFERENCE)),
         ("azero", wide, preset("azero")),
+        *(("alphabeta", small, replace(preset("alphabeta"), nodes=nodes)) for nodes in NODES),
         ("dlchess", batched, replace(preset("dlchess"), random_plies=APART)),
     ]
     done = []
@@ -111,11 +116,12 @@ def _measured(
     return PlayingSpeed(
         network=evaluator.name,
         preset=name,
-        playouts=settings.playouts,
+        playouts=settings.nodes if settings.kind == "alphabeta" else settings.playouts,
         threads=threads,
         moves_per_second=round(run.moves / took, 1),
         playouts_per_second=round(run.playouts / took),
         moves_per_processor_second=round(run.moves / worked, 1),
+        values_per_processor_second=round(run.values / worked, 1),
         processor_seconds=round(worked, 1),
         batch_fill=fill,
     )

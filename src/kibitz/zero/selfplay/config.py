@@ -244,7 +244,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "kind": "alphabeta",
         "random_plies": (8, 9),
         "first_value": 0.9,
-        "resign": 0.95,
+        "resign": 0.8,
         "most_plies": 400,
     },
     "azero": _ALPHAZERO,
