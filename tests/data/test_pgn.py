@@ -17,7 +17,7 @@ import pytest
 import zstandard
 
 from kibitz.cli import main
-from kibitz.data.importing import Seen, pieces_of, read_piece
+from kibitz.data.importing import KnownGames, pieces_of, read_piece
 from kibitz.data.labels.labels import LabelModel, score_of_value
 from kibitz.data.pgn import read_pgn
 from kibitz.data.shard import Game, games_of, read
@@ -302,7 +302,7 @@ def test_copies_are_counted_over_all_files(
 
 
 def test_copies_are_those_of_a_set() -> None:
-    generator, seen, known = random.Random(1), Seen(), set[int]()
+    generator, seen, known = random.Random(1), KnownGames(), set[int]()
     for _ in range(60):
         seeds = [generator.randrange(3000) for _ in range(generator.randrange(80))]
         new = len({*seeds} - known)

@@ -29,7 +29,7 @@ from kibitz.apps.lichess.messages import (
     object_of,
     pause_after,
 )
-from kibitz.apps.lichess.rules import Now, why_declined
+from kibitz.apps.lichess.rules import Workload, why_declined
 from kibitz.apps.web.connection import App, Connection
 from kibitz.apps.web.requests import DECODER
 from kibitz.apps.web.server import LONGEST_MESSAGE, Address, PatientProtocol, PatientSocket, Site
@@ -327,7 +327,7 @@ def _from_lichess(content: bytes, _: Path) -> Answer:
             if raw is not None:
                 message_of(raw)
             if isinstance(event, ChallengeMade):
-                why_declined(event.challenge, Lichess(), Now())
+                why_declined(event.challenge, Lichess(), Workload())
     except (ValueError, msgspec.ValidationError) as error:  # as the bot's streams have it
         refused = str(error)
     pause_after(content.decode("latin-1"), 65, 0.5, 600)

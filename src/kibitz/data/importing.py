@@ -209,7 +209,7 @@ class Piece(NamedTuple):
     fault: str = ""  # why the file cannot be read any further
 
 
-class Read(NamedTuple):
+class PieceRead(NamedTuple):
     """What was in a piece; games and lines of bad ones are counted from its beginning."""
 
     path: Place
@@ -263,7 +263,7 @@ def _lines(path: Place, faults: list[str]) -> Iterator[str]:
         faults.append(str(error))
 
 
-def read_piece(piece: Piece, model: LabelModel, game_filter: GameFilter = ALL) -> Read:
+def read_piece(piece: Piece, model: LabelModel, game_filter: GameFilter = ALL) -> PieceRead:
     """Read the games of a piece, those that are wanted."""
     name = "standard input" if piece.path == STANDARD_INPUT else piece.path.name
     bad: list[BadGame] = []
@@ -277,12 +277,12 @@ def read_piece(piece: Piece, model: LabelModel, game_filter: GameFilter = ALL) -
         all_games, unwanted = chosen.games, chosen.games - len(chosen.kept)
         places = dict(enumerate(chosen.kept, start=1))
         bad = [replace(game, number=places.get(game.number, game.number)) for game in bad]
-    return Read(
+    return PieceRead(
         piece.path, piece.line, all_games, without, tuple(bad), shard, piece.fault, unwanted
     )
 
 
-def _pgn_shards(path: Place, pieces: Iterable[Read]) -> Iterator[tuple[Shard, Imported]]:
+def _pgn_shards(path: Place, pieces: Iterable[PieceRead]) -> Iterator[tuple[Shard, Imported]]:
     """A shard for each piece of a file, and an empty one with the reason if there is no game."""
     games, refused = 0, False
     for read in pieces:
@@ -302,13 +302,13 @@ def import_pgn(
     workers: int = 1,
 ) -> Iterator[Imported]:
     """Import PGN files (`-` is standard input); yields a shard, or the end of a file, at a time."""
-    work, seen = partial(read_piece, model=model, game_filter=game_filter), Seen()
+    work, seen = partial(read_piece, model=model, game_filter=game_filter), KnownGames()
     done = in_processes(work, pieces_of(paths), workers, in_order=True)
     for path, pieces in groupby(done, key=lambda read: read.path):
         yield from _import_file(path, _pgn_shards(path, pieces), output, plies, seen)
 
 
-class Seen:
+class KnownGames:
     """The games of an import, each by its seed, which says its start and moves: 8 bytes a game."""
 
     def __init__(self) -> None:
@@ -328,7 +328,11 @@ class Seen:
 
 
 def _import_file(
-    path: Place, pieces: Iterator[tuple[Shard, Imported]], output: Place, plies: int, seen: Seen
+    path: Place,
+    pieces: Iterator[tuple[Shard, Imported]],
+    output: Place,
+    plies: int,
+    seen: KnownGames,
 ) -> Iterator[Imported]:
     imported = Imported()
 

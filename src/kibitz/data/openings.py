@@ -102,7 +102,7 @@ def in_comment(line: str, inside: bool) -> bool:
         line, inside = line[start + 1 :], True
 
 
-class Chosen(NamedTuple):
+class FilteredText(NamedTuple):
     """A text in which unwanted games are empty lines, so that lines keep their numbers."""
 
     text: str
@@ -110,7 +110,7 @@ class Chosen(NamedTuple):
     games: int  # all there were
 
 
-def choose(text: str, game_filter: GameFilter) -> Chosen:
+def choose(text: str, game_filter: GameFilter) -> FilteredText:
     """Leave out the games that are not wanted."""
     kept, parts, games = [], [], 0
     for _, lines in whole_games(text.splitlines(keepends=True), 0):
@@ -124,7 +124,7 @@ def choose(text: str, game_filter: GameFilter) -> Chosen:
             parts.append(game)
         else:
             parts.append("\n" * len(lines))
-    return Chosen("".join(parts), tuple(kept), games)
+    return FilteredText("".join(parts), tuple(kept), games)
 
 
 # --- openings -------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from kibitz.apps.lichess.delivery import (
     takes_draw,
 )
 from kibitz.apps.lichess.messages import ChallengeMade, OnlineBot, Perf, State, event_of
-from kibitz.apps.lichess.rules import RULES, Now, why_declined
+from kibitz.apps.lichess.rules import RULES, Workload, why_declined
 from kibitz.core.errors import ConfigError
 from kibitz.data.openings import ODDS_FILES, odds_in, odds_start, odds_starts
 from kibitz.position.board import Board
@@ -36,7 +36,7 @@ USUAL: dict[str, Any] = {
 }
 
 
-def verdict(changes: dict[str, Any], settings: dict[str, Any], now: Now = Now()) -> str:  # noqa: B008
+def verdict(changes: dict[str, Any], settings: dict[str, Any], now: Workload = Workload()) -> str:  # noqa: B008
     """The reason for which a challenge is declined; empty if it is accepted."""
     changes = dict(changes)
     player = {**USUAL["challenger"], **changes.pop("challenger", {})}
@@ -137,9 +137,9 @@ def test_challenges(changes: dict[str, Any], settings: dict[str, Any], reason: s
 
 
 def test_a_busy_bot_and_one_that_stops_say_later() -> None:
-    assert verdict({}, {}, Now(games=1)) == "later"
-    assert verdict({}, {"games": 2}, Now(games=1)) == ""
-    assert verdict({}, {"games": 2}, Now(stopping=True)) == "later"
+    assert verdict({}, {}, Workload(games=1)) == "later"
+    assert verdict({}, {"games": 2}, Workload(games=1)) == ""
+    assert verdict({}, {"games": 2}, Workload(stopping=True)) == "later"
 
 
 def test_the_page_has_every_rule_and_setting() -> None:

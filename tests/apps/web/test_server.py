@@ -28,7 +28,7 @@ from websockets.typing import Origin
 from kibitz.apps.web import connection as connections
 from kibitz.apps.web import jobs, library
 from kibitz.apps.web.connection import App, Connection
-from kibitz.apps.web.engines import Engines, Wanted
+from kibitz.apps.web.engines import EngineChoice, Engines
 from kibitz.apps.web.jobs import Jobs
 from kibitz.apps.web.library import Library
 from kibitz.apps.web.positions import Node, PagePosition, described, game_in, pgn_of, read_text
@@ -460,7 +460,7 @@ def test_engines_are_bounded(guarded: Server) -> None:
 
 def test_of_many_requests_to_ponder_the_last_runs_and_ends_with_its_page(folder: Path) -> None:
     app = App((folder,), engines=3, threads=1, memory=8)
-    wanted = [Wanted("material", rule=rule) for rule in ("puct", "sble", "azero")]
+    wanted = [EngineChoice("material", rule=rule) for rule in ("puct", "sble", "azero")]
 
     async def ponder() -> None:
         connection = Connection(app, cast(WebSocket, None))
@@ -469,7 +469,7 @@ def test_of_many_requests_to_ponder_the_last_runs_and_ends_with_its_page(folder:
         await asyncio.gather(*asked)
         busy = [connection.app.engines.take(each) for each in wanted[:2]]  # one of three is at work
         with pytest.raises(InputError, match="all 3 engines are in use"):
-            app.engines.take(Wanted("uniform"))
+            app.engines.take(EngineChoice("uniform"))
         for held in busy:
             app.engines.give_back(held)
         connection.close()
@@ -519,7 +519,9 @@ def test_a_move_is_made_at_last_whatever_the_clock_says(
     async def think() -> None:
         connection = Connection(app, cast(WebSocket, None))
         limits = Limits(nodes=50_000_000)
-        result = await asyncio.to_thread(connection.think, Board(), Wanted("material"), limits)
+        result = await asyncio.to_thread(
+            connection.think, Board(), EngineChoice("material"), limits
+        )
         assert result.move is not None
         assert result.report.nodes < 50_000_000
 
@@ -617,7 +619,7 @@ def test_an_engine_that_failed_is_not_used_again(tmp_path: Path) -> None:
     network.write_bytes(b"no network")
     engines = Engines(1, 1, 8, lambda _: str(network))
     for _ in range(2):
-        with pytest.raises(KibitzError, match="damaged"), engines.use(Wanted()) as engine:
+        with pytest.raises(KibitzError, match="damaged"), engines.use(EngineChoice()) as engine:
             engine.play(Board(), nodes=1)
 
 

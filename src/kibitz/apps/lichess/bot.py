@@ -23,7 +23,7 @@ from kibitz.apps.lichess.messages import (
     GameStart,
     event_of,
 )
-from kibitz.apps.lichess.rules import Now, why_declined
+from kibitz.apps.lichess.rules import Workload, why_declined
 from kibitz.apps.lichess.server import LimitedError, RefusedError, Server, ServerError, TokenError
 from kibitz.core.errors import KibitzError, shorten
 from kibitz.core.log import Stop, say
@@ -54,7 +54,7 @@ class Bot:
         self._settings, self._archive, self._dry_run = settings, archive, server.dry_run
         self._inbox: queue.SimpleQueue[Event | BaseException] = queue.SimpleQueue()
         self._waiting: dict[str, Challenge] = {}  # challenges that are not answered yet
-        self._games: dict[str, _Running] = {}
+        self._games: dict[str, _GameThread] = {}
         self._accepted: dict[str, float] = {}  # whose games have not begun, and until when they may
         self._ended: set[str] = set()  # games; a new stream of events may name one once more
         self._challenger = Challenger(me, settings, server, archive)
@@ -78,7 +78,7 @@ class Bot:
                 self._handle(item)
             self._reap()
             self._give_up_waiting()
-            self._answer(Now(len(self._games) + len(self._accepted), stop.requested))
+            self._answer(Workload(len(self._games) + len(self._accepted), stop.requested))
             self._challenger.look(bool(self._games or self._accepted or stop.requested))
 
     def hurry(self) -> None:
@@ -122,7 +122,7 @@ class Bot:
 
     # --- challenges -----------------------------------------------------------------------------
 
-    def _answer(self, now: Now) -> None:
+    def _answer(self, now: Workload) -> None:
         """Accept or decline what waits, rated games first."""
         for challenge in sorted(self._waiting.values(), key=lambda waiting: not waiting.rated):
             if not self._server.free("answer"):
@@ -165,7 +165,7 @@ class Bot:
         if self._dry_run:
             self._archive.say(f"would play game {name}")
             return
-        self._games[name] = _Running(lambda: self._play(name))
+        self._games[name] = _GameThread(lambda: self._play(name))
 
     def _play(self, name: str) -> None:
         """Play a game, with an engine of its own."""
@@ -192,7 +192,7 @@ class Bot:
                 del self._games[name]
 
 
-class _Running:
+class _GameThread:
     """A game on a thread of its own."""
 
     def __init__(self, play: Callable[[], None]) -> None:

@@ -238,7 +238,7 @@ class _Due:
     refused: int = 0
 
 
-class Acts:
+class GameActions:
     """What the bot has to do in a game beside moves; what fails is tried again."""
 
     def __init__(self, game: str, server: Server, archive: Archive) -> None:

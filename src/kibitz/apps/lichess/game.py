@@ -19,8 +19,8 @@ from kibitz.apps.lichess.archive import Archive, result_of
 from kibitz.apps.lichess.chat import Chat, View, answer_to, last_move_in_words, lines_of
 from kibitz.apps.lichess.config import Lichess
 from kibitz.apps.lichess.delivery import (
-    Acts,
     Delivery,
+    GameActions,
     Moves,
     Reply,
     centipawns_of,
@@ -50,7 +50,7 @@ from kibitz.search.report import Report, Result, Score
 OFFERS = "draw/yes", "draw/no", "takeback/yes", "takeback/no"
 
 
-class Thought(NamedTuple):
+class FinishedSearch(NamedTuple):
     """What a search has come to."""
 
     search: Search
@@ -102,10 +102,12 @@ class Game:
         self.id, self._me = name, me.casefold()
         self._server, self._engine = server, engine
         self._settings, self._archive = settings, archive
-        self._inbox: queue.SimpleQueue[Message | Thought | BaseException] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[Message | FinishedSearch | BaseException] = (
+            queue.SimpleQueue()
+        )
         self._chat = Chat(name, server, archive, me)
         self._delivery = Delivery(name, server, archive)
-        self._acts = Acts(name, server, archive)
+        self._acts = GameActions(name, server, archive)
         self.over = False
         self._full: Full | None = None
         self._state, self._heard = State(), time.monotonic()
@@ -170,8 +172,8 @@ class Game:
         except BaseException as error:  # noqa: BLE001 - play raises it
             self._inbox.put(error)
 
-    def _handle(self, item: Message | Thought) -> None:
-        if isinstance(item, Thought):
+    def _handle(self, item: Message | FinishedSearch) -> None:
+        if isinstance(item, FinishedSearch):
             self._take(item)
         elif isinstance(item, Full):
             self._begin(item)
@@ -315,9 +317,9 @@ class Game:
     def _run(self, search: Search) -> None:
         """What the thread of a search does."""
         try:
-            self._inbox.put(Thought(search, search.run()))
+            self._inbox.put(FinishedSearch(search, search.run()))
         except BaseException as error:  # noqa: BLE001 - play raises it
-            self._inbox.put(Thought(search, error))
+            self._inbox.put(FinishedSearch(search, error))
 
     def _drop_search(self) -> None:
         """Stop a search that is of no use any more; its result is not looked at."""
@@ -325,7 +327,7 @@ class Game:
             self._running.search.stop()
             self._running = None
 
-    def _take(self, thought: Thought) -> None:
+    def _take(self, thought: FinishedSearch) -> None:
         """Play what a search has come to, unless the game has gone another way."""
         running = self._running
         if running is None or thought.search is not running.search:

@@ -200,7 +200,7 @@ class OnlineBot(msgspec.Struct, frozen=True):
     perfs: dict[str, Perf] = {}  # by speed
 
 
-class Made(msgspec.Struct, frozen=True):
+class ChallengeReply(msgspec.Struct, frozen=True):
     """A challenge that was made; older servers wrap it."""
 
     id: str = ""

@@ -22,7 +22,7 @@ Reason: TypeAlias = Literal[
 ]  # fmt: skip
 
 
-class Now(NamedTuple):
+class Workload(NamedTuple):
     """What goes on when a challenge comes."""
 
     games: int = 0  # under way
@@ -35,7 +35,7 @@ class Rule(NamedTuple):
     name: str  # what is looked at
     reason: Reason  # the key by which Lichess tells the challenger
     settings: str  # that decide
-    objection: Callable[[Challenge, Lichess, Now], str]  # in words; empty: none
+    objection: Callable[[Challenge, Lichess, Workload], str]  # in words; empty: none
 
 
 class Refusal(NamedTuple):
@@ -45,7 +45,7 @@ class Refusal(NamedTuple):
     objection: str
 
 
-def why_declined(challenge: Challenge, settings: Lichess, now: Now) -> Refusal | None:
+def why_declined(challenge: Challenge, settings: Lichess, now: Workload) -> Refusal | None:
     """The first rule's objection to a challenge; None to accept it."""
     for rule in RULES:
         objection = rule.objection(challenge, settings, now)
@@ -57,25 +57,25 @@ def why_declined(challenge: Challenge, settings: Lichess, now: Now) -> Refusal |
 # --- objections -----------------------------------------------------------------------------------
 
 
-def _blocked(challenge: Challenge, settings: Lichess, _: Now) -> str:
+def _blocked(challenge: Challenge, settings: Lichess, _: Workload) -> str:
     names = {challenge.opponent.id.casefold(), challenge.opponent.name.casefold()}
     return "blocked" if names & {name.casefold() for name in settings.blocked} else ""
 
 
-def _bot(challenge: Challenge, settings: Lichess, _: Now) -> str:
+def _bot(challenge: Challenge, settings: Lichess, _: Workload) -> str:
     return "a bot" if settings.opponents == "people" and challenge.opponent.is_bot else ""
 
 
-def _person(challenge: Challenge, settings: Lichess, _: Now) -> str:
+def _person(challenge: Challenge, settings: Lichess, _: Workload) -> str:
     return "no bot" if settings.opponents == "bots" and not challenge.opponent.is_bot else ""
 
 
-def _variant(challenge: Challenge, settings: Lichess, _: Now) -> str:
+def _variant(challenge: Challenge, settings: Lichess, _: Workload) -> str:
     key = challenge.variant.key
     return "" if key in settings.variants else f"variant {key}"
 
 
-def _position(challenge: Challenge, settings: Lichess, _: Now) -> str:
+def _position(challenge: Challenge, settings: Lichess, _: Workload) -> str:
     if challenge.variant.key == "standard":
         return ""
     try:
@@ -89,7 +89,7 @@ def _position(challenge: Challenge, settings: Lichess, _: Now) -> str:
     return "a position that is not odds of the bot's"
 
 
-def _odds_of_rating(challenge: Challenge, settings: Lichess, _: Now) -> str:
+def _odds_of_rating(challenge: Challenge, settings: Lichess, _: Workload) -> str:
     given = _odds(challenge)
     if not given or given == "none":
         return ""
@@ -99,48 +99,48 @@ def _odds_of_rating(challenge: Challenge, settings: Lichess, _: Now) -> str:
     return "" if rating < limit else f"odds of a {given} for a rating of {rating}, from {limit}"
 
 
-def _casual(challenge: Challenge, settings: Lichess, _: Now) -> str:
+def _casual(challenge: Challenge, settings: Lichess, _: Workload) -> str:
     rated = challenge.rated or challenge.variant.key == "fromPosition"  # never rated on Lichess
     return "casual" if settings.modes == "rated" and not rated else ""
 
 
-def _rated(challenge: Challenge, settings: Lichess, _: Now) -> str:
+def _rated(challenge: Challenge, settings: Lichess, _: Workload) -> str:
     return "rated" if settings.modes == "casual" and challenge.rated else ""
 
 
-def _clock(challenge: Challenge, _: Lichess, __: Now) -> str:
+def _clock(challenge: Challenge, _: Lichess, __: Workload) -> str:
     kind = challenge.time_control.type
     return "" if kind == "clock" else f"no clock ({kind})"
 
 
-def _speed(challenge: Challenge, settings: Lichess, _: Now) -> str:
+def _speed(challenge: Challenge, settings: Lichess, _: Workload) -> str:
     return "" if challenge.speed in settings.speeds else f"speed {challenge.speed}"
 
 
-def _too_fast(challenge: Challenge, settings: Lichess, _: Now) -> str:
+def _too_fast(challenge: Challenge, settings: Lichess, _: Workload) -> str:
     base, increment = challenge.time_control.limit, challenge.time_control.increment
     least = settings.min_base if increment else max(settings.min_base, settings.min_base_alone)
     return f"{base}+{increment}" if base < least or increment < settings.min_increment else ""
 
 
-def _too_slow(challenge: Challenge, settings: Lichess, _: Now) -> str:
+def _too_slow(challenge: Challenge, settings: Lichess, _: Workload) -> str:
     base, increment = challenge.time_control.limit, challenge.time_control.increment
     slow = base > settings.max_base or increment > settings.max_increment
     return f"{base}+{increment}" if slow else ""
 
 
-def _rating(challenge: Challenge, settings: Lichess, _: Now) -> str:
+def _rating(challenge: Challenge, settings: Lichess, _: Workload) -> str:
     rating = challenge.opponent.rating
     if rating is None:
         return "no rating" if settings.min_rating else ""
     return "" if settings.min_rating <= rating <= settings.max_rating else f"rating {rating}"
 
 
-def _stopping(_: Challenge, __: Lichess, now: Now) -> str:
+def _stopping(_: Challenge, __: Lichess, now: Workload) -> str:
     return "stopping" if now.stopping else ""
 
 
-def _busy(_: Challenge, settings: Lichess, now: Now) -> str:
+def _busy(_: Challenge, settings: Lichess, now: Workload) -> str:
     return f"{now.games} games under way" if now.games >= settings.games else ""
 
 

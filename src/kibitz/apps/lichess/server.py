@@ -20,9 +20,9 @@ from kibitz.apps.lichess.config import Clock
 from kibitz.apps.lichess.messages import (
     BOT,
     AccountInfo,
+    ChallengeReply,
     ChatMade,
     Full,
-    Made,
     OnlineBot,
     lines_in,
     message_of,
@@ -258,10 +258,10 @@ class Server:
     def challenge(self, name: str, rated: bool, clock: Clock) -> str:
         """Challenge a player to a game; the challenge's id, if there is one."""
 
-        def create() -> Made:
-            return msgspec.convert(self._challenges.create(name, rated, *clock), Made)
+        def create() -> ChallengeReply:
+            return msgspec.convert(self._challenges.create(name, rated, *clock), ChallengeReply)
 
-        made = self._do("challenge", create) or Made()
+        made = self._do("challenge", create) or ChallengeReply()
         return made.id or (made.challenge.id if made.challenge is not None else "")
 
     def cancel(self, challenge: str) -> None:

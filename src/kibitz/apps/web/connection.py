@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from kibitz.apps.web.engines import Engines, Session, Wanted
+from kibitz.apps.web.engines import EngineChoice, Engines, Session
 from kibitz.apps.web.jobs import Jobs
 from kibitz.apps.web.library import MISTAKE, Library, names_only
 from kibitz.apps.web.positions import PagePosition
@@ -188,7 +188,7 @@ class Connection:
 
     # --- searches -------------------------------------------------------------------------------
 
-    def watch(self, panel: int, place: PagePosition, wanted: Wanted) -> dict[str, str]:
+    def watch(self, panel: int, place: PagePosition, wanted: EngineChoice) -> dict[str, str]:
         """Watch a search in a panel in place of the one before; its topic."""
         if not 0 <= panel < PANELS:
             raise InputError("panel", value=panel, fix=f"expected 0 to {PANELS - 1}")
@@ -213,7 +213,7 @@ class Connection:
                 raise InputError("nothing was searched here", fix="switch the engine on")
             self._panels[panel].open(self.post, path)
 
-    def think(self, board: Board, wanted: Wanted, limits: Limits) -> Result:
+    def think(self, board: Board, wanted: EngineChoice, limits: Limits) -> Result:
         """Search for a move of a game; the connection's end ends the search."""
         self._end_pondering()
         with self.app.engines.use(wanted) as engine:
@@ -232,7 +232,7 @@ class Connection:
             finally:
                 timer.cancel()
 
-    def ponder(self, board: Board, wanted: Wanted) -> None:
+    def ponder(self, board: Board, wanted: EngineChoice) -> None:
         """Search on the player's time, for as long as the connection lives and no other request."""
         with self._lock:  # of several requests at once each ends the one before
             self._end_pondering()

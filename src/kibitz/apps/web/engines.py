@@ -20,7 +20,7 @@ from kibitz.search.method import PRESETS, changes_of
 from kibitz.search.params import SearchName
 
 
-class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class EngineChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What an engine is to be; the fields that a page may choose, and no others."""
 
     network: str = ""  # a name of the list of networks; empty: the default
@@ -56,7 +56,7 @@ CHOICES = {"presets": [*PRESETS], "rules": [*RULE_NAMES], "elo": [WEAKEST, STRON
 class Session:
     """An engine and what it was made for."""
 
-    wanted: Wanted
+    wanted: EngineChoice
     engine: Engine
     busy: bool = True
     used: float = field(default_factory=time.monotonic)
@@ -74,7 +74,7 @@ class Engines:
         self._lock = threading.Lock()
 
     @contextmanager
-    def use(self, wanted: Wanted) -> Iterator[Engine]:
+    def use(self, wanted: EngineChoice) -> Iterator[Engine]:
         """An engine for the time of the block."""
         session, failed = self.take(wanted), True
         try:
@@ -83,7 +83,7 @@ class Engines:
         finally:
             self.give_back(session, failed=failed)
 
-    def take(self, wanted: Wanted, liked: Session | None = None) -> Session:
+    def take(self, wanted: EngineChoice, liked: Session | None = None) -> Session:
         """An engine that is not in use, `liked` if that is one; it keeps what it has searched."""
         options, network = wanted.options(), self._network(wanted.network)
         with self._lock:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from kibitz.apps.web.engines import Engines, Wanted
+from kibitz.apps.web.engines import EngineChoice, Engines
 from kibitz.apps.web.library import MISTAKE, names_only
 from kibitz.apps.web.positions import tree_of
 from kibitz.apps.web.watch import Post
@@ -31,7 +31,7 @@ MOST_PLIES = 1_000  # of a game
 MOST_NODES = 1_000_000  # for a position
 NODES_OF_JOB = 100_000_000  # for all positions of a game
 GRACE_SECONDS = 120.0  # for a page to come back, after which its annotation ends
-ANNOTATOR = Wanted(search="alphabeta", lines=2)
+ANNOTATOR = EngineChoice(search="alphabeta", lines=2)
 
 
 @dataclass(eq=False)

@@ -9,7 +9,7 @@ import msgspec
 from kibitz import __version__
 from kibitz.apps.web import library, positions
 from kibitz.apps.web.connection import Connection
-from kibitz.apps.web.engines import CHOICES, Wanted
+from kibitz.apps.web.engines import CHOICES, EngineChoice
 from kibitz.apps.web.jobs import ANNOTATOR
 from kibitz.apps.web.positions import Node, PagePosition, described
 from kibitz.apps.web.watch import at_a_glance, snapshot
@@ -116,7 +116,7 @@ class Watch(PageRequest):
 
     panel: int
     place: PagePosition
-    wanted: Wanted
+    wanted: EngineChoice
 
     def answer(self, connection: Connection) -> Any:
         """The topic of what will come."""
@@ -148,7 +148,7 @@ class Think(PageRequest):
     """The engine's move in a game."""
 
     place: PagePosition
-    wanted: Wanted
+    wanted: EngineChoice
     wtime: int | None = None
     btime: int | None = None
     winc: int | None = None
@@ -176,7 +176,7 @@ class Ponder(PageRequest):
     """Think on the player's time: the tree is there when the move is made."""
 
     place: PagePosition
-    wanted: Wanted
+    wanted: EngineChoice
 
     def answer(self, connection: Connection) -> Any:
         """Nothing."""
@@ -186,7 +186,7 @@ class Ponder(PageRequest):
 class Ready(PageRequest):
     """An engine that can move at once: a game's clocks wait for the answer."""
 
-    wanted: Wanted
+    wanted: EngineChoice
 
     def answer(self, connection: Connection) -> Any:
         """Nothing."""
@@ -203,7 +203,7 @@ class Hint(PageRequest):
     def answer(self, connection: Connection) -> Any:
         """The move and the line."""
         board = _going(self.place)
-        with connection.app.engines.use(Wanted(network=self.network)) as engine:
+        with connection.app.engines.use(EngineChoice(network=self.network)) as engine:
             return _move_and_line(board, engine.play(board, nodes=HINT_NODES))
 
 
@@ -232,7 +232,7 @@ class Look(PageRequest):
     def answer(self, connection: Connection) -> Any:
         """Value and policy."""
         board = _going(self.place)
-        with connection.app.engines.use(Wanted(network=self.network, raw=True)) as engine:
+        with connection.app.engines.use(EngineChoice(network=self.network, raw=True)) as engine:
             engine.new_game()
             return at_a_glance(board, engine.play(board, nodes=1).report)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from kibitz.apps.web.engines import Engines, Session, Wanted
+from kibitz.apps.web.engines import EngineChoice, Engines, Session
 from kibitz.apps.web.library import MISTAKE, names_only
 from kibitz.apps.web.positions import LONGEST_VARIATION, PagePosition, san_line
 from kibitz.core.errors import InputError, KibitzError
@@ -42,7 +42,7 @@ class Watch:
         self,
         name: str,
         place: PagePosition,
-        wanted: Wanted,
+        wanted: EngineChoice,
         engines: Engines,
         liked: Session | None = None,
         seconds: float = WATCH_SECONDS,
@@ -185,7 +185,9 @@ class Watches:
         self._watches: list[Watch] = []
         self._made = 0
 
-    def join(self, post: Post, place: PagePosition, wanted: Wanted, before: Watch | None) -> Watch:
+    def join(
+        self, post: Post, place: PagePosition, wanted: EngineChoice, before: Watch | None
+    ) -> Watch:
         """Watch the search that others watch, else a new one, by the engine of the one before."""
         with self._lock:
             self._watches = [watch for watch in self._watches if watch.going]

@@ -62,7 +62,7 @@ class TorchEvaluator:
         if graphs and self.device.type == "cuda" and not self._sparse:
             width = layout_of(self.card.encoding).planes
             bitplanes = torch.zeros((largest, width), dtype=torch.int64, device=self.device)
-            self._forward = Replayed(self._planes_forward, bitplanes)
+            self._forward = CudaGraph(self._planes_forward, bitplanes)
 
     @torch.inference_mode()
     def evaluate(self, leaves: Leaves, out: Evaluations) -> None:
@@ -129,7 +129,7 @@ class Forward(Protocol):
         """Run the network."""
 
 
-class Replayed:
+class CudaGraph:
     """A CUDA graph of a network's work on a full batch; smaller batches are filled up."""
 
     def __init__(self, forward: Forward, bitplanes: Tensor) -> None:
